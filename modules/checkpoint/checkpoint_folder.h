@@ -48,7 +48,6 @@ void prune_checkpoints(const std::filesystem::path& folder, int64_t newest, int6
 
 // Saves checkpoints on a background thread, one at a time and in order: submit() returns before the checkpoint is
 // saved. If no thread can be created, submit() saves and then returns. Use the writer from one thread.
-
 enum class Standing { kOrdinary, kBest };
 
 class CheckpointWriter {

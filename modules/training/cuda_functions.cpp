@@ -45,7 +45,6 @@ void move_to_stretch(c10::Device device, uint64_t seed, uint64_t first, uint64_t
     end_profiler_range.define(end_range) &&
     define_kernels<kernels::AdamUpdate, kernels::CrossEntropy, kernels::Norms, kernels::StepNumbers>();
 
-
 class CudaGraph : public CapturedWork {
  public:
   CudaGraph(c10::cuda::CUDAStream side, c10::MempoolId_t memory) : stream_(side), pool_(memory) {}

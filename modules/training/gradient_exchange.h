@@ -6,7 +6,6 @@
 // same number of consecutive shards. Without `training.shards` each rank has one shard, and the engine adds them up in
 // an order of its own. With `training.shards`, the order of addition is a fixed tree over the numbers of shards, so
 // that any number of ranks that divides the number of shards gives the same bits.
-// the same bits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,7 +26,6 @@ namespace rnnlab {
 
 // Small values that a device computes in each turn and that the host reads some turns later, so that the host never
 // waits for the turn that it queued last. All readers of the same sequence of turns get each value at the same turn.
-
 class LateValues {
  public:
   // This many turns stay queued on a GPU while the host reads. On a CPU values are available at once.

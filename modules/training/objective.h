@@ -20,7 +20,6 @@ namespace rnnlab {
 
 // Computes cross-entropy on a GPU with our own kernels: one pass gives the loss, its gradient and the number of correct
 // answers. The loss is not differentiable twice.
-
 struct CrossEntropyResult {
   at::Tensor loss;       // () mean, differentiable in the logits
   at::Tensor num_right;  // () float32

@@ -7,6 +7,10 @@
 #include <memory>
 #include <set>
 
+namespace at {
+class RecordFunction;
+}  // namespace at
+
 namespace rnnlab {
 
 // Records from its construction to finish() or, after an exception, to its destruction. Recording a GPU leaves hooks in
@@ -26,15 +30,6 @@ class Profiling {
  private:
   bool is_running_ = true;
 };
-
-}  // namespace rnnlab
-
-namespace at {
-
-class RecordFunction;
-}  // namespace at
-
-namespace rnnlab {
 
 // A named range of host work on one thread, from construction to destruction; ranges may be nested. The range appears
 // in NVTX (which Nsight Systems shows) and in LibTorch's profiler while a profiler records this thread. Without a

@@ -18,7 +18,6 @@ namespace rnnlab {
 
 // Records the best epoch, and stops a run whose metric has stopped improving. The class has no state of its own: the
 // record is part of TrainingState, so a resumed run stops at the epoch at which it would have stopped.
-
 class EarlyStopping {
  public:
   explicit EarlyStopping(const TrainingSettings& settings);

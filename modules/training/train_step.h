@@ -24,7 +24,6 @@ namespace rnnlab {
 // before the backward pass so that small gradients do not vanish, and the gradients are divided before they are used.
 // If a gradient overflows, the update is skipped and the scale halves; after 2000 good steps in a row it doubles. The
 // scale is on the device and the host does not read it, so a CUDA graph can hold it.
-
 class LossScale {
  public:
   explicit LossScale(c10::Device device);

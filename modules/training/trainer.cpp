@@ -6,15 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "recurrent/device/gpu_device.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
-#include "training/epoch_progress.h"
-#include "training/objective.h"
 #include "training/profiling.h"
 #include "training/stop_signal.h"
 #include "training/stopping.h"
@@ -79,10 +76,6 @@ static_assert(BatchLoop::kTurnsOfGraph <= Optimizer::kMostStepsAtOnce);
 
 constexpr std::chrono::seconds kMaxUncheckedTime{10};
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 void wait_for(c10::Device device) {
   if (!device.is_cuda()) return;
   const TraceRange range("wait for the device");
@@ -90,21 +83,6 @@ void wait_for(c10::Device device) {
 }
 
 std::string seconds_text(double seconds) { return fmt::format("training.max_seconds ({:g}) are over", seconds); }
-
-double norm_of(const std::vector<double>& norms) {
-  return std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0));
-}
-
-void put_evidence(const EpochEvidence& evidence, EpochRow& row) {
-  row.cpu_seconds = evidence.cpu_seconds;
-  row.boot_seconds = evidence.boot_seconds;
-  row.steal_seconds = evidence.steal_seconds;
-  row.throttled_seconds = evidence.throttled_seconds;
-  row.voluntary_switches = evidence.voluntary_switches;
-  row.forced_switches = evidence.forced_switches;
-  row.gpu_joules = evidence.gpu_joules;
-  row.cpu_joules = evidence.cpu_joules;
-}
 
 // A rank's stop request is the exit code of a signal, or this value.
 constexpr double kSecondsAreOver = -1;
@@ -140,8 +118,7 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       train_loop_(
           train_batches_, options.settings.accumulate,
           [this](auto batches, int64_t place) { return step_.run(batches, place); }, replay(options), agree(options)),
-      device_span_(options.device),
-      witness_(options.device.is_cuda() ? uuid_of_gpu(options.device) : "") {
+      epoch_(options.device) {
   if (has_exchange()) step_.exchange_with(options.ranks, options.seed, targets_per_sample(dataset.train));
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
@@ -181,10 +158,10 @@ const TrainingState& Trainer::run() {
 }
 
 void Trainer::begin_epoch() {
-  if (epoch_is_over_)
+  if (epoch_.is_over())
     begin_new_epoch();
   else
-    go_on_with_epoch();
+    resume_epoch();
   restored_.reset();
   reset_peak_memory(options_.device);
   for (auto* observer : observers_) observer->on_epoch_begin(state_);
@@ -192,13 +169,12 @@ void Trainer::begin_epoch() {
 
 void Trainer::begin_new_epoch() {
   ++state_.epoch;
-  tally_ = {};
-  epoch_is_over_ = epoch_was_resumed_ = false;
+  epoch_.begin();
   if (!has_exchange()) seed_dropout(options_.seed, state_.epoch);
 }
 
-void Trainer::go_on_with_epoch() {
-  epoch_was_resumed_ = true;
+void Trainer::resume_epoch() {
+  epoch_.resume();
   set_generator_states(restored_.value(), options_.device);
 }
 
@@ -206,23 +182,19 @@ void Trainer::train_epoch() {
   model_.train();
   wait_for_device();
   if (has_ranks()) step_.exchange()->take_seconds();
-  witness_.start();
-  device_span_.begin();
-  training_since_ = record_read_ = Clock::now();
-  const int64_t batches_done = tally_.steps * options_.settings.accumulate;  // the last step may have fewer batches
+  epoch_.start_clocks();
+  record_read_ = Clock::now();
+  const int64_t batches_done =
+      epoch_.tally().steps * options_.settings.accumulate;  // the last step may have fewer batches
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
   if (has_ranks()) step_.exchange()->forget_stop_requests();
   if (!is_whole()) train_steps();
-  device_span_.end();
+  epoch_.end_device_clock();
   if (is_whole() && has_next_epoch())
     train_batches_.prepare_epoch(state_.epoch);  // prepares the next epoch while the device works
   wait_for_device();
-  tally_.seconds = epoch_seconds();
-  evidence_ = witness_.stop();
-  if (has_ranks()) exchange_seconds_ = step_.exchange()->take_seconds();
-  if (seconds_of_exchange_) exchange_seconds_ = static_cast<double>(tally_.steps) * *seconds_of_exchange_;
-  tally_.data_seconds += train_batches_.seconds_waited();
-  training_since_.reset();
+  epoch_.stop_clocks(train_batches_.seconds_waited());
+  if (has_ranks()) epoch_.set_exchange_seconds(exchange_seconds());
   read_record();
 }
 
@@ -231,8 +203,11 @@ bool Trainer::has_next_epoch() const {
   return !state_.stopped() && (epochs == 0 || state_.epoch < epochs);
 }
 
-double Trainer::epoch_seconds() const {
-  return tally_.seconds + (training_since_ ? seconds_since(*training_since_) : 0.0);
+// On a GPU the time of one exchange alone stands for each of the epoch's exchanges.
+std::optional<double> Trainer::exchange_seconds() {
+  const auto seconds = step_.exchange()->take_seconds();
+  if (!seconds_of_exchange_) return seconds;
+  return static_cast<double>(epoch_.tally().steps) * *seconds_of_exchange_;
 }
 
 double Trainer::run_seconds() const { return seconds_before_ + seconds_since(run_began_); }
@@ -294,19 +269,17 @@ std::vector<double> Trainer::next_learning_rates(int64_t count) const {
 
 void Trainer::count_step(int64_t num_samples) {
   --unreported_steps_;
-  tally_.learning_rate = learning_rate_at(schedule_, state_.step);
+  epoch_.count_step(num_samples, learning_rate_at(schedule_, state_.step));
   ++state_.step;
-  ++tally_.steps;
-  tally_.samples += num_samples;
 }
 
 void Trainer::report_step() {
   const TraceRange range("observers");
   const StepProgress progress{.epoch = state_.epoch,
-                              .step_in_epoch = tally_.steps,
+                              .step_in_epoch = epoch_.tally().steps,
                               .steps_per_epoch = plan_.steps_per_epoch,
                               .step = state_.step,
-                              .seconds = epoch_seconds(),
+                              .seconds = epoch_.seconds(),
                               .read_loss = [this] { return latest_loss(); }};
   for (auto* observer : observers_) observer->on_step(progress);
 }
@@ -330,9 +303,7 @@ void Trainer::read_record() {
   for (const auto& row : rows) {
     ++step;
     if (!is_finite(row)) fail_at(row, step);
-    tally_.totals.add(row);
-    tally_.skipped_steps += row.skipped ? 1 : 0;
-    tally_.gradient_norm_sum += norm_of(row.gradient_norms);
+    epoch_.add(row);
     last_loss_ = row.loss;
   }
   record_read_ = Clock::now();
@@ -400,8 +371,8 @@ void Trainer::end_epoch() {
   if (should_validate()) validate(row);
   row.peak_memory_bytes = peak_memory_bytes(options_.device);
   if (has_ranks()) row = row_over_ranks(*options_.ranks, row);
-  epoch_is_over_ = is_whole() && row.valid_loss.has_value() == valid_batches_.has_value();
-  if (epoch_is_over_) early_stopping_.remember(row, state_);
+  epoch_.set_over(is_whole() && row.valid_loss.has_value() == valid_batches_.has_value());
+  if (epoch_.is_over()) early_stopping_.remember(row, state_);
   stop_where_done();  // validation may have reached the bound of time
   const TraceRange range("observers");
   for (auto* observer : observers_) observer->on_epoch_end(state_, row);
@@ -409,31 +380,19 @@ void Trainer::end_epoch() {
 
 void Trainer::stop_where_done() {
   stop_at_bounds();
-  if (epoch_is_over_) early_stopping_.stop_if_patience_is_over(state_);
+  if (epoch_.is_over()) early_stopping_.stop_if_patience_is_over(state_);
   const int64_t epochs = options_.settings.epochs;
-  const int64_t epochs_over = state_.epoch - (epoch_is_over_ ? 0 : 1);
+  const int64_t epochs_over = state_.epoch - (epoch_.is_over() ? 0 : 1);
   if (epochs > 0 && epochs_over >= epochs)
     state_.stop(StopReason::kEpochs, fmt::format("training.epochs ({}) are done", epochs));
 }
 
 EpochRow Trainer::training_row() const {
-  EpochRow row;
+  EpochRow row = epoch_.training_row(objective_);
   row.epoch = state_.epoch;
-  put_training_metrics(objective_.metrics(tally_.totals), row);
-  row.learning_rate = tally_.learning_rate;
-  if (tally_.skipped_steps < tally_.steps)
-    row.gradient_norm = tally_.gradient_norm_sum / static_cast<double>(tally_.steps - tally_.skipped_steps);
-  if (options_.precision == Precision::kFp16) row.skipped_steps = tally_.skipped_steps;
-  row.train_seconds = tally_.seconds;
-  row.data_seconds = tally_.data_seconds;
-  if (!epoch_was_resumed_) {
-    row.device_seconds = device_span_.seconds();
-    row.exchange_seconds = exchange_seconds_;
-    put_evidence(evidence_, row);
-  }
-  row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;
+  if (options_.precision == Precision::kFp16) row.skipped_steps = epoch_.tally().skipped_steps;
   const bool is_warmup = state_.epoch < first_epoch_ + options_.settings.warmup_epochs;
-  row.warmup = is_warmup || epoch_was_resumed_ || !is_whole();
+  row.warmup = is_warmup || epoch_.was_resumed() || !is_whole();
   return row;
 }
 
@@ -458,15 +417,13 @@ Snapshot Trainer::snapshot() {
   const auto optimizer_state = step_.state();
   require_finite(state_.epoch, state_.step, optimizer().parameters(), optimizer_state);
   RunProgress progress{.state = state_,
-                       .epoch_is_over = epoch_is_over_,
-                       .tally = tally_,
+                       .epoch_is_over = epoch_.is_over(),
+                       .tally = epoch_.tally_now(train_batches_.seconds_waited()),
                        .last_loss = last_loss_,
                        .seconds = run_seconds()};
   progress.state.stop_reason.reset();
   progress.state.stop_text.clear();
   progress.state.exit_code = ExitCode::kDone;
-  progress.tally.seconds = epoch_seconds();
-  if (training_since_) progress.tally.data_seconds += train_batches_.seconds_waited();
   return {.progress = std::move(progress),
           .model = copied_to_host(optimizer().parameters()),
           .optimizer = copied_to_host(optimizer_state),
@@ -478,11 +435,10 @@ void Trainer::restore(Snapshot snapshot) {
   copy_tensors(snapshot.model, optimizer().parameters());
   copy_tensors(snapshot.optimizer, step_.state());
   state_ = snapshot.progress.state;
-  tally_ = snapshot.progress.tally;
-  epoch_is_over_ = snapshot.progress.epoch_is_over;
+  epoch_.restore(snapshot.progress.tally, snapshot.progress.epoch_is_over);
   last_loss_ = snapshot.progress.last_loss;
   seconds_before_ = snapshot.progress.seconds;
-  first_epoch_ = epoch_is_over_ ? state_.epoch + 1 : state_.epoch;
+  first_epoch_ = epoch_.is_over() ? state_.epoch + 1 : state_.epoch;
   restored_ = std::move(snapshot.generators);
   stop_where_done();
   // All ranks read the same number from the checkpoint, so they need no agreement of their clocks.

@@ -1,5 +1,4 @@
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/checkpoint.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -309,7 +308,6 @@ TEST(Manifest, IsReadStrictlyWhoeverSealedIt) {
   expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", 1}, {"files", Json::object()}, {"more", 1}}),
                  ": unknown key 'more'");
 }
-
 
 // The tests named Damage flip every single bit, and cut off every file of a checkpoint at every byte.
 

@@ -225,7 +225,6 @@ TEST(SaveCheckpoint, SyncsEverythingBeforeItCounts) {
                                              "fsync .best.json..tmp", "rename best.json", "fsync checkpoints"}));
 }
 
-
 int num_kills() {
   const char* wanted = std::getenv("RNNLAB_KILLS");
   return wanted == nullptr ? 30 : std::atoi(wanted);

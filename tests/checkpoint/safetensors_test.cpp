@@ -1,5 +1,4 @@
 #include "checkpoint/safetensors.h"
-#include "checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
 
@@ -177,7 +176,6 @@ TEST(WriteSafetensors, SaysWhereItCannotWrite) {
                "/no/such/a: the folder '/no/such' does not exist; create it, or choose a different one",
                [] { write_safetensors("/no/such/a", SafetensorsImage({})); });
 }
-
 
 TensorFile file_with(const std::vector<TensorSpec>& specs) {
   TensorFile file;

@@ -153,7 +153,6 @@ TEST(KernelKey, ChangesWithAllThatACompilerReads) {
   EXPECT_NE(key_of(program), changed([&](KernelProgram& p) { p.headers = other; }));
 }
 
-
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;

@@ -143,7 +143,6 @@ TEST(LateValues, OnAGpuComeTurnsLater) {
   EXPECT_FALSE(values.next(wait));
 }
 
-
 at::Tensor mask(c10::Device device) {
   return at::dropout(at::ones({1000}, at::TensorOptions().device(device)), 0.5, /*train=*/true);
 }

@@ -1,5 +1,4 @@
 #include "training/optimizer.h"
-#include "training/optimizer.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
@@ -239,7 +238,6 @@ TEST(Optimizer, ZeroGradFreesTheGradients) {
   optimizer->zero_grad();
   EXPECT_FALSE(parameters[0].grad().defined());
 }
-
 
 using ::testing::DoubleNear;
 using ::testing::Pointwise;
