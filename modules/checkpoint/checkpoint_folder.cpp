@@ -31,7 +31,7 @@ std::optional<int64_t> best_step(const fs::path& folder) {
   const fs::path path = folder / kBestFile;
   std::error_code error;
   if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return std::nullopt;
-  return reading_checkpoint([&] {
+  return with_checkpoint_errors([&] {
     const Json json = unsealed(read_file(path, kMostBytes), path.string());
     return record_from<BestMark>(json, path.string()).step;
   });
@@ -87,7 +87,7 @@ std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
   const CheckpointPlace place{*step, folder / step_folder_name(*step)};
   std::error_code ignored;
   if (!fs::is_directory(place.path, ignored))
-    refuse_checkpoint("{}: names step {}, but {} is missing; use a different checkpoint", (folder / kBestFile).string(),
+    throw_checkpoint_error("{}: names step {}, but {} is missing; use a different checkpoint", (folder / kBestFile).string(),
                       *step, place.path.string());
   return place;
 }
@@ -120,11 +120,11 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, int64_t keep)
   RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
 }
 
-void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, Standing standing) {
+void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, CheckpointKind standing) {
   wait();
   const auto save = [this, step, standing, contents = std::move(contents)] {
     save_checkpoint(folder_, step, contents());
-    if (standing == Standing::kBest) mark_best_checkpoint(folder_, step);
+    if (standing == CheckpointKind::kBest) mark_best_checkpoint(folder_, step);
     prune_checkpoints(folder_, step, keep_);
   };
   try {

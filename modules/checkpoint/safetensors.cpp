@@ -43,7 +43,7 @@ int64_t bytes_of(DType dtype) {
   fail_invariant("a listed dtype", __FILE__, __LINE__, "bytes_of does not know it");
 }
 
-std::vector<std::string_view> foreign_dtype_names() {
+std::vector<std::string_view> unsupported_dtype_names() {
   return {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F6_E2M3",
           "F6_E3M2", "F4",      "U16",     "U32",         "U64",         "C64"};
 }
@@ -82,9 +82,9 @@ constexpr const char* kMetadataKey = "__metadata__";
 DType dtype_from(const std::string& name, const std::string& place) {
   if (const auto dtype = config::from_name<DType>(name)) return *dtype;
   const std::vector<std::string> known = config::names_of<DType>();
-  if (std::ranges::count(foreign_dtype_names(), name) > 0)
-    refuse_checkpoint("{} is {}, which rnnlab cannot compute with; convert it to {}", place, name, one_of(known));
-  refuse_checkpoint("{} is {}, expected {}", place, in_quotes(name), one_of(known));
+  if (std::ranges::count(unsupported_dtype_names(), name) > 0)
+    throw_checkpoint_error("{} is {}, which rnnlab cannot compute with; convert it to {}", place, name, one_of(known));
+  throw_checkpoint_error("{} is {}, expected {}", place, in_quotes(name), one_of(known));
 }
 
 // Handles the parser's events one by one; an event that is not expected is an error. No tree is built, because a tree
@@ -184,7 +184,7 @@ class HeaderEvents {
   }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) {
-    refuse_checkpoint("{}: its header is not valid JSON at byte {} of the file; the file is damaged", file_,
+    throw_checkpoint_error("{}: its header is not valid JSON at byte {} of the file; the file is damaged", file_,
                       kLengthBytes + position - 1);
   }
 
@@ -244,14 +244,14 @@ class HeaderEvents {
   }
 
   [[noreturn]] void refuse(const std::string& got) const {
-    refuse_checkpoint("{}{} {}, expected {}", place(), is_list() ? " holds" : " is", got, wanted());
+    throw_checkpoint_error("{}{} {}, expected {}", place(), is_list() ? " holds" : " is", got, wanted());
   }
   bool is_list() const { return expected_ == Expected::kSize || expected_ == Expected::kOffset; }
 
   void begin_tensor(const std::string& name) {
     tensor_ = name;
     if (name == kMetadataKey) {
-      if (has_metadata_) refuse_checkpoint("{}: {} occurs twice", file_, kMetadataKey);
+      if (has_metadata_) throw_checkpoint_error("{}: {} occurs twice", file_, kMetadataKey);
       has_metadata_ = true;
       expected_ = Expected::kMetadata;
       return;
@@ -268,10 +268,10 @@ class HeaderEvents {
     if (known == kTensorKeys.end()) {
       std::vector<std::string> names;
       for (const auto& [name, value] : kTensorKeys) names.push_back(name);
-      refuse_checkpoint("{}: tensor {} has an unknown key {}, expected {}", file_, tensor, in_quotes(key),
+      throw_checkpoint_error("{}: tensor {} has an unknown key {}, expected {}", file_, tensor, in_quotes(key),
                         each_of(names));
     }
-    if (!keys_.insert(key).second) refuse_checkpoint("{}: tensor {}: {} occurs twice", file_, tensor, key);
+    if (!keys_.insert(key).second) throw_checkpoint_error("{}: tensor {}: {} occurs twice", file_, tensor, key);
     key_ = key;
     expected_ = known->second;
   }
@@ -279,12 +279,12 @@ class HeaderEvents {
   void end_tensor() const {
     for (const auto& [name, value] : kTensorKeys)
       if (!keys_.contains(name))
-        refuse_checkpoint("{}: tensor {}: {} is missing", file_, in_quotes(tensor_, kMostShownBytes), name);
+        throw_checkpoint_error("{}: tensor {}: {} is missing", file_, in_quotes(tensor_, kMostShownBytes), name);
   }
 
   void begin_metadata_value(const std::string& key) {
     if (header_.metadata.contains(key))
-      refuse_checkpoint("{}: {}: {} occurs twice", file_, kMetadataKey, in_quotes(key));
+      throw_checkpoint_error("{}: {}: {} occurs twice", file_, kMetadataKey, in_quotes(key));
     key_ = key;
     expected_ = Expected::kMetadataValue;
   }
@@ -305,14 +305,14 @@ class HeaderEvents {
 
 void check_text(std::string_view text, const std::string& file) {
   if (!text.starts_with('{'))
-    refuse_checkpoint("{}: its header begins with {}, expected '{{'; it is not a safetensors file", file,
+    throw_checkpoint_error("{}: its header begins with {}, expected '{{'; it is not a safetensors file", file,
                       in_quotes(text.substr(0, 1)));
   if (const auto invalid = first_invalid_utf8(text))
-    refuse_checkpoint("{}: its header is not UTF-8 at byte {} of the file; the file is damaged", file,
+    throw_checkpoint_error("{}: its header is not UTF-8 at byte {} of the file; the file is damaged", file,
                       kLengthBytes + *invalid);
   // The parser would treat a zero as the end of the text.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
-    refuse_checkpoint("{}: its header has a zero at byte {} of the file; the file is damaged", file,
+    throw_checkpoint_error("{}: its header has a zero at byte {} of the file; the file is damaged", file,
                       kLengthBytes + zero);
 }
 
@@ -321,7 +321,7 @@ void check_names_differ(const std::vector<SafetensorsEntry>& entries, const std:
   for (const SafetensorsEntry& entry : entries) names.push_back(entry.spec.name);
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end()) refuse_checkpoint("{}: tensor {} occurs twice", file, in_quotes(*twice, 200));
+  if (twice != names.end()) throw_checkpoint_error("{}: tensor {} occurs twice", file, in_quotes(*twice, 200));
 }
 
 Json json_of(const SafetensorsEntry& entry) {
@@ -376,33 +376,33 @@ std::string length_bytes(uint64_t length) {
 
 void check_length_limit(std::string_view start, const std::string& name) {
   if (start.size() < kLengthBytes)
-    refuse_checkpoint("{}: {} bytes, expected at least {}; it is not a safetensors file, or was cut off", name,
+    throw_checkpoint_error("{}: {} bytes, expected at least {}; it is not a safetensors file, or was cut off", name,
                       start.size(), kLengthBytes);
   const uint64_t length = header_length(start);
   if (start.starts_with("PK\3\4"))
-    refuse_checkpoint(
+    throw_checkpoint_error(
         "{}: a ZIP archive, such as torch.save writes, expected a safetensors file: write the state_dict with "
         "safetensors.torch.save_file",
         name);
   if (length > kMostHeaderBytes)
-    refuse_checkpoint("{}: its declared header size is {} bytes, expected at most {}; it is not a safetensors file",
+    throw_checkpoint_error("{}: its declared header size is {} bytes, expected at most {}; it is not a safetensors file",
                       name, length, kMostHeaderBytes);
 }
 
 void check_length(std::string_view bytes, const std::string& name) {
   check_length_limit(bytes.substr(0, kLengthBytes), name);
   if (const size_t following = bytes.size() - kLengthBytes; header_length(bytes) > following)
-    refuse_checkpoint("{}: its declared header size is {} bytes, but {} follow; the file was cut off", name,
+    throw_checkpoint_error("{}: its declared header size is {} bytes, but {} follow; the file was cut off", name,
                       header_length(bytes), following);
 }
 
 void check_size(const SafetensorsEntry& entry, const std::string& name) {
   const auto wanted = num_bytes(entry.spec);
   if (!wanted)
-    refuse_checkpoint("{}: tensor {}: the bytes of shape {} are more than 2^63", name, quoted(entry.spec),
+    throw_checkpoint_error("{}: tensor {}: the bytes of shape {} are more than 2^63", name, quoted(entry.spec),
                       in_quotes(shape_text(entry.spec), 200));
   if (entry.end - entry.begin != static_cast<uint64_t>(*wanted))
-    refuse_checkpoint("{}: tensor {}: data_offsets [{}, {}] hold {} bytes, expected {} for {} {}", name,
+    throw_checkpoint_error("{}: tensor {}: data_offsets [{}, {}] hold {} bytes, expected {} for {} {}", name,
                       quoted(entry.spec), entry.begin, entry.end, entry.end - entry.begin, *wanted,
                       config::name_of(entry.spec.dtype), shape_text(entry.spec));
 }
@@ -413,16 +413,16 @@ void check_places(std::vector<SafetensorsEntry>& entries, uint64_t buffer_bytes,
   uint64_t end = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin != end)
-      refuse_checkpoint("{}: tensor {}: data_offsets begin at {}, expected {}; tensors may not {}", name,
+      throw_checkpoint_error("{}: tensor {}: data_offsets begin at {}, expected {}; tensors may not {}", name,
                         quoted(entry.spec), entry.begin, end, entry.begin < end ? "overlap" : "leave a hole");
     if (entry.end < entry.begin)
-      refuse_checkpoint("{}: tensor {}: data_offsets [{}, {}] end before they begin", name, quoted(entry.spec),
+      throw_checkpoint_error("{}: tensor {}: data_offsets [{}, {}] end before they begin", name, quoted(entry.spec),
                         entry.begin, entry.end);
     check_size(entry, name);
     end = entry.end;
   }
   if (end != buffer_bytes)
-    refuse_checkpoint("{}: {} bytes follow the header, expected {} for its tensors; the file {}", name, buffer_bytes,
+    throw_checkpoint_error("{}: {} bytes follow the header, expected {} for its tensors; the file {}", name, buffer_bytes,
                       end, buffer_bytes < end ? "was cut off" : "has extra data after its end");
 }
 
@@ -431,7 +431,7 @@ void check_bools(const TensorView& tensor, const std::string& name) {
   if (tensor.spec.dtype != DType::kBool) return;
   const auto bad = std::ranges::find_if(tensor.bytes, [](std::byte b) { return b > std::byte{1}; });
   if (bad != tensor.bytes.end())
-    refuse_checkpoint("{}: tensor {}: BOOL number {} is {}, expected 0 or 1", name, quoted(tensor.spec),
+    throw_checkpoint_error("{}: tensor {}: BOOL number {} is {}, expected 0 or 1", name, quoted(tensor.spec),
                       bad - tensor.bytes.begin(), std::to_integer<int>(*bad));
 }
 
@@ -510,7 +510,7 @@ TensorFile parse_safetensors(std::string bytes, const std::string& name) {
 }
 
 TensorFile read_safetensors(const std::filesystem::path& path) {
-  return reading_checkpoint([&] {
+  return with_checkpoint_errors([&] {
     // A file of a different kind is refused before it is read completely.
     check_length_limit(read_beginning(path, kLengthBytes), path.string());
     constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
@@ -552,7 +552,7 @@ void require_tensors(const TensorFile& file, const std::vector<TensorSpec>& expe
   const std::string more =
       found.size() == 1 ? ""
                         : fmt::format(", and {} more", counted(static_cast<int64_t>(found.size()) - 1, "difference"));
-  refuse_checkpoint("{}: {}{}; it was made with a different model", file.name, found.front(), more);
+  throw_checkpoint_error("{}: {}{}; it was made with a different model", file.name, found.front(), more);
 }
 
 }  // namespace rnnlab

@@ -24,13 +24,13 @@ namespace rnnlab {
 
 // A checkpoint or a file of tensors cannot be used: UserError kCheckpoint, whichever module detects the error.
 template <class... Args>
-[[noreturn]] void refuse_checkpoint(fmt::format_string<Args...> format, Args&&... args) {
+[[noreturn]] void throw_checkpoint_error(fmt::format_string<Args...> format, Args&&... args) {
   throw_error(ExitCode::kCheckpoint, format, std::forward<Args>(args)...);
 }
 
 // Returns the result of `read`; rethrows its kData errors as kCheckpoint errors.
 template <class Read>
-auto reading_checkpoint(Read read) {
+auto with_checkpoint_errors(Read read) {
   try {
     return read();
   } catch (const UserError& error) {
@@ -46,7 +46,7 @@ enum class DType { kF64, kF32, kF16, kBf16, kI64, kI32, kI16, kI8, kU8, kBool };
 int64_t bytes_of(DType dtype);  // of one number
 
 // Returns the types of the format that rnnlab does not support, such as "F8_E4M3" and "U64".
-std::vector<std::string_view> foreign_dtype_names();
+std::vector<std::string_view> unsupported_dtype_names();
 
 }  // namespace rnnlab
 

@@ -38,7 +38,7 @@ std::optional<Launch> launch_of_this_process();
 
 // Call this function if launch_of() throws. Returns true if this process is surely not rank 0; rank 0 finds the same
 // fault and reports it.
-bool is_surely_not_first(const ReadVariable& variable);
+bool is_certainly_not_rank_0(const ReadVariable& variable);
 std::optional<std::string> variable_of_this_process(const std::string& name);
 
 // Returns for example "torchrun".

@@ -167,11 +167,11 @@ std::filesystem::path folder_of_build() {
 
 }  // namespace
 
-std::optional<std::string> KernelSupply::refusal() const {
-  return is_there(built_.folder()) ? std::nullopt : nvrtc_refusal();
+std::optional<std::string> KernelProvider::refusal() const {
+  return is_there(built_.folder()) ? std::nullopt : nvrtc_unavailable_reason();
 }
 
-CompiledKernels KernelSupply::get(const KernelProgram& program) {
+CompiledKernels KernelProvider::get(const KernelProgram& program) {
   const std::string key = key_of(program);
   if (!built_.folder().empty())
     if (auto kernels = built_.find(key)) return *std::move(kernels);
@@ -181,7 +181,7 @@ CompiledKernels KernelSupply::get(const KernelProgram& program) {
   return compile_and_keep(program, key_of_compiler);
 }
 
-CompiledKernels KernelSupply::compile_and_keep(const KernelProgram& program, const std::string& key) {
+CompiledKernels KernelProvider::compile_and_keep(const KernelProgram& program, const std::string& key) {
   const auto began = std::chrono::steady_clock::now();
   CompiledKernels kernels = compile(program);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
@@ -190,7 +190,7 @@ CompiledKernels KernelSupply::compile_and_keep(const KernelProgram& program, con
   return kernels;
 }
 
-void KernelSupply::keep(const std::string& key, const CompiledKernels& kernels) {
+void KernelProvider::keep(const std::string& key, const CompiledKernels& kernels) {
   if (could_not_keep_) return;
   could_not_keep_ = true;
   try {
@@ -202,7 +202,7 @@ void KernelSupply::keep(const std::string& key, const CompiledKernels& kernels) 
   }
 }
 
-std::vector<std::string> KernelSupply::take_notes() {
+std::vector<std::string> KernelProvider::take_notes() {
   std::vector<std::string> notes;
   if (num_compiled_ > 0)
     notes.push_back(fmt::format("compiled {} kernels for this GPU in {:.1f} s{}", num_compiled_, seconds_,
@@ -215,7 +215,7 @@ std::vector<std::string> KernelSupply::take_notes() {
   return notes;
 }
 
-KernelSupply make_kernel_supply() {
+KernelProvider make_kernel_provider() {
   const std::filesystem::path cache = cache_folder();
   return {folder_of_build(), cache.empty() ? cache : cache / kFolder};
 }

@@ -42,11 +42,11 @@ class KernelCache {
 
 // Provides kernels for this process: from the folder of the build, else from the cache, else compiled and added to the
 // cache. A cache that cannot be read or written costs time, and adds one note.
-class KernelSupply {
+class KernelProvider {
  public:
   // `built` was filled by the build, under keys without a compiler's version; it may be missing. If `built` is empty,
   // there is no such folder; if `cache` is empty, compiled kernels are not kept.
-  KernelSupply(std::filesystem::path built, std::filesystem::path cache)
+  KernelProvider(std::filesystem::path built, std::filesystem::path cache)
       : built_(std::move(built)), cache_(std::move(cache)) {}
 
   // Returns one sentence that says why no kernel is available; nullopt if kernels are available.
@@ -71,6 +71,6 @@ class KernelSupply {
 };
 
 // Returns the supply of this process: `kernels` next to the program, and `kernels` in cache_folder().
-KernelSupply make_kernel_supply();
+KernelProvider make_kernel_provider();
 
 }  // namespace rnnlab

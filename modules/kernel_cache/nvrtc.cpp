@@ -193,7 +193,7 @@ void require_known(const std::string& architecture) {
 
 }  // namespace
 
-std::optional<std::string> nvrtc_refusal() { return library().refusal; }
+std::optional<std::string> nvrtc_unavailable_reason() { return library().refusal; }
 
 std::string nvrtc_version() {
   int major = 0, minor = 0;

@@ -32,7 +32,7 @@ class BatchLoop {
   // run. `place` is the index of the turn among the turns that are queued together, from 0.
   using Work = std::function<EvaluatedStep(std::span<const Batch>, int64_t place)>;
 
-  // Returns whether the argument is true on all processes that train together (Ranks::is_so_on_all).
+  // Returns whether the argument is true on all processes that train together (Ranks::is_true_on_all).
   using Agree = std::function<bool(bool)>;
 
   static constexpr int64_t kTurnsOfGraph = 8;

@@ -238,7 +238,7 @@ EpochRow joined_row(const EpochRow& own, std::span<const EpochRow> rows) {
 }
 
 EpochRow row_over_ranks(Ranks& ranks, const EpochRow& own) {
-  const at::Tensor all = ranks.gather(numbers_of(own));
+  const at::Tensor all = ranks.all_gather(numbers_of(own));
   std::vector<EpochRow> rows;
   for (int64_t rank = 0; rank < ranks.size(); ++rank)
     rows.push_back(row_of(all.const_data_ptr<double>() + rank * all.size(1)));

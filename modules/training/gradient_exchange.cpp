@@ -149,9 +149,9 @@ void GradientExchange::take(int64_t shard, const Evaluation& sums) {
 void GradientExchange::add_up_over_ranks() {
   const auto began = std::chrono::steady_clock::now();
   if (is_ordered_)
-    ranks_->gather_into(messages_[0], messages_of_all_);
+    ranks_->all_gather_into(messages_[0], messages_of_all_);
   else
-    ranks_->add_up(result_);
+    ranks_->all_reduce(result_);
   seconds_ += elapsed_since(began);
   if (is_ordered_) add_up_in_tree(messages_of_all_);
 }
@@ -177,7 +177,7 @@ double GradientExchange::measure() {
   return seconds[kTimed / 2];
 }
 
-Evaluation GradientExchange::add_up(std::span<const Batch> batches) {
+Evaluation GradientExchange::all_reduce(std::span<const Batch> batches) {
   const TraceRange range("exchange");
   const at::NoGradGuard no_grad;
   requests_of(messages_[0])[rank()].copy_(own_request_on_device_);

@@ -79,9 +79,9 @@ class GradientExchange {
 
   // Sets the parameters' gradients to the sums over all ranks, and returns the sums of losses and metrics. All shards
   // of this rank must have been taken.
-  Evaluation add_up(std::span<const Batch> batches);
+  Evaluation all_reduce(std::span<const Batch> batches);
 
-  // Returns the seconds that add_up() spent in the engine since the last call, including waits for other ranks. Returns
+  // Returns the seconds that all_reduce() spent in the engine since the last call, including waits for other ranks. Returns
   // nothing if this process trains alone, or on a GPU, because there the engine only queues work.
   std::optional<double> take_seconds();
 

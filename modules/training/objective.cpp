@@ -89,7 +89,7 @@ LossKind resolve(LossKind loss, Task task) {
 Evaluation cross_entropy(const at::Tensor& output, const at::Tensor& targets) {
   const auto logits = output.dim() > 2 ? output.flatten(0, -2) : output;
   const auto classes = targets.dim() > 1 ? targets.flatten() : targets;
-  if (suit_own_kernels(logits)) {
+  if (can_use_own_kernels(logits)) {
     const auto result = cross_entropy_on_gpu(logits, classes);
     return {result.loss, result.loss.detach(), result.num_right, classes.numel()};
   }
@@ -202,7 +202,7 @@ StepRow row_of(const at::Tensor& table) {
 // order of the batches, and is the same on every rank and in one process.
 std::vector<StepRow> rows_of_all(Ranks& ranks, const std::vector<StepRow>& own, int64_t num_batches) {
   const int64_t most = (num_batches + ranks.size() - 1) / ranks.size();
-  const at::Tensor tables = ranks.gather(table_of(own, most));
+  const at::Tensor tables = ranks.all_gather(table_of(own, most));
   std::vector<StepRow> all;
   for (int64_t i = 0; i < num_batches; ++i) all.push_back(row_of(tables[i % ranks.size()][i / ranks.size()]));
   return all;

@@ -25,7 +25,7 @@ struct CrossEntropyResult {
   at::Tensor num_right;  // () float32
 };
 
-// logits: (N, classes) float32, classes: (N) int64, both on one GPU; both must satisfy suit_own_kernels().
+// logits: (N, classes) float32, classes: (N) int64, both on one GPU; both must satisfy can_use_own_kernels().
 CrossEntropyResult cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
 
 // Holds sums over the targets of any number of steps, on the host.

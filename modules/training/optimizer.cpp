@@ -106,7 +106,7 @@ class Adam : public Optimizer {
   }
   void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
               const std::optional<at::Tensor>& found_inf, const at::Tensor& gradient_scale) override {
-    if (suit_own_kernels(weights) && suit_own_kernels(gradients))
+    if (can_use_own_kernels(weights) && can_use_own_kernels(gradients))
       return update_by_own_kernels(weights, gradients, learning_rate, found_inf, gradient_scale);
     scale_in_place(gradients, gradient_scale);
     update_with(weights, gradients, learning_rate, found_inf);

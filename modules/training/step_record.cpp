@@ -79,7 +79,7 @@ double StepRecord::loss(int64_t row) const {
   return rows_[row][0].item<double>();
 }
 
-bool suit_own_kernels(at::TensorList tensors) {
+bool can_use_own_kernels(at::TensorList tensors) {
   if (tensors.empty()) return false;
   const at::Device device = tensors.front().device();
   const bool suit = std::ranges::all_of(tensors, [&](const at::Tensor& tensor) {
@@ -90,7 +90,7 @@ bool suit_own_kernels(at::TensorList tensors) {
 }
 
 at::Tensor gradient_norms(at::TensorList gradients) {
-  if (!suit_own_kernels(gradients)) return at::stack(at::_foreach_norm(gradients, 2));
+  if (!can_use_own_kernels(gradients)) return at::stack(at::_foreach_norm(gradients, 2));
   const at::Tensor norms = at::empty({std::ssize(gradients)}, gradients.front().options().requires_grad(false));
   write_gradient_norms(gradients, norms);
   return norms;
@@ -147,7 +147,7 @@ void flag_non_finite(const at::Tensor& row, at::Tensor& found_inf) {
 StepEnd end_of_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
                     at::Tensor& found_inf, const std::optional<double>& max_norm) {
   const at::NoGradGuard no_grad;
-  if (suit_own_kernels(gradients)) return end_by_own_kernels(gradients, evaluation, skipped, found_inf, max_norm);
+  if (can_use_own_kernels(gradients)) return end_by_own_kernels(gradients, evaluation, skipped, found_inf, max_norm);
   const at::Tensor norms = gradient_norms(gradients);
   const at::Tensor none = at::zeros_like(found_inf);
   StepEnd end;

@@ -68,7 +68,7 @@ class StepRecord {
 
 // Returns whether our own kernels (kernels/) can take the tensors: all are float32, dense, and on one GPU for which
 // this build has the kernels. recurrent/device/run_kernels.h starts them.
-bool suit_own_kernels(at::TensorList tensors);
+bool can_use_own_kernels(at::TensorList tensors);
 
 // The functions below compute norms and clip all gradients at once, with multi-tensor operators and without waiting for
 // the device. These functions do not check for NaN or Inf; train_step.h does.

@@ -114,7 +114,7 @@ StopSignalGuard::~StopSignalGuard() {
   first_signal.store(0, std::memory_order_relaxed);
 }
 
-StopDeadline::StopDeadline(LastWords last_words) : last_words_(std::move(last_words)), thread_([this] { watch(); }) {}
+StopDeadline::StopDeadline(OnDeadline last_words) : last_words_(std::move(last_words)), thread_([this] { watch(); }) {}
 
 // If the thread is already calling last_words, this blocks until the process ends.
 StopDeadline::~StopDeadline() {

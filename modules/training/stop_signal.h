@@ -60,10 +60,10 @@ class StopSignalGuard {
 // the signal costs no time. There can be one deadline at a time; without a StopSignalGuard it does nothing.
 class StopDeadline {
  public:
-  using LastWords = std::function<void(const StopRequest&)>;  // runs while the work still runs
+  using OnDeadline = std::function<void(const StopRequest&)>;  // runs while the work still runs
 
   // Throws std::system_error if no thread can be made.
-  explicit StopDeadline(LastWords last_words);
+  explicit StopDeadline(OnDeadline last_words);
   ~StopDeadline();
   StopDeadline(const StopDeadline&) = delete;
   StopDeadline& operator=(const StopDeadline&) = delete;
@@ -72,7 +72,7 @@ class StopDeadline {
   void watch();
   bool is_over();
 
-  LastWords last_words_;
+  OnDeadline last_words_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool is_over_ = false;

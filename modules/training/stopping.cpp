@@ -158,7 +158,7 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
   throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, loss, kAdvice);
 }
 
-double loss_of_zeros(LossKind loss, const Dataset& dataset) {
+double loss_of_zero_outputs(LossKind loss, const Dataset& dataset) {
   if (loss == LossKind::kCrossEntropy) return std::log(static_cast<double>(dataset.shape.num_outputs));
   if (loss == LossKind::kBinaryCrossEntropy) return std::numbers::ln2;
   const at::Tensor& targets = dataset.train.targets;

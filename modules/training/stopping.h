@@ -65,7 +65,7 @@ void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>&
 
 // Returns the loss of outputs that are all 0, which is about that of an untrained model. Takes one pass over the
 // targets.
-double loss_of_zeros(LossKind loss, const Dataset& dataset);
+double loss_of_zero_outputs(LossKind loss, const Dataset& dataset);
 
 // Returns a warning if the last training loss of a run is more than ten times `of_zeros`, else nothing.
 std::optional<std::string> high_loss_warning(double train_loss, double of_zeros);

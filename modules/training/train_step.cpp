@@ -127,7 +127,7 @@ Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches, int64
                {.first_step = number_, .place = place, .num_shards = exchange_->num_shards(), .shard = shard});
     exchange_->take(shard, backpropagate_shard(batches, shard));
   }
-  return exchange_->add_up(batches);
+  return exchange_->all_reduce(batches);
 }
 
 // A batch may have fewer samples than there are shards.

@@ -93,7 +93,7 @@ int64_t targets_per_sample(const Samples& samples) {
 
 BatchLoop::Agree agree(const TrainerOptions& options) {
   if (options.ranks == nullptr) return {};
-  return [ranks = options.ranks](bool is_so) { return ranks->is_so_on_all(is_so); };
+  return [ranks = options.ranks](bool is_so) { return ranks->is_true_on_all(is_so); };
 }
 
 Model& moved_to(c10::Device device, Model& model) {
@@ -337,7 +337,7 @@ void Trainer::stop_where_a_rank_asks(const std::vector<double>& requests) {
   if (first == requests.end()) return;
   if (*first == kSecondsAreOver) return stop_at_seconds();
   const auto own = pending_stop();
-  const std::vector<std::string> texts = options_.ranks->gather_texts(own ? own->text : "");
+  const std::vector<std::string> texts = options_.ranks->all_gather_texts(own ? own->text : "");
   const auto rank = static_cast<size_t>(first - requests.begin());
   const std::string of_rank = rank == 0 ? "" : fmt::format(" (rank {})", rank);
   state_.stop(StopReason::kSignal, texts[rank] + of_rank, static_cast<ExitCode>(*first));
@@ -345,7 +345,7 @@ void Trainer::stop_where_a_rank_asks(const std::vector<double>& requests) {
 
 void Trainer::agree_to_stop() {
   if (state_.stopped()) return;
-  const at::Tensor requests = options_.ranks->gather(at::full({}, own_request(), at::kDouble));
+  const at::Tensor requests = options_.ranks->all_gather(at::full({}, own_request(), at::kDouble));
   const double* values = requests.const_data_ptr<double>();
   stop_where_a_rank_asks({values, values + requests.numel()});
 }

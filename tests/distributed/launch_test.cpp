@@ -176,7 +176,7 @@ TEST(Launch, IsNothingForTheOnlyProcessOfTorchrun) {
 
 TEST(Launch, LeavesAFaultOfAllToRank0) {
   const auto is_left = [](const Variables& variables) {
-    return is_surely_not_first([&](const std::string& name) -> std::optional<std::string> {
+    return is_certainly_not_rank_0([&](const std::string& name) -> std::optional<std::string> {
       const auto found = variables.find(name);
       return found == variables.end() ? std::nullopt : std::optional(found->second);
     });

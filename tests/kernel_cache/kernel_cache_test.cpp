@@ -169,7 +169,7 @@ size_t num_files(const std::filesystem::path& folder) {
 class KernelSupplyTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (const auto reason = nvrtc_refusal()) GTEST_SKIP() << *reason;
+    if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
   }
 
   TemporaryFolder folder_;
@@ -178,21 +178,21 @@ class KernelSupplyTest : public ::testing::Test {
 };
 
 TEST_F(KernelSupplyTest, CompilesOnceAndSaysSo) {
-  KernelSupply first(no_build_, cache_);
+  KernelProvider first(no_build_, cache_);
   const CompiledKernels compiled = first.get(kProgram);
   EXPECT_THAT(first.take_notes(), ElementsAre(AllOf(StartsWith("compiled 1 kernels for this GPU in "),
                                                     EndsWith(" s; kept in " + cache_.string()))));
   EXPECT_THAT(first.take_notes(), IsEmpty());
 
-  KernelSupply second(no_build_, cache_);
+  KernelProvider second(no_build_, cache_);
   EXPECT_EQ(second.get(kProgram), compiled);
   EXPECT_THAT(second.take_notes(), IsEmpty());
 }
 
 TEST_F(KernelSupplyTest, CompilesAgainWhatIsDamaged) {
-  const CompiledKernels compiled = KernelSupply(no_build_, cache_).get(kProgram);
+  const CompiledKernels compiled = KernelProvider(no_build_, cache_).get(kProgram);
   for (const auto& entry : std::filesystem::directory_iterator(cache_)) write_text(entry, "damaged");
-  KernelSupply supply(no_build_, cache_);
+  KernelProvider supply(no_build_, cache_);
   EXPECT_EQ(supply.get(kProgram), compiled);
   EXPECT_EQ(supply.take_notes().size(), 1U);
   EXPECT_EQ(num_files(cache_), 1U);
@@ -201,8 +201,8 @@ TEST_F(KernelSupplyTest, CompilesAgainWhatIsDamaged) {
 TEST_F(KernelSupplyTest, TakesWhatTheBuildMadeWithoutACompiler) {
   const CompiledKernels made = {"made by the build", {"symbol"}};
   KernelCache(no_build_).add(key_of(kProgram), made);
-  KernelSupply supply(no_build_, cache_);
-  EXPECT_EQ(supply.refusal(), std::nullopt);
+  KernelProvider supply(no_build_, cache_);
+  EXPECT_EQ(supply.unavailable_reason(), std::nullopt);
   EXPECT_EQ(supply.get(kProgram), made);
   EXPECT_THAT(supply.take_notes(), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(cache_));
@@ -210,7 +210,7 @@ TEST_F(KernelSupplyTest, TakesWhatTheBuildMadeWithoutACompiler) {
 
 TEST_F(KernelSupplyTest, ACacheThatCannotBeWrittenCostsOneNote) {
   write_text(folder_.path() / "a file", "");
-  KernelSupply supply(no_build_, folder_.path() / "a file" / "kernels");
+  KernelProvider supply(no_build_, folder_.path() / "a file" / "kernels");
   EXPECT_THAT(supply.get(kProgram).symbols, ElementsAre(HasSubstr("kernel")));
   EXPECT_THAT(supply.take_notes(),
               ElementsAre(::testing::MatchesRegex("compiled 1 kernels for this GPU in [0-9.]+ s"),
@@ -225,7 +225,7 @@ TEST_F(KernelSupplyTest, ACacheThatCannotBeWrittenCostsOneNote) {
 TEST_F(KernelSupplyTest, AFullDiskCostsOneNote) {
   const testing::SmallDisk disk;
   write_text(disk.path() / "all that fits", std::string(testing::SmallDisk::kBytes, 'x'));
-  KernelSupply supply(no_build_, disk.path());
+  KernelProvider supply(no_build_, disk.path());
   KernelProgram large = kProgram;
   large.source += "__device__ int table[100000] = {1};\n";
   large.source += "__global__ void reader(int* to) { *to = table[*to]; }\n";
@@ -235,7 +235,7 @@ TEST_F(KernelSupplyTest, AFullDiskCostsOneNote) {
 }
 
 TEST_F(KernelSupplyTest, WithoutAnyFolderKernelsAreCompiledAndNotKept) {
-  KernelSupply supply(no_build_, {});
+  KernelProvider supply(no_build_, {});
   supply.get(kProgram);
   EXPECT_THAT(supply.take_notes(),
               ElementsAre(HasSubstr("compiled"), EndsWith("neither RNNLAB_CACHE nor HOME names a folder")));

@@ -81,14 +81,14 @@ class SecondRank : public Ranks {
  public:
   SecondRank() : Ranks(1, 2) {}
   std::string engine() const override { return "none"; }
-  void add_up(at::Tensor&) override {}
-  void gather_into(const at::Tensor& values, const at::Tensor& all) override {
+  void all_reduce(at::Tensor&) override {}
+  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
     if (!first_.defined()) first_ = values;
     all.copy_(at::stack({first_, values}));
   }
-  std::vector<std::string> gather_texts(const std::string& text) override { return {text, text}; }
-  void tell_failure(ExitCode, const std::string&) noexcept override {}
-  bool is_to_tell(const std::string&) noexcept override { return true; }
+  std::vector<std::string> all_gather_texts(const std::string& text) override { return {text, text}; }
+  void post_failure(ExitCode, const std::string&) noexcept override {}
+  bool claim_report(const std::string&) noexcept override { return true; }
 
  private:
   at::Tensor first_;

@@ -62,11 +62,11 @@ class TwoEqualRanks : public Ranks {
  public:
   TwoEqualRanks() : Ranks(0, 2) {}
   std::string engine() const override { return "none"; }
-  void add_up(at::Tensor& values) override { values.mul_(2); }
-  void gather_into(const at::Tensor& values, const at::Tensor& all) override { all.copy_(at::stack({values, values})); }
-  std::vector<std::string> gather_texts(const std::string& text) override { return {text, text}; }
-  void tell_failure(ExitCode, const std::string&) noexcept override {}
-  bool is_to_tell(const std::string&) noexcept override { return true; }
+  void all_reduce(at::Tensor& values) override { values.mul_(2); }
+  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override { all.copy_(at::stack({values, values})); }
+  std::vector<std::string> all_gather_texts(const std::string& text) override { return {text, text}; }
+  void post_failure(ExitCode, const std::string&) noexcept override {}
+  bool claim_report(const std::string&) noexcept override { return true; }
 };
 
 Evaluation one_step(GradientExchange& exchange, at::Tensor weight) {
@@ -74,7 +74,7 @@ Evaluation one_step(GradientExchange& exchange, at::Tensor weight) {
   const at::Tensor one = at::ones({});
   exchange.take(exchange.first_shard(), {one, one, one, 2});
   const Batch batch{.inputs = weight, .targets = weight, .lengths = {}, .size = 2, .whole_size = 4};
-  return exchange.add_up({&batch, 1});
+  return exchange.all_reduce({&batch, 1});
 }
 
 TEST(GradientExchange, TellsOnceHowLongItTook) {

@@ -89,7 +89,7 @@ class ThreadRanks : public Ranks {
   ThreadRanks(Meeting& meeting, int64_t rank, int64_t num_gradients, const Mistake& mistake)
       : Ranks(rank, kSize), meeting_(meeting), num_gradients_(num_gradients), mistake_(mistake) {}
 
-  void add_up(at::Tensor& values) override {
+  void all_reduce(at::Tensor& values) override {
     ++step_;
     if (mistake_.before_sum) mistake_.before_sum(values.narrow(0, 0, num_gradients_), rank(), step_);
     values.copy_(at::stack(meeting_.exchange(rank(), values)).sum(0));
@@ -98,17 +98,17 @@ class ThreadRanks : public Ranks {
 
   std::string engine() const override { return "threads"; }
 
-  void gather_into(const at::Tensor& values, const at::Tensor& all) override {
+  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
     std::vector<at::Tensor> tables = meeting_.exchange(rank(), values);
     if (mistake_.in_validation && values.dim() == 2) mistake_.in_validation(tables);
     all.copy_(at::stack(tables));
   }
 
-  std::vector<std::string> gather_texts(const std::string& text) override {
+  std::vector<std::string> all_gather_texts(const std::string& text) override {
     return std::vector<std::string>(kSize, text);
   }
-  void tell_failure(ExitCode, const std::string& message) noexcept override { ADD_FAILURE() << message; }
-  bool is_to_tell(const std::string&) noexcept override { return true; }
+  void post_failure(ExitCode, const std::string& message) noexcept override { ADD_FAILURE() << message; }
+  bool claim_report(const std::string&) noexcept override { return true; }
 
  private:
   Meeting& meeting_;

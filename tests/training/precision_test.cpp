@@ -81,8 +81,8 @@ TEST(Precision, TellsOfSwitchesThatSomebodyElseSet) {
 }
 
 TEST(Precision, OfFloat16IsNotForTheCpu) {
-  EXPECT_EQ(refusal_on_cpu(Precision::kFp16), "precision: fp16 needs a GPU; use bf16 or fp32 on the CPU");
-  EXPECT_EQ(refusal_on_cpu(Precision::kBf16), std::nullopt);
+  EXPECT_EQ(unsupported_on_cpu(Precision::kFp16), "precision: fp16 needs a GPU; use bf16 or fp32 on the CPU");
+  EXPECT_EQ(unsupported_on_cpu(Precision::kBf16), std::nullopt);
 }
 
 TEST(AutocastGuard, CastsProductsWhileItLives) {

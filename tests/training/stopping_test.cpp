@@ -215,11 +215,11 @@ TEST(Divergence, BlamesTheValidationData) {
 
 TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {
   Dataset dataset = toy_dataset();
-  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kCrossEntropy, dataset),
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kCrossEntropy, dataset),
                    std::log(static_cast<double>(dataset.shape.num_outputs)));
-  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kBinaryCrossEntropy, dataset), std::log(2.0));
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kBinaryCrossEntropy, dataset), std::log(2.0));
   dataset.train.targets = at::tensor({3.f, -1.f, 0.f, 2.f}).view({2, 2});
-  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kMse, dataset), (9 + 1 + 4) / 4.0);
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMse, dataset), (9 + 1 + 4) / 4.0);
 }
 
 TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {
