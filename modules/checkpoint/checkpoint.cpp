@@ -60,8 +60,8 @@ bool is_leftover(const std::string& name) {
 
 Json unsealed(const std::string& text, const std::string& file) {
   if (!has_fitting_seal(text))
-    throw_checkpoint_error("{}: its last line, the SHA-256, does not match its content; the file is damaged or was cut off",
-                      file);
+    throw_checkpoint_error(
+        "{}: its last line, the SHA-256, does not match its content; the file is damaged or was cut off", file);
   return with_checkpoint_errors([&] {
     Json object = parse_json(text, file);
     object.erase(kSealKey);
@@ -121,7 +121,7 @@ void move_into_place(const fs::path& from, const fs::path& to) {
   rename_or_throw(from, to);
 }
 
-void remove_whole(const fs::path& path) {
+void remove_recursively(const fs::path& path) {
   std::error_code error;
   do {
     fs::remove_all(path, error);
@@ -133,12 +133,12 @@ void remove_checkpoint(const fs::path& folder, int64_t step) {
   const fs::path removed = folder / removed_name(step);
   rename_or_throw(folder / step_folder_name(step), removed);
   sync_folder(folder);
-  remove_whole(removed);
+  remove_recursively(removed);
 }
 
 void remove_leftovers(const fs::path& folder) {
   for (const std::string& name : names_in(folder))
-    if (is_leftover(name)) remove_whole(folder / name);
+    if (is_leftover(name)) remove_recursively(folder / name);
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
@@ -202,7 +202,7 @@ class NewCheckpoint {
     move_into_place(path_, target);
     is_published_ = true;
     sync_folder(folder_);
-    remove_whole(path_);  // the earlier checkpoint of this step, if one existed
+    remove_recursively(path_);  // the earlier checkpoint of this step, if one existed
     return target;
   }
 
@@ -227,7 +227,7 @@ void check_step(const fs::path& checkpoint, const Manifest& manifest) {
   const auto named = step_of(whole_path(checkpoint).filename().string());
   if (named && *named != manifest.step)
     throw_checkpoint_error("{}: the folder's name says step {}, its {} says {}; restore its name", checkpoint.string(),
-                      *named, kManifestFile, manifest.step);
+                           *named, kManifestFile, manifest.step);
 }
 
 void check_parts(const std::string& file, const Manifest& manifest) {
@@ -251,14 +251,14 @@ void check_size(const fs::path& path, const FileRecord& wanted) {
   std::error_code error;
   const auto bytes = static_cast<int64_t>(fs::file_size(path, error));
   if (!error && bytes != wanted.bytes)  // opening the file will report the error
-    throw_checkpoint_error("{}: {} bytes, expected {} by the manifest; the file is damaged or was cut off", path.string(),
-                      bytes, wanted.bytes);
+    throw_checkpoint_error("{}: {} bytes, expected {} by the manifest; the file is damaged or was cut off",
+                           path.string(), bytes, wanted.bytes);
 }
 
 void check_digest(const fs::path& path, const Sha256& digest, const FileRecord& wanted) {
   if (digest.hex() != wanted.sha256)
-    throw_checkpoint_error("{}: SHA-256 {}, expected {} by the manifest; the file is damaged", path.string(), digest.hex(),
-                      in_quotes(wanted.sha256, 200));
+    throw_checkpoint_error("{}: SHA-256 {}, expected {} by the manifest; the file is damaged", path.string(),
+                           digest.hex(), in_quotes(wanted.sha256, 200));
 }
 
 void verify_file(const fs::path& path, const FileRecord& wanted) {

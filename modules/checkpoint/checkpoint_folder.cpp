@@ -38,7 +38,7 @@ std::optional<int64_t> best_step(const fs::path& folder) {
 }
 
 // Returns why the checkpoint does not verify, or "".
-std::string fault_of(const fs::path& checkpoint) {
+std::string verification_error(const fs::path& checkpoint) {
   try {
     verify_checkpoint(checkpoint);
     return "";
@@ -71,12 +71,12 @@ std::vector<CheckpointPlace> list_checkpoints(const fs::path& folder) {
 LatestCheckpoint latest_checkpoint(const fs::path& folder) {
   LatestCheckpoint latest;
   for (const CheckpointPlace& place : std::views::reverse(list_checkpoints(folder))) {
-    const std::string fault = fault_of(place.path);
-    if (fault.empty()) {
+    const std::string error_text = verification_error(place.path);
+    if (error_text.empty()) {
       latest.place = place;
       break;
     }
-    latest.notes.push_back(fault);
+    latest.notes.push_back(error_text);
   }
   return latest;
 }
@@ -87,8 +87,8 @@ std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
   const CheckpointPlace place{*step, folder / step_folder_name(*step)};
   std::error_code ignored;
   if (!fs::is_directory(place.path, ignored))
-    throw_checkpoint_error("{}: names step {}, but {} is missing; use a different checkpoint", (folder / kBestFile).string(),
-                      *step, place.path.string());
+    throw_checkpoint_error("{}: names step {}, but {} is missing; use a different checkpoint",
+                           (folder / kBestFile).string(), *step, place.path.string());
   return place;
 }
 
@@ -107,8 +107,9 @@ void prune_checkpoints(const fs::path& folder, int64_t newest, int64_t keep) {
   const std::vector<CheckpointPlace> places = up_to(folder, newest);
   if (std::ssize(places) <= keep) return;
   const auto best = best_step(folder);
-  const auto older = std::ranges::find_if(places | std::views::drop(1),
-                                          [](const CheckpointPlace& place) { return fault_of(place.path).empty(); });
+  const auto older = std::ranges::find_if(places | std::views::drop(1), [](const CheckpointPlace& place) {
+    return verification_error(place.path).empty();
+  });
   if (older == places.end()) return;
   const auto num_kept = std::max(keep, older - places.begin() + 1);
   for (const CheckpointPlace& place : places | std::views::drop(num_kept))
@@ -120,11 +121,11 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, int64_t keep)
   RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
 }
 
-void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, CheckpointKind standing) {
+void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, CheckpointKind kind) {
   wait();
-  const auto save = [this, step, standing, contents = std::move(contents)] {
+  const auto save = [this, step, kind, contents = std::move(contents)] {
     save_checkpoint(folder_, step, contents());
-    if (standing == CheckpointKind::kBest) mark_best_checkpoint(folder_, step);
+    if (kind == CheckpointKind::kBest) mark_best_checkpoint(folder_, step);
     prune_checkpoints(folder_, step, keep_);
   };
   try {

@@ -60,7 +60,7 @@ class CheckpointWriter {
   // Waits for the previous save. If the previous save failed, its error is thrown and this checkpoint is not saved.
   // Then a background thread calls `contents`, saves the result, marks the best and removes old checkpoints. The data
   // that `contents` reads must not change before it has returned.
-  void submit(int64_t step, std::function<CheckpointContents()> contents, CheckpointKind standing);
+  void submit(int64_t step, std::function<CheckpointContents()> contents, CheckpointKind kind);
 
   // Waits until the last submitted checkpoint is durable. Throws its error, once. If wait() is not called, the
   // destructor waits and an error is lost.

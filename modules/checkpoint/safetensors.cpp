@@ -185,7 +185,7 @@ class HeaderEvents {
 
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) {
     throw_checkpoint_error("{}: its header is not valid JSON at byte {} of the file; the file is damaged", file_,
-                      kLengthBytes + position - 1);
+                           kLengthBytes + position - 1);
   }
 
  private:
@@ -269,7 +269,7 @@ class HeaderEvents {
       std::vector<std::string> names;
       for (const auto& [name, value] : kTensorKeys) names.push_back(name);
       throw_checkpoint_error("{}: tensor {} has an unknown key {}, expected {}", file_, tensor, in_quotes(key),
-                        each_of(names));
+                             each_of(names));
     }
     if (!keys_.insert(key).second) throw_checkpoint_error("{}: tensor {}: {} occurs twice", file_, tensor, key);
     key_ = key;
@@ -306,14 +306,14 @@ class HeaderEvents {
 void check_text(std::string_view text, const std::string& file) {
   if (!text.starts_with('{'))
     throw_checkpoint_error("{}: its header begins with {}, expected '{{'; it is not a safetensors file", file,
-                      in_quotes(text.substr(0, 1)));
+                           in_quotes(text.substr(0, 1)));
   if (const auto invalid = first_invalid_utf8(text))
     throw_checkpoint_error("{}: its header is not UTF-8 at byte {} of the file; the file is damaged", file,
-                      kLengthBytes + *invalid);
+                           kLengthBytes + *invalid);
   // The parser would treat a zero as the end of the text.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
     throw_checkpoint_error("{}: its header has a zero at byte {} of the file; the file is damaged", file,
-                      kLengthBytes + zero);
+                           kLengthBytes + zero);
 }
 
 void check_names_differ(const std::vector<SafetensorsEntry>& entries, const std::string& file) {
@@ -377,7 +377,7 @@ std::string length_bytes(uint64_t length) {
 void check_length_limit(std::string_view start, const std::string& name) {
   if (start.size() < kLengthBytes)
     throw_checkpoint_error("{}: {} bytes, expected at least {}; it is not a safetensors file, or was cut off", name,
-                      start.size(), kLengthBytes);
+                           start.size(), kLengthBytes);
   const uint64_t length = header_length(start);
   if (start.starts_with("PK\3\4"))
     throw_checkpoint_error(
@@ -385,45 +385,46 @@ void check_length_limit(std::string_view start, const std::string& name) {
         "safetensors.torch.save_file",
         name);
   if (length > kMostHeaderBytes)
-    throw_checkpoint_error("{}: its declared header size is {} bytes, expected at most {}; it is not a safetensors file",
-                      name, length, kMostHeaderBytes);
+    throw_checkpoint_error(
+        "{}: its declared header size is {} bytes, expected at most {}; it is not a safetensors file", name, length,
+        kMostHeaderBytes);
 }
 
 void check_length(std::string_view bytes, const std::string& name) {
   check_length_limit(bytes.substr(0, kLengthBytes), name);
   if (const size_t following = bytes.size() - kLengthBytes; header_length(bytes) > following)
     throw_checkpoint_error("{}: its declared header size is {} bytes, but {} follow; the file was cut off", name,
-                      header_length(bytes), following);
+                           header_length(bytes), following);
 }
 
 void check_size(const SafetensorsEntry& entry, const std::string& name) {
   const auto wanted = num_bytes(entry.spec);
   if (!wanted)
     throw_checkpoint_error("{}: tensor {}: the bytes of shape {} are more than 2^63", name, quoted(entry.spec),
-                      in_quotes(shape_text(entry.spec), 200));
+                           in_quotes(shape_text(entry.spec), 200));
   if (entry.end - entry.begin != static_cast<uint64_t>(*wanted))
     throw_checkpoint_error("{}: tensor {}: data_offsets [{}, {}] hold {} bytes, expected {} for {} {}", name,
-                      quoted(entry.spec), entry.begin, entry.end, entry.end - entry.begin, *wanted,
-                      config::name_of(entry.spec.dtype), shape_text(entry.spec));
+                           quoted(entry.spec), entry.begin, entry.end, entry.end - entry.begin, *wanted,
+                           config::name_of(entry.spec.dtype), shape_text(entry.spec));
 }
 
 // Sorts the entries in the order of the buffer. They must fill the buffer without gaps.
-void check_places(std::vector<SafetensorsEntry>& entries, uint64_t buffer_bytes, const std::string& name) {
+void check_offsets(std::vector<SafetensorsEntry>& entries, uint64_t buffer_bytes, const std::string& name) {
   std::ranges::stable_sort(entries, {}, [](const SafetensorsEntry& e) { return std::pair(e.begin, e.end); });
   uint64_t end = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin != end)
       throw_checkpoint_error("{}: tensor {}: data_offsets begin at {}, expected {}; tensors may not {}", name,
-                        quoted(entry.spec), entry.begin, end, entry.begin < end ? "overlap" : "leave a hole");
+                             quoted(entry.spec), entry.begin, end, entry.begin < end ? "overlap" : "leave a hole");
     if (entry.end < entry.begin)
       throw_checkpoint_error("{}: tensor {}: data_offsets [{}, {}] end before they begin", name, quoted(entry.spec),
-                        entry.begin, entry.end);
+                             entry.begin, entry.end);
     check_size(entry, name);
     end = entry.end;
   }
   if (end != buffer_bytes)
-    throw_checkpoint_error("{}: {} bytes follow the header, expected {} for its tensors; the file {}", name, buffer_bytes,
-                      end, buffer_bytes < end ? "was cut off" : "has extra data after its end");
+    throw_checkpoint_error("{}: {} bytes follow the header, expected {} for its tensors; the file {}", name,
+                           buffer_bytes, end, buffer_bytes < end ? "was cut off" : "has extra data after its end");
 }
 
 // Every other byte would be undefined behaviour in a program that computes with bool.
@@ -432,7 +433,7 @@ void check_bools(const TensorView& tensor, const std::string& name) {
   const auto bad = std::ranges::find_if(tensor.bytes, [](std::byte b) { return b > std::byte{1}; });
   if (bad != tensor.bytes.end())
     throw_checkpoint_error("{}: tensor {}: BOOL number {} is {}, expected 0 or 1", name, quoted(tensor.spec),
-                      bad - tensor.bytes.begin(), std::to_integer<int>(*bad));
+                           bad - tensor.bytes.begin(), std::to_integer<int>(*bad));
 }
 
 bool comes_before(const TensorView& a, const TensorView& b) {
@@ -500,7 +501,7 @@ TensorFile parse_safetensors(std::string bytes, const std::string& name) {
   const uint64_t length = header_length(*file.bytes);
   SafetensorsHeader header = parse_safetensors_header(behind_length.substr(0, length), name);
   const auto buffer = std::as_bytes(std::span(behind_length.substr(length)));
-  check_places(header.entries, buffer.size(), name);
+  check_offsets(header.entries, buffer.size(), name);
   for (SafetensorsEntry& entry : header.entries) {
     file.tensors.push_back({std::move(entry.spec), buffer.subspan(entry.begin, entry.end - entry.begin)});
     check_bools(file.tensors.back(), name);

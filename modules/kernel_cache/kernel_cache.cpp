@@ -167,7 +167,7 @@ std::filesystem::path folder_of_build() {
 
 }  // namespace
 
-std::optional<std::string> KernelProvider::refusal() const {
+std::optional<std::string> KernelProvider::unavailable_reason() const {
   return is_there(built_.folder()) ? std::nullopt : nvrtc_unavailable_reason();
 }
 
@@ -178,27 +178,27 @@ CompiledKernels KernelProvider::get(const KernelProgram& program) {
   const std::string key_of_compiler = Sha256().update(key + " " + nvrtc_version()).hex();
   if (!cache_.folder().empty())
     if (auto kernels = cache_.find(key_of_compiler)) return *std::move(kernels);
-  return compile_and_keep(program, key_of_compiler);
+  return compile_and_store(program, key_of_compiler);
 }
 
-CompiledKernels KernelProvider::compile_and_keep(const KernelProgram& program, const std::string& key) {
+CompiledKernels KernelProvider::compile_and_store(const KernelProgram& program, const std::string& key) {
   const auto began = std::chrono::steady_clock::now();
   CompiledKernels kernels = compile(program);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   num_compiled_ += static_cast<int>(program.names.size());
-  keep(key, kernels);
+  store(key, kernels);
   return kernels;
 }
 
-void KernelProvider::keep(const std::string& key, const CompiledKernels& kernels) {
-  if (could_not_keep_) return;
-  could_not_keep_ = true;
+void KernelProvider::store(const std::string& key, const CompiledKernels& kernels) {
+  if (is_cache_unusable_) return;
+  is_cache_unusable_ = true;
   try {
     if (cache_.folder().empty()) throw_error(ExitCode::kDevice, "neither RNNLAB_CACHE nor HOME names a folder");
     cache_.add(key, kernels);
-    could_not_keep_ = false;
+    is_cache_unusable_ = false;
   } catch (const UserError& error) {
-    fault_ = error.what();
+    cache_error_ = error.what();
   }
 }
 
@@ -206,12 +206,13 @@ std::vector<std::string> KernelProvider::take_notes() {
   std::vector<std::string> notes;
   if (num_compiled_ > 0)
     notes.push_back(fmt::format("compiled {} kernels for this GPU in {:.1f} s{}", num_compiled_, seconds_,
-                                could_not_keep_ ? "" : "; kept in " + cache_.folder().string()));
-  if (!fault_.empty())
-    notes.push_back(fmt::format("the compiled kernels are not kept, so the next run compiles them again: {}", fault_));
+                                is_cache_unusable_ ? "" : "; kept in " + cache_.folder().string()));
+  if (!cache_error_.empty())
+    notes.push_back(
+        fmt::format("the compiled kernels are not kept, so the next run compiles them again: {}", cache_error_));
   num_compiled_ = 0;
   seconds_ = 0;
-  fault_.clear();
+  cache_error_.clear();
   return notes;
 }
 

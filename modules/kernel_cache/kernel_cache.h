@@ -50,7 +50,7 @@ class KernelProvider {
       : built_(std::move(built)), cache_(std::move(cache)) {}
 
   // Returns one sentence that says why no kernel is available; nullopt if kernels are available.
-  std::optional<std::string> refusal() const;
+  std::optional<std::string> unavailable_reason() const;
 
   // Returns the compiled kernels; throws as compile(). It is not thread-safe.
   CompiledKernels get(const KernelProgram& program);
@@ -60,17 +60,17 @@ class KernelProvider {
   std::vector<std::string> take_notes();
 
  private:
-  CompiledKernels compile_and_keep(const KernelProgram& program, const std::string& key);
-  void keep(const std::string& key, const CompiledKernels& kernels);
+  CompiledKernels compile_and_store(const KernelProgram& program, const std::string& key);
+  void store(const std::string& key, const CompiledKernels& kernels);
 
   KernelCache built_, cache_;
   int num_compiled_ = 0;
   double seconds_ = 0;
-  std::string fault_;            // why kernels were not kept, until it is reported
-  bool could_not_keep_ = false;  // reported or not; keeping is not retried
+  std::string cache_error_;         // why kernels were not kept, until it is reported
+  bool is_cache_unusable_ = false;  // reported or not; storing is not retried
 };
 
-// Returns the supply of this process: `kernels` next to the program, and `kernels` in cache_folder().
+// Returns the provider of this process: `kernels` next to the program, and `kernels` in cache_folder().
 KernelProvider make_kernel_provider();
 
 }  // namespace rnnlab

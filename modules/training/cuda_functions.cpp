@@ -25,23 +25,23 @@ namespace {
 void begin_range(const char* name) { nvtxRangePushA(name); }
 void end_range() { nvtxRangePop(); }
 
-constexpr uint64_t kNumbersOfStretch = uint64_t{1} << 26;  // for each thread of a kernel
+constexpr uint64_t kNumbersPerSection = uint64_t{1} << 26;  // for each thread of a kernel
 
-void move_to_stretch(c10::Device device, uint64_t seed, uint64_t first, uint64_t next) {
+void move_to_section(c10::Device device, uint64_t seed, uint64_t first, uint64_t next) {
   const at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(device.index());
   auto* const on_gpu = at::check_generator<at::CUDAGeneratorImpl>(generator);
   const std::lock_guard<std::mutex> lock(on_gpu->mutex_);
   if (c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None) {
     on_gpu->set_current_seed(seed);
-    return on_gpu->set_philox_offset_per_thread((first + next) * kNumbersOfStretch);
+    return on_gpu->set_philox_offset_per_thread((first + next) * kNumbersPerSection);
   }
-  const uint64_t here = on_gpu->philox_cuda_state(0).offset_intragraph_, there = next * kNumbersOfStretch;
+  const uint64_t here = on_gpu->philox_cuda_state(0).offset_intragraph_, there = next * kNumbersPerSection;
   RNNLAB_INVARIANT(here <= there, "a step drew more random numbers than a stretch has");
   on_gpu->philox_cuda_state(there - here);
 }
 
 [[maybe_unused]] const bool kTrainingFunctions =
-    move_generator.define(move_to_stretch) && begin_profiler_range.define(begin_range) &&
+    move_generator.define(move_to_section) && begin_profiler_range.define(begin_range) &&
     end_profiler_range.define(end_range) &&
     define_kernels<kernels::AdamUpdate, kernels::CrossEntropy, kernels::Norms, kernels::StepNumbers>();
 
@@ -50,7 +50,7 @@ class CudaGraph : public CapturedWork {
   CudaGraph(c10::cuda::CUDAStream side, c10::MempoolId_t memory) : stream_(side), pool_(memory) {}
 
   void capture(const std::function<void()>& work) override;
-  void capture_warm(const std::function<void()>& work) override;
+  void capture_without_warmup(const std::function<void()>& work) override;
   void replay() override;
 
   const c10::cuda::CUDAStream& stream() const { return stream_; }
@@ -104,10 +104,10 @@ void CudaGraph::capture(const std::function<void()>& work) {
   const c10::cuda::CUDAStreamGuard guard(stream_);
   c10::cuda::device_synchronize();  // the inputs of the work may have been written on another stream
   warm_up(work);
-  capture_warm(work);
+  capture_without_warmup(work);
 }
 
-void CudaGraph::capture_warm(const std::function<void()>& work) {
+void CudaGraph::capture_without_warmup(const std::function<void()>& work) {
   RNNLAB_INVARIANT(!is_captured_, "work is captured once");
   try {
     record(work);

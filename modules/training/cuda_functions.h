@@ -43,7 +43,7 @@ class CapturedWork {
 
   // Captures `work` without warm-up runs, on the current stream, which must not be the default stream. The work must
   // have run on that stream before.
-  virtual void capture_warm(const std::function<void()>& work) = 0;
+  virtual void capture_without_warmup(const std::function<void()>& work) = 0;
 
   // Queues the captured work on the current stream.
   virtual void replay() = 0;

@@ -23,21 +23,21 @@ void mark(std::optional<c10::Event>& event, c10::Device device) {
 
 }  // namespace
 
-DeviceSpan::DeviceSpan(c10::Device device) : device_(device) {}
+DeviceTimer::DeviceTimer(c10::Device device) : device_(device) {}
 
-void DeviceSpan::begin() {
-  if (device_.is_cuda()) mark(begin_, device_);
+void DeviceTimer::start() {
+  if (device_.is_cuda()) mark(start_, device_);
 }
 
-void DeviceSpan::end() {
-  if (device_.is_cuda()) mark(end_, device_);
+void DeviceTimer::stop() {
+  if (device_.is_cuda()) mark(stop_, device_);
 }
 
-std::optional<double> DeviceSpan::seconds() const {
+std::optional<double> DeviceTimer::seconds() const {
   constexpr double kSecondsPerMillisecond = 1e-3;
-  if (!begin_ || !end_) return std::nullopt;
-  end_->synchronize();
-  return begin_->elapsedTime(*end_) * kSecondsPerMillisecond;
+  if (!start_ || !stop_) return std::nullopt;
+  stop_->synchronize();
+  return start_->elapsedTime(*stop_) * kSecondsPerMillisecond;
 }
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -45,7 +45,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 EpochProgress::EpochProgress(c10::Device device)
-    : device_span_(device), witness_(device.is_cuda() ? uuid_of_gpu(device) : "") {}
+    : device_timer_(device), witness_(device.is_cuda() ? uuid_of_gpu(device) : "") {}
 
 void EpochProgress::begin() {
   tally_ = {};
@@ -59,7 +59,7 @@ void EpochProgress::restore(const EpochTally& tally, bool is_over) {
 
 void EpochProgress::start_clocks() {
   witness_.start();
-  device_span_.begin();
+  device_timer_.start();
   training_since_ = Clock::now();
 }
 
@@ -121,7 +121,7 @@ EpochRow EpochProgress::training_row(const Objective& objective) const {
   row.train_seconds = tally_.seconds;
   row.data_seconds = tally_.data_seconds;
   if (!was_resumed_) {
-    row.device_seconds = device_span_.seconds();
+    row.device_seconds = device_timer_.seconds();
     row.exchange_seconds = exchange_seconds_;
     put_evidence(evidence_, row);
   }
@@ -226,7 +226,7 @@ std::optional<double> whole_energy(std::span<const EpochRow> rows) {
 
 }  // namespace
 
-EpochRow joined_row(const EpochRow& own, std::span<const EpochRow> rows) {
+EpochRow combined_row(const EpochRow& own, std::span<const EpochRow> rows) {
   const auto [fastest, slowest] = std::ranges::minmax_element(rows, {}, seconds_outside);
   EpochRow row = own;
   for (const EpochMember& member : kOfSlowest) copy_measure(member, *slowest, row);
@@ -242,7 +242,7 @@ EpochRow row_over_ranks(Ranks& ranks, const EpochRow& own) {
   std::vector<EpochRow> rows;
   for (int64_t rank = 0; rank < ranks.size(); ++rank)
     rows.push_back(row_of(all.const_data_ptr<double>() + rank * all.size(1)));
-  return joined_row(own, rows);
+  return combined_row(own, rows);
 }
 
 }  // namespace rnnlab

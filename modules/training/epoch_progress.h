@@ -19,20 +19,20 @@ namespace rnnlab {
 
 // Measures the time between two moments by a GPU's own clock, with events in its queue. The result is right whether or
 // not the host waited, so it is an independent check of the host's clock.
-class DeviceSpan {
+class DeviceTimer {
  public:
-  explicit DeviceSpan(c10::Device device);
+  explicit DeviceTimer(c10::Device device);
 
   // These functions record events on the current stream and do not wait.
-  void begin();
-  void end();
+  void start();
+  void stop();
 
   // Returns the seconds between the two events, and waits for them. Nothing on a CPU, which has only the host's clock.
   std::optional<double> seconds() const;
 
  private:
   c10::Device device_;
-  std::optional<c10::Event> begin_, end_;
+  std::optional<c10::Event> start_, stop_;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point begin);
@@ -51,7 +51,7 @@ class EpochProgress {
   // Call start_clocks() before the first step of this process, end_device_clock() after the last step was queued, and
   // stop_clocks() when the device has done all steps. `seconds_waited` is the time that was spent waiting for batches.
   void start_clocks();
-  void end_device_clock() { device_span_.end(); }
+  void end_device_clock() { device_timer_.stop(); }
   void stop_clocks(double seconds_waited);
 
   // Returns the seconds of training until now, also those before the run was stopped.
@@ -80,7 +80,7 @@ class EpochProgress {
   bool is_over_ = true;
   bool was_resumed_ = false;
   std::optional<Clock::time_point> training_since_;  // set while the clocks run
-  DeviceSpan device_span_;
+  DeviceTimer device_timer_;
   EpochWitness witness_;
   EpochEvidence evidence_;
   std::optional<double> exchange_seconds_;
@@ -94,9 +94,9 @@ void put_validation_metrics(const Metrics& metrics, EpochRow& row);
 // all GPUs, and the difference between the slowest and the fastest rank. A process waits for slower ones in the
 // exchange, so ranks are ordered by their time outside of the exchange. If a row lacks the time of the exchange, all of
 // train_seconds counts.
-EpochRow joined_row(const EpochRow& own, std::span<const EpochRow> rows);
+EpochRow combined_row(const EpochRow& own, std::span<const EpochRow> rows);
 
-// Gathers the rows of all ranks and returns joined_row() of them. All ranks must call this function.
+// Gathers the rows of all ranks and returns combined_row() of them. All ranks must call this function.
 EpochRow row_over_ranks(Ranks& ranks, const EpochRow& own);
 
 }  // namespace rnnlab

@@ -211,7 +211,7 @@ std::vector<StepRow> rows_of_all(Ranks& ranks, const std::vector<StepRow>& own, 
 }  // namespace
 
 BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision) {
-  return [&model, &objective, precision](std::span<const Batch> batches, int64_t /*place*/) {
+  return [&model, &objective, precision](std::span<const Batch> batches, int64_t /*slot*/) {
     const TraceRange range("forward");
     const Batch& batch = batches.front();
     const at::NoGradGuard no_grad;
@@ -225,9 +225,9 @@ Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device dev
   std::vector<StepRow> rows;
   StepRecord record(/*num_gradient_norms=*/0, device);
   batches.start_epoch(0);
-  while (const auto turn = loop.next()) {
+  while (const auto step = loop.next()) {
     if (record.full()) append(record.take(), rows);
-    record.append(turn->rows, turn->counts);
+    record.append(step->rows, step->counts);
   }
   append(record.take(), rows);
   if (ranks != nullptr) rows = rows_of_all(*ranks, rows, batches.whole_batches_per_epoch());

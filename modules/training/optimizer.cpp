@@ -192,13 +192,13 @@ void Optimizer::set_learning_rates(std::span<const double> learning_rates) {
   learning_rates_on_device_.narrow(0, 0, count).copy_(host.pin_memory(), /*non_blocking=*/true);
 }
 
-void Optimizer::step(const at::Tensor& found_inf, const at::Tensor& gradient_scale, int64_t place) {
+void Optimizer::step(const at::Tensor& found_inf, const at::Tensor& gradient_scale, int64_t slot) {
   const at::NoGradGuard no_grad;
   const auto flag = found_inf.defined() ? std::optional<at::Tensor>(found_inf) : std::nullopt;
   if (learning_rates_on_device_.defined())
-    return update(weights_, gradients(), learning_rates_on_device_[place], flag, gradient_scale);
+    return update(weights_, gradients(), learning_rates_on_device_[slot], flag, gradient_scale);
   scale_in_place(gradients(), gradient_scale);
-  update(weights_, gradients(), learning_rates_.at(static_cast<size_t>(place)), flag);
+  update(weights_, gradients(), learning_rates_.at(static_cast<size_t>(slot)), flag);
 }
 
 void Optimizer::zero_grad() {

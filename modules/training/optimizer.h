@@ -28,8 +28,8 @@ class Optimizer {
   // Makes one update from the parameters' gradients, which must all be defined. `found_inf`: () float32 on the same
   // device, or undefined; if it is 1, neither weights nor state change, and the host does not wait to find that out.
   // `gradient_scale`: () on the same device, or undefined; the gradients are multiplied by it, possibly in place.
-  // `place`: the index of the learning rate.
-  void step(const at::Tensor& found_inf, const at::Tensor& gradient_scale = {}, int64_t place = 0);
+  // `slot`: the index of the learning rate.
+  void step(const at::Tensor& found_inf, const at::Tensor& gradient_scale = {}, int64_t slot = 0);
 
   // Frees the gradients; the next backward pass writes new ones.
   void zero_grad();

@@ -43,7 +43,7 @@ std::optional<int64_t> steps_before(const RunProgress& progress, int64_t steps_p
 
 }  // namespace
 
-std::string fault_of(const RunProgress& progress, int64_t steps_per_epoch) {
+std::string invalid_reason(const RunProgress& progress, int64_t steps_per_epoch) {
   const TrainingState& state = progress.state;
   const int64_t steps = progress.tally.steps;
   if (!are_finite(progress)) return "a number in it is not finite";

@@ -40,7 +40,7 @@ bool EarlyStopping::improves(double value, double best) const {
   return larger_is_better(metric_) ? value > best + min_delta_ : value < best - min_delta_;
 }
 
-void EarlyStopping::remember(const EpochRow& row, TrainingState& state) const {
+void EarlyStopping::update_best(const EpochRow& row, TrainingState& state) const {
   const auto value = watched_value(row);
   if (!value) return;
   if (state.best_value && !improves(*value, *state.best_value)) return;

@@ -24,7 +24,7 @@ class EarlyStopping {
 
   // Updates the best epoch with the row of a whole epoch. An epoch without the metric (no validation data) is skipped.
   // If early_stopping is not set, the best epoch is the one with the least loss.
-  void remember(const EpochRow& row, TrainingState& state) const;
+  void update_best(const EpochRow& row, TrainingState& state) const;
 
   // Stops `state` if its last epoch, which must be over, is `patience` epochs or more after the best.
   void stop_if_patience_is_over(TrainingState& state) const;

@@ -72,7 +72,7 @@ Replay replay(const TrainerOptions& options) { return options.settings.cuda_grap
 
 namespace {
 
-static_assert(BatchLoop::kTurnsOfGraph <= Optimizer::kMostStepsAtOnce);
+static_assert(BatchLoop::kStepsPerGraph <= Optimizer::kMostStepsAtOnce);
 
 constexpr std::chrono::seconds kMaxUncheckedTime{10};
 
@@ -91,7 +91,7 @@ int64_t targets_per_sample(const Samples& samples) {
   return samples.size() == 0 ? 1 : samples.targets.numel() / samples.size();
 }
 
-BatchLoop::Agree agree(const TrainerOptions& options) {
+BatchLoop::Agree agreement(const TrainerOptions& options) {
   if (options.ranks == nullptr) return {};
   return [ranks = options.ranks](bool is_so) { return ranks->is_true_on_all(is_so); };
 }
@@ -117,9 +117,9 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       record_(std::ssize(step_.optimizer().parameters()), options.device),
       train_loop_(
           train_batches_, options.settings.accumulate,
-          [this](auto batches, int64_t place) { return step_.run(batches, place); }, replay(options), agree(options)),
+          [this](auto batches, int64_t slot) { return step_.run(batches, slot); }, replay(options), agreement(options)),
       epoch_(options.device) {
-  if (has_exchange()) step_.exchange_with(options.ranks, options.seed, targets_per_sample(dataset.train));
+  if (has_exchange()) step_.enable_exchange(options.ranks, options.seed, targets_per_sample(dataset.train));
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
 }
@@ -187,7 +187,7 @@ void Trainer::train_epoch() {
   const int64_t batches_done =
       epoch_.tally().steps * options_.settings.accumulate;  // the last step may have fewer batches
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
-  if (has_ranks()) step_.exchange()->forget_stop_requests();
+  if (has_ranks()) step_.exchange()->clear_stop_requests();
   if (!is_whole()) train_steps();
   epoch_.end_device_clock();
   if (is_whole() && has_next_epoch())
@@ -225,22 +225,22 @@ void Trainer::train_steps() {
 
 bool Trainer::train_next_steps() {
   // Only one rank takes snapshots, which empty the record; but all ranks must queue the same number of steps.
-  if (has_ranks() && record_.room() < BatchLoop::kTurnsOfGraph) read_record();
-  const int64_t count = train_loop_.turns_at_once(most_steps_at_once());
-  step_.set_number(state_.step + 1);
+  if (has_ranks() && record_.room() < BatchLoop::kStepsPerGraph) read_record();
+  const int64_t count = train_loop_.steps_per_launch(most_steps_at_once());
+  step_.set_step_number(state_.step + 1);
   if (has_ranks()) {
     options_.ranks->set_step(state_.step + 1);
-    step_.exchange()->ask_to_stop(own_request());
+    step_.exchange()->request_stop(own_request());
   }
   step_.set_learning_rates(next_learning_rates(count));
-  const auto turns = train_loop_.next(count);
-  if (!turns) return false;
+  const auto results = train_loop_.next(count);
+  if (!results) return false;
   {
     const TraceRange range("record");
-    record_.append(turns->rows, turns->counts);
+    record_.append(results->rows, results->counts);
   }
-  unreported_steps_ = std::ssize(turns->num_samples);
-  for (const int64_t num_samples : turns->num_samples) {
+  unreported_steps_ = std::ssize(results->num_samples);
+  for (const int64_t num_samples : results->num_samples) {
     count_step(num_samples);
     report_step();
   }
@@ -251,11 +251,11 @@ bool Trainer::train_next_steps() {
 // state at that step or the step ends the run.
 int64_t Trainer::most_steps_at_once() const {
   const auto is_last = [&](int64_t step) {
-    const bool is_looked_at = std::any_of(observers_.begin(), observers_.end(),
-                                          [step](const Observer* observer) { return observer->needs_sync_at(step); });
-    return is_looked_at || step == options_.settings.max_steps;
+    const bool needs_sync = std::any_of(observers_.begin(), observers_.end(),
+                                        [step](const Observer* observer) { return observer->needs_sync_at(step); });
+    return needs_sync || step == options_.settings.max_steps;
   };
-  const int64_t most = std::min(BatchLoop::kTurnsOfGraph, record_.room());
+  const int64_t most = std::min(BatchLoop::kStepsPerGraph, record_.room());
   int64_t count = 1;
   while (count < most && !is_last(state_.step + count)) ++count;
   return count;
@@ -302,14 +302,14 @@ void Trainer::read_record() {
   int64_t step = state_.step - std::ssize(rows);
   for (const auto& row : rows) {
     ++step;
-    if (!is_finite(row)) fail_at(row, step);
+    if (!is_finite(row)) throw_diverged_at(row, step);
     epoch_.add(row);
     last_loss_ = row.loss;
   }
   record_read_ = Clock::now();
 }
 
-void Trainer::fail_at(const StepRow& row, int64_t step) const {
+void Trainer::throw_diverged_at(const StepRow& row, int64_t step) const {
   const auto& parameters = optimizer().parameters();
   BadStep bad{.epoch = state_.epoch, .step = step, .loss = row.loss, .previous_loss = last_loss_, .gradients = {}};
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -324,15 +324,15 @@ void Trainer::stop_at_signal() {
 
 double Trainer::own_request() const {
   if (const auto request = pending_stop()) return static_cast<double>(request->exit_code);
-  return options_.ranks->is_first() && are_seconds_over() ? kSecondsAreOver : 0;
+  return options_.ranks->is_first() && is_time_over() ? kSecondsAreOver : 0;
 }
 
 void Trainer::stop_at_requests() {
-  if (const auto requests = step_.exchange()->stop_requests()) stop_where_a_rank_asks(*requests);
+  if (const auto requests = step_.exchange()->stop_requests()) stop_if_requested(*requests);
 }
 
 // All ranks stop for the same reason, because all have the same requests.
-void Trainer::stop_where_a_rank_asks(const std::vector<double>& requests) {
+void Trainer::stop_if_requested(const std::vector<double>& requests) {
   const auto first = std::ranges::find_if(requests, [](double request) { return request != 0; });
   if (first == requests.end()) return;
   if (*first == kSecondsAreOver) return stop_at_seconds();
@@ -347,10 +347,10 @@ void Trainer::agree_to_stop() {
   if (state_.stopped()) return;
   const at::Tensor requests = options_.ranks->all_gather(at::full({}, own_request(), at::kDouble));
   const double* values = requests.const_data_ptr<double>();
-  stop_where_a_rank_asks({values, values + requests.numel()});
+  stop_if_requested({values, values + requests.numel()});
 }
 
-bool Trainer::are_seconds_over() const {
+bool Trainer::is_time_over() const {
   const auto& most = options_.settings.max_seconds;
   return most && run_seconds() >= *most;
 }
@@ -361,7 +361,7 @@ void Trainer::stop_at_bounds() {
     state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
   }
   // The clocks of ranks differ, so only that of the first rank counts.
-  if (!has_ranks() && are_seconds_over()) stop_at_seconds();
+  if (!has_ranks() && is_time_over()) stop_at_seconds();
 }
 
 void Trainer::stop_at_seconds() { state_.stop(StopReason::kSeconds, seconds_text(*options_.settings.max_seconds)); }
@@ -372,13 +372,13 @@ void Trainer::end_epoch() {
   row.peak_memory_bytes = peak_memory_bytes(options_.device);
   if (has_ranks()) row = row_over_ranks(*options_.ranks, row);
   epoch_.set_over(is_whole() && row.valid_loss.has_value() == valid_batches_.has_value());
-  if (epoch_.is_over()) early_stopping_.remember(row, state_);
-  stop_where_done();  // validation may have reached the bound of time
+  if (epoch_.is_over()) early_stopping_.update_best(row, state_);
+  stop_if_done();  // validation may have reached the bound of time
   const TraceRange range("observers");
   for (auto* observer : observers_) observer->on_epoch_end(state_, row);
 }
 
-void Trainer::stop_where_done() {
+void Trainer::stop_if_done() {
   stop_at_bounds();
   if (epoch_.is_over()) early_stopping_.stop_if_patience_is_over(state_);
   const int64_t epochs = options_.settings.epochs;
@@ -440,7 +440,7 @@ void Trainer::restore(Snapshot snapshot) {
   seconds_before_ = snapshot.progress.seconds;
   first_epoch_ = epoch_.is_over() ? state_.epoch + 1 : state_.epoch;
   restored_ = std::move(snapshot.generators);
-  stop_where_done();
+  stop_if_done();
   // All ranks read the same number from the checkpoint, so they need no agreement of their clocks.
   const auto& most_seconds = options_.settings.max_seconds;
   if (has_ranks() && !state_.stopped() && most_seconds && seconds_before_ >= *most_seconds) stop_at_seconds();

@@ -67,8 +67,8 @@ class Trainer {
 
   // Call this function before run(), which then resumes from the snapshot and ends with the weights of a run that was
   // never stopped, bit for bit in deterministic mode. The snapshot must be of the same model, data and settings, and
-  // valid (fault_of); the bounds may differ. If a bound is already reached, state() is stopped after this call, and
-  // run() only ends the epoch within which the snapshot was taken.
+  // valid (invalid_reason); the bounds may differ. If a bound is already reached, state() is stopped after this call,
+  // and run() only ends the epoch within which the snapshot was taken.
   void restore(Snapshot snapshot);
 
   struct ExchangeAlone {
@@ -83,7 +83,7 @@ class Trainer {
   bool epoch_is_over() const { return epoch_.is_over(); }
   // Returns the reason why the steps are not CUDA graphs although training.cuda_graph is set; "" if they are, or if it
   // is not set.
-  const std::string& why_no_graphs() const { return train_loop_.refusal(); }
+  const std::string& why_no_graphs() const { return train_loop_.fallback_reason(); }
   const Optimizer& optimizer() const { return step_.optimizer(); }
   std::vector<NamedTensor> optimizer_state() const { return step_.state(); }  // includes the loss scale; not copies
   const RunPlan& plan() const { return plan_; }
@@ -112,17 +112,17 @@ class Trainer {
   EpochRow training_row() const;
   void read_record();
   void read_record_if_due();
-  [[noreturn]] void fail_at(const StepRow& row, int64_t step) const;
+  [[noreturn]] void throw_diverged_at(const StepRow& row, int64_t step) const;
   void report_step();
   void stop_at_signal();
   void stop_at_requests();
-  void stop_where_a_rank_asks(const std::vector<double>& requests);
+  void stop_if_requested(const std::vector<double>& requests);
   void agree_to_stop();
   double own_request() const;
   void stop_at_bounds();
   void stop_at_seconds();
-  bool are_seconds_over() const;
-  void stop_where_done();
+  bool is_time_over() const;
+  void stop_if_done();
   bool should_validate() const;
   bool is_within_restored_epoch() const { return restored_ && !epoch_.is_over(); }
   bool has_next_epoch() const;

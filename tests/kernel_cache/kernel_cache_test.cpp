@@ -192,52 +192,52 @@ TEST_F(KernelSupplyTest, CompilesOnceAndSaysSo) {
 TEST_F(KernelSupplyTest, CompilesAgainWhatIsDamaged) {
   const CompiledKernels compiled = KernelProvider(no_build_, cache_).get(kProgram);
   for (const auto& entry : std::filesystem::directory_iterator(cache_)) write_text(entry, "damaged");
-  KernelProvider supply(no_build_, cache_);
-  EXPECT_EQ(supply.get(kProgram), compiled);
-  EXPECT_EQ(supply.take_notes().size(), 1U);
+  KernelProvider provider(no_build_, cache_);
+  EXPECT_EQ(provider.get(kProgram), compiled);
+  EXPECT_EQ(provider.take_notes().size(), 1U);
   EXPECT_EQ(num_files(cache_), 1U);
 }
 
 TEST_F(KernelSupplyTest, TakesWhatTheBuildMadeWithoutACompiler) {
   const CompiledKernels made = {"made by the build", {"symbol"}};
   KernelCache(no_build_).add(key_of(kProgram), made);
-  KernelProvider supply(no_build_, cache_);
-  EXPECT_EQ(supply.unavailable_reason(), std::nullopt);
-  EXPECT_EQ(supply.get(kProgram), made);
-  EXPECT_THAT(supply.take_notes(), IsEmpty());
+  KernelProvider provider(no_build_, cache_);
+  EXPECT_EQ(provider.unavailable_reason(), std::nullopt);
+  EXPECT_EQ(provider.get(kProgram), made);
+  EXPECT_THAT(provider.take_notes(), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(cache_));
 }
 
 TEST_F(KernelSupplyTest, ACacheThatCannotBeWrittenCostsOneNote) {
   write_text(folder_.path() / "a file", "");
-  KernelProvider supply(no_build_, folder_.path() / "a file" / "kernels");
-  EXPECT_THAT(supply.get(kProgram).symbols, ElementsAre(HasSubstr("kernel")));
-  EXPECT_THAT(supply.take_notes(),
+  KernelProvider provider(no_build_, folder_.path() / "a file" / "kernels");
+  EXPECT_THAT(provider.get(kProgram).symbols, ElementsAre(HasSubstr("kernel")));
+  EXPECT_THAT(provider.take_notes(),
               ElementsAre(::testing::MatchesRegex("compiled 1 kernels for this GPU in [0-9.]+ s"),
                           AllOf(StartsWith("the compiled kernels are not kept, so the next run compiles them again: "),
                                 HasSubstr("Not a directory"))));
   KernelProgram another = kProgram;
   another.architecture = "sm_100";
-  supply.get(another);
-  EXPECT_THAT(supply.take_notes(), ElementsAre(HasSubstr("compiled 1 kernels")));
+  provider.get(another);
+  EXPECT_THAT(provider.take_notes(), ElementsAre(HasSubstr("compiled 1 kernels")));
 }
 
 TEST_F(KernelSupplyTest, AFullDiskCostsOneNote) {
   const testing::SmallDisk disk;
   write_text(disk.path() / "all that fits", std::string(testing::SmallDisk::kBytes, 'x'));
-  KernelProvider supply(no_build_, disk.path());
+  KernelProvider provider(no_build_, disk.path());
   KernelProgram large = kProgram;
   large.source += "__device__ int table[100000] = {1};\n";
   large.source += "__global__ void reader(int* to) { *to = table[*to]; }\n";
   large.names = {"reader"};
-  EXPECT_THAT(supply.get(large).symbols, ElementsAre(HasSubstr("reader")));
-  EXPECT_THAT(supply.take_notes(), ElementsAre(HasSubstr("compiled"), HasSubstr("not kept")));
+  EXPECT_THAT(provider.get(large).symbols, ElementsAre(HasSubstr("reader")));
+  EXPECT_THAT(provider.take_notes(), ElementsAre(HasSubstr("compiled"), HasSubstr("not kept")));
 }
 
 TEST_F(KernelSupplyTest, WithoutAnyFolderKernelsAreCompiledAndNotKept) {
-  KernelProvider supply(no_build_, {});
-  supply.get(kProgram);
-  EXPECT_THAT(supply.take_notes(),
+  KernelProvider provider(no_build_, {});
+  provider.get(kProgram);
+  EXPECT_THAT(provider.take_notes(),
               ElementsAre(HasSubstr("compiled"), EndsWith("neither RNNLAB_CACHE nor HOME names a folder")));
 }
 

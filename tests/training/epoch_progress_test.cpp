@@ -31,7 +31,7 @@ TEST(RowOverRanks, HasTheTimesOfTheSlowest) {
   rows[1].samples_per_second = 100;
   rows[1].boot_seconds = 9.876;
   rows[1].voluntary_switches = 77;
-  const EpochRow row = joined_row(rows[0], rows);
+  const EpochRow row = combined_row(rows[0], rows);
   EXPECT_EQ(row.train_seconds, 9.875);
   EXPECT_EQ(row.exchange_seconds, 1);
   EXPECT_EQ(row.slowest_process_seconds, 8.875);
@@ -47,7 +47,7 @@ TEST(RowOverRanks, KeepsTheOwnLossesAndMetrics) {
   std::vector<EpochRow> rows = {row_with(3), row_with(1)};
   rows[1].train_loss = 7;
   rows[0].valid_loss = 0.25;
-  const EpochRow row = joined_row(rows[0], rows);
+  const EpochRow row = combined_row(rows[0], rows);
   EXPECT_EQ(row.epoch, 4);
   EXPECT_EQ(row.train_loss, 0.5);
   EXPECT_EQ(row.valid_loss, 0.25);
@@ -57,7 +57,7 @@ TEST(RowOverRanks, ComparesWholeEpochsWhereTheExchangeWasNotMeasured) {
   std::vector<EpochRow> rows = {row_with(0), row_with(0)};
   for (EpochRow& row : rows) row.exchange_seconds.reset();
   rows[1].train_seconds = 11;
-  const EpochRow row = joined_row(rows[0], rows);
+  const EpochRow row = combined_row(rows[0], rows);
   EXPECT_EQ(row.train_seconds, 11);
   EXPECT_FALSE(row.exchange_seconds);
   EXPECT_EQ(row.slowest_process_seconds, 11);
@@ -70,10 +70,10 @@ TEST(RowOverRanks, HasTheLargestMemoryAndTheEnergyOfAll) {
   rows[1].peak_memory_bytes = 1024;
   rows[0].gpu_joules = 30;
   rows[1].gpu_joules = 12;
-  EXPECT_EQ(joined_row(rows[0], rows).peak_memory_bytes, 2048);
-  EXPECT_EQ(joined_row(rows[0], rows).gpu_joules, 42);
+  EXPECT_EQ(combined_row(rows[0], rows).peak_memory_bytes, 2048);
+  EXPECT_EQ(combined_row(rows[0], rows).gpu_joules, 42);
   rows[1].gpu_joules.reset();
-  EXPECT_FALSE(joined_row(rows[0], rows).gpu_joules) << "one does not tell";
+  EXPECT_FALSE(combined_row(rows[0], rows).gpu_joules) << "one does not tell";
 }
 
 // The second of two ranks, after the first has told its numbers.
@@ -109,27 +109,27 @@ TEST(RowOverRanks, IsWhatEveryRankTells) {
   EXPECT_FALSE(row.cpu_seconds) << "the slowest has none";
 }
 
-TEST(DeviceSpan, IsNothingOnACpu) {
-  DeviceSpan span(c10::Device(c10::kCPU));
-  span.begin();
-  span.end();
-  EXPECT_EQ(span.seconds(), std::nullopt);
+TEST(DeviceTimer, IsNothingOnACpu) {
+  DeviceTimer timer(c10::Device(c10::kCPU));
+  timer.start();
+  timer.stop();
+  EXPECT_EQ(timer.seconds(), std::nullopt);
 }
 
 // What an unsynchronised timer would claim, and what this says against it.
-TEST(DeviceSpan, CountsWhatTheHostDidNotWaitFor) {
+TEST(DeviceTimer, CountsWhatTheHostDidNotWaitFor) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   const c10::Device gpu(c10::kCUDA, 0);
   const auto square = at::rand({4096, 4096}, gpu);
   at::matmul(square, square);
   torch::cuda::synchronize();
-  DeviceSpan span(gpu);
+  DeviceTimer timer(gpu);
   const auto began = std::chrono::steady_clock::now();
-  span.begin();
+  timer.start();
   for (int i = 0; i < 50; ++i) at::matmul(square, square);
-  span.end();
+  timer.stop();
   const std::chrono::duration<double> queued = std::chrono::steady_clock::now() - began;
-  EXPECT_GT(span.seconds().value(), 2 * queued.count());
+  EXPECT_GT(timer.seconds().value(), 2 * queued.count());
 }
 
 TEST(Trainer, HasTheTimeOfItsEpochsFromTheGpuToo) {

@@ -63,7 +63,9 @@ class TwoEqualRanks : public Ranks {
   TwoEqualRanks() : Ranks(0, 2) {}
   std::string engine() const override { return "none"; }
   void all_reduce(at::Tensor& values) override { values.mul_(2); }
-  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override { all.copy_(at::stack({values, values})); }
+  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
+    all.copy_(at::stack({values, values}));
+  }
   std::vector<std::string> all_gather_texts(const std::string& text) override { return {text, text}; }
   void post_failure(ExitCode, const std::string&) noexcept override {}
   bool claim_report(const std::string&) noexcept override { return true; }
@@ -117,8 +119,8 @@ void wait(const std::function<bool()>& has_ended) {
   }
 }
 
-TEST(LateValues, AreThereAtOnceOnACpu) {
-  LateValues values;
+TEST(DelayedValues, AreThereAtOnceOnACpu) {
+  DelayedValues values;
   EXPECT_FALSE(values.next(wait));
   at::Tensor changing = at::full({2}, 1.0F);
   values.append(changing);
@@ -127,17 +129,17 @@ TEST(LateValues, AreThereAtOnceOnACpu) {
   EXPECT_FALSE(values.next(wait));
 }
 
-TEST(LateValues, OnAGpuComeTurnsLater) {
+TEST(DelayedValues, OnAGpuComeTurnsLater) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-  LateValues values;
+  DelayedValues values;
   const at::Tensor changing = at::full({2}, 0.0F, at::TensorOptions().device(at::kCUDA));
-  for (size_t turn = 0; turn < 5; ++turn) {
-    changing.fill_(static_cast<double>(turn));
+  for (size_t step = 0; step < 5; ++step) {
+    changing.fill_(static_cast<double>(step));
     values.append(changing);
     const auto read = values.next(wait);
-    ASSERT_EQ(read.has_value(), turn >= LateValues::kTurnsBehind);
+    ASSERT_EQ(read.has_value(), step >= DelayedValues::kStepsBehind);
     if (!read) continue;
-    EXPECT_EQ(read->sum().item<double>(), 2.0 * static_cast<double>(turn - LateValues::kTurnsBehind));
+    EXPECT_EQ(read->sum().item<double>(), 2.0 * static_cast<double>(step - DelayedValues::kStepsBehind));
   }
   values.clear();
   EXPECT_FALSE(values.next(wait));
@@ -154,7 +156,7 @@ at::Tensor mask_of(c10::Device device, const StepShard& shard) {
 
 TEST(ShardSeeds, GiveEachShardOfEachStepAMaskOfItsOwn) {
   const at::Tensor first = mask_of(at::kCPU, {.first_step = 5, .num_shards = 2});
-  EXPECT_TRUE(mask_of(at::kCPU, {.first_step = 4, .place = 1, .num_shards = 2}).equal(first)) << "the same step";
+  EXPECT_TRUE(mask_of(at::kCPU, {.first_step = 4, .slot = 1, .num_shards = 2}).equal(first)) << "the same step";
   EXPECT_FALSE(mask_of(at::kCPU, {.first_step = 5, .num_shards = 2, .shard = 1}).equal(first));
   EXPECT_FALSE(mask_of(at::kCPU, {.first_step = 6, .num_shards = 2}).equal(first));
 }
@@ -166,15 +168,15 @@ TEST(ShardSeeds, AreThoseOfTheStepsThatAReplayStandsFor) {
   const c10::OptionalStreamGuard stream(graph_stream(device));
   const auto masks_from = [&](int64_t first_step) {
     std::vector<at::Tensor> masks;
-    for (const int64_t place : {0, 1})
+    for (const int64_t slot : {0, 1})
       for (const int64_t shard : {0, 1})
-        masks.push_back(mask_of(device, {.first_step = first_step, .place = place, .num_shards = 2, .shard = shard}));
+        masks.push_back(mask_of(device, {.first_step = first_step, .slot = slot, .num_shards = 2, .shard = shard}));
     return at::cat(masks);
   };
   const at::Tensor expected = masks_from(11).clone();
   at::Tensor masks;
   const auto graph = make_captured_work(device);
-  graph->capture_warm([&] { masks = masks_from(3); });
+  graph->capture_without_warmup([&] { masks = masks_from(3); });
   seed_shard(device, 7, {.first_step = 11, .num_shards = 2});
   graph->replay();
   EXPECT_TRUE(masks.equal(expected));

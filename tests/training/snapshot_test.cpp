@@ -39,7 +39,7 @@ Part train_part(const Work& work, const std::optional<Snapshot>& from, std::opti
   seen.at_step = [&](const StepProgress& progress) {
     if (progress.step == signal_at_step) ::raise(SIGTERM);
   };
-  seen.looks = [&](int64_t step) { return step == signal_at_step; };
+  seen.needs_sync = [&](int64_t step) { return step == signal_at_step; };
   trainer.add_observer(seen);
   if (from) trainer.restore(*from);
   trainer.run();
@@ -157,7 +157,8 @@ TEST(Snapshot, OnAGpuWithGraphsDropoutAndFloat16) {
   set_determinism(Determinism::kOff);
 }
 
-// Nine full batches and a tail: the first eight of the second epoch are one graph where nobody looks at a step of them.
+// Nine full batches and a tail: the first eight of the second epoch are one graph where nobody needs_sync at a step of
+// them.
 TEST(Snapshot, OnAGpuWithGraphsOfSeveralSteps) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "needs a GPU";
   set_determinism(Determinism::kOn);

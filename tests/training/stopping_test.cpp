@@ -32,7 +32,7 @@ TrainingState after(const TrainingSettings& settings, const std::vector<double>&
     row.train_loss = row.valid_loss.emplace(value);
     row.train_accuracy = row.valid_accuracy = value;
     state.epoch = row.epoch;
-    early_stopping.remember(row, state);
+    early_stopping.update_best(row, state);
     early_stopping.stop_if_patience_is_over(state);
     if (state.stopped()) break;
   }
@@ -73,7 +73,7 @@ TEST(EarlyStopping, PassesOverAnEpochThatLacksTheMetric) {
   TrainingState state;
   EpochRow row;
   row.epoch = 1;
-  early_stopping.remember(row, state);
+  early_stopping.update_best(row, state);
   EXPECT_FALSE(state.best_value.has_value());
 }
 
