@@ -108,8 +108,8 @@ void make_folder(const fs::path& path) {
 
 void make_durable_folder(const fs::path& folder) {
   if (make(folder) != 0 && errno != EEXIST) throw_system_error(folder, "make", errno);
-  sync_folder(parent_of(folder));  // The folder is also synced if it existed, because the process that made it may not
-                                   // have synced it.
+  // The folder is also synced if it existed, because the process that made it may not have synced it.
+  sync_folder(parent_of(folder));
 }
 
 void move_into_place(const fs::path& from, const fs::path& to) {
@@ -215,8 +215,9 @@ class NewCheckpoint {
 
 std::string state_text(const Json& state) {
   const std::string text = json_text(state);
-  RNNLAB_INVARIANT(text.size() <= kMostStateBytes, "the state of a checkpoint is too large");
-  RNNLAB_INVARIANT(parse_json(text, kStateFile) == state, "the state of a checkpoint would not read back");
+  RNNLAB_INVARIANT(text.size() <= kMostStateBytes, "the state of a checkpoint must not be larger than kMostStateBytes");
+  RNNLAB_INVARIANT(parse_json(text, kStateFile) == state,
+                   "the state of a checkpoint must be the same after it is written and parsed");
   return text;
 }
 
@@ -290,7 +291,7 @@ Json load_state(const fs::path& checkpoint, const Manifest& manifest) {
 }  // namespace
 
 fs::path save_checkpoint(const fs::path& folder, int64_t step, const CheckpointContents& contents) {
-  RNNLAB_INVARIANT(step >= 0, "a checkpoint of a negative step");
+  RNNLAB_INVARIANT(step >= 0, "the step of a checkpoint must not be negative");
   const SafetensorsImage model(contents.model);
   const SafetensorsImage optimizer(contents.optimizer);
   const std::string state = state_text(contents.state);

@@ -93,15 +93,16 @@ std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
 }
 
 void mark_best_checkpoint(const fs::path& folder, int64_t step) {
-  const FolderLock lock(folder, WhenTaken::kWait);  // Without the lock, another process would remove the temporary file
-                                                    // as a leftover.
+  // Without the lock, another process would remove the temporary file as a leftover.
+  const FolderLock lock(folder, WhenTaken::kWait);
   std::error_code ignored;
-  RNNLAB_INVARIANT(fs::is_directory(folder / step_folder_name(step), ignored), "the best checkpoint is not there");
+  RNNLAB_INVARIANT(fs::is_directory(folder / step_folder_name(step), ignored),
+                   "a checkpoint must exist before it is marked as the best");
   write_file_atomically(folder / kBestFile, sealed_text(to_json(BestMark{.step = step})));
 }
 
 void prune_checkpoints(const fs::path& folder, int64_t newest, int64_t keep) {
-  RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
+  RNNLAB_INVARIANT(keep >= 1, "at least one checkpoint must be kept");
   const FolderLock lock(folder, WhenTaken::kWait);
   remove_leftovers(folder);
   const std::vector<CheckpointPlace> places = up_to(folder, newest);
@@ -118,7 +119,7 @@ void prune_checkpoints(const fs::path& folder, int64_t newest, int64_t keep) {
 
 CheckpointWriter::CheckpointWriter(std::filesystem::path folder, int64_t keep)
     : folder_(std::move(folder)), keep_(keep) {
-  RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
+  RNNLAB_INVARIANT(keep >= 1, "at least one checkpoint must be kept");
 }
 
 void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, CheckpointKind kind) {

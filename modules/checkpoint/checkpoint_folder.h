@@ -46,10 +46,10 @@ void mark_best_checkpoint(const std::filesystem::path& folder, int64_t step);
 // best is damaged: then nothing is removed.
 void prune_checkpoints(const std::filesystem::path& folder, int64_t newest, int64_t keep);
 
-// Saves checkpoints on a background thread, one at a time and in order: submit() returns before the checkpoint is
-// saved. If no thread can be created, submit() saves and then returns. Use the writer from one thread.
 enum class CheckpointKind { kOrdinary, kBest };
 
+// Saves checkpoints on a background thread, one at a time and in order: submit() returns before the checkpoint is
+// saved. If no thread can be created, submit() saves and then returns. Use the writer from one thread.
 class CheckpointWriter {
  public:
   // `folder` holds the checkpoints of the run. `keep`, at least 1, is passed to prune_checkpoints.

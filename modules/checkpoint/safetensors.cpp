@@ -356,7 +356,8 @@ std::string safetensors_header_text(const SafetensorsHeader& header) {
   return text;
 }
 
-static_assert(std::endian::native == std::endian::little, "the bytes of tensors are written as they stand in memory");
+static_assert(std::endian::native == std::endian::little,
+              "the bytes of tensors are written in the order of memory, which must be little-endian");
 
 constexpr uint64_t kMostHeaderBytes = 100'000'000;
 
@@ -526,7 +527,7 @@ SafetensorsImage::SafetensorsImage(std::vector<TensorView> tensors, const Tensor
   uint64_t end = 0;
   for (const TensorView& tensor : tensors_) {
     const auto size = static_cast<int64_t>(tensor.bytes.size());
-    RNNLAB_INVARIANT(num_bytes(tensor.spec) == size, "the bytes of " + quoted(tensor.spec) + " do not fit its shape");
+    RNNLAB_INVARIANT(num_bytes(tensor.spec) == size, "the bytes of " + quoted(tensor.spec) + " must match its shape");
     header.entries.push_back({tensor.spec, end, end + tensor.bytes.size()});
     end += tensor.bytes.size();
   }

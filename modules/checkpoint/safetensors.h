@@ -22,7 +22,7 @@
 
 namespace rnnlab {
 
-// A checkpoint or a file of tensors cannot be used: UserError kCheckpoint, whichever module detects the error.
+// Throws UserError kCheckpoint: a checkpoint or a file of tensors cannot be used.
 template <class... Args>
 [[noreturn]] void throw_checkpoint_error(fmt::format_string<Args...> format, Args&&... args) {
   throw_error(ExitCode::kCheckpoint, format, std::forward<Args>(args)...);

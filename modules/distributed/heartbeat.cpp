@@ -251,7 +251,7 @@ using std::chrono::milliseconds;
 constexpr int64_t kLiveRounds = 3;
 constexpr int kUnknownCauseFactor = 3;
 
-// The heartbeat makes one round in each turn; on a busy machine rounds and turns are both longer.
+// The heartbeat makes one round in each kPollInterval; on a busy machine both take longer.
 int64_t num_rounds_in(milliseconds time) { return std::max<int64_t>(time / WaitLimit::kPollInterval, 2); }
 
 std::string list_ranks(const RunStatus& status, const std::function<bool(int64_t)>& is_meant) {

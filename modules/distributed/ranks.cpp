@@ -332,7 +332,7 @@ class ProcessGroupRanks : public Ranks {
   // Runs an operation on GPUs, which fails here only if it cannot be queued.
   template <class Queue>
   void queue_on_gpu(const Queue& queue) {
-    RNNLAB_INVARIANT(gpus_ != nullptr, "tensors on GPUs before the GPUs are connected");
+    RNNLAB_INVARIANT(gpus_ != nullptr, "connect_gpus() must be called before tensors on GPUs are exchanged");
     try {
       queue();
     } catch (const std::exception&) {  // from LibTorch or NCCL
@@ -482,7 +482,9 @@ void Ranks::wait_for(c10::Device device) {
   wait_for([&] { return end.query(); });
 }
 
-void Ranks::connect_gpus(c10::Device, bool) { RNNLAB_INVARIANT(false, "ranks of an engine without GPUs"); }
+void Ranks::connect_gpus(c10::Device, bool) {
+  RNNLAB_INVARIANT(false, "this implementation of Ranks does not support GPUs");
+}
 
 std::unique_ptr<Ranks> connect_ranks(const Launch& launch, const RanksOptions& options) {
   silence_process_groups();

@@ -36,7 +36,7 @@ void move_to_section(c10::Device device, uint64_t seed, uint64_t first, uint64_t
     return on_gpu->set_philox_offset_per_thread((first + next) * kNumbersPerSection);
   }
   const uint64_t here = on_gpu->philox_cuda_state(0).offset_intragraph_, there = next * kNumbersPerSection;
-  RNNLAB_INVARIANT(here <= there, "a step drew more random numbers than a stretch has");
+  RNNLAB_INVARIANT(here <= there, "a step must not draw more random numbers than a section has");
   on_gpu->philox_cuda_state(there - here);
 }
 
@@ -108,7 +108,7 @@ void CudaGraph::capture(const std::function<void()>& work) {
 }
 
 void CudaGraph::capture_without_warmup(const std::function<void()>& work) {
-  RNNLAB_INVARIANT(!is_captured_, "work is captured once");
+  RNNLAB_INVARIANT(!is_captured_, "work must be captured only once");
   try {
     record(work);
   } catch (const std::exception& error) {
@@ -117,7 +117,7 @@ void CudaGraph::capture_without_warmup(const std::function<void()>& work) {
 }
 
 void CudaGraph::replay() {
-  RNNLAB_INVARIANT(is_captured_, "there is no captured work to replay");
+  RNNLAB_INVARIANT(is_captured_, "work must be captured before it is replayed");
   graph_.replay();
 }
 
@@ -126,7 +126,7 @@ std::unique_ptr<CapturedWork> make_graph(c10::Device device, const CapturedWork*
     return std::make_unique<CudaGraph>(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index()),
                                        at::cuda::graph_pool_handle());
   const auto& other = dynamic_cast<const CudaGraph&>(*shares_memory_with);
-  RNNLAB_INVARIANT(device == other.stream().device(), "graphs that share memory are on one GPU");
+  RNNLAB_INVARIANT(device == other.stream().device(), "graphs that share memory must be on one GPU");
   return std::make_unique<CudaGraph>(other.stream(), other.pool());
 }
 

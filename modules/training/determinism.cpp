@@ -117,12 +117,12 @@ GeneratorStates generator_states(c10::Device device) {
 void set_generator_states(const GeneratorStates& states, c10::Device device) {
   for (auto& [name, generator] : generators(device)) {
     const auto state = states.find(name);
-    if (state == states.end()) throw_error(ExitCode::kCheckpoint, "there is no state of the {} generator", name);
+    if (state == states.end()) throw_error(ExitCode::kCheckpoint, "the state of the {} generator is missing", name);
     try {
       const std::scoped_lock lock(generator.mutex());
       generator.set_state(state->second);
     } catch (const c10::Error& error) {
-      throw_error(ExitCode::kCheckpoint, "the state of the {} generator is not one: {}", name,
+      throw_error(ExitCode::kCheckpoint, "the state of the {} generator is not valid: {}", name,
                   error.what_without_backtrace());
     }
   }

@@ -71,7 +71,8 @@ GradientExchange::GradientExchange(Ranks* ranks, std::optional<int64_t> shards, 
       num_own_shards_(num_shards_ / num_ranks()),
       parameters_(std::move(parameters)),
       targets_per_sample_(targets_per_sample) {
-  RNNLAB_INVARIANT(num_own_shards_ * num_ranks() == num_shards_, "shards that the ranks do not divide");
+  RNNLAB_INVARIANT(num_own_shards_ * num_ranks() == num_shards_,
+                   "the number of ranks must divide the number of shards");
   int64_t offset = 0;
   for (const NamedTensor& parameter : parameters_) {
     offsets_.push_back(offset);

@@ -67,7 +67,7 @@ class GradientExchange {
   Batch shard_of(const Batch& batch, int64_t shard) const;
 
   // Returns the weight of the mean loss of `num_samples` samples: their part of the samples of `batches` on all ranks.
-  static double share_of(int64_t num_samples, std::span<const Batch> batches);
+  static double weight_of(int64_t num_samples, std::span<const Batch> batches);
 
   // Stores the parameters' gradients and the sums of a shard. A gradient may be undefined if the shard has no sample.
   // Each loss in `sums` must be multiplied by its share already.

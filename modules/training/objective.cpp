@@ -141,13 +141,13 @@ Evaluation Objective::evaluate(const at::Tensor& output, const at::Tensor& targe
   const TraceRange range("loss");
   const auto values = output.to(at::kFloat);
   if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
-  RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "output and targets differ in shape");
+  RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "the output and the targets must have one shape");
   return loss_ == LossKind::kMse ? mean_squared_error(values, targets, error_units_.weights)
                                  : binary_cross_entropy_of_logits(values, targets);
 }
 
 Metrics Objective::metrics(const Totals& totals) const {
-  RNNLAB_INVARIANT(totals.count > 0, "metrics of no targets");
+  RNNLAB_INVARIANT(totals.count > 0, "metrics need at least one target");
   const auto count = static_cast<double>(totals.count);
   Metrics metrics;
   metrics.loss = totals.loss_sum / count;

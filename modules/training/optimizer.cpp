@@ -171,7 +171,7 @@ class Adam : public Optimizer {
 }  // namespace
 
 Optimizer::Optimizer(std::vector<NamedTensor> parameters) : parameters_(std::move(parameters)) {
-  RNNLAB_INVARIANT(!parameters_.empty(), "an optimiser without parameters");
+  RNNLAB_INVARIANT(!parameters_.empty(), "an optimiser needs at least one parameter");
   for (const auto& parameter : parameters_) weights_.push_back(parameter.tensor);
   const auto options = weights_.front().options().dtype(at::kFloat).requires_grad(false);
   if (weights_.front().is_cuda()) learning_rates_on_device_ = at::zeros({kMostStepsAtOnce}, options);
@@ -179,7 +179,8 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters) : parameters_(std::mov
 
 void Optimizer::set_learning_rates(std::span<const double> learning_rates) {
   const auto count = std::ssize(learning_rates);
-  RNNLAB_INVARIANT(count > 0 && count <= kMostStepsAtOnce, "learning rates of as many steps as are queued at once");
+  RNNLAB_INVARIANT(count > 0 && count <= kMostStepsAtOnce,
+                   "the number of learning rates must be from 1 to kMostStepsAtOnce");
   if (std::equal(learning_rates.begin(), learning_rates.end(), learning_rates_.begin())) return;
   std::copy(learning_rates.begin(), learning_rates.end(), learning_rates_.begin());
   if (!learning_rates_on_device_.defined()) return;

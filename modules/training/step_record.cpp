@@ -75,7 +75,7 @@ std::vector<StepRow> StepRecord::take() {
 }
 
 double StepRecord::loss(int64_t row) const {
-  RNNLAB_INVARIANT(row >= 0 && row < size(), "a row that the step record does not have");
+  RNNLAB_INVARIANT(row >= 0 && row < size(), "the step record must contain the row");
   return rows_[row][0].item<double>();
 }
 

@@ -94,7 +94,7 @@ StopSignalGuard::StopSignalGuard(const std::string& announcement, SecondSignal s
   second_kills.store(second == SecondSignal::kKills, std::memory_order_relaxed);
   const stack_t stack = {.ss_sp = handler_stack_.data(), .ss_flags = 0, .ss_size = handler_stack_.size()};
   const bool has_stack = ::sigaltstack(&stack, &previous_stack_) == 0;
-  RNNLAB_INVARIANT(has_stack, "no stack for the handler of signals");
+  RNNLAB_INVARIANT(has_stack, "the signal handler must get its own stack");
   struct sigaction action = {};
   action.sa_handler = handle_stop_signal;
   action.sa_flags = SA_RESTART | SA_ONSTACK;  // an interrupted write of results is restarted

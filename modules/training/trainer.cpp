@@ -137,7 +137,7 @@ void Trainer::wait_for_device() const {
 }
 
 const TrainingState& Trainer::run() {
-  RNNLAB_INVARIANT(state_.epoch == 0 || restored_, "a trainer runs once");
+  RNNLAB_INVARIANT(state_.epoch == 0 || restored_, "a trainer must run only once");
   run_began_ = Clock::now();
   wait_for_device();  // earlier work is queued on a stream that graphs may not use
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
@@ -147,7 +147,7 @@ const TrainingState& Trainer::run() {
     const TraceRange range("epoch");
     train_epoch();
     end_epoch();
-    // A signal may have come during validation, or while the observers wrote.
+    // A signal may have arrived during validation, or while the observers wrote.
     if (has_ranks())
       agree_to_stop();
     else
@@ -203,7 +203,7 @@ bool Trainer::has_next_epoch() const {
   return !state_.stopped() && (epochs == 0 || state_.epoch < epochs);
 }
 
-// On a GPU the time of one exchange alone stands for each of the epoch's exchanges.
+// On a GPU the result is the measured time of one exchange alone, multiplied by the number of steps.
 std::optional<double> Trainer::exchange_seconds() {
   const auto seconds = step_.exchange()->take_seconds();
   if (!seconds_of_exchange_) return seconds;
@@ -247,8 +247,8 @@ bool Trainer::train_next_steps() {
   return true;
 }
 
-// The last of these steps must be the last queued step when observers are told of it, because an observer reads the
-// state at that step or the step ends the run.
+// Returns how many steps may be queued before the observers are called: no step is queued after one at which an
+// observer reads the state, or which ends the run.
 int64_t Trainer::most_steps_at_once() const {
   const auto is_last = [&](int64_t step) {
     const bool needs_sync = std::any_of(observers_.begin(), observers_.end(),
@@ -412,7 +412,7 @@ void Trainer::validate(EpochRow& row) {
 }
 
 Snapshot Trainer::snapshot() {
-  RNNLAB_INVARIANT(unreported_steps_ == 0, "a snapshot at a step that the observer does not look at");
+  RNNLAB_INVARIANT(unreported_steps_ == 0, "needs_sync_at() must be true for the step of a snapshot");
   read_record();
   const auto optimizer_state = step_.state();
   require_finite(state_.epoch, state_.step, optimizer().parameters(), optimizer_state);
@@ -431,7 +431,7 @@ Snapshot Trainer::snapshot() {
 }
 
 void Trainer::restore(Snapshot snapshot) {
-  RNNLAB_INVARIANT(state_.epoch == 0, "restored into a run that has begun");
+  RNNLAB_INVARIANT(state_.epoch == 0, "a snapshot must be restored before the run begins");
   copy_tensors(snapshot.model, optimizer().parameters());
   copy_tensors(snapshot.optimizer, step_.state());
   state_ = snapshot.progress.state;

@@ -20,12 +20,12 @@ class CheckpointFolder : public ::testing::Test {
   void save(const std::vector<int64_t>& steps) const {
     for (const int64_t step : steps) save_checkpoint(path(), step, sample_contents(step));
   }
-  // Leaves the size as it is.
+  // Damages the state without a change of its size.
   void damage(int64_t step) const { write_text(place(step).path / kStateFile, "{\n  \"step\": x\n}\n"); }
   CheckpointPlace place(int64_t step) const {
     for (const CheckpointPlace& place : list_checkpoints(path()))
       if (place.step == step) return place;
-    ADD_FAILURE() << "no step " << step;
+    ADD_FAILURE() << "there is no checkpoint of step " << step;
     return {};
   }
   std::vector<int64_t> steps() const {
@@ -166,7 +166,7 @@ std::function<CheckpointContents()> sample(int64_t step, int64_t hidden_size = 4
 TEST(CheckpointWriter, SavesInOrderAndKeepsAFew) {
   const TemporaryFolder folder;
   CheckpointWriter writer(folder.path(), 2);
-  writer.wait();  // for nothing
+  writer.wait();  // nothing was submitted
   for (int64_t step = 1; step <= 6; ++step)
     writer.submit(step, sample(step), step == 2 ? CheckpointKind::kBest : CheckpointKind::kOrdinary);
   writer.wait();

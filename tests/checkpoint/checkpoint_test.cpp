@@ -67,7 +67,7 @@ TEST(Checkpoint, MayHaveNoOptimizerAndALargeState) {
 TEST(SaveCheckpoint, RefusesAStateThatWouldNotReadBack) {
   const TemporaryFolder folder;
   CheckpointContents contents = sample_contents(1);
-  contents.state["loss"] = std::nan("");  // JSON has none
+  contents.state["loss"] = std::nan("");  // JSON has no NaN
   EXPECT_THROW(save_checkpoint(folder.path(), 1, contents), InvariantError);
   contents.state["loss"] = std::string(1 << 26, 'x');
   EXPECT_THROW(save_checkpoint(folder.path(), 1, contents), InvariantError);
@@ -140,7 +140,7 @@ class LoadCheckpoint : public ::testing::Test {
     expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { load_checkpoint(path_); });
     expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { verify_checkpoint(path_); });
   }
-  // As someone would who means harm: with a manifest that fits.
+  // An attacker would also write a manifest that matches.
   void replace(const std::string& name, const std::string& text) const {
     Manifest manifest = verify_checkpoint(path_);
     write_text(path_ / name, text);
@@ -288,7 +288,7 @@ TEST(Manifest, IsSealed) {
   expect_refused(other, broken);
 }
 
-// Found by fuzzing: the JSON parser took the zero for the end, and what it had read was no object.
+// Fuzzing found this case: the JSON parser takes the zero for the end, and the text before it is not an object.
 TEST(Manifest, RefusesANumberAndAZeroBeforeItsSeal) {
   const std::string before("2\0", 2);
   const std::string seal = Sha256().update(before).hex();
@@ -311,7 +311,7 @@ TEST(Manifest, IsReadStrictlyWhoeverSealedIt) {
 
 // The tests named Damage flip every single bit, and cut off every file of a checkpoint at every byte.
 
-// Whether this ends in a UserError that names the file.
+// Returns whether `read` throws a UserError that names the file.
 bool is_refused(const fs::path& file, const std::function<void()>& read) {
   try {
     read();
@@ -321,7 +321,7 @@ bool is_refused(const fs::path& file, const std::function<void()>& read) {
   }
 }
 
-// How many ways to damage the file were tried; those that `read` does not notice fail the test.
+// Returns the number of ways in which the file was damaged; the test fails if `read` does not detect one.
 int64_t damage(const fs::path& file, const std::function<void()>& read) {
   const std::string whole = read_text(file);
   int64_t num_tried = 0;

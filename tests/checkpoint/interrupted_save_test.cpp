@@ -88,7 +88,7 @@ int save_in_process(const SaveRequest& request) { return finish(start_saving(req
 struct Failure {
   std::string how;
   std::string lasting = "0";
-  bool is_survived = false;  // by going on
+  bool is_survived = false;  // because the call is repeated
 };
 
 struct Scenario {
@@ -96,12 +96,12 @@ struct Scenario {
   std::vector<int64_t> steps;  // that are there when step 3 is saved
 };
 
-// Step 3 after 1 and 2, where keeping one removes 1; and once more over the step 3 of an earlier attempt.
+// Step 3 is saved after 1 and 2, where keeping one removes 1; and again over the step 3 of an earlier attempt.
 const std::vector<Scenario> kScenarios = {{"after", {1, 2}}, {"over", {1, 2, 3}}};
 
 class FailingSystem : public ::testing::TestWithParam<std::tuple<Failure, Scenario>> {
  protected:
-  // The folder of checkpoints as it stands before the save, with something that an interrupted save left.
+  // Makes the folder of checkpoints as it is before the save, with the leftover of an interrupted save.
   void prepare() const {
     fs::remove_all(checkpoints());
     for (const int64_t step : scenario().steps) save_checkpoint(checkpoints(), step, sample_contents(step));
@@ -124,10 +124,10 @@ class FailingSystem : public ::testing::TestWithParam<std::tuple<Failure, Scenar
                             .errors = errors()});
   }
 
-  // `failed`: the first call that did.
+  // `failed`: the first call that failed.
   void expect_clear_outcome(int exit_code, const std::string& failed) const {
     const std::string message = read_text(errors());
-    if (failure().is_survived || is_look_at_older(failed)) {
+    if (failure().is_survived || is_check_of_older(failed)) {
       EXPECT_EQ(exit_code, 0) << message;
       EXPECT_EQ(message, "");
       EXPECT_EQ(latest_checkpoint(checkpoints()).place->step, 3);
@@ -139,8 +139,8 @@ class FailingSystem : public ::testing::TestWithParam<std::tuple<Failure, Scenar
     EXPECT_EQ(std::ranges::count(message, '\n'), 1) << message;
   }
 
-  // Before an old checkpoint is removed, a newer one is verified; where it cannot be read, nothing is removed.
-  static bool is_look_at_older(const std::string& failed) {
+  // Before an old checkpoint is removed, a newer one is verified; if it cannot be read, nothing is removed.
+  static bool is_check_of_older(const std::string& failed) {
     return failed.find("open ") != std::string::npos && failed.find("/step-") != std::string::npos;
   }
 
@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Every, FailingSystem,
                                             ::testing::ValuesIn(kScenarios)),
                          name_of_failure);
 
-// What makes a checkpoint last through a loss of power is the order of these calls.
+// A checkpoint survives a loss of power because of the order of these calls.
 TEST(SaveCheckpoint, SyncsEverythingBeforeItCounts) {
   const TemporaryFolder folder;
   const fs::path checkpoints = folder.path() / "checkpoints";

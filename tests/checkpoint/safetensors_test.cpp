@@ -98,7 +98,7 @@ TEST(Safetensors, RefusesWhatItsCallerGotWrong) {
   EXPECT_ANY_THROW(SafetensorsImage({{{"a", DType::kF32, {}}, bytes}, {{"a", DType::kF32, {}}, bytes}}));
 }
 
-// Made by Python's package: data/make_from_python.py.
+// Python's package wrote the file: data/make_from_python.py.
 TEST(Safetensors, ReadsWhatPythonWrote) {
   const std::string path = RNNLAB_SOURCE_DIR "/tests/checkpoint/data/from_python.safetensors";
   const TensorFile file = read_safetensors(path);
@@ -118,7 +118,7 @@ TEST(Safetensors, ReadsWhatPythonWrote) {
   EXPECT_EQ(file.find("empty")->spec.shape, (std::vector<int64_t>{0, 3}));
 }
 
-// RNNLAB_PYTHON names an interpreter with the packages `safetensors` and `numpy`, if "python3" has none.
+// RNNLAB_PYTHON names an interpreter with the packages `safetensors` and `numpy`, if "python3" does not have them.
 TEST(Safetensors, IsReadByPython) {
   const char* named = std::getenv("RNNLAB_PYTHON");
   const std::string python = named == nullptr ? "python3" : named;

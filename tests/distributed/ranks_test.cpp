@@ -36,7 +36,7 @@ Launch launch_of_rank(int64_t rank, int64_t size, const LocalStore& store) {
   return launch;
 }
 
-// As many ranks as threads of this process.
+// Runs `work` as each of `size` ranks, which are threads of this process.
 void as_ranks(int64_t size, const RanksOptions& options, const std::function<void(Ranks&)>& work) {
   const LocalStore store;
   std::vector<std::jthread> threads;
@@ -101,7 +101,7 @@ TEST(Ranks, TellWhatTheirOwnWorkThrows) {
   });
 }
 
-// A launcher would end the first one when the other has ended.
+// A launcher would end the first rank when the other has ended.
 TEST(Ranks, LetTheFirstWriteItsFilesBeforeTheyTell) {
   std::atomic<bool> is_written = false;
   as_ranks(2, [&](Ranks& ranks) {
@@ -139,7 +139,7 @@ TEST(Ranks, FailWhereOneLeaves) {
 
 constexpr RanksOptions kOneSecond = {.timeout = std::chrono::seconds(1), .name = "test"};
 
-// Until the other rank is done, however long that takes.
+// The rank waits until the other rank is done, for any time.
 class Gate {
  public:
   void open() { promise_.set_value(); }
@@ -162,7 +162,7 @@ TEST(Ranks, NameOneThatLivesAndDoesNotCome) {
   });
 }
 
-// Three times the timeout: a slow disk, as long as the heart beats.
+// Writing may take three times the timeout while the rank sends heartbeats: the disk may be slow.
 TEST(Ranks, WaitForOneThatWritesFiles) {
   as_ranks(2, kOneSecond, [&](Ranks& ranks) {
     at::Tensor values = at::full({5}, 1.0, at::kFloat);
@@ -184,7 +184,7 @@ Launch launch_with_own_store(int64_t rank, int64_t port) {
   return launch;
 }
 
-// The process that holds the store is the first to hear of the failure, and leaves last.
+// The process that holds the store learns of the failure first, and leaves last.
 TEST(Ranks, HearOfAFailureThoughRank0HoldsTheStore) {
   int64_t port = 0;
   {

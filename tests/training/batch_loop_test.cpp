@@ -39,7 +39,7 @@ TEST(BatchLoop, TakesAnEpochSomeBatchesAtATime) {
   }
   EXPECT_THAT(counts, ElementsAre(3, 3, 1));
   EXPECT_THAT(samples, ElementsAre(24, 24, 2));
-  EXPECT_EQ(loop.fallback_reason(), "") << "nobody asked for graphs";
+  EXPECT_EQ(loop.fallback_reason(), "") << "graphs were not requested";
 }
 
 TEST(BatchLoop, SaysWhyThereAreNoGraphsOnACpu) {
@@ -49,10 +49,11 @@ TEST(BatchLoop, SaysWhyThereAreNoGraphsOnACpu) {
   EXPECT_THAT(loop.fallback_reason(), HasSubstr("the device is a CPU"));
   batches.start_epoch(0);
   EXPECT_EQ(loop.steps_per_launch(BatchLoop::kStepsPerGraph), 1);
-  EXPECT_TRUE(loop.next()) << "the work is done all the same";
+  EXPECT_TRUE(loop.next()) << "the work runs eagerly";
 }
 
-// A run's weights and losses with and without graphs; the toy has 96 samples, so batches of 20 leave a tail of 16.
+// Compares the weights and losses of a run with and without graphs. The toy has 96 samples, so batches of 20 leave a
+// tail of 16.
 class GraphsAgainstSteps : public testing::TestWithParam<LayerKind> {
  protected:
   void SetUp() override {
@@ -97,7 +98,8 @@ TEST_P(GraphsAgainstSteps, AreBitIdenticalWithEverythingThatAStepCanHold) {
   });
 }
 
-// 19 full batches and a tail: from the second epoch on two graphs of eight steps, three steps and the tail.
+// An epoch has 19 full batches and a tail: from the second epoch on two graphs of eight steps, three steps and the
+// tail.
 TEST_P(GraphsAgainstSteps, AreBitIdenticalWhereSeveralStepsAreOneGraph) {
   expect_the_same([](TrainingSettings& settings) {
     settings.batch_size = 5;
@@ -117,7 +119,7 @@ TEST_P(GraphsAgainstSteps, AreBitIdenticalWhereSeveralStepsOfSeveralBatchesAreOn
   });
 }
 
-// Two epochs of 24 steps, the second in graphs of eight: steps 25 to 32 are the first of them.
+// Trains two epochs of 24 steps, the second in graphs of eight: steps 25 to 32 are the first of these graphs.
 ToyRun run_graphs_with(Recorder& seen, std::function<void(Trainer&, const StepProgress&)> at_step) {
   ToyRun run;
   const StopSignalGuard signals;

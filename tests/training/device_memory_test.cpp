@@ -40,7 +40,7 @@ int64_t reserved_bytes(c10::Device gpu) {
 }
 
 TEST(ReleaseCachedMemory, GivesBackWhatAGpusAllocatorKept) {
-  release_cached_memory();  // must do no harm where there is no GPU, or none has been used
+  release_cached_memory();  // must not fail if there is no GPU, or if no GPU has been used
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   const c10::Device gpu(at::kCUDA, 0);
   { const auto large = at::empty({64 * kMebibyte}, at::TensorOptions(at::kByte).device(gpu)); }

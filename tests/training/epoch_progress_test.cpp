@@ -14,7 +14,7 @@
 namespace rnnlab {
 namespace {
 
-// Of an epoch of 10 s, of which the process spent so long in the exchange.
+// Returns the row of an epoch of 10 s with this time in the exchange.
 EpochRow row_with(double exchange_seconds) {
   EpochRow row;
   row.epoch = 4;
@@ -73,10 +73,10 @@ TEST(RowOverRanks, HasTheLargestMemoryAndTheEnergyOfAll) {
   EXPECT_EQ(combined_row(rows[0], rows).peak_memory_bytes, 2048);
   EXPECT_EQ(combined_row(rows[0], rows).gpu_joules, 42);
   rows[1].gpu_joules.reset();
-  EXPECT_FALSE(combined_row(rows[0], rows).gpu_joules) << "one does not tell";
+  EXPECT_FALSE(combined_row(rows[0], rows).gpu_joules) << "one rank has no measurement";
 }
 
-// The second of two ranks, after the first has told its numbers.
+// The second of two ranks, after the first rank has sent its numbers.
 class SecondRank : public Ranks {
  public:
   SecondRank() : Ranks(1, 2) {}
@@ -106,7 +106,7 @@ TEST(RowOverRanks, IsWhatEveryRankTells) {
   EXPECT_EQ(row.slowest_process_seconds, 9);
   EXPECT_EQ(row.fastest_process_seconds, 7);
   EXPECT_EQ(row.peak_memory_bytes, int64_t{1} << 40);
-  EXPECT_FALSE(row.cpu_seconds) << "the slowest has none";
+  EXPECT_FALSE(row.cpu_seconds) << "the slowest rank has no measurement";
 }
 
 TEST(DeviceTimer, IsNothingOnACpu) {
@@ -116,7 +116,7 @@ TEST(DeviceTimer, IsNothingOnACpu) {
   EXPECT_EQ(timer.seconds(), std::nullopt);
 }
 
-// What an unsynchronised timer would claim, and what this says against it.
+// A timer without synchronisation would measure only the time in which the host queues the work.
 TEST(DeviceTimer, CountsWhatTheHostDidNotWaitFor) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   const c10::Device gpu(c10::kCUDA, 0);

@@ -43,7 +43,7 @@ TEST(GradientExchange, OfShardsComputesWhatAWholeBatchDoes) {
   }
 }
 
-// The loss of the first step with `count` samples that are all the same, each of them a shard, under dropout.
+// Returns the loss of the first step with `count` samples that are all the same, with dropout; each sample is a shard.
 double loss_of_equal_samples(int64_t count) {
   Dataset dataset = toy_dataset(count);
   dataset.train.inputs = dataset.train.inputs.narrow(0, 0, 1).repeat({count, 1, 1}).contiguous();
@@ -57,7 +57,7 @@ TEST(GradientExchange, DrawsOtherMasksForEachShard) {
   EXPECT_GT(std::abs(loss_of_equal_samples(2) - loss_of_equal_samples(1)), 1e-4);
 }
 
-// The first of two ranks, the other of which always has the same as this one.
+// The first of two ranks; the second rank always has the same values as the first.
 class TwoEqualRanks : public Ranks {
  public:
   TwoEqualRanks() : Ranks(0, 2) {}
@@ -88,7 +88,7 @@ TEST(GradientExchange, TellsOnceHowLongItTook) {
     one_step(exchange, weight);
     EXPECT_TRUE(weight.grad().equal(at::full({3}, 2.0F)));
     EXPECT_GT(exchange.take_seconds().value(), 0);
-    EXPECT_EQ(exchange.take_seconds(), 0) << "it was taken";
+    EXPECT_EQ(exchange.take_seconds(), 0) << "the last call has taken the seconds";
   }
 }
 
@@ -99,7 +99,7 @@ TEST(GradientExchange, OfAProcessAloneTakesNoTime) {
   EXPECT_FALSE(exchange.take_seconds());
 }
 
-// As many steps as samples: which axis of the targets is the samples' does not follow from their sizes.
+// There are as many steps as samples, so the sizes do not show which axis of the targets is that of the samples.
 TEST(GradientExchange, CutsTokensBySamples) {
   const at::Tensor weight = at::arange(3, at::kFloat);
   const GradientExchange exchange(nullptr, 2, {{"weight", weight}}, 1);
@@ -129,7 +129,7 @@ TEST(DelayedValues, AreThereAtOnceOnACpu) {
   EXPECT_FALSE(values.next(wait));
 }
 
-TEST(DelayedValues, OnAGpuComeTurnsLater) {
+TEST(DelayedValues, OnAGpuAreReadStepsLater) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
   DelayedValues values;
   const at::Tensor changing = at::full({2}, 0.0F, at::TensorOptions().device(at::kCUDA));
@@ -161,7 +161,7 @@ TEST(ShardSeeds, GiveEachShardOfEachStepAMaskOfItsOwn) {
   EXPECT_FALSE(mask_of(at::kCPU, {.first_step = 6, .num_shards = 2}).equal(first));
 }
 
-// A graph of two steps with two shards each, replayed for steps 11 and 12 after it was captured for 3 and 4.
+// A graph of two steps with two shards each is replayed for steps 11 and 12 after it was captured for 3 and 4.
 TEST(ShardSeeds, AreThoseOfTheStepsThatAReplayStandsFor) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
   const c10::Device device(at::kCUDA, 0);

@@ -30,7 +30,7 @@ TrainingSettings settings_for(OptimizerKind kind) {
 constexpr double kRate = 0.05;
 const std::vector<double> kGradients = {0.5, -1.0, 2.0, 0.25};
 
-// One float64 weight that starts at 1 and meets kGradients.
+// One float64 weight starts at 1 and gets the gradients kGradients.
 std::vector<double> weights_under(const TrainingSettings& settings) {
   auto weight = at::ones({1}, at::kDouble).requires_grad_();
   const auto optimizer = make_optimizer(settings, {{"w", weight}});
@@ -99,7 +99,7 @@ TEST(AdamW, FollowsItsFormulaWithDecayOfTheWeight) {
   expect_near(weights_under(settings_for(OptimizerKind::kAdamW)), expected);
 }
 
-// Two float32 parameters, of a shape that no vector unit divides.
+// Returns two float32 parameters whose sizes are not multiples of a vector.
 std::vector<at::Tensor> two_parameters(at::Device device) {
   const auto generator = at::detail::createCPUGenerator(3);
   return {at::randn({7, 5}, generator).to(device).requires_grad_(),
@@ -148,8 +148,8 @@ TEST(Optimizer, AgreesWithTorchOptimOnAGpu) {
   expect_same_as_torch_optim(at::Device(at::kCUDA, 0));
 }
 
-// On a GPU in float32 and on the CPU in float64, of many sizes and strides: more than a launch takes, of one piece and
-// of several, and where no vector fits.
+// Compares a GPU in float32 with the CPU in float64, for many sizes and strides: more tensors than one launch takes,
+// tensors of one piece and of several, and tensors that are smaller than a vector.
 TEST(Adam, OnAGpuUpdatesParametersOfEverySize) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   const auto generator = at::detail::createCPUGenerator(3);
@@ -177,7 +177,7 @@ TEST(Adam, OnAGpuUpdatesParametersOfEverySize) {
   }
 }
 
-// The weights after three steps, between which bad gradients may be met with the flag up.
+// Returns the weights after three steps, between which bad gradients may occur while the flag is set.
 std::vector<at::Tensor> weights_after_three_steps(OptimizerKind kind, at::Device device, bool meets_nan) {
   const auto parameters = two_parameters(device);
   const auto optimizer = make_optimizer(settings_for(kind), named(parameters));
@@ -193,7 +193,7 @@ std::vector<at::Tensor> weights_after_three_steps(OptimizerKind kind, at::Device
   return parameters;
 }
 
-// Nor does what the optimiser remembers: the steps that follow are those of a run that met nothing bad.
+// The state of the optimiser does not change either: later steps are those of a run without bad gradients.
 void expect_nothing_changes_when_flagged(OptimizerKind kind, at::Device device) {
   const auto calm = weights_after_three_steps(kind, device, /*meets_nan=*/false);
   const auto flagged = weights_after_three_steps(kind, device, /*meets_nan=*/true);
@@ -207,7 +207,7 @@ TEST(Optimizer, AppliesNothingWhereInfWasFound) {
   }
 }
 
-// Bit for bit the update from gradients that were scaled before.
+// The update is, bit for bit, that from gradients that were scaled before.
 void expect_scaled_update(OptimizerKind kind, at::Device device) {
   const auto scaled_before = two_parameters(device), scaled_within = two_parameters(device);
   const auto before = make_optimizer(settings_for(kind), named(scaled_before));

@@ -148,7 +148,7 @@ TEST(Determinism, SwitchesBothWays) {
   const auto& context = at::globalContext();
   set_determinism(Determinism::kOn);
   EXPECT_TRUE(context.deterministicAlgorithms() && context.deterministicCuDNN() && context.deterministicMkldnn());
-  EXPECT_FALSE(context.benchmarkCuDNN()) << "may choose another algorithm each time";
+  EXPECT_FALSE(context.benchmarkCuDNN()) << "a benchmark may choose a different algorithm each time";
   set_determinism(Determinism::kOff);
   EXPECT_FALSE(context.deterministicAlgorithms() || context.deterministicCuDNN());
   EXPECT_TRUE(context.benchmarkCuDNN());

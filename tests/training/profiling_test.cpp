@@ -49,7 +49,7 @@ std::vector<std::string> names(const std::vector<SeenRange>& ranges) {
   return all;
 }
 
-// In the first range of this name.
+// Returns the operators in the first range of this name.
 std::vector<std::string> names_within(const std::vector<SeenRange>& ranges, const std::string& name) {
   const auto outer = std::ranges::find(ranges, name, &SeenRange::name);
   if (outer == ranges.end()) return {"no " + name};

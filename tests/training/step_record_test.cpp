@@ -30,7 +30,7 @@ struct Ended {
   float clip_scale = 0;
 };
 
-// Of gradients with norms of 5 and `norm`.
+// The gradients have the norms 5 and `norm`.
 Ended end_with(at::Device device, float loss, float norm, const at::Tensor& skipped = {}, float found_inf = 0) {
   const auto scalar = [&](float value) {
     return at::scalar_tensor(value, at::TensorOptions().dtype(at::kFloat).device(device));

@@ -22,7 +22,7 @@ TrainingSettings watching(StoppingMetric metric, int64_t patience, double min_de
   return settings;
 }
 
-// One epoch a value, until it stops.
+// Each value is that of one epoch, until early stopping ends the run.
 TrainingState after(const TrainingSettings& settings, const std::vector<double>& values) {
   const EarlyStopping early_stopping(settings);
   TrainingState state;
@@ -91,10 +91,10 @@ namespace {
 
 struct Accident {
   std::string message;
-  std::string weights;  // SHA-256 of what was left
+  std::string weights;  // SHA-256 of the weights after the error
 };
 
-// Three steps an epoch, in the order of the samples.
+// An epoch has three steps, in the order of the samples.
 TrainerOptions plain_options() {
   auto options = toy_options();
   options.settings.shuffle = false;
