@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "distributed/ranks.h"
+#include "distributed/launch.h"
 
 namespace rnnlab {
 

@@ -1,5 +1,6 @@
 // Finds out which process this is among those that train one run together, from its launcher's environment variables:
-// rnnlab's own command (devices: 4), torchrun, srun or mpirun. This file does not connect to anything.
+// rnnlab's own command (devices: 4), torchrun, srun or mpirun. This file does not connect to anything. It also has the
+// settings and the errors of runs of several processes.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "config/schema.h"
 
 namespace rnnlab {
@@ -43,6 +45,18 @@ std::optional<std::string> variable_of_this_process(const std::string& name);
 
 // Returns for example "torchrun".
 std::string name_of(Launcher launcher);
+
+// Another rank ended the run; the error has that rank's exit code and message.
+class RankFailed : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+// Another process of the run reports this failure to the user, so this process only ends with its exit code.
+class ReportedElsewhere : public UserError {
+ public:
+  using UserError::UserError;
+};
 
 // Holds the settings under `distributed:` in an experiment file: how long the processes of one run wait for each other.
 // The settings do not change the training.

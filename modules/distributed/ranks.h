@@ -17,18 +17,6 @@
 
 namespace rnnlab {
 
-// Another rank ended the run; the error has that rank's exit code and message.
-class RankFailed : public UserError {
- public:
-  using UserError::UserError;
-};
-
-// Another process of the run reports this failure to the user, so this process only ends with its exit code.
-class ReportedElsewhere : public UserError {
- public:
-  using UserError::UserError;
-};
-
 // all_reduce(), all_gather(), wait_for() and the functions that use them are collective. On a GPU the first two only
 // queue their work on the current stream, and wait_for() throws their errors. All of these functions throw RankFailed
 // if another process has failed, sends no heartbeat for the timeout, or sends heartbeats but does not reach the
