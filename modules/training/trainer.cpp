@@ -11,7 +11,6 @@
 #include "base/numbers.h"
 #include "recurrent/device/gpu_device.h"
 #include "training/determinism.h"
-#include "training/device_memory.h"
 #include "training/profiling.h"
 #include "training/stop_signal.h"
 #include "training/stopping.h"
