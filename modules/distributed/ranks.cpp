@@ -213,7 +213,7 @@ class ProcessGroupRanks : public Ranks {
     all_gather_into(values, all, timeout_);
   }
 
-  std::string engine() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
+  std::string backend() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
 
   void connect_gpus(c10::Device device, bool shares_gpu) override {
     const GpuGroupOptions options{

@@ -32,7 +32,7 @@ class Ranks {
   int64_t size() const { return size_; }
   bool is_first() const { return rank_ == 0; }
 
-  // Replaces `values`, which must be contiguous, by the sum over all ranks, with the same bits on each rank. The engine
+  // Replaces `values`, which must be contiguous, by the sum over all ranks, with the same bits on each rank. The backend
   // chooses the order of the sum.
   virtual void all_reduce(at::Tensor& values) = 0;
 
@@ -54,7 +54,7 @@ class Ranks {
   void wait_for(c10::Device device);  // waits for the work on its current stream; returns at once on a CPU
 
   // Returns "gloo" or "nccl".
-  virtual std::string engine() const = 0;
+  virtual std::string backend() const = 0;
 
   // After this call tensors may be on this rank's GPU. Each rank has its own GPU, unless `shares_gpu`.
   virtual void connect_gpus(c10::Device device, bool shares_gpu);

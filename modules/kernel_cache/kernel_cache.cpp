@@ -60,7 +60,7 @@ class ContentReader {
   std::string_view rest_;
 };
 
-std::optional<CompiledKernels> kernels_in(std::string_view entry) {
+std::optional<CompiledKernels> parse_entry(std::string_view entry) {
   const size_t head = kFormat.size() + kDigits + 1;
   if (entry.size() < head || !entry.starts_with(kFormat) || entry[head - 1] != '\n') return std::nullopt;
   const std::string_view content = entry.substr(head);
@@ -81,7 +81,7 @@ void make_folder(const fs::path& folder) {
   if (error) throw_error(ExitCode::kDevice, "{}: cannot make the folder: {}", folder.string(), error.message());
 }
 
-struct Used {
+struct CachedFile {
   fs::file_time_type when;
   int64_t bytes;
   fs::path file;
@@ -94,8 +94,8 @@ bool is_being_written(const fs::path& file, fs::file_time_type when) {
 }
 
 // Returns the files that may be removed. A file that a different process removes at the same time is left out.
-std::vector<Used> files_of(const fs::path& folder) {
-  std::vector<Used> files;
+std::vector<CachedFile> files_of(const fs::path& folder) {
+  std::vector<CachedFile> files;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != end(entry); entry.increment(error)) {
     std::error_code gone;
@@ -124,7 +124,7 @@ std::string key_of(const KernelProgram& program) {
 
 std::optional<CompiledKernels> KernelCache::find(const std::string& key) const try {
   if (!is_there(file_of(key))) return std::nullopt;
-  auto kernels = kernels_in(read_file(file_of(key), kMostBytesOfEntry));
+  auto kernels = parse_entry(read_file(file_of(key), kMostBytesOfEntry));
   std::error_code is_read_only;
   if (kernels) fs::last_write_time(file_of(key), fs::file_time_type::clock::now(), is_read_only);
   return kernels;
@@ -142,11 +142,11 @@ void KernelCache::add(const std::string& key, const CompiledKernels& kernels) co
 
 // Files of every name count, because a process that was killed while writing may have left temporary files.
 void KernelCache::remove_oldest() const {
-  std::vector<Used> files = files_of(folder_);
+  std::vector<CachedFile> files = files_of(folder_);
   int64_t bytes = 0;
-  for (const Used& file : files) bytes += file.bytes;
-  std::ranges::sort(files, {}, &Used::when);
-  for (const Used& file : files) {
+  for (const CachedFile& file : files) bytes += file.bytes;
+  std::ranges::sort(files, {}, &CachedFile::when);
+  for (const CachedFile& file : files) {
     if (bytes <= most_bytes_) return;
     std::error_code is_gone;
     fs::remove(file.file, is_gone);

@@ -129,7 +129,7 @@ std::optional<std::vector<double>> GradientExchange::stop_requests() {
   return std::vector<double>(values, values + requests->numel());
 }
 
-void GradientExchange::take(int64_t shard, const Evaluation& sums) {
+void GradientExchange::store_shard(int64_t shard, const Evaluation& sums) {
   const at::NoGradGuard no_grad;
   const at::Tensor message = messages_[shard - first_shard()];
   std::vector<at::Tensor> places, gradients;

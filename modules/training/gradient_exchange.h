@@ -3,7 +3,7 @@
 // loss over all targets, however the targets are divided.
 //
 // A batch is cut into shards, and each shard is computed separately, with its own masks of dropout. Every rank has the
-// same number of consecutive shards. Without `training.shards` each rank has one shard, and the engine adds them up in
+// same number of consecutive shards. Without `training.shards` each rank has one shard, and the backend adds them up in
 // an order of its own. With `training.shards`, the order of addition is a fixed tree over the numbers of shards, so
 // that any number of ranks that divides the number of shards gives the same bits.
 #pragma once
@@ -71,7 +71,7 @@ class GradientExchange {
 
   // Stores the parameters' gradients and the sums of a shard. A gradient may be undefined if the shard has no sample.
   // Each loss in `sums` must be multiplied by its share already.
-  void take(int64_t shard, const Evaluation& sums);
+  void store_shard(int64_t shard, const Evaluation& sums);
 
   // Sets the stop request of this rank for the next steps (an exit code, or any other number but 0). The request stays
   // until the next call.
@@ -81,8 +81,8 @@ class GradientExchange {
   // of this rank must have been taken.
   Evaluation all_reduce(std::span<const Batch> batches);
 
-  // Returns the seconds that all_reduce() spent in the engine since the last call, including waits for other ranks.
-  // Returns nothing if this process trains alone, or on a GPU, because there the engine only queues work.
+  // Returns the seconds that all_reduce() spent in the backend since the last call, including waits for other ranks.
+  // Returns nothing if this process trains alone, or on a GPU, because there the backend only queues work.
   std::optional<double> take_seconds();
 
   // Returns the seconds of one exchange alone: the median of a few, after a warm-up. All ranks must call this function,
@@ -120,7 +120,7 @@ class GradientExchange {
   double own_request_ = 0;
   at::Tensor own_request_on_device_;  // captured steps read it
   DelayedValues delayed_requests_;
-  double seconds_ = 0;  // spent in the engine
+  double seconds_ = 0;  // spent in the backend
 };
 
 }  // namespace rnnlab

@@ -1,7 +1,7 @@
 // Defines the objective of training: a loss and one metric, computed on the device of the outputs without reading from
 // it. A step's loss is the mean over its targets, and an epoch's loss is the mean over all its targets, so a short last
 // batch has less weight (as in Keras; the mean of batch means, common in PyTorch scripts, would give its samples more
-// weight). The targets of a language model are tokens.
+// weight). The targets of a language model are tokens. evaluate() computes both over a set of samples.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,13 +18,13 @@
 
 namespace rnnlab {
 
-// Computes cross-entropy on a GPU with our own kernels: one pass gives the loss, its gradient and the number of correct
-// answers. The loss is not differentiable twice.
 struct CrossEntropyResult {
   at::Tensor loss;       // () mean, differentiable in the logits
   at::Tensor num_right;  // () float32
 };
 
+// Computes cross-entropy on a GPU with our own kernels: one pass gives the loss, its gradient and the number of correct
+// answers. The loss is not differentiable twice.
 // logits: (N, classes) float32, classes: (N) int64, both on one GPU; both must satisfy can_use_own_kernels().
 CrossEntropyResult cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
 

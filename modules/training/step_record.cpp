@@ -117,8 +117,9 @@ void clip_by_value(at::TensorList gradients, double limit) {
 
 namespace {
 
-StepEnd end_by_own_kernels(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
-                           at::Tensor& found_inf, const std::optional<double>& max_norm) {
+StepSummary summarize_with_own_kernels(at::TensorList gradients, const Evaluation& evaluation,
+                                       const at::Tensor& skipped, at::Tensor& found_inf,
+                                       const std::optional<double>& max_norm) {
   const auto num_norms = std::ssize(gradients);
   const at::Tensor row = at::empty({kernels::kNumbersBeforeNorms + num_norms}, found_inf.options());
   const at::Tensor scale = max_norm ? at::empty({}, found_inf.options()) : at::Tensor();
@@ -144,18 +145,19 @@ void flag_non_finite(const at::Tensor& row, at::Tensor& found_inf) {
 
 }  // namespace
 
-StepEnd end_of_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
-                    at::Tensor& found_inf, const std::optional<double>& max_norm) {
+StepSummary summarize_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
+                           at::Tensor& found_inf, const std::optional<double>& max_norm) {
   const at::NoGradGuard no_grad;
-  if (can_use_own_kernels(gradients)) return end_by_own_kernels(gradients, evaluation, skipped, found_inf, max_norm);
+  if (can_use_own_kernels(gradients))
+    return summarize_with_own_kernels(gradients, evaluation, skipped, found_inf, max_norm);
   const at::Tensor norms = gradient_norms(gradients);
   const at::Tensor none = at::zeros_like(found_inf);
-  StepEnd end;
-  end.step = skipped.defined() ? evaluated_step(evaluation, skipped, at::where(skipped.gt(0), none, norms))
-                               : evaluated_step(evaluation, none, norms);
-  flag_non_finite(end.step.row, found_inf);
-  if (max_norm) end.clip_scale = clip_scale(norms, *max_norm);
-  return end;
+  StepSummary summary;
+  summary.step = skipped.defined() ? evaluated_step(evaluation, skipped, at::where(skipped.gt(0), none, norms))
+                                   : evaluated_step(evaluation, none, norms);
+  flag_non_finite(summary.step.row, found_inf);
+  if (max_norm) summary.clip_scale = clip_scale(norms, *max_norm);
+  return summary;
 }
 
 }  // namespace rnnlab

@@ -1,5 +1,6 @@
-// Keeps the numbers of every step on the device that computed them and copies them to the host in blocks, so that
-// neither a loss curve nor a check for NaN makes the host wait at every step.
+// The numbers of a step: its losses, whether its update was skipped, and the norms of its gradients. They stay on the
+// device that computed them, and StepRecord copies them to the host in blocks, so that neither a loss curve nor a check
+// for NaN makes the host wait at every step. Clipping uses the same norms.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -86,14 +87,14 @@ at::Tensor clip_scale(const at::Tensor& norms, double max_norm);
 // Clamps every element in place to [-limit, limit].
 void clip_by_value(at::TensorList gradients, double limit);
 
-struct StepEnd {
+struct StepSummary {
   EvaluatedStep step;
   at::Tensor clip_scale;  // (), undefined without clipping by norm
 };
 
 // `skipped`: () float32, or undefined if there is no loss scale that skips updates; the norms of a skipped step count
 // as 0. `found_inf`: () float32, set to 1 if a number of the row is not finite, and never set to 0.
-StepEnd end_of_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
-                    at::Tensor& found_inf, const std::optional<double>& max_norm);
+StepSummary summarize_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
+                           at::Tensor& found_inf, const std::optional<double>& max_norm);
 
 }  // namespace rnnlab

@@ -87,7 +87,7 @@ EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t slot) {
   const auto evaluation = exchange_ ? backpropagate_shards(batches, slot) : backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto skipped = unscale(gradients);
-  const auto [step, scale] = end_of_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
+  const auto [step, scale] = summarize_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
   const auto scale_of_update = clip(gradients, scale);
   const TraceRange update_range("update");
   optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_, scale_of_update, slot);
@@ -125,7 +125,7 @@ Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches, int64
     optimizer_->zero_grad();
     seed_shard(device_, seed_,
                {.first_step = step_number_, .slot = slot, .num_shards = exchange_->num_shards(), .shard = shard});
-    exchange_->take(shard, backpropagate_shard(batches, shard));
+    exchange_->store_shard(shard, backpropagate_shard(batches, shard));
   }
   return exchange_->all_reduce(batches);
 }

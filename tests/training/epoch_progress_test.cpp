@@ -80,7 +80,7 @@ TEST(RowOverRanks, HasTheLargestMemoryAndTheEnergyOfAll) {
 class SecondRank : public Ranks {
  public:
   SecondRank() : Ranks(1, 2) {}
-  std::string engine() const override { return "none"; }
+  std::string backend() const override { return "none"; }
   void all_reduce(at::Tensor&) override {}
   void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
     if (!first_.defined()) first_ = values;

@@ -61,7 +61,7 @@ TEST(GradientExchange, DrawsOtherMasksForEachShard) {
 class TwoEqualRanks : public Ranks {
  public:
   TwoEqualRanks() : Ranks(0, 2) {}
-  std::string engine() const override { return "none"; }
+  std::string backend() const override { return "none"; }
   void all_reduce(at::Tensor& values) override { values.mul_(2); }
   void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
     all.copy_(at::stack({values, values}));
@@ -74,7 +74,7 @@ class TwoEqualRanks : public Ranks {
 Evaluation one_step(GradientExchange& exchange, at::Tensor weight) {
   weight.mutable_grad() = at::ones_like(weight);
   const at::Tensor one = at::ones({});
-  exchange.take(exchange.first_shard(), {one, one, one, 2});
+  exchange.store_shard(exchange.first_shard(), {one, one, one, 2});
   const Batch batch{.inputs = weight, .targets = weight, .lengths = {}, .size = 2, .whole_size = 4};
   return exchange.all_reduce({&batch, 1});
 }

@@ -96,7 +96,7 @@ class ThreadRanks : public Ranks {
     if (mistake_.after_sum) mistake_.after_sum(values.narrow(0, 0, num_gradients_), rank(), step_);
   }
 
-  std::string engine() const override { return "threads"; }
+  std::string backend() const override { return "threads"; }
 
   void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
     std::vector<at::Tensor> tables = meeting_.exchange(rank(), values);
