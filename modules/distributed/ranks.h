@@ -32,8 +32,8 @@ class Ranks {
   int64_t size() const { return size_; }
   bool is_first() const { return rank_ == 0; }
 
-  // Replaces `values`, which must be contiguous, by the sum over all ranks, with the same bits on each rank. The backend
-  // chooses the order of the sum.
+  // Replaces `values`, which must be contiguous, by the sum over all ranks, with the same bits on each rank. The
+  // backend chooses the order of the sum.
   virtual void all_reduce(at::Tensor& values) = 0;
 
   // Writes every rank's `values`, in the order of ranks, into `all`: (size, ...), contiguous. The shape is the same on
