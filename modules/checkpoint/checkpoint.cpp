@@ -16,7 +16,6 @@
 #include "base/numbers.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "checkpoint/failure.h"
 #include "system/files.h"
 #include "system/json_fields.h"
 #include "system/locks.h"
@@ -61,9 +60,9 @@ bool is_leftover(const std::string& name) {
 
 Json unsealed(const std::string& text, const std::string& file) {
   if (!has_fitting_seal(text))
-    refuse_checkpoint("{}: its last line, the SHA-256, does not match its content; the file is damaged or was cut off",
-                      file);
-  return reading_checkpoint([&] {
+    throw_checkpoint_error(
+        "{}: its last line, the SHA-256, does not match its content; the file is damaged or was cut off", file);
+  return with_checkpoint_errors([&] {
     Json object = parse_json(text, file);
     object.erase(kSealKey);
     return object;
@@ -73,7 +72,7 @@ Json unsealed(const std::string& text, const std::string& file) {
 std::string manifest_text(const Manifest& manifest) { return sealed_text(to_json(manifest)); }
 
 Manifest parse_manifest(const std::string& text, const std::string& file) {
-  return reading_checkpoint([&] { return record_from<Manifest>(unsealed(text, file), file); });
+  return with_checkpoint_errors([&] { return record_from<Manifest>(unsealed(text, file), file); });
 }
 
 namespace {
@@ -109,8 +108,8 @@ void make_folder(const fs::path& path) {
 
 void make_durable_folder(const fs::path& folder) {
   if (make(folder) != 0 && errno != EEXIST) throw_system_error(folder, "make", errno);
-  sync_folder(parent_of(folder));  // The folder is also synced if it existed, because the process that made it may not
-                                   // have synced it.
+  // The folder is also synced if it existed, because the process that made it may not have synced it.
+  sync_folder(parent_of(folder));
 }
 
 void move_into_place(const fs::path& from, const fs::path& to) {
@@ -122,7 +121,7 @@ void move_into_place(const fs::path& from, const fs::path& to) {
   rename_or_throw(from, to);
 }
 
-void remove_whole(const fs::path& path) {
+void remove_recursively(const fs::path& path) {
   std::error_code error;
   do {
     fs::remove_all(path, error);
@@ -134,12 +133,12 @@ void remove_checkpoint(const fs::path& folder, int64_t step) {
   const fs::path removed = folder / removed_name(step);
   rename_or_throw(folder / step_folder_name(step), removed);
   sync_folder(folder);
-  remove_whole(removed);
+  remove_recursively(removed);
 }
 
 void remove_leftovers(const fs::path& folder) {
   for (const std::string& name : names_in(folder))
-    if (is_leftover(name)) remove_whole(folder / name);
+    if (is_leftover(name)) remove_recursively(folder / name);
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
@@ -203,7 +202,7 @@ class NewCheckpoint {
     move_into_place(path_, target);
     is_published_ = true;
     sync_folder(folder_);
-    remove_whole(path_);  // the earlier checkpoint of this step, if one existed
+    remove_recursively(path_);  // the earlier checkpoint of this step, if one existed
     return target;
   }
 
@@ -216,8 +215,9 @@ class NewCheckpoint {
 
 std::string state_text(const Json& state) {
   const std::string text = json_text(state);
-  RNNLAB_INVARIANT(text.size() <= kMostStateBytes, "the state of a checkpoint is too large");
-  RNNLAB_INVARIANT(parse_json(text, kStateFile) == state, "the state of a checkpoint would not read back");
+  RNNLAB_INVARIANT(text.size() <= kMostStateBytes, "the state of a checkpoint must not be larger than kMostStateBytes");
+  RNNLAB_INVARIANT(parse_json(text, kStateFile) == state,
+                   "the state of a checkpoint must be the same after it is written and parsed");
   return text;
 }
 
@@ -227,22 +227,22 @@ std::string state_text(const Json& state) {
 void check_step(const fs::path& checkpoint, const Manifest& manifest) {
   const auto named = step_of(whole_path(checkpoint).filename().string());
   if (named && *named != manifest.step)
-    refuse_checkpoint("{}: the folder's name says step {}, its {} says {}; restore its name", checkpoint.string(),
-                      *named, kManifestFile, manifest.step);
+    throw_checkpoint_error("{}: the folder's name says step {}, its {} says {}; restore its name", checkpoint.string(),
+                           *named, kManifestFile, manifest.step);
 }
 
 void check_parts(const std::string& file, const Manifest& manifest) {
   for (const char* part : kParts)
-    if (!manifest.files.contains(part)) refuse_checkpoint("{}: files.{} is missing", file, part);
+    if (!manifest.files.contains(part)) throw_checkpoint_error("{}: files.{} is missing", file, part);
   for (const auto& [name, record] : manifest.files)
     if (std::ranges::count(kParts, name) == 0)
-      refuse_checkpoint("{}: files.{} is not part of a checkpoint", file, in_quotes(name));
+      throw_checkpoint_error("{}: files.{} is not part of a checkpoint", file, in_quotes(name));
 }
 
 Manifest read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifestFile;
   const Manifest manifest =
-      reading_checkpoint([&] { return parse_manifest(read_file(path, kMostManifestBytes), path.string()); });
+      with_checkpoint_errors([&] { return parse_manifest(read_file(path, kMostManifestBytes), path.string()); });
   check_parts(path.string(), manifest);
   check_step(checkpoint, manifest);
   return manifest;
@@ -252,26 +252,26 @@ void check_size(const fs::path& path, const FileRecord& wanted) {
   std::error_code error;
   const auto bytes = static_cast<int64_t>(fs::file_size(path, error));
   if (!error && bytes != wanted.bytes)  // opening the file will report the error
-    refuse_checkpoint("{}: {} bytes, expected {} by the manifest; the file is damaged or was cut off", path.string(),
-                      bytes, wanted.bytes);
+    throw_checkpoint_error("{}: {} bytes, expected {} by the manifest; the file is damaged or was cut off",
+                           path.string(), bytes, wanted.bytes);
 }
 
 void check_digest(const fs::path& path, const Sha256& digest, const FileRecord& wanted) {
   if (digest.hex() != wanted.sha256)
-    refuse_checkpoint("{}: SHA-256 {}, expected {} by the manifest; the file is damaged", path.string(), digest.hex(),
-                      in_quotes(wanted.sha256, 200));
+    throw_checkpoint_error("{}: SHA-256 {}, expected {} by the manifest; the file is damaged", path.string(),
+                           digest.hex(), in_quotes(wanted.sha256, 200));
 }
 
 void verify_file(const fs::path& path, const FileRecord& wanted) {
   check_size(path, wanted);
   Sha256 digest;
-  reading_checkpoint([&] { read_pieces(path, [&](std::string_view piece) { digest.update(piece); }); });
+  with_checkpoint_errors([&] { read_pieces(path, [&](std::string_view piece) { digest.update(piece); }); });
   check_digest(path, digest, wanted);
 }
 
 std::string read_verified(const fs::path& path, const FileRecord& wanted, int64_t max_bytes) {
   check_size(path, wanted);
-  std::string bytes = reading_checkpoint([&] { return read_file(path, max_bytes); });
+  std::string bytes = with_checkpoint_errors([&] { return read_file(path, max_bytes); });
   check_digest(path, Sha256().update(bytes), wanted);
   return bytes;
 }
@@ -285,13 +285,13 @@ TensorFile load_tensors(const fs::path& checkpoint, const char* part, const Mani
 Json load_state(const fs::path& checkpoint, const Manifest& manifest) {
   const fs::path path = checkpoint / kStateFile;
   const std::string text = read_verified(path, manifest.files.at(kStateFile), kMostStateBytes);
-  return reading_checkpoint([&] { return parse_json(text, path.string()); });
+  return with_checkpoint_errors([&] { return parse_json(text, path.string()); });
 }
 
 }  // namespace
 
 fs::path save_checkpoint(const fs::path& folder, int64_t step, const CheckpointContents& contents) {
-  RNNLAB_INVARIANT(step >= 0, "a checkpoint of a negative step");
+  RNNLAB_INVARIANT(step >= 0, "the step of a checkpoint must not be negative");
   const SafetensorsImage model(contents.model);
   const SafetensorsImage optimizer(contents.optimizer);
   const std::string state = state_text(contents.state);

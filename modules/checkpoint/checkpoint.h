@@ -78,7 +78,7 @@ void make_durable_folder(const std::filesystem::path& folder);
 void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to);
 
 // Removes a file, a link or a folder with its content. A missing path is not an error.
-void remove_whole(const std::filesystem::path& path);
+void remove_recursively(const std::filesystem::path& path);
 
 // Renames the checkpoint before it removes the files, so that a partly removed checkpoint has a different name.
 void remove_checkpoint(const std::filesystem::path& folder, int64_t step);

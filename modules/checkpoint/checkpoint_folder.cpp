@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/failure.h"
 #include "system/files.h"
 #include "system/json_fields.h"
 #include "system/locks.h"
@@ -32,14 +31,14 @@ std::optional<int64_t> best_step(const fs::path& folder) {
   const fs::path path = folder / kBestFile;
   std::error_code error;
   if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return std::nullopt;
-  return reading_checkpoint([&] {
+  return with_checkpoint_errors([&] {
     const Json json = unsealed(read_file(path, kMostBytes), path.string());
     return record_from<BestMark>(json, path.string()).step;
   });
 }
 
 // Returns why the checkpoint does not verify, or "".
-std::string fault_of(const fs::path& checkpoint) {
+std::string verification_error(const fs::path& checkpoint) {
   try {
     verify_checkpoint(checkpoint);
     return "";
@@ -72,12 +71,12 @@ std::vector<CheckpointPlace> list_checkpoints(const fs::path& folder) {
 LatestCheckpoint latest_checkpoint(const fs::path& folder) {
   LatestCheckpoint latest;
   for (const CheckpointPlace& place : std::views::reverse(list_checkpoints(folder))) {
-    const std::string fault = fault_of(place.path);
-    if (fault.empty()) {
+    const std::string error_text = verification_error(place.path);
+    if (error_text.empty()) {
       latest.place = place;
       break;
     }
-    latest.notes.push_back(fault);
+    latest.notes.push_back(error_text);
   }
   return latest;
 }
@@ -88,28 +87,30 @@ std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
   const CheckpointPlace place{*step, folder / step_folder_name(*step)};
   std::error_code ignored;
   if (!fs::is_directory(place.path, ignored))
-    refuse_checkpoint("{}: names step {}, but {} is missing; use a different checkpoint", (folder / kBestFile).string(),
-                      *step, place.path.string());
+    throw_checkpoint_error("{}: names step {}, but {} is missing; use a different checkpoint",
+                           (folder / kBestFile).string(), *step, place.path.string());
   return place;
 }
 
 void mark_best_checkpoint(const fs::path& folder, int64_t step) {
-  const FolderLock lock(folder, WhenTaken::kWait);  // Without the lock, another process would remove the temporary file
-                                                    // as a leftover.
+  // Without the lock, another process would remove the temporary file as a leftover.
+  const FolderLock lock(folder, WhenTaken::kWait);
   std::error_code ignored;
-  RNNLAB_INVARIANT(fs::is_directory(folder / step_folder_name(step), ignored), "the best checkpoint is not there");
+  RNNLAB_INVARIANT(fs::is_directory(folder / step_folder_name(step), ignored),
+                   "a checkpoint must exist before it is marked as the best");
   write_file_atomically(folder / kBestFile, sealed_text(to_json(BestMark{.step = step})));
 }
 
 void prune_checkpoints(const fs::path& folder, int64_t newest, int64_t keep) {
-  RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
+  RNNLAB_INVARIANT(keep >= 1, "at least one checkpoint must be kept");
   const FolderLock lock(folder, WhenTaken::kWait);
   remove_leftovers(folder);
   const std::vector<CheckpointPlace> places = up_to(folder, newest);
   if (std::ssize(places) <= keep) return;
   const auto best = best_step(folder);
-  const auto older = std::ranges::find_if(places | std::views::drop(1),
-                                          [](const CheckpointPlace& place) { return fault_of(place.path).empty(); });
+  const auto older = std::ranges::find_if(places | std::views::drop(1), [](const CheckpointPlace& place) {
+    return verification_error(place.path).empty();
+  });
   if (older == places.end()) return;
   const auto num_kept = std::max(keep, older - places.begin() + 1);
   for (const CheckpointPlace& place : places | std::views::drop(num_kept))
@@ -118,14 +119,14 @@ void prune_checkpoints(const fs::path& folder, int64_t newest, int64_t keep) {
 
 CheckpointWriter::CheckpointWriter(std::filesystem::path folder, int64_t keep)
     : folder_(std::move(folder)), keep_(keep) {
-  RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
+  RNNLAB_INVARIANT(keep >= 1, "at least one checkpoint must be kept");
 }
 
-void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, Standing standing) {
+void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, CheckpointKind kind) {
   wait();
-  const auto save = [this, step, standing, contents = std::move(contents)] {
+  const auto save = [this, step, kind, contents = std::move(contents)] {
     save_checkpoint(folder_, step, contents());
-    if (standing == Standing::kBest) mark_best_checkpoint(folder_, step);
+    if (kind == CheckpointKind::kBest) mark_best_checkpoint(folder_, step);
     prune_checkpoints(folder_, step, keep_);
   };
   try {

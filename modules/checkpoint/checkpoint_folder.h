@@ -46,11 +46,10 @@ void mark_best_checkpoint(const std::filesystem::path& folder, int64_t step);
 // best is damaged: then nothing is removed.
 void prune_checkpoints(const std::filesystem::path& folder, int64_t newest, int64_t keep);
 
+enum class CheckpointKind { kOrdinary, kBest };
+
 // Saves checkpoints on a background thread, one at a time and in order: submit() returns before the checkpoint is
 // saved. If no thread can be created, submit() saves and then returns. Use the writer from one thread.
-
-enum class Standing { kOrdinary, kBest };
-
 class CheckpointWriter {
  public:
   // `folder` holds the checkpoints of the run. `keep`, at least 1, is passed to prune_checkpoints.
@@ -61,7 +60,7 @@ class CheckpointWriter {
   // Waits for the previous save. If the previous save failed, its error is thrown and this checkpoint is not saved.
   // Then a background thread calls `contents`, saves the result, marks the best and removes old checkpoints. The data
   // that `contents` reads must not change before it has returned.
-  void submit(int64_t step, std::function<CheckpointContents()> contents, Standing standing);
+  void submit(int64_t step, std::function<CheckpointContents()> contents, CheckpointKind kind);
 
   // Waits until the last submitted checkpoint is durable. Throws its error, once. If wait() is not called, the
   // destructor waits and an error is lost.

@@ -1,5 +1,6 @@
 #include "checkpoint/safetensors.h"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -14,19 +15,55 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "checkpoint/failure.h"
-#include "checkpoint/tensor_view.h"
 #include "config/enum_names.h"
 #include "system/files.h"
 
 namespace rnnlab {
 
-// The header of a safetensors file: the JSON object with the type, shape and byte offsets of each tensor. Reading is
-// strict and needs memory in proportion to the text. The caller checks whether the tensors fill the buffer.
+int64_t bytes_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+    case DType::kI64:
+      return 8;
+    case DType::kF32:
+    case DType::kI32:
+      return 4;
+    case DType::kF16:
+    case DType::kBf16:
+    case DType::kI16:
+      return 2;
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kBool:
+      return 1;
+  }
+  fail_invariant("a listed dtype", __FILE__, __LINE__, "bytes_of does not know it");
+}
 
-inline constexpr size_t kLengthBytes = 8;  // of the header's length, which precedes the header
+std::vector<std::string_view> unsupported_dtype_names() {
+  return {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F6_E2M3",
+          "F6_E3M2", "F4",      "U16",     "U32",         "U64",         "C64"};
+}
+
+std::optional<int64_t> num_bytes(const TensorSpec& spec) {
+  // A size of zero does not hide an overflow, because libraries multiply the remaining sizes for strides.
+  std::optional<int64_t> bytes = bytes_of(spec.dtype);
+  for (const int64_t size : spec.shape)
+    if (bytes) bytes = checked_multiply(*bytes, std::max<int64_t>(size, 1));
+  const bool is_empty = std::ranges::find(spec.shape, 0) != spec.shape.end();
+  return bytes && is_empty ? 0 : bytes;
+}
+
+std::string shape_text(const TensorSpec& spec) { return fmt::format("[{}]", fmt::join(spec.shape, ", ")); }
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kLengthBytes = 8;  // of the header's length, which precedes the header
 
 struct SafetensorsEntry {
   TensorSpec spec;
@@ -34,31 +71,20 @@ struct SafetensorsEntry {
   uint64_t end = 0;
 };
 
+// The header of a safetensors file: the JSON object with the type, shape and byte offsets of each tensor.
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;  // in the order of the file
   std::map<std::string, std::string> metadata;
 };
-
-// `file` is the name of the file in messages. Throws UserError kCheckpoint for every text except one JSON object of
-// tensors: invalid UTF-8, an unknown or duplicate key, a missing or mistyped value, an unknown dtype, a size that is
-// not a whole number.
-SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file);
-
-// Returns the header, padded with spaces to a multiple of 8 bytes.
-std::string safetensors_header_text(const SafetensorsHeader& header);
-
-namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kMetadataKey = "__metadata__";
 
 DType dtype_from(const std::string& name, const std::string& place) {
   if (const auto dtype = config::from_name<DType>(name)) return *dtype;
   const std::vector<std::string> known = config::names_of<DType>();
-  if (std::ranges::count(foreign_dtype_names(), name) > 0)
-    refuse_checkpoint("{} is {}, which rnnlab cannot compute with; convert it to {}", place, name, one_of(known));
-  refuse_checkpoint("{} is {}, expected {}", place, in_quotes(name), one_of(known));
+  if (std::ranges::count(unsupported_dtype_names(), name) > 0)
+    throw_checkpoint_error("{} is {}, which rnnlab cannot compute with; convert it to {}", place, name, one_of(known));
+  throw_checkpoint_error("{} is {}, expected {}", place, in_quotes(name), one_of(known));
 }
 
 // Handles the parser's events one by one; an event that is not expected is an error. No tree is built, because a tree
@@ -158,8 +184,8 @@ class HeaderEvents {
   }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) {
-    refuse_checkpoint("{}: its header is not valid JSON at byte {} of the file; the file is damaged", file_,
-                      kLengthBytes + position - 1);
+    throw_checkpoint_error("{}: its header is not valid JSON at byte {} of the file; the file is damaged", file_,
+                           kLengthBytes + position - 1);
   }
 
  private:
@@ -218,14 +244,14 @@ class HeaderEvents {
   }
 
   [[noreturn]] void refuse(const std::string& got) const {
-    refuse_checkpoint("{}{} {}, expected {}", place(), is_list() ? " holds" : " is", got, wanted());
+    throw_checkpoint_error("{}{} {}, expected {}", place(), is_list() ? " holds" : " is", got, wanted());
   }
   bool is_list() const { return expected_ == Expected::kSize || expected_ == Expected::kOffset; }
 
   void begin_tensor(const std::string& name) {
     tensor_ = name;
     if (name == kMetadataKey) {
-      if (has_metadata_) refuse_checkpoint("{}: {} occurs twice", file_, kMetadataKey);
+      if (has_metadata_) throw_checkpoint_error("{}: {} occurs twice", file_, kMetadataKey);
       has_metadata_ = true;
       expected_ = Expected::kMetadata;
       return;
@@ -242,10 +268,10 @@ class HeaderEvents {
     if (known == kTensorKeys.end()) {
       std::vector<std::string> names;
       for (const auto& [name, value] : kTensorKeys) names.push_back(name);
-      refuse_checkpoint("{}: tensor {} has an unknown key {}, expected {}", file_, tensor, in_quotes(key),
-                        each_of(names));
+      throw_checkpoint_error("{}: tensor {} has an unknown key {}, expected {}", file_, tensor, in_quotes(key),
+                             each_of(names));
     }
-    if (!keys_.insert(key).second) refuse_checkpoint("{}: tensor {}: {} occurs twice", file_, tensor, key);
+    if (!keys_.insert(key).second) throw_checkpoint_error("{}: tensor {}: {} occurs twice", file_, tensor, key);
     key_ = key;
     expected_ = known->second;
   }
@@ -253,12 +279,12 @@ class HeaderEvents {
   void end_tensor() const {
     for (const auto& [name, value] : kTensorKeys)
       if (!keys_.contains(name))
-        refuse_checkpoint("{}: tensor {}: {} is missing", file_, in_quotes(tensor_, kMostShownBytes), name);
+        throw_checkpoint_error("{}: tensor {}: {} is missing", file_, in_quotes(tensor_, kMostShownBytes), name);
   }
 
   void begin_metadata_value(const std::string& key) {
     if (header_.metadata.contains(key))
-      refuse_checkpoint("{}: {}: {} occurs twice", file_, kMetadataKey, in_quotes(key));
+      throw_checkpoint_error("{}: {}: {} occurs twice", file_, kMetadataKey, in_quotes(key));
     key_ = key;
     expected_ = Expected::kMetadataValue;
   }
@@ -279,15 +305,15 @@ class HeaderEvents {
 
 void check_text(std::string_view text, const std::string& file) {
   if (!text.starts_with('{'))
-    refuse_checkpoint("{}: its header begins with {}, expected '{{'; it is not a safetensors file", file,
-                      in_quotes(text.substr(0, 1)));
+    throw_checkpoint_error("{}: its header begins with {}, expected '{{'; it is not a safetensors file", file,
+                           in_quotes(text.substr(0, 1)));
   if (const auto invalid = first_invalid_utf8(text))
-    refuse_checkpoint("{}: its header is not UTF-8 at byte {} of the file; the file is damaged", file,
-                      kLengthBytes + *invalid);
+    throw_checkpoint_error("{}: its header is not UTF-8 at byte {} of the file; the file is damaged", file,
+                           kLengthBytes + *invalid);
   // The parser would treat a zero as the end of the text.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
-    refuse_checkpoint("{}: its header has a zero at byte {} of the file; the file is damaged", file,
-                      kLengthBytes + zero);
+    throw_checkpoint_error("{}: its header has a zero at byte {} of the file; the file is damaged", file,
+                           kLengthBytes + zero);
 }
 
 void check_names_differ(const std::vector<SafetensorsEntry>& entries, const std::string& file) {
@@ -295,7 +321,7 @@ void check_names_differ(const std::vector<SafetensorsEntry>& entries, const std:
   for (const SafetensorsEntry& entry : entries) names.push_back(entry.spec.name);
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end()) refuse_checkpoint("{}: tensor {} occurs twice", file, in_quotes(*twice, 200));
+  if (twice != names.end()) throw_checkpoint_error("{}: tensor {} occurs twice", file, in_quotes(*twice, 200));
 }
 
 Json json_of(const SafetensorsEntry& entry) {
@@ -306,8 +332,10 @@ Json json_of(const SafetensorsEntry& entry) {
   return json;
 }
 
-}  // namespace
-
+// Reading is strict and needs memory in proportion to the text. `file` is the name of the file in messages. Throws
+// UserError kCheckpoint for every text except one JSON object of tensors: invalid UTF-8, an unknown or duplicate key, a
+// missing or mistyped value, an unknown dtype, a size that is not a whole number. The caller checks whether the tensors
+// fill the buffer.
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file) {
   check_text(text, file);
   SafetensorsHeader header;
@@ -317,6 +345,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
   return header;
 }
 
+// Returns the header, padded with spaces to a multiple of 8 bytes.
 std::string safetensors_header_text(const SafetensorsHeader& header) {
   std::vector<std::string> members;
   if (!header.metadata.empty()) members.push_back(fmt::format("\"{}\":{}", kMetadataKey, Json(header.metadata).dump()));
@@ -327,9 +356,8 @@ std::string safetensors_header_text(const SafetensorsHeader& header) {
   return text;
 }
 
-namespace {
-
-static_assert(std::endian::native == std::endian::little, "the bytes of tensors are written as they stand in memory");
+static_assert(std::endian::native == std::endian::little,
+              "the bytes of tensors are written in the order of memory, which must be little-endian");
 
 constexpr uint64_t kMostHeaderBytes = 100'000'000;
 
@@ -349,54 +377,55 @@ std::string length_bytes(uint64_t length) {
 
 void check_length_limit(std::string_view start, const std::string& name) {
   if (start.size() < kLengthBytes)
-    refuse_checkpoint("{}: {} bytes, expected at least {}; it is not a safetensors file, or was cut off", name,
-                      start.size(), kLengthBytes);
+    throw_checkpoint_error("{}: {} bytes, expected at least {}; it is not a safetensors file, or was cut off", name,
+                           start.size(), kLengthBytes);
   const uint64_t length = header_length(start);
   if (start.starts_with("PK\3\4"))
-    refuse_checkpoint(
+    throw_checkpoint_error(
         "{}: a ZIP archive, such as torch.save writes, expected a safetensors file: write the state_dict with "
         "safetensors.torch.save_file",
         name);
   if (length > kMostHeaderBytes)
-    refuse_checkpoint("{}: its declared header size is {} bytes, expected at most {}; it is not a safetensors file",
-                      name, length, kMostHeaderBytes);
+    throw_checkpoint_error(
+        "{}: its declared header size is {} bytes, expected at most {}; it is not a safetensors file", name, length,
+        kMostHeaderBytes);
 }
 
 void check_length(std::string_view bytes, const std::string& name) {
   check_length_limit(bytes.substr(0, kLengthBytes), name);
   if (const size_t following = bytes.size() - kLengthBytes; header_length(bytes) > following)
-    refuse_checkpoint("{}: its declared header size is {} bytes, but {} follow; the file was cut off", name,
-                      header_length(bytes), following);
+    throw_checkpoint_error("{}: its declared header size is {} bytes, but {} follow; the file was cut off", name,
+                           header_length(bytes), following);
 }
 
 void check_size(const SafetensorsEntry& entry, const std::string& name) {
   const auto wanted = num_bytes(entry.spec);
   if (!wanted)
-    refuse_checkpoint("{}: tensor {}: the bytes of shape {} are more than 2^63", name, quoted(entry.spec),
-                      in_quotes(shape_text(entry.spec), 200));
+    throw_checkpoint_error("{}: tensor {}: the bytes of shape {} are more than 2^63", name, quoted(entry.spec),
+                           in_quotes(shape_text(entry.spec), 200));
   if (entry.end - entry.begin != static_cast<uint64_t>(*wanted))
-    refuse_checkpoint("{}: tensor {}: data_offsets [{}, {}] hold {} bytes, expected {} for {} {}", name,
-                      quoted(entry.spec), entry.begin, entry.end, entry.end - entry.begin, *wanted,
-                      config::name_of(entry.spec.dtype), shape_text(entry.spec));
+    throw_checkpoint_error("{}: tensor {}: data_offsets [{}, {}] hold {} bytes, expected {} for {} {}", name,
+                           quoted(entry.spec), entry.begin, entry.end, entry.end - entry.begin, *wanted,
+                           config::name_of(entry.spec.dtype), shape_text(entry.spec));
 }
 
 // Sorts the entries in the order of the buffer. They must fill the buffer without gaps.
-void check_places(std::vector<SafetensorsEntry>& entries, uint64_t buffer_bytes, const std::string& name) {
+void check_offsets(std::vector<SafetensorsEntry>& entries, uint64_t buffer_bytes, const std::string& name) {
   std::ranges::stable_sort(entries, {}, [](const SafetensorsEntry& e) { return std::pair(e.begin, e.end); });
   uint64_t end = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin != end)
-      refuse_checkpoint("{}: tensor {}: data_offsets begin at {}, expected {}; tensors may not {}", name,
-                        quoted(entry.spec), entry.begin, end, entry.begin < end ? "overlap" : "leave a hole");
+      throw_checkpoint_error("{}: tensor {}: data_offsets begin at {}, expected {}; tensors may not {}", name,
+                             quoted(entry.spec), entry.begin, end, entry.begin < end ? "overlap" : "leave a hole");
     if (entry.end < entry.begin)
-      refuse_checkpoint("{}: tensor {}: data_offsets [{}, {}] end before they begin", name, quoted(entry.spec),
-                        entry.begin, entry.end);
+      throw_checkpoint_error("{}: tensor {}: data_offsets [{}, {}] end before they begin", name, quoted(entry.spec),
+                             entry.begin, entry.end);
     check_size(entry, name);
     end = entry.end;
   }
   if (end != buffer_bytes)
-    refuse_checkpoint("{}: {} bytes follow the header, expected {} for its tensors; the file {}", name, buffer_bytes,
-                      end, buffer_bytes < end ? "was cut off" : "has extra data after its end");
+    throw_checkpoint_error("{}: {} bytes follow the header, expected {} for its tensors; the file {}", name,
+                           buffer_bytes, end, buffer_bytes < end ? "was cut off" : "has extra data after its end");
 }
 
 // Every other byte would be undefined behaviour in a program that computes with bool.
@@ -404,8 +433,8 @@ void check_bools(const TensorView& tensor, const std::string& name) {
   if (tensor.spec.dtype != DType::kBool) return;
   const auto bad = std::ranges::find_if(tensor.bytes, [](std::byte b) { return b > std::byte{1}; });
   if (bad != tensor.bytes.end())
-    refuse_checkpoint("{}: tensor {}: BOOL number {} is {}, expected 0 or 1", name, quoted(tensor.spec),
-                      bad - tensor.bytes.begin(), std::to_integer<int>(*bad));
+    throw_checkpoint_error("{}: tensor {}: BOOL number {} is {}, expected 0 or 1", name, quoted(tensor.spec),
+                           bad - tensor.bytes.begin(), std::to_integer<int>(*bad));
 }
 
 bool comes_before(const TensorView& a, const TensorView& b) {
@@ -473,7 +502,7 @@ TensorFile parse_safetensors(std::string bytes, const std::string& name) {
   const uint64_t length = header_length(*file.bytes);
   SafetensorsHeader header = parse_safetensors_header(behind_length.substr(0, length), name);
   const auto buffer = std::as_bytes(std::span(behind_length.substr(length)));
-  check_places(header.entries, buffer.size(), name);
+  check_offsets(header.entries, buffer.size(), name);
   for (SafetensorsEntry& entry : header.entries) {
     file.tensors.push_back({std::move(entry.spec), buffer.subspan(entry.begin, entry.end - entry.begin)});
     check_bools(file.tensors.back(), name);
@@ -483,7 +512,7 @@ TensorFile parse_safetensors(std::string bytes, const std::string& name) {
 }
 
 TensorFile read_safetensors(const std::filesystem::path& path) {
-  return reading_checkpoint([&] {
+  return with_checkpoint_errors([&] {
     // A file of a different kind is refused before it is read completely.
     check_length_limit(read_beginning(path, kLengthBytes), path.string());
     constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
@@ -498,7 +527,7 @@ SafetensorsImage::SafetensorsImage(std::vector<TensorView> tensors, const Tensor
   uint64_t end = 0;
   for (const TensorView& tensor : tensors_) {
     const auto size = static_cast<int64_t>(tensor.bytes.size());
-    RNNLAB_INVARIANT(num_bytes(tensor.spec) == size, "the bytes of " + quoted(tensor.spec) + " do not fit its shape");
+    RNNLAB_INVARIANT(num_bytes(tensor.spec) == size, "the bytes of " + quoted(tensor.spec) + " must match its shape");
     header.entries.push_back({tensor.spec, end, end + tensor.bytes.size()});
     end += tensor.bytes.size();
   }
@@ -525,7 +554,7 @@ void require_tensors(const TensorFile& file, const std::vector<TensorSpec>& expe
   const std::string more =
       found.size() == 1 ? ""
                         : fmt::format(", and {} more", counted(static_cast<int64_t>(found.size()) - 1, "difference"));
-  refuse_checkpoint("{}: {}{}; it was made with a different model", file.name, found.front(), more);
+  throw_checkpoint_error("{}: {}{}; it was made with a different model", file.name, found.front(), more);
 }
 
 }  // namespace rnnlab

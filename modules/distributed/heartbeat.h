@@ -1,6 +1,7 @@
-// Sends signs of life of this process to the other processes of its run, through the store that all of them reach, and
-// reads theirs. A thread renews the sign twice a second and reads the other signs at the same time, through its own
-// connection. So a rank that waits for others never reads the store itself, whose process may be suspended.
+// Sends heartbeats of this process to the other processes of its run, through the store that all of them reach, and
+// reads theirs. A thread renews the heartbeat twice a second and reads the others at the same time, through its own
+// connection. So a rank that waits for others never reads the store itself, whose process may be suspended. WaitLimit
+// ends a wait for ranks that send no heartbeats or make no progress.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -14,15 +15,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "distributed/launch.h"
 
 namespace rnnlab {
 
 // The store also has the reason why a run of several processes ends: the first failure, and which process reports it to
 // the user. A process that was started for the run but cannot join the others uses the same keys.
-
-// Convert a text to and from the form of the store.
-std::vector<uint8_t> bytes_of(const std::string& text);
-std::string text_at(c10d::Store& store, const std::string& key);  // the key must exist
 
 struct RankFailure {
   int64_t rank = 0;
@@ -35,33 +33,33 @@ struct RankFailure {
 void put_failure(c10d::Store& store, const RankFailure& failure);
 std::optional<RankFailure> failure_in(c10d::Store& store);
 
-// Returns true for the one process that reports to the user why the run ended: rank 0, or, if rank 0 does not do so
-// within three seconds, the first other rank that asks. Returns false if another process reports the message.
-bool is_to_tell(c10d::Store& store, int64_t rank, const std::string& message);
+// Returns true for the one process that reports to the user why the run ended: rank 0, or, if rank 0 does not claim the
+// report within three seconds, the first other rank that does. Returns false if another process reports the message.
+bool claim_report(c10d::Store& store, int64_t rank, const std::string& message);
 
-// Holds the latest sign of a rank.
-struct Sign {
-  std::string process;         // "process 4711 of node7"; "" if the rank has sent no sign yet
+// Holds the latest heartbeat of a rank.
+struct RankStatus {
+  std::string process;         // "process 4711 of node7"; "" if the rank has sent no heartbeat yet
   int64_t num_operations = 0;  // collective operations that the rank has begun
   bool writes_files = false;
   bool has_left = false;
-  int64_t num_silent_rounds = 0;  // rounds of this process since the sign last changed
+  int64_t num_silent_rounds = 0;  // rounds of this process since the heartbeat last changed
 };
 
 // The state that the thread has read. Silence is counted in rounds instead of seconds: if this process was suspended
 // together with others of its terminal, its own pause does not count as silence of the others.
-struct Seen {
+struct RunStatus {
   int64_t step = 0;        // the step of this process and so of all ranks, from 1; 0 before the first
   int64_t num_rounds = 0;  // does not change while the store does not answer
   bool is_store_gone = false;
-  std::vector<Sign> signs;
+  std::vector<RankStatus> ranks;
   std::optional<RankFailure> failure;
 };
 
 class Heartbeat {
  public:
   Heartbeat(c10d::Store& store, int64_t rank, int64_t size);
-  // Sends the sign that this process leaves. Does not wait long for a store that does not answer.
+  // Sends a last heartbeat, which says that this process leaves. Does not wait long for a store that does not answer.
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
@@ -71,23 +69,64 @@ class Heartbeat {
   int64_t count_operation();            // returns the number of operations that this process has begun
   int64_t num_operations() const;
 
-  Seen seen() const;
+  RunStatus status() const;
 
   // Reads the store repeatedly until `is_enough` is true, for at most `longest`; returns the last state.
-  Seen look_until(std::chrono::milliseconds longest, const std::function<bool(const Seen&)>& is_enough);
+  RunStatus poll_until(std::chrono::milliseconds longest, const std::function<bool(const RunStatus&)>& is_enough);
 
  private:
   struct Shared;
-  void look_now();  // does not wait for the thread
+  void request_poll();  // does not wait for the thread
 
   std::shared_ptr<Shared> shared_;  // the thread shares it and may outlive this object if the store does not answer
 };
 
 // Returns for example "rank 1 of 4 (process 4711 of node7, step 812)".
-std::string name_of_rank(const Seen& seen, int64_t rank);
+std::string name_of_rank(const RunStatus& status, int64_t rank);
 
-// Send the signs of a process that has no Heartbeat.
-void put_sign_of_life(c10d::Store& store, int64_t rank);
-void put_sign_of_leaving(c10d::Store& store, int64_t rank);
+// These functions send the heartbeats of a process that has no Heartbeat: the first, and the one that says that the
+// process leaves.
+void put_heartbeat(c10d::Store& store, int64_t rank);
+void put_departure(c10d::Store& store, int64_t rank);
+
+// Limits how long a process waits for the other ranks of its run within one operation, and chooses the ranks that the
+// error names. A rank without a heartbeat for the whole timeout ends the run. So does a rank that sends heartbeats but
+// does not reach the operation, unless a rank writes files, because that may take as long as the disk needs.
+class WaitLimit {
+ public:
+  static constexpr std::chrono::milliseconds kPollInterval{500};
+
+  // The subject of the wait. Work of the own device may take any time while no rank is behind.
+  enum class WaitingFor { kRanks, kDevice };
+
+  // `timeout` is the limit for a rank without heartbeats, `stall_timeout` the limit for a rank with heartbeats.
+  // `own_operations` is the result of count_operation().
+  WaitLimit(Heartbeat& heartbeat, int64_t rank, std::chrono::milliseconds timeout,
+            std::chrono::milliseconds stall_timeout, int64_t own_operations,
+            WaitingFor waiting_for = WaitingFor::kRanks);
+
+  // Call this function after each kPollInterval of waiting. Throws RankFailed if a rank has failed, or if a limit is
+  // exceeded.
+  void check();
+
+ private:
+  bool is_rank_behind(const RunStatus& status, int64_t rank) const;
+
+  Heartbeat& heartbeat_;
+  int64_t rank_;
+  std::chrono::milliseconds timeout_, stall_timeout_;
+  int64_t own_operations_;
+  WaitingFor waiting_for_;
+  int64_t num_rounds_;  // of the heartbeat at the last call
+  std::chrono::milliseconds without_store_{0};
+  std::chrono::milliseconds waited_{0};
+};
+
+// Returns why the connection to another rank broke: the failure that the rank or its launcher reports within three
+// seconds, else which rank sends no more heartbeats, else `error`.
+RankFailed failure_after_broken_connection(Heartbeat& heartbeat, int64_t rank, const std::string& error);
+
+// The message is for example "rank 1 of 4 (process 4711 of node7, step 812) failed: x.csv: no such file".
+RankFailed as_rank_failed(const RunStatus& status);
 
 }  // namespace rnnlab

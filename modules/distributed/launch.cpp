@@ -68,13 +68,13 @@ int64_t port_of_job(const std::string& job) {
   return static_cast<int64_t>(kFirst + hash_of(job) % kCount);
 }
 
-void put_port(Launch& launch, const ReadVariable& variable) {
+void set_port(Launch& launch, const ReadVariable& variable) {
   launch.port =
       variable("MASTER_PORT") ? number_of(variable, "MASTER_PORT", 1, kLastPort) : port_of_job(launch.attempt);
 }
 
 // The launcher gives no address; if all processes are on one host, MASTER_ADDR is not needed.
-void put_address(Launch& launch, const ReadVariable& variable) {
+void set_address(Launch& launch, const ReadVariable& variable) {
   const auto address = variable("MASTER_ADDR");
   if (!address && !launch.is_one_host)
     throw_error(ExitCode::kUsage,
@@ -82,7 +82,7 @@ void put_address(Launch& launch, const ReadVariable& variable) {
                 "host (mpirun -x MASTER_ADDR=HOST)",
                 name_of(launch.launcher));
   launch.address = launch.is_one_host ? kLoopback : *address;  // rank 0 then listens there
-  put_port(launch, variable);
+  set_port(launch, variable);
 }
 
 Launch own_launch(const ReadVariable& variable) {
@@ -118,13 +118,13 @@ Launch slurm_launch(const ReadVariable& variable) {
   for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"})
     launch.attempt += variable(name).value_or("0") + ".";
   if (launch.is_one_host || variable("MASTER_ADDR")) {
-    put_address(launch, variable);
+    set_address(launch, variable);
     return launch;
   }
   launch.address = first_host(variable("SLURM_STEP_NODELIST").value_or(""));
   if (launch.address.empty())
     throw_error(ExitCode::kUsage, "the environment variable SLURM_STEP_NODELIST is missing, but SLURM_PROCID is set");
-  put_port(launch, variable);
+  set_port(launch, variable);
   return launch;
 }
 
@@ -138,7 +138,7 @@ std::string job_of_mpi(const ReadVariable& variable) {
 Launch mpi_launch(const Names& names, const ReadVariable& variable) {
   Launch launch = launch_by(names, variable);
   launch.attempt = job_of_mpi(variable);
-  put_address(launch, variable);
+  set_address(launch, variable);
   return launch;
 }
 
@@ -179,7 +179,7 @@ std::optional<Launch> launch_of(const ReadVariable& variable) {
   return std::nullopt;
 }
 
-bool is_surely_not_first(const ReadVariable& variable) {
+bool is_certainly_not_rank_0(const ReadVariable& variable) {
   for (const Names& names : {kOwnNames, kTorchrunNames, kSlurmNames, kOpenMpiNames, kMpichNames}) {
     const auto rank = parse_int64(variable(names.rank).value_or(""));
     const auto size = parse_int64(variable(names.size).value_or("")).value_or(kMostRanks);
@@ -195,5 +195,31 @@ std::optional<std::string> variable_of_this_process(const std::string& name) {
 }
 
 std::optional<Launch> launch_of_this_process() { return launch_of(variable_of_this_process); }
+
+namespace {
+
+config::Schema<DistributedSettings> make_distributed_schema() {
+  using Settings = DistributedSettings;
+  constexpr double kShortest = 1, kLongest = 86'400;
+  config::Schema<Settings> s("How processes that train one run wait for each other");
+  s.field("timeout", &Settings::timeout,
+          "time without an answer of another process, in a step, after which the run ends")
+      .unit("seconds")
+      .at_least(kShortest)
+      .at_most(kLongest);
+  s.field("start_timeout", &Settings::start_timeout,
+          "time without an answer of another process, at the start, after which the run ends")
+      .unit("seconds")
+      .at_least(kShortest)
+      .at_most(kLongest);
+  return s;
+}
+
+}  // namespace
+
+const config::Schema<DistributedSettings>& DistributedSettings::schema() {
+  static const config::Schema<DistributedSettings> schema = make_distributed_schema();
+  return schema;
+}
 
 }  // namespace rnnlab

@@ -1,11 +1,15 @@
 // Finds out which process this is among those that train one run together, from its launcher's environment variables:
-// rnnlab's own command (devices: 4), torchrun, srun or mpirun. This file does not connect to anything.
+// rnnlab's own command (devices: 4), torchrun, srun or mpirun. This file does not connect to anything. It also has the
+// settings and the errors of runs of several processes.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+
+#include "base/error.h"
+#include "config/schema.h"
 
 namespace rnnlab {
 
@@ -36,10 +40,31 @@ std::optional<Launch> launch_of_this_process();
 
 // Call this function if launch_of() throws. Returns true if this process is surely not rank 0; rank 0 finds the same
 // fault and reports it.
-bool is_surely_not_first(const ReadVariable& variable);
+bool is_certainly_not_rank_0(const ReadVariable& variable);
 std::optional<std::string> variable_of_this_process(const std::string& name);
 
 // Returns for example "torchrun".
 std::string name_of(Launcher launcher);
+
+// Another rank ended the run; the error has that rank's exit code and message.
+class RankFailed : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+// Another process of the run reports this failure to the user, so this process only ends with its exit code.
+class ReportedElsewhere : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+// Holds the settings under `distributed:` in an experiment file: how long the processes of one run wait for each other.
+// The settings do not change the training.
+struct DistributedSettings {
+  double timeout = 30;
+  double start_timeout = 120;
+
+  static const config::Schema<DistributedSettings>& schema();
+};
 
 }  // namespace rnnlab

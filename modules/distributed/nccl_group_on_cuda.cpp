@@ -12,18 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include "distributed/gpu_group.h"
+#include "distributed/nccl_group.h"
 
 namespace rnnlab {
 namespace {
 
 // Sets variables that LibTorch and NCCL read while they connect. The destructor restores the variables, because the
 // recorded environment of a run is the one that the user has set. Variables of NCCL that the user has set are kept.
-class Variables {
+class EnvironmentOverrides {
  public:
-  explicit Variables(const GpuGroupOptions& options) {
+  explicit EnvironmentOverrides(const GpuGroupOptions& options) {
     // LibTorch's own watchdog would end the process after ten minutes, and it does not detect operations of graphs. The
-    // ranks watch each other through their store instead (Patience).
+    // ranks watch each other through their store instead (WaitLimit).
     for (const char* name :
          {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
           "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
@@ -34,7 +34,7 @@ class Variables {
     set("NCCL_P2P_DISABLE", "1");
     set("NCCL_SHM_DISABLE", "1");
   }
-  ~Variables() {
+  ~EnvironmentOverrides() {
     for (const auto& [name, before] : before_) {
       if (before)
         ::setenv(name, before->c_str(), /*overwrite=*/1);
@@ -42,8 +42,8 @@ class Variables {
         ::unsetenv(name);
     }
   }
-  Variables(const Variables&) = delete;
-  Variables& operator=(const Variables&) = delete;
+  EnvironmentOverrides(const EnvironmentOverrides&) = delete;
+  EnvironmentOverrides& operator=(const EnvironmentOverrides&) = delete;
 
  private:
   void set(const char* name, const std::string& value) {
@@ -59,27 +59,27 @@ class NcclGroup : public GpuGroup {
  public:
   NcclGroup(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options) : device_(options.device) {
     c10::cuda::set_device(device_.index());
-    const Variables variables(options);
+    const EnvironmentOverrides overrides(options);
     group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, static_cast<int>(options.rank),
                                                          static_cast<int>(options.size),
                                                          c10d::ProcessGroupNCCL::Options::create());
     group_->eagerConnectSingleDevice(device_);
     // The first operation allocates memory, and an operation within a capture must not.
     at::Tensor one = at::ones({1}, at::TensorOptions().device(device_).dtype(at::kFloat));
-    add_up(one);
+    all_reduce(one);
     c10::cuda::device_synchronize();
   }
 
   ~NcclGroup() override { abort(); }
 
-  void add_up(at::Tensor& values) override {
+  void all_reduce(at::Tensor& values) override {
     std::vector<at::Tensor> tensors{values};
     c10d::AllreduceOptions options;
     options.asyncOp = false;
     wait_in_stream(group_->allreduce(tensors, options));
   }
 
-  void gather(const at::Tensor& values, const at::Tensor& all) override {
+  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
     c10d::AllgatherOptions options;
     options.asyncOp = false;
     at::Tensor input = values, output = all;

@@ -17,22 +17,10 @@
 
 namespace rnnlab {
 
-// Another rank ended the run; the error has that rank's exit code and message.
-class RankFailed : public UserError {
- public:
-  using UserError::UserError;
-};
-
-// Another process of the run reports this failure to the user, so this process only ends with its exit code.
-class ToldElsewhere : public UserError {
- public:
-  using UserError::UserError;
-};
-
-// add_up(), gather(), wait_for() and the functions that use them are collective. On a GPU the first two only queue
-// their work on the current stream, and wait_for() throws their errors. All of these functions throw RankFailed if
-// another process has failed, sends no sign of life for the timeout, or sends signs but does not reach the operation
-// for that time without writing files.
+// all_reduce(), all_gather(), wait_for() and the functions that use them are collective. On a GPU the first two only
+// queue their work on the current stream, and wait_for() throws their errors. All of these functions throw RankFailed
+// if another process has failed, sends no heartbeat for the timeout, or sends heartbeats but does not reach the
+// operation for that time without writing files.
 class Ranks {
  public:
   Ranks(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
@@ -44,21 +32,21 @@ class Ranks {
   int64_t size() const { return size_; }
   bool is_first() const { return rank_ == 0; }
 
-  // Replaces `values`, which must be contiguous, by the sum over all ranks, with the same bits on each rank. The engine
-  // chooses the order of the sum.
-  virtual void add_up(at::Tensor& values) = 0;
+  // Replaces `values`, which must be contiguous, by the sum over all ranks, with the same bits on each rank. The
+  // backend chooses the order of the sum.
+  virtual void all_reduce(at::Tensor& values) = 0;
 
   // Writes every rank's `values`, in the order of ranks, into `all`: (size, ...), contiguous. The shape is the same on
   // each rank.
-  virtual void gather_into(const at::Tensor& values, const at::Tensor& all) = 0;
-  at::Tensor gather(const at::Tensor& values);  // (size, ...)
+  virtual void all_gather_into(const at::Tensor& values, const at::Tensor& all) = 0;
+  at::Tensor all_gather(const at::Tensor& values);  // (size, ...)
 
-  // Returns every rank's text, in the order of ranks. A rank that sends signs of life may take as long as the start's
+  // Returns every rank's text, in the order of ranks. A rank that sends heartbeats may take as long as the start's
   // timeout, because it may have to load or measure something before it has its text.
-  virtual std::vector<std::string> gather_texts(const std::string& text) = 0;
+  virtual std::vector<std::string> all_gather_texts(const std::string& text) = 0;
 
-  // Returns whether `is_so` is true on every rank.
-  bool is_so_on_all(bool is_so);
+  // Returns whether `condition` is true on every rank.
+  bool is_true_on_all(bool condition);
 
   // Waits until `has_ended`, which is called repeatedly, returns true. The function is for queued work of a GPU,
   // because a plain wait would never end if a rank is missing.
@@ -66,7 +54,7 @@ class Ranks {
   void wait_for(c10::Device device);  // waits for the work on its current stream; returns at once on a CPU
 
   // Returns "gloo" or "nccl".
-  virtual std::string engine() const = 0;
+  virtual std::string backend() const = 0;
 
   // After this call tensors may be on this rank's GPU. Each rank has its own GPU, unless `shares_gpu`.
   virtual void connect_gpus(c10::Device device, bool shares_gpu);
@@ -74,17 +62,17 @@ class Ranks {
   // Sets the training step of this process, for messages.
   virtual void set_step(int64_t) {}
 
-  // Between set_writing(true) and set_writing(false) the other ranks wait for this process while it sends signs of
-  // life. The calls may be nested.
+  // Between set_writing(true) and set_writing(false) the other ranks wait for this process while it sends
+  // heartbeats. The calls may be nested.
   virtual void set_writing(bool) {}
 
   // Call this function before this process leaves the run: it stores the failure with which the other ranks end. The
   // first failure of all ranks counts.
-  virtual void tell_failure(ExitCode exit_code, const std::string& message) noexcept = 0;
+  virtual void post_failure(ExitCode exit_code, const std::string& message) noexcept = 0;
 
   // Returns whether this process is the one that reports to the user why the run ended: rank 0, or another rank if rank
   // 0 does not do so within three seconds.
-  virtual bool is_to_tell(const std::string& message) noexcept = 0;
+  virtual bool claim_report(const std::string& message) noexcept = 0;
 
  protected:
   at::Tensor empty_for_all(const at::Tensor& values) const;  // (size, ...)
@@ -120,15 +108,16 @@ struct RanksOptions {
 // interface to which the host's name resolves. Throws UserError kDevice if the store cannot be reached or ranks are
 // missing, which the message names.
 //
-// If rank 0 holds the store, it leaves last: its destructor waits for ranks that still send signs of life.
-std::unique_ptr<Ranks> make_gloo_ranks(const Launch& launch, const RanksOptions& options);
+// If rank 0 holds the store, it leaves last: its destructor waits for ranks that still send heartbeats.
+std::unique_ptr<Ranks> connect_ranks(const Launch& launch, const RanksOptions& options);
 
-// Does what tell_failure() and is_to_tell() do, for a process that fails before it can join the others. Opens the store
-// for this purpose and waits a few seconds for the store's answers. Returns true if the store cannot be reached.
-bool is_to_tell_before_joining(const Launch& launch, const std::string& name_of_run, const UserError& failure) noexcept;
+// Does what post_failure() and claim_report() do, for a process that fails before it can join the others. Opens the
+// store for this purpose and waits a few seconds for the store's answers. Returns true if the store cannot be reached.
+bool claim_report_before_joining(const Launch& launch, const std::string& name_of_run,
+                                 const UserError& failure) noexcept;
 
 // Returns whether a thread still runs an operation that will not end, so that this process must end by _exit(2).
-bool is_operation_left_behind();
+bool has_abandoned_operation();
 
 // Owns a store through which processes of one host connect; the store listens only on the loopback interface. The
 // destructor closes the store.
@@ -138,8 +127,8 @@ class LocalStore {
   ~LocalStore();
   int64_t port() const;
 
-  // Does what Ranks::tell_failure does, for a rank of the run with this name that can no longer do so itself.
-  void tell_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
+  // Does what Ranks::post_failure does, for a rank of the run with this name that can no longer do so itself.
+  void post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
                     const std::string& message) noexcept;
 
  private:

@@ -36,7 +36,7 @@ class CudaFunction<Result(Arguments...)> {
 
   // Calls the function. Without the library there is no GPU, so an undefined function is a defect.
   Result operator()(Arguments... arguments) const {
-    RNNLAB_INVARIANT(function_ != nullptr, "a function for GPUs was called, and librnnlab_cuda.so is not loaded");
+    RNNLAB_INVARIANT(function_ != nullptr, "librnnlab_cuda.so must be loaded before a function for GPUs is called");
     return function_(std::forward<Arguments>(arguments)...);
   }
 

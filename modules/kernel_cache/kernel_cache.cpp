@@ -60,7 +60,7 @@ class ContentReader {
   std::string_view rest_;
 };
 
-std::optional<CompiledKernels> kernels_in(std::string_view entry) {
+std::optional<CompiledKernels> parse_entry(std::string_view entry) {
   const size_t head = kFormat.size() + kDigits + 1;
   if (entry.size() < head || !entry.starts_with(kFormat) || entry[head - 1] != '\n') return std::nullopt;
   const std::string_view content = entry.substr(head);
@@ -81,7 +81,7 @@ void make_folder(const fs::path& folder) {
   if (error) throw_error(ExitCode::kDevice, "{}: cannot make the folder: {}", folder.string(), error.message());
 }
 
-struct Used {
+struct CachedFile {
   fs::file_time_type when;
   int64_t bytes;
   fs::path file;
@@ -94,8 +94,8 @@ bool is_being_written(const fs::path& file, fs::file_time_type when) {
 }
 
 // Returns the files that may be removed. A file that a different process removes at the same time is left out.
-std::vector<Used> files_of(const fs::path& folder) {
-  std::vector<Used> files;
+std::vector<CachedFile> files_of(const fs::path& folder) {
+  std::vector<CachedFile> files;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != end(entry); entry.increment(error)) {
     std::error_code gone;
@@ -124,7 +124,7 @@ std::string key_of(const KernelProgram& program) {
 
 std::optional<CompiledKernels> KernelCache::find(const std::string& key) const try {
   if (!is_there(file_of(key))) return std::nullopt;
-  auto kernels = kernels_in(read_file(file_of(key), kMostBytesOfEntry));
+  auto kernels = parse_entry(read_file(file_of(key), kMostBytesOfEntry));
   std::error_code is_read_only;
   if (kernels) fs::last_write_time(file_of(key), fs::file_time_type::clock::now(), is_read_only);
   return kernels;
@@ -142,16 +142,83 @@ void KernelCache::add(const std::string& key, const CompiledKernels& kernels) co
 
 // Files of every name count, because a process that was killed while writing may have left temporary files.
 void KernelCache::remove_oldest() const {
-  std::vector<Used> files = files_of(folder_);
+  std::vector<CachedFile> files = files_of(folder_);
   int64_t bytes = 0;
-  for (const Used& file : files) bytes += file.bytes;
-  std::ranges::sort(files, {}, &Used::when);
-  for (const Used& file : files) {
+  for (const CachedFile& file : files) bytes += file.bytes;
+  std::ranges::sort(files, {}, &CachedFile::when);
+  for (const CachedFile& file : files) {
     if (bytes <= most_bytes_) return;
     std::error_code is_gone;
     fs::remove(file.file, is_gone);
     bytes -= file.bytes;
   }
+}
+
+namespace {
+
+constexpr const char* kFolder = "kernels";
+
+// Returns the folder of kernels that the build compiled; empty if the path of the program is unknown.
+std::filesystem::path folder_of_build() {
+  std::error_code unknown;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  return program.empty() ? program : program.parent_path() / kFolder;
+}
+
+}  // namespace
+
+std::optional<std::string> KernelProvider::unavailable_reason() const {
+  return is_there(built_.folder()) ? std::nullopt : nvrtc_unavailable_reason();
+}
+
+CompiledKernels KernelProvider::get(const KernelProgram& program) {
+  const std::string key = key_of(program);
+  if (!built_.folder().empty())
+    if (auto kernels = built_.find(key)) return *std::move(kernels);
+  const std::string key_of_compiler = Sha256().update(key + " " + nvrtc_version()).hex();
+  if (!cache_.folder().empty())
+    if (auto kernels = cache_.find(key_of_compiler)) return *std::move(kernels);
+  return compile_and_store(program, key_of_compiler);
+}
+
+CompiledKernels KernelProvider::compile_and_store(const KernelProgram& program, const std::string& key) {
+  const auto began = std::chrono::steady_clock::now();
+  CompiledKernels kernels = compile(program);
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  num_compiled_ += static_cast<int>(program.names.size());
+  store(key, kernels);
+  return kernels;
+}
+
+void KernelProvider::store(const std::string& key, const CompiledKernels& kernels) {
+  if (is_cache_unusable_) return;
+  is_cache_unusable_ = true;
+  try {
+    if (cache_.folder().empty()) throw_error(ExitCode::kDevice, "neither RNNLAB_CACHE nor HOME names a folder");
+    cache_.add(key, kernels);
+    is_cache_unusable_ = false;
+  } catch (const UserError& error) {
+    cache_error_ = error.what();
+  }
+}
+
+std::vector<std::string> KernelProvider::take_notes() {
+  std::vector<std::string> notes;
+  if (num_compiled_ > 0)
+    notes.push_back(fmt::format("compiled {} kernels for this GPU in {:.1f} s{}", num_compiled_, seconds_,
+                                is_cache_unusable_ ? "" : "; kept in " + cache_.folder().string()));
+  if (!cache_error_.empty())
+    notes.push_back(
+        fmt::format("the compiled kernels are not kept, so the next run compiles them again: {}", cache_error_));
+  num_compiled_ = 0;
+  seconds_ = 0;
+  cache_error_.clear();
+  return notes;
+}
+
+KernelProvider make_kernel_provider() {
+  const std::filesystem::path cache = cache_folder();
+  return {folder_of_build(), cache.empty() ? cache : cache / kFolder};
 }
 
 }  // namespace rnnlab

@@ -23,7 +23,7 @@ constexpr Result kCompilationFailed = 6;
 
 // Returns the path next to the CUDA runtime that this process has loaded, because the CUDA packages that LibTorch needs
 // share one folder.
-std::filesystem::path beside_runtime() {
+std::filesystem::path path_next_to_runtime() {
   Dl_info info = {};
   void* const any_function = ::dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion");
   if (any_function == nullptr || ::dladdr(any_function, &info) == 0) return kLibrary;
@@ -32,13 +32,13 @@ std::filesystem::path beside_runtime() {
 
 class Library {
  public:
-  // If the library is missing, `refusal` says why, and the remaining members must not be used.
+  // If the library is missing, `unavailable_reason` says why, and the remaining members must not be used.
   Library() {
-    handle_ = ::dlopen(beside_runtime().c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle_ = ::dlopen(path_next_to_runtime().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) handle_ = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) {
       const char* reason = ::dlerror();
-      refusal = fmt::format(
+      unavailable_reason = fmt::format(
           "NVRTC, which compiles the kernels, cannot be loaded: {}; install the package "
           "nvidia-cuda-nvrtc of CUDA 13, which LibTorch for CUDA needs too",
           reason == nullptr ? kLibrary : reason);
@@ -59,10 +59,10 @@ class Library {
     find("nvrtcGetPTXSize", ptx_size);
     find("nvrtcGetPTX", ptx);
     find("nvrtcGetErrorString", name_of);
-    if (!refusal) load_builtins();
+    if (!unavailable_reason) load_builtins();
   }
 
-  std::optional<std::string> refusal;
+  std::optional<std::string> unavailable_reason;
   Result (*version)(int*, int*) = nullptr;
   Result (*num_supported)(int*) = nullptr;
   Result (*supported)(int*) = nullptr;
@@ -84,7 +84,7 @@ class Library {
   void find(const char* name, Function& function) {
     function = reinterpret_cast<Function>(::dlsym(handle_, name));
     if (function == nullptr)
-      refusal = fmt::format("NVRTC ({}) does not have {}; install NVRTC of CUDA 13", kLibrary, name);
+      unavailable_reason = fmt::format("NVRTC ({}) does not have {}; install NVRTC of CUDA 13", kLibrary, name);
   }
 
   // NVRTC loads this library by name when it compiles, and the system does not search the folder of a Python package. A
@@ -107,7 +107,7 @@ const Library& library() {
 }
 
 const Library& usable_library() {
-  if (library().refusal) throw_error(ExitCode::kDevice, "{}", *library().refusal);
+  if (library().unavailable_reason) throw_error(ExitCode::kDevice, "{}", *library().unavailable_reason);
   return library();
 }
 
@@ -193,7 +193,7 @@ void require_known(const std::string& architecture) {
 
 }  // namespace
 
-std::optional<std::string> nvrtc_refusal() { return library().refusal; }
+std::optional<std::string> nvrtc_unavailable_reason() { return library().unavailable_reason; }
 
 std::string nvrtc_version() {
   int major = 0, minor = 0;

@@ -31,7 +31,7 @@ struct CompiledKernels {
 };
 
 // Returns one sentence that says why kernels cannot be compiled; nullopt if they can.
-std::optional<std::string> nvrtc_refusal();
+std::optional<std::string> nvrtc_unavailable_reason();
 
 // Returns a version such as "13.0"; throws if NVRTC is missing.
 std::string nvrtc_version();

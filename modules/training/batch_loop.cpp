@@ -19,45 +19,41 @@ std::string why_no_graphs(const Batches& batches) {
   return "";
 }
 
-BatchLoop::Turns turns_of(const std::vector<EvaluatedStep>& steps, const std::vector<int64_t>& num_samples) {
-  BatchLoop::Turns turns = {{}, {}, num_samples};
+BatchLoop::StepResults results_of(const std::vector<EvaluatedStep>& steps, const std::vector<int64_t>& num_samples) {
+  BatchLoop::StepResults results = {{}, {}, num_samples};
   std::vector<at::Tensor> rows;
   for (const EvaluatedStep& step : steps) {
     rows.push_back(step.row);
-    turns.counts.push_back(step.count);
+    results.counts.push_back(step.count);
   }
-  turns.rows = rows.size() == 1 ? rows.front().unsqueeze(0) : at::stack(rows);
-  return turns;
+  results.rows = rows.size() == 1 ? rows.front().unsqueeze(0) : at::stack(rows);
+  return results;
 }
-
-}  // namespace
-
-namespace {
 
 int64_t num_whole_samples(const Selection& selection) {
   return std::accumulate(selection.whole_sizes.begin(), selection.whole_sizes.end(), int64_t{0});
 }
 
-// Splits a selection into turns of `batches_per_turn` batches; the last turn may have fewer.
-std::vector<Selection> turns_in(const Selection& selection, int64_t batches_per_turn) {
-  std::vector<Selection> turns;
+// Splits a selection into steps of `batches_per_step` batches; the last step may have fewer.
+std::vector<Selection> split_steps(const Selection& selection, int64_t batches_per_step) {
+  std::vector<Selection> steps;
   int64_t first_sample = 0;
-  for (int64_t begin = 0; begin < std::ssize(selection.sizes); begin += batches_per_turn) {
-    const int64_t end = std::min(begin + batches_per_turn, std::ssize(selection.sizes));
-    Selection turn{{},
+  for (int64_t begin = 0; begin < std::ssize(selection.sizes); begin += batches_per_step) {
+    const int64_t end = std::min(begin + batches_per_step, std::ssize(selection.sizes));
+    Selection step{{},
                    {selection.sizes.begin() + begin, selection.sizes.begin() + end},
                    {selection.whole_sizes.begin() + begin, selection.whole_sizes.begin() + end}};
-    const int64_t size = std::accumulate(turn.sizes.begin(), turn.sizes.end(), int64_t{0});
-    turn.samples = selection.samples.narrow(0, first_sample, size);
+    const int64_t size = std::accumulate(step.sizes.begin(), step.sizes.end(), int64_t{0});
+    step.samples = selection.samples.narrow(0, first_sample, size);
     first_sample += size;
-    turns.push_back(std::move(turn));
+    steps.push_back(std::move(step));
   }
-  return turns;
+  return steps;
 }
 
-std::vector<int64_t> num_samples_of(const std::vector<Selection>& turns) {
+std::vector<int64_t> num_samples_of(const std::vector<Selection>& steps) {
   std::vector<int64_t> counts;
-  for (const Selection& turn : turns) counts.push_back(num_whole_samples(turn));
+  for (const Selection& step : steps) counts.push_back(num_whole_samples(step));
   return counts;
 }
 
@@ -66,34 +62,34 @@ std::vector<int64_t> num_samples_of(const std::vector<Selection>& turns) {
 struct BatchLoop::Graph {
   Selection selection;  // the captured work reads it at this address
   std::unique_ptr<CapturedWork> work;
-  Turns result;
+  StepResults result;
 };
 
-BatchLoop::BatchLoop(Batches& batches, int64_t batches_per_turn, Work work, Replay replay, Agree agree)
+BatchLoop::BatchLoop(Batches& batches, int64_t batches_per_step, Work work, Replay replay, Agree agree)
     : batches_(batches),
-      batches_per_turn_(batches_per_turn),
+      batches_per_step_(batches_per_step),
       work_(std::move(work)),
       agree_(std::move(agree)),
       replays_(replay == Replay::kGraphs && why_no_graphs(batches).empty()),
-      refusal_(replay == Replay::kGraphs ? why_no_graphs(batches) : "") {}
+      fallback_reason_(replay == Replay::kGraphs ? why_no_graphs(batches) : "") {}
 
 BatchLoop::~BatchLoop() = default;
 
-int64_t BatchLoop::turns_at_once(int64_t most) const {
-  const bool can_join = replays_ && refusal_.empty() && joins_turns_ && is_warm(samples_of_turn());
-  const bool are_there = batches_.full_batches_left() >= kTurnsOfGraph * batches_per_turn_;
-  return can_join && are_there && most >= kTurnsOfGraph ? kTurnsOfGraph : 1;
+int64_t BatchLoop::steps_per_launch(int64_t most) const {
+  const bool can_join = replays_ && fallback_reason_.empty() && can_join_steps_ && is_warm(samples_per_step());
+  const bool are_there = batches_.full_batches_left() >= kStepsPerGraph * batches_per_step_;
+  return can_join && are_there && most >= kStepsPerGraph ? kStepsPerGraph : 1;
 }
 
-std::optional<BatchLoop::Turns> BatchLoop::next(int64_t count) {
+std::optional<BatchLoop::StepResults> BatchLoop::next(int64_t count) {
   if (!replays_) return next_eager();
-  const auto selection = batches_.next_selection(count * batches_per_turn_);
+  const auto selection = batches_.next_selection(count * batches_per_step_);
   if (!selection) return std::nullopt;
   return run(*selection, count);
 }
 
 bool BatchLoop::is_warm(int64_t num_samples) const {
-  return eager_turns_ >= CapturedWork::kWarmupRuns && eager_sizes_.contains(num_samples);
+  return num_eager_steps_ >= CapturedWork::kWarmupRuns && eager_sizes_.contains(num_samples);
 }
 
 std::optional<Batch> BatchLoop::next_batch() {
@@ -101,33 +97,33 @@ std::optional<Batch> BatchLoop::next_batch() {
   return batches_.next();
 }
 
-std::optional<BatchLoop::Turns> BatchLoop::next_eager() {
-  // A turn needs all of its batches at once, because the weight of each batch may depend on the size of all.
-  std::vector<Batch> turn;
+std::optional<BatchLoop::StepResults> BatchLoop::next_eager() {
+  // A step needs all of its batches at once, because the weight of each batch may depend on the size of all.
+  std::vector<Batch> step;
   int64_t num_samples = 0;
-  while (std::ssize(turn) < batches_per_turn_) {
+  while (std::ssize(step) < batches_per_step_) {
     auto batch = next_batch();
     if (!batch) break;
     num_samples += batch->whole_size;
-    turn.push_back(std::move(*batch));
+    step.push_back(std::move(*batch));
   }
-  if (turn.empty()) return std::nullopt;
-  return turns_of({work_(turn, 0)}, {num_samples});
+  if (step.empty()) return std::nullopt;
+  return results_of({work_(step, 0)}, {num_samples});
 }
 
-std::vector<Batch> BatchLoop::gather(const Selection& turn) const {
+std::vector<Batch> BatchLoop::gather(const Selection& step) const {
   const TraceRange range("batch");
   std::vector<Batch> batches;
-  const std::vector<at::Tensor> samples = turn.samples.split_with_sizes(turn.sizes);
-  for (size_t i = 0; i < samples.size(); ++i) batches.push_back(batches_.gather(samples[i], turn.whole_sizes[i]));
+  const std::vector<at::Tensor> samples = step.samples.split_with_sizes(step.sizes);
+  for (size_t i = 0; i < samples.size(); ++i) batches.push_back(batches_.gather(samples[i], step.whole_sizes[i]));
   return batches;
 }
 
-BatchLoop::Turns BatchLoop::run(const Selection& selection, int64_t count) {
+BatchLoop::StepResults BatchLoop::run(const Selection& selection, int64_t count) {
   const int64_t num_samples = num_whole_samples(selection) / count;
-  Graph* const graph = refusal_.empty() && is_warm(num_samples) ? captured(selection, count) : nullptr;
+  Graph* const graph = fallback_reason_.empty() && is_warm(num_samples) ? captured(selection, count) : nullptr;
   if (graph == nullptr) {
-    eager_turns_ += count;
+    num_eager_steps_ += count;
     eager_sizes_.insert(num_samples);
     return run_eager(selection, count);
   }
@@ -137,30 +133,30 @@ BatchLoop::Turns BatchLoop::run(const Selection& selection, int64_t count) {
   return graph->result;
 }
 
-BatchLoop::Turns BatchLoop::run_eager(const Selection& selection, int64_t count) const {
-  const std::vector<Selection> turns = turns_in(selection, batches_per_turn_);
-  RNNLAB_INVARIANT(std::ssize(turns) == count, "a selection of another number of turns");
+BatchLoop::StepResults BatchLoop::run_eager(const Selection& selection, int64_t count) const {
+  const std::vector<Selection> selections = split_steps(selection, batches_per_step_);
+  RNNLAB_INVARIANT(std::ssize(selections) == count, "the selection must hold the number of steps that are launched");
   std::vector<EvaluatedStep> steps;
-  for (const Selection& turn : turns) steps.push_back(work_(gather(turn), std::ssize(steps)));
-  return turns_of(steps, num_samples_of(turns));
+  for (const Selection& one : selections) steps.push_back(work_(gather(one), std::ssize(steps)));
+  return results_of(steps, num_samples_of(selections));
 }
 
-// Runs full turns. Every batch but the first is gathered on a stream of its own while the turn before it runs.
-BatchLoop::Turns BatchLoop::run_overlapped(const Selection& selection) const {
-  constexpr size_t kMainLane = 0;
-  constexpr size_t kGatherLane = 3;  // a side stream; if a pass uses it too, their work runs in turn
-  StreamSet lanes(selection.samples.device(), kGatherLane);
-  const std::vector<Selection> turns = turns_in(selection, batches_per_turn_);
-  std::vector<std::vector<Batch>> batches = {gather(turns.front())};  // kept, so that no stream reuses the memory
+// Runs full steps. Every batch but the first is gathered on a stream of its own while the step before it runs.
+BatchLoop::StepResults BatchLoop::run_overlapped(const Selection& selection) const {
+  constexpr size_t kMainStream = 0;
+  constexpr size_t kGatherStream = 3;  // a side stream; if a pass uses it too, their work runs one after the other
+  StreamSet streams(selection.samples.device(), kGatherStream);
+  const std::vector<Selection> selections = split_steps(selection, batches_per_step_);
+  std::vector<std::vector<Batch>> batches = {gather(selections.front())};  // kept, so that no stream reuses the memory
   std::vector<EvaluatedStep> steps;
-  for (size_t i = 0; i < turns.size(); ++i) {
-    lanes.order(kMainLane, kGatherLane);
-    if (i + 1 < turns.size()) lanes.run(kGatherLane, [&] { batches.push_back(gather(turns[i + 1])); });
+  for (size_t i = 0; i < selections.size(); ++i) {
+    streams.order(kMainStream, kGatherStream);
+    if (i + 1 < selections.size()) streams.run(kGatherStream, [&] { batches.push_back(gather(selections[i + 1])); });
     steps.push_back(work_(batches[i], static_cast<int64_t>(i)));
-    lanes.order(kGatherLane, kMainLane);
+    streams.order(kGatherStream, kMainStream);
   }
-  lanes.join();
-  return turns_of(steps, num_samples_of(turns));
+  streams.join();
+  return results_of(steps, num_samples_of(selections));
 }
 
 BatchLoop::Graph* BatchLoop::captured(const Selection& selection, int64_t count) {
@@ -177,7 +173,7 @@ void BatchLoop::capture(Graph& graph, const Selection& selection, int64_t count)
   auto work = make_captured_work(selection.samples.device());
   std::string failure;
   try {
-    work->capture_warm(
+    work->capture_without_warmup(
         [&] { graph.result = count == 1 ? run_eager(graph.selection, 1) : run_overlapped(graph.selection); });
   } catch (const UserError& error) {
     failure = error.what();
@@ -186,9 +182,9 @@ void BatchLoop::capture(Graph& graph, const Selection& selection, int64_t count)
   if (failure.empty())
     graph.work = std::move(work);
   else if (count > 1)
-    joins_turns_ = false;  // the memory may suffice for a graph of one turn
+    can_join_steps_ = false;  // the memory may suffice for a graph of one step
   else
-    refusal_ = failure;
+    fallback_reason_ = failure;
 }
 
 std::optional<c10::Stream> graph_stream(c10::Device device) {

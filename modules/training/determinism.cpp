@@ -90,9 +90,9 @@ void seed_by(uint64_t seed, int64_t epoch, int64_t shard) {
 void seed_dropout(uint64_t seed, int64_t epoch) { seed_by(seed, epoch, 0); }
 
 void seed_shard(c10::Device device, uint64_t seed, const StepShard& shard) {
-  if (device.is_cpu()) return seed_by(seed, shard.first_step + shard.place, shard.shard);
+  if (device.is_cpu()) return seed_by(seed, shard.first_step + shard.slot, shard.shard);
   move_generator(device, seed, static_cast<uint64_t>(shard.first_step * shard.num_shards),
-                 static_cast<uint64_t>(shard.place * shard.num_shards + shard.shard));
+                 static_cast<uint64_t>(shard.slot * shard.num_shards + shard.shard));
 }
 
 namespace {
@@ -117,12 +117,12 @@ GeneratorStates generator_states(c10::Device device) {
 void set_generator_states(const GeneratorStates& states, c10::Device device) {
   for (auto& [name, generator] : generators(device)) {
     const auto state = states.find(name);
-    if (state == states.end()) throw_error(ExitCode::kCheckpoint, "there is no state of the {} generator", name);
+    if (state == states.end()) throw_error(ExitCode::kCheckpoint, "the state of the {} generator is missing", name);
     try {
       const std::scoped_lock lock(generator.mutex());
       generator.set_state(state->second);
     } catch (const c10::Error& error) {
-      throw_error(ExitCode::kCheckpoint, "the state of the {} generator is not one: {}", name,
+      throw_error(ExitCode::kCheckpoint, "the state of the {} generator is not valid: {}", name,
                   error.what_without_backtrace());
     }
   }

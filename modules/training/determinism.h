@@ -44,7 +44,7 @@ void seed_dropout(uint64_t seed, int64_t epoch);
 // Identifies one of the shards into which each batch of a step is cut.
 struct StepShard {
   int64_t first_step = 0;  // the first of the steps that are queued together
-  int64_t place = 0;       // index of this step among these steps, from 0
+  int64_t slot = 0;        // index of this step among these steps, from 0
   int64_t num_shards = 1;
   int64_t shard = 0;
 };

@@ -16,7 +16,7 @@
 
 namespace rnnlab {
 
-void LateValues::append(const at::Tensor& values) {
+void DelayedValues::append(const at::Tensor& values) {
   if (values.is_cpu()) {
     copies_.push_back({values.clone(), std::nullopt});
     return;
@@ -28,8 +28,8 @@ void LateValues::append(const at::Tensor& values) {
   copies_.push_back({on_host, std::move(written)});
 }
 
-std::optional<at::Tensor> LateValues::next(const WaitUntil& wait_until) {
-  const size_t most_left = !copies_.empty() && copies_.front().written ? kTurnsBehind : 0;
+std::optional<at::Tensor> DelayedValues::next(const WaitUntil& wait_until) {
+  const size_t most_left = !copies_.empty() && copies_.front().written ? kStepsBehind : 0;
   if (copies_.size() <= most_left) return std::nullopt;
   const Copy copy = std::move(copies_.front());
   copies_.pop_front();
@@ -48,7 +48,7 @@ int64_t num_whole_samples(std::span<const Batch> batches) {
 }
 
 // Sums all rows into the first, first neighbours, then sums of neighbours. The number of rows must be a power of two.
-void add_up_in_tree(const at::Tensor& rows) {
+void sum_in_tree(const at::Tensor& rows) {
   for (int64_t distance = 1; distance < rows.size(0); distance *= 2)
     for (int64_t i = 0; i + distance < rows.size(0); i += 2 * distance) rows[i].add_(rows[i + distance]);
 }
@@ -71,7 +71,8 @@ GradientExchange::GradientExchange(Ranks* ranks, std::optional<int64_t> shards, 
       num_own_shards_(num_shards_ / num_ranks()),
       parameters_(std::move(parameters)),
       targets_per_sample_(targets_per_sample) {
-  RNNLAB_INVARIANT(num_own_shards_ * num_ranks() == num_shards_, "shards that the ranks do not divide");
+  RNNLAB_INVARIANT(num_own_shards_ * num_ranks() == num_shards_,
+                   "the number of ranks must divide the number of shards");
   int64_t offset = 0;
   for (const NamedTensor& parameter : parameters_) {
     offsets_.push_back(offset);
@@ -98,7 +99,7 @@ Batch GradientExchange::shard_of(const Batch& batch, int64_t shard) const {
           .whole_size = batch.whole_size};
 }
 
-double GradientExchange::share_of(int64_t num_samples, std::span<const Batch> batches) {
+double GradientExchange::weight_of(int64_t num_samples, std::span<const Batch> batches) {
   return static_cast<double>(num_samples) / static_cast<double>(num_whole_samples(batches));
 }
 
@@ -115,20 +116,20 @@ at::Tensor GradientExchange::requests_of(const at::Tensor& message) const {
   return message.narrow(0, offsets_.back() + kNumSums, num_ranks());
 }
 
-void GradientExchange::ask_to_stop(double reason) {
+void GradientExchange::request_stop(double reason) {
   if (reason != own_request_) own_request_on_device_.fill_(reason);
   own_request_ = reason;
 }
 
 std::optional<std::vector<double>> GradientExchange::stop_requests() {
-  late_requests_.append(requests_of(result_));
-  const auto requests = late_requests_.next([this](const auto& has_ended) { ranks_->wait_for(has_ended); });
+  delayed_requests_.append(requests_of(result_));
+  const auto requests = delayed_requests_.next([this](const auto& has_ended) { ranks_->wait_for(has_ended); });
   if (!requests) return std::nullopt;
   const float* values = requests->const_data_ptr<float>();
   return std::vector<double>(values, values + requests->numel());
 }
 
-void GradientExchange::take(int64_t shard, const Evaluation& sums) {
+void GradientExchange::store_shard(int64_t shard, const Evaluation& sums) {
   const at::NoGradGuard no_grad;
   const at::Tensor message = messages_[shard - first_shard()];
   std::vector<at::Tensor> places, gradients;
@@ -146,14 +147,14 @@ void GradientExchange::take(int64_t shard, const Evaluation& sums) {
   requests_of(message).zero_();
 }
 
-void GradientExchange::add_up_over_ranks() {
+void GradientExchange::reduce_over_ranks() {
   const auto began = std::chrono::steady_clock::now();
   if (is_ordered_)
-    ranks_->gather_into(messages_[0], messages_of_all_);
+    ranks_->all_gather_into(messages_[0], messages_of_all_);
   else
-    ranks_->add_up(result_);
+    ranks_->all_reduce(result_);
   seconds_ += elapsed_since(began);
-  if (is_ordered_) add_up_in_tree(messages_of_all_);
+  if (is_ordered_) sum_in_tree(messages_of_all_);
 }
 
 std::optional<double> GradientExchange::take_seconds() {
@@ -166,7 +167,7 @@ double GradientExchange::measure() {
   const auto seconds_of_one = [&] {
     ranks_->wait_for(result_.device());
     const auto began = std::chrono::steady_clock::now();
-    add_up_over_ranks();
+    reduce_over_ranks();
     ranks_->wait_for(result_.device());
     return elapsed_since(began);
   };
@@ -177,12 +178,12 @@ double GradientExchange::measure() {
   return seconds[kTimed / 2];
 }
 
-Evaluation GradientExchange::add_up(std::span<const Batch> batches) {
+Evaluation GradientExchange::all_reduce(std::span<const Batch> batches) {
   const TraceRange range("exchange");
   const at::NoGradGuard no_grad;
   requests_of(messages_[0])[rank()].copy_(own_request_on_device_);
-  add_up_in_tree(messages_);
-  if (ranks_ != nullptr) add_up_over_ranks();
+  sum_in_tree(messages_);
+  if (ranks_ != nullptr) reduce_over_ranks();
   for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].tensor.mutable_grad() = slice(result_, i);
   const at::Tensor sums = sums_of(result_);
   return {sums[0], sums[1], sums[2], num_whole_samples(batches) * targets_per_sample_};

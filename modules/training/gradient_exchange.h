@@ -3,10 +3,9 @@
 // loss over all targets, however the targets are divided.
 //
 // A batch is cut into shards, and each shard is computed separately, with its own masks of dropout. Every rank has the
-// same number of consecutive shards. Without `training.shards` each rank has one shard, and the engine adds them up in
+// same number of consecutive shards. Without `training.shards` each rank has one shard, and the backend adds them up in
 // an order of its own. With `training.shards`, the order of addition is a fixed tree over the numbers of shards, so
 // that any number of ranks that divides the number of shards gives the same bits.
-// the same bits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,19 +24,18 @@
 
 namespace rnnlab {
 
-// Small values that a device computes in each turn and that the host reads some turns later, so that the host never
-// waits for the turn that it queued last. All readers of the same sequence of turns get each value at the same turn.
-
-class LateValues {
+// Small values that a device computes in each step and that the host reads some steps later, so that the host never
+// waits for the step that it queued last. All readers of the same sequence of steps get each value at the same step.
+class DelayedValues {
  public:
-  // This many turns stay queued on a GPU while the host reads. On a CPU values are available at once.
-  static constexpr size_t kTurnsBehind = 2;
+  // This many steps stay queued on a GPU while the host reads. On a CPU values are available at once.
+  static constexpr size_t kStepsBehind = 2;
 
-  // Copies `values`. Call this function after a turn was queued on the current stream.
+  // Copies `values`. Call this function after a step was queued on the current stream.
   void append(const at::Tensor& values);
 
-  // Returns the oldest unread values, on the CPU, if kTurnsBehind turns were queued after them. Calls `wait_until` to
-  // wait for their turn to end.
+  // Returns the oldest unread values, on the CPU, if kStepsBehind steps were queued after them. Calls `wait_until` to
+  // wait for their step to end.
   using WaitUntil = std::function<void(const std::function<bool()>& has_ended)>;
   std::optional<at::Tensor> next(const WaitUntil& wait_until);
 
@@ -69,22 +67,22 @@ class GradientExchange {
   Batch shard_of(const Batch& batch, int64_t shard) const;
 
   // Returns the weight of the mean loss of `num_samples` samples: their part of the samples of `batches` on all ranks.
-  static double share_of(int64_t num_samples, std::span<const Batch> batches);
+  static double weight_of(int64_t num_samples, std::span<const Batch> batches);
 
   // Stores the parameters' gradients and the sums of a shard. A gradient may be undefined if the shard has no sample.
   // Each loss in `sums` must be multiplied by its share already.
-  void take(int64_t shard, const Evaluation& sums);
+  void store_shard(int64_t shard, const Evaluation& sums);
 
   // Sets the stop request of this rank for the next steps (an exit code, or any other number but 0). The request stays
   // until the next call.
-  void ask_to_stop(double reason);
+  void request_stop(double reason);
 
   // Sets the parameters' gradients to the sums over all ranks, and returns the sums of losses and metrics. All shards
   // of this rank must have been taken.
-  Evaluation add_up(std::span<const Batch> batches);
+  Evaluation all_reduce(std::span<const Batch> batches);
 
-  // Returns the seconds that add_up() spent in the engine since the last call, including waits for other ranks. Returns
-  // nothing if this process trains alone, or on a GPU, because there the engine only queues work.
+  // Returns the seconds that all_reduce() spent in the backend since the last call, including waits for other ranks.
+  // Returns nothing if this process trains alone, or on a GPU, because there the backend only queues work.
   std::optional<double> take_seconds();
 
   // Returns the seconds of one exchange alone: the median of a few, after a warm-up. All ranks must call this function,
@@ -92,18 +90,18 @@ class GradientExchange {
   double measure();
   int64_t num_bytes() const { return result_.numel() * result_.element_size(); }  // size of a message
 
-  // Returns the requests of all ranks in the last step of the turn, or, on a GPU, of a turn before it (LateValues); 0
+  // Returns the requests of all ranks in the last step, or, on a GPU, in an earlier step (DelayedValues); 0
   // means that the rank has no request. Returns nothing if the requests are not known yet. Call this function once
-  // after each turn of steps, at the same steps on every rank.
+  // after each launch of steps, at the same steps on every rank.
   std::optional<std::vector<double>> stop_requests();
 
   // Drops the requests that stop_requests() has not returned yet.
-  void forget_stop_requests() { late_requests_.clear(); }
+  void clear_stop_requests() { delayed_requests_.clear(); }
 
  private:
   int64_t rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
   int64_t num_ranks() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
-  void add_up_over_ranks();
+  void reduce_over_ranks();
   bool is_timed() const { return ranks_ != nullptr && messages_.is_cpu(); }
   at::Tensor slice(const at::Tensor& message, size_t parameter) const;
   at::Tensor sums_of(const at::Tensor& message) const;
@@ -121,8 +119,8 @@ class GradientExchange {
   at::Tensor result_;             // the sum over all ranks, always at the same address
   double own_request_ = 0;
   at::Tensor own_request_on_device_;  // captured steps read it
-  LateValues late_requests_;
-  double seconds_ = 0;  // spent in the engine
+  DelayedValues delayed_requests_;
+  double seconds_ = 0;  // spent in the backend
 };
 
 }  // namespace rnnlab

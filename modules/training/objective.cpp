@@ -9,17 +9,19 @@
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
 #include "training/kernels/cross_entropy.h"
 #include "training/profiling.h"
-#include "training/step_end.h"
+#include "training/step_record.h"
 
 namespace rnnlab {
 namespace {
@@ -87,7 +89,7 @@ LossKind resolve(LossKind loss, Task task) {
 Evaluation cross_entropy(const at::Tensor& output, const at::Tensor& targets) {
   const auto logits = output.dim() > 2 ? output.flatten(0, -2) : output;
   const auto classes = targets.dim() > 1 ? targets.flatten() : targets;
-  if (suit_own_kernels(logits)) {
+  if (can_use_own_kernels(logits)) {
     const auto result = cross_entropy_on_gpu(logits, classes);
     return {result.loss, result.loss.detach(), result.num_right, classes.numel()};
   }
@@ -139,13 +141,13 @@ Evaluation Objective::evaluate(const at::Tensor& output, const at::Tensor& targe
   const TraceRange range("loss");
   const auto values = output.to(at::kFloat);
   if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
-  RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "output and targets differ in shape");
+  RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "the output and the targets must have one shape");
   return loss_ == LossKind::kMse ? mean_squared_error(values, targets, error_units_.weights)
                                  : binary_cross_entropy_of_logits(values, targets);
 }
 
 Metrics Objective::metrics(const Totals& totals) const {
-  RNNLAB_INVARIANT(totals.count > 0, "metrics of no targets");
+  RNNLAB_INVARIANT(totals.count > 0, "metrics need at least one target");
   const auto count = static_cast<double>(totals.count);
   Metrics metrics;
   metrics.loss = totals.loss_sum / count;
@@ -160,6 +162,78 @@ Metrics Objective::metrics(const Totals& totals) const {
     metrics.bits_per_token = metrics.loss / std::numbers::ln2;
   }
   return metrics;
+}
+
+namespace {
+
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(Model& model) : model_(model), was_training_(model.is_training()) { model_.eval(); }
+  ~EvaluationMode() { model_.train(was_training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  Model& model_;
+  bool was_training_;
+};
+
+void append(std::vector<StepRow> rows, std::vector<StepRow>& all) {
+  all.insert(all.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+}
+
+constexpr int64_t kNumColumns = 4;
+
+at::Tensor table_of(const std::vector<StepRow>& rows, int64_t num_rows) {
+  at::Tensor table = at::zeros({num_rows, kNumColumns}, at::kDouble);
+  double* cell = table.mutable_data_ptr<double>();
+  for (const StepRow& row : rows)
+    for (const double value : {row.loss, row.weighted_loss, row.metric_sum, static_cast<double>(row.count)})
+      *cell++ = value;
+  return table;
+}
+
+StepRow row_of(const at::Tensor& table) {
+  const double* cells = table.const_data_ptr<double>();
+  return {.loss = cells[0], .weighted_loss = cells[1], .metric_sum = cells[2], .count = static_cast<int64_t>(cells[3])};
+}
+
+// Gathers the rows of all ranks; rank r has the rows of batches r, r + size, r + 2 size and so on. The result is in the
+// order of the batches, and is the same on every rank and in one process.
+std::vector<StepRow> rows_of_all(Ranks& ranks, const std::vector<StepRow>& own, int64_t num_batches) {
+  const int64_t most = (num_batches + ranks.size() - 1) / ranks.size();
+  const at::Tensor tables = ranks.all_gather(table_of(own, most));
+  std::vector<StepRow> all;
+  for (int64_t i = 0; i < num_batches; ++i) all.push_back(row_of(tables[i % ranks.size()][i / ranks.size()]));
+  return all;
+}
+
+}  // namespace
+
+BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision) {
+  return [&model, &objective, precision](std::span<const Batch> batches, int64_t /*slot*/) {
+    const TraceRange range("forward");
+    const Batch& batch = batches.front();
+    const at::NoGradGuard no_grad;
+    const AutocastGuard autocast(precision, batch.inputs.device());
+    return evaluated_step(objective.evaluate(model.forward(batch), batch.targets));
+  };
+}
+
+Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks* ranks) {
+  const EvaluationMode evaluation_mode(model);
+  std::vector<StepRow> rows;
+  StepRecord record(/*num_gradient_norms=*/0, device);
+  batches.start_epoch(0);
+  while (const auto step = loop.next()) {
+    if (record.full()) append(record.take(), rows);
+    record.append(step->rows, step->counts);
+  }
+  append(record.take(), rows);
+  if (ranks != nullptr) rows = rows_of_all(*ranks, rows, batches.whole_batches_per_epoch());
+  Totals totals;
+  for (const StepRow& row : rows) totals.add(row);
+  return totals;
 }
 
 }  // namespace rnnlab

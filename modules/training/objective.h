@@ -1,7 +1,7 @@
 // Defines the objective of training: a loss and one metric, computed on the device of the outputs without reading from
 // it. A step's loss is the mean over its targets, and an epoch's loss is the mean over all its targets, so a short last
 // batch has less weight (as in Keras; the mean of batch means, common in PyTorch scripts, would give its samples more
-// weight). The targets of a language model are tokens.
+// weight). The targets of a language model are tokens. evaluate() computes both over a set of samples.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,20 +9,23 @@
 #include <optional>
 
 #include "data/dataset.h"
+#include "distributed/ranks.h"
+#include "models/model.h"
+#include "training/batch_loop.h"
+#include "training/precision.h"
 #include "training/step_record.h"
 #include "training/training_settings.h"
 
 namespace rnnlab {
-
-// Computes cross-entropy on a GPU with our own kernels: one pass gives the loss, its gradient and the number of correct
-// answers. The loss is not differentiable twice.
 
 struct CrossEntropyResult {
   at::Tensor loss;       // () mean, differentiable in the logits
   at::Tensor num_right;  // () float32
 };
 
-// logits: (N, classes) float32, classes: (N) int64, both on one GPU; both must satisfy suit_own_kernels().
+// Computes cross-entropy on a GPU with our own kernels: one pass gives the loss, its gradient and the number of correct
+// answers. The loss is not differentiable twice.
+// logits: (N, classes) float32, classes: (N) int64, both on one GPU; both must satisfy can_use_own_kernels().
 CrossEntropyResult cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
 
 // Holds sums over the targets of any number of steps, on the host.
@@ -83,5 +86,17 @@ class Objective {
   Task task_;
   ErrorUnits error_units_;
 };
+
+// Computes a model's loss and metric over a set of samples: without dropout and gradients, in the run's precision. The
+// sums are those of training, so that both can be compared.
+
+// Returns the work that evaluates one batch in a BatchLoop. Model and objective must outlive the work.
+BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision);
+
+// Evaluates one epoch of `batches` with `loop`, which must have been made of these batches and of evaluation_work().
+// Waits for the device at the end and restores the model's mode. If `ranks` is not null, each rank evaluates its share
+// of the batches (BatchShare::Kind::kWholeBatches); every rank returns the same totals, bit for bit those of one
+// process.
+Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks* ranks = nullptr);
 
 }  // namespace rnnlab

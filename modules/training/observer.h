@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "results/epoch_row.h"
@@ -37,7 +38,12 @@ struct TrainingState {
   }
 
   // Sets the reason to stop, unless one is set already.
-  void stop(StopReason reason, std::string text, ExitCode code = ExitCode::kDone);
+  void stop(StopReason reason, std::string text, ExitCode code = ExitCode::kDone) {
+    if (stopped()) return;
+    stop_reason = reason;
+    stop_text = std::move(text);
+    exit_code = code;
+  }
 };
 
 struct RunPlan {

@@ -11,11 +11,13 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
 #include "training/kernels/adam.h"
-#include "training/step_end.h"
+#include "training/step_record.h"
 
 namespace rnnlab {
 namespace {
@@ -104,7 +106,7 @@ class Adam : public Optimizer {
   }
   void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
               const std::optional<at::Tensor>& found_inf, const at::Tensor& gradient_scale) override {
-    if (suit_own_kernels(weights) && suit_own_kernels(gradients))
+    if (can_use_own_kernels(weights) && can_use_own_kernels(gradients))
       return update_by_own_kernels(weights, gradients, learning_rate, found_inf, gradient_scale);
     scale_in_place(gradients, gradient_scale);
     update_with(weights, gradients, learning_rate, found_inf);
@@ -169,7 +171,7 @@ class Adam : public Optimizer {
 }  // namespace
 
 Optimizer::Optimizer(std::vector<NamedTensor> parameters) : parameters_(std::move(parameters)) {
-  RNNLAB_INVARIANT(!parameters_.empty(), "an optimiser without parameters");
+  RNNLAB_INVARIANT(!parameters_.empty(), "an optimiser needs at least one parameter");
   for (const auto& parameter : parameters_) weights_.push_back(parameter.tensor);
   const auto options = weights_.front().options().dtype(at::kFloat).requires_grad(false);
   if (weights_.front().is_cuda()) learning_rates_on_device_ = at::zeros({kMostStepsAtOnce}, options);
@@ -177,7 +179,8 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters) : parameters_(std::mov
 
 void Optimizer::set_learning_rates(std::span<const double> learning_rates) {
   const auto count = std::ssize(learning_rates);
-  RNNLAB_INVARIANT(count > 0 && count <= kMostStepsAtOnce, "learning rates of as many steps as are queued at once");
+  RNNLAB_INVARIANT(count > 0 && count <= kMostStepsAtOnce,
+                   "the number of learning rates must be from 1 to kMostStepsAtOnce");
   if (std::equal(learning_rates.begin(), learning_rates.end(), learning_rates_.begin())) return;
   std::copy(learning_rates.begin(), learning_rates.end(), learning_rates_.begin());
   if (!learning_rates_on_device_.defined()) return;
@@ -190,13 +193,13 @@ void Optimizer::set_learning_rates(std::span<const double> learning_rates) {
   learning_rates_on_device_.narrow(0, 0, count).copy_(host.pin_memory(), /*non_blocking=*/true);
 }
 
-void Optimizer::step(const at::Tensor& found_inf, const at::Tensor& gradient_scale, int64_t place) {
+void Optimizer::step(const at::Tensor& found_inf, const at::Tensor& gradient_scale, int64_t slot) {
   const at::NoGradGuard no_grad;
   const auto flag = found_inf.defined() ? std::optional<at::Tensor>(found_inf) : std::nullopt;
   if (learning_rates_on_device_.defined())
-    return update(weights_, gradients(), learning_rates_on_device_[place], flag, gradient_scale);
+    return update(weights_, gradients(), learning_rates_on_device_[slot], flag, gradient_scale);
   scale_in_place(gradients(), gradient_scale);
-  update(weights_, gradients(), learning_rates_.at(static_cast<size_t>(place)), flag);
+  update(weights_, gradients(), learning_rates_.at(static_cast<size_t>(slot)), flag);
 }
 
 void Optimizer::zero_grad() {
@@ -225,6 +228,55 @@ void Optimizer::append_named(const std::vector<at::Tensor>& tensors, const char*
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters) {
   if (settings.optimizer == OptimizerKind::kSgd) return std::make_unique<Sgd>(settings, std::move(parameters));
   return std::make_unique<Adam>(settings, std::move(parameters));
+}
+
+namespace {
+
+double cosine(const Schedule& schedule, double progress) {
+  const double fall = 0.5 * (1.0 + std::cos(std::numbers::pi * std::min(progress, 1.0)));
+  return schedule.minimum + (schedule.learning_rate - schedule.minimum) * fall;
+}
+
+double decayed(const Schedule& schedule, int64_t step) {
+  const double progress = static_cast<double>(step) / static_cast<double>(schedule.decay_steps);
+  const double base = schedule.learning_rate;
+  switch (schedule.kind) {
+    case ScheduleKind::kConstant:
+      return base;
+    case ScheduleKind::kStep:
+      return base * std::pow(schedule.decay_rate, std::floor(progress));
+    case ScheduleKind::kCosine:
+      return cosine(schedule, progress);
+    case ScheduleKind::kInverseTime:
+      return base / (1.0 + schedule.decay_rate * progress);
+    case ScheduleKind::kExponential:
+      return base * std::pow(schedule.decay_rate, progress);
+  }
+  return base;
+}
+
+int64_t default_decay_steps(const TrainingSettings& settings, int64_t total_steps) {
+  if (settings.schedule != ScheduleKind::kCosine) return 1;
+  return std::max<int64_t>(total_steps - settings.warmup_steps, 1);
+}
+
+}  // namespace
+
+Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps) {
+  return {.kind = settings.schedule,
+          .learning_rate = settings.learning_rate,
+          .minimum = settings.minimum_learning_rate,
+          .decay_rate = settings.decay_rate.value_or(1.0),
+          .decay_steps = settings.decay_steps.value_or(default_decay_steps(settings, total_steps)),
+          .warmup_steps = settings.warmup_steps};
+}
+
+double learning_rate_at(const Schedule& schedule, int64_t step) {
+  if (step < schedule.warmup_steps) {
+    return schedule.learning_rate * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
+  }
+  const double rate = std::max(decayed(schedule, step - schedule.warmup_steps), schedule.minimum);
+  return std::min(rate, config::kMostFloat);  // a GPU stores it as float32
 }
 
 }  // namespace rnnlab

@@ -1,8 +1,10 @@
-// Implements SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019). On a GPU one kernel
-// updates all parameters (Adam has our own kernel); on a CPU one vectorised pass does. The step count is a tensor on
-// the device of the weights. torch::optim's versions loop over the parameters and count on the host.
+// Optimisers and schedules of the learning rate. The optimisers are SGD with momentum, Adam (Kingma and Ba 2015) and
+// AdamW (Loshchilov and Hutter 2019). On a GPU one kernel updates all parameters (Adam has our own kernel); on a CPU
+// one vectorised pass does. The step count is a tensor on the device of the weights. torch::optim's versions loop over
+// the parameters and count on the host.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,8 +29,8 @@ class Optimizer {
   // Makes one update from the parameters' gradients, which must all be defined. `found_inf`: () float32 on the same
   // device, or undefined; if it is 1, neither weights nor state change, and the host does not wait to find that out.
   // `gradient_scale`: () on the same device, or undefined; the gradients are multiplied by it, possibly in place.
-  // `place`: the index of the learning rate.
-  void step(const at::Tensor& found_inf, const at::Tensor& gradient_scale = {}, int64_t place = 0);
+  // `slot`: the index of the learning rate.
+  void step(const at::Tensor& found_inf, const at::Tensor& gradient_scale = {}, int64_t slot = 0);
 
   // Frees the gradients; the next backward pass writes new ones.
   void zero_grad();
@@ -63,5 +65,31 @@ class Optimizer {
 // weight_decay * w from the weight. SGD computes v = momentum * v + g and w -= learning_rate * v, as PyTorch does
 // (Keras multiplies the rate into the velocity v).
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters);
+
+// The learning rate is a pure function of the step, so a resumed run needs only its step number. Steps count optimiser
+// updates from 0. A linear warm-up comes first; the schedule counts its steps from the end of the warm-up.
+struct Schedule {
+  ScheduleKind kind = ScheduleKind::kConstant;
+  double learning_rate = 1e-3;
+  double minimum = 0.0;
+  double decay_rate = 1.0;
+  int64_t decay_steps = 1;
+  int64_t warmup_steps = 0;
+};
+
+// Returns the schedule of `settings`. If the file gives no decay_steps, cosine reaches its minimum at the run's last
+// step and inverse_time decays with n = 1. `total_steps` is the number of updates in the whole run, 0 if only time
+// bounds it.
+Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps);
+
+// With t = step - warmup_steps, r = decay_rate, n = decay_steps:
+//   constant      lr
+//   step          lr * r^floor(t / n)
+//   cosine        min + (lr - min) * (1 + cos(pi * t / n)) / 2, and min from t = n on (Loshchilov and Hutter 2016)
+//   inverse_time  lr / (1 + r * t / n), Keras's `decay` with n = 1
+//   exponential   lr * r^(t / n)
+// The result is never below `minimum`. During warm-up the result is lr * (step + 1) / warmup_steps, without this
+// minimum.
+double learning_rate_at(const Schedule& schedule, int64_t step);
 
 }  // namespace rnnlab

@@ -17,7 +17,7 @@ void set_precision(Precision precision) {
   context.setFloat32Precision(at::Float32Backend::MKLDNN, at::Float32Op::ALL, at::Float32Precision::IEEE);
 }
 
-std::optional<std::string> refusal_on_cpu(Precision precision) {
+std::optional<std::string> unsupported_on_cpu(Precision precision) {
   if (precision != Precision::kFp16) return std::nullopt;
   return "precision: fp16 needs a GPU; use bf16 or fp32 on the CPU";
 }

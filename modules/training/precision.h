@@ -19,7 +19,7 @@ namespace rnnlab {
 void set_precision(Precision precision);
 
 // Returns why a CPU does not support the precision, or nothing if it does.
-std::optional<std::string> refusal_on_cpu(Precision precision);
+std::optional<std::string> unsupported_on_cpu(Precision precision);
 
 // Returns the real precision of products, from the present switches of this process and from the GPU: "fp32", "tf32",
 // "bf16", "fp16" or "fp32 (the CPU has no tf32)"; or, for example, "fp32 with tf32 in cuDNN only" if different code has

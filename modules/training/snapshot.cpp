@@ -43,16 +43,16 @@ std::optional<int64_t> steps_before(const RunProgress& progress, int64_t steps_p
 
 }  // namespace
 
-std::string fault_of(const RunProgress& progress, int64_t steps_per_epoch) {
+std::string invalid_reason(const RunProgress& progress, int64_t steps_per_epoch) {
   const TrainingState& state = progress.state;
   const int64_t steps = progress.tally.steps;
-  if (!are_finite(progress)) return "a number in it is not finite";
+  if (!are_finite(progress)) return "a number is not finite";
   if (state.epoch < 1 || state.best_epoch < 0 || state.best_epoch > state.epoch)
-    return fmt::format("epoch {} with the best at {}", state.epoch, state.best_epoch);
+    return fmt::format("epoch {}, but the best epoch is {}", state.epoch, state.best_epoch);
   if (steps < 0 || steps > steps_per_epoch || (progress.epoch_is_over && steps != steps_per_epoch))
     return fmt::format("{} of {} steps of an epoch that is {}", steps, steps_per_epoch,
-                       progress.epoch_is_over ? "over" : "under way");
-  if (!are_counts(progress)) return "a count or time in it is negative or too large";
+                       progress.epoch_is_over ? "over" : "not over");
+  if (!are_counts(progress)) return "a count or a time is negative or too large";
   if (state.step != steps_before(progress, steps_per_epoch))
     return fmt::format("step {} after {} of {} steps of epoch {}", state.step, steps, steps_per_epoch, state.epoch);
   return "";
@@ -69,7 +69,7 @@ std::vector<NamedTensor> copied_to_host(const std::vector<NamedTensor>& tensors)
 
 void copy_tensors(const std::vector<NamedTensor>& from, const std::vector<NamedTensor>& to) {
   const at::NoGradGuard no_grad;
-  RNNLAB_INVARIANT(from.size() == to.size(), "another number of tensors");
+  RNNLAB_INVARIANT(from.size() == to.size(), "the two lists must have the same number of tensors");
   for (const auto& [name, tensor] : to) {
     const auto same = std::ranges::find(from, name, &NamedTensor::name);
     RNNLAB_INVARIANT(same != from.end() && same->tensor.sizes() == tensor.sizes(), name);

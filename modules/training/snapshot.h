@@ -67,7 +67,7 @@ struct Snapshot {
 
 // Checks progress that was read from a file. Returns in words why a run with epochs of `steps_per_epoch` steps cannot
 // have it, or "" if it is valid.
-std::string fault_of(const RunProgress& progress, int64_t steps_per_epoch);
+std::string invalid_reason(const RunProgress& progress, int64_t steps_per_epoch);
 
 // Returns copies on the CPU.
 std::vector<NamedTensor> copied_to_host(const std::vector<NamedTensor>& tensors);

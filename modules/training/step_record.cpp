@@ -1,11 +1,25 @@
 #include "training/step_record.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/_foreach_clamp_max.h>
+#include <ATen/ops/_foreach_clamp_min.h>
+#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
 
 #include "base/error.h"
+#include "recurrent/device/gpu_support.h"
+#include "recurrent/device/run_kernels.h"
+#include "training/kernels/norms.h"
 #include "training/kernels/step_numbers.h"
 
 namespace rnnlab {
@@ -61,8 +75,89 @@ std::vector<StepRow> StepRecord::take() {
 }
 
 double StepRecord::loss(int64_t row) const {
-  RNNLAB_INVARIANT(row >= 0 && row < size(), "a row that the step record does not have");
+  RNNLAB_INVARIANT(row >= 0 && row < size(), "the step record must contain the row");
   return rows_[row][0].item<double>();
+}
+
+bool can_use_own_kernels(at::TensorList tensors) {
+  if (tensors.empty()) return false;
+  const at::Device device = tensors.front().device();
+  const bool suit = std::ranges::all_of(tensors, [&](const at::Tensor& tensor) {
+    return tensor.is_cuda() && tensor.device() == device && tensor.scalar_type() == at::kFloat &&
+           tensor.is_non_overlapping_and_dense();
+  });
+  return suit && has_own_kernels(device);
+}
+
+at::Tensor gradient_norms(at::TensorList gradients) {
+  if (!can_use_own_kernels(gradients)) return at::stack(at::_foreach_norm(gradients, 2));
+  const at::Tensor norms = at::empty({std::ssize(gradients)}, gradients.front().options().requires_grad(false));
+  write_gradient_norms(gradients, norms);
+  return norms;
+}
+
+void write_gradient_norms(at::TensorList gradients, const at::Tensor& norms) {
+  std::vector<kernels::NormTensor> work;
+  work.reserve(gradients.size());
+  for (const at::Tensor& gradient : gradients) work.push_back({gradient.const_data_ptr<float>(), gradient.numel()});
+  const at::Tensor parts = at::empty({kernels::num_norm_parts(work)}, norms.options());
+  run_kernels(kernels::Norms{work, parts.mutable_data_ptr<float>(), norms.mutable_data_ptr<float>()}, norms);
+}
+
+at::Tensor clip_scale(const at::Tensor& norms, double max_norm) {
+  const auto total = at::linalg_vector_norm(norms);
+  constexpr double kNoDivisionByZero = 1e-6;
+  return total.add_(kNoDivisionByZero).reciprocal_().mul_(max_norm).clamp_max_(1.0);
+}
+
+void clip_by_value(at::TensorList gradients, double limit) {
+  at::_foreach_clamp_min_(gradients, -limit);
+  at::_foreach_clamp_max_(gradients, limit);
+}
+
+namespace {
+
+StepSummary summarize_with_own_kernels(at::TensorList gradients, const Evaluation& evaluation,
+                                       const at::Tensor& skipped, at::Tensor& found_inf,
+                                       const std::optional<double>& max_norm) {
+  const auto num_norms = std::ssize(gradients);
+  const at::Tensor row = at::empty({kernels::kNumbersBeforeNorms + num_norms}, found_inf.options());
+  const at::Tensor scale = max_norm ? at::empty({}, found_inf.options()) : at::Tensor();
+  write_gradient_norms(gradients, row.narrow(0, kernels::kNumbersBeforeNorms, num_norms));
+  run_kernels(kernels::StepNumbers{.loss = evaluation.loss.const_data_ptr<float>(),
+                                   .weighted_loss = evaluation.weighted_loss.const_data_ptr<float>(),
+                                   .metric_sum = evaluation.metric_sum.const_data_ptr<float>(),
+                                   .skipped = skipped.defined() ? skipped.const_data_ptr<float>() : nullptr,
+                                   .row = row.mutable_data_ptr<float>(),
+                                   .num_norms = num_norms,
+                                   .found_inf = found_inf.mutable_data_ptr<float>(),
+                                   .max_norm = static_cast<float>(max_norm.value_or(0.0)),
+                                   .clip_scale = scale.defined() ? scale.mutable_data_ptr<float>() : nullptr},
+              row);
+  return {{row, evaluation.count}, scale};
+}
+
+// The operator was made for unscaling gradients. Here the operator checks the row of losses and norms, times one, with
+// one small kernel.
+void flag_non_finite(const at::Tensor& row, at::Tensor& found_inf) {
+  at::_amp_foreach_non_finite_check_and_unscale_(row, found_inf, at::ones_like(found_inf));
+}
+
+}  // namespace
+
+StepSummary summarize_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
+                           at::Tensor& found_inf, const std::optional<double>& max_norm) {
+  const at::NoGradGuard no_grad;
+  if (can_use_own_kernels(gradients))
+    return summarize_with_own_kernels(gradients, evaluation, skipped, found_inf, max_norm);
+  const at::Tensor norms = gradient_norms(gradients);
+  const at::Tensor none = at::zeros_like(found_inf);
+  StepSummary summary;
+  summary.step = skipped.defined() ? evaluated_step(evaluation, skipped, at::where(skipped.gt(0), none, norms))
+                                   : evaluated_step(evaluation, none, norms);
+  flag_non_finite(summary.step.row, found_inf);
+  if (max_norm) summary.clip_scale = clip_scale(norms, *max_norm);
+  return summary;
 }
 
 }  // namespace rnnlab

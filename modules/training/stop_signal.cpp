@@ -24,7 +24,7 @@ constexpr std::array kStopSignals = {
     StopSignal{SIGHUP, "hung up (SIGHUP)"},         StopSignal{SIGXCPU, "out of processor time (SIGXCPU)"},
     StopSignal{SIGUSR1, "asked to stop (SIGUSR1)"},
 };
-constexpr int kKilling[] = {SIGINT, SIGTERM};  // these kill the process when they arrive again
+constexpr int kKillingSignals[] = {SIGINT, SIGTERM};  // these kill the process when they arrive again
 
 constexpr size_t kHandlerStackBytes = 64 << 10;
 constexpr std::chrono::seconds kGrace{1};
@@ -60,8 +60,9 @@ extern "C" void handle_stop_signal(int number) {
   const int saved_errno = errno;
   int none = 0;
   const bool is_first = first_signal.compare_exchange_strong(none, number, std::memory_order_relaxed);
-  if (second_kills.load(std::memory_order_relaxed) && std::ranges::find(kKilling, number) != std::end(kKilling)) {
-    for (const int killing : kKilling) {
+  if (second_kills.load(std::memory_order_relaxed) &&
+      std::ranges::find(kKillingSignals, number) != std::end(kKillingSignals)) {
+    for (const int killing : kKillingSignals) {
       struct sigaction now = {};
       ::sigaction(killing, nullptr, &now);
       if (now.sa_handler == handle_stop_signal) ::signal(killing, SIG_DFL);
@@ -93,7 +94,7 @@ StopSignalGuard::StopSignalGuard(const std::string& announcement, SecondSignal s
   second_kills.store(second == SecondSignal::kKills, std::memory_order_relaxed);
   const stack_t stack = {.ss_sp = handler_stack_.data(), .ss_flags = 0, .ss_size = handler_stack_.size()};
   const bool has_stack = ::sigaltstack(&stack, &previous_stack_) == 0;
-  RNNLAB_INVARIANT(has_stack, "no stack for the handler of signals");
+  RNNLAB_INVARIANT(has_stack, "the signal handler must get its own stack");
   struct sigaction action = {};
   action.sa_handler = handle_stop_signal;
   action.sa_flags = SA_RESTART | SA_ONSTACK;  // an interrupted write of results is restarted
@@ -114,9 +115,10 @@ StopSignalGuard::~StopSignalGuard() {
   first_signal.store(0, std::memory_order_relaxed);
 }
 
-StopDeadline::StopDeadline(LastWords last_words) : last_words_(std::move(last_words)), thread_([this] { watch(); }) {}
+StopDeadline::StopDeadline(OnDeadline on_deadline)
+    : on_deadline_(std::move(on_deadline)), thread_([this] { watch(); }) {}
 
-// If the thread is already calling last_words, this blocks until the process ends.
+// If the thread is already calling `on_deadline`, this blocks until the process ends.
 StopDeadline::~StopDeadline() {
   {
     const std::lock_guard lock(mutex_);
@@ -138,7 +140,7 @@ void StopDeadline::watch() {
   if (ended_.wait_for(lock, kGrace, [this] { return is_over_; })) return;
   const auto stop = pending_stop();
   if (!stop) return;  // the guard was destroyed, so there is no pending signal
-  last_words_(*stop);
+  on_deadline_(*stop);
   ::_exit(static_cast<int>(stop->exit_code));
 }
 

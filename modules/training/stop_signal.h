@@ -56,14 +56,14 @@ class StopSignalGuard {
 };
 
 // Bounds work that cannot call pending_stop(), such as loading data or one long measurement. If the work has not ended
-// a second after a signal, a thread calls `last_words` and ends the process with the signal's exit code. Waiting for
+// a second after a signal, a thread calls `on_deadline` and ends the process with the signal's exit code. Waiting for
 // the signal costs no time. There can be one deadline at a time; without a StopSignalGuard it does nothing.
 class StopDeadline {
  public:
-  using LastWords = std::function<void(const StopRequest&)>;  // runs while the work still runs
+  using OnDeadline = std::function<void(const StopRequest&)>;  // runs while the work still runs
 
   // Throws std::system_error if no thread can be made.
-  explicit StopDeadline(LastWords last_words);
+  explicit StopDeadline(OnDeadline on_deadline);
   ~StopDeadline();
   StopDeadline(const StopDeadline&) = delete;
   StopDeadline& operator=(const StopDeadline&) = delete;
@@ -72,7 +72,7 @@ class StopDeadline {
   void watch();
   bool is_over();
 
-  LastWords last_words_;
+  OnDeadline on_deadline_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool is_over_ = false;

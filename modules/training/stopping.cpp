@@ -40,7 +40,7 @@ bool EarlyStopping::improves(double value, double best) const {
   return larger_is_better(metric_) ? value > best + min_delta_ : value < best - min_delta_;
 }
 
-void EarlyStopping::remember(const EpochRow& row, TrainingState& state) const {
+void EarlyStopping::update_best(const EpochRow& row, TrainingState& state) const {
   const auto value = watched_value(row);
   if (!value) return;
   if (state.best_value && !improves(*value, *state.best_value)) return;
@@ -80,7 +80,7 @@ std::optional<int64_t> first_bad_sample(const at::Tensor& tensor) {
   return std::nullopt;
 }
 
-std::optional<std::string> blame_data(const Samples& samples, const std::string& set) {
+std::optional<std::string> data_error(const Samples& samples, const std::string& set) {
   if (const auto sample = first_bad_sample(samples.inputs))
     return fmt::format("the inputs of {} sample {} (from 0) are not finite", set, *sample);
   if (const auto sample = first_bad_sample(samples.targets))
@@ -88,8 +88,8 @@ std::optional<std::string> blame_data(const Samples& samples, const std::string&
   return std::nullopt;
 }
 
-std::string blame_gradients(const std::vector<std::string>& names) {
-  RNNLAB_INVARIANT(!names.empty(), "a bad step has a bad loss or a bad gradient");
+std::string gradient_error(const std::vector<std::string>& names) {
+  RNNLAB_INVARIANT(!names.empty(), "a step that is not finite must have a loss or a gradient that is not finite");
   const auto others = std::ssize(names) - 1;
   return fmt::format(
       "gradient of {} is not finite{}", names.front(),
@@ -109,7 +109,7 @@ std::string weights_left(int64_t step) {
   return step == 0 ? "weights are the initial ones" : fmt::format("weights are those of step {}", step);
 }
 
-std::string blame_weight(const std::string& name, int64_t step) {
+std::string weight_error(const std::string& name, int64_t step) {
   return fmt::format("weight {} is not finite {}", name,
                      step == 0 ? "from the start" : fmt::format("after the update of step {}", step));
 }
@@ -124,14 +124,14 @@ bool is_finite(const StepRow& row) {
 void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& parameters, const Samples& train) {
   const int64_t last_good = bad.step - 1;
   if (const auto weight = first_not_finite(parameters)) {
-    throw_error(ExitCode::kDiverged, "{}: {} ({}); {}", where(bad), blame_weight(*weight, last_good), losses(bad),
+    throw_error(ExitCode::kDiverged, "{}: {} ({}); {}", where(bad), weight_error(*weight, last_good), losses(bad),
                 kAdvice);
   }
-  if (const auto data = blame_data(train, "training")) {
+  if (const auto data = data_error(train, "training")) {
     throw_error(ExitCode::kDiverged, "{}: {}; {}; correct or remove that sample", where(bad), *data,
                 weights_left(last_good));
   }
-  const auto cause = std::isfinite(bad.loss) ? blame_gradients(bad.gradients) : fmt::format("the loss is {}", bad.loss);
+  const auto cause = std::isfinite(bad.loss) ? gradient_error(bad.gradients) : fmt::format("the loss is {}", bad.loss);
   throw_error(ExitCode::kDiverged, "{}: {} ({}); {}; {}", where(bad), cause, losses(bad), weights_left(last_good),
               kAdvice);
 }
@@ -140,7 +140,7 @@ void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>&
                     const std::vector<NamedTensor>& optimizer_state) {
   const auto begin = fmt::format("training diverged at epoch {}, step {}", epoch, step);
   if (const auto weight = first_not_finite(parameters))
-    throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, blame_weight(*weight, step), kAdvice);
+    throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, weight_error(*weight, step), kAdvice);
   if (const auto tensor = first_not_finite(optimizer_state))
     throw_error(ExitCode::kDiverged, "{}: the optimiser's {} is not finite after the update of step {}; {}", begin,
                 *tensor, step, kAdvice);
@@ -150,15 +150,15 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
                                   const Samples& valid) {
   const auto begin = fmt::format("training diverged at the validation of epoch {}, after step {}", epoch, step);
   if (const auto weight = first_not_finite(parameters)) {
-    throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, blame_weight(*weight, step), kAdvice);
+    throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, weight_error(*weight, step), kAdvice);
   }
-  if (const auto data = blame_data(valid, "validation")) {
+  if (const auto data = data_error(valid, "validation")) {
     throw_error(ExitCode::kDiverged, "{}: {}; correct or remove that sample", begin, *data);
   }
   throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, loss, kAdvice);
 }
 
-double loss_of_zeros(LossKind loss, const Dataset& dataset) {
+double loss_of_zero_outputs(LossKind loss, const Dataset& dataset) {
   if (loss == LossKind::kCrossEntropy) return std::log(static_cast<double>(dataset.shape.num_outputs));
   if (loss == LossKind::kBinaryCrossEntropy) return std::numbers::ln2;
   const at::Tensor& targets = dataset.train.targets;

@@ -18,14 +18,13 @@ namespace rnnlab {
 
 // Records the best epoch, and stops a run whose metric has stopped improving. The class has no state of its own: the
 // record is part of TrainingState, so a resumed run stops at the epoch at which it would have stopped.
-
 class EarlyStopping {
  public:
   explicit EarlyStopping(const TrainingSettings& settings);
 
   // Updates the best epoch with the row of a whole epoch. An epoch without the metric (no validation data) is skipped.
   // If early_stopping is not set, the best epoch is the one with the least loss.
-  void remember(const EpochRow& row, TrainingState& state) const;
+  void update_best(const EpochRow& row, TrainingState& state) const;
 
   // Stops `state` if its last epoch, which must be over, is `patience` epochs or more after the best.
   void stop_if_patience_is_over(TrainingState& state) const;
@@ -66,7 +65,7 @@ void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>&
 
 // Returns the loss of outputs that are all 0, which is about that of an untrained model. Takes one pass over the
 // targets.
-double loss_of_zeros(LossKind loss, const Dataset& dataset);
+double loss_of_zero_outputs(LossKind loss, const Dataset& dataset);
 
 // Returns a warning if the last training loss of a run is more than ten times `of_zeros`, else nothing.
 std::optional<std::string> high_loss_warning(double train_loss, double of_zeros);

@@ -14,7 +14,7 @@
 
 #include "training/determinism.h"
 #include "training/profiling.h"
-#include "training/step_end.h"
+#include "training/step_record.h"
 
 namespace rnnlab {
 namespace {
@@ -76,21 +76,21 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
       one_(at::ones({}, found_inf_.options())),
       shards_(settings.shards) {}
 
-void TrainStep::exchange_with(Ranks* ranks, uint64_t seed, int64_t targets_per_sample) {
+void TrainStep::enable_exchange(Ranks* ranks, uint64_t seed, int64_t targets_per_sample) {
   exchange_.emplace(ranks, shards_, optimizer_->parameters(), targets_per_sample);
   seed_ = seed;
 }
 
-EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t place) {
+EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t slot) {
   const TraceRange step_range("step");
   optimizer_->zero_grad();
-  const auto evaluation = exchange_ ? backpropagate_shards(batches, place) : backpropagate_all(batches);
+  const auto evaluation = exchange_ ? backpropagate_shards(batches, slot) : backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto skipped = unscale(gradients);
-  const auto [step, scale] = end_of_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
+  const auto [step, scale] = summarize_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
   const auto scale_of_update = clip(gradients, scale);
   const TraceRange update_range("update");
-  optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_, scale_of_update, place);
+  optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_, scale_of_update, slot);
   return step;
 }
 
@@ -112,22 +112,22 @@ Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
   return sum;
 }
 
-void TrainStep::set_number(int64_t step) {
-  number_ = step;
+void TrainStep::set_step_number(int64_t step) {
+  step_number_ = step;
   // On a CPU each shard is seeded when it is computed.
   if (exchange_ && device_.is_cuda())
     seed_shard(device_, seed_, {.first_step = step, .num_shards = exchange_->num_shards()});
 }
 
-Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches, int64_t place) {
+Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches, int64_t slot) {
   const int64_t end = exchange_->first_shard() + exchange_->num_own_shards();
   for (int64_t shard = exchange_->first_shard(); shard < end; ++shard) {
     optimizer_->zero_grad();
     seed_shard(device_, seed_,
-               {.first_step = number_, .place = place, .num_shards = exchange_->num_shards(), .shard = shard});
-    exchange_->take(shard, backpropagate_shard(batches, shard));
+               {.first_step = step_number_, .slot = slot, .num_shards = exchange_->num_shards(), .shard = shard});
+    exchange_->store_shard(shard, backpropagate_shard(batches, shard));
   }
-  return exchange_->add_up(batches);
+  return exchange_->all_reduce(batches);
 }
 
 // A batch may have fewer samples than there are shards.
@@ -136,7 +136,7 @@ Evaluation TrainStep::backpropagate_shard(std::span<const Batch> batches, int64_
   for (const Batch& batch : batches) {
     const Batch part = exchange_->shard_of(batch, shard);
     if (part.size == 0) continue;
-    const double share = GradientExchange::share_of(part.size, batches);
+    const double share = GradientExchange::weight_of(part.size, batches);
     add_part(backpropagate_one(part, share), share, sum);
   }
   return sum;

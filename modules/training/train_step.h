@@ -24,7 +24,6 @@ namespace rnnlab {
 // before the backward pass so that small gradients do not vanish, and the gradients are divided before they are used.
 // If a gradient overflows, the update is skipped and the scale halves; after 2000 good steps in a row it doubles. The
 // scale is on the device and the host does not read it, so a CUDA graph can hold it.
-
 class LossScale {
  public:
   explicit LossScale(c10::Device device);
@@ -54,17 +53,17 @@ class TrainStep {
   // Call this function before the first step. Each step is then one of several ranks (null: this process trains alone),
   // or is cut into settings.shards. `seed` is the seed of dropout, for which each shard of each step draws its own
   // numbers. GradientExchange documents `ranks` and `targets_per_sample`.
-  void exchange_with(Ranks* ranks, uint64_t seed, int64_t targets_per_sample);
+  void enable_exchange(Ranks* ranks, uint64_t seed, int64_t targets_per_sample);
 
   // Sets the number of the next step, or of the first step of those that are queued together, from 1. With an exchange,
   // the masks of dropout depend on this number.
-  void set_number(int64_t step);
+  void set_step_number(int64_t step);
 
   void set_learning_rates(std::span<const double> rates) { optimizer_->set_learning_rates(rates); }
 
-  // The gradient is that of the mean loss over the targets of all `batches`, however they are cut. `place` is the index
+  // The gradient is that of the mean loss over the targets of all `batches`, however they are cut. `slot` is the index
   // of the learning rate. The call can be captured in a CUDA graph.
-  EvaluatedStep run(std::span<const Batch> batches, int64_t place = 0);
+  EvaluatedStep run(std::span<const Batch> batches, int64_t slot = 0);
 
   const Optimizer& optimizer() const { return *optimizer_; }
   GradientExchange* exchange() { return exchange_ ? &*exchange_ : nullptr; }  // null if one process trains alone
@@ -75,7 +74,7 @@ class TrainStep {
 
  private:
   Evaluation backpropagate_all(std::span<const Batch> batches);
-  Evaluation backpropagate_shards(std::span<const Batch> batches, int64_t place);
+  Evaluation backpropagate_shards(std::span<const Batch> batches, int64_t slot);
   Evaluation backpropagate_shard(std::span<const Batch> batches, int64_t shard);
   Evaluation backpropagate_one(const Batch& batch, double share);
   at::Tensor unscale(at::TensorList gradients);
@@ -94,7 +93,7 @@ class TrainStep {
   std::optional<int64_t> shards_;
   std::optional<GradientExchange> exchange_;
   uint64_t seed_ = 0;  // of dropout, if there is an exchange
-  int64_t number_ = 0;
+  int64_t step_number_ = 0;
 };
 
 // Runs one forward pass in the run's precision, and one backward pass from the loss (times `scale`, () float32, if it

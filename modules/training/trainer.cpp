@@ -6,15 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "recurrent/device/gpu_device.h"
 #include "training/determinism.h"
-#include "training/device_memory.h"
-#include "training/epoch_metrics.h"
-#include "training/evaluate.h"
 #include "training/profiling.h"
 #include "training/stop_signal.h"
 #include "training/stopping.h"
@@ -75,13 +71,9 @@ Replay replay(const TrainerOptions& options) { return options.settings.cuda_grap
 
 namespace {
 
-static_assert(BatchLoop::kTurnsOfGraph <= Optimizer::kMostStepsAtOnce);
+static_assert(BatchLoop::kStepsPerGraph <= Optimizer::kMostStepsAtOnce);
 
 constexpr std::chrono::seconds kMaxUncheckedTime{10};
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 void wait_for(c10::Device device) {
   if (!device.is_cuda()) return;
@@ -91,21 +83,6 @@ void wait_for(c10::Device device) {
 
 std::string seconds_text(double seconds) { return fmt::format("training.max_seconds ({:g}) are over", seconds); }
 
-double norm_of(const std::vector<double>& norms) {
-  return std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0));
-}
-
-void put_evidence(const EpochEvidence& evidence, EpochRow& row) {
-  row.cpu_seconds = evidence.cpu_seconds;
-  row.boot_seconds = evidence.boot_seconds;
-  row.steal_seconds = evidence.steal_seconds;
-  row.throttled_seconds = evidence.throttled_seconds;
-  row.voluntary_switches = evidence.voluntary_switches;
-  row.forced_switches = evidence.forced_switches;
-  row.gpu_joules = evidence.gpu_joules;
-  row.cpu_joules = evidence.cpu_joules;
-}
-
 // A rank's stop request is the exit code of a signal, or this value.
 constexpr double kSecondsAreOver = -1;
 
@@ -113,9 +90,9 @@ int64_t targets_per_sample(const Samples& samples) {
   return samples.size() == 0 ? 1 : samples.targets.numel() / samples.size();
 }
 
-BatchLoop::Agree agree(const TrainerOptions& options) {
+BatchLoop::Agree agreement(const TrainerOptions& options) {
   if (options.ranks == nullptr) return {};
-  return [ranks = options.ranks](bool is_so) { return ranks->is_so_on_all(is_so); };
+  return [ranks = options.ranks](bool is_so) { return ranks->is_true_on_all(is_so); };
 }
 
 Model& moved_to(c10::Device device, Model& model) {
@@ -139,10 +116,9 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       record_(std::ssize(step_.optimizer().parameters()), options.device),
       train_loop_(
           train_batches_, options.settings.accumulate,
-          [this](auto batches, int64_t place) { return step_.run(batches, place); }, replay(options), agree(options)),
-      device_span_(options.device),
-      witness_(options.device.is_cuda() ? uuid_of_gpu(options.device) : "") {
-  if (has_exchange()) step_.exchange_with(options.ranks, options.seed, targets_per_sample(dataset.train));
+          [this](auto batches, int64_t slot) { return step_.run(batches, slot); }, replay(options), agreement(options)),
+      epoch_(options.device) {
+  if (has_exchange()) step_.enable_exchange(options.ranks, options.seed, targets_per_sample(dataset.train));
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
 }
@@ -160,7 +136,7 @@ void Trainer::wait_for_device() const {
 }
 
 const TrainingState& Trainer::run() {
-  RNNLAB_INVARIANT(state_.epoch == 0 || restored_, "a trainer runs once");
+  RNNLAB_INVARIANT(state_.epoch == 0 || restored_, "a trainer must run only once");
   run_began_ = Clock::now();
   wait_for_device();  // earlier work is queued on a stream that graphs may not use
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
@@ -170,7 +146,7 @@ const TrainingState& Trainer::run() {
     const TraceRange range("epoch");
     train_epoch();
     end_epoch();
-    // A signal may have come during validation, or while the observers wrote.
+    // A signal may have arrived during validation, or while the observers wrote.
     if (has_ranks())
       agree_to_stop();
     else
@@ -181,10 +157,10 @@ const TrainingState& Trainer::run() {
 }
 
 void Trainer::begin_epoch() {
-  if (epoch_is_over_)
+  if (epoch_.is_over())
     begin_new_epoch();
   else
-    go_on_with_epoch();
+    resume_epoch();
   restored_.reset();
   reset_peak_memory(options_.device);
   for (auto* observer : observers_) observer->on_epoch_begin(state_);
@@ -192,13 +168,12 @@ void Trainer::begin_epoch() {
 
 void Trainer::begin_new_epoch() {
   ++state_.epoch;
-  tally_ = {};
-  epoch_is_over_ = epoch_was_resumed_ = false;
+  epoch_.begin();
   if (!has_exchange()) seed_dropout(options_.seed, state_.epoch);
 }
 
-void Trainer::go_on_with_epoch() {
-  epoch_was_resumed_ = true;
+void Trainer::resume_epoch() {
+  epoch_.resume();
   set_generator_states(restored_.value(), options_.device);
 }
 
@@ -206,23 +181,19 @@ void Trainer::train_epoch() {
   model_.train();
   wait_for_device();
   if (has_ranks()) step_.exchange()->take_seconds();
-  witness_.start();
-  device_span_.begin();
-  training_since_ = record_read_ = Clock::now();
-  const int64_t batches_done = tally_.steps * options_.settings.accumulate;  // the last step may have fewer batches
+  epoch_.start_clocks();
+  record_read_ = Clock::now();
+  const int64_t batches_done =
+      epoch_.tally().steps * options_.settings.accumulate;  // the last step may have fewer batches
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
-  if (has_ranks()) step_.exchange()->forget_stop_requests();
+  if (has_ranks()) step_.exchange()->clear_stop_requests();
   if (!is_whole()) train_steps();
-  device_span_.end();
+  epoch_.end_device_clock();
   if (is_whole() && has_next_epoch())
     train_batches_.prepare_epoch(state_.epoch);  // prepares the next epoch while the device works
   wait_for_device();
-  tally_.seconds = epoch_seconds();
-  evidence_ = witness_.stop();
-  if (has_ranks()) exchange_seconds_ = step_.exchange()->take_seconds();
-  if (seconds_of_exchange_) exchange_seconds_ = static_cast<double>(tally_.steps) * *seconds_of_exchange_;
-  tally_.data_seconds += train_batches_.seconds_waited();
-  training_since_.reset();
+  epoch_.stop_clocks(train_batches_.seconds_waited());
+  if (has_ranks()) epoch_.set_exchange_seconds(exchange_seconds());
   read_record();
 }
 
@@ -231,8 +202,11 @@ bool Trainer::has_next_epoch() const {
   return !state_.stopped() && (epochs == 0 || state_.epoch < epochs);
 }
 
-double Trainer::epoch_seconds() const {
-  return tally_.seconds + (training_since_ ? seconds_since(*training_since_) : 0.0);
+// On a GPU the result is the measured time of one exchange alone, multiplied by the number of steps.
+std::optional<double> Trainer::exchange_seconds() {
+  const auto seconds = step_.exchange()->take_seconds();
+  if (!seconds_of_exchange_) return seconds;
+  return static_cast<double>(epoch_.tally().steps) * *seconds_of_exchange_;
 }
 
 double Trainer::run_seconds() const { return seconds_before_ + seconds_since(run_began_); }
@@ -250,37 +224,37 @@ void Trainer::train_steps() {
 
 bool Trainer::train_next_steps() {
   // Only one rank takes snapshots, which empty the record; but all ranks must queue the same number of steps.
-  if (has_ranks() && record_.room() < BatchLoop::kTurnsOfGraph) read_record();
-  const int64_t count = train_loop_.turns_at_once(most_steps_at_once());
-  step_.set_number(state_.step + 1);
+  if (has_ranks() && record_.room() < BatchLoop::kStepsPerGraph) read_record();
+  const int64_t count = train_loop_.steps_per_launch(most_steps_at_once());
+  step_.set_step_number(state_.step + 1);
   if (has_ranks()) {
     options_.ranks->set_step(state_.step + 1);
-    step_.exchange()->ask_to_stop(own_request());
+    step_.exchange()->request_stop(own_request());
   }
   step_.set_learning_rates(next_learning_rates(count));
-  const auto turns = train_loop_.next(count);
-  if (!turns) return false;
+  const auto results = train_loop_.next(count);
+  if (!results) return false;
   {
     const TraceRange range("record");
-    record_.append(turns->rows, turns->counts);
+    record_.append(results->rows, results->counts);
   }
-  unreported_steps_ = std::ssize(turns->num_samples);
-  for (const int64_t num_samples : turns->num_samples) {
+  unreported_steps_ = std::ssize(results->num_samples);
+  for (const int64_t num_samples : results->num_samples) {
     count_step(num_samples);
     report_step();
   }
   return true;
 }
 
-// The last of these steps must be the last queued step when observers are told of it, because an observer reads the
-// state at that step or the step ends the run.
+// Returns how many steps may be queued before the observers are called: no step is queued after one at which an
+// observer reads the state, or which ends the run.
 int64_t Trainer::most_steps_at_once() const {
   const auto is_last = [&](int64_t step) {
-    const bool is_looked_at = std::any_of(observers_.begin(), observers_.end(),
-                                          [step](const Observer* observer) { return observer->needs_sync_at(step); });
-    return is_looked_at || step == options_.settings.max_steps;
+    const bool needs_sync = std::any_of(observers_.begin(), observers_.end(),
+                                        [step](const Observer* observer) { return observer->needs_sync_at(step); });
+    return needs_sync || step == options_.settings.max_steps;
   };
-  const int64_t most = std::min(BatchLoop::kTurnsOfGraph, record_.room());
+  const int64_t most = std::min(BatchLoop::kStepsPerGraph, record_.room());
   int64_t count = 1;
   while (count < most && !is_last(state_.step + count)) ++count;
   return count;
@@ -294,19 +268,17 @@ std::vector<double> Trainer::next_learning_rates(int64_t count) const {
 
 void Trainer::count_step(int64_t num_samples) {
   --unreported_steps_;
-  tally_.learning_rate = learning_rate_at(schedule_, state_.step);
+  epoch_.count_step(num_samples, learning_rate_at(schedule_, state_.step));
   ++state_.step;
-  ++tally_.steps;
-  tally_.samples += num_samples;
 }
 
 void Trainer::report_step() {
   const TraceRange range("observers");
   const StepProgress progress{.epoch = state_.epoch,
-                              .step_in_epoch = tally_.steps,
+                              .step_in_epoch = epoch_.tally().steps,
                               .steps_per_epoch = plan_.steps_per_epoch,
                               .step = state_.step,
-                              .seconds = epoch_seconds(),
+                              .seconds = epoch_.seconds(),
                               .read_loss = [this] { return latest_loss(); }};
   for (auto* observer : observers_) observer->on_step(progress);
 }
@@ -329,16 +301,14 @@ void Trainer::read_record() {
   int64_t step = state_.step - std::ssize(rows);
   for (const auto& row : rows) {
     ++step;
-    if (!is_finite(row)) fail_at(row, step);
-    tally_.totals.add(row);
-    tally_.skipped_steps += row.skipped ? 1 : 0;
-    tally_.gradient_norm_sum += norm_of(row.gradient_norms);
+    if (!is_finite(row)) throw_diverged_at(row, step);
+    epoch_.add(row);
     last_loss_ = row.loss;
   }
   record_read_ = Clock::now();
 }
 
-void Trainer::fail_at(const StepRow& row, int64_t step) const {
+void Trainer::throw_diverged_at(const StepRow& row, int64_t step) const {
   const auto& parameters = optimizer().parameters();
   BadStep bad{.epoch = state_.epoch, .step = step, .loss = row.loss, .previous_loss = last_loss_, .gradients = {}};
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -353,20 +323,20 @@ void Trainer::stop_at_signal() {
 
 double Trainer::own_request() const {
   if (const auto request = pending_stop()) return static_cast<double>(request->exit_code);
-  return options_.ranks->is_first() && are_seconds_over() ? kSecondsAreOver : 0;
+  return options_.ranks->is_first() && is_time_over() ? kSecondsAreOver : 0;
 }
 
 void Trainer::stop_at_requests() {
-  if (const auto requests = step_.exchange()->stop_requests()) stop_where_a_rank_asks(*requests);
+  if (const auto requests = step_.exchange()->stop_requests()) stop_if_requested(*requests);
 }
 
 // All ranks stop for the same reason, because all have the same requests.
-void Trainer::stop_where_a_rank_asks(const std::vector<double>& requests) {
+void Trainer::stop_if_requested(const std::vector<double>& requests) {
   const auto first = std::ranges::find_if(requests, [](double request) { return request != 0; });
   if (first == requests.end()) return;
   if (*first == kSecondsAreOver) return stop_at_seconds();
   const auto own = pending_stop();
-  const std::vector<std::string> texts = options_.ranks->gather_texts(own ? own->text : "");
+  const std::vector<std::string> texts = options_.ranks->all_gather_texts(own ? own->text : "");
   const auto rank = static_cast<size_t>(first - requests.begin());
   const std::string of_rank = rank == 0 ? "" : fmt::format(" (rank {})", rank);
   state_.stop(StopReason::kSignal, texts[rank] + of_rank, static_cast<ExitCode>(*first));
@@ -374,12 +344,12 @@ void Trainer::stop_where_a_rank_asks(const std::vector<double>& requests) {
 
 void Trainer::agree_to_stop() {
   if (state_.stopped()) return;
-  const at::Tensor requests = options_.ranks->gather(at::full({}, own_request(), at::kDouble));
+  const at::Tensor requests = options_.ranks->all_gather(at::full({}, own_request(), at::kDouble));
   const double* values = requests.const_data_ptr<double>();
-  stop_where_a_rank_asks({values, values + requests.numel()});
+  stop_if_requested({values, values + requests.numel()});
 }
 
-bool Trainer::are_seconds_over() const {
+bool Trainer::is_time_over() const {
   const auto& most = options_.settings.max_seconds;
   return most && run_seconds() >= *most;
 }
@@ -390,7 +360,7 @@ void Trainer::stop_at_bounds() {
     state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
   }
   // The clocks of ranks differ, so only that of the first rank counts.
-  if (!has_ranks() && are_seconds_over()) stop_at_seconds();
+  if (!has_ranks() && is_time_over()) stop_at_seconds();
 }
 
 void Trainer::stop_at_seconds() { state_.stop(StopReason::kSeconds, seconds_text(*options_.settings.max_seconds)); }
@@ -400,40 +370,28 @@ void Trainer::end_epoch() {
   if (should_validate()) validate(row);
   row.peak_memory_bytes = peak_memory_bytes(options_.device);
   if (has_ranks()) row = row_over_ranks(*options_.ranks, row);
-  epoch_is_over_ = is_whole() && row.valid_loss.has_value() == valid_batches_.has_value();
-  if (epoch_is_over_) early_stopping_.remember(row, state_);
-  stop_where_done();  // validation may have reached the bound of time
+  epoch_.set_over(is_whole() && row.valid_loss.has_value() == valid_batches_.has_value());
+  if (epoch_.is_over()) early_stopping_.update_best(row, state_);
+  stop_if_done();  // validation may have reached the bound of time
   const TraceRange range("observers");
   for (auto* observer : observers_) observer->on_epoch_end(state_, row);
 }
 
-void Trainer::stop_where_done() {
+void Trainer::stop_if_done() {
   stop_at_bounds();
-  if (epoch_is_over_) early_stopping_.stop_if_patience_is_over(state_);
+  if (epoch_.is_over()) early_stopping_.stop_if_patience_is_over(state_);
   const int64_t epochs = options_.settings.epochs;
-  const int64_t epochs_over = state_.epoch - (epoch_is_over_ ? 0 : 1);
+  const int64_t epochs_over = state_.epoch - (epoch_.is_over() ? 0 : 1);
   if (epochs > 0 && epochs_over >= epochs)
     state_.stop(StopReason::kEpochs, fmt::format("training.epochs ({}) are done", epochs));
 }
 
 EpochRow Trainer::training_row() const {
-  EpochRow row;
+  EpochRow row = epoch_.training_row(objective_);
   row.epoch = state_.epoch;
-  put_training_metrics(objective_.metrics(tally_.totals), row);
-  row.learning_rate = tally_.learning_rate;
-  if (tally_.skipped_steps < tally_.steps)
-    row.gradient_norm = tally_.gradient_norm_sum / static_cast<double>(tally_.steps - tally_.skipped_steps);
-  if (options_.precision == Precision::kFp16) row.skipped_steps = tally_.skipped_steps;
-  row.train_seconds = tally_.seconds;
-  row.data_seconds = tally_.data_seconds;
-  if (!epoch_was_resumed_) {
-    row.device_seconds = device_span_.seconds();
-    row.exchange_seconds = exchange_seconds_;
-    put_evidence(evidence_, row);
-  }
-  row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;
+  if (options_.precision == Precision::kFp16) row.skipped_steps = epoch_.tally().skipped_steps;
   const bool is_warmup = state_.epoch < first_epoch_ + options_.settings.warmup_epochs;
-  row.warmup = is_warmup || epoch_was_resumed_ || !is_whole();
+  row.warmup = is_warmup || epoch_.was_resumed() || !is_whole();
   return row;
 }
 
@@ -453,20 +411,18 @@ void Trainer::validate(EpochRow& row) {
 }
 
 Snapshot Trainer::snapshot() {
-  RNNLAB_INVARIANT(unreported_steps_ == 0, "a snapshot at a step that the observer does not look at");
+  RNNLAB_INVARIANT(unreported_steps_ == 0, "needs_sync_at() must be true for the step of a snapshot");
   read_record();
   const auto optimizer_state = step_.state();
   require_finite(state_.epoch, state_.step, optimizer().parameters(), optimizer_state);
   RunProgress progress{.state = state_,
-                       .epoch_is_over = epoch_is_over_,
-                       .tally = tally_,
+                       .epoch_is_over = epoch_.is_over(),
+                       .tally = epoch_.tally_now(train_batches_.seconds_waited()),
                        .last_loss = last_loss_,
                        .seconds = run_seconds()};
   progress.state.stop_reason.reset();
   progress.state.stop_text.clear();
   progress.state.exit_code = ExitCode::kDone;
-  progress.tally.seconds = epoch_seconds();
-  if (training_since_) progress.tally.data_seconds += train_batches_.seconds_waited();
   return {.progress = std::move(progress),
           .model = copied_to_host(optimizer().parameters()),
           .optimizer = copied_to_host(optimizer_state),
@@ -474,17 +430,16 @@ Snapshot Trainer::snapshot() {
 }
 
 void Trainer::restore(Snapshot snapshot) {
-  RNNLAB_INVARIANT(state_.epoch == 0, "restored into a run that has begun");
+  RNNLAB_INVARIANT(state_.epoch == 0, "a snapshot must be restored before the run begins");
   copy_tensors(snapshot.model, optimizer().parameters());
   copy_tensors(snapshot.optimizer, step_.state());
   state_ = snapshot.progress.state;
-  tally_ = snapshot.progress.tally;
-  epoch_is_over_ = snapshot.progress.epoch_is_over;
+  epoch_.restore(snapshot.progress.tally, snapshot.progress.epoch_is_over);
   last_loss_ = snapshot.progress.last_loss;
   seconds_before_ = snapshot.progress.seconds;
-  first_epoch_ = epoch_is_over_ ? state_.epoch + 1 : state_.epoch;
+  first_epoch_ = epoch_.is_over() ? state_.epoch + 1 : state_.epoch;
   restored_ = std::move(snapshot.generators);
-  stop_where_done();
+  stop_if_done();
   // All ranks read the same number from the checkpoint, so they need no agreement of their clocks.
   const auto& most_seconds = options_.settings.max_seconds;
   if (has_ranks() && !state_.stopped() && most_seconds && seconds_before_ >= *most_seconds) stop_at_seconds();

@@ -15,12 +15,11 @@
 #include "data/batches.h"
 #include "distributed/ranks.h"
 #include "models/model.h"
-#include "system/epoch_witness.h"
 #include "training/batch_loop.h"
-#include "training/device_memory.h"
+#include "training/epoch_progress.h"
 #include "training/observer.h"
+#include "training/optimizer.h"
 #include "training/precision.h"
-#include "training/schedule.h"
 #include "training/snapshot.h"
 #include "training/stopping.h"
 #include "training/train_step.h"
@@ -29,7 +28,6 @@
 namespace rnnlab {
 
 // Holds the options of a trainer. The functions below derive the batches and the number of steps from them.
-
 struct TrainerOptions {
   TrainingSettings settings;
   uint64_t seed = 0;  // for the order of batches and dropout
@@ -69,8 +67,8 @@ class Trainer {
 
   // Call this function before run(), which then resumes from the snapshot and ends with the weights of a run that was
   // never stopped, bit for bit in deterministic mode. The snapshot must be of the same model, data and settings, and
-  // valid (fault_of); the bounds may differ. If a bound is already reached, state() is stopped after this call, and
-  // run() only ends the epoch within which the snapshot was taken.
+  // valid (invalid_reason); the bounds may differ. If a bound is already reached, state() is stopped after this call,
+  // and run() only ends the epoch within which the snapshot was taken.
   void restore(Snapshot snapshot);
 
   struct ExchangeAlone {
@@ -82,10 +80,10 @@ class Trainer {
   ExchangeAlone measure_exchange();
 
   const TrainingState& state() const { return state_; }
-  bool epoch_is_over() const { return epoch_is_over_; }
+  bool epoch_is_over() const { return epoch_.is_over(); }
   // Returns the reason why the steps are not CUDA graphs although training.cuda_graph is set; "" if they are, or if it
   // is not set.
-  const std::string& why_no_graphs() const { return train_loop_.refusal(); }
+  const std::string& why_no_graphs() const { return train_loop_.fallback_reason(); }
   const Optimizer& optimizer() const { return step_.optimizer(); }
   std::vector<NamedTensor> optimizer_state() const { return step_.state(); }  // includes the loss scale; not copies
   const RunPlan& plan() const { return plan_; }
@@ -101,7 +99,7 @@ class Trainer {
   void wait_for_device() const;
   void begin_epoch();
   void begin_new_epoch();
-  void go_on_with_epoch();
+  void resume_epoch();
   void train_epoch();
   void train_steps();
   bool train_next_steps();
@@ -114,23 +112,23 @@ class Trainer {
   EpochRow training_row() const;
   void read_record();
   void read_record_if_due();
-  [[noreturn]] void fail_at(const StepRow& row, int64_t step) const;
+  [[noreturn]] void throw_diverged_at(const StepRow& row, int64_t step) const;
   void report_step();
   void stop_at_signal();
   void stop_at_requests();
-  void stop_where_a_rank_asks(const std::vector<double>& requests);
+  void stop_if_requested(const std::vector<double>& requests);
   void agree_to_stop();
   double own_request() const;
   void stop_at_bounds();
   void stop_at_seconds();
-  bool are_seconds_over() const;
-  void stop_where_done();
+  bool is_time_over() const;
+  void stop_if_done();
   bool should_validate() const;
-  bool is_within_restored_epoch() const { return restored_ && !epoch_is_over_; }
+  bool is_within_restored_epoch() const { return restored_ && !epoch_.is_over(); }
   bool has_next_epoch() const;
-  bool is_whole() const { return tally_.steps == plan_.steps_per_epoch; }
+  bool is_whole() const { return epoch_.tally().steps == plan_.steps_per_epoch; }
   double latest_loss() const;
-  double epoch_seconds() const;
+  std::optional<double> exchange_seconds();
 
   Model& model_;
   const Dataset& dataset_;
@@ -148,16 +146,8 @@ class Trainer {
   TrainingState state_;
   std::vector<Observer*> observers_;
 
-  // The values below belong to the epoch that began last.
-  EpochTally tally_;
+  EpochProgress epoch_;           // of the epoch that began last
   int64_t unreported_steps_ = 0;  // queued, but not reported to observers yet
-  bool epoch_is_over_ = true;
-  bool epoch_was_resumed_ = false;                   // the epoch began before the run was stopped
-  std::optional<Clock::time_point> training_since_;  // set while the steps of an epoch run
-  DeviceSpan device_span_;                           // of these steps, by the device's own clock
-  EpochWitness witness_;                             // of these steps, by the operating system
-  EpochEvidence evidence_;
-  std::optional<double> exchange_seconds_;
 
   std::optional<double> seconds_of_exchange_;  // of one exchange alone, on a GPU
   std::optional<double> last_loss_;

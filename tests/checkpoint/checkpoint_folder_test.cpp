@@ -20,12 +20,12 @@ class CheckpointFolder : public ::testing::Test {
   void save(const std::vector<int64_t>& steps) const {
     for (const int64_t step : steps) save_checkpoint(path(), step, sample_contents(step));
   }
-  // Leaves the size as it is.
+  // Damages the state without a change of its size.
   void damage(int64_t step) const { write_text(place(step).path / kStateFile, "{\n  \"step\": x\n}\n"); }
   CheckpointPlace place(int64_t step) const {
     for (const CheckpointPlace& place : list_checkpoints(path()))
       if (place.step == step) return place;
-    ADD_FAILURE() << "no step " << step;
+    ADD_FAILURE() << "there is no checkpoint of step " << step;
     return {};
   }
   std::vector<int64_t> steps() const {
@@ -166,9 +166,9 @@ std::function<CheckpointContents()> sample(int64_t step, int64_t hidden_size = 4
 TEST(CheckpointWriter, SavesInOrderAndKeepsAFew) {
   const TemporaryFolder folder;
   CheckpointWriter writer(folder.path(), 2);
-  writer.wait();  // for nothing
+  writer.wait();  // nothing was submitted
   for (int64_t step = 1; step <= 6; ++step)
-    writer.submit(step, sample(step), step == 2 ? Standing::kBest : Standing::kOrdinary);
+    writer.submit(step, sample(step), step == 2 ? CheckpointKind::kBest : CheckpointKind::kOrdinary);
   writer.wait();
   std::vector<int64_t> steps;
   for (const CheckpointPlace& place : list_checkpoints(folder.path())) {
@@ -189,7 +189,7 @@ TEST(CheckpointWriter, OwnsWhatItWrites) {
         owner = contents.owner;
         return contents;
       },
-      Standing::kOrdinary);
+      CheckpointKind::kOrdinary);
   writer.wait();
   EXPECT_TRUE(owner.expired());
   verify_checkpoint(folder.path() / "step-000001");
@@ -205,14 +205,14 @@ TEST(CheckpointWriter, MakesTheContentsOnItsOwnThread) {
         thread = std::this_thread::get_id();
         return sample_contents(1);
       },
-      Standing::kOrdinary);
+      CheckpointKind::kOrdinary);
   writer.wait();
   EXPECT_NE(thread, std::this_thread::get_id());
 }
 
 TEST(CheckpointWriter, FinishesBeforeItGoes) {
   const TemporaryFolder folder;
-  { CheckpointWriter(folder.path(), 1).submit(1, sample(1, 256), Standing::kBest); }
+  { CheckpointWriter(folder.path(), 1).submit(1, sample(1, 256), CheckpointKind::kBest); }
   verify_checkpoint(folder.path() / "step-000001");
 }
 
@@ -221,12 +221,12 @@ TEST(CheckpointWriter, TellsOnceWhatWentWrong) {
   const fs::path run = folder.path() / "run";
   const std::string message = (run / "checkpoints").string() + ": cannot make: No such file or directory";
   CheckpointWriter writer(run / "checkpoints", 1);
-  writer.submit(1, sample(1), Standing::kOrdinary);
-  expect_error(ExitCode::kDevice, message, [&] { writer.submit(2, sample(2), Standing::kOrdinary); });
-  writer.submit(3, sample(3), Standing::kOrdinary);
+  writer.submit(1, sample(1), CheckpointKind::kOrdinary);
+  expect_error(ExitCode::kDevice, message, [&] { writer.submit(2, sample(2), CheckpointKind::kOrdinary); });
+  writer.submit(3, sample(3), CheckpointKind::kOrdinary);
   expect_error(ExitCode::kDevice, message, [&] { writer.wait(); });
   fs::create_directory(run);
-  writer.submit(4, sample(4), Standing::kOrdinary);
+  writer.submit(4, sample(4), CheckpointKind::kOrdinary);
   writer.wait();
   EXPECT_EQ(latest_checkpoint(run / "checkpoints").place->step, 4);
 }
@@ -236,8 +236,8 @@ TEST(CheckpointWriter, SharesAFolderWithAnother) {
   CheckpointWriter a(folder.path(), 100);
   CheckpointWriter b(folder.path(), 100);
   for (int64_t step = 1; step <= 10; ++step) {
-    a.submit(step, sample(step), Standing::kBest);
-    b.submit(step + step % 2, sample(step + step % 2), Standing::kBest);  // often the same step
+    a.submit(step, sample(step), CheckpointKind::kBest);
+    b.submit(step + step % 2, sample(step + step % 2), CheckpointKind::kBest);  // often the same step
   }
   a.wait();
   b.wait();

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <functional>
 #include <string>
 
+#include "base/error.h"
 #include "base/expect_error.h"
 #include "base/sha256.h"
+#include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/sample_checkpoint.h"
 #include "system/json_fields.h"
 #include "system/small_disk.h"
@@ -64,7 +67,7 @@ TEST(Checkpoint, MayHaveNoOptimizerAndALargeState) {
 TEST(SaveCheckpoint, RefusesAStateThatWouldNotReadBack) {
   const TemporaryFolder folder;
   CheckpointContents contents = sample_contents(1);
-  contents.state["loss"] = std::nan("");  // JSON has none
+  contents.state["loss"] = std::nan("");  // JSON has no NaN
   EXPECT_THROW(save_checkpoint(folder.path(), 1, contents), InvariantError);
   contents.state["loss"] = std::string(1 << 26, 'x');
   EXPECT_THROW(save_checkpoint(folder.path(), 1, contents), InvariantError);
@@ -137,7 +140,7 @@ class LoadCheckpoint : public ::testing::Test {
     expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { load_checkpoint(path_); });
     expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { verify_checkpoint(path_); });
   }
-  // As someone would who means harm: with a manifest that fits.
+  // An attacker would also write a manifest that matches.
   void replace(const std::string& name, const std::string& text) const {
     Manifest manifest = verify_checkpoint(path_);
     write_text(path_ / name, text);
@@ -285,7 +288,7 @@ TEST(Manifest, IsSealed) {
   expect_refused(other, broken);
 }
 
-// Found by fuzzing: the JSON parser took the zero for the end, and what it had read was no object.
+// Fuzzing found this case: the JSON parser takes the zero for the end, and the text before it is not an object.
 TEST(Manifest, RefusesANumberAndAZeroBeforeItsSeal) {
   const std::string before("2\0", 2);
   const std::string seal = Sha256().update(before).hex();
@@ -304,6 +307,62 @@ TEST(Manifest, IsReadStrictlyWhoeverSealedIt) {
                  ": files.a.sha256 is missing");
   expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", 1}, {"files", Json::object()}, {"more", 1}}),
                  ": unknown key 'more'");
+}
+
+// The tests named Damage flip every single bit, and cut off every file of a checkpoint at every byte.
+
+// Returns whether `read` throws a UserError that names the file.
+bool is_refused(const fs::path& file, const std::function<void()>& read) {
+  try {
+    read();
+    return false;
+  } catch (const UserError& error) {
+    return error.exit_code() == ExitCode::kCheckpoint && std::string(error.what()).starts_with(file.string() + ": ");
+  }
+}
+
+// Returns the number of ways in which the file was damaged; the test fails if `read` does not detect one.
+int64_t damage(const fs::path& file, const std::function<void()>& read) {
+  const std::string whole = read_text(file);
+  int64_t num_tried = 0;
+  const auto expect_noticed = [&](const std::string& text, const std::string& what, size_t byte) {
+    write_text(file, text);
+    EXPECT_TRUE(is_refused(file, read)) << file << ", " << what << " byte " << byte;
+    ++num_tried;
+  };
+  for (size_t byte = 0; byte < whole.size(); ++byte) {
+    expect_noticed(whole.substr(0, byte), "cut off at", byte);
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string text = whole;
+      text[byte] = static_cast<char>(text[byte] ^ (1 << bit));
+      expect_noticed(text, "a bit flipped in", byte);
+    }
+  }
+  expect_noticed(whole + '\0', "one more behind", whole.size());
+  write_text(file, whole);
+  read();
+  return num_tried;
+}
+
+class Damage : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Damage, IsNoticedWhereverItIs) {
+  const TemporaryFolder folder;
+  const fs::path checkpoint = save_checkpoint(folder.path(), 12, sample_contents(12));
+  const fs::path file = checkpoint / GetParam();
+  const auto num_bytes = static_cast<int64_t>(fs::file_size(file));
+  EXPECT_EQ(damage(file, [&] { verify_checkpoint(checkpoint); }), 9 * num_bytes + 1);
+  EXPECT_EQ(damage(file, [&] { load_checkpoint(checkpoint); }), 9 * num_bytes + 1);
+  RecordProperty("bits_flipped", static_cast<int>(8 * num_bytes));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Damage, ::testing::Values(kModelFile, kOptimizerFile, kStateFile, kManifestFile));
+
+TEST(Damage, IsNoticedInTheMarkOfTheBest) {
+  const TemporaryFolder folder;
+  for (const int64_t step : {12, 13}) save_checkpoint(folder.path(), step, sample_contents(step));
+  mark_best_checkpoint(folder.path(), 12);
+  EXPECT_GT(damage(folder.path() / "best.json", [&] { best_checkpoint(folder.path()); }), 900);
 }
 
 }  // namespace

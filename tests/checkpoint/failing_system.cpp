@@ -83,7 +83,7 @@ std::string path_of(int number) {
   return {path, static_cast<size_t>(std::max<ssize_t>(size, 0))};
 }
 
-// Of a name that a folder's descriptor is given with.
+// Returns the path of a name relative to the descriptor of a folder.
 std::string path_in(int folder, const char* path) {
   if (folder == AT_FDCWD || path[0] == '/') return path;
   return path_of(folder) + "/" + path;

@@ -20,7 +20,8 @@ void save_all(char** arguments) {
   rnnlab::CheckpointWriter writer(arguments[1], std::atoi(arguments[5]));
   for (int step = std::atoi(arguments[2]); step <= std::atoi(arguments[3]); ++step)
     writer.submit(
-        step, [=] { return rnnlab::testing::sample_contents(step, std::atoi(arguments[4])); }, rnnlab::Standing::kBest);
+        step, [=] { return rnnlab::testing::sample_contents(step, std::atoi(arguments[4])); },
+        rnnlab::CheckpointKind::kBest);
   writer.wait();
 }
 

@@ -61,7 +61,7 @@ TEST(Launch, IsOfTorchrun) {
   EXPECT_FALSE(launch.is_one_host);
   EXPECT_EQ(launch.address, "node1");
   EXPECT_EQ(launch.port, 29500);
-  EXPECT_TRUE(launch.launcher_hosts_store) << "its agent is the server";
+  EXPECT_TRUE(launch.launcher_hosts_store) << "the agent of torchrun is the server";
   EXPECT_EQ(launch.attempt, "2");
 }
 
@@ -98,7 +98,7 @@ Variables slurm_step(const std::string& job, const std::string& step) {
           {"SLURM_LOCALID", "1"}};
 }
 
-// They may run beside each other on one host.
+// Several jobs may run on one host at the same time.
 TEST(Launch, OfTwoStepsOrJobsDoNotMeet) {
   std::set<int64_t> ports;
   std::set<std::string> attempts;
@@ -156,7 +156,7 @@ TEST(Launch, OfTwoJobsOfMpirunDoNotMeet) {
   EXPECT_NE(launch_in(one).value().attempt, launch_in(other).value().attempt);
 }
 
-// MPICH sets no name of the job.
+// MPICH does not set a name of the job.
 TEST(Launch, OfTwoJobsOfMpichDoNotMeet) {
   Variables variables = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
   std::set<int64_t> ports;
@@ -176,7 +176,7 @@ TEST(Launch, IsNothingForTheOnlyProcessOfTorchrun) {
 
 TEST(Launch, LeavesAFaultOfAllToRank0) {
   const auto is_left = [](const Variables& variables) {
-    return is_surely_not_first([&](const std::string& name) -> std::optional<std::string> {
+    return is_certainly_not_rank_0([&](const std::string& name) -> std::optional<std::string> {
       const auto found = variables.find(name);
       return found == variables.end() ? std::nullopt : std::optional(found->second);
     });

@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 class Nvrtc : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (const auto reason = nvrtc_refusal()) GTEST_SKIP() << *reason;
+    if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
   }
 };
 

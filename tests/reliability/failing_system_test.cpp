@@ -22,14 +22,14 @@ struct TrainingFailure {
   std::string name;
   std::string how;
   std::string lasting;
-  bool is_survived;  // by going on
+  bool is_survived;  // because the call is repeated
 };
 
 class FailingTraining : public ::testing::TestWithParam<TrainingFailure> {
  protected:
   FailingTraining() { program_.write("small.yaml", kSmallYaml); }
 
-  // Returns the line of the first call that failed; "" where the run made fewer calls.
+  // Returns the line of the first call that failed; "" if the run made fewer calls.
   std::string train_with_failure(int64_t call) {
     fs::remove_all(out());
     fs::remove(log());
@@ -49,7 +49,7 @@ class FailingTraining : public ::testing::TestWithParam<TrainingFailure> {
     for (std::string line; std::getline(lines, line);)
       if (!line.starts_with("rnnlab: warning: ")) errors.push_back(line);
     const bool happens_once = GetParam().lasting == "0";
-    if (GetParam().is_survived || (happens_once && is_look_at_older(failed))) {
+    if (GetParam().is_survived || (happens_once && is_check_of_older(failed))) {
       EXPECT_EQ(result_.exit_code, 0);
       EXPECT_EQ(errors, std::vector<std::string>{});
       return;
@@ -59,8 +59,8 @@ class FailingTraining : public ::testing::TestWithParam<TrainingFailure> {
     EXPECT_TRUE(errors.front().starts_with("rnnlab: error: " + out().string())) << errors.front();
   }
 
-  // Before an old checkpoint is removed, a newer one is verified; where it cannot be read, nothing is removed.
-  static bool is_look_at_older(const std::string& failed) {
+  // Before an old checkpoint is removed, a newer one is verified; if it cannot be read, nothing is removed.
+  static bool is_check_of_older(const std::string& failed) {
     return failed.find("open ") != std::string::npos && failed.find("/step-") != std::string::npos;
   }
 
@@ -69,8 +69,8 @@ class FailingTraining : public ::testing::TestWithParam<TrainingFailure> {
       for (const CheckpointPlace& place : list_checkpoints(run / kCheckpointsFolder)) verify_checkpoint(place.path);
   }
 
-  // In the folder of the run, where it came so far that it has one.
-  TrainedRun go_on() {
+  // Resumes the run if it has a folder; otherwise trains again.
+  TrainedRun finish_training() {
     std::vector<std::string> arguments = {"train", "--quiet", "small.yaml", "--out", out().string()};
     for (const fs::path& run : runs())
       if (fs::exists(run / kConfigFile)) arguments = {"train", "--quiet", "--resume", run.string()};
@@ -106,14 +106,14 @@ TEST_P(FailingTraining, LosesNoCheckpointAndTheRunEndsAsIfNothingHadFailed) {
     SCOPED_TRACE(fmt::format("call {}: {}", call, failed));
     expect_clear_outcome(failed);
     expect_nothing_lost();
-    EXPECT_EQ(go_on(), whole);
+    EXPECT_EQ(finish_training(), whole);
   }
   EXPECT_GE(num_failed, 2);
   std::cout << GetParam().name << ": " << num_failed << " calls failed\n";
   RecordProperty("calls_failed", static_cast<int>(num_failed));
 }
 
-// What the folder of a run hangs on must not go with the power.
+// The entry of a run's folder in its parent must survive a loss of power.
 TEST(RunFolder, LastsThroughALossOfPower) {
   const Program program;
   program.write("small.yaml", kSmallYaml);

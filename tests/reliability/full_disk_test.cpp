@@ -43,8 +43,8 @@ class FullDisk : public ::testing::Test {
 
   ProgramResult train() const { return program_.run({"train", "--quiet", "small.yaml", "--out", disk().string()}); }
 
-  // In the folder of the run, where it came so far that it has one.
-  TrainedRun go_on() const {
+  // Resumes the run if it has a folder; otherwise trains again.
+  TrainedRun finish_training() const {
     fs::path run;
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(disk() / "small", ignored))
@@ -68,7 +68,7 @@ class FullDisk : public ::testing::Test {
   Program program_;
 };
 
-// Which file it was that had no room.
+// Returns the file for which the disk had no space.
 std::string full_file(const std::string& errors) {
   std::smatch match;
   const std::regex line(
@@ -97,7 +97,7 @@ TEST_F(FullDisk, IsAnErrorForEveryFileAndCostsNothingThatWasSaved) {
         << "one line: " << result.errors;
     ++num_full[full_file(result.errors)];
     enlarge_disk();
-    EXPECT_EQ(go_on(), whole);
+    EXPECT_EQ(finish_training(), whole);
   }
   for (const auto& [file, count] : num_full) std::cout << count << " times full at " << file << "\n";
   EXPECT_GE(num_full.size(), 2U);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-// 390 steps, some thirty kills; the last epoch is cut short.
+// The run has 390 steps and gets about thirty kills; the last epoch is shorter.
 const std::vector<std::string> kLonger = {"training.epochs=20", "training.max_steps=390", "data.num_train=240",
                                           "data.num_valid=12", "model.hidden_size=32"};
 
@@ -37,13 +37,13 @@ std::vector<std::string> training_anew(const std::string& out) {
   return training(arguments);
 }
 
-// One run, killed again and again.
+// One run that is killed many times.
 class KilledRun {
  public:
   KilledRun(const Program& program, std::string out, std::mt19937& random)
       : program_(program), out_(std::move(out)), random_(random) {}
 
-  // False: it has ended.
+  // Returns false if the run has ended.
   bool kill_once() {
     if (is_done()) return false;
     const Moment moment = random_moment();
@@ -54,7 +54,7 @@ class KilledRun {
         return true;
       }
       if (is_done()) return true;
-      if (newest() <= newest_) return false;  // so that the run comes forward
+      if (newest() <= newest_) return false;  // so that the run makes progress
       if (moment == Moment::kInsideASave) return await_save();
       std::this_thread::sleep_for(random_pause(120'000));
       return true;
@@ -64,7 +64,7 @@ class KilledRun {
     return true;
   }
 
-  void look() {
+  void check_checkpoints() {
     if (!has_begun()) return;
     for (const CheckpointPlace& place : list_checkpoints(checkpoints())) verify_checkpoint(place.path);
     EXPECT_GE(newest(), newest_) << "a finished checkpoint was lost";
@@ -92,7 +92,7 @@ class KilledRun {
 
   microseconds random_pause(uint32_t most) { return microseconds(random_() % most); }
 
-  // Looks at every instant for a while.
+  // Checks the folder repeatedly for a while.
   bool await_save() {
     const auto end = steady_clock::now() + std::chrono::milliseconds(50);
     while (!is_inside_save())
@@ -101,7 +101,7 @@ class KilledRun {
     return true;
   }
 
-  // Killed before it had a config.yaml, it is no run yet.
+  // A folder without config.yaml is not a run yet: the process was killed before.
   bool has_begun() {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(program_.folder() / out_ / "small", ignored))
@@ -155,7 +155,7 @@ TEST(Kill, LosesNothingAndTheRunEndsAsIfItHadNeverBeenInterrupted) {
     KilledRun run(program, "out" + std::to_string(num_runs), random);
     while (num_kills < wanted && run.kill_once()) {
       ++num_kills;
-      run.look();
+      run.check_checkpoints();
     }
     EXPECT_EQ(run.finish(), whole);
     num_inside += run.num_inside();

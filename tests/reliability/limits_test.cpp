@@ -26,16 +26,16 @@ class Limits : public ::testing::Test {
  protected:
   Limits() { program_.write("small.yaml", kSmallYaml); }
 
-  // With the library of checkpoint/failing_system.cpp, as `variable` tells it. Without GPUs, whose driver and autograd
-  // create threads of their own.
+  // Runs with the library of checkpoint/failing_system.cpp, which `variable` configures, and without GPUs, whose driver
+  // and autograd create threads of their own.
   ProgramResult run_with(const std::string& variable, const std::string& arguments) const {
     return program_.run_in_shell("CUDA_VISIBLE_DEVICES= LD_PRELOAD=" RNNLAB_FAILING_SYSTEM
                                  " ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 " +
                                  variable + " \"$0\" " + arguments);
   }
 
-  // Sends `signals`, one after another, to `rnnlab train` with these arguments once it handles SIGTERM, the first thing
-  // that it does. Exit code 99 if it ends before.
+  // Sends `signals`, one after another, to `rnnlab train` with these arguments when it has installed its handler of
+  // SIGTERM, which it does first. The exit code is 99 if the process ends before.
   ProgramResult train_and_signal_at_once(const std::string& arguments, const std::string& signals) const {
     return program_.run_in_shell(
         "\"$0\" train " + arguments +
@@ -70,14 +70,14 @@ TEST_F(Limits, WithoutThreadsARunEndsWithOneMessageAndNeverHangs) {
     if (result.exit_code == 0) break;
     EXPECT_EQ(result.exit_code, 4);
     EXPECT_THAT(result.errors, HasSubstr(kNoThreads));
-    EXPECT_FALSE(fs::exists(out() / "small")) << "found out before a folder is made";
+    EXPECT_FALSE(fs::exists(out() / "small")) << "the error is detected before a folder is made";
     ++num_refused;
   }
   EXPECT_GE(num_refused, 7);
   EXPECT_LT(num_refused, 20);
 }
 
-// The threads of its first run are there for the others.
+// The later runs use the threads of the first run.
 TEST_F(Limits, ASweepNeedsNoMoreThreadsThanOneRun) {
   const auto exit_code = [&](int most, const std::string& sweep) {
     return run_with("RNNLAB_MOST_THREADS=" + std::to_string(most),
@@ -90,7 +90,7 @@ TEST_F(Limits, ASweepNeedsNoMoreThreadsThanOneRun) {
   EXPECT_EQ(exit_code(least, "'sweep={seed: [1, 2]}'"), 0);
 }
 
-// Whichever thread it is that is refused: later ones, such as those that write checkpoints, are done without.
+// The refused thread may be any: the program works without later ones, such as those that write checkpoints.
 TEST_F(Limits, WithoutFurtherThreadsARunEndsAsIfItHadThemOrWithOneMessage) {
   int num_done = 0;
   std::optional<TrainedRun> whole;
@@ -124,7 +124,7 @@ TEST_F(Limits, WithoutThreadsOtherVerbsEndWithTheSameMessage) {
       EXPECT_EQ(result.exit_code, 4) << arguments << result.output;
       EXPECT_EQ(result.errors, kNoThreads) << arguments;
     }
-  EXPECT_EQ(run_with("RNNLAB_MOST_THREADS=0", "data inspect small.yaml").exit_code, 0) << "needs none";
+  EXPECT_EQ(run_with("RNNLAB_MOST_THREADS=0", "data inspect small.yaml").exit_code, 0) << "this verb needs no threads";
 }
 
 TEST_F(Limits, AFileSystemWithoutLocksIsNamed) {
@@ -196,11 +196,11 @@ TEST_F(Limits, SignalsThatWereIgnoredStayIgnored) {
   EXPECT_THAT(read_text(only_run_in(program().folder() / "runs", "small") / kSummaryFile), HasSubstr("SIGTERM"));
 }
 
-// One measurement of 1024 layers takes longer than anybody waits; what was measured before is written.
+// One measurement of 1024 layers takes too long to wait for; earlier measurements are written.
 TEST_F(Limits, ASignalEndsABenchmarkWithinAMeasurement) {
-  int num_looks = 0;  // a second's worth of them after the first measurement
+  int num_polls = 0;  // of one second after the first measurement
   const auto is_in_the_second = [&] {
-    return read_text(program().folder() / "stderr.txt").find("[1/2]") != std::string::npos && ++num_looks > 200;
+    return read_text(program().folder() / "stderr.txt").find("[1/2]") != std::string::npos && ++num_polls > 200;
   };
   const auto result = program().run_and_signal(
       {"bench", "device=cpu", "layer=naive", "hidden_size=8", "num_layers=1,1024", "num_steps=2000", "batch_size=1",

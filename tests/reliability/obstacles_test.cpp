@@ -25,13 +25,13 @@ class Obstacle : public ::testing::Test {
  protected:
   Obstacle() { program_.write("small.yaml", kSmallYaml); }
 
-  // A whole run; its folder.
+  // Trains a whole run and returns its folder.
   fs::path run() const {
     EXPECT_EQ(program_.run({"train", "-q", "small.yaml", "--out", out()}).exit_code, 0);
     return only_run_in(out(), "small");
   }
 
-  // One of many epochs, given `signal` once it has saved something and `then` was done.
+  // Trains a run of many epochs, and sends `signal` when the run has saved a checkpoint and `then` was called.
   ProgramResult run_long(int signal, const std::function<void(const fs::path& run)>& then,
                          const std::string& out) const {
     return program_.run_and_signal({"train", "small.yaml", "training.epochs=100000", "--out", out}, signal, [&] {
@@ -46,12 +46,12 @@ class Obstacle : public ::testing::Test {
   }
 
   ProgramResult resume(const fs::path& run) const { return program_.run({"train", "-q", "--resume", run.string()}); }
-  // A run that has ended, by some epochs more.
+  // Resumes a run that has ended, and trains some more epochs.
   ProgramResult prolong(const fs::path& run) const {
     return program_.run({"train", "-q", "--resume", run.string(), "training.epochs=9"});
   }
 
-  // Digits, as of processes and times, are not looked at.
+  // The comparison ignores digits, for example of processes and times.
   static std::string without_digits(const std::string& text) {
     return std::regex_replace(text, std::regex("[0-9]+"), "N");
   }
@@ -92,13 +92,13 @@ TEST_F(Obstacle, AFolderThatIsGoneMidway) {
   EXPECT_EQ(result.exit_code, 4);
   const std::string begin = "rnnlab: error: " + run.substr(0, run.size() - 5) + "/";
   EXPECT_THAT(result.errors, AllOf(HasSubstr(begin), HasSubstr(": No such file or directory\n")))
-      << "whatever is looked for first";
-  EXPECT_NO_THROW(read_trained_run(run)) << "what was saved before";
+      << "the message depends on the file that is opened first";
+  EXPECT_NO_THROW(read_trained_run(run)) << "the earlier checkpoint remains";
 }
 
 TEST_F(Obstacle, AReadOnlyFolder) {
   if (::geteuid() != 0 || ::unshare(CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root, to mount a file system";
-  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) GTEST_SKIP() << "/ is no mount point";
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) GTEST_SKIP() << "/ is not a mount point";
   fs::create_directory(out());
   if (::mount("none", out().c_str(), "tmpfs", 0, "size=4m") != 0) GTEST_SKIP() << "needs the right to mount";
   const fs::path whole = run();
@@ -107,7 +107,7 @@ TEST_F(Obstacle, AReadOnlyFolder) {
   expect_error_line(prolong(whole), 4, whole.string() + "/.lock: cannot make: Read-only file system");
   const ProgramResult another = program().run({"train", "-q", "small.yaml", "--out", out()});
   EXPECT_EQ(another.exit_code, 4);
-  // Its name is of the same second or of the next one.
+  // The name has the same second or the next one.
   EXPECT_THAT(another.errors,
               AllOf(HasSubstr("rnnlab: error: " + out() + "/small/"),
                     HasSubstr(": cannot create the run folder: Read-only file system; choose another place with "
@@ -154,7 +154,7 @@ TEST_F(Obstacle, NamesThatAShellWouldSplit) {
   EXPECT_EQ(result.exit_code, 0) << result.errors;
 }
 
-// The line is shown without the control characters, and names the folder all the same.
+// The line is shown without the control characters, and still names the folder.
 TEST_F(Obstacle, NamesThatATerminalWouldObey) {
   const std::string odd = (program().folder() / "a\x1b[31m'b\\\n\u202ec").string();
   const auto stopped = run_long(

@@ -58,7 +58,7 @@ struct Disturbance {
   }
 };
 
-// Rank 0 alone writes files, and the ranks that rnnlab starts all have one environment.
+// Only rank 0 writes files, and all ranks that rnnlab starts have one environment.
 Disturbance disturbance_number(int64_t number, std::mt19937& random) {
   constexpr Ending kEndings[] = {Ending::kKilled,      Ending::kSuspended, Ending::kAskedToStop,
                                  Ending::kWithoutData, Ending::kLate,      Ending::kOnFullDisk};
@@ -91,7 +91,7 @@ std::vector<int> processes_in(const fs::path& folder) {
   return found;
 }
 
-// Both processes and what they print, in one folder.
+// Both processes and their output, in one folder.
 class DisturbedRun {
  public:
   DisturbedRun(const Program& program, const Disturbance& disturbance) : program_(program), is_(disturbance) {
@@ -101,7 +101,7 @@ class DisturbedRun {
     else
       for (int rank = 0; rank < 2; ++rank) started_.push_back(start(rank));
   }
-  // Whatever a failed expectation has left.
+  // Ends the processes that a failed expectation has left.
   ~DisturbedRun() {
     for (const int process : processes_in(program_.folder())) ::kill(process, SIGKILL);
     for (const int process : started_) ::waitpid(process, nullptr, WNOHANG);
@@ -120,11 +120,12 @@ class DisturbedRun {
     send(is_.ending == Ending::kKilled ? SIGKILL : is_.ending == Ending::kSuspended ? SIGSTOP : SIGTERM);
   }
 
-  // The exit codes of all that were started and not killed, or nothing where one does not end within a minute.
+  // Returns the exit codes of all processes that were started and not killed, or nothing if one does not end within a
+  // minute.
   std::optional<std::vector<int>> exit_codes() {
-    constexpr int kMostLooks = 6000;
+    constexpr int kMostPolls = 6000;
     std::vector<int> codes;
-    for (int look = 0; look < kMostLooks && !waits_only_for_suspended(); ++look) {
+    for (int poll = 0; poll < kMostPolls && !waits_only_for_suspended(); ++poll) {
       std::erase_if(started_, [&](int process) { return take_end(process, codes); });
       std::this_thread::sleep_for(milliseconds(10));
     }
@@ -156,7 +157,7 @@ class DisturbedRun {
     ::_exit(127);
   }
 
-  // As torchrun, but that rank 0 holds the store.
+  // Starts the processes as torchrun does, except that rank 0 holds the store.
   void set_environment(int rank) const {
     const std::string number = std::to_string(rank), port = std::to_string(20'000 + ::getppid() % 10'000);
     for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) ::setenv(name, "2", 1);
@@ -172,8 +173,8 @@ class DisturbedRun {
   }
 
   int child() const {
-    constexpr int kMostLooks = 1000;
-    for (int look = 0; look < kMostLooks && ::kill(started_[0], 0) == 0; ++look) {
+    constexpr int kMostPolls = 1000;
+    for (int poll = 0; poll < kMostPolls && ::kill(started_[0], 0) == 0; ++poll) {
       const std::vector<int> children = children_of(started_[0]);
       if (children.size() == 2 && has_begun(children.back())) return children[static_cast<size_t>(is_.rank)];
       std::this_thread::sleep_for(milliseconds(2));
@@ -181,13 +182,13 @@ class DisturbedRun {
     return 0;
   }
 
-  // Until then its parent waits within posix_spawn, and nothing in it runs.
+  // Until then the parent waits within posix_spawn and does not run.
   bool has_begun(int child) const {
     const auto command_line = [](int process) { return read_text(fmt::format("/proc/{}/cmdline", process)); };
     return command_line(child) != command_line(started_[0]);
   }
 
-  // True where it has ended.
+  // Returns whether the process has ended.
   bool take_end(int process, std::vector<int>& codes) const {
     int status = 0;
     if (::waitpid(process, &status, WNOHANG) != process) return false;
@@ -241,7 +242,7 @@ class RankEndings : public ::testing::Test {
  protected:
   void SetUp() override { program_.write("small.yaml", kSmallYaml); }
 
-  // Of a run that nothing disturbs.
+  // Returns the result of an undisturbed run.
   TrainedRun whole() const {
     const Program program;
     program.write("small.yaml", kSmallYaml);
@@ -256,7 +257,7 @@ class RankEndings : public ::testing::Test {
     return read_trained_run(only_run_in(program.folder() / "runs", "small"));
   }
 
-  // One that did not come so far that it has a folder is trained again.
+  // A run that has not made a folder yet is trained again.
   TrainedRun resumed() const {
     std::error_code ignored;
     const fs::path runs = program_.folder() / "runs";
@@ -275,13 +276,13 @@ class RankEndings : public ::testing::Test {
   void expect_end(const Disturbance& disturbance, const std::optional<std::vector<int>>& codes) {
     const std::string text = read_text(program_.folder() / "stderr.txt");
     ASSERT_TRUE(codes.has_value()) << "a process did not end\n" << text;
-    // A signal ends a process as it would any other after the run, too.
+    // After the run, a signal also ends the process by its default action.
     const bool may_be_ended = disturbance.ending == Ending::kAskedToStop && text.find("are done") != std::string::npos;
     const bool was_done =
         std::ranges::all_of(*codes, [&](int code) { return code == 0 || (may_be_ended && code == -SIGTERM); });
     num_undisturbed_ += was_done ? 1 : 0;
     if (was_done && disturbance.ending != Ending::kWithoutData && disturbance.ending != Ending::kOnFullDisk) return;
-    // Before the program has set its handler, a signal ends it as it would any other.
+    // Before the program has set its handler, a signal ends it by its default action.
     const bool was_before_handler =
         std::ranges::find(*codes, -SIGTERM) != codes->end() || text.find("ended by signal 15") != std::string::npos;
     const int expected = was_before_handler ? 4 : expected_code(disturbance.ending);
@@ -321,7 +322,7 @@ TEST_F(RankEndings, LoseNothingAndLeaveNothingBehind) {
     EXPECT_EQ(resumed(), expected);
     fs::remove_all(program_.folder() / "runs");
   }
-  std::cout << count << " endings, of which " << num_undisturbed_ << " came when the run was done or only late\n";
+  std::cout << count << " endings, of which " << num_undisturbed_ << " were at or after the end of the run\n";
 }
 
 }  // namespace

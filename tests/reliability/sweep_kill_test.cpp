@@ -29,7 +29,7 @@ constexpr int kWorkers = 4;
 constexpr const char* k24Seeds =
     "sweep: {seed: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24]}\n";
 
-// A worker's process, started again whenever it has ended.
+// The process of a worker, which is started again each time it has ended.
 class SweepWorker {
  public:
   SweepWorker(fs::path folder, std::string sweep) : folder_(std::move(folder)), sweep_(std::move(sweep)) { start(); }
@@ -108,7 +108,7 @@ class KilledSweep {
                                [](const TaskStatus& status) { return status.state == TaskState::kDone; });
   }
 
-  // Besides the folders that the plan names.
+  // Returns the folders that the plan does not name.
   std::set<std::string> other_names() const {
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder())) names.insert(entry.path().filename());

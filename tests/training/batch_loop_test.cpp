@@ -22,37 +22,38 @@ Batches batches_of(const Dataset& dataset, int64_t batch_size) {
   return {dataset.train, {.batch_size = batch_size, .order = Order::kSequential}, c10::Device(c10::kCPU)};
 }
 
-EvaluatedStep count_batches(std::span<const Batch> batches, int64_t /*place*/) {
+EvaluatedStep count_batches(std::span<const Batch> batches, int64_t /*slot*/) {
   return {at::zeros({3}), static_cast<int64_t>(batches.size())};
 }
 
 TEST(BatchLoop, TakesAnEpochSomeBatchesAtATime) {
   const Dataset dataset = toy_dataset(/*num_train=*/50);
   Batches batches = batches_of(dataset, 8);
-  BatchLoop loop(batches, /*batches_per_turn=*/3, count_batches, Replay::kNever);
+  BatchLoop loop(batches, /*batches_per_step=*/3, count_batches, Replay::kNever);
   batches.start_epoch(0);
   std::vector<int64_t> counts, samples;
-  while (const auto turn = loop.next()) {
-    EXPECT_EQ(turn->rows.sizes(), at::IntArrayRef({1, 3}));
-    counts.push_back(turn->counts.at(0));
-    samples.push_back(turn->num_samples.at(0));
+  while (const auto step = loop.next()) {
+    EXPECT_EQ(step->rows.sizes(), at::IntArrayRef({1, 3}));
+    counts.push_back(step->counts.at(0));
+    samples.push_back(step->num_samples.at(0));
   }
   EXPECT_THAT(counts, ElementsAre(3, 3, 1));
   EXPECT_THAT(samples, ElementsAre(24, 24, 2));
-  EXPECT_EQ(loop.refusal(), "") << "nobody asked for graphs";
+  EXPECT_EQ(loop.fallback_reason(), "") << "graphs were not requested";
 }
 
 TEST(BatchLoop, SaysWhyThereAreNoGraphsOnACpu) {
   const Dataset dataset = toy_dataset();
   Batches batches = batches_of(dataset, 8);
   BatchLoop loop(batches, 1, count_batches, Replay::kGraphs);
-  EXPECT_THAT(loop.refusal(), HasSubstr("the device is a CPU"));
+  EXPECT_THAT(loop.fallback_reason(), HasSubstr("the device is a CPU"));
   batches.start_epoch(0);
-  EXPECT_EQ(loop.turns_at_once(BatchLoop::kTurnsOfGraph), 1);
-  EXPECT_TRUE(loop.next()) << "the work is done all the same";
+  EXPECT_EQ(loop.steps_per_launch(BatchLoop::kStepsPerGraph), 1);
+  EXPECT_TRUE(loop.next()) << "the work runs eagerly";
 }
 
-// A run's weights and losses with and without graphs; the toy has 96 samples, so batches of 20 leave a tail of 16.
+// Compares the weights and losses of a run with and without graphs. The toy has 96 samples, so batches of 20 leave a
+// tail of 16.
 class GraphsAgainstSteps : public testing::TestWithParam<LayerKind> {
  protected:
   void SetUp() override {
@@ -97,7 +98,8 @@ TEST_P(GraphsAgainstSteps, AreBitIdenticalWithEverythingThatAStepCanHold) {
   });
 }
 
-// 19 full batches and a tail: from the second epoch on two graphs of eight steps, three steps and the tail.
+// An epoch has 19 full batches and a tail: from the second epoch on two graphs of eight steps, three steps and the
+// tail.
 TEST_P(GraphsAgainstSteps, AreBitIdenticalWhereSeveralStepsAreOneGraph) {
   expect_the_same([](TrainingSettings& settings) {
     settings.batch_size = 5;
@@ -117,7 +119,7 @@ TEST_P(GraphsAgainstSteps, AreBitIdenticalWhereSeveralStepsOfSeveralBatchesAreOn
   });
 }
 
-// Two epochs of 24 steps, the second in graphs of eight: steps 25 to 32 are the first of them.
+// Trains two epochs of 24 steps, the second in graphs of eight: steps 25 to 32 are the first of these graphs.
 ToyRun run_graphs_with(Recorder& seen, std::function<void(Trainer&, const StepProgress&)> at_step) {
   ToyRun run;
   const StopSignalGuard signals;
@@ -147,7 +149,7 @@ TEST(GraphsOfSeveralSteps, EndBeforeASignalDoes) {
 TEST(GraphsOfSeveralSteps, EndWhereAnObserverLooks) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   Recorder seen;
-  seen.looks = [](int64_t step) { return step == 30; };
+  seen.needs_sync = [](int64_t step) { return step == 30; };
   EXPECT_EQ(run_graphs_with(seen, interrupt_at_30).state.step, 30);
 }
 

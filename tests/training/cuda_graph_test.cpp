@@ -1,5 +1,6 @@
-#include "training/cuda_graph.h"
+#include "training/cuda_functions.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>

@@ -3,15 +3,20 @@
 #include <ATen/Context.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/StreamGuard.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "training/batch_loop.h"
+#include "training/cuda_functions.h"
+#include "training/determinism.h"
 #include "training/toy.h"
 
 namespace rnnlab {
@@ -38,7 +43,7 @@ TEST(GradientExchange, OfShardsComputesWhatAWholeBatchDoes) {
   }
 }
 
-// The loss of the first step with `count` samples that are all the same, each of them a shard, under dropout.
+// Returns the loss of the first step with `count` samples that are all the same, with dropout; each sample is a shard.
 double loss_of_equal_samples(int64_t count) {
   Dataset dataset = toy_dataset(count);
   dataset.train.inputs = dataset.train.inputs.narrow(0, 0, 1).repeat({count, 1, 1}).contiguous();
@@ -52,24 +57,26 @@ TEST(GradientExchange, DrawsOtherMasksForEachShard) {
   EXPECT_GT(std::abs(loss_of_equal_samples(2) - loss_of_equal_samples(1)), 1e-4);
 }
 
-// The first of two ranks, the other of which always has the same as this one.
+// The first of two ranks; the second rank always has the same values as the first.
 class TwoEqualRanks : public Ranks {
  public:
   TwoEqualRanks() : Ranks(0, 2) {}
-  std::string engine() const override { return "none"; }
-  void add_up(at::Tensor& values) override { values.mul_(2); }
-  void gather_into(const at::Tensor& values, const at::Tensor& all) override { all.copy_(at::stack({values, values})); }
-  std::vector<std::string> gather_texts(const std::string& text) override { return {text, text}; }
-  void tell_failure(ExitCode, const std::string&) noexcept override {}
-  bool is_to_tell(const std::string&) noexcept override { return true; }
+  std::string backend() const override { return "none"; }
+  void all_reduce(at::Tensor& values) override { values.mul_(2); }
+  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
+    all.copy_(at::stack({values, values}));
+  }
+  std::vector<std::string> all_gather_texts(const std::string& text) override { return {text, text}; }
+  void post_failure(ExitCode, const std::string&) noexcept override {}
+  bool claim_report(const std::string&) noexcept override { return true; }
 };
 
 Evaluation one_step(GradientExchange& exchange, at::Tensor weight) {
   weight.mutable_grad() = at::ones_like(weight);
   const at::Tensor one = at::ones({});
-  exchange.take(exchange.first_shard(), {one, one, one, 2});
+  exchange.store_shard(exchange.first_shard(), {one, one, one, 2});
   const Batch batch{.inputs = weight, .targets = weight, .lengths = {}, .size = 2, .whole_size = 4};
-  return exchange.add_up({&batch, 1});
+  return exchange.all_reduce({&batch, 1});
 }
 
 TEST(GradientExchange, TellsOnceHowLongItTook) {
@@ -81,7 +88,7 @@ TEST(GradientExchange, TellsOnceHowLongItTook) {
     one_step(exchange, weight);
     EXPECT_TRUE(weight.grad().equal(at::full({3}, 2.0F)));
     EXPECT_GT(exchange.take_seconds().value(), 0);
-    EXPECT_EQ(exchange.take_seconds(), 0) << "it was taken";
+    EXPECT_EQ(exchange.take_seconds(), 0) << "the last call has taken the seconds";
   }
 }
 
@@ -92,7 +99,7 @@ TEST(GradientExchange, OfAProcessAloneTakesNoTime) {
   EXPECT_FALSE(exchange.take_seconds());
 }
 
-// As many steps as samples: which axis of the targets is the samples' does not follow from their sizes.
+// There are as many steps as samples, so the sizes do not show which axis of the targets is that of the samples.
 TEST(GradientExchange, CutsTokensBySamples) {
   const at::Tensor weight = at::arange(3, at::kFloat);
   const GradientExchange exchange(nullptr, 2, {{"weight", weight}}, 1);
@@ -112,8 +119,8 @@ void wait(const std::function<bool()>& has_ended) {
   }
 }
 
-TEST(LateValues, AreThereAtOnceOnACpu) {
-  LateValues values;
+TEST(DelayedValues, AreThereAtOnceOnACpu) {
+  DelayedValues values;
   EXPECT_FALSE(values.next(wait));
   at::Tensor changing = at::full({2}, 1.0F);
   values.append(changing);
@@ -122,20 +129,58 @@ TEST(LateValues, AreThereAtOnceOnACpu) {
   EXPECT_FALSE(values.next(wait));
 }
 
-TEST(LateValues, OnAGpuComeTurnsLater) {
+TEST(DelayedValues, OnAGpuAreReadStepsLater) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-  LateValues values;
+  DelayedValues values;
   const at::Tensor changing = at::full({2}, 0.0F, at::TensorOptions().device(at::kCUDA));
-  for (size_t turn = 0; turn < 5; ++turn) {
-    changing.fill_(static_cast<double>(turn));
+  for (size_t step = 0; step < 5; ++step) {
+    changing.fill_(static_cast<double>(step));
     values.append(changing);
     const auto read = values.next(wait);
-    ASSERT_EQ(read.has_value(), turn >= LateValues::kTurnsBehind);
+    ASSERT_EQ(read.has_value(), step >= DelayedValues::kStepsBehind);
     if (!read) continue;
-    EXPECT_EQ(read->sum().item<double>(), 2.0 * static_cast<double>(turn - LateValues::kTurnsBehind));
+    EXPECT_EQ(read->sum().item<double>(), 2.0 * static_cast<double>(step - DelayedValues::kStepsBehind));
   }
   values.clear();
   EXPECT_FALSE(values.next(wait));
+}
+
+at::Tensor mask(c10::Device device) {
+  return at::dropout(at::ones({1000}, at::TensorOptions().device(device)), 0.5, /*train=*/true);
+}
+
+at::Tensor mask_of(c10::Device device, const StepShard& shard) {
+  seed_shard(device, /*seed=*/7, shard);
+  return mask(device);
+}
+
+TEST(ShardSeeds, GiveEachShardOfEachStepAMaskOfItsOwn) {
+  const at::Tensor first = mask_of(at::kCPU, {.first_step = 5, .num_shards = 2});
+  EXPECT_TRUE(mask_of(at::kCPU, {.first_step = 4, .slot = 1, .num_shards = 2}).equal(first)) << "the same step";
+  EXPECT_FALSE(mask_of(at::kCPU, {.first_step = 5, .num_shards = 2, .shard = 1}).equal(first));
+  EXPECT_FALSE(mask_of(at::kCPU, {.first_step = 6, .num_shards = 2}).equal(first));
+}
+
+// A graph of two steps with two shards each is replayed for steps 11 and 12 after it was captured for 3 and 4.
+TEST(ShardSeeds, AreThoseOfTheStepsThatAReplayStandsFor) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  const c10::Device device(at::kCUDA, 0);
+  const c10::OptionalStreamGuard stream(graph_stream(device));
+  const auto masks_from = [&](int64_t first_step) {
+    std::vector<at::Tensor> masks;
+    for (const int64_t slot : {0, 1})
+      for (const int64_t shard : {0, 1})
+        masks.push_back(mask_of(device, {.first_step = first_step, .slot = slot, .num_shards = 2, .shard = shard}));
+    return at::cat(masks);
+  };
+  const at::Tensor expected = masks_from(11).clone();
+  at::Tensor masks;
+  const auto graph = make_captured_work(device);
+  graph->capture_without_warmup([&] { masks = masks_from(3); });
+  seed_shard(device, 7, {.first_step = 11, .num_shards = 2});
+  graph->replay();
+  EXPECT_TRUE(masks.equal(expected));
+  EXPECT_FALSE(masks.slice(0, 0, 1000).equal(masks.slice(0, 1000, 2000)));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "models/small_models.h"
 #include "recurrent/on_cuda.h"
-#include "training/step_end.h"
+#include "training/step_record.h"
 
 namespace rnnlab {
 namespace {
@@ -210,15 +210,15 @@ TEST_F(CrossEntropyOnCuda, IsNaNForNaNAndForNoClass) {
 }
 
 TEST(OwnKernels, SuitDenseFloat32TensorsOfAGpu) {
-  EXPECT_FALSE(suit_own_kernels(at::zeros({2, 3})));
-  EXPECT_FALSE(suit_own_kernels(std::vector<at::Tensor>{}));
+  EXPECT_FALSE(can_use_own_kernels(at::zeros({2, 3})));
+  EXPECT_FALSE(can_use_own_kernels(std::vector<at::Tensor>{}));
   if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels on a GPU";
   const at::Tensor floats = at::zeros({4, 6}).cuda();
-  EXPECT_TRUE(suit_own_kernels(floats));
-  EXPECT_TRUE(suit_own_kernels(floats.t()));
-  EXPECT_FALSE(suit_own_kernels(floats.narrow(1, 0, 3)));
-  EXPECT_FALSE(suit_own_kernels(floats.to(at::kDouble)));
-  EXPECT_FALSE(suit_own_kernels(std::vector<at::Tensor>{floats, at::zeros({2})}));
+  EXPECT_TRUE(can_use_own_kernels(floats));
+  EXPECT_TRUE(can_use_own_kernels(floats.t()));
+  EXPECT_FALSE(can_use_own_kernels(floats.narrow(1, 0, 3)));
+  EXPECT_FALSE(can_use_own_kernels(floats.to(at::kDouble)));
+  EXPECT_FALSE(can_use_own_kernels(std::vector<at::Tensor>{floats, at::zeros({2})}));
 }
 
 }  // namespace

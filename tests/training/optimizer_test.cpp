@@ -30,7 +30,7 @@ TrainingSettings settings_for(OptimizerKind kind) {
 constexpr double kRate = 0.05;
 const std::vector<double> kGradients = {0.5, -1.0, 2.0, 0.25};
 
-// One float64 weight that starts at 1 and meets kGradients.
+// One float64 weight starts at 1 and gets the gradients kGradients.
 std::vector<double> weights_under(const TrainingSettings& settings) {
   auto weight = at::ones({1}, at::kDouble).requires_grad_();
   const auto optimizer = make_optimizer(settings, {{"w", weight}});
@@ -99,7 +99,7 @@ TEST(AdamW, FollowsItsFormulaWithDecayOfTheWeight) {
   expect_near(weights_under(settings_for(OptimizerKind::kAdamW)), expected);
 }
 
-// Two float32 parameters, of a shape that no vector unit divides.
+// Returns two float32 parameters whose sizes are not multiples of a vector.
 std::vector<at::Tensor> two_parameters(at::Device device) {
   const auto generator = at::detail::createCPUGenerator(3);
   return {at::randn({7, 5}, generator).to(device).requires_grad_(),
@@ -148,8 +148,8 @@ TEST(Optimizer, AgreesWithTorchOptimOnAGpu) {
   expect_same_as_torch_optim(at::Device(at::kCUDA, 0));
 }
 
-// On a GPU in float32 and on the CPU in float64, of many sizes and strides: more than a launch takes, of one piece and
-// of several, and where no vector fits.
+// Compares a GPU in float32 with the CPU in float64, for many sizes and strides: more tensors than one launch takes,
+// tensors of one piece and of several, and tensors that are smaller than a vector.
 TEST(Adam, OnAGpuUpdatesParametersOfEverySize) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   const auto generator = at::detail::createCPUGenerator(3);
@@ -177,7 +177,7 @@ TEST(Adam, OnAGpuUpdatesParametersOfEverySize) {
   }
 }
 
-// The weights after three steps, between which bad gradients may be met with the flag up.
+// Returns the weights after three steps, between which bad gradients may occur while the flag is set.
 std::vector<at::Tensor> weights_after_three_steps(OptimizerKind kind, at::Device device, bool meets_nan) {
   const auto parameters = two_parameters(device);
   const auto optimizer = make_optimizer(settings_for(kind), named(parameters));
@@ -193,7 +193,7 @@ std::vector<at::Tensor> weights_after_three_steps(OptimizerKind kind, at::Device
   return parameters;
 }
 
-// Nor does what the optimiser remembers: the steps that follow are those of a run that met nothing bad.
+// The state of the optimiser does not change either: later steps are those of a run without bad gradients.
 void expect_nothing_changes_when_flagged(OptimizerKind kind, at::Device device) {
   const auto calm = weights_after_three_steps(kind, device, /*meets_nan=*/false);
   const auto flagged = weights_after_three_steps(kind, device, /*meets_nan=*/true);
@@ -207,7 +207,7 @@ TEST(Optimizer, AppliesNothingWhereInfWasFound) {
   }
 }
 
-// Bit for bit the update from gradients that were scaled before.
+// The update is, bit for bit, that from gradients that were scaled before.
 void expect_scaled_update(OptimizerKind kind, at::Device device) {
   const auto scaled_before = two_parameters(device), scaled_within = two_parameters(device);
   const auto before = make_optimizer(settings_for(kind), named(scaled_before));
@@ -237,6 +237,91 @@ TEST(Optimizer, ZeroGradFreesTheGradients) {
   set_gradients(parameters, 1);
   optimizer->zero_grad();
   EXPECT_FALSE(parameters[0].grad().defined());
+}
+
+using ::testing::DoubleNear;
+using ::testing::Pointwise;
+
+std::vector<double> rates(const Schedule& schedule, const std::vector<int64_t>& steps) {
+  std::vector<double> values;
+  for (const int64_t step : steps) values.push_back(learning_rate_at(schedule, step));
+  return values;
+}
+
+void expect_rates(const Schedule& schedule, const std::vector<int64_t>& steps, const std::vector<double>& expected) {
+  EXPECT_THAT(rates(schedule, steps), Pointwise(DoubleNear(1e-12), expected));
+}
+
+Schedule schedule_of(ScheduleKind kind, double decay_rate, int64_t decay_steps) {
+  Schedule schedule;
+  schedule.kind = kind;
+  schedule.learning_rate = 0.1;
+  schedule.decay_rate = decay_rate;
+  schedule.decay_steps = decay_steps;
+  return schedule;
+}
+
+TEST(Schedule, ConstantStays) {
+  expect_rates(schedule_of(ScheduleKind::kConstant, 1, 1), {0, 1, 1000000}, {0.1, 0.1, 0.1});
+}
+
+TEST(Schedule, StepFallsAtEachMultipleOfDecaySteps) {
+  expect_rates(schedule_of(ScheduleKind::kStep, 0.5, 10), {0, 9, 10, 19, 20, 30},
+               {0.1, 0.1, 0.05, 0.05, 0.025, 0.0125});
+}
+
+TEST(Schedule, CosineFallsToTheMinimumAndStaysThere) {
+  auto schedule = schedule_of(ScheduleKind::kCosine, 1, 8);
+  schedule.minimum = 0.02;
+  expect_rates(schedule, {0, 2, 4, 6, 8, 100},
+               {0.1, 0.06 + 0.04 * 0.70710678118654752, 0.06, 0.06 - 0.04 * 0.70710678118654752, 0.02, 0.02});
+}
+
+TEST(Schedule, InverseTimeWithOneDecayStepIsKerasDecay) {
+  auto schedule = schedule_of(ScheduleKind::kInverseTime, 1e-5, 1);
+  schedule.learning_rate = 1e-3;
+  expect_rates(schedule, {0, 100, 100000}, {1e-3, 1e-3 / 1.001, 0.5e-3});
+}
+
+TEST(Schedule, InverseTimeHalvesAfterDecaySteps) {
+  expect_rates(schedule_of(ScheduleKind::kInverseTime, 1.0, 10), {0, 10, 30}, {0.1, 0.05, 0.025});
+}
+
+TEST(Schedule, ExponentialFallsSmoothly) {
+  expect_rates(schedule_of(ScheduleKind::kExponential, 0.25, 10), {0, 5, 10, 20}, {0.1, 0.05, 0.025, 0.00625});
+}
+
+TEST(Schedule, WarmUpGrowsLinearlyAndThenTheScheduleBegins) {
+  auto schedule = schedule_of(ScheduleKind::kExponential, 0.5, 1);
+  schedule.warmup_steps = 4;
+  expect_rates(schedule, {0, 1, 2, 3, 4, 5}, {0.025, 0.05, 0.075, 0.1, 0.1, 0.05});
+}
+
+TEST(Schedule, NeverGoesBelowTheMinimum) {
+  auto schedule = schedule_of(ScheduleKind::kExponential, 0.5, 1);
+  schedule.minimum = 0.03;
+  expect_rates(schedule, {1, 2, 50}, {0.05, 0.03, 0.03});
+}
+
+TEST(MakeSchedule, CosineReachesItsMinimumAtTheEndOfTheRun) {
+  TrainingSettings settings;
+  settings.schedule = ScheduleKind::kCosine;
+  settings.warmup_steps = 20;
+  const auto schedule = make_schedule(settings, 120);
+  EXPECT_EQ(schedule.decay_steps, 100);
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 120), 0.0);
+}
+
+TEST(MakeSchedule, TakesWhatTheFileSays) {
+  TrainingSettings settings;
+  settings.schedule = ScheduleKind::kStep;
+  settings.learning_rate = 0.2;
+  settings.decay_rate = 0.1;
+  settings.decay_steps = 5;
+  settings.minimum_learning_rate = 0.01;
+  const auto schedule = make_schedule(settings, 100);
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 5), 0.02);
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 50), 0.01);
 }
 
 }  // namespace

@@ -20,8 +20,8 @@
 namespace rnnlab {
 namespace {
 
-// Threads that train as ranks. One runs at a time and hands over where it waits for the others, because they share one
-// random generator.
+// Threads that train as ranks. Only one thread runs at a time, and it lets the next one run when it waits for the
+// others, because all share one random generator.
 class Meeting {
  public:
   explicit Meeting(int64_t size) : given_(static_cast<size_t>(size)) {}
@@ -29,7 +29,7 @@ class Meeting {
   void enter() { mutex_.lock(); }
   void leave() { mutex_.unlock(); }
 
-  // What each rank gave, on every rank.
+  // Holds the values of each rank; every rank gets all of them.
   std::vector<at::Tensor> exchange(int64_t rank, const at::Tensor& own) {
     std::unique_lock lock(mutex_, std::adopt_lock);
     given_[static_cast<size_t>(rank)] = own.clone();
@@ -55,16 +55,16 @@ class Meeting {
 
 constexpr int64_t kSize = 2;
 
-// What a mistake changes; by default nothing.
+// A mistake changes one of these parts of the training; the default changes nothing.
 struct Mistake {
-  // Of a message: all gradients, then what the test leaves alone. `step` is from 1.
+  // A message has all gradients, and then values that the tests do not change. `step` counts from 1.
   std::function<void(at::Tensor gradients, int64_t rank, int64_t step)> before_sum = {}, after_sum = {};
   std::function<void(std::vector<at::Tensor>& tables)> in_validation = {};
   std::function<void(TrainerOptions& options, int64_t rank)> in_options = {};
   std::function<void(int64_t rank, int64_t step)> before_training_pass = {};
 };
 
-// A model that lets a mistake in before each pass.
+// A model that makes the mistake before each pass.
 class ModelWithMistake : public Model {
  public:
   ModelWithMistake(std::shared_ptr<Model> model, const Mistake& mistake, int64_t rank)
@@ -89,26 +89,26 @@ class ThreadRanks : public Ranks {
   ThreadRanks(Meeting& meeting, int64_t rank, int64_t num_gradients, const Mistake& mistake)
       : Ranks(rank, kSize), meeting_(meeting), num_gradients_(num_gradients), mistake_(mistake) {}
 
-  void add_up(at::Tensor& values) override {
+  void all_reduce(at::Tensor& values) override {
     ++step_;
     if (mistake_.before_sum) mistake_.before_sum(values.narrow(0, 0, num_gradients_), rank(), step_);
     values.copy_(at::stack(meeting_.exchange(rank(), values)).sum(0));
     if (mistake_.after_sum) mistake_.after_sum(values.narrow(0, 0, num_gradients_), rank(), step_);
   }
 
-  std::string engine() const override { return "threads"; }
+  std::string backend() const override { return "threads"; }
 
-  void gather_into(const at::Tensor& values, const at::Tensor& all) override {
+  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
     std::vector<at::Tensor> tables = meeting_.exchange(rank(), values);
     if (mistake_.in_validation && values.dim() == 2) mistake_.in_validation(tables);
     all.copy_(at::stack(tables));
   }
 
-  std::vector<std::string> gather_texts(const std::string& text) override {
+  std::vector<std::string> all_gather_texts(const std::string& text) override {
     return std::vector<std::string>(kSize, text);
   }
-  void tell_failure(ExitCode, const std::string& message) noexcept override { ADD_FAILURE() << message; }
-  bool is_to_tell(const std::string&) noexcept override { return true; }
+  void post_failure(ExitCode, const std::string& message) noexcept override { ADD_FAILURE() << message; }
+  bool claim_report(const std::string&) noexcept override { return true; }
 
  private:
   Meeting& meeting_;
@@ -172,7 +172,7 @@ std::vector<ToyRun> run_ranks(const Dataset& dataset, const TrainerOptions& opti
 
 double relative(double a, double b) { return std::abs(a - b) / std::max(std::abs(a), 1e-12); }
 
-// As the tests of `devices` compare.
+// The comparison is the one of the tests of `devices`.
 Difference difference_of(const ToyRun& one, const std::vector<ToyRun>& ranks) {
   Difference found;
   const Recorder &whole = one.seen, &cut = ranks.front().seen;
@@ -202,7 +202,7 @@ bool is_found(const Mistake& mistake) {
 
 TEST(PlantedErrors, WithoutOneNothingIsFound) { EXPECT_FALSE(is_found(Mistake())); }
 
-// Right where all ranks have as many samples, as in all batches but the last.
+// The mean of means is correct if all ranks have the same number of samples, as in all batches but the last.
 TEST(PlantedErrors, MeanOfMeansIsFound) {
   EXPECT_TRUE(is_found(Mistake{.before_sum = [](at::Tensor gradients, int64_t rank, int64_t step) {
     if (step % kTailStep == 0) gradients.mul_(1.0 / kSize / kTailShares[rank]);
@@ -226,7 +226,7 @@ TEST(PlantedErrors, ClippingBeforeTheExchangeIsFound) {
   }}));
 }
 
-// Adam is blind to a factor, but the norm is not.
+// A factor of the gradient does not change the updates of Adam, but it changes the norm.
 TEST(PlantedErrors, AGradientThatCountsTwiceIsFound) {
   EXPECT_TRUE(is_found(Mistake{.after_sum = [](at::Tensor gradients, int64_t, int64_t) { gradients.mul_(2); }}));
 }
@@ -235,7 +235,7 @@ TEST(PlantedErrors, ValidationThatCountsTwiceIsFound) {
   EXPECT_TRUE(is_found(Mistake{.in_validation = [](std::vector<at::Tensor>& tables) { tables[1] = tables[0]; }}));
 }
 
-// As where one rank alone finds an overflow of fp16.
+// This happens if only one rank finds an overflow in fp16.
 TEST(PlantedErrors, AStepThatOneRankSkipsIsFound) {
   EXPECT_TRUE(is_found(Mistake{.after_sum = [](at::Tensor gradients, int64_t rank, int64_t step) {
     if (rank == 1 && step == 2) gradients.zero_();
@@ -244,7 +244,7 @@ TEST(PlantedErrors, AStepThatOneRankSkipsIsFound) {
 
 // ---- the same bits for any number of devices (training.shards) ----
 
-// Whether two ranks and one process have other bits, with two shards and dropout.
+// Returns whether the bits of two ranks and of one process differ, with two shards and dropout.
 bool is_found_by_bits(const Mistake& mistake) {
   const Dataset dataset = toy_dataset(kNumTrain, 32);
   TrainerOptions options = options_of_test();

@@ -81,8 +81,8 @@ TEST(Precision, TellsOfSwitchesThatSomebodyElseSet) {
 }
 
 TEST(Precision, OfFloat16IsNotForTheCpu) {
-  EXPECT_EQ(refusal_on_cpu(Precision::kFp16), "precision: fp16 needs a GPU; use bf16 or fp32 on the CPU");
-  EXPECT_EQ(refusal_on_cpu(Precision::kBf16), std::nullopt);
+  EXPECT_EQ(unsupported_on_cpu(Precision::kFp16), "precision: fp16 needs a GPU; use bf16 or fp32 on the CPU");
+  EXPECT_EQ(unsupported_on_cpu(Precision::kBf16), std::nullopt);
 }
 
 TEST(AutocastGuard, CastsProductsWhileItLives) {
@@ -148,7 +148,7 @@ TEST(Determinism, SwitchesBothWays) {
   const auto& context = at::globalContext();
   set_determinism(Determinism::kOn);
   EXPECT_TRUE(context.deterministicAlgorithms() && context.deterministicCuDNN() && context.deterministicMkldnn());
-  EXPECT_FALSE(context.benchmarkCuDNN()) << "may choose another algorithm each time";
+  EXPECT_FALSE(context.benchmarkCuDNN()) << "a benchmark may choose a different algorithm each time";
   set_determinism(Determinism::kOff);
   EXPECT_FALSE(context.deterministicAlgorithms() || context.deterministicCuDNN());
   EXPECT_TRUE(context.benchmarkCuDNN());

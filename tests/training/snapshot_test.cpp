@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ThrowsMessage;
 
-// What one process does with a run: from the beginning or from a snapshot, to the end or to a signal.
+// One process trains a part of a run: from the beginning or from a snapshot, to the end or to a signal.
 struct Part {
   std::vector<EpochRow> rows;
   Snapshot end;
@@ -39,7 +39,7 @@ Part train_part(const Work& work, const std::optional<Snapshot>& from, std::opti
   seen.at_step = [&](const StepProgress& progress) {
     if (progress.step == signal_at_step) ::raise(SIGTERM);
   };
-  seen.looks = [&](int64_t step) { return step == signal_at_step; };
+  seen.needs_sync = [&](int64_t step) { return step == signal_at_step; };
   trainer.add_observer(seen);
   if (from) trainer.restore(*from);
   trainer.run();
@@ -64,7 +64,7 @@ void expect_same_results(const EpochRow& a, const EpochRow& b) {
   EXPECT_EQ(a.skipped_steps, b.skipped_steps);
 }
 
-// Stops after every possible step, goes on in a new trainer, and compares with a run that never stopped.
+// Stops after every possible step, resumes in a new trainer, and compares with a run that never stopped.
 void expect_exact_resume(const Work& work) {
   const Part whole = train_part(work, std::nullopt, std::nullopt);
   for (int64_t step = 1; step < whole.state.step; ++step) {
@@ -157,7 +157,8 @@ TEST(Snapshot, OnAGpuWithGraphsDropoutAndFloat16) {
   set_determinism(Determinism::kOff);
 }
 
-// Nine full batches and a tail: the first eight of the second epoch are one graph where nobody looks at a step of them.
+// An epoch has nine full batches and a tail: the first eight of the second epoch are one graph if no observer reads the
+// state at one of its steps.
 TEST(Snapshot, OnAGpuWithGraphsOfSeveralSteps) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "needs a GPU";
   set_determinism(Determinism::kOn);
@@ -207,7 +208,7 @@ TEST(Snapshot, SecondsAddUp) {
   EXPECT_GT(second.end.progress.seconds, first.end.progress.seconds);
 }
 
-// Takes a snapshot after the run, with NaN planted in what `planted` gives.
+// Takes a snapshot after the run, with NaN planted in the tensor that `planted` returns.
 void expect_never_taken(const std::function<at::Tensor(Model&, Trainer&)>& planted, const std::string& message) {
   const auto dataset = toy_dataset();
   const auto model = toy_model(dataset);

@@ -35,7 +35,7 @@ TEST(StopSignals, AreAllThatUsuallyComeBeforeAKill) {
   }
 }
 
-// As by nohup, or for the background jobs of a script.
+// nohup ignores a signal, and so do background jobs of a script.
 TEST(StopSignals, ThatWereIgnoredStayIgnored) {
   const auto previous = std::signal(SIGHUP, SIG_IGN);
   {
@@ -46,8 +46,8 @@ TEST(StopSignals, ThatWereIgnoredStayIgnored) {
   EXPECT_EQ(std::signal(SIGHUP, previous), SIG_IGN);
 }
 
-// A terminal that closes sends SIGHUP twice, and beyond a limit of processor time SIGXCPU comes every second; a batch
-// system may send SIGTERM after SIGUSR1.
+// A terminal that closes sends SIGHUP twice, and a process beyond its limit of processor time gets SIGXCPU every
+// second; a batch system may send SIGTERM after SIGUSR1.
 TEST(StopSignals, OfOtherKindsMayComeTwiceAndTheFirstOneCounts) {
   const StopSignalGuard guard;
   for (const int number : {SIGUSR1, SIGUSR1, SIGHUP, SIGHUP, SIGXCPU, SIGXCPU, SIGTERM, SIGHUP}) std::raise(number);
@@ -116,7 +116,7 @@ TEST(StopSignalsDeathTest, ASecondSignalKills) {
   EXPECT_EXIT(raise_twice(SIGINT, SIGTERM), ::testing::KilledBySignal(SIGTERM), "");
 }
 
-// A pipe that nobody reads is full, and a write to it would wait for ever.
+// The pipe is full because no process reads it, so a write to it would wait for ever.
 void raise_twice_with_full_stderr() {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);

@@ -22,7 +22,7 @@ TrainingSettings watching(StoppingMetric metric, int64_t patience, double min_de
   return settings;
 }
 
-// One epoch a value, until it stops.
+// Each value is that of one epoch, until early stopping ends the run.
 TrainingState after(const TrainingSettings& settings, const std::vector<double>& values) {
   const EarlyStopping early_stopping(settings);
   TrainingState state;
@@ -32,7 +32,7 @@ TrainingState after(const TrainingSettings& settings, const std::vector<double>&
     row.train_loss = row.valid_loss.emplace(value);
     row.train_accuracy = row.valid_accuracy = value;
     state.epoch = row.epoch;
-    early_stopping.remember(row, state);
+    early_stopping.update_best(row, state);
     early_stopping.stop_if_patience_is_over(state);
     if (state.stopped()) break;
   }
@@ -73,7 +73,7 @@ TEST(EarlyStopping, PassesOverAnEpochThatLacksTheMetric) {
   TrainingState state;
   EpochRow row;
   row.epoch = 1;
-  early_stopping.remember(row, state);
+  early_stopping.update_best(row, state);
   EXPECT_FALSE(state.best_value.has_value());
 }
 
@@ -91,10 +91,10 @@ namespace {
 
 struct Accident {
   std::string message;
-  std::string weights;  // SHA-256 of what was left
+  std::string weights;  // SHA-256 of the weights after the error
 };
 
-// Three steps an epoch, in the order of the samples.
+// An epoch has three steps, in the order of the samples.
 TrainerOptions plain_options() {
   auto options = toy_options();
   options.settings.shuffle = false;
@@ -215,11 +215,11 @@ TEST(Divergence, BlamesTheValidationData) {
 
 TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {
   Dataset dataset = toy_dataset();
-  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kCrossEntropy, dataset),
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kCrossEntropy, dataset),
                    std::log(static_cast<double>(dataset.shape.num_outputs)));
-  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kBinaryCrossEntropy, dataset), std::log(2.0));
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kBinaryCrossEntropy, dataset), std::log(2.0));
   dataset.train.targets = at::tensor({3.f, -1.f, 0.f, 2.f}).view({2, 2});
-  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kMse, dataset), (9 + 1 + 4) / 4.0);
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMse, dataset), (9 + 1 + 4) / 4.0);
 }
 
 TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {

@@ -9,7 +9,7 @@
 namespace rnnlab {
 namespace {
 
-// Operations of a few hundred elements: threads would only wait for each other.
+// The operations have only a few hundred elements, so several threads would only wait for each other.
 [[maybe_unused]] const bool kOneThread = [] {
   set_num_threads(1);
   return true;

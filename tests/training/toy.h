@@ -27,7 +27,7 @@ struct Recorder : Observer {
   void on_run_begin(const RunPlan& plan) override;
   void on_epoch_begin(const TrainingState& state) override;
   void on_step(const StepProgress& progress) override;
-  bool needs_sync_at(int64_t step) const override { return looks(step); }
+  bool needs_sync_at(int64_t step) const override { return needs_sync(step); }
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
   void on_run_end(const TrainingState& state) override;
 
@@ -35,7 +35,7 @@ struct Recorder : Observer {
   std::vector<EpochRow> rows;
   std::vector<double> losses;  // of every step
   std::function<void(const StepProgress&)> at_step = [](const StepProgress&) {};
-  std::function<bool(int64_t)> looks = [](int64_t) { return false; };
+  std::function<bool(int64_t)> needs_sync = [](int64_t) { return false; };
   std::function<void(const EpochRow&)> at_row = [](const EpochRow&) {};
 };
 

@@ -50,7 +50,7 @@ TEST(LossScale, BlamesItselfNoLongerOnceItIsOne) {
   LossScale scale{at::kCPU};
   for (int i = 0; i < 16; ++i) EXPECT_TRUE(skips(scale, at::tensor({kInf})));
   EXPECT_EQ(value_of(scale), 1);
-  EXPECT_FALSE(skips(scale, at::tensor({kInf}))) << "the gradient is not finite whatever the scale";
+  EXPECT_FALSE(skips(scale, at::tensor({kInf}))) << "the gradient is not finite with any scale";
 }
 
 class TrainingInFloat16 : public ::testing::TestWithParam<bool> {

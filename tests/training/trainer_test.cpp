@@ -8,7 +8,7 @@
 
 #include "models/model_parameters.h"
 #include "models/sequence_model.h"
-#include "training/evaluate.h"
+#include "training/objective.h"
 #include "training/stop_signal.h"
 #include "training/toy.h"
 
@@ -62,7 +62,7 @@ TEST(Trainer, FillsTheRowOfAClassifier) {
   EXPECT_GT(row.train_seconds, 0.0);
   EXPECT_LE(row.data_seconds, row.train_seconds);
   EXPECT_NEAR(row.samples_per_second, 96 / row.train_seconds, 1e-6 * row.samples_per_second);
-  EXPECT_TRUE(!row.peak_memory_bytes || *row.peak_memory_bytes > 1 << 20) << "absent where it cannot be reset";
+  EXPECT_TRUE(!row.peak_memory_bytes || *row.peak_memory_bytes > 1 << 20) << "absent if the system cannot reset it";
   EXPECT_FALSE(row.train_mae || row.train_perplexity);
 }
 
@@ -71,7 +71,7 @@ TEST(Trainer, HasWitnessesOfAnEpoch) {
   EXPECT_GT(row.cpu_seconds.value(), 0.0);
   EXPECT_GE(row.boot_seconds.value(), row.train_seconds) << "it is read around the timed span";
   EXPECT_TRUE(row.voluntary_switches && row.forced_switches);
-  EXPECT_FALSE(row.gpu_joules) << "of a GPU that works";
+  EXPECT_FALSE(row.gpu_joules) << "the CPU computed, so there is no energy of a GPU";
 }
 
 TEST(Trainer, FillsTheRowOfARegressor) {
@@ -123,7 +123,7 @@ TEST(Trainer, DropLastLeavesTheTailOut) {
   EXPECT_EQ(run.state.step, 6);
 }
 
-// The weights after two epochs over 90 samples, in batches of `batch_size` of which `accumulate` make a step.
+// Returns the weights after two epochs over 90 samples, in batches of `batch_size`; `accumulate` batches make a step.
 std::vector<at::Tensor> accumulated_weights(int64_t batch_size, int64_t accumulate) {
   const auto dataset = toy_dataset(90);
   const auto model = toy_model(dataset);
@@ -202,7 +202,7 @@ TEST(Trainer, StopsEarlyAndSaysWhy) {
   EXPECT_EQ(run.state.stop_reason, StopReason::kEarlyStopping);
 }
 
-// What `recorder` sees of a run of `model`, which a signal may stop.
+// Trains `model` with `recorder` as the observer; a signal may stop the run.
 TrainingState run_stoppable(Model& model, Recorder& recorder) {
   const StopSignalGuard guard;
   const auto dataset = toy_dataset();
@@ -211,7 +211,7 @@ TrainingState run_stoppable(Model& model, Recorder& recorder) {
   return trainer.run();
 }
 
-// The run that `signal_number` meets during its second step.
+// Returns the run that gets `signal_number` during its second step.
 ToyRun run_with_signal(int signal_number) {
   ToyRun run;
   run.seen.at_step = [signal_number](const StepProgress& progress) {

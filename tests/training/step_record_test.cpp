@@ -1,4 +1,4 @@
-#include "training/step_end.h"
+#include "training/step_record.h"
 
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -12,7 +12,6 @@
 #include <limits>
 
 #include "models/small_models.h"
-#include "training/step_record.h"
 
 namespace rnnlab {
 namespace {
@@ -31,15 +30,15 @@ struct Ended {
   float clip_scale = 0;
 };
 
-// Of gradients with norms of 5 and `norm`.
+// The gradients have the norms 5 and `norm`.
 Ended end_with(at::Device device, float loss, float norm, const at::Tensor& skipped = {}, float found_inf = 0) {
   const auto scalar = [&](float value) {
     return at::scalar_tensor(value, at::TensorOptions().dtype(at::kFloat).device(device));
   };
   const std::vector<at::Tensor> gradients = {at::tensor({3.0F, -4.0F}).to(device), at::tensor({norm}).to(device)};
   at::Tensor flag = scalar(found_inf);
-  const auto end = end_of_step(gradients, {scalar(loss), scalar(0.25F), scalar(7.0F), 10},
-                               skipped.defined() ? skipped.to(device) : skipped, flag, /*max_norm=*/6.5);
+  const auto end = summarize_step(gradients, {scalar(loss), scalar(0.25F), scalar(7.0F), 10},
+                                  skipped.defined() ? skipped.to(device) : skipped, flag, /*max_norm=*/6.5);
   EXPECT_EQ(end.step.count, 10);
   const at::Tensor row = end.step.row.cpu();
   return {{row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()},
@@ -79,7 +78,7 @@ TEST(EndOfStep, CountsNoNormsOfASkippedStep) {
 TEST(EndOfStep, HasNoScaleWithoutClipping) {
   at::Tensor flag = at::zeros({}, at::kFloat);
   const at::Tensor one = at::scalar_tensor(1.0F);
-  EXPECT_FALSE(end_of_step({at::tensor({3.0F})}, {one, one, one, 1}, {}, flag, std::nullopt).clip_scale.defined());
+  EXPECT_FALSE(summarize_step({at::tensor({3.0F})}, {one, one, one, 1}, {}, flag, std::nullopt).clip_scale.defined());
 }
 
 }  // namespace

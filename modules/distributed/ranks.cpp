@@ -1,3 +1,5 @@
+#include "distributed/ranks.h"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -25,10 +27,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "distributed/gpu_group.h"
 #include "distributed/heartbeat.h"
-#include "distributed/patience.h"
-#include "distributed/ranks.h"
+#include "distributed/nccl_group.h"
 
 namespace rnnlab {
 namespace {
@@ -112,48 +112,50 @@ bool holds_store(const Launch& launch) { return launch.rank == 0 && !launch.laun
 // Starts `work` on a new thread and returns its future result. The work may never end, because a store whose process is
 // suspended does not answer; so `work` must own all that it uses.
 template <class Work>
-auto begin_beside(Work work) -> std::future<decltype(work())> {
+auto start_on_thread(Work work) -> std::future<decltype(work())> {
   std::packaged_task<decltype(work())()> task(std::move(work));
   auto result = task.get_future();
   std::thread(std::move(task)).detach();
   return result;
 }
 
-std::atomic<bool> g_is_operation_left_behind = false;
+std::atomic<bool> g_has_abandoned_operation = false;
 
 // Returns the result of `work`, or nothing if the work takes longer than `limit`.
 template <class Work>
-auto within(std::chrono::milliseconds limit, Work work) -> std::optional<decltype(work())> {
-  auto result = begin_beside(std::move(work));
+auto run_within(std::chrono::milliseconds limit, Work work) -> std::optional<decltype(work())> {
+  auto result = start_on_thread(std::move(work));
   if (result.wait_for(limit) == std::future_status::ready) return result.get();
-  g_is_operation_left_behind = true;
+  g_has_abandoned_operation = true;
   return std::nullopt;
 }
 
-constexpr std::chrono::seconds kLongestLastWords{5};
+constexpr std::chrono::seconds kReportTimeout{5};
 
 // Returns store_of_run(), or throws after a time limit: a suspended process accepts connections but does not answer.
-StorePointer reached_store_of_run(const Launch& launch, const RanksOptions& options) {
-  const auto limit = options.start_timeout + kLongestLastWords;
-  if (auto store = within(limit, [launch, options] { return store_of_run(launch, options); })) return *store;
+StorePointer connect_to_store(const Launch& launch, const RanksOptions& options) {
+  const auto limit = options.start_timeout + kReportTimeout;
+  if (auto store = run_within(limit, [launch, options] { return store_of_run(launch, options); })) return *store;
   throw_error(ExitCode::kDevice,
               "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: "
               "check whether that process is suspended",
               launch.rank, launch.size, launch.address, launch.port);
 }
 
-// The rank that holds the store must stay until every other rank has left or sends no more signs of life.
-bool is_anybody_left(const Seen& seen) {
+// The rank that holds the store must stay until every other rank has left or sends no more heartbeats.
+bool has_remaining_ranks(const RunStatus& status) {
   constexpr int64_t kSilentRounds = 6;
-  return !seen.is_store_gone && std::ranges::any_of(seen.signs.begin() + 1, seen.signs.end(), [](const Sign& sign) {
-    return !sign.has_left && !sign.process.empty() && sign.num_silent_rounds < kSilentRounds;
-  });
+  return !status.is_store_gone &&
+         std::ranges::any_of(status.ranks.begin() + 1, status.ranks.end(), [](const RankStatus& rank) {
+           return !rank.has_left && !rank.process.empty() && rank.num_silent_rounds < kSilentRounds;
+         });
 }
 
-// Waits until the other failing ranks have left the run; each sends a sign when it leaves, as this rank does.
-void await_those_who_fail_too(c10d::Store& store, int64_t size, std::chrono::milliseconds longest) {
-  Heartbeat(store, 0, size).look_until(longest, [](const Seen& seen) {
-    return std::all_of(seen.signs.begin() + 1, seen.signs.end(), [](const Sign& sign) { return sign.has_left; });
+// Waits until the other failing ranks have left the run; each sends a heartbeat when it leaves, as this rank does.
+void wait_for_failing_ranks(c10d::Store& store, int64_t size, std::chrono::milliseconds longest) {
+  Heartbeat(store, 0, size).poll_until(longest, [](const RunStatus& status) {
+    return std::all_of(status.ranks.begin() + 1, status.ranks.end(),
+                       [](const RankStatus& rank) { return rank.has_left; });
   });
 }
 
@@ -164,7 +166,7 @@ void silence_process_groups() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 
-// The operations themselves have practically no time limit, because Patience limits the waits.
+// The operations themselves have practically no time limit, because WaitLimit limits the waits.
 constexpr std::chrono::hours kLongestOperation{24 * 20};
 
 std::unique_ptr<GpuGroup> connected_gpus(const StorePointer& store, const GpuGroupOptions& options) {
@@ -175,41 +177,43 @@ std::unique_ptr<GpuGroup> connected_gpus(const StorePointer& store, const GpuGro
   }
 }
 
-class GlooRanks : public Ranks {
+class ProcessGroupRanks : public Ranks {
  public:
-  GlooRanks(const Launch& launch, const RanksOptions& options)
+  ProcessGroupRanks(const Launch& launch, const RanksOptions& options)
       : Ranks(launch.rank, launch.size),
         timeout_(options.timeout),
         start_timeout_(options.start_timeout),
         is_one_host_(launch.is_one_host),
         holds_store_(holds_store(launch)),
-        store_(reached_store_of_run(launch, options)) {
+        store_(connect_to_store(launch, options)) {
     heartbeat_.emplace(*store_, rank(), size());
     try {
-      meet();
+      wait_for_all_ranks();
       connect(launch);
     } catch (const UserError& failure) {
-      tell_failure(failure.exit_code(), failure.what());
-      const bool is_own = is_to_tell(failure.what());
+      post_failure(failure.exit_code(), failure.what());
+      const bool is_own = claim_report(failure.what());
       leave();
       if (is_own) throw;
-      throw ToldElsewhere(failure.exit_code(), failure.what());
+      throw ReportedElsewhere(failure.exit_code(), failure.what());
     }
   }
 
-  ~GlooRanks() override { leave(); }
+  ~ProcessGroupRanks() override { leave(); }
 
-  void add_up(at::Tensor& values) override {
-    if (values.is_cuda()) return queued([&] { gpus_->add_up(values); });
+  void all_reduce(at::Tensor& values) override {
+    if (values.is_cuda()) return queue_on_gpu([&] { gpus_->all_reduce(values); });
     std::vector<at::Tensor> tensors{values};
     c10d::AllreduceOptions options;
     options.timeout = kLongestOperation;
-    guarded(timeout_, [&] { return group_->allreduce(tensors, options); });
+    run_collective(timeout_, [&] { return group_->allreduce(tensors, options); });
   }
 
-  void gather_into(const at::Tensor& values, const at::Tensor& all) override { gather_into(values, all, timeout_); }
+  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
+    all_gather_into(values, all, timeout_);
+  }
 
-  std::string engine() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
+  std::string backend() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
 
   void connect_gpus(c10::Device device, bool shares_gpu) override {
     const GpuGroupOptions options{
@@ -217,28 +221,29 @@ class GlooRanks : public Ranks {
     // NCCL gets its own connection to the store, because a request that waits in the store would delay the failure
     // message of this rank.
     const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
-    guarded(start_timeout_, [&] { return begin_beside(make); });
+    run_collective(start_timeout_, [&] { return start_on_thread(make); });
     gpus_->make_current();
   }
 
   void wait_for(const std::function<bool()>& has_ended) override {
-    Patience patience(*heartbeat_, rank(), timeout_, timeout_, heartbeat_->num_operations(), Patience::For::kDevice);
+    WaitLimit limit(*heartbeat_, rank(), timeout_, timeout_, heartbeat_->num_operations(),
+                    WaitLimit::WaitingFor::kDevice);
     try {
-      while (!ends_within_turn(has_ended)) patience.wait_on();
+      while (!has_ended_within_poll(has_ended)) limit.check();
     } catch (const RankFailed&) {
-      leave_operation_behind();
+      abandon_operation();
       throw;
     } catch (const std::exception&) {  // from the GPU
       fail_on_gpu();
     }
   }
 
-  std::vector<std::string> gather_texts(const std::string& text) override {
+  std::vector<std::string> all_gather_texts(const std::string& text) override {
     const auto longest = std::max(timeout_, start_timeout_);
-    const at::Tensor sizes = gather_within(at::full({}, std::ssize(text), at::kLong), longest);
+    const at::Tensor sizes = all_gather_within(at::full({}, std::ssize(text), at::kLong), longest);
     const at::Tensor own = at::zeros({std::max<int64_t>(1, sizes.max().item<int64_t>())}, at::kByte);
     std::ranges::copy(text, own.mutable_data_ptr<uint8_t>());
-    const at::Tensor bytes = gather_within(own, longest);
+    const at::Tensor bytes = all_gather_within(own, longest);
     std::vector<std::string> all;
     for (int64_t i = 0; i < size(); ++i) {
       const uint8_t* first = bytes[i].const_data_ptr<uint8_t>();
@@ -254,9 +259,9 @@ class GlooRanks : public Ranks {
   }
   void set_writing(bool writes_files) override { heartbeat_->set_writing(writes_files); }
 
-  void tell_failure(ExitCode exit_code, const std::string& message) noexcept override {
+  void post_failure(ExitCode exit_code, const std::string& message) noexcept override {
     try {
-      within(kLongestLastWords, [store = store_, failure = RankFailure{rank(), exit_code, message}] {
+      run_within(kReportTimeout, [store = store_, failure = RankFailure{rank(), exit_code, message}] {
         put_failure(*store, failure);
         return true;
       });
@@ -265,17 +270,17 @@ class GlooRanks : public Ranks {
     }
   }
 
-  bool is_to_tell(const std::string& message) noexcept override {
+  bool claim_report(const std::string& message) noexcept override {
     try {
-      if (!is_first()) await_files_of_first();
-      const auto told = within(kLongestLastWords, [store = store_, own = rank(), message] {
-        return rnnlab::is_to_tell(*store, own, message);
+      if (!is_first()) wait_for_files_of_rank_0();
+      const auto told = run_within(kReportTimeout, [store = store_, own = rank(), message] {
+        return rnnlab::claim_report(*store, own, message);
       });
       if (told) return *told;
     } catch (const std::exception&) {  // the store is gone
-      return is_first_that_lives();
+      return is_lowest_live_rank();
     }
-    return is_first_that_lives();
+    return is_lowest_live_rank();
   }
 
  private:
@@ -285,48 +290,49 @@ class GlooRanks : public Ranks {
     if (is_broken_) static_cast<void>(group_.release());
     group_.reset();
     if (!holds_store_) return;
-    heartbeat_->look_until(timeout_ + kLongestLastWords, [](const Seen& seen) { return !is_anybody_left(seen); });
+    heartbeat_->poll_until(timeout_ + kReportTimeout,
+                           [](const RunStatus& status) { return !has_remaining_ranks(status); });
   }
 
   // A launcher may kill the first rank as soon as another rank has ended.
-  void await_files_of_first() {
+  void wait_for_files_of_rank_0() {
     constexpr int64_t kSilentRounds = 4;
-    heartbeat_->look_until(kLongestOperation, [](const Seen& seen) {
-      const Sign& first = seen.signs.front();
-      return seen.is_store_gone || !first.writes_files || first.num_silent_rounds >= kSilentRounds;
+    heartbeat_->poll_until(kLongestOperation, [](const RunStatus& status) {
+      const RankStatus& first = status.ranks.front();
+      return status.is_store_gone || !first.writes_files || first.num_silent_rounds >= kSilentRounds;
     });
   }
 
-  // Returns whether this is the first living rank after rank 0, by the signs before the store stopped answering; rank 0
-  // may have held the store.
-  bool is_first_that_lives() const {
+  // Returns whether this is the first living rank after rank 0, by the heartbeats before the store stopped answering;
+  // rank 0 may have held the store.
+  bool is_lowest_live_rank() const {
     constexpr int64_t kSilentRounds = 4;
-    const Seen seen = heartbeat_->seen();
+    const RunStatus status = heartbeat_->status();
     for (size_t i = 1; i < static_cast<size_t>(rank()); ++i)
-      if (!seen.signs[i].has_left && seen.signs[i].num_silent_rounds < kSilentRounds) return false;
+      if (!status.ranks[i].has_left && status.ranks[i].num_silent_rounds < kSilentRounds) return false;
     return true;
   }
 
-  at::Tensor gather_within(const at::Tensor& values, std::chrono::milliseconds longest) {
+  at::Tensor all_gather_within(const at::Tensor& values, std::chrono::milliseconds longest) {
     const at::Tensor all = empty_for_all(values);
-    gather_into(values, all, longest);
+    all_gather_into(values, all, longest);
     return all;
   }
 
-  void gather_into(const at::Tensor& values, const at::Tensor& all, std::chrono::milliseconds longest) {
-    if (values.is_cuda()) return queued([&] { gpus_->gather(values, all); });
+  void all_gather_into(const at::Tensor& values, const at::Tensor& all, std::chrono::milliseconds longest) {
+    if (values.is_cuda()) return queue_on_gpu([&] { gpus_->all_gather_into(values, all); });
     std::vector<at::Tensor> input{values.contiguous()};
     std::vector<std::vector<at::Tensor>> outputs(1);
     for (int64_t i = 0; i < size(); ++i) outputs[0].push_back(all[i]);
     c10d::AllgatherOptions options;
     options.timeout = kLongestOperation;
-    guarded(longest, [&] { return group_->allgather(outputs, input, options); });
+    run_collective(longest, [&] { return group_->allgather(outputs, input, options); });
   }
 
   // Runs an operation on GPUs, which fails here only if it cannot be queued.
   template <class Queue>
-  void queued(const Queue& queue) {
-    RNNLAB_INVARIANT(gpus_ != nullptr, "tensors on GPUs before the GPUs are connected");
+  void queue_on_gpu(const Queue& queue) {
+    RNNLAB_INVARIANT(gpus_ != nullptr, "connect_gpus() must be called before tensors on GPUs are exchanged");
     try {
       queue();
     } catch (const std::exception&) {  // from LibTorch or NCCL
@@ -337,37 +343,37 @@ class GlooRanks : public Ranks {
 
   // Call this function within a catch block: it throws this rank's own error, unless another rank has failed before.
   [[noreturn]] void fail_on_gpu() {
-    leave_operation_behind();
-    const Seen seen = heartbeat_->seen();
-    if (seen.failure) throw as_rank_failed(seen);
+    abandon_operation();
+    const RunStatus status = heartbeat_->status();
+    if (status.failure) throw as_rank_failed(status);
     throw;
   }
 
   // Begins an operation and waits for its end.
   template <class Begin>
-  void guarded(std::chrono::milliseconds absence, const Begin& begin) {
-    Patience patience(*heartbeat_, rank(), timeout_, absence, heartbeat_->count_operation());
-    wait_with(patience, begin);
+  void run_collective(std::chrono::milliseconds stall_timeout, const Begin& begin) {
+    WaitLimit limit(*heartbeat_, rank(), timeout_, stall_timeout, heartbeat_->count_operation());
+    wait_with(limit, begin);
   }
 
   template <class Begin>
-  void wait_with(Patience& patience, const Begin& begin) {
+  void wait_with(WaitLimit& limit, const Begin& begin) {
     try {
       auto work = begin();
-      while (!has_ended(work)) patience.wait_on();
+      while (!has_ended(work)) limit.check();
     } catch (const UserError&) {
-      leave_operation_behind();
+      abandon_operation();
       throw;
     } catch (const std::exception& error) {  // from LibTorch or gloo
-      leave_operation_behind();
+      abandon_operation();
       throw failure_after_broken_connection(*heartbeat_, rank(), first_line(error.what()));
     }
   }
 
-  // Returns whether the operation has ended within a turn. Throws the exception of the operation.
+  // Returns whether the operation has ended within kPollInterval. Throws the exception of the operation.
   static bool has_ended(const c10::intrusive_ptr<c10d::Work>& work) {
     try {
-      work->wait(Patience::kTurn);
+      work->wait(WaitLimit::kPollInterval);
       return true;
     } catch (const std::exception&) {
       if (!work->isCompleted()) return false;
@@ -377,16 +383,16 @@ class GlooRanks : public Ranks {
   }
   template <class Group>
   bool has_ended(std::future<Group>& group) {
-    if (group.wait_for(Patience::kTurn) != std::future_status::ready) return false;
-    keep(group.get());
+    if (group.wait_for(WaitLimit::kPollInterval) != std::future_status::ready) return false;
+    store_group(group.get());
     return true;
   }
-  void keep(GroupPointer group) { group_ = std::move(group); }
-  void keep(std::unique_ptr<GpuGroup> gpus) { gpus_ = std::move(gpus); }
+  void store_group(GroupPointer group) { group_ = std::move(group); }
+  void store_group(std::unique_ptr<GpuGroup> gpus) { gpus_ = std::move(gpus); }
 
-  static bool ends_within_turn(const std::function<bool()>& has_ended) {
+  static bool has_ended_within_poll(const std::function<bool()>& has_ended) {
     constexpr std::chrono::microseconds kPause{20};
-    const auto end = std::chrono::steady_clock::now() + Patience::kTurn;
+    const auto end = std::chrono::steady_clock::now() + WaitLimit::kPollInterval;
     while (!has_ended()) {
       if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::sleep_for(kPause);
@@ -394,36 +400,37 @@ class GlooRanks : public Ranks {
     return true;
   }
 
-  void leave_operation_behind() {
+  void abandon_operation() {
     is_broken_ = true;
-    g_is_operation_left_behind = true;
+    g_has_abandoned_operation = true;
     if (gpus_ == nullptr) return;
     // abort() returns only after the graphs with operations are destroyed, that is after this thread has left the
     // trainer.
     constexpr std::chrono::seconds kForKernelsToEnd{1};
-    begin_beside([gpus = gpus_] {
+    start_on_thread([gpus = gpus_] {
       gpus->abort();
       return true;
     }).wait_for(kForKernelsToEnd);
   }
 
-  // Waits until each rank has sent a sign.
-  void meet() {
+  // Waits until each rank has sent a heartbeat.
+  void wait_for_all_ranks() {
     const auto began = std::chrono::steady_clock::now();
-    const Seen seen = heartbeat_->look_until(
-        start_timeout_, [](const Seen& now) { return now.failure || now.is_store_gone || missing_in(now).empty(); });
-    if (seen.failure) throw as_rank_failed(seen);
-    const std::vector<std::string> missing = missing_in(seen);
+    const RunStatus status = heartbeat_->poll_until(start_timeout_, [](const RunStatus& now) {
+      return now.failure || now.is_store_gone || missing_in(now).empty();
+    });
+    if (status.failure) throw as_rank_failed(status);
+    const std::vector<std::string> missing = missing_in(status);
     const auto waited = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
     if (!missing.empty())
       throw_error(ExitCode::kDevice, "after {} s {} of {} processes of this run are missing: {}", waited.count(),
                   missing.size(), size(), join(missing, ", "));
   }
 
-  static std::vector<std::string> missing_in(const Seen& seen) {
+  static std::vector<std::string> missing_in(const RunStatus& status) {
     std::vector<std::string> found;
-    for (size_t i = 0; i < seen.signs.size(); ++i)
-      if (seen.signs[i].process.empty()) found.push_back("rank " + std::to_string(i));
+    for (size_t i = 0; i < status.ranks.size(); ++i)
+      if (status.ranks[i].process.empty()) found.push_back("rank " + std::to_string(i));
     return found;
   }
 
@@ -433,7 +440,7 @@ class GlooRanks : public Ranks {
                                                   : c10d::ProcessGroupGloo::createDefaultDevice());
     const auto make = [store = store_->clone(), own = static_cast<int>(rank()), all = static_cast<int>(size()),
                        options] { return c10::make_intrusive<c10d::ProcessGroupGloo>(store, own, all, options); };
-    guarded(start_timeout_, [&] { return begin_beside(make); });
+    run_collective(start_timeout_, [&] { return start_on_thread(make); });
   }
 
   std::chrono::milliseconds timeout_, start_timeout_;
@@ -448,9 +455,9 @@ class GlooRanks : public Ranks {
 
 }  // namespace
 
-at::Tensor Ranks::gather(const at::Tensor& values) {
+at::Tensor Ranks::all_gather(const at::Tensor& values) {
   const at::Tensor all = empty_for_all(values);
-  gather_into(values, all);
+  all_gather_into(values, all);
   return all;
 }
 
@@ -460,7 +467,9 @@ at::Tensor Ranks::empty_for_all(const at::Tensor& values) const {
   return at::empty(shape, values.options());
 }
 
-bool Ranks::is_so_on_all(bool is_so) { return gather(at::full({}, is_so ? 1 : 0, at::kLong)).all().item<bool>(); }
+bool Ranks::is_true_on_all(bool condition) {
+  return all_gather(at::full({}, condition ? 1 : 0, at::kLong)).all().item<bool>();
+}
 
 void Ranks::wait_for(const std::function<bool()>& has_ended) {
   while (!has_ended()) std::this_thread::yield();
@@ -473,37 +482,39 @@ void Ranks::wait_for(c10::Device device) {
   wait_for([&] { return end.query(); });
 }
 
-void Ranks::connect_gpus(c10::Device, bool) { RNNLAB_INVARIANT(false, "ranks of an engine without GPUs"); }
-
-std::unique_ptr<Ranks> make_gloo_ranks(const Launch& launch, const RanksOptions& options) {
-  silence_process_groups();
-  return std::make_unique<GlooRanks>(launch, options);
+void Ranks::connect_gpus(c10::Device, bool) {
+  RNNLAB_INVARIANT(false, "this implementation of Ranks does not support GPUs");
 }
 
-bool is_to_tell_before_joining(const Launch& launch, const std::string& name_of_run,
-                               const UserError& failure) noexcept {
+std::unique_ptr<Ranks> connect_ranks(const Launch& launch, const RanksOptions& options) {
+  silence_process_groups();
+  return std::make_unique<ProcessGroupRanks>(launch, options);
+}
+
+bool claim_report_before_joining(const Launch& launch, const std::string& name_of_run,
+                                 const UserError& failure) noexcept {
   constexpr std::chrono::seconds kLongest{3};
   try {
     silence_process_groups();
     const StorePointer store =
-        reached_store_of_run(launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run});
+        connect_to_store(launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run});
     const auto ask = [store, rank = launch.rank, exit_code = failure.exit_code(),
                       message = std::string(failure.what())] {
       put_failure(*store, {rank, exit_code, message});
-      put_sign_of_life(*store, rank);
-      const bool is_own = is_to_tell(*store, rank, message);
-      put_sign_of_leaving(*store, rank);
+      put_heartbeat(*store, rank);
+      const bool is_own = claim_report(*store, rank, message);
+      put_departure(*store, rank);
       return is_own;
     };
-    const bool is_own = within(kLongestLastWords, ask).value_or(true);
-    if (holds_store(launch)) await_those_who_fail_too(*store, launch.size, kLongest);
+    const bool is_own = run_within(kReportTimeout, ask).value_or(true);
+    if (holds_store(launch)) wait_for_failing_ranks(*store, launch.size, kLongest);
     return is_own;
   } catch (const std::exception&) {
     return true;
   }
 }
 
-bool is_operation_left_behind() { return g_is_operation_left_behind; }
+bool has_abandoned_operation() { return g_has_abandoned_operation; }
 
 struct LocalStore::Server {
   StorePointer store;
@@ -516,7 +527,7 @@ LocalStore::LocalStore() : server_(std::make_unique<Server>()) {
 
 LocalStore::~LocalStore() = default;
 
-void LocalStore::tell_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
+void LocalStore::post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
                               const std::string& message) noexcept {
   try {
     c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);

@@ -36,14 +36,14 @@ Launch launch_of_rank(int64_t rank, int64_t size, const LocalStore& store) {
   return launch;
 }
 
-// As many ranks as threads of this process.
+// Runs `work` as each of `size` ranks, which are threads of this process.
 void as_ranks(int64_t size, const RanksOptions& options, const std::function<void(Ranks&)>& work) {
   const LocalStore store;
   std::vector<std::jthread> threads;
   for (int64_t rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
       try {
-        work(*make_gloo_ranks(launch_of_rank(rank, size, store), options));
+        work(*connect_ranks(launch_of_rank(rank, size, store), options));
       } catch (const std::exception& error) {
         ADD_FAILURE() << "rank " << rank << ": " << error.what();
       }
@@ -52,94 +52,94 @@ void as_ranks(int64_t size, const RanksOptions& options, const std::function<voi
 
 void as_ranks(int64_t size, const std::function<void(Ranks&)>& work) { as_ranks(size, {.name = "test"}, work); }
 
-TEST(GlooRanks, AddUp) {
+TEST(Ranks, AddUp) {
   as_ranks(3, [](Ranks& ranks) {
     at::Tensor values = at::full({5}, static_cast<double>(ranks.rank() + 1), at::kFloat);
-    ranks.add_up(values);
+    ranks.all_reduce(values);
     EXPECT_EQ(values.sum().item<double>(), 5 * (1 + 2 + 3));
   });
 }
 
-TEST(GlooRanks, GatherInTheirOrder) {
+TEST(Ranks, GatherInTheirOrder) {
   as_ranks(3, [](Ranks& ranks) {
-    const at::Tensor all = ranks.gather(at::full({2}, ranks.rank(), at::kLong));
+    const at::Tensor all = ranks.all_gather(at::full({2}, ranks.rank(), at::kLong));
     EXPECT_EQ(all.sizes(), (at::IntArrayRef{3, 2}));
     EXPECT_THAT(std::vector<int64_t>(all.data_ptr<int64_t>(), all.data_ptr<int64_t>() + 6),
                 ElementsAre(0, 0, 1, 1, 2, 2));
   });
 }
 
-TEST(GlooRanks, GatherTexts) {
+TEST(Ranks, GatherTexts) {
   as_ranks(2, [](Ranks& ranks) {
-    EXPECT_THAT(ranks.gather_texts(ranks.is_first() ? "first" : ""), ElementsAre("first", ""));
-    EXPECT_THAT(ranks.gather_texts("again"), ElementsAre("again", "again"));
+    EXPECT_THAT(ranks.all_gather_texts(ranks.is_first() ? "first" : ""), ElementsAre("first", ""));
+    EXPECT_THAT(ranks.all_gather_texts("again"), ElementsAre("again", "again"));
   });
 }
 
-TEST(GlooRanks, WaitForWorkOfTheirOwnAsLongAsItTakes) {
+TEST(Ranks, WaitForWorkOfTheirOwnAsLongAsItTakes) {
   as_ranks(2, [](Ranks& ranks) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ranks.is_first() ? 700 : 0);
     ranks.wait_for([&] { return std::chrono::steady_clock::now() > end; });
     EXPECT_GE(std::chrono::steady_clock::now(), end);
-    ranks.gather_texts("both came");
+    ranks.all_gather_texts("both came");
   });
 }
 
-TEST(GlooRanks, WaitNoMoreForWorkOnceAnotherHasFailed) {
+TEST(Ranks, WaitNoMoreForWorkOnceAnotherHasFailed) {
   as_ranks(2, [](Ranks& ranks) {
-    ranks.gather_texts("both came");
-    if (ranks.is_first()) return ranks.tell_failure(ExitCode::kData, "x.csv: no such file");
+    ranks.all_gather_texts("both came");
+    if (ranks.is_first()) return ranks.post_failure(ExitCode::kData, "x.csv: no such file");
     EXPECT_THAT(refusal_of([&] { ranks.wait_for([] { return false; }); }), HasSubstr("x.csv: no such file"));
   });
 }
 
-TEST(GlooRanks, TellWhatTheirOwnWorkThrows) {
+TEST(Ranks, TellWhatTheirOwnWorkThrows) {
   as_ranks(2, [](Ranks& ranks) {
-    ranks.gather_texts("both came");
+    ranks.all_gather_texts("both came");
     EXPECT_THROW(ranks.wait_for([]() -> bool { throw std::domain_error("an illegal address"); }), std::domain_error);
-    ranks.tell_failure(ExitCode::kDevice, "an illegal address");
+    ranks.post_failure(ExitCode::kDevice, "an illegal address");
   });
 }
 
-// A launcher would end the first one when the other has ended.
-TEST(GlooRanks, LetTheFirstWriteItsFilesBeforeTheyTell) {
+// A launcher would end the first rank when the other has ended.
+TEST(Ranks, LetTheFirstWriteItsFilesBeforeTheyTell) {
   std::atomic<bool> is_written = false;
   as_ranks(2, [&](Ranks& ranks) {
     if (ranks.is_first()) {
       const WritingFiles writing(&ranks);
-      ranks.gather_texts("both came");
+      ranks.all_gather_texts("both came");
       std::this_thread::sleep_for(std::chrono::milliseconds(1500));
       is_written = true;
       return;
     }
-    ranks.gather_texts("both came");
-    ranks.is_to_tell("the loss is not a number");
+    ranks.all_gather_texts("both came");
+    ranks.claim_report("the loss is not a number");
     EXPECT_TRUE(is_written);
   });
 }
 
-TEST(GlooRanks, NameThoseThatDoNotCome) {
+TEST(Ranks, NameThoseThatDoNotCome) {
   const LocalStore store;
   const RanksOptions options = {.start_timeout = std::chrono::milliseconds(200), .name = "test"};
-  EXPECT_EQ(refusal_of([&] { make_gloo_ranks(launch_of_rank(1, 3, store), options); }),
+  EXPECT_EQ(refusal_of([&] { connect_ranks(launch_of_rank(1, 3, store), options); }),
             "after 0 s 2 of 3 processes of this run are missing: rank 0, rank 2");
 }
 
-TEST(GlooRanks, FailWhereOneLeaves) {
+TEST(Ranks, FailWhereOneLeaves) {
   as_ranks(2, [](Ranks& ranks) {
     if (ranks.is_first()) return;
     at::Tensor values = at::full({5}, 1.0, at::kFloat);
     ranks.set_step(7);
-    EXPECT_THAT(refusal_of([&] { ranks.add_up(values); }),
+    EXPECT_THAT(refusal_of([&] { ranks.all_reduce(values); }),
                 ::testing::ContainsRegex("rank 1 of 2 \\(process [0-9]+ of .*\\) lost its connection to rank 0 of 2 "
                                          "\\(process [0-9]+ of .*\\)"));
-    EXPECT_TRUE(is_operation_left_behind());
+    EXPECT_TRUE(has_abandoned_operation());
   });
 }
 
 constexpr RanksOptions kOneSecond = {.timeout = std::chrono::seconds(1), .name = "test"};
 
-// Until the other rank is done, however long that takes.
+// The rank waits until the other rank is done, for any time.
 class Gate {
  public:
   void open() { promise_.set_value(); }
@@ -150,27 +150,27 @@ class Gate {
   std::shared_future<void> opened_ = promise_.get_future().share();
 };
 
-TEST(GlooRanks, NameOneThatLivesAndDoesNotCome) {
+TEST(Ranks, NameOneThatLivesAndDoesNotCome) {
   Gate gate;
   as_ranks(2, kOneSecond, [&](Ranks& ranks) {
     if (ranks.rank() == 1) return gate.wait();
     at::Tensor values = at::full({5}, 1.0, at::kFloat);
     EXPECT_THAT(
-        refusal_of([&] { ranks.add_up(values); }),
+        refusal_of([&] { ranks.all_reduce(values); }),
         ::testing::ContainsRegex("rank 1 of 2 \\(process .*\\) responds, but did not finish its work within 1 s"));
     gate.open();
   });
 }
 
-// Three times the timeout: a slow disk, as long as the heart beats.
-TEST(GlooRanks, WaitForOneThatWritesFiles) {
+// Writing may take three times the timeout while the rank sends heartbeats: the disk may be slow.
+TEST(Ranks, WaitForOneThatWritesFiles) {
   as_ranks(2, kOneSecond, [&](Ranks& ranks) {
     at::Tensor values = at::full({5}, 1.0, at::kFloat);
     if (ranks.is_first()) {
       const WritingFiles writing(&ranks);
       std::this_thread::sleep_for(std::chrono::seconds(3));
     }
-    ranks.add_up(values);
+    ranks.all_reduce(values);
     EXPECT_EQ(values.sum().item<double>(), 10);
   });
 }
@@ -184,8 +184,8 @@ Launch launch_with_own_store(int64_t rank, int64_t port) {
   return launch;
 }
 
-// The process that holds the store is the first to hear of the failure, and leaves last.
-TEST(GlooRanks, HearOfAFailureThoughRank0HoldsTheStore) {
+// The process that holds the store learns of the failure first, and leaves last.
+TEST(Ranks, HearOfAFailureThoughRank0HoldsTheStore) {
   int64_t port = 0;
   {
     const LocalStore free_now;
@@ -194,67 +194,67 @@ TEST(GlooRanks, HearOfAFailureThoughRank0HoldsTheStore) {
   std::vector<std::jthread> threads;
   for (int64_t rank = 0; rank < 3; ++rank)
     threads.emplace_back([rank, port] {
-      const auto ranks = make_gloo_ranks(launch_with_own_store(rank, port), {.name = "test"});
+      const auto ranks = connect_ranks(launch_with_own_store(rank, port), {.name = "test"});
       at::Tensor values = at::full({5}, 1.0, at::kFloat);
-      ranks->add_up(values);  // all have joined
-      if (rank == 1) return ranks->tell_failure(ExitCode::kData, "x.csv: no such file");
+      ranks->all_reduce(values);  // all have joined
+      if (rank == 1) return ranks->post_failure(ExitCode::kData, "x.csv: no such file");
       if (rank == 2) std::this_thread::sleep_for(std::chrono::seconds(1));
-      EXPECT_THAT(refusal_of([&] { ranks->add_up(values); }), HasSubstr("failed: x.csv: no such file"));
+      EXPECT_THAT(refusal_of([&] { ranks->all_reduce(values); }), HasSubstr("failed: x.csv: no such file"));
     });
 }
 
-TEST(GlooRanks, SayThatTheirPortIsTaken) {
+TEST(Ranks, SayThatTheirPortIsTaken) {
   const LocalStore other;
-  EXPECT_EQ(refusal_of([&] { make_gloo_ranks(launch_with_own_store(0, other.port()), {.name = "test"}); }),
+  EXPECT_EQ(refusal_of([&] { connect_ranks(launch_with_own_store(0, other.port()), {.name = "test"}); }),
             fmt::format("127.0.0.1:{} is used by another program, but the processes of this run need it to connect: "
                         "set MASTER_PORT to a free port for all of them",
                         other.port()));
 }
 
-TEST(GlooRanks, LetOneOfThemTell) {
+TEST(Ranks, LetOneOfThemTell) {
   std::atomic<int> num_telling = 0;
-  as_ranks(3, [&](Ranks& ranks) { num_telling += ranks.is_to_tell("the file is missing") ? 1 : 0; });
+  as_ranks(3, [&](Ranks& ranks) { num_telling += ranks.claim_report("the file is missing") ? 1 : 0; });
   EXPECT_EQ(num_telling, 1);
 }
 
-TEST(GlooRanks, LetAnotherTellWhereRank0IsSilent) {
+TEST(Ranks, LetAnotherTellWhereRank0IsSilent) {
   std::atomic<int> num_telling = 0;
   as_ranks(3, [&](Ranks& ranks) {
-    if (!ranks.is_first()) num_telling += ranks.is_to_tell("rank 0 was killed") ? 1 : 0;
+    if (!ranks.is_first()) num_telling += ranks.claim_report("rank 0 was killed") ? 1 : 0;
   });
   EXPECT_EQ(num_telling, 1);
 }
 
-TEST(GlooRanks, TellBeforeTheyJoin) {
+TEST(Ranks, TellBeforeTheyJoin) {
   LocalStore store;
   std::atomic<int> num_telling = 0;
   std::vector<std::jthread> threads;
   for (int64_t rank = 0; rank < 3; ++rank)
     threads.emplace_back([&, rank] {
       const UserError failure(ExitCode::kUsage, "a.yaml: no such file");
-      num_telling += is_to_tell_before_joining(launch_of_rank(rank, 3, store), "test", failure) ? 1 : 0;
+      num_telling += claim_report_before_joining(launch_of_rank(rank, 3, store), "test", failure) ? 1 : 0;
     });
   threads.clear();
   EXPECT_EQ(num_telling, 1);
 }
 
-TEST(GlooRanks, HearOfOneThatFailsBeforeItJoins) {
+TEST(Ranks, HearOfOneThatFailsBeforeItJoins) {
   LocalStore store;
   std::jthread failing([&] {
     const UserError failure(ExitCode::kUsage, "a.yaml: no such file");
-    EXPECT_FALSE(is_to_tell_before_joining(launch_of_rank(1, 2, store), "test", failure));
+    EXPECT_FALSE(claim_report_before_joining(launch_of_rank(1, 2, store), "test", failure));
   });
-  EXPECT_THAT(refusal_of([&] { make_gloo_ranks(launch_of_rank(0, 2, store), {.name = "test"}); }),
+  EXPECT_THAT(refusal_of([&] { connect_ranks(launch_of_rank(0, 2, store), {.name = "test"}); }),
               ::testing::ContainsRegex("rank 1 of 2 \\(process .*\\) failed: a.yaml: no such file"));
 }
 
-TEST(GlooRanks, EndWithWhatTheFirstToFailSays) {
+TEST(Ranks, EndWithWhatTheFirstToFailSays) {
   as_ranks(3, [](Ranks& ranks) {
     at::Tensor values = at::full({5}, 1.0, at::kFloat);
-    ranks.add_up(values);  // all have joined
-    if (ranks.rank() == 1) return ranks.tell_failure(ExitCode::kData, "x.csv: no such file");
+    ranks.all_reduce(values);  // all have joined
+    if (ranks.rank() == 1) return ranks.post_failure(ExitCode::kData, "x.csv: no such file");
     try {
-      ranks.add_up(values);
+      ranks.all_reduce(values);
       ADD_FAILURE() << "nothing was thrown";
     } catch (const RankFailed& failure) {
       EXPECT_EQ(failure.exit_code(), ExitCode::kData);
@@ -264,21 +264,21 @@ TEST(GlooRanks, EndWithWhatTheFirstToFailSays) {
   });
 }
 
-TEST(GlooRanks, HearFromTheirStarterOfOneThatWasKilled) {
+TEST(Ranks, HearFromTheirStarterOfOneThatWasKilled) {
   LocalStore store;
-  std::jthread killed([&] { make_gloo_ranks(launch_of_rank(0, 2, store), {.name = "test"}); });
-  const auto other = make_gloo_ranks(launch_of_rank(1, 2, store), {.name = "test"});
+  std::jthread killed([&] { connect_ranks(launch_of_rank(0, 2, store), {.name = "test"}); });
+  const auto other = connect_ranks(launch_of_rank(1, 2, store), {.name = "test"});
   killed.join();
-  store.tell_failure("test", 0, ExitCode::kDevice, "it was killed");
+  store.post_failure("test", 0, ExitCode::kDevice, "it was killed");
   at::Tensor values = at::full({5}, 1.0, at::kFloat);
-  EXPECT_THAT(refusal_of([&] { other->add_up(values); }),
+  EXPECT_THAT(refusal_of([&] { other->all_reduce(values); }),
               ::testing::ContainsRegex("^rank 0 of 2 \\(process [0-9]+ of .*\\) failed: it was killed$"));
 }
 
-TEST(GlooRanks, CannotReachAStoreThatIsNotThere) {
+TEST(Ranks, CannotReachAStoreThatIsNotThere) {
   Launch launch = launch_of_rank(0, 2, LocalStore());
   const RanksOptions options = {.start_timeout = std::chrono::milliseconds(200), .name = "test"};
-  EXPECT_THAT(refusal_of([&] { make_gloo_ranks(launch, options); }),
+  EXPECT_THAT(refusal_of([&] { connect_ranks(launch, options); }),
               HasSubstr("rank 0 of 2 cannot reach the store of its run at 127.0.0.1:"));
 }
 

@@ -1,14 +1,133 @@
-#include "training/epoch_metrics.h"
+#include "training/epoch_progress.h"
 
 #include <ATen/ops/empty.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
+#include "recurrent/device/gpu_device.h"
+
 namespace rnnlab {
+
+namespace {
+
+void mark(std::optional<c10::Event>& event, c10::Device device) {
+  if (!event) event.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);  // PYTORCH_DEFAULT has no time
+  event->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+}
+
+}  // namespace
+
+DeviceTimer::DeviceTimer(c10::Device device) : device_(device) {}
+
+void DeviceTimer::start() {
+  if (device_.is_cuda()) mark(start_, device_);
+}
+
+void DeviceTimer::stop() {
+  if (device_.is_cuda()) mark(stop_, device_);
+}
+
+std::optional<double> DeviceTimer::seconds() const {
+  constexpr double kSecondsPerMillisecond = 1e-3;
+  if (!start_ || !stop_) return std::nullopt;
+  stop_->synchronize();
+  return start_->elapsedTime(*stop_) * kSecondsPerMillisecond;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+EpochProgress::EpochProgress(c10::Device device)
+    : device_timer_(device), witness_(device.is_cuda() ? uuid_of_gpu(device) : "") {}
+
+void EpochProgress::begin() {
+  tally_ = {};
+  is_over_ = was_resumed_ = false;
+}
+
+void EpochProgress::restore(const EpochTally& tally, bool is_over) {
+  tally_ = tally;
+  is_over_ = is_over;
+}
+
+void EpochProgress::start_clocks() {
+  witness_.start();
+  device_timer_.start();
+  training_since_ = Clock::now();
+}
+
+void EpochProgress::stop_clocks(double seconds_waited) {
+  tally_.seconds = seconds();
+  evidence_ = witness_.stop();
+  tally_.data_seconds += seconds_waited;
+  training_since_.reset();
+}
+
+double EpochProgress::seconds() const {
+  return tally_.seconds + (training_since_ ? seconds_since(*training_since_) : 0.0);
+}
+
+void EpochProgress::count_step(int64_t num_samples, double learning_rate) {
+  tally_.learning_rate = learning_rate;
+  ++tally_.steps;
+  tally_.samples += num_samples;
+}
+
+namespace {
+
+double norm_of(const std::vector<double>& norms) {
+  return std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0));
+}
+
+void put_evidence(const EpochEvidence& evidence, EpochRow& row) {
+  row.cpu_seconds = evidence.cpu_seconds;
+  row.boot_seconds = evidence.boot_seconds;
+  row.steal_seconds = evidence.steal_seconds;
+  row.throttled_seconds = evidence.throttled_seconds;
+  row.voluntary_switches = evidence.voluntary_switches;
+  row.forced_switches = evidence.forced_switches;
+  row.gpu_joules = evidence.gpu_joules;
+  row.cpu_joules = evidence.cpu_joules;
+}
+
+}  // namespace
+
+void EpochProgress::add(const StepRow& row) {
+  tally_.totals.add(row);
+  tally_.skipped_steps += row.skipped ? 1 : 0;
+  tally_.gradient_norm_sum += norm_of(row.gradient_norms);
+}
+
+EpochTally EpochProgress::tally_now(double seconds_waited) const {
+  EpochTally tally = tally_;
+  tally.seconds = seconds();
+  if (training_since_) tally.data_seconds += seconds_waited;
+  return tally;
+}
+
+EpochRow EpochProgress::training_row(const Objective& objective) const {
+  EpochRow row;
+  put_training_metrics(objective.metrics(tally_.totals), row);
+  row.learning_rate = tally_.learning_rate;
+  if (tally_.skipped_steps < tally_.steps)
+    row.gradient_norm = tally_.gradient_norm_sum / static_cast<double>(tally_.steps - tally_.skipped_steps);
+  row.train_seconds = tally_.seconds;
+  row.data_seconds = tally_.data_seconds;
+  if (!was_resumed_) {
+    row.device_seconds = device_timer_.seconds();
+    row.exchange_seconds = exchange_seconds_;
+    put_evidence(evidence_, row);
+  }
+  row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;
+  return row;
+}
 
 void put_training_metrics(const Metrics& metrics, EpochRow& row) {
   row.train_loss = metrics.loss;
@@ -107,7 +226,7 @@ std::optional<double> whole_energy(std::span<const EpochRow> rows) {
 
 }  // namespace
 
-EpochRow joined_row(const EpochRow& own, std::span<const EpochRow> rows) {
+EpochRow combined_row(const EpochRow& own, std::span<const EpochRow> rows) {
   const auto [fastest, slowest] = std::ranges::minmax_element(rows, {}, seconds_outside);
   EpochRow row = own;
   for (const EpochMember& member : kOfSlowest) copy_measure(member, *slowest, row);
@@ -119,11 +238,11 @@ EpochRow joined_row(const EpochRow& own, std::span<const EpochRow> rows) {
 }
 
 EpochRow row_over_ranks(Ranks& ranks, const EpochRow& own) {
-  const at::Tensor all = ranks.gather(numbers_of(own));
+  const at::Tensor all = ranks.all_gather(numbers_of(own));
   std::vector<EpochRow> rows;
   for (int64_t rank = 0; rank < ranks.size(); ++rank)
     rows.push_back(row_of(all.const_data_ptr<double>() + rank * all.size(1)));
-  return joined_row(own, rows);
+  return combined_row(own, rows);
 }
 
 }  // namespace rnnlab

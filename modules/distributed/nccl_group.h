@@ -22,8 +22,8 @@ class GpuGroup {
   GpuGroup& operator=(const GpuGroup&) = delete;
 
   // These two functions do what those of Ranks do. `values` is contiguous and on this rank's GPU.
-  virtual void add_up(at::Tensor& values) = 0;
-  virtual void gather(const at::Tensor& values, const at::Tensor& all) = 0;
+  virtual void all_reduce(at::Tensor& values) = 0;
+  virtual void all_gather_into(const at::Tensor& values, const at::Tensor& all) = 0;
 
   // Ends the queued operations; their results are then meaningless. Does not return before the CUDA graphs with
   // operations of this group are destroyed. The destructor also calls this function.
