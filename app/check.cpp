@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "config/sweep.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/memory_estimate.h"
 #include "experiment_arguments.h"

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "data/inspect.h"
-#include "experiment/run_all.h"
+#include "experiment/sweep.h"
 #include "experiment_arguments.h"
 #include "output.h"
 #include "system/terminal.h"

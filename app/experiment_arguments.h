@@ -6,7 +6,7 @@
 
 #include "config/document.h"
 #include "config/schema.h"
-#include "experiment/cases.h"
+#include "experiment/sweep.h"
 
 namespace rnnlab::app {
 

@@ -9,10 +9,9 @@
 #include <memory>
 
 #include "base/text.h"
-#include "experiment/cases.h"
+#include "experiment/sweep.h"
 #include "experiment/child_process.h"
-#include "experiment/run_ranks.h"
-#include "experiment/run_tasks.h"
+#include "experiment/devices.h"
 #include "experiment_arguments.h"
 #include "output.h"
 #include "output_file.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "experiment/run.h"
 #include "experiment/run_checkpoint.h"
-#include "experiment/run_experiment.h"
 #include "training/trainer.h"
 
 namespace rnnlab {

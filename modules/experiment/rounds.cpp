@@ -1,4 +1,4 @@
-#include "experiment/rounds.h"
+#include "experiment/sweep.h"
 
 #include <fmt/format.h>
 
@@ -16,61 +16,15 @@
 #include "base/text.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "experiment/child_process.h"
+#include "experiment/devices.h"
 #include "experiment/failure.h"
-#include "experiment/run_ranks.h"
-#include "experiment/sweep_run.h"
+#include "experiment/sweep_file.h"
 #include "results/comparison.h"
 #include "results/measuring_order.h"
 #include "results/run_folder.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {
-namespace {
-
-bool has_checkpoint(const std::filesystem::path& folder) {
-  try {
-    return !list_checkpoints(folder / kCheckpointsFolder).empty();
-  } catch (const UserError&) {
-    return false;  // the process that resumes the run reports the error
-  }
-}
-
-// Returns "" if there is nothing to resume.
-std::string advice(const RunAllOutcome& all, const SweepFile* sweep, const RunRequest& request) {
-  if (sweep != nullptr) return how_to_resume(sweep->path());
-  if (all.finished.empty()) return pending_stop() ? request.how_to_resume : "";  // before the first step of the run
-  const auto& folder = all.finished.back().folder;
-  return has_checkpoint(folder) ? how_to_resume(folder) : "";
-}
-
-// The exit code of a signal promises that everything was saved; these failures contradict the promise.
-bool gives_way_to_signal(ExitCode exit_code) {
-  return exit_code != ExitCode::kDevice && exit_code != ExitCode::kCheckpoint && exit_code != ExitCode::kInternal;
-}
-
-}  // namespace
-
-void keep_failure(RunAllOutcome& all, ExitCode exit_code) {
-  if (all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
-  if (exit_code != ExitCode::kDiverged) all.can_go_on = true;
-}
-
-std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
-  return "to resume: rnnlab train --resume " + shell_quoted(run_or_sweep.string());
-}
-
-void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepFile* sweep, const RunRequest& request,
-                 Logger& logger) {
-  if (const auto stop = pending_stop()) {
-    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not started", stop->text, num_left, count));
-    if (gives_way_to_signal(all.exit_code)) all.exit_code = stop->exit_code;
-    all.can_go_on = true;
-  }
-  const std::string line = all.can_go_on ? advice(all, sweep, request) : "";
-  if (!line.empty()) logger.warn(line);
-  if (!all.can_go_on && sweep != nullptr) sweep->remove();
-}
-
 namespace {
 
 using Clock = std::chrono::steady_clock;

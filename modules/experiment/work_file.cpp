@@ -1,4 +1,4 @@
-#include "experiment/work_file.h"
+#include "experiment/run.h"
 
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
@@ -7,7 +7,7 @@
 #include "base/numbers.h"
 #include "checkpoint/safetensors.h"
 #include "experiment/experiment.h"
-#include "experiment/prepared_run.h"
+#include "experiment/run_context.h"
 #include "results/work_settings.h"
 #include "system/json_fields.h"
 #include "training/schedule.h"
@@ -90,13 +90,13 @@ std::string work_text(const RunPlan& plan) {
 
 }  // namespace
 
-WorkFile write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
-                         const std::filesystem::path& out) {
+std::string write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
+                            const std::filesystem::path& out) {
   const PreparedRun run(experiment, command_line);
   require_bound(run.trainer.plan());
   const std::vector<NamedTensor> tensors = tensors_of(run);
   write_safetensors(out, SafetensorsImage(views_of(tensors), metadata_of(run)));
-  return {work_text(run.trainer.plan())};
+  return work_text(run.trainer.plan());
 }
 
 }  // namespace rnnlab

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "experiment/run_all.h"
+#include "experiment/sweep.h"
 
 namespace rnnlab {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/expect_error.h"
-#include "experiment/prepared_run.h"
+#include "experiment/run_context.h"
 #include "experiment/tiny_experiment.h"
 
 namespace rnnlab::testing {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"
-#include "experiment/prepared_run.h"
+#include "experiment/run_context.h"
 #include "experiment/tiny_experiment.h"
 #include "models/model_parameters.h"
 

@@ -8,11 +8,11 @@
 #include <limits>
 
 #include "checkpoint/checkpoint_folder.h"
-#include "experiment/prepared_run.h"
 #include "experiment/resume.h"
+#include "experiment/run.h"
 #include "experiment/run_checkpoint.h"
+#include "experiment/run_context.h"
 #include "experiment/tiny_experiment.h"
-#include "experiment/train_run.h"
 #include "results/run_folder.h"
 #include "system/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "experiment/tensorboard_observer.h"
+#include "experiment/observers.h"
 
 #include <gmock/gmock.h>
 

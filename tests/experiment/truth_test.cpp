@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "experiment/run_experiment.h"
+#include "experiment/run.h"
 #include "experiment/tiny_experiment.h"
 #include "results/comparison.h"
 #include "system/gpu_info.h"

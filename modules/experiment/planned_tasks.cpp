@@ -1,4 +1,4 @@
-#include "experiment/run_tasks.h"
+#include "experiment/sweep.h"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,10 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/child_process.h"
+#include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
-#include "experiment/run_ranks.h"
-#include "experiment/sweep_run.h"
+#include "experiment/sweep_file.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
 #include "sweep/status.h"

@@ -1,9 +1,10 @@
-#include "experiment/train_run.h"
+#include "experiment/run.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,11 +12,11 @@
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
-#include "experiment/run_observers.h"
-#include "experiment/run_ranks.h"
+#include "experiment/observers.h"
+#include "experiment/run_context.h"
 #include "models/model_parameters.h"
 #include "recurrent/device/gpu_device.h"
 #include "results/epoch_log.h"
@@ -24,6 +25,7 @@
 #include "results/work_settings.h"
 #include "system/contention.h"
 #include "system/files.h"
+#include "system/locks.h"
 #include "training/stopping.h"
 
 namespace rnnlab {
@@ -52,7 +54,9 @@ std::string placement_text(const PreparedRun& run) {
   return fmt::format("placement {}{}", run.identity.placement, chosen ? " (chosen by auto)" : "");
 }
 
-}  // namespace
+void log_notes(const std::vector<std::string>& notes, Logger& logger) {
+  for (const std::string& note : notes) logger.info("          " + note);
+}
 
 void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
   logger.info("run       " + folder.string());
@@ -72,16 +76,10 @@ void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Lo
   for (const std::string& line : split(trim(parameter_table(*run.model)), '\n')) logger.info(line);
 }
 
-void log_notes(const std::vector<std::string>& notes, Logger& logger) {
-  for (const std::string& note : notes) logger.info("          " + note);
-}
-
 void log_path(const ExecutionPath& path, Logger& logger) {
   logger.info("path      " + path.path);
   log_notes(path.notes, logger);
 }
-
-namespace {
 
 // An interrupted epoch has a row, but does not count as an epoch.
 int64_t num_whole_epochs(const PreparedRun& run, const std::vector<EpochRow>& rows) {
@@ -94,8 +92,6 @@ const std::string& process_name() {
   static const std::string name = random_name();
   return name;
 }
-
-}  // namespace
 
 Summary begin_summary(const PreparedRun& run, const ResumedHistory& earlier, const RunRequest& request) {
   const Experiment& e = run.experiment;
@@ -148,10 +144,119 @@ std::vector<std::string> graph_notes(const PreparedRun& run) {
   return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
 }
 
-namespace {
+std::optional<TraceObserver> make_trace(const PreparedRun& run, const std::filesystem::path& folder,
+                                        const RunRequest& request, Logger& logger) {
+  if (!request.trace_steps) return std::nullopt;
+  return std::optional<TraceObserver>(
+      std::in_place,
+      TraceRequest{.file = folder / kTraceFile,
+                   .num_steps = *request.trace_steps,
+                   .warmup_epochs = run.trainer.state().epoch + run.experiment.training.warmup_epochs,
+                   .device = run.device},
+      logger);
+}
+
+RunFacts facts_to_save(const PreparedRun& run, const std::vector<Warning>& warnings) {
+  return {.experiment = run.experiment,
+          .identity = run.identity,
+          .software = run.environment.software,
+          .data = run.dataset,
+          .warnings = warnings};
+}
+
+// While an observer waits for its disk, the other processes of the run must wait for this one.
+class ObserverOfRanks : public Observer {
+ public:
+  ObserverOfRanks(Ranks& ranks, Observer& observer) : ranks_(ranks), observer_(observer) {}
+  void on_run_begin(const RunPlan& plan) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_run_begin(plan);
+  }
+  void on_epoch_begin(const TrainingState& state) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_epoch_begin(state);
+  }
+  void on_step(const StepProgress& progress) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_step(progress);
+  }
+  bool needs_sync_at(int64_t step) const override { return observer_.needs_sync_at(step); }
+  void on_epoch_end(const TrainingState& state, const EpochRow& row) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_epoch_end(state, row);
+  }
+  void on_run_end(const TrainingState& state) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_run_end(state);
+  }
+
+ private:
+  Ranks& ranks_;
+  Observer& observer_;
+};
+
+// Holds all observers of a run, in the order in which they are called: its files, the console, TensorBoard,
+// checkpoints, the observers of the request, and the trace.
+class RunObservers {
+ public:
+  // Adds the observers to the run's trainer. `warnings` are stored in the run's checkpoints; `rows` are those of
+  // earlier parts of the run.
+  RunObservers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
+               const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger);
+  RunObservers(const RunObservers&) = delete;
+  RunObservers& operator=(const RunObservers&) = delete;
+
+  // Call this function for a run that diverged.
+  void finish();
+
+  const std::vector<EpochRow>& rows() const { return files_.rows(); }
+
+ private:
+  void sync();
+  void add(PreparedRun& run, Observer& observer);
+
+  FileObserver files_;
+  ConsoleObserver console_;
+  std::optional<TensorBoardObserver> tensorboard_;
+  std::optional<CheckpointObserver> checkpoints_;
+  std::optional<TraceObserver> trace_;
+  std::vector<std::unique_ptr<Observer>> of_ranks_;  // one for each observer above, if other processes wait for it
+};
+
+RunObservers::RunObservers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
+                           const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger)
+    : files_(folder, rows), console_(logger, request.console), trace_(make_trace(run, folder, request, logger)) {
+  if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);
+  if (run.experiment.checkpoint.save)
+    checkpoints_.emplace(folder, facts_to_save(run, warnings), run.trainer, [this] { sync(); });
+  add(run, files_);
+  add(run, console_);
+  if (tensorboard_) add(run, *tensorboard_);
+  if (checkpoints_) add(run, *checkpoints_);
+  for (Observer* observer : request.observers) add(run, *observer);
+  if (trace_) add(run, *trace_);
+}
+
+void RunObservers::add(PreparedRun& run, Observer& observer) {
+  if (run.options.ranks == nullptr) return run.trainer.add_observer(observer);
+  of_ranks_.push_back(std::make_unique<ObserverOfRanks>(*run.options.ranks, observer));
+  run.trainer.add_observer(*of_ranks_.back());
+}
+
+void RunObservers::finish() {
+  files_.sync();
+  if (tensorboard_) tensorboard_->fail();
+  if (checkpoints_) checkpoints_->finish();
+  if (trace_) trace_->finish();
+}
+
+void RunObservers::sync() {
+  files_.sync();
+  if (tensorboard_) tensorboard_->sync();
+}
 
 // The user must get the error of the divergence even if other work fails, so other failures are only logged.
-void finish_diverged(const RunOutcome& outcome, RunObservers& watchers, Logger& logger) {
+void finish_diverged(const RunOutcome& outcome, RunObservers& observers, Logger& logger) {
   const auto try_to = [&](const std::function<void()>& work) {
     try {
       work();
@@ -160,11 +265,11 @@ void finish_diverged(const RunOutcome& outcome, RunObservers& watchers, Logger& 
     }
   };
   try_to([&] { write_summary(outcome.folder, outcome.summary); });
-  try_to([&] { watchers.finish(); });
+  try_to([&] { observers.finish(); });
 }
 
-void warn_of(const ContentionMonitor& bystanders, Summary& summary, Logger& logger) {
-  for (const Warning& warning : bystanders.warnings()) {
+void warn_of_contention(const ContentionMonitor& contention, Summary& summary, Logger& logger) {
+  for (const Warning& warning : contention.warnings()) {
     summary.warnings.push_back(warning);
     logger.warn(warning.text);
   }
@@ -269,16 +374,16 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
-  RunObservers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
-  const ContentionMonitor bystanders(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
+  RunObservers observers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
+  const ContentionMonitor contention(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
   try {
     writing.reset();
     const TrainingState& end = run_trainer(run, request);
     writing = std::make_unique<WritingFiles>(run.options.ranks);
-    finish_summary(outcome.summary, run, watchers.rows(), earlier, ending_of(end), end.stop_text);
-    warn_of(bystanders, outcome.summary, logger);
-    warn_of_waiting(run, watchers.rows(), outcome.summary, logger);
-    warn_of_high_loss(run, watchers.rows(), outcome.summary, logger);
+    finish_summary(outcome.summary, run, observers.rows(), earlier, ending_of(end), end.stop_text);
+    warn_of_contention(contention, outcome.summary, logger);
+    warn_of_waiting(run, observers.rows(), outcome.summary, logger);
+    warn_of_high_loss(run, observers.rows(), outcome.summary, logger);
     const auto graphs = graph_notes(run);  // a capture may have failed during training
     if (graphs != graphs_wanted) log_notes(graphs, logger);
     outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());
@@ -286,12 +391,50 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
     writing = std::make_unique<WritingFiles>(run.options.ranks);
-    finish_summary(outcome.summary, run, watchers.rows(), earlier, RunEnding::kDiverged, error.what());
-    finish_diverged(outcome, watchers, logger);
+    finish_summary(outcome.summary, run, observers.rows(), earlier, RunEnding::kDiverged, error.what());
+    finish_diverged(outcome, observers, logger);
     throw;
   }
   write_summary(folder, outcome.summary);
   return outcome;
+}
+
+namespace {
+
+std::filesystem::path make_folder(const PreparedRun& run, const RunRequest& request) {
+  if (!request.folder.empty()) {
+    make_folders(request.folder);
+    return request.folder;
+  }
+  const std::string layer(implementation_name(run.experiment));
+  return create_run_folder(request.out, {run.experiment.name, device_label(run.device), layer, std::time(nullptr)});
+}
+
+RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request, Logger& logger, Ranks* ranks) {
+  std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(Beginning::kNew, request, logger));
+  connect_gpus(ranks, experiment);
+  PreparedRun run(with_ranks(experiment, ranks), request.command_line, WeightsFrom::kExperiment, request.auto_layers,
+                  ranks);
+  if (ranks != nullptr) require_same_run(*ranks, run);
+  note_exchange(run);
+  if (ranks != nullptr) run.environment.ranks = ranks_info(*ranks, run.environment.host);
+  deadline.reset();
+  throw_if_asked_to_stop(Beginning::kNew);
+  if (ranks != nullptr && !ranks->is_first()) return train_beside_first(run, request);
+  const auto folder = make_folder(run, request);
+  const FolderLock lock(folder, WhenTaken::kRefuse);
+  if (!lock.warning().empty()) logger.warn(lock.warning());
+  if (request.on_folder) request.on_folder(folder);
+  return train_run(run, folder, {}, request, logger);
+}
+
+}  // namespace
+
+RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
+  RNNLAB_INVARIANT(!needs_ranks(experiment), "a run of several processes in one");
+  told_once([] { throw_if_asked_to_stop(Beginning::kNew); });
+  const std::unique_ptr<Ranks> ranks = join_ranks(experiment);
+  return as_rank(ranks.get(), [&] { return run_prepared(experiment, request, logger, ranks.get()); });
 }
 
 }  // namespace rnnlab

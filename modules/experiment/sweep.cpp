@@ -1,26 +1,159 @@
-#include "experiment/run_all.h"
+#include "experiment/sweep.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
 
+#include "base/error.h"
+#include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "experiment/device.h"
+#include "checkpoint/checkpoint_folder.h"
+#include "config/sweep.h"
+#include "experiment/devices.h"
+#include "experiment/experiment.h"
 #include "experiment/failure.h"
 #include "experiment/fastest_layer.h"
 #include "experiment/resume.h"
-#include "experiment/rounds.h"
-#include "experiment/run_ranks.h"
 #include "experiment/sweep_file.h"
-#include "experiment/sweep_run.h"
 #include "results/run_folder.h"
+#include "results/work_settings.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {
+namespace {
+
+constexpr int64_t kMostPlannedRuns = 100'000;
+
+int64_t num_runs_of(const std::vector<ExperimentCase>& cases) {
+  int64_t count = 0;
+  for (const ExperimentCase& one : cases) count += one.repeats.at_most;
+  return count;
+}
+
+void refuse_what_cannot_be_planned(const std::vector<ExperimentCase>& cases) {
+  for (const ExperimentCase& one : cases)
+    if (one.repeats.until)
+      throw_error(
+          ExitCode::kUsage,
+          "{}: repeats.until needs results, but a plan is fixed before there are any; use a number, such as repeats=5",
+          name_of(one));
+  if (const int64_t count = num_runs_of(cases); count > kMostPlannedRuns)
+    throw_error(ExitCode::kUsage, "the files ask for {} runs, expected at most {}; plan several sweeps", count,
+                kMostPlannedRuns);
+}
+
+}  // namespace
+
+std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Findings& findings) {
+  const config::Repeats repeats = config::repeats_of(whole, findings);
+  const config::Document document = config::without_repeats(whole);
+  const auto folder = std::filesystem::path(document.source()).parent_path();
+  std::vector<ExperimentCase> cases;
+  const config::Sweep sweep(document, findings);
+  for (size_t i = 0; i < sweep.num_cases(); ++i) {
+    const config::Document one = sweep.document(i);
+    Experiment experiment = config::read(one, Experiment::schema(), findings);
+    cases.push_back({.label = sweep.label(i),
+                     .experiment = with_paths_beside(std::move(experiment), folder),
+                     .places = config::places_of_keys(one),
+                     .repeats = repeats});
+  }
+  return cases;
+}
+
+std::string name_of(const ExperimentCase& one) { return one.label.empty() ? one.experiment.name : one.label; }
+
+std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
+  std::vector<SweepEntry> entries;
+  for (const ExperimentCase& one : cases)
+    entries.push_back({.label = name_of(one),
+                       .experiment = config::print(one.experiment, Experiment::schema()),
+                       .folder = std::nullopt,
+                       .case_number = std::ssize(entries) + 1});
+  return entries;
+}
+
+std::string comparison_of(const Experiment& experiment) {
+  const Settings settings = effective_settings(experiment);
+  const WorkHashes hashes = work_hashes(settings);
+  std::string text = fmt::format("{}\n{}\n", hashes.model, hashes.training);
+  for (const auto& [key, value] : settings) {
+    const bool is_held_equal = key.starts_with("data.") || key == "seed" || key == "precision" ||
+                               key == "model.initial_weights" || key == "training.batch_size" ||
+                               key == "training.num_threads";
+    if (is_held_equal) text += fmt::format("{}={}\n", key, value);
+  }
+  return text;
+}
+
+SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> command_line) {
+  refuse_what_cannot_be_planned(cases);
+  SweepPlan plan{.measurement = random_name(),
+                 .spread = spread,
+                 .command_line = std::move(command_line),
+                 .cases = {},
+                 .tasks = {}};
+  std::vector<PlanSide> sides;
+  for (const ExperimentCase& one : cases) {
+    plan.cases.push_back({name_of(one), config::print(one.experiment, Experiment::schema())});
+    sides.push_back({name_of(one), comparison_of(one.experiment), one.repeats.at_most});
+  }
+  plan.tasks = make_tasks(sides, spread, plan.measurement);
+  return plan;
+}
+
+namespace {
+
+bool has_checkpoint(const std::filesystem::path& folder) {
+  try {
+    return !list_checkpoints(folder / kCheckpointsFolder).empty();
+  } catch (const UserError&) {
+    return false;  // the process that resumes the run reports the error
+  }
+}
+
+// Returns "" if there is nothing to resume.
+std::string advice(const RunAllOutcome& all, const SweepFile* sweep, const RunRequest& request) {
+  if (sweep != nullptr) return how_to_resume(sweep->path());
+  if (all.finished.empty()) return pending_stop() ? request.how_to_resume : "";  // before the first step of the run
+  const auto& folder = all.finished.back().folder;
+  return has_checkpoint(folder) ? how_to_resume(folder) : "";
+}
+
+// The exit code of a signal promises that everything was saved; these failures contradict the promise.
+bool gives_way_to_signal(ExitCode exit_code) {
+  return exit_code != ExitCode::kDevice && exit_code != ExitCode::kCheckpoint && exit_code != ExitCode::kInternal;
+}
+
+}  // namespace
+
+void keep_failure(RunAllOutcome& all, ExitCode exit_code) {
+  if (all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
+  if (exit_code != ExitCode::kDiverged) all.can_go_on = true;
+}
+
+std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
+  return "to resume: rnnlab train --resume " + shell_quoted(run_or_sweep.string());
+}
+
+void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepFile* sweep, const RunRequest& request,
+                 Logger& logger) {
+  if (const auto stop = pending_stop()) {
+    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not started", stop->text, num_left, count));
+    if (gives_way_to_signal(all.exit_code)) all.exit_code = stop->exit_code;
+    all.can_go_on = true;
+  }
+  const std::string line = all.can_go_on ? advice(all, sweep, request) : "";
+  if (!line.empty()) logger.warn(line);
+  if (!all.can_go_on && sweep != nullptr) sweep->remove();
+}
+
 namespace {
 
 enum class AskGpu {

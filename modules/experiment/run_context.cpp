@@ -1,29 +1,36 @@
-#include "experiment/prepared_run.h"
+#include "experiment/run_context.h"
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
+#include "base/text.h"
+#include "checkpoint/safetensors.h"
 #include "data/load_dataset.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/fastest_layer.h"
-#include "experiment/initial_weights.h"
 #include "experiment/machine_report.h"
 #include "experiment/memory_estimate.h"
-#include "experiment/run_ranks.h"
 #include "models/model_parameters.h"
 #include "recurrent/device/gpu_device.h"
 #include "recurrent/device/gpu_support.h"
 #include "results/work_settings.h"
 #include "training/determinism.h"
 #include "training/evaluate.h"
+#include "training/snapshot.h"
 #include "training/train_step.h"
+#include "weights/layouts.h"
+#include "weights/pytorch_layout.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 
@@ -114,6 +121,44 @@ void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& op
     evaluation_work(model, objective, options.precision)(std::span(&batch, 1), 0);
   }
   model.train();
+}
+
+namespace {
+
+bool has_bare_names(const TensorFile& file) { return file.find("weight_ih_l0") != nullptr; }
+
+// Returns the tensors with PyTorch's names, for any layout of the file.
+std::vector<NamedTensor> pytorch_tensors(const TensorFile& file, const Model& model) {
+  const Layout layout = layout_of(file).value_or(Layout::kPyTorch);
+  if (layout == Layout::kPyTorch || !model.has_recurrent()) return to_tensors(file.tensors);
+  const NetworkWeights network = read_network(file, layout);
+  require_same_function(network.known, model.recurrent().options(), file.name);
+  return export_tensors(network, Layout::kPyTorch);
+}
+
+std::vector<NamedTensor> parameters_with(const Model& model, const std::string& prefix) {
+  std::vector<NamedTensor> parameters = named_parameters(model);
+  std::erase_if(parameters, [&](const NamedTensor& one) { return !one.name.starts_with(prefix); });
+  return parameters;
+}
+
+// Returns the specs of the recurrent layer with short names, such as "weight_ih_l0" for "recurrent.weight_ih_l0".
+std::vector<TensorSpec> recurrent_specs(const Model& model) {
+  std::vector<TensorSpec> specs = specs_of(parameters_with(model, kRecurrentPrefix));
+  for (TensorSpec& spec : specs) spec.name = spec.name.substr(std::string_view(kRecurrentPrefix).size());
+  return specs;
+}
+
+}  // namespace
+
+void load_initial_weights(Model& model, const std::filesystem::path& path) {
+  std::vector<NamedTensor> tensors = pytorch_tensors(read_safetensors(path), model);
+  const TensorFile file{.name = path.string(), .tensors = views_of(tensors), .metadata = {}, .bytes = nullptr};
+  const bool is_bare = has_bare_names(file);
+  require_tensors(file, is_bare ? recurrent_specs(model) : specs_of(named_parameters(model)));
+  const std::string prefix = is_bare ? kRecurrentPrefix : "";
+  for (NamedTensor& tensor : tensors) tensor.name = prefix + tensor.name;
+  copy_tensors(tensors, parameters_with(model, prefix));
 }
 
 namespace {
@@ -220,6 +265,120 @@ PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string
           make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),
       path(observe_training_path(*model, dataset, options)) {
   if (is_persistent(computed_layer(experiment))) load_kernels(*model, dataset, options);
+}
+
+namespace {
+
+// Returns NaN if the pass fails, for example if the whole batch needs more memory than one GPU has.
+double seconds_of_pass(const PreparedRun& run, int64_t batch_size) {
+  TrainerOptions options = run.options;
+  options.settings.batch_size = batch_size;
+  try {
+    return measure_training(run.experiment, run.dataset, options)(computed_layer(run.experiment));
+  } catch (const c10::Error&) {
+    return std::numeric_limits<double>::quiet_NaN();
+  } catch (const UserError&) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+// The values are exchanged as texts, because the ranks wait longer for texts.
+double largest_of(Ranks& ranks, double value) {
+  double largest = 0;
+  for (const std::string& text : ranks.gather_texts(format_shortest(value))) {
+    const std::optional<double> one = parse_double(text);
+    if (!one || !std::isfinite(*one)) return std::numeric_limits<double>::quiet_NaN();
+    largest = std::max(largest, *one);
+  }
+  return largest;
+}
+
+// The first rank measures the whole batch while the others wait.
+ScalingEstimate estimate_of(PreparedRun& run, const Trainer::ExchangeAlone& exchange) {
+  Ranks& ranks = *run.options.ranks;
+  const int64_t batch_size = std::min(run.options.settings.batch_size, run.dataset.train.size());
+  ScalingEstimate estimate{.num_processes = ranks.size(),
+                           .exchange_seconds = exchange.seconds / static_cast<double>(run.options.settings.accumulate),
+                           .num_bytes = exchange.num_bytes};
+  estimate.part_seconds = largest_of(ranks, seconds_of_pass(run, (batch_size + ranks.size() - 1) / ranks.size()));
+  estimate.whole_seconds = largest_of(ranks, ranks.is_first() ? seconds_of_pass(run, batch_size) : 0);
+  return estimate;
+}
+
+}  // namespace
+
+std::string text_of(const ScalingEstimate& estimate) {
+  if (!std::isfinite(estimate.speedup())) return "no estimate: one GPU cannot do a pass over the whole batch";
+  return fmt::format(
+      "expected: {:.2g} times as fast as one GPU with this batch (a pass over it takes {}, over a part of {} {}, the "
+      "exchange of {} {}); {:.0f} % of {} times if each GPU has a batch of this size",
+      estimate.speedup(), format_seconds(estimate.whole_seconds), estimate.num_processes,
+      format_seconds(estimate.part_seconds), format_bytes(estimate.num_bytes),
+      format_seconds(estimate.exchange_seconds), 100 * estimate.weak_efficiency(), estimate.num_processes);
+}
+
+void note_exchange(PreparedRun& run) {
+  if (run.options.ranks == nullptr) return;
+  const Trainer::ExchangeAlone exchange = run.trainer.measure_exchange();
+  const bool has_shards = run.options.settings.shards.has_value();  // their passes are smaller
+  if (run.device.is_cuda() && !has_shards)
+    run.exchange_note = text_of(estimate_of(run, exchange));
+  else
+    run.exchange_note = fmt::format("an exchange of {} takes {} without other work", format_bytes(exchange.num_bytes),
+                                    format_seconds(exchange.seconds));
+}
+
+namespace {
+
+using SharedFacts = std::vector<std::pair<std::string, std::string>>;
+
+// Returns the facts that must be equal on all ranks, by name.
+SharedFacts shared_facts(const PreparedRun& run) {
+  SharedFacts facts = {{"the version of rnnlab", run.environment.software.rnnlab},
+                       {"the LibTorch", run.environment.software.libtorch},
+                       {"the data", run.identity.data_fingerprint},
+                       {"the order of the samples", run.identity.order_sha256},
+                       {"the placement of the samples (data.placement)", run.identity.placement},
+                       {"the initial weights", run.identity.initial_weights_sha256},
+                       {"the step to resume from", std::to_string(run.trainer.state().step)}};
+  for (const auto& [key, value] : effective_settings(run.experiment)) facts.emplace_back(key, value);
+  return facts;
+}
+
+constexpr char kEndOfLine = '\n', kEndOfName = '\t';
+
+std::string lines_of(const SharedFacts& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) text += name + kEndOfName + value + kEndOfLine;
+  return text;
+}
+
+// Returns the first pair of lines in which two texts differ.
+std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
+  const auto first = split(a, kEndOfLine), second = split(b, kEndOfLine);
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
+    if (first[i] != second[i]) return {first[i], second[i]};
+  return {a, b};
+}
+
+std::string value_in(const std::string& line) { return line.substr(line.find(kEndOfName) + 1); }
+
+}  // namespace
+
+void require_same_run(Ranks& ranks, const PreparedRun& run) {
+  const std::vector<std::string> texts = ranks.gather_texts(lines_of(shared_facts(run)));
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    const auto [first, other] = first_difference(texts[0], texts[rank]);
+    throw_error(ExitCode::kUsage, "{} differs between the processes of this run: {} on rank 0, {} on rank {}",
+                first.substr(0, first.find(kEndOfName)), in_quotes(value_in(first)), in_quotes(value_in(other)), rank);
+  }
+}
+
+RanksInfo ranks_info(Ranks& ranks, const HostInfo& host) {
+  const std::vector<std::string> names = ranks.gather_texts(host.hostname + " " + host.machine_id);
+  const std::set<std::string> hosts(names.begin(), names.end());
+  return {.num_processes = ranks.size(), .num_hosts = std::ssize(hosts), .exchange = ranks.engine()};
 }
 
 }  // namespace rnnlab

@@ -1,7 +1,8 @@
-#include "experiment/prepared_run.h"
+#include "experiment/run_context.h"
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 
 #include "experiment/tiny_experiment.h"
@@ -35,9 +36,6 @@ TEST(PreparedRun, RefusesWhatTheDataCannotDo) {
                  "model.kind: sequence_regressor does not fit data with 10 classes; use sequence_classifier");
   }
 }
-
-}  // namespace
-namespace {
 
 TEST(ObserveTrainingPath, LeavesNoTraceInTheModel) {
   const PreparedRun run(testing::tiny_experiment(), {});
@@ -86,6 +84,24 @@ TEST(LoadKernels, RunsEachBatchSizeOfTrainingAndValidation) {
   Watched watched(*run.model);
   load_kernels(watched, run.dataset, run.options);
   EXPECT_EQ(watched.sizes, (std::set<int64_t>{7, last, 3, last_valid}));
+}
+
+TEST(ScalingEstimate, AddsTheExchangeToThePartOfEachProcess) {
+  const ScalingEstimate estimate{
+      .num_processes = 4, .whole_seconds = 8e-3, .part_seconds = 3e-3, .exchange_seconds = 1e-3, .num_bytes = 2 << 20};
+  EXPECT_DOUBLE_EQ(estimate.speedup(), 2);
+  EXPECT_DOUBLE_EQ(estimate.weak_efficiency(), 8.0 / 9);
+  EXPECT_EQ(text_of(estimate),
+            "expected: 2 times as fast as one GPU with this batch (a pass over it takes 8 ms, over a part of 4 3 ms, "
+            "the exchange of 2.00 MiB 1 ms); 89 % of 4 times if each GPU has a batch of this size");
+}
+
+TEST(ScalingEstimate, SaysSoWhereOneGpuCannotDoTheWholeBatch) {
+  const ScalingEstimate estimate{.num_processes = 2,
+                                 .whole_seconds = std::numeric_limits<double>::quiet_NaN(),
+                                 .part_seconds = 3e-3,
+                                 .exchange_seconds = 1e-3};
+  EXPECT_EQ(text_of(estimate), "no estimate: one GPU cannot do a pass over the whole batch");
 }
 
 }  // namespace

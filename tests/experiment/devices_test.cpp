@@ -1,4 +1,4 @@
-#include "experiment/device.h"
+#include "experiment/devices.h"
 
 #include <gtest/gtest.h>
 #include <torch/cuda.h>

@@ -1,4 +1,4 @@
-#include "experiment/run_experiment.h"
+#include "experiment/run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
