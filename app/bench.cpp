@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "arguments.h"
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/numbers.h"
@@ -16,9 +17,7 @@
 #include "bench/report_text.h"
 #include "experiment/child_process.h"
 #include "experiment/failure.h"
-#include "experiment_arguments.h"
 #include "output.h"
-#include "output_file.h"
 #include "system/files.h"
 #include "training/stop_signal.h"
 #include "verbs.h"

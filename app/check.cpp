@@ -4,12 +4,12 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "arguments.h"
 #include "base/text.h"
 #include "config/sweep.h"
 #include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/memory_estimate.h"
-#include "experiment_arguments.h"
 #include "output.h"
 #include "verbs.h"
 

@@ -5,12 +5,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "arguments.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "inference/export_weights.h"
-#include "model_arguments.h"
 #include "output.h"
-#include "output_file.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "arguments.h"
 #include "base/text.h"
 #include "data/inspect.h"
 #include "experiment/sweep.h"
-#include "experiment_arguments.h"
 #include "output.h"
 #include "system/terminal.h"
 #include "verbs.h"

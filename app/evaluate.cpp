@@ -2,8 +2,8 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "arguments.h"
 #include "inference/evaluation_report.h"
-#include "model_arguments.h"
 #include "output.h"
 #include "verbs.h"
 

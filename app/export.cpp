@@ -4,11 +4,10 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
-#include "experiment/sweep.h"
+#include "arguments.h"
 #include "experiment/run.h"
-#include "experiment_arguments.h"
+#include "experiment/sweep.h"
 #include "output.h"
-#include "output_file.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

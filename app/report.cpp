@@ -8,16 +8,14 @@
 #include <functional>
 #include <memory>
 
+#include "arguments.h"
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "model_arguments.h"
 #include "output.h"
-#include "output_file.h"
 #include "report/figures.h"
 #include "report/html.h"
 #include "report/markdown.h"
-#include "run_folders.h"
 #include "system/files.h"
 #include "verbs.h"
 

@@ -8,13 +8,12 @@
 #include <cstdlib>
 #include <memory>
 
+#include "arguments.h"
 #include "base/text.h"
-#include "experiment/sweep.h"
 #include "experiment/child_process.h"
 #include "experiment/devices.h"
-#include "experiment_arguments.h"
+#include "experiment/sweep.h"
 #include "output.h"
-#include "output_file.h"
 #include "sweep/plan.h"
 #include "sweep/status.h"
 #include "system/gpu_info.h"

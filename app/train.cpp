@@ -6,16 +6,15 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "arguments.h"
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/sweep.h"
 #include "experiment/child_process.h"
-#include "experiment/sweep.h"
 #include "experiment/devices.h"
-#include "experiment_arguments.h"
+#include "experiment/sweep.h"
 #include "output.h"
-#include "output_file.h"
 #include "results/comparison_files.h"
 #include "results/comparison_text.h"
 #include "verbs.h"
