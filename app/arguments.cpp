@@ -77,7 +77,7 @@ void refuse_cut_value(const std::vector<std::string>& arguments, size_t at) {
 
 }  // namespace
 
-ExperimentArguments tell_apart(const std::vector<std::string>& arguments, const config::StructSpec& keys) {
+ExperimentArguments split_arguments(const std::vector<std::string>& arguments, const config::StructSpec& keys) {
   ExperimentArguments parts;
   for (size_t at = 0; at < arguments.size(); ++at) {
     if (is_override(arguments[at], keys)) {
@@ -92,14 +92,14 @@ ExperimentArguments tell_apart(const std::vector<std::string>& arguments, const 
   return parts;
 }
 
-ExperimentArguments tell_apart_with_files(const std::string& verb, const std::vector<std::string>& arguments) {
-  ExperimentArguments parts = tell_apart(arguments, Experiment::schema().spec());
+ExperimentArguments split_experiment_arguments(const std::string& verb, const std::vector<std::string>& arguments) {
+  ExperimentArguments parts = split_arguments(arguments, Experiment::schema().spec());
   if (parts.files.empty())
     throw_error(ExitCode::kUsage, "{0}: no experiment file given\n  `rnnlab {0} --help` shows how it is used", verb);
   return parts;
 }
 
-void refuse_arguments_of_a_list(const std::string& verb, const std::vector<std::string>& arguments) {
+void refuse_arguments_for_list(const std::string& verb, const std::vector<std::string>& arguments) {
   if (arguments.empty()) return;
   throw_error(ExitCode::kUsage, "{}: got {}, but a list of all keys takes no arguments: remove one of the two", verb,
               in_quotes(arguments.front()));
@@ -113,7 +113,7 @@ config::Document read_document(const std::string& file, const std::vector<std::s
 }
 
 std::vector<ExperimentCase> read_all_cases(const std::string& verb, const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart_with_files(verb, arguments);
+  const auto [files, overrides] = split_experiment_arguments(verb, arguments);
   config::Findings findings;
   std::vector<ExperimentCase> cases;
   for (const std::string& file : files)
@@ -169,7 +169,7 @@ CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {
 }
 
 ModelRequest model_request(const std::string& verb, const ModelArguments& arguments) {
-  const auto [files, overrides] = tell_apart(arguments.arguments, Experiment::schema().spec());
+  const auto [files, overrides] = split_arguments(arguments.arguments, Experiment::schema().spec());
   if (files.size() != 1)
     throw_error(ExitCode::kUsage,
                 "{0}: got {1} names, expected one run or checkpoint; other data are given as data.path=FILE or "

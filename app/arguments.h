@@ -22,15 +22,15 @@ struct ExperimentArguments {
 // An argument is an override if it begins with a dotted key and '=': `a/b=c.yaml` is a file. An existing file such as
 // `a=b.csv` is also a file, unless `a` is one of `keys`; then `./a=b.csv` names the file. Throws UserError kUsage for
 // an argument that is neither: one of `keys` without its '=', or a map or list that the shell split at its spaces.
-ExperimentArguments tell_apart(const std::vector<std::string>& arguments, const config::StructSpec& keys);
+ExperimentArguments split_arguments(const std::vector<std::string>& arguments, const config::StructSpec& keys);
 
-// Does what tell_apart does with the keys of an experiment, and requires at least one file. The message of its
+// Does what split_arguments does with the keys of an experiment, and requires at least one file. The message of its
 // UserError kUsage begins with the verb's name.
-ExperimentArguments tell_apart_with_files(const std::string& verb, const std::vector<std::string>& arguments);
+ExperimentArguments split_experiment_arguments(const std::string& verb, const std::vector<std::string>& arguments);
 
 // Throws UserError kUsage if there are arguments, because a list of all keys takes none. The message begins with the
 // verb's name.
-void refuse_arguments_of_a_list(const std::string& verb, const std::vector<std::string>& arguments);
+void refuse_arguments_for_list(const std::string& verb, const std::vector<std::string>& arguments);
 
 // Reads the file and applies the overrides. Errors are added to `findings`.
 config::Document read_document(const std::string& file, const std::vector<std::string>& overrides,

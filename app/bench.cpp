@@ -48,7 +48,7 @@ struct BenchOptions {
 };
 
 BenchSettings read_settings(const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart(arguments, BenchSettings::schema().spec());
+  const auto [files, overrides] = split_arguments(arguments, BenchSettings::schema().spec());
   if (files.size() > 1)
     throw_error(ExitCode::kUsage,
                 "bench: got {} files, expected at most one\n  `rnnlab bench --help` shows how it is used",
@@ -134,7 +134,7 @@ void write_results(const BenchReport& report, const BenchOptions& options) {
 }
 
 // Calls write_results and prints its error instead of throwing, because the process exits with the signal's code.
-void write_what_there_is(const BenchReport& report, const BenchOptions& options) {
+void write_results_or_warn(const BenchReport& report, const BenchOptions& options) {
   try {
     write_results(report, options);
   } catch (const std::exception& error) {
@@ -175,7 +175,7 @@ BenchOutcome measure_here(const BenchSettings& settings, const BenchOptions& opt
   const StopDeadline deadline([&](const StopRequest&) {
     print_notice("rnnlab: the current measurement takes longer; the current combination is skipped\n");
     output.restore();
-    if (const auto report = latest.get()) write_what_there_is(*report, options);
+    if (const auto report = latest.get()) write_results_or_warn(*report, options);
   });
   BenchHooks hooks = make_hooks(options);
   hooks.on_report = [&](const BenchReport& report) {
@@ -218,7 +218,7 @@ std::string check_tolerance(const std::string& text) {
 }
 
 ExitCode print_schema(const std::vector<std::string>& arguments) {
-  refuse_arguments_of_a_list("bench", arguments);
+  refuse_arguments_for_list("bench", arguments);
   print_data(config::describe(BenchSettings::schema()));
   return ExitCode::kDone;
 }

@@ -48,7 +48,7 @@ size_t text_width() {
 }
 
 ExitCode inspect_one(const InspectOptions& options) {
-  const auto [files, overrides] = tell_apart(options.arguments, Experiment::schema().spec());
+  const auto [files, overrides] = split_arguments(options.arguments, Experiment::schema().spec());
   if (files.size() != 1)
     throw_error(ExitCode::kUsage,
                 "data inspect: got {} files, expected one\n  `rnnlab data inspect --help` shows how it is used",

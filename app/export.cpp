@@ -28,7 +28,7 @@ struct ExportOptions {
 };
 
 Experiment read_one(const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart_with_files("export", arguments);
+  const auto [files, overrides] = split_experiment_arguments("export", arguments);
   if (files.size() > 1)
     throw_error(ExitCode::kUsage, "export: got {} experiments, expected one; export each to a separate file",
                 files.size());

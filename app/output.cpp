@@ -84,7 +84,7 @@ fs::path real_path(const fs::path& path) {
 }
 
 // Returns the folder of the run that contains `path`, or an empty path.
-fs::path run_around(const fs::path& path) {
+fs::path enclosing_run(const fs::path& path) {
   for (fs::path folder = path.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
     if (is_run_folder(folder)) return folder;
   return {};
@@ -96,16 +96,16 @@ bool is_among_checkpoints(const fs::path& path, const fs::path& run) {
          std::mismatch(checkpoints.begin(), checkpoints.end(), path.begin(), path.end()).first == checkpoints.end();
 }
 
-bool is_of_a_run(const fs::path& file) {
+bool is_run_file(const fs::path& file) {
   constexpr std::array<std::string_view, 7> kOwn = {kConfigFile,  kEnvironmentFile, kEpochsCsvFile, kEpochsJsonlFile,
                                                     kSummaryFile, kLogFile,         kTraceFile};
   const std::string name = file.filename().string();
   const bool is_own = std::ranges::find(kOwn, name) != kOwn.end() || name.starts_with("events.out.tfevents.");
-  return is_among_checkpoints(file, run_around(file)) || (is_own && is_run_folder(file.parent_path()));
+  return is_among_checkpoints(file, enclosing_run(file)) || (is_own && is_run_folder(file.parent_path()));
 }
 
 // Returns whether an existing file of this name is the file of a sweep, a plan, or a lock file.
-bool is_in_use_by_runs(const fs::path& file) {
+bool is_sweep_or_lock_file(const fs::path& file) {
   static const std::regex kNames(R"(sweep(-[-0-9T]+Z-[-0-9]+)?\.json|(\..+)?\.lock)");
   std::error_code ignored;
   return fs::exists(file, ignored) && std::regex_match(file.filename().string(), kNames);
@@ -121,7 +121,7 @@ bool is_checkpoint(const fs::path& folder) {
   return fs::exists(folder / kManifestFile, ignored);
 }
 
-void refuse_what_is_read(const fs::path& out, const std::vector<fs::path>& inputs) {
+void require_not_an_input(const fs::path& out, const std::vector<fs::path>& inputs) {
   std::error_code ignored;
   for (const fs::path& input : inputs)
     if (!input.empty() && fs::equivalent(out, input, ignored))
@@ -133,14 +133,14 @@ void refuse_what_is_read(const fs::path& out, const std::vector<fs::path>& input
 
 void require_harmless_output(const fs::path& out, std::string_view advice, const std::vector<fs::path>& inputs) {
   if (out.empty()) return;
-  refuse_what_is_read(out, inputs);
-  if (!run_around(real_path(out.parent_path()) / out.filename()).empty()) refuse_link(out);
+  require_not_an_input(out, inputs);
+  if (!enclosing_run(real_path(out.parent_path()) / out.filename()).empty()) refuse_link(out);
   const fs::path file = real_path(resolve_output_file(out, advice));
   if (is_experiment(file))
     throw_error(ExitCode::kUsage,
                 "{}: has the name of an experiment file, which would be lost; choose a different output file",
                 out.string());
-  if (is_of_a_run(file) || is_in_use_by_runs(file) || is_checkpoint(file.parent_path()))
+  if (is_run_file(file) || is_sweep_or_lock_file(file) || is_checkpoint(file.parent_path()))
     throw_error(ExitCode::kUsage,
                 "{}: belongs to a run and writing it would damage the run; choose a different output file",
                 out.string());
@@ -156,7 +156,7 @@ void require_harmless_folder(const fs::path& folder) {
   if (!fs::is_directory(folder, ignored))
     throw_error(ExitCode::kUsage, "{}: is a file, expected a folder or an unused name", folder.string());
   const fs::path real = real_path(folder);
-  if (is_checkpoint(folder) || is_among_checkpoints(real, run_around(real)))
+  if (is_checkpoint(folder) || is_among_checkpoints(real, enclosing_run(real)))
     throw_error(ExitCode::kUsage,
                 "{}: belongs to checkpoints, and other files would damage them; choose a different folder",
                 folder.string());

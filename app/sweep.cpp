@@ -79,7 +79,7 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
   constexpr size_t kDigitsShown = 12;
   print_text(fmt::format("{}: {} of {}, numbered from 0; hash {}\nRun them with any of these:\n{}", options.out,
                          counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"),
-                         hash.substr(0, kDigitsShown), launch_lines(options.out, plan.num_tasks())));
+                         hash.substr(0, kDigitsShown), launch_commands(options.out, plan.num_tasks())));
   return ExitCode::kDone;
 }
 
@@ -127,20 +127,20 @@ std::vector<std::string> options_for_child(const WorkOptions& options) {
 }
 
 void refuse_several_processes() {
-  if (!launch_here()) return;
+  if (!this_launch()) return;
   throw_error(ExitCode::kUsage,
               "sweep work: {} started {} processes as ranks of one run, and each worker works alone: start one "
               "process, and set devices in the plan",
-              name_of(launch_here()->launcher), launch_here()->size);
+              name_of(this_launch()->launcher), this_launch()->size);
 }
 
-ExitCode work_alone(const WorkOptions& options) {
+ExitCode run_single_worker(const WorkOptions& options) {
   // The variable must be set before CUDA starts; the processes of the runs inherit it.
   if (!options.gpu.empty()) ::setenv("CUDA_VISIBLE_DEVICES", options.gpu.c_str(), 1);
   Logger logger(options.quiet ? Verbosity::kQuiet : Verbosity::kNormal, inspect_terminal(2));
   const SweepPlan plan = read_plan(options.folder);
-  return work_on_tasks(plan, options.retry_failed ? FailedTasks::kRetry : FailedTasks::kLeave,
-                       options.wait ? TasksElsewhere::kWaitForTheirEnd : TasksElsewhere::kLeave,
+  return work_on_tasks(plan, options.retry_failed ? FailedTasks::kRetry : FailedTasks::kSkip,
+                       options.wait ? BusyTasks::kWait : BusyTasks::kSkip,
                        {.folder = options.folder, .child_arguments = options_for_child(options)}, logger);
 }
 
@@ -199,7 +199,7 @@ void add_work(CLI::App& sweep, Action& chosen) {
     chosen = [options, ends_with_parent](const CommandLine&) {
       refuse_several_processes();
       if (*ends_with_parent) end_with_parent(STDOUT_FILENO);
-      return !options->gpus.empty() ? work_on_gpus(*options) : work_alone(*options);
+      return !options->gpus.empty() ? work_on_gpus(*options) : run_single_worker(*options);
     };
   });
 }

@@ -29,21 +29,21 @@ int64_t cuda_index(std::string_view name) {
 }
 
 // If the machine has a GPU that LibTorch does not find, librnnlab_cuda.so is missing.
-std::string why_no_gpu() {
+std::string missing_gpu_reason() {
   const std::string fault = why_no_cuda_library();
   const bool is_fault = !fault.empty() && !survey_gpus().gpus.empty();
   return "LibTorch sees no CUDA GPU here" + (is_fault ? fmt::format(" ({})", fault) : "");
 }
 
 std::string available_gpus(int64_t count) {
-  if (count == 0) return driver_fault_here().value_or(why_no_gpu());
+  if (count == 0) return driver_fault_here().value_or(missing_gpu_reason());
   if (count == 1) return "this machine has one, cuda:0";
   return fmt::format("this machine has {}, cuda:0 to cuda:{}", count, count - 1);
 }
 
 }  // namespace
 
-std::string why_no_device(const std::string& name) {
+std::string device_error(const std::string& name) {
   if (name == "cpu" || name == "auto") return "";
   const auto count = static_cast<int64_t>(torch::cuda::device_count());
   if (cuda_index(name) < count) return "";
@@ -53,7 +53,7 @@ std::string why_no_device(const std::string& name) {
 Processor processor_of(c10::Device device) { return device.is_cpu() ? Processor::kCpu : Processor::kGpu; }
 
 c10::Device resolve_device(const std::string& name) {
-  if (const std::string reason = why_no_device(name); !reason.empty()) throw_error(ExitCode::kDevice, "{}", reason);
+  if (const std::string reason = device_error(name); !reason.empty()) throw_error(ExitCode::kDevice, "{}", reason);
   const bool is_auto_without_gpu = name == "auto" && torch::cuda::device_count() == 0;
   if (name == "cpu" || is_auto_without_gpu) return c10::Device(c10::kCPU);
   return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(cuda_index(name)));
@@ -64,7 +64,7 @@ std::optional<std::string> driver_fault_here() {
   return hooks.hasCUDART() ? driver_fault(survey_gpus(), hooks.versionCUDART()) : std::nullopt;
 }
 
-std::vector<std::string> notes_on_device(const std::string& name, c10::Device device) {
+std::vector<std::string> device_notes(const std::string& name, c10::Device device) {
   if (name != "auto" || !device.is_cpu()) return {};
   const auto fault = driver_fault_here();
   if (!fault) return {};
@@ -150,14 +150,14 @@ void require_shards_for(const Experiment& experiment, const Launch& launch) {
 
 }  // namespace
 
-const std::optional<Launch>& launch_here() {
+const std::optional<Launch>& this_launch() {
   static const std::optional<Launch> launch = launch_of_this_process();
   return launch;
 }
 
-bool is_first_here() { return !launch_here() || launch_here()->rank == 0; }
+bool is_first_process() { return !this_launch() || this_launch()->rank == 0; }
 
-bool has_parent_here() { return launch_here() && launch_here()->launcher == Launcher::kRnnlab; }
+bool has_rnnlab_parent() { return this_launch() && this_launch()->launcher == Launcher::kRnnlab; }
 
 int64_t num_devices(const Experiment& experiment) {
   const int64_t wanted = experiment.devices.value_or(1);
@@ -167,11 +167,11 @@ int64_t num_devices(const Experiment& experiment) {
               experiment.device);
 }
 
-bool needs_ranks(const Experiment& experiment) { return !launch_here() && num_devices(experiment) > 1; }
+bool needs_ranks(const Experiment& experiment) { return !this_launch() && num_devices(experiment) > 1; }
 
-c10::Device device_here(const Experiment& experiment) {
+c10::Device device_of_process(const Experiment& experiment) {
   const c10::Device device = resolve_device(experiment.device);
-  const auto& launch = launch_here();
+  const auto& launch = this_launch();
   if (device.is_cpu() || !launch) return device;
   if (device.index() == 0) return gpu_of_rank(*launch);
   throw_error(ExitCode::kUsage, "device: {} is one GPU, but {} need one each: use device: cuda", experiment.device,
@@ -199,12 +199,12 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
 }
 
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
-  const auto& launch = launch_here();
+  const auto& launch = this_launch();
   if (!launch) return nullptr;
-  told_once([&] {
+  report_once([&] {
     require_agreement(experiment, *launch);
     require_shards_for(experiment, *launch);
-    static_cast<void>(device_here(experiment));
+    static_cast<void>(device_of_process(experiment));
   });
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
@@ -218,24 +218,24 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
 
 void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   if (ranks == nullptr) return;
-  const c10::Device device = device_here(experiment);
+  const c10::Device device = device_of_process(experiment);
   if (device.is_cuda()) ranks->connect_gpus(device, are_shared(ranks->gather_texts(uuid_of_gpu(device))));
 }
 
-void told_once(const std::function<void()>& work) {
-  if (!launch_here() || g_num_runs_joined > 0) return work();
+void report_once(const std::function<void()>& work) {
+  if (!this_launch() || g_num_runs_joined > 0) return work();
   try {
     work();
   } catch (const ToldElsewhere&) {
     throw;
   } catch (const UserError& failure) {
     write_error_file(failure.what());
-    if (is_to_tell_before_joining(*launch_here(), name_of_next_run(), failure)) throw;
+    if (is_to_tell_before_joining(*this_launch(), name_of_next_run(), failure)) throw;
     throw ToldElsewhere(failure.exit_code(), failure.what());
   }
 }
 
-ExitCode leave(ExitCode exit_code) {
+ExitCode finish_process(ExitCode exit_code) {
   if (!is_operation_left_behind()) return exit_code;
   std::fflush(nullptr);
   ::_exit(static_cast<int>(exit_code));
@@ -243,11 +243,11 @@ ExitCode leave(ExitCode exit_code) {
 
 // Sums depend on the number of threads, so with shards this number must not depend on the number of processes. With
 // GPUs, threads only prepare batches.
-Experiment with_ranks(Experiment experiment, const Ranks* ranks) {
+Experiment experiment_for_rank(Experiment experiment, const Ranks* ranks) {
   const int64_t num_ranks = ranks == nullptr ? 1 : ranks->size();
   const int64_t num_parts = experiment.training.shards.value_or(num_ranks);
   if (ranks != nullptr || experiment.devices == kAllGpus) experiment.devices = num_ranks;
-  if (num_parts > 1 && !experiment.training.num_threads && device_here(experiment).is_cpu())
+  if (num_parts > 1 && !experiment.training.num_threads && device_of_process(experiment).is_cpu())
     experiment.training.num_threads = std::max<int64_t>(1, default_num_threads() / num_parts);
   return experiment;
 }

@@ -31,10 +31,10 @@ c10::Device resolve_device(const std::string& name);
 GpuSurvey survey_of(c10::Device device);
 
 // Returns the message with which resolve_device(name) would throw; "" if it would not throw.
-std::string why_no_device(const std::string& name);
+std::string device_error(const std::string& name);
 
 // Returns a note for the run if `auto` chose the CPU although the machine has a GPU; else nothing.
-std::vector<std::string> notes_on_device(const std::string& name, c10::Device device);
+std::vector<std::string> device_notes(const std::string& name, c10::Device device);
 
 // Returns the driver's fault (gpu_info.h) for the CUDA version of this build; nothing if there is none.
 std::optional<std::string> driver_fault_here();
@@ -43,13 +43,13 @@ std::optional<std::string> driver_fault_here();
 std::string device_label(c10::Device device);
 
 // Returns the launch of this process, which is read once. Throws UserError kUsage as launch_of does.
-const std::optional<Launch>& launch_here();
+const std::optional<Launch>& this_launch();
 
 // Returns whether this process of its run writes files and reports to the user; true if it trains alone.
-bool is_first_here();
+bool is_first_process();
 
 // Returns whether rnnlab started this process as one of several; then the parent reads its stdout and forwards signals.
-bool has_parent_here();
+bool has_rnnlab_parent();
 
 // Returns the number of processes that `devices` asks for, among those that this process would start. Throws UserError
 // kUsage if `devices` is `all` and the device is not a GPU.
@@ -71,21 +71,21 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment);
 
 // Returns the device of this process: each of several processes on GPUs has its own GPU. Throws UserError kDevice if
 // there are too few.
-c10::Device device_here(const Experiment& experiment);
+c10::Device device_of_process(const Experiment& experiment);
 
 // Call this function after joining; it connects the GPUs if the ranks train on GPUs. Throws UserError kDevice on all
 // ranks if two have the same GPU.
 void connect_gpus(Ranks* ranks, const Experiment& experiment);
 
 // Runs `work`, which each process of a launcher does before it joins the others. If `work` fails, the other processes
-// end too, and all processes but one throw ToldElsewhere. as_rank() reports failures after a run was joined.
-void told_once(const std::function<void()>& work);
+// end too, and all processes but one throw ToldElsewhere. run_as_rank() reports failures after a run was joined.
+void report_once(const std::function<void()>& work);
 
 // Returns the exit code, for the end of main; or ends the process at once if an operation with other ranks does not
 // end.
-ExitCode leave(ExitCode exit_code);
+ExitCode finish_process(ExitCode exit_code);
 
 // Returns the experiment that a rank runs: with `devices`, and with its part of the CPUs' threads.
-Experiment with_ranks(Experiment experiment, const Ranks* ranks);
+Experiment experiment_for_rank(Experiment experiment, const Ranks* ranks);
 
 }  // namespace rnnlab

@@ -272,7 +272,7 @@ std::string machine_of(const TrainingSettings& training) {
   return training.tensorboard_machine ? host_info().hostname : tensorboard::kAnyMachine;
 }
 
-std::string graph_of(const PreparedRun& run) {
+std::string graph_of(const RunContext& run) {
   const Objective objective(run.options.settings.loss, run.dataset, run.device);
   return tensorboard::graph_def_of(
       model_graph(run.experiment.model, run.dataset.shape, std::string(config::name_of(objective.loss()))));
@@ -303,7 +303,7 @@ std::string with_slashes(std::string name) {
 
 }  // namespace
 
-TensorBoardObserver::TensorBoardObserver(const std::filesystem::path& run_folder, const PreparedRun& run,
+TensorBoardObserver::TensorBoardObserver(const std::filesystem::path& run_folder, const RunContext& run,
                                          int64_t first_epoch)
     : run_(run), first_epoch_(first_epoch), file_(run_folder, machine_of(run.experiment.training)) {}
 

@@ -172,7 +172,7 @@ std::string scalars_of(const EpochRow& row);
 class TensorBoardObserver : public Observer {
  public:
   // `run` must outlive this observer. `first_epoch` is the first epoch to report. Any call may throw UserError kDevice.
-  TensorBoardObserver(const std::filesystem::path& run_folder, const PreparedRun& run, int64_t first_epoch);
+  TensorBoardObserver(const std::filesystem::path& run_folder, const RunContext& run, int64_t first_epoch);
 
   void on_run_begin(const RunPlan& plan) override;
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
@@ -184,7 +184,7 @@ class TensorBoardObserver : public Observer {
   void sync() { file_.sync(); }
 
  private:
-  const PreparedRun& run_;
+  const RunContext& run_;
   int64_t first_epoch_;
   tensorboard::EventFile file_;
 };

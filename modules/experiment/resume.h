@@ -19,7 +19,7 @@ void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Devic
                        const std::filesystem::path& checkpoint);
 
 // Throws UserError kUsage if one of these overrides, "key=value", has a key that may not change.
-void refuse_other_overrides(const std::vector<std::string>& overrides);
+void require_changeable_keys(const std::vector<std::string>& overrides);
 
 // `overrides` have the form of the command line, for keys that may change: bounds (training.epochs, max_steps,
 // max_seconds), `devices`, `checkpoint`, and the paths of the data. Throws UserError kUsage if a different setting

@@ -72,24 +72,24 @@ struct ResumedHistory {
   std::vector<Warning> warnings = {};       // about the resume, for the summary and the log
 };
 
-enum class Beginning { kNew, kResumed };  // a resumed run keeps its saved state
+enum class RunKind { kNew, kResumed };  // a resumed run keeps its saved state
 
 // Throws a UserError with the signal's exit code if a signal came before the first step.
-void throw_if_asked_to_stop(Beginning beginning);
+void throw_if_stop_requested(RunKind beginning);
 
 // Returns a function for a StopDeadline around the work before the first step; it logs the message of
-// throw_if_asked_to_stop().
-StopDeadline::LastWords words_before_first_step(Beginning beginning, const RunRequest& request, Logger& logger);
+// throw_if_stop_requested().
+StopDeadline::LastWords stop_message_before_first_step(RunKind beginning, const RunRequest& request, Logger& logger);
 
 // Opens the logger's file and writes config.yaml and environment.json first. Throws UserError kDiverged with a folder
 // that is complete up to that epoch.
-RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
+RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
                      const RunRequest& request, Logger& logger);
 
 // Trains a prepared run on a rank that is not the first. Only the first rank writes files.
-RunOutcome train_beside_first(PreparedRun& run, const RunRequest& request);
+RunOutcome train_on_other_rank(RunContext& run, const RunRequest& request);
 
 // Runs `work` as one rank of a run; if it fails, the other ranks get the reason. `ranks` may be null.
-RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work);
+RunOutcome run_as_rank(Ranks* ranks, const std::function<RunOutcome()>& work);
 
 }  // namespace rnnlab

@@ -43,7 +43,7 @@ void require_runs_on(const Experiment& experiment, c10::Device device) {
     throw_error(ExitCode::kUsage, "{}", *reason);
 }
 
-void set_up_process(const Experiment& experiment) {
+void configure_torch(const Experiment& experiment) {
   set_num_threads(experiment.training.num_threads);
   set_determinism(experiment.deterministic ? Determinism::kOn : Determinism::kOff);
   set_precision(experiment.precision);
@@ -173,7 +173,7 @@ Experiment with_device(Experiment experiment, c10::Device device, const Ranks* r
 }
 
 Environment set_up(const Experiment& experiment, c10::Device device, const std::vector<std::string>& command_line) {
-  set_up_process(experiment);
+  configure_torch(experiment);
   Environment environment = collect_environment(command_line, at::get_num_threads(), libraries());
   if (device.is_cuda()) environment.used_gpus = uuid_of_gpu(device);
   return environment;
@@ -185,31 +185,31 @@ FastestLayer fastest_for(const Experiment& experiment, const Dataset& dataset, c
   return fastest_of(kinds, measure_training(experiment, dataset, options));
 }
 
-FastestLayer taken_before(LayerKind kind) {
+FastestLayer reused_choice(LayerKind kind) {
   return {kind, {fmt::format("layer: auto chose {}, as in an earlier run with the same work", config::name_of(kind))}};
 }
 
 FastestLayer choose_layer(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
                           const AutoLayers* earlier) {
-  const auto known = earlier == nullptr ? std::nullopt : earlier->taken_for(experiment);
-  return known ? taken_before(*known) : fastest_for(experiment, dataset, options);
+  const auto known = earlier == nullptr ? std::nullopt : earlier->find_choice(experiment);
+  return known ? reused_choice(*known) : fastest_for(experiment, dataset, options);
 }
 
-FastestLayer taken_by_first_rank(const std::string& layer) {
+FastestLayer choice_of_first_rank(const std::string& layer) {
   return {config::from_name<LayerKind>(layer).value(),
           {fmt::format("layer: auto chose {}, as rank 0 measured", layer)}};
 }
 
 // Sets auto_layer to the choice of `auto`.
-const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
-                               AutoLayers* earlier, std::vector<std::string>& notes) {
+const Experiment& resolve_layer(Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
+                                AutoLayers* earlier, std::vector<std::string>& notes) {
   if (experiment.layer != LayerKind::kAuto || experiment.auto_layer) return experiment;
   std::optional<FastestLayer> fastest;
   const bool is_first = options.ranks == nullptr || options.ranks->is_first();
   if (is_first) fastest = choose_layer(experiment, dataset, options, earlier);
   if (options.ranks != nullptr) {
-    const auto told = options.ranks->gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
-    if (!is_first) fastest = taken_by_first_rank(told.front());
+    const auto choices = options.ranks->gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
+    if (!is_first) fastest = choice_of_first_rank(choices.front());
   }
   notes.insert(notes.end(), fastest->notes.begin(), fastest->notes.end());
   if (earlier != nullptr) earlier->remember(experiment, fastest->kind);
@@ -250,16 +250,17 @@ std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const Da
 
 }  // namespace
 
-PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights,
-                         AutoLayers* auto_layers, Ranks* ranks)
-    : device(device_here(wanted)),
-      notes(notes_on_device(wanted.device, device)),
+RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights,
+                       AutoLayers* auto_layers, Ranks* ranks)
+    : device(device_of_process(wanted)),
+      notes(device_notes(wanted.device, device)),
       experiment(with_device(wanted, device, ranks)),
       memory_warnings(check_memory_before_loading(experiment, device)),
       environment(set_up(experiment, device, command_line)),
       dataset(load_within_memory(experiment, device, memory_warnings)),
       options(options_with(ranks, trainer_options(experiment, device))),
-      model(make_initial_model(settle_layer(experiment, dataset, options, auto_layers, notes), dataset.shape, weights)),
+      model(
+          make_initial_model(resolve_layer(experiment, dataset, options, auto_layers, notes), dataset.shape, weights)),
       trainer(*model, dataset, options),
       identity(
           make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),
@@ -270,7 +271,7 @@ PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string
 namespace {
 
 // Returns NaN if the pass fails, for example if the whole batch needs more memory than one GPU has.
-double seconds_of_pass(const PreparedRun& run, int64_t batch_size) {
+double seconds_of_pass(const RunContext& run, int64_t batch_size) {
   TrainerOptions options = run.options;
   options.settings.batch_size = batch_size;
   try {
@@ -294,7 +295,7 @@ double largest_of(Ranks& ranks, double value) {
 }
 
 // The first rank measures the whole batch while the others wait.
-ScalingEstimate estimate_of(PreparedRun& run, const Trainer::ExchangeAlone& exchange) {
+ScalingEstimate estimate_of(RunContext& run, const Trainer::ExchangeAlone& exchange) {
   Ranks& ranks = *run.options.ranks;
   const int64_t batch_size = std::min(run.options.settings.batch_size, run.dataset.train.size());
   ScalingEstimate estimate{.num_processes = ranks.size(),
@@ -317,7 +318,7 @@ std::string text_of(const ScalingEstimate& estimate) {
       format_seconds(estimate.exchange_seconds), 100 * estimate.weak_efficiency(), estimate.num_processes);
 }
 
-void note_exchange(PreparedRun& run) {
+void note_exchange(RunContext& run) {
   if (run.options.ranks == nullptr) return;
   const Trainer::ExchangeAlone exchange = run.trainer.measure_exchange();
   const bool has_shards = run.options.settings.shards.has_value();  // their passes are smaller
@@ -333,7 +334,7 @@ namespace {
 using SharedFacts = std::vector<std::pair<std::string, std::string>>;
 
 // Returns the facts that must be equal on all ranks, by name.
-SharedFacts shared_facts(const PreparedRun& run) {
+SharedFacts shared_facts(const RunContext& run) {
   SharedFacts facts = {{"the version of rnnlab", run.environment.software.rnnlab},
                        {"the LibTorch", run.environment.software.libtorch},
                        {"the data", run.identity.data_fingerprint},
@@ -365,7 +366,7 @@ std::string value_in(const std::string& line) { return line.substr(line.find(kEn
 
 }  // namespace
 
-void require_same_run(Ranks& ranks, const PreparedRun& run) {
+void require_same_run(Ranks& ranks, const RunContext& run) {
   const std::vector<std::string> texts = ranks.gather_texts(lines_of(shared_facts(run)));
   for (size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;

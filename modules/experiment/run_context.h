@@ -26,7 +26,7 @@ namespace rnnlab {
 void require_runs_on(const Experiment& experiment, c10::Device device);
 
 // Sets threads, determinism and precision of the whole process; a later call overrides an earlier one.
-void set_up_process(const Experiment& experiment);
+void configure_torch(const Experiment& experiment);
 
 TrainerOptions trainer_options(const Experiment& experiment, c10::Device device);
 
@@ -58,16 +58,15 @@ void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& op
 enum class WeightsFrom { kExperiment, kCheckpoint };
 
 // The trainer refers to other members, so this struct cannot be copied or moved.
-struct PreparedRun {
-  // Sets threads, determinism and precision of the whole process; a later PreparedRun overrides them. Throws UserError
+struct RunContext {
+  // Sets threads, determinism and precision of the whole process; a later RunContext overrides them. Throws UserError
   // kDevice, kData, kCheckpoint or kUsage if this machine or the data do not support the experiment. `auto_layers` has
   // the choices of `layer: auto` in earlier runs of the same command, and gets the choice of this run. `ranks` are the
   // processes that train the run with this process, or null; the first rank then makes the choice of `auto`.
-  PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line,
-              WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr,
-              Ranks* ranks = nullptr);
-  PreparedRun(const PreparedRun&) = delete;
-  PreparedRun& operator=(const PreparedRun&) = delete;
+  RunContext(const Experiment& wanted, const std::vector<std::string>& command_line,
+             WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr, Ranks* ranks = nullptr);
+  RunContext(const RunContext&) = delete;
+  RunContext& operator=(const RunContext&) = delete;
 
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   c10::Device device;
@@ -111,11 +110,11 @@ struct ScalingEstimate {
 std::string text_of(const ScalingEstimate& estimate);
 
 // Call this function before the first step, on all ranks; it sets run.exchange_note if the run has several processes.
-void note_exchange(PreparedRun& run);
+void note_exchange(RunContext& run);
 
 // Checks that all ranks train the same experiment, on the same data, from the same weights, with the same program.
 // Throws UserError kUsage on every rank, with the difference, the rank, and both values.
-void require_same_run(Ranks& ranks, const PreparedRun& run);
+void require_same_run(Ranks& ranks, const RunContext& run);
 
 // Returns the ranks' entry in environment.json; `host` is the host of this rank. All ranks must call this function.
 RanksInfo ranks_info(Ranks& ranks, const HostInfo& host);

@@ -28,7 +28,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr int64_t kMostPlannedRuns = 100'000;
+constexpr int64_t kMaxPlannedRuns = 100'000;
 
 int64_t num_runs_of(const std::vector<ExperimentCase>& cases) {
   int64_t count = 0;
@@ -36,16 +36,16 @@ int64_t num_runs_of(const std::vector<ExperimentCase>& cases) {
   return count;
 }
 
-void refuse_what_cannot_be_planned(const std::vector<ExperimentCase>& cases) {
+void require_plannable(const std::vector<ExperimentCase>& cases) {
   for (const ExperimentCase& one : cases)
     if (one.repeats.until)
       throw_error(
           ExitCode::kUsage,
           "{}: repeats.until needs results, but a plan is fixed before there are any; use a number, such as repeats=5",
           name_of(one));
-  if (const int64_t count = num_runs_of(cases); count > kMostPlannedRuns)
+  if (const int64_t count = num_runs_of(cases); count > kMaxPlannedRuns)
     throw_error(ExitCode::kUsage, "the files ask for {} runs, expected at most {}; plan several sweeps", count,
-                kMostPlannedRuns);
+                kMaxPlannedRuns);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ std::string comparison_of(const Experiment& experiment) {
 }
 
 SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> command_line) {
-  refuse_what_cannot_be_planned(cases);
+  require_plannable(cases);
   SweepPlan plan{.measurement = random_name(),
                  .spread = spread,
                  .command_line = std::move(command_line),
@@ -127,15 +127,15 @@ std::string advice(const RunAllOutcome& all, const SweepFile* sweep, const RunRe
 }
 
 // The exit code of a signal promises that everything was saved; these failures contradict the promise.
-bool gives_way_to_signal(ExitCode exit_code) {
+bool is_replaced_by_signal(ExitCode exit_code) {
   return exit_code != ExitCode::kDevice && exit_code != ExitCode::kCheckpoint && exit_code != ExitCode::kInternal;
 }
 
 }  // namespace
 
-void keep_failure(RunAllOutcome& all, ExitCode exit_code) {
+void record_failure(RunAllOutcome& all, ExitCode exit_code) {
   if (all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
-  if (exit_code != ExitCode::kDiverged) all.can_go_on = true;
+  if (exit_code != ExitCode::kDiverged) all.can_resume = true;
 }
 
 std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
@@ -146,12 +146,12 @@ void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepF
                  Logger& logger) {
   if (const auto stop = pending_stop()) {
     if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not started", stop->text, num_left, count));
-    if (gives_way_to_signal(all.exit_code)) all.exit_code = stop->exit_code;
-    all.can_go_on = true;
+    if (is_replaced_by_signal(all.exit_code)) all.exit_code = stop->exit_code;
+    all.can_resume = true;
   }
-  const std::string line = all.can_go_on ? advice(all, sweep, request) : "";
+  const std::string line = all.can_resume ? advice(all, sweep, request) : "";
   if (!line.empty()) logger.warn(line);
-  if (!all.can_go_on && sweep != nullptr) sweep->remove();
+  if (!all.can_resume && sweep != nullptr) sweep->remove();
 }
 
 namespace {
@@ -161,57 +161,57 @@ enum class AskGpu {
   kNo,  // a question would create a context on the GPU, and this process only waits for others
 };
 
-std::string why_it_cannot_run(const Experiment& experiment, AskGpu ask) {
-  if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
+std::string failure_reason(const Experiment& experiment, AskGpu ask) {
+  if (const std::string reason = device_error(experiment.device); !reason.empty()) return reason;
   const c10::Device device = resolve_device(experiment.device);
   const LayerKind layer = computed_layer(experiment);
   return (ask == AskGpu::kYes ? refusal(layer, device) : refusal(layer, processor_of(device))).value_or("");
 }
 
 // Warns of runs that will fail because their device or layer is missing, before the other runs take their time.
-void warn_of_runs_that_cannot(const std::vector<ExperimentCase>& cases, AskGpu ask, Logger& logger) {
+void warn_of_failing_runs(const std::vector<ExperimentCase>& cases, AskGpu ask, Logger& logger) {
   std::map<std::string, size_t> reasons;
   for (const ExperimentCase& one : cases)
-    if (const std::string reason = why_it_cannot_run(one.experiment, ask); !reason.empty()) ++reasons[reason];
+    if (const std::string reason = failure_reason(one.experiment, ask); !reason.empty()) ++reasons[reason];
   for (const auto& [reason, count] : reasons)
     logger.warn(fmt::format("{} of {} runs will fail: {}", count, cases.size(), reason));
 }
 
 // Represents one of the runs of a command, which is new or resumed.
-struct RunTask {
+struct PendingRun {
   std::string label;
   std::function<RunOutcome(const RunRequest&, Logger&)> run;
 };
 
-std::string heading(const RunTask& task, size_t number, size_t count) {
+std::string heading(const PendingRun& task, size_t number, size_t count) {
   return fmt::format("=== run {} of {}: {}", number, count, task.label);
 }
 
 // If several processes train one run, one of them reports why it ended. Call this function within a catch block.
-void tell_failure(const std::string& message, Logger& logger) {
+void report_failure(const std::string& message, Logger& logger) {
   write_error_file(message);
   if (is_of_type<ToldElsewhere>(std::current_exception())) return;
-  const bool names_a_rank = is_first_here() || message.starts_with("rank ");
-  logger.error(names_a_rank ? message : fmt::format("rank {}: {}", launch_here()->rank, message));
+  const bool names_a_rank = is_first_process() || message.starts_with("rank ");
+  logger.error(names_a_rank ? message : fmt::format("rank {}: {}", this_launch()->rank, message));
 }
 
 // A failed log is reported only if the run has not failed anyway.
-void run_one(const RunTask& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
+void run_one(const PendingRun& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
     all.finished.push_back(task.run(request, logger));
-    if (all.finished.back().exit_code != ExitCode::kDone) keep_failure(all, all.finished.back().exit_code);
+    if (all.finished.back().exit_code != ExitCode::kDone) record_failure(all, all.finished.back().exit_code);
     logger.close_file();
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    tell_failure(failure.message, logger);
-    keep_failure(all, failure.exit_code);
+    report_failure(failure.message, logger);
+    record_failure(all, failure.exit_code);
     logger.abandon_file();
   }
   release_cached_memory();
 }
 
-void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest request, Logger& logger,
-               RunAllOutcome& all) {
+void run_pending(const std::vector<PendingRun>& tasks, SweepFile* sweep, RunRequest request, Logger& logger,
+                 RunAllOutcome& all) {
   size_t num_begun = 0;
   // The first run begins even after a signal: it throws the error that says what the signal left undone.
   while (num_begun < tasks.size() && (num_begun == 0 || !pending_stop())) {
@@ -231,15 +231,15 @@ constexpr const char* kStopping = "stopping after the current step";
 
 // If another rnnlab process started this one, that process announces the stop; it also forwards the signal, so the
 // signal may arrive twice.
-StopSignalGuard guard_of_command() {
-  return has_parent_here() ? StopSignalGuard("", SecondSignal::kIsIgnored) : StopSignalGuard(kStopping);
+StopSignalGuard command_signal_guard() {
+  return has_rnnlab_parent() ? StopSignalGuard("", SecondSignal::kIsIgnored) : StopSignalGuard(kStopping);
 }
 
-RunAllOutcome run_in_turn(const std::vector<RunTask>& tasks, SweepFile* sweep, const RunRequest& request,
-                          Logger& logger) {
+RunAllOutcome run_in_order(const std::vector<PendingRun>& tasks, SweepFile* sweep, const RunRequest& request,
+                           Logger& logger) {
   if (sweep != nullptr && !sweep->lock_warning().empty()) logger.warn(sweep->lock_warning());
   RunAllOutcome all;
-  run_tasks(tasks, sweep, request, logger, all);
+  run_pending(tasks, sweep, request, logger, all);
   return all;
 }
 
@@ -255,13 +255,13 @@ RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request,
 }
 
 // Several processes divide the CPUs by a different rule (run_ranks.h).
-bool takes_num_threads(const ExperimentCase& one) {
+bool has_default_threads(const ExperimentCase& one) {
   const bool is_divided = one.experiment.devices.value_or(1) != 1 || one.experiment.training.shards;
   return !is_divided && !one.experiment.training.num_threads;
 }
 
 bool chooses_num_threads(const ExperimentCase& one) {
-  return takes_num_threads(one) && why_no_device(one.experiment.device).empty() &&
+  return has_default_threads(one) && device_error(one.experiment.device).empty() &&
          resolve_device(one.experiment.device).is_cpu();
 }
 
@@ -277,35 +277,35 @@ std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, 
       "The CPU is busy: {}. These runs use training.num_threads: {}; set the key to choose a different number.",
       choice->reason, choice->num_threads));
   for (ExperimentCase& one : cases)
-    if (takes_num_threads(one)) one.experiment.training.num_threads = choice->num_threads;
+    if (has_default_threads(one)) one.experiment.training.num_threads = choice->num_threads;
   return cases;
 }
 
 bool has_repeats(const ExperimentCase& one) { return one.repeats.at_most > 1; }
 
-void refuse_repeats_of_launcher(const std::vector<ExperimentCase>& cases) {
-  if (!launch_here() || std::ranges::none_of(cases, has_repeats)) return;
+void refuse_repeats_with_launcher(const std::vector<ExperimentCase>& cases) {
+  if (!this_launch() || std::ranges::none_of(cases, has_repeats)) return;
   throw_error(ExitCode::kUsage, "repeats: starts new processes, but {} started this one; remove repeats",
-              name_of(launch_here()->launcher));
+              name_of(this_launch()->launcher));
 }
 
 // Repeats run in processes of their own, and so do the ranks of a run.
-bool needs_processes(const ExperimentCase& one) { return has_repeats(one) || needs_ranks(one.experiment); }
+bool needs_own_processes(const ExperimentCase& one) { return has_repeats(one) || needs_ranks(one.experiment); }
 
-void refuse_sweep_of_launcher() {
-  if (!launch_here()) return;
+void refuse_sweep_with_launcher() {
+  if (!this_launch()) return;
   throw_error(ExitCode::kUsage,
               "sweep: {} started {} processes, which train one run: start one run at a time, or set devices so that "
               "rnnlab starts the processes",
-              name_of(launch_here()->launcher), launch_here()->size);
+              name_of(this_launch()->launcher), this_launch()->size);
 }
 
-RunTask task_of(const ExperimentCase& one) {
+PendingRun pending_run(const ExperimentCase& one) {
   return {name_of(one),
           [one](const RunRequest& request, Logger& logger) { return run_with_places(one, request, logger); }};
 }
 
-RunTask task_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
+PendingRun pending_run(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
   return {entry.label, [=](const RunRequest& request, Logger& logger) {
             return run_entry(entry, source, overrides, request, logger);
           }};
@@ -320,58 +320,59 @@ std::string measurement_of(const SweepFile& sweep) {
 }  // namespace
 
 RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
-  const StopSignalGuard signals = guard_of_command();
+  const StopSignalGuard signals = command_signal_guard();
   const std::vector<ExperimentCase> cases =
-      launch_here() ? wanted : with_num_threads(wanted, request.measure_speeds, logger);
-  refuse_repeats_of_launcher(cases);
-  if (std::ranges::any_of(cases, needs_processes)) {
-    warn_of_runs_that_cannot(cases, AskGpu::kNo, logger);
+      this_launch() ? wanted : with_num_threads(wanted, request.measure_speeds, logger);
+  refuse_repeats_with_launcher(cases);
+  if (std::ranges::any_of(cases, needs_own_processes)) {
+    warn_of_failing_runs(cases, AskGpu::kNo, logger);
     return run_in_rounds(cases, request, logger);
   }
-  std::vector<RunTask> tasks;
-  for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
-  if (cases.size() == 1) return run_in_turn(tasks, nullptr, request, logger);
-  refuse_sweep_of_launcher();
-  warn_of_runs_that_cannot(cases, AskGpu::kYes, logger);
+  std::vector<PendingRun> tasks;
+  for (const ExperimentCase& one : cases) tasks.push_back(pending_run(one));
+  if (cases.size() == 1) return run_in_order(tasks, nullptr, request, logger);
+  refuse_sweep_with_launcher();
+  warn_of_failing_runs(cases, AskGpu::kYes, logger);
   SweepFile sweep(request.out, entries_of(cases));
   AutoLayers auto_layers;
-  RunRequest of_sweep = request;
-  of_sweep.auto_layers = &auto_layers;
-  of_sweep.turn.measurement = measurement_of(sweep);
-  of_sweep.how_to_resume = how_to_resume(sweep.path());
-  return run_in_turn(tasks, &sweep, of_sweep, logger);
+  RunRequest sweep_request = request;
+  sweep_request.auto_layers = &auto_layers;
+  sweep_request.turn.measurement = measurement_of(sweep);
+  sweep_request.how_to_resume = how_to_resume(sweep.path());
+  return run_in_order(tasks, &sweep, sweep_request, logger);
 }
 
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
                          const RunRequest& request, Logger& logger) {
-  const StopSignalGuard signals = guard_of_command();
-  RunRequest in_its_place = request;
-  in_its_place.how_to_resume = how_to_resume(run_or_sweep);
+  const StopSignalGuard signals = command_signal_guard();
+  RunRequest resume_request = request;
+  resume_request.how_to_resume = how_to_resume(run_or_sweep);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(run_or_sweep, ignored)) {
-    const RunTask task{"", [&](const RunRequest& asked, Logger& log) {
-                         if (auto outcome = resume_by_ranks(run_or_sweep, overrides, asked)) return *std::move(outcome);
-                         return resume_experiment(run_or_sweep, overrides, asked, log);
-                       }};
-    return run_in_turn({task}, nullptr, in_its_place, logger);
+    const PendingRun task{"", [&](const RunRequest& asked, Logger& log) {
+                            if (auto outcome = resume_by_ranks(run_or_sweep, overrides, asked))
+                              return *std::move(outcome);
+                            return resume_experiment(run_or_sweep, overrides, asked, log);
+                          }};
+    return run_in_order({task}, nullptr, resume_request, logger);
   }
   if (run_or_sweep.extension() != ".json" || run_or_sweep.filename() == kSummaryFile)
     throw_error(ExitCode::kUsage, "{}: a file, expected the folder of a run or the sweep-....json of a sweep",
                 run_or_sweep.string());
-  refuse_sweep_of_launcher();
+  refuse_sweep_with_launcher();
   SweepFile sweep(run_or_sweep);
-  in_its_place.out = run_or_sweep.parent_path();
+  resume_request.out = run_or_sweep.parent_path();
   AutoLayers auto_layers;
   for (const SweepEntry& entry : sweep.entries()) remember_auto_layer(entry, auto_layers);
-  in_its_place.auto_layers = &auto_layers;
-  refuse_other_overrides(overrides);
+  resume_request.auto_layers = &auto_layers;
+  require_changeable_keys(overrides);
   sweep.add_overrides(overrides);
-  if (sweep.repeats()) return resume_rounds(sweep, in_its_place, logger);
-  in_its_place.turn.measurement = measurement_of(sweep);
-  std::vector<RunTask> tasks;
+  if (sweep.repeats()) return resume_rounds(sweep, resume_request, logger);
+  resume_request.turn.measurement = measurement_of(sweep);
+  std::vector<PendingRun> tasks;
   for (const SweepEntry& entry : sweep.entries())
-    tasks.push_back(task_of(entry, run_or_sweep.string(), sweep.overrides()));
-  return run_in_turn(tasks, &sweep, in_its_place, logger);
+    tasks.push_back(pending_run(entry, run_or_sweep.string(), sweep.overrides()));
+  return run_in_order(tasks, &sweep, resume_request, logger);
 }
 
 RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry, const RunRequest& request,
@@ -383,17 +384,17 @@ RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry
   const SweepEntry& one = sweep.runs[entry];
   AutoLayers auto_layers;
   for (const SweepEntry& each : sweep.runs) remember_auto_layer(each, auto_layers);
-  RunRequest of_one = request;
-  of_one.out = path.parent_path();
-  of_one.auto_layers = &auto_layers;
-  of_one.command_line = sweep.repeats->command_line;
-  of_one.turn = {.process = "",
-                 .measurement = sweep.repeats->measurement,
-                 .round = one.round,
-                 .position = one.position,
-                 .case_number = one.case_number};
+  RunRequest run_request = request;
+  run_request.out = path.parent_path();
+  run_request.auto_layers = &auto_layers;
+  run_request.command_line = sweep.repeats->command_line;
+  run_request.turn = {.process = "",
+                      .measurement = sweep.repeats->measurement,
+                      .round = one.round,
+                      .position = one.position,
+                      .case_number = one.case_number};
   RunAllOutcome all;
-  run_one(task_of(one, path.string(), sweep.overrides), of_one, logger, all);
+  run_one(pending_run(one, path.string(), sweep.overrides), run_request, logger, all);
   if (const auto stop = pending_stop(); stop && all.exit_code == ExitCode::kDone) all.exit_code = stop->exit_code;
   return all;
 }

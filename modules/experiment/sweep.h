@@ -53,7 +53,7 @@ SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, st
 struct RunAllOutcome {
   std::vector<RunOutcome> finished;      // in order, including one that a signal interrupted
   ExitCode exit_code = ExitCode::kDone;  // of the signal, or of the first run that failed
-  bool can_go_on = false;                // --resume can do the unfinished part
+  bool can_resume = false;               // --resume can do the unfinished part
 };
 
 // Runs several experiments one after another: the combinations of a sweep, or the files of one command. An experiment
@@ -79,7 +79,7 @@ RunAllOutcome run_entry_of_sweep(const std::filesystem::path& sweep, size_t entr
 inline constexpr std::string_view kFolderMark = "run folder: ";
 
 // The first failure gives the exit code. A run that diverged would diverge again; any other run can be resumed.
-void keep_failure(RunAllOutcome& all, ExitCode exit_code);
+void record_failure(RunAllOutcome& all, ExitCode exit_code);
 
 std::string how_to_resume(const std::filesystem::path& run_or_sweep);
 
@@ -117,24 +117,23 @@ struct TaskRequest {
   ClaimTiming timing = {};
 };
 
-enum class FailedTasks { kLeave, kRetry };               // tasks that failed before; each is tried once
-enum class TasksElsewhere { kLeave, kWaitForTheirEnd };  // with kWait..., tasks of dead workers are taken over
+enum class FailedTasks { kSkip, kRetry };  // tasks that failed before; each is tried once
+enum class BusyTasks { kSkip, kWait };     // with kWait, tasks of dead workers are taken over
 
 // Runs exactly this task. Returns kDone also if the task was done before, kAtWorkElsewhere if another process works on
 // the task, the code of the signal that stopped the task, else the exit code of the task's first run that failed. A
 // task that failed before is tried again. Throws UserError kUsage if the plan has no such task. Installs a
 // StopSignalGuard, so the caller must not have one.
-ExitCode run_task(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere, const TaskRequest& request,
-                  Logger& logger);
+ExitCode run_task(const SweepPlan& plan, int64_t task, BusyTasks busy, const TaskRequest& request, Logger& logger);
 
 // Runs the tasks `first`, `first` + `step` and so on. The first failure gives the exit code, else kAtWorkElsewhere if
 // another process works on one of them.
-ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, TasksElsewhere elsewhere,
+ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, BusyTasks busy,
                             const TaskRequest& request, Logger& logger);
 
 // Repeatedly takes the next task on which no process works, until none is left. Ends after three failures in a row that
 // are due to the machine and not to a run's settings or data, so that one broken machine does not use up the sweep.
-ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, TasksElsewhere elsewhere, const TaskRequest& request,
+ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, BusyTasks busy, const TaskRequest& request,
                        Logger& logger);
 
 }  // namespace rnnlab

@@ -33,9 +33,9 @@ TEST(ResolveDevice, SaysWhatThereIsInsteadOfAMissingGpu) {
 }
 
 TEST(WhyNoDevice, IsNothingForWhatIsThere) {
-  EXPECT_EQ(why_no_device("cpu"), "");
-  EXPECT_EQ(why_no_device("auto"), "");
-  EXPECT_NE(why_no_device("cuda:99"), "");
+  EXPECT_EQ(device_error("cpu"), "");
+  EXPECT_EQ(device_error("auto"), "");
+  EXPECT_NE(device_error("cuda:99"), "");
 }
 
 TEST(DeviceLabel, FitsIntoAFolderName) {

@@ -180,45 +180,45 @@ TEST(FastestOf, MeasuresNothingWhereThereIsNoChoice) {
 TEST(AutoLayers, AreTheSameForWorkThatDiffersInSeedsOrBounds) {
   AutoLayers layers;
   const Experiment first = tiny_experiment({"layer=auto", "device=cpu"});
-  EXPECT_EQ(layers.taken_for(first), std::nullopt);
+  EXPECT_EQ(layers.find_choice(first), std::nullopt);
   layers.remember(first, LayerKind::kBlocked);
-  EXPECT_EQ(layers.taken_for(tiny_experiment({"layer=auto", "device=cpu", "seed=2", "training.learning_rate=0.5",
-                                              "training.epochs=7", "name=other"})),
+  EXPECT_EQ(layers.find_choice(tiny_experiment({"layer=auto", "device=cpu", "seed=2", "training.learning_rate=0.5",
+                                                "training.epochs=7", "name=other"})),
             LayerKind::kBlocked);
   for (const char* other : {"model.hidden_size=9", "training.batch_size=3", "precision=bf16"})
-    EXPECT_EQ(layers.taken_for(tiny_experiment({"layer=auto", "device=cpu", other})), std::nullopt) << other;
+    EXPECT_EQ(layers.find_choice(tiny_experiment({"layer=auto", "device=cpu", other})), std::nullopt) << other;
 }
 
-TEST(PreparedRun, SettlesAutoByMeasuringTheWork) {
+TEST(RunContext, SettlesAutoByMeasuringTheWork) {
   AutoLayers layers;
-  const PreparedRun run(tiny_experiment({"layer=auto", "device=cpu"}), {}, WeightsFrom::kExperiment, &layers);
+  const RunContext run(tiny_experiment({"layer=auto", "device=cpu"}), {}, WeightsFrom::kExperiment, &layers);
   ASSERT_TRUE(run.experiment.auto_layer);
   EXPECT_EQ(run.experiment.layer, LayerKind::kAuto);
   ASSERT_FALSE(run.notes.empty());
   EXPECT_THAT(run.notes[0],
               StartsWith(fmt::format("layer: auto chose {}", config::name_of(*run.experiment.auto_layer))));
-  EXPECT_EQ(layers.taken_for(run.experiment), run.experiment.auto_layer);
+  EXPECT_EQ(layers.find_choice(run.experiment), run.experiment.auto_layer);
 }
 
-TEST(PreparedRun, TakesTheLayerThatAutoTookForTheSameWorkBefore) {
+TEST(RunContext, TakesTheLayerThatAutoTookForTheSameWorkBefore) {
   AutoLayers layers;
   layers.remember(tiny_experiment({"layer=auto", "device=cpu"}), LayerKind::kGrouped);
-  const PreparedRun run(tiny_experiment({"layer=auto", "device=cpu", "seed=2"}), {}, WeightsFrom::kExperiment, &layers);
+  const RunContext run(tiny_experiment({"layer=auto", "device=cpu", "seed=2"}), {}, WeightsFrom::kExperiment, &layers);
   EXPECT_EQ(run.experiment.auto_layer, LayerKind::kGrouped);
   EXPECT_THAT(run.notes, ElementsAre("layer: auto chose grouped, as in an earlier run with the same work"));
 }
 
-TEST(PreparedRun, MeasuresNothingWhereTheSettingsSayWhatAutoTook) {
-  const PreparedRun run(tiny_experiment({"layer=auto", "auto_layer=naive", "device=cpu"}), {});
+TEST(RunContext, MeasuresNothingWhereTheSettingsSayWhatAutoTook) {
+  const RunContext run(tiny_experiment({"layer=auto", "auto_layer=naive", "device=cpu"}), {});
   EXPECT_THAT(run.notes, ::testing::IsEmpty());
   EXPECT_THAT(run.path.path, StartsWith("native loop"));
 }
 
-TEST(PreparedRun, RefusesALayerThatDoesNotRunOnTheDevice) {
+TEST(RunContext, RefusesALayerThatDoesNotRunOnTheDevice) {
   Experiment experiment = tiny_experiment({"device=cpu"});
   experiment.layer = LayerKind::kWavefront;  // as with device: auto, where the file cannot know
   try {
-    const PreparedRun run(experiment, {});
+    const RunContext run(experiment, {});
     FAIL();
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);

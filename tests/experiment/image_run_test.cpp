@@ -60,7 +60,7 @@ TEST_F(ImageRun, EndsAsIfItHadNeverStopped) {
   for (const int64_t step : {3, 4, 6}) {
     testing::StopAtStep stop(step);
     const auto stopped = train_images({}, {&stop});
-    EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone);
+    EXPECT_EQ(resume(stopped).exit_code, ExitCode::kDone);
     EXPECT_EQ(final_state(stopped), whole) << "stopped after step " << step;
   }
 }

@@ -27,7 +27,7 @@ MemoryEstimate sample_estimate() {
 
 TEST(MemoryEstimate, IsThatOfTheRunBeforeAndAfterLoading) {
   const Experiment experiment = tiny_experiment();
-  const PreparedRun run(experiment, {});
+  const RunContext run(experiment, {});
   const MemoryEstimate before = estimate_memory(experiment, Purpose::kTraining);
   EXPECT_EQ(before.data, run.dataset.train.bytes() + run.dataset.valid.bytes());
   EXPECT_EQ(before.weights, 4 * num_parameters(*run.model));
@@ -146,7 +146,7 @@ TEST(CheckMemory, IsDoneBeforeDataAreLoadedOrAModelIsMade) {
   for (const std::string override :
        {"data.num_train=1000000000", "model.num_layers=1024", "model.dense=[1000000,1000000]"}) {
     try {
-      const PreparedRun run(tiny_experiment({override, "model.hidden_size=65536"}), {});
+      const RunContext run(tiny_experiment({override, "model.hidden_size=65536"}), {});
       ADD_FAILURE() << "no error for " << override;
     } catch (const UserError& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::kDevice);

@@ -13,22 +13,22 @@ namespace {
 
 using testing::tiny_experiment;
 
-TEST(PreparedRun, ResolvesWhatAutoComesTo) {
-  const PreparedRun run(tiny_experiment({"device=auto", "data.placement=auto"}), {"rnnlab"});
+TEST(RunContext, ResolvesWhatAutoComesTo) {
+  const RunContext run(tiny_experiment({"device=auto", "data.placement=auto"}), {"rnnlab"});
   EXPECT_EQ(run.experiment.device, run.device.str());
   EXPECT_NE(run.experiment.device, "auto");
   EXPECT_EQ(run.identity.placement, "device");
 }
 
-TEST(PreparedRun, IsIdentifiedByTheWeightsItStartsFrom) {
-  const PreparedRun run(tiny_experiment(), {});
+TEST(RunContext, IsIdentifiedByTheWeightsItStartsFrom) {
+  const RunContext run(tiny_experiment(), {});
   EXPECT_EQ(run.identity.initial_weights_sha256, weights_sha256(*run.model));
   EXPECT_EQ(run.identity.data_fingerprint, run.dataset.fingerprint);
 }
 
-TEST(PreparedRun, RefusesWhatTheDataCannotDo) {
+TEST(RunContext, RefusesWhatTheDataCannotDo) {
   try {
-    const PreparedRun run(tiny_experiment({"model.kind=sequence_regressor"}), {});
+    const RunContext run(tiny_experiment({"model.kind=sequence_regressor"}), {});
     FAIL() << "expected an error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
@@ -38,7 +38,7 @@ TEST(PreparedRun, RefusesWhatTheDataCannotDo) {
 }
 
 TEST(ObserveTrainingPath, LeavesNoTraceInTheModel) {
-  const PreparedRun run(testing::tiny_experiment(), {});
+  const RunContext run(testing::tiny_experiment(), {});
   const std::string before = weights_sha256(*run.model);
   const ExecutionPath path = observe_training_path(*run.model, run.dataset, run.options);
   EXPECT_NE(path.path, "");
@@ -47,12 +47,12 @@ TEST(ObserveTrainingPath, LeavesNoTraceInTheModel) {
 }
 
 TEST(ObserveTrainingPath, TakesABatchThatIsLargerThanTheData) {
-  const PreparedRun run(testing::tiny_experiment({"training.batch_size=100000", "layer=naive"}), {});
+  const RunContext run(testing::tiny_experiment({"training.batch_size=100000", "layer=naive"}), {});
   EXPECT_EQ(observe_training_path(*run.model, run.dataset, run.options).path.substr(0, 11), "native loop");
 }
 
 TEST(LoadKernels, LeavesNoTraceInTheModel) {
-  const PreparedRun run(testing::tiny_experiment({"training.batch_size=7", "training.valid_batch_size=3"}), {});
+  const RunContext run(testing::tiny_experiment({"training.batch_size=7", "training.valid_batch_size=3"}), {});
   const std::string before = weights_sha256(*run.model);
   load_kernels(*run.model, run.dataset, run.options);
   EXPECT_EQ(weights_sha256(*run.model), before);
@@ -77,7 +77,7 @@ class Watched : public Model {
 };
 
 TEST(LoadKernels, RunsEachBatchSizeOfTrainingAndValidation) {
-  const PreparedRun run(testing::tiny_experiment({"training.batch_size=7", "training.valid_batch_size=3"}), {});
+  const RunContext run(testing::tiny_experiment({"training.batch_size=7", "training.valid_batch_size=3"}), {});
   const int64_t last = run.dataset.train.size() % 7, last_valid = run.dataset.valid.size() % 3;
   ASSERT_GT(last, 0);
   ASSERT_GT(last_valid, 0);

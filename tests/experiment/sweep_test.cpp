@@ -182,7 +182,7 @@ TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
 }
 
 TEST(RunAll, WarnsOfLayersThatTheDeviceHasNotBeforeAnythingTrains) {
-  if (why_no_device("cuda").empty()) GTEST_SKIP() << "a GPU has them all";
+  if (device_error("cuda").empty()) GTEST_SKIP() << "a GPU has them all";
   const TemporaryFolder out;
   ::testing::internal::CaptureStderr();
   run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, cudnn, fused]}\n", {"device=auto"}), out);

@@ -125,7 +125,7 @@ TEST_F(TensorBoardRun, ThatGoesOnSaysFromWhichEpochItDoes) {
   ASSERT_THAT(event_files_in(folder), SizeIs(1));
   EXPECT_EQ(end_in(event_files_in(folder)[0]), 0) << "a run that a signal stopped has not ended";
   EXPECT_THAT(points_in(event_files_in(folder)[0]), Contains("2 train/loss")) << "the row of what there is";
-  go_on(folder);
+  resume(folder);
   const auto files = event_files_in(folder);
   ASSERT_THAT(files, SizeIs(2));
   std::vector<int64_t> starts;

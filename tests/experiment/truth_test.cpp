@@ -93,7 +93,7 @@ class Visit : public Observer {
   }
   void on_epoch_begin(const TrainingState& state) override {
     if (state.epoch != 2) return;
-    output_ = ::popen(RNNLAB_GPU_BYSTANDER, "r");
+    output_ = ::popen(RNNLAB_OTHER_GPU_PROCESS, "r");
     if (output_ == nullptr || std::fscanf(output_, "%d", &process_) != 1) process_ = 0;
   }
   bool came() const { return process_ > 0; }

@@ -159,7 +159,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(LaunchLines, CountTheTasks) {
-  const std::string lines = launch_lines("sweeps/a", 24);
+  const std::string lines = launch_commands("sweeps/a", 24);
   EXPECT_THAT(lines, HasSubstr("  rnnlab sweep work sweeps/a  "));
   EXPECT_THAT(lines, HasSubstr("  sbatch --array=0-23 --requeue --open-mode=append --signal=TERM@120 --wrap 'srun "
                                "--ntasks=1 rnnlab train --wait --task $SLURM_ARRAY_TASK_ID sweeps/a'\n"));
