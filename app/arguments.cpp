@@ -229,7 +229,7 @@ std::vector<std::string> expanded(const std::string& folder) {
     if (is_there(run / kSummaryFile))
       ended.push_back(run.string());
     else
-      print_notice(fmt::format("rnnlab: {} skipped: it has not ended yet, or was killed\n", run.string()));
+      print_notice(fmt::format("rnnlab: {} skipped: it still runs, or was killed\n", run.string()));
   }
   if (ended.empty()) require_no_experiments_in(folder);
   return ended.empty() ? std::vector<std::string>{folder} : ended;

@@ -235,7 +235,8 @@ void add_bench(CLI::App& program, Action& chosen) {
   command->add_option("--json", options->json, "write everything, every sample included")->type_name("FILE");
   auto* against = command->add_option("--against", options->against, "compare with what --json wrote earlier");
   against->type_name("FILE");
-  command->add_option("--tolerance", options->tolerance_percent, "how much slower --against lets a row be, in percent")
+  command
+      ->add_option("--tolerance", options->tolerance_percent, "by how many percent a row may be slower with --against")
       ->type_name("PERCENT")
       ->check(check_tolerance)
       ->capture_default_str()

@@ -48,7 +48,7 @@ std::optional<std::string> unsupported_reason_here(const Experiment& experiment)
   auto reason = refusal(computed_layer(experiment), device);
   if (!reason && device.is_cpu()) reason = refusal_on_cpu(experiment.precision);
   if (!reason) return memory_error(experiment, device);
-  return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto is the CPU here" : "");
+  return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto chose the CPU" : "");
 }
 
 // The first combination of a sweep is printed for all, because the sweep itself shows the differences of the others.
@@ -79,7 +79,8 @@ std::string check_files(const std::vector<std::string>& arguments) {
     printed += effective_config(file, overrides, findings, notes);
   }
   findings.throw_if_any();
-  for (const std::string& note : notes) print_notice(fmt::format("rnnlab: note: not on this machine: {}\n", note));
+  for (const std::string& note : notes)
+    print_notice(fmt::format("rnnlab: note: cannot run on this machine: {}\n", note));
   return printed;
 }
 

@@ -30,7 +30,7 @@ Examples:
   rnnlab compare runs/quickstart
 
 Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device or environment, 5 diverged,
-  6 checkpoint unusable, 7 slower than the benchmark that was compared with, 75 the task is at work elsewhere,
+  6 checkpoint unusable, 7 slower than the benchmark that was compared with, 75 another worker runs the task,
   128 + N ended by signal N (130 SIGINT, 143 SIGTERM, 129 SIGHUP, 138 SIGUSR1, 152 SIGXCPU; train and bench write their
   results first), 141 the reader of standard output went away.
 `rnnlab help VERB` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";

@@ -65,7 +65,7 @@ ExitCode inspect_one(const InspectOptions& options) {
 }  // namespace
 
 void add_data(CLI::App& program, Action& chosen) {
-  CLI::App* data = program.add_subcommand("data", "Look at data");
+  CLI::App* data = program.add_subcommand("data", "Inspect data");
   data->require_subcommand(1);
   data->footer(kDataFooter);
   CLI::App* command = data->add_subcommand("inspect", "Show how a data file or an experiment's data is understood");

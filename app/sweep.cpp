@@ -44,7 +44,7 @@ Examples:
   rnnlab sweep plan experiments/mnist_rows.yaml "sweep={seed: [1, 2, 3, 4]}" --spread runs --out sweeps/seeds)";
 
 constexpr const char* kWorkFooter = R"(
-Takes the next free task until none is left. A worker that is killed loses no finished run: its task is
+Takes free tasks until all are taken. A worker that is killed loses no finished run: its task is
 free at once on the same machine, and on other machines after 10 minutes. It then resumes from its checkpoint.
 `rnnlab train --task K DIR` does one task by its number.
 
@@ -157,7 +157,7 @@ std::vector<std::string> gpus_of(const WorkOptions& options) {
   std::vector<std::string> gpus = options.gpus == kAllGpus ? gpus_of_this_machine() : split(options.gpus, ',');
   std::erase(gpus, "");
   if (gpus.empty())
-    throw_error(ExitCode::kDevice, "--gpus: there is no NVIDIA GPU here; remove the option, or see `rnnlab info`");
+    throw_error(ExitCode::kDevice, "--gpus: this machine has no NVIDIA GPU; remove the option, or see `rnnlab info`");
   return gpus;
 }
 
@@ -180,7 +180,7 @@ ExitCode work_on_gpus(const WorkOptions& options) {
 }
 
 void add_work(CLI::App& sweep, Action& chosen) {
-  CLI::App* command = sweep.add_subcommand("work", "Take tasks of a plan until none is left");
+  CLI::App* command = sweep.add_subcommand("work", "Run free tasks of a plan until all are taken");
   auto options = std::make_shared<WorkOptions>();
   auto ends_with_parent = std::make_shared<bool>(false);
   command->add_option("folder", options->folder, "folder of the plan")->type_name("DIR")->required();
@@ -190,7 +190,8 @@ void add_work(CLI::App& sweep, Action& chosen) {
       ->type_name("GPU")
       ->excludes(gpus);
   command->add_flag("--retry-failed", options->retry_failed, "also take tasks that failed before, each once");
-  command->add_flag("--wait", options->wait, "wait for tasks at work elsewhere, and take over those of dead workers");
+  command->add_flag("--wait", options->wait,
+                    "wait for tasks that other workers run, and take over those of workers that died");
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only");
   command->add_flag("-v,--verbose", options->verbose, "the whole log of each run")->excludes(quiet);
   command->add_flag("--ends-with-parent", *ends_with_parent)->group("");
@@ -235,7 +236,7 @@ ExitCode status(const StatusOptions& options) {
 }
 
 void add_status(CLI::App& sweep, Action& chosen) {
-  CLI::App* command = sweep.add_subcommand("status", "Show how far the tasks of a plan are");
+  CLI::App* command = sweep.add_subcommand("status", "Show the progress of the tasks of a plan");
   auto options = std::make_shared<StatusOptions>();
   command->add_option("folder", options->folder, "folder of the plan")->type_name("DIR")->required();
   auto* failed = command->add_flag("--failed", options->failed, "print the numbers of tasks that failed: 3,17-19");

@@ -45,7 +45,7 @@ struct TrainOptions {
   bool brief = false;           // like quiet, but with the progress bar
   std::optional<size_t> entry;  // entry in the sweep's file of `resume`: the one run of this process
   std::string task;             // task of the plan in the folder that `arguments` names: "7", or "7/100"
-  bool wait = false;            // for the end of this task if it is at work elsewhere
+  bool wait = false;            // for the end of this task if another worker runs it
   std::string planned_run;      // "TASK:POSITION" in this plan: the one run of this process
 };
 
@@ -251,7 +251,7 @@ void add_train(CLI::App& program, Action& chosen) {
                                    "the tasks K, K+N and so on");
   task->type_name("K[/N]");
   command
-      ->add_flag("--wait", options->wait, "if the task is at work elsewhere, wait, and take it over if its worker dies")
+      ->add_flag("--wait", options->wait, "if another worker runs the task, wait, and take it over if that worker dies")
       ->needs(task);
   auto* out = command->add_option("--out", options->out, "folder for new run folders");
   out->type_name("DIR")->capture_default_str()->excludes(task);

@@ -32,7 +32,7 @@ int64_t cuda_index(std::string_view name) {
 std::string missing_gpu_reason() {
   const std::string fault = why_no_cuda_library();
   const bool is_fault = !fault.empty() && !survey_gpus().gpus.empty();
-  return "LibTorch sees no CUDA GPU here" + (is_fault ? fmt::format(" ({})", fault) : "");
+  return "LibTorch finds no CUDA GPU" + (is_fault ? fmt::format(" ({})", fault) : "");
 }
 
 std::string available_gpus(int64_t count) {

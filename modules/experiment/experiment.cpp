@@ -170,7 +170,8 @@ void check_loss(const Experiment& e, Checker& checker) {
     checker.complain({"training.loss", "model.kind"}, "a language model's loss is cross_entropy");
   const bool is_mse = e.training.loss == LossKind::kMse || (is_regressor && e.training.loss == LossKind::kAuto);
   if (watches_accuracy(e) && is_mse)
-    checker.complain({"training.early_stopping", "training.loss", "model.kind"}, "mse has no accuracy to watch");
+    checker.complain({"training.early_stopping", "training.loss", "model.kind"},
+                     "mse has no accuracy; use a different metric");
 }
 
 void check_precision(const Experiment& e, Checker& checker) {
@@ -191,7 +192,8 @@ void check_devices(const Experiment& e, Checker& checker) {
 
 void check_validation(const Experiment& e, Checker& checker) {
   if (watches_validation(e) && e.data.num_valid == 0)
-    checker.complain({"training.early_stopping", "data.num_valid"}, "there is no validation data to watch");
+    checker.complain({"training.early_stopping", "data.num_valid"},
+                     "there are no validation data; set data.num_valid or use a train_ metric");
 }
 
 void list_fields(config::Schema<Experiment>& s) {

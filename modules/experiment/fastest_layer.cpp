@@ -323,7 +323,7 @@ std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision pre
 }
 
 FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer& measure) {
-  RNNLAB_INVARIANT(!kinds.empty(), "layer: auto has nothing to choose from");
+  RNNLAB_INVARIANT(!kinds.empty(), "layer: auto has no candidate, although the experiment was checked");
   std::vector<LayerKind> likely, others;
   for (const LayerKind kind : kinds) (may_be_fastest(kind) ? likely : others).push_back(kind);
   if (likely.empty() && others.size() == 1)

@@ -231,11 +231,12 @@ class ClaimedTask {
   // The first failure of a run is the failure of the task.
   void record_failure_of(int64_t i, ExitCode exit_code) {
     if (failure_) return;
-    failure_ = TaskFailure{.run = run_at(i).folder,
-                           .reason = reason_.empty() ? "the run's process gave no reason; see its train.log" : reason_,
-                           .exit_code = static_cast<int64_t>(exit_code),
-                           .host = this_worker().host,
-                           .time = utc_now()};
+    failure_ =
+        TaskFailure{.run = run_at(i).folder,
+                    .reason = reason_.empty() ? "the run's process reported no reason; see its train.log" : reason_,
+                    .exit_code = static_cast<int64_t>(exit_code),
+                    .host = this_worker().host,
+                    .time = utc_now()};
   }
 
   ExitCode log_lost_claim() {
@@ -261,8 +262,8 @@ void require_task(const SweepPlan& plan, int64_t task) {
 }
 
 std::string holder_text(const TaskStatus& status) {
-  if (!status.holder) return "elsewhere";  // the task has just ended
-  return fmt::format("on {} since {}", describe(status.holder->worker), status.holder->since);
+  if (!status.holder) return "another worker";  // which has just ended
+  return fmt::format("{} since {}", describe(status.holder->worker), status.holder->since);
 }
 
 // The caller must have a StopSignalGuard.
@@ -276,7 +277,7 @@ ExitCode claim_and_run(const SweepPlan& plan, int64_t task, const TaskRequest& r
   if (claim != nullptr) return ClaimedTask(plan, task, *claim, request, logger).run();
   status = status_of_task(request.folder, plan, task);
   if (status.state == TaskState::kDone) return ExitCode::kDone;
-  logger.info(fmt::format("task {} is at work {}", task, holder_text(status)));
+  logger.info(fmt::format("task {} is taken by {}", task, holder_text(status)));
   return ExitCode::kAtWorkElsewhere;
 }
 
@@ -305,7 +306,7 @@ bool may_be_machine_failure(ExitCode exit_code) {
   return std::ranges::find(kRunFailures, exit_code) == std::end(kRunFailures) && !is_stop_exit_code(exit_code);
 }
 
-// A failure replaces the code that a task is at work elsewhere, because a failure is more important.
+// A failure replaces kAtWorkElsewhere, because a failure is more important.
 void record_first_failure(ExitCode& all, ExitCode one) {
   if (all == ExitCode::kDone || (all == ExitCode::kAtWorkElsewhere && one != ExitCode::kDone)) all = one;
 }
@@ -335,7 +336,7 @@ class Worker {
                       "`rnnlab sweep status`",
                       kMaxMachineFailures));
     else if (num_busy_ > 0 && !pending_stop())
-      logger_.info(fmt::format("{} at work elsewhere; none is left for this worker", counted(num_busy_, "task")));
+      logger_.info(fmt::format("no task is left for this worker; other workers run {}", counted(num_busy_, "task")));
     if (num_failed_before_ > 0)
       logger_.warn(fmt::format("{} failed before and {} skipped; use --retry-failed to try again",
                                counted(num_failed_before_, "task"), num_failed_before_ == 1 ? "is" : "are"));

@@ -29,12 +29,12 @@ namespace fs = std::filesystem;
 fs::path existing_folder(const fs::path& run_folder) {
   std::error_code error;
   if (!fs::exists(run_folder, error))
-    throw_error(
-        ExitCode::kUsage, "{}: there is no such run{}", run_folder.string(),
-        run_folder.extension() == ".json" ? "; the file of a sweep is removed when all of its runs have ended" : "");
+    throw_error(ExitCode::kUsage, "{}: is missing; {}", run_folder.string(),
+                run_folder.extension() == ".json" ? "the file of a sweep is removed when all of its runs have ended"
+                                                  : "pass the folder of a run");
   fs::path folder = fs::canonical(run_folder, error);
   if (error || !fs::is_regular_file(folder / kConfigFile, error))
-    throw_error(ExitCode::kUsage, "{}: no run to resume: it contains no {}; pass the folder of a run",
+    throw_error(ExitCode::kUsage, "{}: cannot be resumed, because it contains no {}; pass the folder of a run",
                 run_folder.string(), kConfigFile);
   return folder;
 }
@@ -228,7 +228,7 @@ ResumedHistory restart_history(const fs::path& folder) {
 void remove_best_mark(const fs::path& checkpoints, const std::string& reason, std::vector<Warning>& warnings) {
   const FolderLock lock(checkpoints, WhenTaken::kWait);
   remove_file(checkpoints / kBestFile);
-  warnings.emplace_back(warning::kBestForgotten, "which checkpoint was the best is forgotten: " + reason);
+  warnings.emplace_back(warning::kBestForgotten, "the mark of the best checkpoint was removed: " + reason);
 }
 
 // A mark that cannot be read would end the run when checkpoints are removed next. A mark of a later step than the
@@ -245,9 +245,10 @@ void resolve_best_mark(const fs::path& checkpoints, const RunContext& run, std::
   const int64_t best_until_now = state.best_epoch * run.trainer.plan().steps_per_epoch;
   for (const CheckpointPlace& place : list_checkpoints(checkpoints))
     if (place.step == best_until_now) return mark_best_checkpoint(checkpoints, place.step);
-  remove_best_mark(checkpoints,
-                   fmt::format("it was of step {}, and that of step {} is missing", marked->step, best_until_now),
-                   warnings);
+  remove_best_mark(
+      checkpoints,
+      fmt::format("it pointed to step {}, and the checkpoint of step {} is missing", marked->step, best_until_now),
+      warnings);
 }
 
 // The resumed run has not ended, and its log must have only the epochs before the resume.
@@ -341,7 +342,7 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
   std::error_code ignored;
   const bool has_summary = fs::is_regular_file(folder / kSummaryFile, ignored);
   if (outcome.exit_code != ExitCode::kDone && !(has_summary && is_stop_exit_code(outcome.exit_code)))
-    throw_error(outcome.exit_code, "{}: its processes ended with exit code {}; see the reason above", folder.string(),
+    throw_error(outcome.exit_code, "{}: its processes ended with exit code {}; the reason is above", folder.string(),
                 static_cast<int>(outcome.exit_code));
   if (has_summary) outcome.summary = read_summary(folder);
   return outcome;
@@ -356,7 +357,7 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
     throw_if_stop_requested(RunKind::kResumed);
     wanted = configured(folder, overrides);
   });
-  RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes in one");
+  RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes was started in one process");
   const std::unique_ptr<Ranks> ranks = join_ranks(wanted);
   RunRequest resume_request = request;
   if (resume_request.turn.measurement.empty()) resume_request.turn = saved_turn(folder);

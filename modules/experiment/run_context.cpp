@@ -309,7 +309,7 @@ ScalingEstimate estimate_of(RunContext& run, const Trainer::ExchangeAlone& excha
 }  // namespace
 
 std::string text_of(const ScalingEstimate& estimate) {
-  if (!std::isfinite(estimate.speedup())) return "no estimate: one GPU cannot do a pass over the whole batch";
+  if (!std::isfinite(estimate.speedup())) return "no estimate: a pass over the whole batch fails on one GPU";
   return fmt::format(
       "expected: {:.2g} times as fast as one GPU with this batch (a pass over it takes {}, over a part of {} {}, the "
       "exchange of {} {}); {:.0f} % of {} times if each GPU has a batch of this size",

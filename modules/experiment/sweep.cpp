@@ -41,7 +41,7 @@ void require_plannable(const std::vector<ExperimentCase>& cases) {
     if (one.repeats.until)
       throw_error(
           ExitCode::kUsage,
-          "{}: repeats.until needs results, but a plan is fixed before there are any; use a number, such as repeats=5",
+          "{}: repeats.until needs results, but a plan is made before the runs; use a number, such as repeats=5",
           name_of(one));
   if (const int64_t count = num_runs_of(cases); count > kMaxPlannedRuns)
     throw_error(ExitCode::kUsage, "the files ask for {} runs, expected at most {}; plan several sweeps", count,

@@ -131,8 +131,9 @@ ExitCode run_task(const SweepPlan& plan, int64_t task, BusyTasks busy, const Tas
 ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, BusyTasks busy,
                             const TaskRequest& request, Logger& logger);
 
-// Repeatedly takes the next task on which no process works, until none is left. Ends after three failures in a row that
-// are due to the machine and not to a run's settings or data, so that one broken machine does not use up the sweep.
+// Repeatedly takes the next task on which no process works, until all are taken. Ends after three failures in a row
+// that are due to the machine and not to a run's settings or data, so that one broken machine does not use up the
+// sweep.
 ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, BusyTasks busy, const TaskRequest& request,
                        Logger& logger);
 

@@ -183,7 +183,7 @@ std::string launch_commands(const std::string& folder, int64_t num_tasks) {
   const std::string command = fmt::format("srun --ntasks=1 rnnlab train --wait --task $SLURM_ARRAY_TASK_ID {}", quoted);
   const int64_t last = num_tasks - 1;
   return fmt::format(
-             "  rnnlab sweep work {}          # on any machine that sees the folder, as often as you like\n"
+             "  rnnlab sweep work {}          # on any machine that can access the folder, any number of times\n"
              "  rnnlab sweep work {} --gpus   # one worker for each GPU of this machine\n",
              quoted, quoted) +
          fmt::format("  sbatch --array=0-{} --requeue --open-mode=append --signal=TERM@120 --wrap {}\n", last,

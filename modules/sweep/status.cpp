@@ -163,7 +163,7 @@ std::string status_text(const std::string& folder, const SweepPlan& plan, const 
   table.add_column("state", Align::kLeft);
   table.add_column("runs done", Align::kRight);
   table.add_column("first run", Align::kLeft);
-  table.add_column("who, or why", Align::kLeft);
+  table.add_column("worker or reason", Align::kLeft);
   for (const TaskStatus& status : tasks)
     if (status.state != TaskState::kDone && status.state != TaskState::kFree)
       table.add_row({std::to_string(status.task), std::string(config::name_of(status.state)), progress_of(status),

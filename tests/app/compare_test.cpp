@@ -51,7 +51,7 @@ TEST_F(Compare, TakesAFolderOfRunsForAllThatHaveEnded) {
   const auto result = compare({"runs/tiny"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.output, compare({folders[0], folders[1]}).output);
-  EXPECT_EQ(result.errors, "rnnlab: runs/tiny/unfinished skipped: it has not ended yet, or was killed\n");
+  EXPECT_EQ(result.errors, "rnnlab: runs/tiny/unfinished skipped: it still runs, or was killed\n");
 }
 
 // Runs of one second have folders that sort by layer, which is not the sweep's order.

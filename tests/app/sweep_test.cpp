@@ -135,15 +135,15 @@ TEST_F(SweepVerb, RecordsNoPairsOfRunsThatAreSpread) {
   EXPECT_EQ(read_summary(run(1)).turn.case_number, 2);
 }
 
-TEST_F(SweepVerb, DoesNotTouchATaskThatIsAtWorkElsewhere) {
+TEST_F(SweepVerb, DoesNotTouchATaskThatAnotherWorkerRuns) {
   plan(kThreeSeeds);
   const auto claim = Claim::take(folder() / kClaimsFolder, name_of_task(0));
   const auto result = task("0");
   EXPECT_EQ(result.exit_code, 75);
-  EXPECT_THAT(result.errors, HasSubstr("task 0 is at work on " + describe(this_worker()) + " since "));
+  EXPECT_THAT(result.errors, HasSubstr("task 0 is taken by " + describe(this_worker()) + " since "));
   const auto worked = work();
   EXPECT_EQ(worked.exit_code, 0) << worked.errors;
-  EXPECT_THAT(worked.errors, HasSubstr("1 task at work elsewhere; none is left for this worker"));
+  EXPECT_THAT(worked.errors, HasSubstr("no task is left for this worker; other workers run 1 task"));
   EXPECT_THAT(states(), ElementsAre(TaskState::kAtWork, TaskState::kDone, TaskState::kDone));
   EXPECT_FALSE(fs::exists(run(0)));
 }

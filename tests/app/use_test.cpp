@@ -203,8 +203,9 @@ TEST_F(UseModel, SaysWhatItCannotConvert) {
   EXPECT_EQ(program_.run({"convert", "ours.safetensors", "--checkpoint", "best", "-o", "a.safetensors"}).errors,
             "rnnlab: error: --checkpoint: ours.safetensors is a file and has no checkpoints to choose from; leave it "
             "out\n");
-  EXPECT_EQ(program_.run({"convert", "theirs.safetensors", "-o", "a.safetensors"}).errors,
-            "rnnlab: error: convert: theirs.safetensors: there is no such run, checkpoint or file of weights\n");
+  EXPECT_EQ(
+      program_.run({"convert", "theirs.safetensors", "-o", "a.safetensors"}).errors,
+      "rnnlab: error: convert: theirs.safetensors: is missing, expected a run, a checkpoint or a file of weights\n");
   EXPECT_EQ(program_.run({"convert", run_, "--from", "keras", "-o", "a.safetensors"}).errors,
             "rnnlab: error: --from applies to weight files only, and " + run_ + " is a run; remove --from\n");
   EXPECT_EQ(program_.run({"convert", run_, "--layout", "onnx", "-o", "a.safetensors"}).errors,

@@ -155,7 +155,7 @@ TEST(Experiment, AccuracyIsNotWatchedWhereThereIsNone) {
   EXPECT_THAT(
       findings_in("data: {source: csv, path: a.csv, target: [y], window: 3}\nmodel: {kind: sequence_regressor}\n"
                   "training: {early_stopping: valid_accuracy}\n"),
-      ElementsAre(HasSubstr("mse has no accuracy to watch")));
+      ElementsAre(HasSubstr("mse has no accuracy; use a different metric")));
 }
 
 TEST(Experiment, ValidationIsNotWatchedWhereThereIsNone) {

@@ -178,7 +178,8 @@ TEST_F(ResumeFromBeforeTheBest, ForgetsItWhereThatIsGone) {
                   {checkpoint.model.tensors, checkpoint.optimizer.tensors, checkpoint.state, nullptr});
   const auto all = resume(run_, {"checkpoint.best=false"});
   EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
-              Contains("which checkpoint was the best is forgotten: it was of step 12, and that of step 4 is missing"));
+              Contains("the mark of the best checkpoint was removed: it pointed to step 12, and the checkpoint of step "
+                       "4 is missing"));
   EXPECT_FALSE(best_checkpoint(checkpoints()));
 }
 
@@ -331,11 +332,13 @@ TEST_F(Resume, RefusesAPipeInThePlaceOfTheLog) {
 
 TEST_F(Resume, RefusesWhatIsNoRun) {
   expect_refusal(ExitCode::kUsage,
-                 out().string() + ": no run to resume: it contains no config.yaml; pass the folder of a run", out());
-  expect_refusal(ExitCode::kUsage, (out() / "nowhere").string() + ": there is no such run", out() / "nowhere");
+                 out().string() + ": cannot be resumed, because it contains no config.yaml; pass the folder of a run",
+                 out());
+  expect_refusal(ExitCode::kUsage, (out() / "nowhere").string() + ": is missing; pass the folder of a run",
+                 out() / "nowhere");
   expect_refusal(ExitCode::kUsage,
                  (out() / "sweep-1.json").string() +
-                     ": there is no such run; the file of a sweep is removed when all of its runs have ended",
+                     ": is missing; the file of a sweep is removed when all of its runs have ended",
                  out() / "sweep-1.json");
   const fs::path config = run(exactly()) / kConfigFile;
   testing::expect_error(ExitCode::kUsage,

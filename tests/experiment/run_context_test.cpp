@@ -101,7 +101,7 @@ TEST(ScalingEstimate, SaysSoWhereOneGpuCannotDoTheWholeBatch) {
                                  .whole_seconds = std::numeric_limits<double>::quiet_NaN(),
                                  .part_seconds = 3e-3,
                                  .exchange_seconds = 1e-3};
-  EXPECT_EQ(text_of(estimate), "no estimate: one GPU cannot do a pass over the whole batch");
+  EXPECT_EQ(text_of(estimate), "no estimate: a pass over the whole batch fails on one GPU");
 }
 
 }  // namespace

@@ -246,10 +246,9 @@ TEST(PlanSweep, KeepsExperimentsWhole) {
 }
 
 TEST(PlanSweep, RefusesRoundsUpToAPrecision) {
-  expect_error(
-      ExitCode::kUsage,
-      "tiny: repeats.until needs results, but a plan is fixed before there are any; use a number, such as repeats=5",
-      [] { plan_of("repeats: {until: 1 %, at_most: 20}\n"); });
+  expect_error(ExitCode::kUsage,
+               "tiny: repeats.until needs results, but a plan is made before the runs; use a number, such as repeats=5",
+               [] { plan_of("repeats: {until: 1 %, at_most: 20}\n"); });
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST_F(SweepStatus, IsShownAsATable) {
   end(0, RunEnding::kComplete);
   end(2, RunEnding::kDiverged);
   EXPECT_EQ(status_text("sweeps/a", plan_, tasks()),
-            "task  state   runs done  first run    who, or why\n"
+            "task  state   runs done  first run    worker or reason\n"
             "----  ------  ---------  -----------  ----------------\n"
             "   2  failed     0 of 1  0002-seed=3  the run diverged\n"
             "\n"
