@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using testing::kTinyYaml;
 using testing::Program;
 
-TEST(Check, PrintsAFileThatIsItselfValidAndComesToTheSame) {
+TEST(Check, PrintsAFileThatIsValidAndEqual) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   const auto first = program.run({"check", "tiny.yaml", "seed=7"});

@@ -40,7 +40,7 @@ TEST_F(Compare, SetsLayersAgainstEachOther) {
   EXPECT_THAT(result.output, HasSubstr("cpu naive"));
 }
 
-TEST_F(Compare, CountsARunOnceHoweverOftenItIsNamed) {
+TEST_F(Compare, CountsARunThatIsNamedTwiceOnce) {
   const auto folders = two_runs("layer=naive");
   EXPECT_EQ(compare({folders[0], folders[1], folders[0] + "/."}).output, compare({folders[0], folders[1]}).output);
 }
@@ -120,7 +120,7 @@ TEST_F(Compare, PrintsTimesAndLossesByEpochOnRequest) {
   EXPECT_TRUE(compare({folders[0], folders[1], "--matrices", "--csv"}).output.starts_with("label,epoch,num_runs,"));
 }
 
-TEST_F(Compare, NamesAFolderThatIsNoRun) {
+TEST_F(Compare, NamesAFolderThatIsNotARun) {
   const auto result = compare({"nowhere"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.errors,

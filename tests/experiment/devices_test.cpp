@@ -20,7 +20,7 @@ TEST(ResolveDevice, AutoTakesTheFirstGpuOrTheCpu) {
   EXPECT_EQ(resolve_device("auto").str(), torch::cuda::is_available() ? "cuda:0" : "cpu");
 }
 
-TEST(ResolveDevice, SaysWhatThereIsInsteadOfAMissingGpu) {
+TEST(ResolveDevice, ListsTheGpusIfOneIsMissing) {
   try {
     resolve_device("cuda:99");
     FAIL() << "expected an error";
@@ -32,7 +32,7 @@ TEST(ResolveDevice, SaysWhatThereIsInsteadOfAMissingGpu) {
   }
 }
 
-TEST(WhyNoDevice, IsNothingForWhatIsThere) {
+TEST(DeviceError, IsEmptyForAnAvailableDevice) {
   EXPECT_EQ(device_error("cpu"), "");
   EXPECT_EQ(device_error("auto"), "");
   EXPECT_NE(device_error("cuda:99"), "");

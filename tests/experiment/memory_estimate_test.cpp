@@ -108,7 +108,7 @@ TEST(MemoryEstimate, OfAFileDoesNotAddItToTheModel) {
   EXPECT_EQ(estimate.on_host(kGpu), 20 * kMiB);
 }
 
-TEST(CheckMemory, RefusesWhatIsBeyondALimitOfTheHost) {
+TEST(CheckMemory, RefusesWhatExceedsALimitOfTheHost) {
   const MemoryLimits host{.hard = {{8 * kMiB, "ulimit -v"}}, .available = std::nullopt};
   expect_error(ExitCode::kDevice,
                "model.hidden_size: this run (data 10.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, optimiser 6.00 MiB, "
@@ -124,7 +124,7 @@ TEST(CheckMemory, RefusesWhatIsBeyondALimitOfTheHost) {
                [&] { check_memory(of_data, {}, kCpu, host, {}); });
 }
 
-TEST(CheckMemory, RefusesWhatIsBeyondTheGpu) {
+TEST(CheckMemory, RefusesWhatExceedsTheGpu) {
   const MemoryLimits gpu{.hard = {{12 * kMiB, "the GPU"}}, .available = 5 * kMiB};
   expect_error(ExitCode::kDevice,
                "model.hidden_size: this run (data 10.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, optimiser 6.00 MiB, "
@@ -133,7 +133,7 @@ TEST(CheckMemory, RefusesWhatIsBeyondTheGpu) {
                [&] { check_memory(sample_estimate(), {}, kGpu, {}, gpu); });
 }
 
-TEST(CheckMemory, WarnsOfWhatIsBeyondTheFreeMemory) {
+TEST(CheckMemory, WarnsOfWhatExceedsTheFreeMemory) {
   const MemoryLimits host{.hard = {{64 * kMiB, "ulimit -v"}}, .available = 20 * kMiB};
   EXPECT_THAT(check_memory(sample_estimate(), {}, kCpu, host, {}),
               ElementsAre("model.hidden_size: this run (data 10.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, "

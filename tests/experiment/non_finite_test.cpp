@@ -89,7 +89,7 @@ class NotFinite : public ::testing::TestWithParam<PlantedWhere> {
   Logger logger_{Verbosity::kQuiet, Terminal{}};
 };
 
-TEST_P(NotFinite, IsSaidWhereAndNeverSaved) {
+TEST_P(NotFinite, IsLocatedAndNeverSaved) {
   const auto& [plant, value, saving] = GetParam();
   const fs::path folder = out_.path() / "run";
   fs::create_directory(folder);

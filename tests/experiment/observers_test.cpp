@@ -58,10 +58,10 @@ TEST_F(SavedSteps, AreTheEndsOfEpochs) {
               ElementsAre(8, 12));
 }
 
-TEST_F(SavedSteps, AreNoneSoonAfterOneButTheLastAndTheBest) {
+TEST_F(SavedSteps, AreOnlyTheLastAndTheBestWithinTheLeastTime) {
   EXPECT_THAT(steps({"checkpoint.every_seconds=1000"}), ElementsAre(12)) << "the best one that was held back is it";
   EXPECT_EQ(best().value().step, 12);
-  // Where nothing is learned, the first epoch stays the best.
+  // If the loss does not change, the first epoch stays the best.
   EXPECT_THAT(steps({"checkpoint.every_seconds=1000", "training.learning_rate=1e-30"}), ElementsAre(4, 12));
   EXPECT_EQ(best().value().step, 4);
   EXPECT_THAT(steps({"checkpoint.every_seconds=1000", "training.learning_rate=1e-30", "checkpoint.best=false"}),
@@ -69,7 +69,7 @@ TEST_F(SavedSteps, AreNoneSoonAfterOneButTheLastAndTheBest) {
   EXPECT_FALSE(best());
 }
 
-TEST_F(SavedSteps, AreThoseOfEverySoManySteps) {
+TEST_F(SavedSteps, AreThoseOfEverySteps) {
   EXPECT_THAT(steps({"checkpoint.every_seconds=1000", "checkpoint.every_steps=3", "checkpoint.best=false"}),
               ElementsAre(3, 6, 9, 12));
   EXPECT_THAT(steps({"checkpoint.every_seconds=1000", "checkpoint.every_steps=4"}), ElementsAre(4, 8, 12));
@@ -87,11 +87,11 @@ TEST_F(SavedSteps, AreTheNewestThatAreKeptAndTheBest) {
   EXPECT_EQ(best().value().step, 4);
 }
 
-TEST_F(SavedSteps, AreTheLastOneOnlyWhereEveryEpochsIsNought) {
+TEST_F(SavedSteps, AreOnlyTheLastIfEveryEpochsIsZero) {
   EXPECT_THAT(steps({"checkpoint.every_epochs=0", "checkpoint.best=false"}), ElementsAre(12));
 }
 
-TEST_F(SavedSteps, AreNoneWhereNothingShallBeSaved) { EXPECT_THAT(steps({"checkpoint.save=false"}), IsEmpty()); }
+TEST_F(SavedSteps, AreMissingIfSaveIsFalse) { EXPECT_THAT(steps({"checkpoint.save=false"}), IsEmpty()); }
 
 constexpr const char* kTraced = "traced (--trace): the times include the tracing";
 
@@ -192,20 +192,20 @@ TEST_F(Traced, HasAllStepsOfARunThatIsShorter) {
   EXPECT_THAT(log_of(outcome), HasSubstr("trace     steps 5 to 12 in "));
 }
 
-TEST_F(Traced, IsNotThereWithoutTheOption) {
+TEST_F(Traced, IsMissingWithoutTheOption) {
   const RunOutcome outcome = run({}, std::nullopt);
   EXPECT_FALSE(std::filesystem::exists(outcome.folder / kTraceFile));
   EXPECT_THAT(texts_of(outcome.summary.warnings), Not(Contains(kTraced)));
 }
 
-TEST_F(Traced, IsNotThereWhereAllWasWarmUpAndTheLogSaysWhy) {
+TEST_F(Traced, IsMissingAfterWarmUpOnlyAndTheLogHasTheReason) {
   const RunOutcome outcome = run({"training.epochs=1"}, 50);
   EXPECT_FALSE(std::filesystem::exists(outcome.folder / kTraceFile));
   EXPECT_THAT(log_of(outcome), HasSubstr("nothing was traced: the run ended within its warm-up, before epoch 2; use "
                                          "training.warmup_epochs=0 to trace from the first step\n"));
 }
 
-TEST_F(Traced, IsADoubtInSummaryAndComparison) {
+TEST_F(Traced, IsAWarningInSummaryAndComparison) {
   const RunOutcome traced = run({"layer=naive"}, 50);
   const RunOutcome plain = run({"layer=fused"}, std::nullopt);
   EXPECT_THAT(texts_of(read_summary(traced.folder).warnings), Contains(kTraced));
@@ -231,7 +231,7 @@ TEST_F(Traced, HasCaptureReplayAndKernelsOfAGraphRun) {
   EXPECT_THAT(events(trace, "kernel"), Not(IsEmpty()));
 }
 
-TEST(TraceObserver, SaysSoWhereTheTraceDoesNotFit) {
+TEST(TraceObserver, ThrowsIfTheDiskIsFull) {
   const testing::SmallDisk disk;
   const auto file = disk.path() / "trace.json";
   Logger logger(Verbosity::kQuiet, Terminal{});

@@ -26,7 +26,7 @@ class ResumeSweep : public testing::ResumedRun {
   }
 };
 
-TEST_F(ResumeSweep, GoesOnWithTheRunThatWasStoppedAndThoseThatWereNotBegun) {
+TEST_F(ResumeSweep, RunsTheStoppedRunAndTheRemainingRuns) {
   const auto whole = train(sweep(), exactly());
   ASSERT_EQ(whole.finished.size(), 4U);
   EXPECT_EQ(sweep_file(), "") << "is removed once every run has ended";
@@ -45,7 +45,7 @@ TEST_F(ResumeSweep, GoesOnWithTheRunThatWasStoppedAndThoseThatWereNotBegun) {
   }
 }
 
-TEST_F(ResumeSweep, BeginsARunAnewThatWasKilledBeforeItHadItsSettings) {
+TEST_F(ResumeSweep, RestartsARunThatWasKilledBeforeItsSettings) {
   StopAtStep stop(6, 2);
   const auto stopped = train(sweep(), exactly(), {&stop});
   for (const auto& entry : fs::directory_iterator(stopped.finished.at(1).folder)) fs::remove_all(entry.path());
@@ -54,7 +54,7 @@ TEST_F(ResumeSweep, BeginsARunAnewThatWasKilledBeforeItHadItsSettings) {
   EXPECT_EQ(all.finished.size(), 4U);
 }
 
-TEST_F(ResumeSweep, GoesOnWithTheLayerThatAutoTookBefore) {
+TEST_F(ResumeSweep, ReusesTheChoiceOfAuto) {
   const std::string seeds = kTinyYaml + std::string("sweep: {layer: [auto], seed: [1, 2]}\n");
   StopAtStep stop(6, 1);
   const auto stopped = train(seeds, exactly(), {&stop});
@@ -65,7 +65,7 @@ TEST_F(ResumeSweep, GoesOnWithTheLayerThatAutoTookBefore) {
               ::testing::Contains(::testing::EndsWith("as in an earlier run with the same work")));
 }
 
-TEST_F(ResumeSweep, GoesOnWhereItWasMovedTo) {
+TEST_F(ResumeSweep, ResumesAfterAMove) {
   const testing::TemporaryFolder elsewhere;
   StopAtStep stop(6, 2);
   const auto stopped = train(sweep(), exactly(), {&stop});
@@ -83,7 +83,7 @@ TEST_F(ResumeSweep, GoesOnWhereItWasMovedTo) {
   EXPECT_EQ(std::distance(fs::directory_iterator(elsewhere.path() / "tiny"), {}), 4);
 }
 
-TEST_F(ResumeSweep, SaysWhichRunIsGone) {
+TEST_F(ResumeSweep, NamesAMissingRun) {
   StopAtStep stop(6, 2);
   const fs::path gone = train(sweep(), exactly(), {&stop}).finished.at(1).folder;
   fs::remove_all(gone);
@@ -119,7 +119,7 @@ TEST_F(ResumeSweep, IsKeptWhileARunIsLeftUndone) {
   EXPECT_NE(sweep_file(), "");
 }
 
-TEST_F(ResumeSweep, SaysWhatGoesOnWithIt) {
+TEST_F(ResumeSweep, LogsHowToResume) {
   StopAtStep stop(2);
   ::testing::internal::CaptureStderr();
   Logger logger(Verbosity::kNormal, Terminal{});

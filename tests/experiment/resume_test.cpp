@@ -26,7 +26,7 @@ using Resume = testing::ResumedRun;
 TEST_F(Resume, EndsAsIfTheRunHadNeverStopped) {
   const FinalState whole = final_state(run(exactly()));
   ASSERT_EQ(whole.epochs.size(), 3U);
-  // Within the first epoch, at the end of one, within the second, before the last step.
+  // The steps are within the first epoch, at its end, within the second epoch, and before the last step.
   for (const int64_t step : {1, 4, 6, 11}) {
     SCOPED_TRACE("stopped after step " + std::to_string(step));
     const fs::path stopped = run(exactly(), step);
@@ -68,7 +68,7 @@ TEST_F(Resume, StoppedBeforeItsFirstStepKeepsWhatItHad) {
   EXPECT_EQ(final_state(stopped), before);
 }
 
-TEST_F(Resume, FromACheckpointWithinAnEpochWhoseRowsAreTakenBack) {
+TEST_F(Resume, FromWithinAnEpochRemovesLaterRows) {
   const FinalState whole = final_state(run(exactly()));
   const fs::path killed = run(exactly({"checkpoint.every_steps=1", "checkpoint.keep=100"}));
   for (const CheckpointPlace& place : list_checkpoints(killed / kCheckpointsFolder))
@@ -79,7 +79,7 @@ TEST_F(Resume, FromACheckpointWithinAnEpochWhoseRowsAreTakenBack) {
   EXPECT_EQ(final_state(killed), whole);
 }
 
-TEST_F(Resume, BeginsAnewBeforeTheFirstCheckpoint) {
+TEST_F(Resume, RestartsBeforeTheFirstCheckpoint) {
   const FinalState whole = final_state(run(exactly()));
   const fs::path killed = run(exactly(), 6);
   fs::remove_all(killed / kCheckpointsFolder);
@@ -90,7 +90,7 @@ TEST_F(Resume, BeginsAnewBeforeTheFirstCheckpoint) {
   EXPECT_EQ(final_state(killed), whole);
 }
 
-TEST_F(Resume, OfARunThatHasEndedTellsOfItAgain) {
+TEST_F(Resume, OfACompleteRunReportsItAgain) {
   const fs::path done = run(exactly());
   const FinalState before = final_state(done);
   const auto all = resume(done);
@@ -143,14 +143,14 @@ TEST_F(Resume, RefusesARunThatHasEndedWithoutACheckpoint) {
   EXPECT_EQ(read_text(folder / kEpochsCsvFile), rows);
 }
 
-TEST_F(Resume, ForgetsADamagedMarkOfTheBest) {
+TEST_F(Resume, RemovesADamagedMarkOfTheBest) {
   const fs::path folder = run(exactly(), 6);
   write_text(folder / kCheckpointsFolder / "best.json", "{");
   EXPECT_EQ(resume(folder).exit_code, ExitCode::kDone);
   EXPECT_TRUE(best_checkpoint(folder / kCheckpointsFolder));
 }
 
-// Its newest checkpoint, which is the best, is damaged; the one before is of step 8.
+// Its newest checkpoint, which is the best, is damaged; the previous checkpoint is of step 8.
 class ResumeFromBeforeTheBest : public testing::ResumedRun {
  protected:
   void SetUp() override {
@@ -169,7 +169,7 @@ TEST_F(ResumeFromBeforeTheBest, MarksTheBestUntilThen) {
   EXPECT_EQ(best_checkpoint(checkpoints())->step, 8);
 }
 
-TEST_F(ResumeFromBeforeTheBest, ForgetsItWhereThatIsGone) {
+TEST_F(ResumeFromBeforeTheBest, RemovesTheMarkIfThatCheckpointIsMissing) {
   fs::rename(checkpoints() / "step-000008", checkpoints() / "away");
   fs::remove_all(checkpoints() / "step-000004");
   Checkpoint checkpoint = load_checkpoint(checkpoints() / "away");
@@ -190,7 +190,7 @@ TEST_F(Resume, KeepsTheWarningsOfEarlierParts) {
               Contains(HasSubstr("checkpoint.every_steps: epoch times include copies of the state")));
 }
 
-TEST_F(Resume, KeepsWhatOnlyTheSummaryOfAnEarlierPartTells) {
+TEST_F(Resume, KeepsWarningsThatOnlyTheSummaryHas) {
   const fs::path folder = run(exactly(), 6);
   Summary summary = read_summary(folder);
   summary.warnings.emplace_back(warning::kOther, "what its end alone could tell");
@@ -208,7 +208,7 @@ TEST_F(Resume, RaisesTheEpochs) {
   EXPECT_EQ(final_state(done), five) << "the bound is kept";
 }
 
-// What its first part left must not pass for its end.
+// The summary of the first part must not count as the run's summary.
 TEST_F(Resume, HasNoSummaryUntilTheRunHasEndedAgain) {
   class LookForSummary : public Observer {
    public:
@@ -275,7 +275,7 @@ TEST_F(Resume, RefusesOtherSettings) {
   EXPECT_EQ(resume(stopped).exit_code, ExitCode::kDone) << "a refusal changes nothing";
 }
 
-TEST_F(Resume, TakesAnotherNumberOfThreads) {
+TEST_F(Resume, AcceptsADifferentNumberOfThreads) {
   const fs::path stopped = run(exactly(), 6);
   EXPECT_EQ(resume(stopped, {"training.num_threads=1"}).exit_code, ExitCode::kDone);
   EXPECT_THAT(read_text(stopped / kConfigFile), HasSubstr("num_threads: 1"));
@@ -330,7 +330,7 @@ TEST_F(Resume, RefusesAPipeInThePlaceOfTheLog) {
       stopped);
 }
 
-TEST_F(Resume, RefusesWhatIsNoRun) {
+TEST_F(Resume, RefusesWhatIsNotARun) {
   expect_refusal(ExitCode::kUsage,
                  out().string() + ": cannot be resumed, because it contains no config.yaml; pass the folder of a run",
                  out());

@@ -13,7 +13,7 @@ namespace {
 
 using testing::tiny_experiment;
 
-TEST(RunContext, ResolvesWhatAutoComesTo) {
+TEST(RunContext, ResolvesAuto) {
   const RunContext run(tiny_experiment({"device=auto", "data.placement=auto"}), {"rnnlab"});
   EXPECT_EQ(run.experiment.device, run.device.str());
   EXPECT_NE(run.experiment.device, "auto");
@@ -96,7 +96,7 @@ TEST(ScalingEstimate, AddsTheExchangeToThePartOfEachProcess) {
             "the exchange of 2.00 MiB 1 ms); 89 % of 4 times if each GPU has a batch of this size");
 }
 
-TEST(ScalingEstimate, SaysSoWhereOneGpuCannotDoTheWholeBatch) {
+TEST(ScalingEstimate, IsMissingIfTheWholeBatchFailsOnOneGpu) {
   const ScalingEstimate estimate{.num_processes = 2,
                                  .whole_seconds = std::numeric_limits<double>::quiet_NaN(),
                                  .part_seconds = 3e-3,

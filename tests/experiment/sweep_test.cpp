@@ -48,7 +48,7 @@ TEST(RunAll, RunsEveryCombination) {
   EXPECT_EQ(all.finished[0].summary.layer, "naive");
 }
 
-TEST(RunAll, GivesAllSeedsTheLayerThatAutoTookForTheFirst) {
+TEST(RunAll, ReusesTheChoiceOfAutoForAllSeeds) {
   const TemporaryFolder out;
   const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {seed: [1, 2, 3]}\n", {"layer=auto"}), out);
   ASSERT_EQ(all.finished.size(), 3u);
@@ -61,7 +61,7 @@ TEST(RunAll, GivesAllSeedsTheLayerThatAutoTookForTheFirst) {
   }
 }
 
-// As on a busy CPU.
+// These speeds are those of a busy CPU.
 std::map<int64_t, double> one_thread_is_fastest(int64_t) { return {{2, 1.0}, {1, 10.0}}; }
 
 TEST(RunAll, GivesAllRunsTheNumberOfThreadsThatABusyCpuIsFastestWith) {
@@ -87,7 +87,7 @@ TEST(RunAll, LeavesANumberOfThreadsThatIsSetAndMeasuresNothing) {
   EXPECT_EQ(all.finished[0].summary.identity.num_threads, 2);
 }
 
-TEST(RunAll, GivesAutoARowOfItsOwnBesideTheLayerThatItTook) {
+TEST(RunAll, GivesAutoItsOwnRow) {
   const TemporaryFolder out;
   const auto by_auto = run_quietly(cases_of(kTinyYaml, {"layer=auto", "auto_layer=naive"}), out);
   const auto by_name = run_quietly(cases_of(kTinyYaml, {"layer=naive"}), out);
@@ -99,7 +99,7 @@ TEST(RunAll, GivesAutoARowOfItsOwnBesideTheLayerThatItTook) {
   EXPECT_EQ(groups[1].label, "cpu naive");
 }
 
-TEST(RunAll, GoesOnAfterACombinationThatFailsAndTellsByItsExitCode) {
+TEST(RunAll, ContinuesAfterAFailureAndReturnsItsExitCode) {
   const TemporaryFolder out;
   const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cuda:99, cpu]}\n"), out);
   EXPECT_EQ(all.exit_code, ExitCode::kDevice);
@@ -181,7 +181,7 @@ TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
   EXPECT_LT(log.find("will fail"), log.find("error"));
 }
 
-TEST(RunAll, WarnsOfLayersThatTheDeviceHasNotBeforeAnythingTrains) {
+TEST(RunAll, WarnsOfUnsupportedLayersBeforeAnythingTrains) {
   if (device_error("cuda").empty()) GTEST_SKIP() << "a GPU has them all";
   const TemporaryFolder out;
   ::testing::internal::CaptureStderr();
@@ -197,7 +197,7 @@ TEST(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {
               ::testing::StartsWith("rnnlab: error: argument 'device=cuda:99': device: got cuda:99, but "));
 }
 
-TEST(ReadCases, LooksForDataBesideTheFile) {
+TEST(ReadCases, ResolvesDataRelativeToTheFile) {
   const TemporaryFolder folder;
   testing::write_text(folder.path() / "mine" / "a.csv", "x,y\n1,2\n");
   testing::write_text(folder.path() / "mine" / "a.yaml", "data: {source: csv, path: a.csv, target: [y]}\n");
@@ -224,7 +224,7 @@ TEST(PlanSweep, KeepsTheSidesOfAComparisonTogether) {
   EXPECT_EQ(plan_of("sweep: {seed: [1, 2, 3], layer: [naive, fused]}\n", Spread::kRuns).num_tasks(), 6);
 }
 
-TEST(PlanSweep, TakesApartWhatCannotBeCompared) {
+TEST(PlanSweep, SeparatesCasesThatCannotBeCompared) {
   EXPECT_EQ(plan_of("sweep: {training.batch_size: [10, 20]}\n").num_tasks(), 2);
   EXPECT_EQ(plan_of("sweep: {precision: [fp32, tf32]}\n").num_tasks(), 2);
   EXPECT_EQ(plan_of("sweep: {model.hidden_size: [8, 16]}\n").num_tasks(), 2);
