@@ -21,10 +21,9 @@ void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Devic
 // Throws UserError kUsage if one of these overrides, "key=value", has a key that may not change.
 void require_changeable_keys(const std::vector<std::string>& overrides);
 
-// `overrides` have the form of the command line, for keys that may change: bounds (training.epochs, max_steps,
-// max_seconds), `devices`, `checkpoint`, and the paths of the data. Throws UserError kUsage if a different setting
-// changed (config.yaml was edited), kCheckpoint if no checkpoint is valid or the data changed, kDevice if another
-// process works in the folder, and the errors of run_experiment.
+// `overrides` have the form of the command line, for keys that may change (config::Change::kOnResume). Throws UserError
+// kUsage if a different setting changed (config.yaml was edited), kCheckpoint if no checkpoint is valid or the data
+// changed, kDevice if another process works in the folder, and the errors of run_experiment.
 RunOutcome resume_experiment(const std::filesystem::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger);
 
