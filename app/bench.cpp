@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "arguments.h"
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/numbers.h"
@@ -16,9 +17,7 @@
 #include "bench/report_text.h"
 #include "experiment/child_process.h"
 #include "experiment/failure.h"
-#include "experiment_arguments.h"
 #include "output.h"
-#include "output_file.h"
 #include "system/files.h"
 #include "training/stop_signal.h"
 #include "verbs.h"
@@ -49,7 +48,7 @@ struct BenchOptions {
 };
 
 BenchSettings read_settings(const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart(arguments, BenchSettings::schema().spec());
+  const auto [files, overrides] = split_arguments(arguments, BenchSettings::schema().spec());
   if (files.size() > 1)
     throw_error(ExitCode::kUsage,
                 "bench: got {} files, expected at most one\n  `rnnlab bench --help` shows how it is used",
@@ -135,7 +134,7 @@ void write_results(const BenchReport& report, const BenchOptions& options) {
 }
 
 // Calls write_results and prints its error instead of throwing, because the process exits with the signal's code.
-void write_what_there_is(const BenchReport& report, const BenchOptions& options) {
+void write_results_or_warn(const BenchReport& report, const BenchOptions& options) {
   try {
     write_results(report, options);
   } catch (const std::exception& error) {
@@ -176,7 +175,7 @@ BenchOutcome measure_here(const BenchSettings& settings, const BenchOptions& opt
   const StopDeadline deadline([&](const StopRequest&) {
     print_notice("rnnlab: the current measurement takes longer; the current combination is skipped\n");
     output.restore();
-    if (const auto report = latest.get()) write_what_there_is(*report, options);
+    if (const auto report = latest.get()) write_results_or_warn(*report, options);
   });
   BenchHooks hooks = make_hooks(options);
   hooks.on_report = [&](const BenchReport& report) {
@@ -219,7 +218,7 @@ std::string check_tolerance(const std::string& text) {
 }
 
 ExitCode print_schema(const std::vector<std::string>& arguments) {
-  refuse_arguments_of_a_list("bench", arguments);
+  refuse_arguments_for_list("bench", arguments);
   print_data(config::describe(BenchSettings::schema()));
   return ExitCode::kDone;
 }
@@ -236,7 +235,8 @@ void add_bench(CLI::App& program, Action& chosen) {
   command->add_option("--json", options->json, "write everything, every sample included")->type_name("FILE");
   auto* against = command->add_option("--against", options->against, "compare with what --json wrote earlier");
   against->type_name("FILE");
-  command->add_option("--tolerance", options->tolerance_percent, "how much slower --against lets a row be, in percent")
+  command
+      ->add_option("--tolerance", options->tolerance_percent, "by how many percent a row may be slower with --against")
       ->type_name("PERCENT")
       ->check(check_tolerance)
       ->capture_default_str()

@@ -4,12 +4,12 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "arguments.h"
 #include "base/text.h"
 #include "config/sweep.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/memory_estimate.h"
-#include "experiment_arguments.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -31,7 +31,7 @@ struct CheckOptions {
 };
 
 // Returns the message of a memory error, or nothing if the run fits or if its need is known only from its files.
-std::optional<std::string> memory_refusal(const Experiment& experiment, c10::Device device) {
+std::optional<std::string> memory_error(const Experiment& experiment, c10::Device device) {
   try {
     check_memory(estimate_memory(experiment, Purpose::kTraining), memory_advice(experiment, Purpose::kTraining), device,
                  memory_limits(), {});
@@ -42,13 +42,13 @@ std::optional<std::string> memory_refusal(const Experiment& experiment, c10::Dev
 }
 
 // Returns why this machine does not support an experiment although its file is valid; nothing if it does.
-std::optional<std::string> refusal_here(const Experiment& experiment) {
-  if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
+std::optional<std::string> unsupported_reason_here(const Experiment& experiment) {
+  if (const std::string reason = device_error(experiment.device); !reason.empty()) return reason;
   const c10::Device device = resolve_device(experiment.device);
   auto reason = unsupported_reason(computed_layer(experiment), device);
   if (!reason && device.is_cpu()) reason = refusal_on_cpu(experiment.precision);
-  if (!reason) return memory_refusal(experiment, device);
-  return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto is the CPU here" : "");
+  if (!reason) return memory_error(experiment, device);
+  return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto chose the CPU" : "");
 }
 
 // The first combination of a sweep is printed for all, because the sweep itself shows the differences of the others.
@@ -62,7 +62,7 @@ std::string effective_config(const std::string& file, const std::vector<std::str
   for (size_t i = 0; i < sweep.num_cases(); ++i) {
     const config::Document one = sweep.document(i);
     const auto experiment = config::read(one, Experiment::schema(), findings);
-    if (const auto reason = refusal_here(experiment))
+    if (const auto reason = unsupported_reason_here(experiment))
       add_once(notes, config::with_place(*reason, config::places_of_keys(one)));
     if (printed.empty()) printed = config::print(experiment, Experiment::schema());
   }
@@ -70,7 +70,7 @@ std::string effective_config(const std::string& file, const std::vector<std::str
 }
 
 std::string check_files(const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart_with_files("check", arguments);
+  const auto [files, overrides] = split_experiment_arguments("check", arguments);
   config::Findings findings;
   std::string printed;
   std::vector<std::string> notes;
@@ -79,13 +79,14 @@ std::string check_files(const std::vector<std::string>& arguments) {
     printed += effective_config(file, overrides, findings, notes);
   }
   findings.throw_if_any();
-  for (const std::string& note : notes) print_notice(fmt::format("rnnlab: note: not on this machine: {}\n", note));
+  for (const std::string& note : notes)
+    print_notice(fmt::format("rnnlab: note: cannot run on this machine: {}\n", note));
   return printed;
 }
 
 std::string checked(const CheckOptions& options) {
   const bool lists_keys = options.schema || options.json_schema || options.markdown;
-  if (lists_keys) refuse_arguments_of_a_list("check", options.arguments);
+  if (lists_keys) refuse_arguments_for_list("check", options.arguments);
   if (options.schema) return config::describe(Experiment::schema());
   if (options.json_schema) return config::json_schema(Experiment::schema());
   if (options.markdown) return config::markdown(Experiment::schema());

@@ -4,13 +4,13 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "arguments.h"
 #include "output.h"
 #include "results/comparison_files.h"
 #include "results/comparison_text.h"
 #include "results/device_scaling.h"
 #include "results/epoch_matrices.h"
 #include "results/held_equal.h"
-#include "run_folders.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

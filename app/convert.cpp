@@ -5,12 +5,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "arguments.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "inference/export_weights.h"
-#include "model_arguments.h"
 #include "output.h"
-#include "output_file.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -58,7 +57,8 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
 bool is_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    throw_error(ExitCode::kUsage, "convert: {}: there is no such run, checkpoint or file of weights", path.string());
+    throw_error(ExitCode::kUsage, "convert: {}: is missing, expected a run, a checkpoint or a file of weights",
+                path.string());
   return std::filesystem::is_regular_file(path, ignored);
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "arguments.h"
 #include "base/text.h"
 #include "data/inspect.h"
-#include "experiment/run_all.h"
-#include "experiment_arguments.h"
+#include "experiment/sweep.h"
 #include "output.h"
 #include "system/terminal.h"
 #include "verbs.h"
@@ -48,7 +48,7 @@ size_t text_width() {
 }
 
 ExitCode inspect_one(const InspectOptions& options) {
-  const auto [files, overrides] = tell_apart(options.arguments, Experiment::schema().spec());
+  const auto [files, overrides] = split_arguments(options.arguments, Experiment::schema().spec());
   if (files.size() != 1)
     throw_error(ExitCode::kUsage,
                 "data inspect: got {} files, expected one\n  `rnnlab data inspect --help` shows how it is used",
@@ -66,7 +66,7 @@ ExitCode inspect_one(const InspectOptions& options) {
 }  // namespace
 
 void add_data(CLI::App& program, Action& chosen) {
-  CLI::App* data = program.add_subcommand("data", "Look at data");
+  CLI::App* data = program.add_subcommand("data", "Inspect data");
   data->require_subcommand(1);
   data->footer(kDataFooter);
   CLI::App* command = data->add_subcommand("inspect", "Show how a data file or an experiment's data is understood");

@@ -1,9 +1,13 @@
 // rnnlab evaluate: computes loss and metrics of a trained model.
+#include <fmt/format.h>
+
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "arguments.h"
+#include "base/text.h"
+#include "experiment/experiment.h"
 #include "inference/evaluation_report.h"
-#include "model_arguments.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -11,12 +15,18 @@ namespace rnnlab::app {
 namespace {
 
 constexpr const char* kEvaluateFooter = R"(
-RUN is a run's folder, of which the best checkpoint is used, or a checkpoint. These keys may change: device, layer,
-cudnn_algorithm, precision, deterministic, training.valid_batch_size, training.num_threads, and the paths of the data.
+RUN is a run's folder, of which the best checkpoint is used, or a checkpoint. These keys may change:
+{}
 
 Examples:
   rnnlab evaluate runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn
   rnnlab evaluate runs/weather/2026-11-21T02-59-51Z-cpu-fused data.path=december.csv layer=naive --json)";
+
+std::string evaluate_footer() {
+  constexpr size_t kWidth = 118;
+  const auto keys = Experiment::schema().spec().changeable_keys(config::Change::kOnUse);
+  return fmt::format(kEvaluateFooter, fmt::join(wrap(join(keys, ", "), kWidth), "\n"));
+}
 
 struct EvaluateOptions {
   ModelArguments use;
@@ -45,7 +55,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
   add_passes_option(*command, options->num_passes);
   command->add_flag("--json", options->json, "print JSON");
   add_machine_option(*command, options->with_machine);
-  command->footer(kEvaluateFooter);
+  command->footer(evaluate_footer());
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) { return evaluate_one(*options, command_line); };
   });

@@ -4,11 +4,10 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
-#include "experiment/cases.h"
-#include "experiment/work_file.h"
-#include "experiment_arguments.h"
+#include "arguments.h"
+#include "experiment/run.h"
+#include "experiment/sweep.h"
 #include "output.h"
-#include "output_file.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -29,7 +28,7 @@ struct ExportOptions {
 };
 
 Experiment read_one(const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart_with_files("export", arguments);
+  const auto [files, overrides] = split_experiment_arguments("export", arguments);
   if (files.size() > 1)
     throw_error(ExitCode::kUsage, "export: got {} experiments, expected one; export each to a separate file",
                 files.size());
@@ -46,8 +45,8 @@ ExitCode export_work(const ExportOptions& options, const CommandLine& command_li
   if (options.out.empty()) throw_error(ExitCode::kUsage, "export: no output file is given; add -o FILE.safetensors");
   const Experiment experiment = read_one(options.arguments);
   require_harmless_output(options.out, "name an ordinary file; the work cannot be printed");
-  const WorkFile file = write_work_file(experiment, command_line, options.out);
-  print_text(fmt::format("{}: {}\n", options.out, file.work));
+  const std::string work = write_work_file(experiment, command_line, options.out);
+  print_text(fmt::format("{}: {}\n", options.out, work));
   return ExitCode::kDone;
 }
 

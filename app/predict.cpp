@@ -5,15 +5,14 @@
 #include <filesystem>
 #include <memory>
 
+#include "arguments.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/find_data.h"
 #include "inference/evaluation_report.h"
 #include "inference/generate_text.h"
 #include "inference/prediction_file.h"
-#include "model_arguments.h"
 #include "output.h"
-#include "output_file.h"
 #include "system/files.h"
 #include "verbs.h"
 

@@ -8,16 +8,14 @@
 #include <functional>
 #include <memory>
 
+#include "arguments.h"
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "model_arguments.h"
 #include "output.h"
-#include "output_file.h"
 #include "report/figures.h"
 #include "report/html.h"
 #include "report/markdown.h"
-#include "run_folders.h"
 #include "system/files.h"
 #include "verbs.h"
 
@@ -51,7 +49,7 @@ struct ReportOptions {
 };
 
 // A damaged run is left out, so that the report still has the others.
-void add_or_leave_out(report::Sources& sources, const std::string& source, const std::function<void()>& add) {
+void add_or_skip(report::Sources& sources, const std::string& source, const std::function<void()>& add) {
   try {
     add();
   } catch (const UserError& error) {
@@ -78,9 +76,9 @@ report::Sources read_sources(const std::vector<std::string>& names) {
       folders.push_back(name);
   }
   for (const std::string& folder : named_runs(folders))
-    add_or_leave_out(sources, folder, [&] { sources.runs.push_back(load_run(folder)); });
+    add_or_skip(sources, folder, [&] { sources.runs.push_back(load_run(folder)); });
   for (const std::string& file : files)
-    add_or_leave_out(sources, file, [&] { sources.benchmarks.push_back({file, read_report(file)}); });
+    add_or_skip(sources, file, [&] { sources.benchmarks.push_back({file, read_report(file)}); });
   const bool is_nothing_left = sources.runs.empty() && sources.benchmarks.empty();
   if (is_nothing_left && !sources.left_out.empty()) throw UserError(ExitCode::kData, reasons(sources.left_out));
   return sources;

@@ -8,14 +8,12 @@
 #include <cstdlib>
 #include <memory>
 
+#include "arguments.h"
 #include "base/text.h"
-#include "experiment/cases.h"
 #include "experiment/child_process.h"
-#include "experiment/run_ranks.h"
-#include "experiment/run_tasks.h"
-#include "experiment_arguments.h"
+#include "experiment/devices.h"
+#include "experiment/sweep.h"
 #include "output.h"
-#include "output_file.h"
 #include "sweep/plan.h"
 #include "sweep/status.h"
 #include "system/gpu_info.h"
@@ -46,7 +44,7 @@ Examples:
   rnnlab sweep plan experiments/mnist_rows.yaml "sweep={seed: [1, 2, 3, 4]}" --spread runs --out sweeps/seeds)";
 
 constexpr const char* kWorkFooter = R"(
-Takes the next free task until none is left. A worker that is killed loses no finished run: its task is
+Takes free tasks until all are taken. A worker that is killed loses no finished run: its task is
 free at once on the same machine, and on other machines after 10 minutes. It then resumes from its checkpoint.
 `rnnlab train --task K DIR` does one task by its number.
 
@@ -81,7 +79,7 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
   constexpr size_t kDigitsShown = 12;
   print_text(fmt::format("{}: {} of {}, numbered from 0; hash {}\nRun them with any of these:\n{}", options.out,
                          counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"),
-                         hash.substr(0, kDigitsShown), launch_lines(options.out, plan.num_tasks())));
+                         hash.substr(0, kDigitsShown), launch_commands(options.out, plan.num_tasks())));
   return ExitCode::kDone;
 }
 
@@ -129,20 +127,20 @@ std::vector<std::string> options_for_child(const WorkOptions& options) {
 }
 
 void refuse_several_processes() {
-  if (!launch_here()) return;
+  if (!this_launch()) return;
   throw_error(ExitCode::kUsage,
               "sweep work: {} started {} processes as ranks of one run, and each worker works alone: start one "
               "process, and set devices in the plan",
-              name_of(launch_here()->launcher), launch_here()->size);
+              name_of(this_launch()->launcher), this_launch()->size);
 }
 
-ExitCode work_alone(const WorkOptions& options) {
+ExitCode run_single_worker(const WorkOptions& options) {
   // The variable must be set before CUDA starts; the processes of the runs inherit it.
   if (!options.gpu.empty()) ::setenv("CUDA_VISIBLE_DEVICES", options.gpu.c_str(), 1);
   Logger logger(options.quiet ? Verbosity::kQuiet : Verbosity::kNormal, inspect_terminal(2));
   const SweepPlan plan = read_plan(options.folder);
-  return work_on_tasks(plan, options.retry_failed ? FailedTasks::kRetry : FailedTasks::kLeave,
-                       options.wait ? TasksElsewhere::kWaitForTheirEnd : TasksElsewhere::kLeave,
+  return work_on_tasks(plan, options.retry_failed ? FailedTasks::kRetry : FailedTasks::kSkip,
+                       options.wait ? BusyTasks::kWait : BusyTasks::kSkip,
                        {.folder = options.folder, .child_arguments = options_for_child(options)}, logger);
 }
 
@@ -159,7 +157,7 @@ std::vector<std::string> gpus_of(const WorkOptions& options) {
   std::vector<std::string> gpus = options.gpus == kAllGpus ? gpus_of_this_machine() : split(options.gpus, ',');
   std::erase(gpus, "");
   if (gpus.empty())
-    throw_error(ExitCode::kDevice, "--gpus: there is no NVIDIA GPU here; remove the option, or see `rnnlab info`");
+    throw_error(ExitCode::kDevice, "--gpus: this machine has no NVIDIA GPU; remove the option, or see `rnnlab info`");
   return gpus;
 }
 
@@ -182,7 +180,7 @@ ExitCode work_on_gpus(const WorkOptions& options) {
 }
 
 void add_work(CLI::App& sweep, Action& chosen) {
-  CLI::App* command = sweep.add_subcommand("work", "Take tasks of a plan until none is left");
+  CLI::App* command = sweep.add_subcommand("work", "Run free tasks of a plan until all are taken");
   auto options = std::make_shared<WorkOptions>();
   auto ends_with_parent = std::make_shared<bool>(false);
   command->add_option("folder", options->folder, "folder of the plan")->type_name("DIR")->required();
@@ -192,7 +190,8 @@ void add_work(CLI::App& sweep, Action& chosen) {
       ->type_name("GPU")
       ->excludes(gpus);
   command->add_flag("--retry-failed", options->retry_failed, "also take tasks that failed before, each once");
-  command->add_flag("--wait", options->wait, "wait for tasks at work elsewhere, and take over those of dead workers");
+  command->add_flag("--wait", options->wait,
+                    "wait for tasks that other workers run, and take over those of workers that died");
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only");
   command->add_flag("-v,--verbose", options->verbose, "the whole log of each run")->excludes(quiet);
   command->add_flag("--ends-with-parent", *ends_with_parent)->group("");
@@ -201,7 +200,7 @@ void add_work(CLI::App& sweep, Action& chosen) {
     chosen = [options, ends_with_parent](const CommandLine&) {
       refuse_several_processes();
       if (*ends_with_parent) end_with_parent(STDOUT_FILENO);
-      return !options->gpus.empty() ? work_on_gpus(*options) : work_alone(*options);
+      return !options->gpus.empty() ? work_on_gpus(*options) : run_single_worker(*options);
     };
   });
 }
@@ -237,7 +236,7 @@ ExitCode status(const StatusOptions& options) {
 }
 
 void add_status(CLI::App& sweep, Action& chosen) {
-  CLI::App* command = sweep.add_subcommand("status", "Show how far the tasks of a plan are");
+  CLI::App* command = sweep.add_subcommand("status", "Show the progress of the tasks of a plan");
   auto options = std::make_shared<StatusOptions>();
   command->add_option("folder", options->folder, "folder of the plan")->type_name("DIR")->required();
   auto* failed = command->add_flag("--failed", options->failed, "print the numbers of tasks that failed: 3,17-19");

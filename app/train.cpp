@@ -6,18 +6,15 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "arguments.h"
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/sweep.h"
 #include "experiment/child_process.h"
-#include "experiment/rounds.h"
-#include "experiment/run_all.h"
-#include "experiment/run_ranks.h"
-#include "experiment/run_tasks.h"
-#include "experiment_arguments.h"
+#include "experiment/devices.h"
+#include "experiment/sweep.h"
 #include "output.h"
-#include "output_file.h"
 #include "results/comparison_files.h"
 #include "results/comparison_text.h"
 #include "verbs.h"
@@ -48,7 +45,7 @@ struct TrainOptions {
   bool brief = false;           // like quiet, but with the progress bar
   std::optional<size_t> entry;  // entry in the sweep's file of `resume`: the one run of this process
   std::string task;             // task of the plan in the folder that `arguments` names: "7", or "7/100"
-  bool wait = false;            // for the end of this task if it is at work elsewhere
+  bool wait = false;            // for the end of this task if another worker runs it
   std::string planned_run;      // "TASK:POSITION" in this plan: the one run of this process
 };
 
@@ -135,7 +132,7 @@ RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger
     require_one_run(cases, options);
     return run_all(cases, request, logger);
   }
-  const auto [files, overrides] = tell_apart(options.arguments, Experiment::schema().spec());
+  const auto [files, overrides] = split_arguments(options.arguments, Experiment::schema().spec());
   if (!files.empty())
     throw_error(ExitCode::kUsage,
                 "train --resume uses the settings of the run, so {} is not allowed; give overrides only, such as "
@@ -168,25 +165,25 @@ std::pair<int64_t, int64_t> numbers_of_task(const std::string& text) {
   const std::vector<std::string> parts = split(text, '/');
   const auto first = parse_int64(parts.front());
   const auto step = parts.size() == 2 ? parse_int64(parts[1]) : std::optional<int64_t>(0);
-  const bool is_sound = parts.size() <= 2 && first && step && *first >= 0;
-  if (is_sound && (parts.size() == 1 || (*step > 0 && *first < *step))) return {*first, *step};
+  const bool is_valid_plan = parts.size() <= 2 && first && step && *first >= 0;
+  if (is_valid_plan && (parts.size() == 1 || (*step > 0 && *first < *step))) return {*first, *step};
   throw_error(ExitCode::kUsage,
               "--task: got {}, expected the number of a task, such as 7, or 7/100 for the tasks 7, 107, 207 and so on",
               in_quotes(text));
 }
 
 ExitCode train_task(const TrainOptions& options, Logger& logger) {
-  if (launch_here())
+  if (this_launch())
     throw_error(ExitCode::kUsage,
                 "--task: {} started {} processes, and a task needs one: start one, and set devices in the plan",
-                name_of(launch_here()->launcher), launch_here()->size);
+                name_of(this_launch()->launcher), this_launch()->size);
   const auto [first, step] = numbers_of_task(options.task);
   const std::filesystem::path folder = plan_folder(options);
   const SweepPlan plan = read_plan(folder);
   const TaskRequest request{.folder = folder, .child_arguments = child_arguments(options)};
-  const auto elsewhere = options.wait ? TasksElsewhere::kWaitForTheirEnd : TasksElsewhere::kLeave;
-  if (step == 0) return run_task(plan, first, elsewhere, request, logger);
-  return run_every_nth_task(plan, first, step, elsewhere, request, logger);
+  const auto busy = options.wait ? BusyTasks::kWait : BusyTasks::kSkip;
+  if (step == 0) return run_task(plan, first, busy, request, logger);
+  return run_every_nth_task(plan, first, step, busy, request, logger);
 }
 
 // The worker that started this process reads the failure from stdout.
@@ -200,8 +197,8 @@ ExitCode train_planned_run(const TrainOptions& options, const RunRequest& reques
 }
 
 ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_line) {
-  const Terminal console = is_first_here() ? inspect_terminal(2) : Terminal{};
-  Logger logger(is_first_here() ? verbosity(options) : Verbosity::kErrors, console);
+  const Terminal console = is_first_process() ? inspect_terminal(2) : Terminal{};
+  Logger logger(is_first_process() ? verbosity(options) : Verbosity::kErrors, console);
   const RunRequest request{.out = options.out,
                            .command_line = command_line,
                            .console = options.quiet ? Terminal{} : console,
@@ -209,12 +206,12 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
                            .turn = turn_from(options.turn),
                            .child_arguments = child_arguments(options)};
   if (options.entry) return train_entry(options, request, logger);
-  if (has_parent_here()) end_with_parent(STDOUT_FILENO);
+  if (has_rnnlab_parent()) end_with_parent(STDOUT_FILENO);
   if (!options.planned_run.empty()) return train_planned_run(options, request, logger);
   if (!options.task.empty()) return train_task(options, logger);
   RunAllOutcome all;
-  told_once([&] { all = run(options, request, logger); });
-  if (!is_first_here() || has_parent_here()) return all.exit_code;
+  report_once([&] { all = run(options, request, logger); });
+  if (!is_first_process() || has_rnnlab_parent()) return all.exit_code;
   if (all.exit_code == ExitCode::kDone) {
     print_results(all.finished, options.json);
     return ExitCode::kDone;
@@ -230,15 +227,15 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
 // All processes of a launcher find an error in the launcher's variables, so only the first process reports it.
 ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   try {
-    launch_here();
+    this_launch();
   } catch (const UserError& failure) {
     if (is_surely_not_first(variable_of_this_process)) return failure.exit_code();
     throw;
   }
   try {
-    return leave(train_as_rank(options, command_line));
+    return finish_process(train_as_rank(options, command_line));
   } catch (const ToldElsewhere& failure) {
-    return leave(failure.exit_code());
+    return finish_process(failure.exit_code());
   }
 }
 
@@ -254,7 +251,7 @@ void add_train(CLI::App& program, Action& chosen) {
                                    "the tasks K, K+N and so on");
   task->type_name("K[/N]");
   command
-      ->add_flag("--wait", options->wait, "if the task is at work elsewhere, wait, and take it over if its worker dies")
+      ->add_flag("--wait", options->wait, "if another worker runs the task, wait, and take it over if that worker dies")
       ->needs(task);
   auto* out = command->add_option("--out", options->out, "folder for new run folders");
   out->type_name("DIR")->capture_default_str()->excludes(task);

@@ -103,7 +103,7 @@ class LineReader {
 };
 
 // The signal that stops this command also ends a child that does not catch signals yet, or not any more.
-bool is_the_stop(int signal) {
+bool is_pending_stop_signal(int signal) {
   const auto stop = pending_stop();
   return stop && stop->exit_code == exit_code_of_signal(signal);
 }
@@ -116,7 +116,7 @@ struct Ending {
 Ending ending_of(int status) {
   if (WIFEXITED(status)) return {static_cast<ExitCode>(WEXITSTATUS(status)), ""};
   const int signal = WTERMSIG(status);
-  if (is_the_stop(signal)) return {exit_code_of_signal(signal), ""};
+  if (is_pending_stop_signal(signal)) return {exit_code_of_signal(signal), ""};
   return {ExitCode::kDevice,
           fmt::format("the process of this run was ended by signal {} ({})", signal, ::strsignal(signal))};
 }
@@ -204,15 +204,15 @@ class Children {
 
   // A process that a child has started may keep the child's pipe open, so the end of the pipe is not awaited.
   void read_some() {
-    constexpr int kMillisecondsBetweenLooks = 100;
+    constexpr int kPollMilliseconds = 100;
     std::vector<pollfd> waiting;
     for (const auto& child : children_) waiting.push_back({.fd = child->descriptor(), .events = POLLIN, .revents = 0});
-    const bool is_last_look = !is_any_running();
-    ::poll(waiting.data(), waiting.size(), is_last_look ? 0 : kMillisecondsBetweenLooks);
+    const bool is_last_poll = !is_any_running();
+    ::poll(waiting.data(), waiting.size(), is_last_poll ? 0 : kPollMilliseconds);
     for (size_t i = 0; i < children_.size(); ++i) {
       if (waiting[i].revents != 0)
         children_[i]->read_some();
-      else if (is_last_look)
+      else if (is_last_poll)
         children_[i]->close();
     }
   }
@@ -230,31 +230,31 @@ class Children {
 };
 
 // Gives the other children some time to end after the first failure, and then ends them.
-class EndingTogether {
+class FailureShutdown {
  public:
-  EndingTogether(const Children& children, const std::function<void(size_t, ExitCode, const std::string&)>& on_failure)
+  FailureShutdown(const Children& children, const std::function<void(size_t, ExitCode, const std::string&)>& on_failure)
       : children_(children), on_failure_(on_failure) {}
 
-  void take_end(size_t index) {
+  void record_end(size_t index) {
     const Ending& ending = children_.ending(index);
     if (ending.exit_code == ExitCode::kDone) return;
     if (!first_) first_ = ending;
     // A child that was asked to stop is not a failure: the other children get time to save.
-    if (failed_at_ || is_of_stop(ending.exit_code)) return;
+    if (failed_at_ || is_stop_exit_code(ending.exit_code)) return;
     failed_at_ = Clock::now();
     on_failure_(index, ending.exit_code, ending.text);
   }
 
-  void end_those_left() const {
-    if (!failed_at_ || Clock::now() < *failed_at_ + kWhile) return;
-    children_.signal_all(Clock::now() < *failed_at_ + 2 * kWhile ? SIGTERM : SIGKILL);
+  void end_remaining() const {
+    if (!failed_at_ || Clock::now() < *failed_at_ + kGracePeriod) return;
+    children_.signal_all(Clock::now() < *failed_at_ + 2 * kGracePeriod ? SIGTERM : SIGKILL);
   }
 
   const std::optional<Ending>& first() const { return first_; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kWhile{5};
+  static constexpr std::chrono::seconds kGracePeriod{5};
 
   const Children& children_;
   const std::function<void(size_t, ExitCode, const std::string&)>& on_failure_;
@@ -262,7 +262,7 @@ class EndingTogether {
   std::optional<Clock::time_point> failed_at_;
 };
 
-void kill_where(const std::function<bool()>& must_end, const Children& children) {
+void kill_if(const std::function<bool()>& must_end, const Children& children) {
   if (must_end && must_end()) children.signal_all(SIGKILL);
 }
 
@@ -283,7 +283,7 @@ ExitCode exit_code_or_throw(const Ending& ending) {
 ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
   Children children(program, {{arguments, {}}}, on_line);
-  children.run([](size_t) {}, [&] { kill_where(must_end, children); });
+  children.run([](size_t) {}, [&] { kill_if(must_end, children); });
   return exit_code_or_throw(children.ending(0));
 }
 
@@ -301,17 +301,19 @@ ExitCode run_together(const std::string& program, const std::vector<ChildRequest
                       const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
                       const std::function<bool()>& must_end) {
   Children children(program, requests, on_line);
-  EndingTogether end(children, on_failure);
-  children.run([&](size_t index) { end.take_end(index); },
+  FailureShutdown end(children, on_failure);
+  children.run([&](size_t index) { end.record_end(index); },
                [&] {
-                 end.end_those_left();
-                 kill_where(must_end, children);
+                 end.end_remaining();
+                 kill_if(must_end, children);
                });
   if (!end.first()) return ExitCode::kDone;
   return are_all_ended_by_signals(children) ? exit_code_or_throw(*end.first()) : end.first()->exit_code;
 }
 
-bool is_of_stop(ExitCode exit_code) { return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe; }
+bool is_stop_exit_code(ExitCode exit_code) {
+  return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe;
+}
 
 void end_with_parent(int parent_reads) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

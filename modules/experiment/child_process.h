@@ -42,7 +42,7 @@ ExitCode run_together(const std::string& program, const std::vector<ChildRequest
 
 // Returns whether a process with this exit code was stopped by a signal that asks to stop, so that it has saved its
 // state.
-bool is_of_stop(ExitCode exit_code);
+bool is_stop_exit_code(ExitCode exit_code);
 
 // Call this function in the child before its work: the child then ends at once if the parent ends. `parent_reads` is
 // the write end of the pipe from which the parent reads.

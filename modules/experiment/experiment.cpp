@@ -6,9 +6,8 @@
 #include <cctype>
 
 #include "base/folder.h"
+#include "base/numbers.h"
 #include "data/find_data.h"
-#include "experiment/device.h"
-#include "experiment/initial_weights.h"
 #include "models/model.h"
 #include "results/run_folder.h"
 
@@ -49,6 +48,14 @@ config::Schema<CheckpointSettings> make_checkpoint_schema() {
 const config::Schema<CheckpointSettings>& CheckpointSettings::schema() {
   static const config::Schema<CheckpointSettings> schema = make_checkpoint_schema();
   return schema;
+}
+
+bool is_device_name(std::string_view text) {
+  constexpr std::string_view kCudaPrefix = "cuda:";
+  if (text == "auto" || text == "cpu" || text == "cuda") return true;
+  if (!text.starts_with(kCudaPrefix)) return false;
+  const auto index = parse_int64(text.substr(kCudaPrefix.size()));
+  return index && *index >= 0 && *index < 128;
 }
 
 namespace {
@@ -157,7 +164,8 @@ void check_loss(const Experiment& e, Checker& checker) {
     checker.complain({"training.loss", "model.kind"}, "a language model's loss is cross_entropy");
   const bool is_mse = e.training.loss == LossKind::kMse || (is_regressor && e.training.loss == LossKind::kAuto);
   if (watches_accuracy(e) && is_mse)
-    checker.complain({"training.early_stopping", "training.loss", "model.kind"}, "mse has no accuracy to watch");
+    checker.complain({"training.early_stopping", "training.loss", "model.kind"},
+                     "mse has no accuracy; use a different metric");
 }
 
 void check_precision(const Experiment& e, Checker& checker) {
@@ -178,7 +186,8 @@ void check_devices(const Experiment& e, Checker& checker) {
 
 void check_validation(const Experiment& e, Checker& checker) {
   if (watches_validation(e) && e.data.num_valid == 0)
-    checker.complain({"training.early_stopping", "data.num_valid"}, "there is no validation data to watch");
+    checker.complain({"training.early_stopping", "data.num_valid"},
+                     "there are no validation data; set data.num_valid or use a train_ metric");
 }
 
 void list_fields(config::Schema<Experiment>& s) {
@@ -266,6 +275,15 @@ const config::Schema<Experiment>& Experiment::schema() {
 
 namespace {
 
+// Resolves `file` relative to the current directory, or else to `folder`.
+std::string file_beside(const std::string& file, const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const bool is_found =
+      file.empty() || std::filesystem::path(file).is_absolute() || std::filesystem::exists(file, ignored);
+  if (is_found || folder.empty() || !std::filesystem::exists(folder / file, ignored)) return file;
+  return (folder / file).string();
+}
+
 std::string whole_if_there(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) ? whole_path(path).string() : path;
@@ -283,7 +301,7 @@ Experiment read_experiment(config::Document document, const std::vector<std::str
 
 Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder) {
   experiment.data.path = whole_if_there(path_beside(experiment.data, folder));
-  experiment.model.initial_weights = whole_if_there(weights_beside(experiment.model.initial_weights, folder));
+  experiment.model.initial_weights = whole_if_there(file_beside(experiment.model.initial_weights, folder));
   return experiment;
 }
 

@@ -42,6 +42,9 @@ struct DataShape;
 
 inline constexpr int64_t kAllGpus = 0;  // value of Experiment::devices: a process for each GPU of this machine
 
+// Returns whether `text` is a value of `device`: `auto`, `cpu`, `cuda` or `cuda:N`.
+bool is_device_name(std::string_view text);
+
 struct Experiment {
   std::string name = "experiment";
   std::string device = "auto";

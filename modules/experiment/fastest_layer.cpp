@@ -88,16 +88,16 @@ std::optional<ThreadChoice> choose_num_threads(const std::map<int64_t, double>& 
 
 namespace {
 
-constexpr int kFewestRounds = 3;
-constexpr int kMostRounds = 8;         // while the noise is above kLargestNoise
-constexpr int kWarmupPasses = 2;       // in a round
-constexpr int kTimedPasses = 4;        // in a round
-constexpr double kLongEnough = 0.7;    // seconds after which a round times no further pass
-constexpr double kLongestRace = 20;    // seconds after which only kFewestRounds are run
-constexpr double kHopeless = 1.5;      // times the shortest: only kFewestRounds, unless the noise is larger
-constexpr double kFarBehind = 10;      // times the shortest: no second round
-constexpr double kLeastNoise = 0.01;   // lower bound of the noise that is assumed
-constexpr double kLargestNoise = 0.2;  // upper bound of the noise that is tolerated
+constexpr int kMinRounds = 3;
+constexpr int kMaxRounds = 8;           // while the noise is above kMaxNoise
+constexpr int kWarmupPasses = 2;        // in a round
+constexpr int kTimedPasses = 4;         // in a round
+constexpr double kLongEnough = 0.7;     // seconds after which a round times no further pass
+constexpr double kMaxRaceSeconds = 20;  // seconds after which only kMinRounds are run
+constexpr double kSlowFactor = 1.5;     // times the shortest: only kMinRounds, unless the noise is larger
+constexpr double kVerySlowFactor = 10;  // times the shortest: no second round
+constexpr double kMinNoise = 0.01;      // lower bound of the noise that is assumed
+constexpr double kMaxNoise = 0.2;       // upper bound of the noise that is tolerated
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
@@ -130,7 +130,7 @@ bool can_capture(CapturedWork& graph, const std::function<void()>& pass) {
   }
 }
 
-double shortest_pass_as_trained(const std::function<void()>& pass, const TrainerOptions& options) {
+double shortest_training_pass(const std::function<void()>& pass, const TrainerOptions& options) {
   if (!options.settings.cuda_graph || !options.device.is_cuda()) return shortest_pass(pass, options.device);
   const std::unique_ptr<CapturedWork> graph = make_captured_work(options.device);
   if (!can_capture(*graph, pass)) return shortest_pass(pass, options.device);
@@ -151,13 +151,13 @@ class Race {
   bool run(const std::vector<LayerKind>& kinds) {
     for (const LayerKind kind : kinds) runners_.push_back({.kind = kind, .rounds = {}});
     const auto began = Clock::now();
-    const auto goes_on = [&](int round) {
-      return round < kFewestRounds ||
-             (round < kMostRounds && noise() > kLargestNoise && seconds_since(began) < kLongestRace);
+    const auto needs_round = [&](int round) {
+      return round < kMinRounds ||
+             (round < kMaxRounds && noise() > kMaxNoise && seconds_since(began) < kMaxRaceSeconds);
     };
-    for (int round = 0; goes_on(round); ++round)
+    for (int round = 0; needs_round(round); ++round)
       for (size_t i = 0; i < runners_.size();)
-        if (is_hopeless(runners_[i]) || time(runners_[i]))
+        if (is_far_behind(runners_[i]) || time(runners_[i]))
           ++i;
         else
           runners_.erase(runners_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -168,7 +168,7 @@ class Race {
     const double limit = shortest() * (1 + tolerance());
     const auto first = std::ranges::find_if(runners_, [&](const Runner& runner) { return runner.shortest() <= limit; });
     FastestLayer fastest = {first->kind, {note_on(*first)}};
-    for (const auto& [layers, reason] : left_out_)
+    for (const auto& [layers, reason] : skipped_)
       fastest.notes.push_back(fmt::format("layer: auto skipped {}: {}", join(layers, ", "), reason));
     return fastest;
   }
@@ -184,7 +184,7 @@ class Race {
   };
 
   // Lists layers that failed for the same reason.
-  struct LeftOut {
+  struct SkippedLayers {
     std::vector<std::string> layers;
     std::string reason;
   };
@@ -196,19 +196,19 @@ class Race {
     return shortest;
   }
 
-  bool is_hopeless(const Runner& runner) const {
+  bool is_far_behind(const Runner& runner) const {
     if (runner.rounds.empty()) return false;
-    const bool is_early = std::ssize(runner.rounds) < kFewestRounds;
-    const double factor = is_early ? kFarBehind : std::max(kHopeless, 1 + noise());
+    const bool is_early = std::ssize(runner.rounds) < kMinRounds;
+    const double factor = is_early ? kVerySlowFactor : std::max(kSlowFactor, 1 + noise());
     return runner.shortest() > factor * shortest();
   }
 
   // Returns the noise: how much the rounds of a kind differ, relative to its shortest time; the largest value among the
   // kinds that may be the fastest.
   double noise() const {
-    double most = kLeastNoise;
+    double most = kMinNoise;
     for (const Runner& runner : runners_) {
-      if (std::ssize(runner.rounds) < kFewestRounds || runner.shortest() > kHopeless * shortest()) continue;
+      if (std::ssize(runner.rounds) < kMinRounds || runner.shortest() > kSlowFactor * shortest()) continue;
       std::vector<double> rounds = runner.rounds;
       std::ranges::sort(rounds);
       most = std::max(most, rounds[rounds.size() / 2] / rounds.front() - 1);
@@ -217,7 +217,7 @@ class Race {
   }
 
   // Returns the relative difference up to which a slower layer may be chosen.
-  double tolerance() const { return std::min(noise(), kLargestNoise); }
+  double tolerance() const { return std::min(noise(), kMaxNoise); }
 
   // Returns false if the kind fails.
   bool time(Runner& runner) {
@@ -227,19 +227,19 @@ class Race {
     } catch (const InvariantError&) {
       throw;
     } catch (...) {
-      leave_out(runner.kind, std::current_exception());
+      skip(runner.kind, std::current_exception());
       return false;
     }
   }
 
-  void leave_out(LayerKind kind, const std::exception_ptr& error) {
+  void skip(LayerKind kind, const std::exception_ptr& error) {
     const Failure failure = describe_failure(error);
     if (!is_of_layer(failure.exit_code)) std::rethrow_exception(error);
     error_ = error;
     const std::string reason = without_layer(first_line(failure.message), config::name_of(kind));
-    const auto same = std::ranges::find(left_out_, reason, &LeftOut::reason);
-    if (same == left_out_.end())
-      left_out_.push_back({{std::string(config::name_of(kind))}, reason});
+    const auto same = std::ranges::find(skipped_, reason, &SkippedLayers::reason);
+    if (same == skipped_.end())
+      skipped_.push_back({{std::string(config::name_of(kind))}, reason});
     else
       same->layers.emplace_back(config::name_of(kind));
     release_cached_memory();  // the next kind may need the memory
@@ -257,7 +257,7 @@ class Race {
 
   const MeasureLayer& measure_;
   std::vector<Runner> runners_;
-  std::vector<LeftOut> left_out_;
+  std::vector<SkippedLayers> skipped_;
   std::exception_ptr error_;
 };
 
@@ -294,7 +294,7 @@ std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision pre
 }
 
 FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer& measure) {
-  RNNLAB_INVARIANT(!kinds.empty(), "layer: auto has nothing to choose from");
+  RNNLAB_INVARIANT(!kinds.empty(), "layer: auto has no candidate, although the experiment was checked");
   std::vector<LayerKind> likely, others;
   for (const LayerKind kind : kinds) (info_of(kind).auto_use == AutoUse::kAlways ? likely : others).push_back(kind);
   if (likely.empty() && others.size() == 1)
@@ -310,7 +310,7 @@ std::string without_layer(const std::string& reason, std::string_view layer) {
   return reason.starts_with(opening) ? reason.substr(opening.size()) : reason;
 }
 
-std::optional<LayerKind> AutoLayers::taken_for(const Experiment& experiment) const {
+std::optional<LayerKind> AutoLayers::find_choice(const Experiment& experiment) const {
   const auto found = taken_.find(work_of_layer(experiment));
   return found == taken_.end() ? std::nullopt : std::optional(found->second);
 }
@@ -331,7 +331,7 @@ MeasureLayer measure_training(const Experiment& experiment, const Dataset& datas
       model->zero_grad();
       backpropagate(*model, batch, objective, options.precision);
     };
-    const double seconds = shortest_pass_as_trained(pass, options);
+    const double seconds = shortest_training_pass(pass, options);
     release_cached_memory();
     return seconds;
   };

@@ -67,7 +67,7 @@ FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer&
 class AutoLayers {
  public:
   // The device of `experiment` must not be "auto".
-  std::optional<LayerKind> taken_for(const Experiment& experiment) const;
+  std::optional<LayerKind> find_choice(const Experiment& experiment) const;
   void remember(const Experiment& experiment, LayerKind kind);
 
  private:

@@ -25,7 +25,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 #include "experiment/fastest_layer.h"
 #include "recurrent/layer_kind.h"
 #include "system/files.h"

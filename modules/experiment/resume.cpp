@@ -10,12 +10,11 @@
 #include "checkpoint/failure.h"
 #include "config/document.h"
 #include "experiment/child_process.h"
+#include "experiment/devices.h"
 #include "experiment/experiment.h"
-#include "experiment/prepared_run.h"
+#include "experiment/run.h"
 #include "experiment/run_checkpoint.h"
-#include "experiment/run_ranks.h"
-#include "experiment/scaling_estimate.h"
-#include "experiment/train_run.h"
+#include "experiment/run_context.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
 #include "results/run_record.h"
@@ -30,12 +29,12 @@ namespace fs = std::filesystem;
 fs::path existing_folder(const fs::path& run_folder) {
   std::error_code error;
   if (!fs::exists(run_folder, error))
-    throw_error(
-        ExitCode::kUsage, "{}: there is no such run{}", run_folder.string(),
-        run_folder.extension() == ".json" ? "; the file of a sweep is removed when all of its runs have ended" : "");
+    throw_error(ExitCode::kUsage, "{}: is missing; {}", run_folder.string(),
+                run_folder.extension() == ".json" ? "the file of a sweep is removed when all of its runs have ended"
+                                                  : "pass the folder of a run");
   fs::path folder = fs::canonical(run_folder, error);
   if (error || !fs::is_regular_file(folder / kConfigFile, error))
-    throw_error(ExitCode::kUsage, "{}: no run to resume: it contains no {}; pass the folder of a run",
+    throw_error(ExitCode::kUsage, "{}: cannot be resumed, because it contains no {}; pass the folder of a run",
                 run_folder.string(), kConfigFile);
   return folder;
 }
@@ -47,7 +46,7 @@ Experiment configured(const fs::path& folder, const std::vector<std::string>& ov
 }
 
 // A folder from an unknown source must not redirect the log to a different place, or to a pipe that nobody reads.
-void refuse_what_is_no_file(const fs::path& file) {
+void require_regular_file(const fs::path& file) {
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(file, ignored).type();
   if (type == fs::file_type::regular || type == fs::file_type::not_found) return;
@@ -57,23 +56,23 @@ void refuse_what_is_no_file(const fs::path& file) {
 }
 
 // Rejects files that prevent resuming, and removes files that a killed process has left.
-void tidy(const fs::path& folder) {
-  refuse_what_is_no_file(folder / kLogFile);
-  refuse_what_is_no_file(folder / kTraceFile);
+void clean_run_folder(const fs::path& folder) {
+  require_regular_file(folder / kLogFile);
+  require_regular_file(folder / kTraceFile);
   remove_temporary_files(folder);
 }
 
-struct Found {
+struct LatestState {
   fs::path path;
   SavedRun saved;
 };
 
 // Returns nothing if no checkpoint was ever saved.
-std::optional<Found> newest_state(const fs::path& folder, std::vector<Warning>& warnings) {
+std::optional<LatestState> latest_state(const fs::path& folder, std::vector<Warning>& warnings) {
   const auto latest = latest_checkpoint(folder / kCheckpointsFolder);
   for (const std::string& fault : latest.notes)
     warnings.emplace_back(warning::kCheckpointUnusable, "a newer checkpoint is not usable: " + fault);
-  if (latest.place) return Found{latest.place->path, read_saved_run(latest.place->path)};
+  if (latest.place) return LatestState{latest.place->path, read_saved_run(latest.place->path)};
   if (!latest.notes.empty())
     refuse_checkpoint("{}: none of {} is valid: {}", (folder / kCheckpointsFolder).string(),
                       counted(std::ssize(latest.notes), "checkpoint"), latest.notes.front());
@@ -89,7 +88,7 @@ std::string what_may_change() {
                      each_of(Experiment::schema().spec().changeable_keys(config::Change::kOnResume)));
 }
 
-void refuse_other_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
+void require_same_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
   const auto then = effective_settings(before);
   const auto now = effective_settings(wanted);
   auto keys = then;
@@ -104,12 +103,12 @@ void refuse_other_settings(const fs::path& source, const Experiment& before, con
 }
 
 // If there is no checkpoint, config.yaml alone has the settings of the run.
-void refuse_other_settings(const std::optional<Found>& found, const fs::path& folder, const Experiment& wanted) {
-  if (found) return refuse_other_settings(found->path, found->saved.facts.experiment, wanted);
-  refuse_other_settings(folder, configured(folder, {}), wanted);
+void require_same_settings(const std::optional<LatestState>& found, const fs::path& folder, const Experiment& wanted) {
+  if (found) return require_same_settings(found->path, found->saved.facts.experiment, wanted);
+  require_same_settings(folder, configured(folder, {}), wanted);
 }
 
-void refuse_other_data(const Found& found, const PreparedRun& run) {
+void require_same_data(const LatestState& found, const RunContext& run) {
   const std::string& then = found.saved.facts.identity.data_fingerprint;
   const std::string& now = run.identity.data_fingerprint;
   if (then == now) return;
@@ -119,7 +118,7 @@ void refuse_other_data(const Found& found, const PreparedRun& run) {
 }
 
 // Returns the changes with which a run can be resumed, but after which its results are not bit-identical.
-std::vector<std::string> changes_around(const RunFacts& saved, const PreparedRun& run) {
+std::vector<std::string> environment_changes(const RunFacts& saved, const RunContext& run) {
   const Identity& then = saved.identity;
   const Identity& now = run.identity;
   const SoftwareVersions& software = run.environment.software;
@@ -163,7 +162,7 @@ std::optional<std::string> schedule_change(const Experiment& then, const Experim
   return "training.schedule cosine ends with the run, so the learning rate continues as in a run with the new bounds";
 }
 
-std::string where_it_goes_on(const RunProgress& progress) {
+std::string resume_point(const RunProgress& progress) {
   const TrainingState& state = progress.state;
   return fmt::format("resumes after step {}, {} epoch {}", state.step, progress.epoch_is_over ? "the end of" : "within",
                      state.epoch);
@@ -176,7 +175,7 @@ void exclude_from_timing(std::vector<EpochRow>& rows) {
 
 // config.yaml is left out, because the user may change bounds in it. Errors of damaged files are reported where they
 // are read again.
-std::vector<Warning> changes_since_its_end(const fs::path& folder) {
+std::vector<Warning> edits_since_end(const fs::path& folder) {
   try {
     std::vector<Warning> changes = load_run(folder).changed;
     std::erase_if(changes, [](const Warning& change) { return change.kind == warning::kEditedConfig; });
@@ -187,28 +186,28 @@ std::vector<Warning> changes_since_its_end(const fs::path& folder) {
 }
 
 // Returns the warnings from after the last checkpoint, for example that the machine was shared.
-std::vector<Warning> warnings_at_its_end(const fs::path& folder) {
+std::vector<Warning> warnings_of_summary(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::exists(folder / kSummaryFile, ignored)) return {};
   std::vector<Warning> found = read_summary(folder).warnings;
-  for (const Warning& change : changes_since_its_end(folder)) add_once(found, change);
+  for (const Warning& change : edits_since_end(folder)) add_once(found, change);
   return found;
 }
 
 // Nothing in the folder changes before everything is checked.
-ResumedHistory take_up(Found found, PreparedRun& run, const fs::path& folder) {
-  refuse_other_data(found, run);
+ResumedHistory restore_state(LatestState found, RunContext& run, const fs::path& folder) {
+  require_same_data(found, run);
   require_resumable(found.saved, run.trainer, run.device, found.path);
   const RunProgress progress = found.saved.snapshot.progress;
   const int64_t num_whole_epochs = progress.state.epoch - (progress.epoch_is_over ? 0 : 1);
-  auto changes = changes_around(found.saved.facts, run);
+  auto changes = environment_changes(found.saved.facts, run);
   const auto other_devices = devices_change(found.saved.facts.experiment, run.experiment);
   ResumedHistory earlier{.rows = read_first_epochs(folder, num_whole_epochs),
                          .seconds = progress.seconds,
-                         .notes = {where_it_goes_on(progress)},
+                         .notes = {resume_point(progress)},
                          .past_warnings = found.saved.facts.warnings};
   if (!changes.empty() || other_devices) exclude_from_timing(earlier.rows);
-  for (const Warning& warning : warnings_at_its_end(folder)) add_once(earlier.past_warnings, warning);
+  for (const Warning& warning : warnings_of_summary(folder)) add_once(earlier.past_warnings, warning);
   for (const std::string& change : changes) add_once(earlier.warnings, {warning::kOtherMachine, change});
   if (other_devices) add_once(earlier.warnings, {warning::kDevicesChanged, *other_devices});
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
@@ -218,7 +217,7 @@ ResumedHistory take_up(Found found, PreparedRun& run, const fs::path& folder) {
   return earlier;
 }
 
-ResumedHistory start_over(const fs::path& folder) {
+ResumedHistory restart_history(const fs::path& folder) {
   std::error_code ignored;
   if (fs::exists(folder / kSummaryFile, ignored))
     refuse_checkpoint("{}: the run has ended and left no checkpoint to resume from; start a new run with its {}",
@@ -226,39 +225,41 @@ ResumedHistory start_over(const fs::path& folder) {
   return {.notes = {"starts from the beginning: the run was stopped before its first checkpoint"}};
 }
 
-void forget_best(const fs::path& checkpoints, const std::string& reason, std::vector<Warning>& warnings) {
+void remove_best_mark(const fs::path& checkpoints, const std::string& reason, std::vector<Warning>& warnings) {
   const FolderLock lock(checkpoints, WhenTaken::kWait);
   remove_file(checkpoints / kBestFile);
-  warnings.emplace_back(warning::kBestForgotten, "which checkpoint was the best is forgotten: " + reason);
+  warnings.emplace_back(warning::kBestForgotten, "the mark of the best checkpoint was removed: " + reason);
 }
 
 // A mark that cannot be read would end the run when checkpoints are removed next. A mark of a later step than the
 // resumed one would point to whichever checkpoint is written at that step.
-void settle_best(const fs::path& checkpoints, const PreparedRun& run, std::vector<Warning>& warnings) {
+void resolve_best_mark(const fs::path& checkpoints, const RunContext& run, std::vector<Warning>& warnings) {
   std::optional<CheckpointPlace> marked;
   try {
     marked = best_checkpoint(checkpoints);
   } catch (const UserError& error) {
-    return forget_best(checkpoints, error.what(), warnings);
+    return remove_best_mark(checkpoints, error.what(), warnings);
   }
   const TrainingState& state = run.trainer.state();
   if (!marked || marked->step <= state.step) return;
   const int64_t best_until_now = state.best_epoch * run.trainer.plan().steps_per_epoch;
   for (const CheckpointPlace& place : list_checkpoints(checkpoints))
     if (place.step == best_until_now) return mark_best_checkpoint(checkpoints, place.step);
-  forget_best(checkpoints,
-              fmt::format("it was of step {}, and that of step {} is missing", marked->step, best_until_now), warnings);
+  remove_best_mark(
+      checkpoints,
+      fmt::format("it pointed to step {}, and the checkpoint of step {} is missing", marked->step, best_until_now),
+      warnings);
 }
 
 // The resumed run has not ended, and its log must have only the epochs before the resume.
-void cut_back(const fs::path& folder, const ResumedHistory& earlier) {
+void truncate_logs(const fs::path& folder, const ResumedHistory& earlier) {
   remove_file(folder / kSummaryFile);
   sync_folder(folder);
   rewrite_epochs(folder, earlier.rows);
 }
 
 // If the bounds are already reached and the summary exists, nothing is trained and no file changes.
-std::optional<RunOutcome> already_done(const PreparedRun& run, const fs::path& folder, Logger& logger) {
+std::optional<RunOutcome> finished_outcome(const RunContext& run, const fs::path& folder, Logger& logger) {
   std::error_code ignored;
   if (!run.trainer.state().stopped() || !fs::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
   logger.info(fmt::format("{}: nothing to resume: {}", folder.string(), run.trainer.state().stop_text));
@@ -281,7 +282,7 @@ void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Devic
   }
 }
 
-void refuse_other_overrides(const std::vector<std::string>& overrides) {
+void require_changeable_keys(const std::vector<std::string>& overrides) {
   for (const std::string& assignment : overrides)
     if (!may_change(assignment.substr(0, assignment.find('='))))
       throw_error(ExitCode::kUsage, "argument {}: cannot resume with different settings: {}", in_quotes(assignment),
@@ -291,35 +292,37 @@ void refuse_other_overrides(const std::vector<std::string>& overrides) {
 namespace {
 
 // A run of a measurement that is resumed alone keeps its round.
-Turn turn_before(const fs::path& folder) {
+Turn saved_turn(const fs::path& folder) {
   std::error_code ignored;
   return fs::is_regular_file(folder / kSummaryFile, ignored) ? read_summary(folder).turn : Turn();
 }
 
-RunOutcome go_on(const fs::path& folder, const Experiment& wanted, const RunRequest& request, Logger& logger,
-                 Ranks* ranks) {
+RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, const RunRequest& request, Logger& logger,
+                            Ranks* ranks) {
   const bool is_first = ranks == nullptr || ranks->is_first();
-  std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(Beginning::kResumed, request, logger));
+  std::optional<StopDeadline> deadline(std::in_place,
+                                       stop_message_before_first_step(RunKind::kResumed, request, logger));
   std::optional<FolderLock> lock;
   if (is_first) lock.emplace(folder, WhenTaken::kRefuse);
   if (lock && !lock->warning().empty()) logger.warn(lock->warning());
   std::vector<Warning> warnings;
-  auto found = newest_state(folder, warnings);
-  refuse_other_settings(found, folder, wanted);
+  auto found = latest_state(folder, warnings);
+  require_same_settings(found, folder, wanted);
   connect_gpus(ranks, wanted);
-  PreparedRun run(with_ranks(wanted, ranks), request.command_line,
-                  found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
-  ResumedHistory earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
+  RunContext run(experiment_for_rank(wanted, ranks), request.command_line,
+                 found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
+  ResumedHistory earlier =
+      found ? restore_state(*std::exchange(found, std::nullopt), run, folder) : restart_history(folder);
   if (ranks != nullptr) require_same_run(*ranks, run);
   if (ranks != nullptr) run.environment.ranks = ranks_info(*ranks, run.environment.host);
-  if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
+  if (auto outcome = finished_outcome(run, folder, logger)) return *std::move(outcome);
   note_exchange(run);
   deadline.reset();
-  throw_if_asked_to_stop(Beginning::kResumed);
-  if (!is_first) return train_beside_first(run, request);
-  tidy(folder);
-  settle_best(folder / kCheckpointsFolder, run, warnings);
-  cut_back(folder, earlier);
+  throw_if_stop_requested(RunKind::kResumed);
+  if (!is_first) return train_on_other_rank(run, request);
+  clean_run_folder(folder);
+  resolve_best_mark(folder / kCheckpointsFolder, run, warnings);
+  truncate_logs(folder, earlier);
   for (const Warning& warning : warnings) add_once(earlier.warnings, warning);
   return train_run(run, folder, earlier, request, logger);
 }
@@ -338,8 +341,8 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
   outcome.exit_code = run_processes(wanted, kThisProgram, arguments, [](const std::string&) {});
   std::error_code ignored;
   const bool has_summary = fs::is_regular_file(folder / kSummaryFile, ignored);
-  if (outcome.exit_code != ExitCode::kDone && !(has_summary && is_of_stop(outcome.exit_code)))
-    throw_error(outcome.exit_code, "{}: its processes ended with exit code {}; see the reason above", folder.string(),
+  if (outcome.exit_code != ExitCode::kDone && !(has_summary && is_stop_exit_code(outcome.exit_code)))
+    throw_error(outcome.exit_code, "{}: its processes ended with exit code {}; the reason is above", folder.string(),
                 static_cast<int>(outcome.exit_code));
   if (has_summary) outcome.summary = read_summary(folder);
   return outcome;
@@ -349,16 +352,17 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
                              const RunRequest& request, Logger& logger) {
   fs::path folder;
   Experiment wanted;
-  told_once([&] {
+  report_once([&] {
     folder = existing_folder(run_folder);
-    throw_if_asked_to_stop(Beginning::kResumed);
+    throw_if_stop_requested(RunKind::kResumed);
     wanted = configured(folder, overrides);
   });
-  RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes in one");
+  RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes was started in one process");
   const std::unique_ptr<Ranks> ranks = join_ranks(wanted);
-  RunRequest of_its_turn = request;
-  if (of_its_turn.turn.measurement.empty()) of_its_turn.turn = turn_before(folder);
-  return as_rank(ranks.get(), [&] { return go_on(folder, wanted, of_its_turn, logger, ranks.get()); });
+  RunRequest resume_request = request;
+  if (resume_request.turn.measurement.empty()) resume_request.turn = saved_turn(folder);
+  return run_as_rank(ranks.get(),
+                     [&] { return resume_in_folder(folder, wanted, resume_request, logger, ranks.get()); });
 }
 
 }  // namespace rnnlab

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "experiment/run.h"
 #include "experiment/run_checkpoint.h"
-#include "experiment/run_experiment.h"
 #include "training/trainer.h"
 
 namespace rnnlab {
@@ -19,12 +19,11 @@ void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Devic
                        const std::filesystem::path& checkpoint);
 
 // Throws UserError kUsage if one of these overrides, "key=value", has a key that may not change.
-void refuse_other_overrides(const std::vector<std::string>& overrides);
+void require_changeable_keys(const std::vector<std::string>& overrides);
 
-// `overrides` have the form of the command line, for keys that may change: bounds (training.epochs, max_steps,
-// max_seconds), `devices`, `checkpoint`, and the paths of the data. Throws UserError kUsage if a different setting
-// changed (config.yaml was edited), kCheckpoint if no checkpoint is valid or the data changed, kDevice if another
-// process works in the folder, and the errors of run_experiment.
+// `overrides` have the form of the command line, for keys that may change (config::Change::kOnResume). Throws UserError
+// kUsage if a different setting changed (config.yaml was edited), kCheckpoint if no checkpoint is valid or the data
+// changed, kDevice if another process works in the folder, and the errors of run_experiment.
 RunOutcome resume_experiment(const std::filesystem::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger);
 

@@ -1,4 +1,4 @@
-#include "experiment/rounds.h"
+#include "experiment/sweep.h"
 
 #include <fmt/format.h>
 
@@ -16,61 +16,15 @@
 #include "base/text.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "experiment/child_process.h"
+#include "experiment/devices.h"
 #include "experiment/failure.h"
-#include "experiment/run_ranks.h"
-#include "experiment/sweep_run.h"
+#include "experiment/sweep_file.h"
 #include "results/comparison.h"
 #include "results/measuring_order.h"
 #include "results/run_folder.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {
-namespace {
-
-bool has_checkpoint(const std::filesystem::path& folder) {
-  try {
-    return !list_checkpoints(folder / kCheckpointsFolder).empty();
-  } catch (const UserError&) {
-    return false;  // the process that resumes the run reports the error
-  }
-}
-
-// Returns "" if there is nothing to resume.
-std::string advice(const RunAllOutcome& all, const SweepFile* sweep, const RunRequest& request) {
-  if (sweep != nullptr) return how_to_resume(sweep->path());
-  if (all.finished.empty()) return pending_stop() ? request.how_to_resume : "";  // before the first step of the run
-  const auto& folder = all.finished.back().folder;
-  return has_checkpoint(folder) ? how_to_resume(folder) : "";
-}
-
-// The exit code of a signal promises that everything was saved; these failures contradict the promise.
-bool gives_way_to_signal(ExitCode exit_code) {
-  return exit_code != ExitCode::kDevice && exit_code != ExitCode::kCheckpoint && exit_code != ExitCode::kInternal;
-}
-
-}  // namespace
-
-void keep_failure(RunAllOutcome& all, ExitCode exit_code) {
-  if (all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
-  if (exit_code != ExitCode::kDiverged) all.can_go_on = true;
-}
-
-std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
-  return "to resume: rnnlab train --resume " + shell_quoted(run_or_sweep.string());
-}
-
-void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepFile* sweep, const RunRequest& request,
-                 Logger& logger) {
-  if (const auto stop = pending_stop()) {
-    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not started", stop->text, num_left, count));
-    if (gives_way_to_signal(all.exit_code)) all.exit_code = stop->exit_code;
-    all.can_go_on = true;
-  }
-  const std::string line = all.can_go_on ? advice(all, sweep, request) : "";
-  if (!line.empty()) logger.warn(line);
-  if (!all.can_go_on && sweep != nullptr) sweep->remove();
-}
-
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -102,11 +56,11 @@ class Rounds {
       : sweep_(sweep), repeats_(*sweep.repeats()), request_(request), logger_(logger) {}
 
   RunAllOutcome run() {
-    tell_cost();
+    log_cost();
     for (int64_t round = 1; !pending_stop() && (has_begun(round) || begin(round)); ++round) {
       const Clock::time_point began = Clock::now();
       const size_t num_run = run_round(round);
-      if (num_run > 0 && !pending_stop()) tell_time_left(round, Clock::now() - began);
+      if (num_run > 0 && !pending_stop()) log_time_left(round, Clock::now() - began);
     }
     // The runs are added in the order of the cases, so that the first case is the baseline.
     for (auto& [entry, outcome] : outcomes_) all_.finished.push_back(std::move(outcome));
@@ -147,7 +101,7 @@ class Rounds {
                          .round = round});
     }
     if (entries.empty()) {
-      tell_missed_precision(round - 1);
+      log_missed_precision(round - 1);
       return false;
     }
     set_positions(entries, repeats_.measurement);
@@ -161,7 +115,7 @@ class Rounds {
     std::ranges::sort(entries, {}, [&](size_t i) { return sweep_.entries()[i].position; });
     size_t num_run = 0;
     for (size_t i = 0; i < entries.size(); ++i) {
-      if (take_if_ended(entries[i])) continue;
+      if (record_if_ended(entries[i])) continue;
       if (pending_stop()) break;
       if (!is_one_run())
         logger_.info(fmt::format("=== round {} of {}, run {} of {}: {}", round, of_all_rounds(), i + 1, entries.size(),
@@ -172,7 +126,7 @@ class Rounds {
     return num_run;
   }
 
-  bool take_if_ended(size_t entry) {
+  bool record_if_ended(size_t entry) {
     const auto& folder = sweep_.entries()[entry].folder;
     if (!folder || !sweep_.overrides().empty()) return false;
     auto outcome = ended_run(*folder);
@@ -187,29 +141,29 @@ class Rounds {
     if (sweep_.entries()[entry].round > 1) arguments.emplace_back("--brief");
     try {
       const ExitCode exit_code = run_processes_of(entry, arguments);
-      if (exit_code != ExitCode::kDone) keep_failure_of(entry, exit_code);
+      if (exit_code != ExitCode::kDone) record_failure_of(entry, exit_code);
     } catch (const UserError& error) {
       logger_.error(error.what());
-      keep_failure_of(entry, error.exit_code());
+      record_failure_of(entry, error.exit_code());
     }
-    keep_result_of(entry);
-    tell_result_of(entry);
+    record_result(entry);
+    log_result(entry);
   }
 
   ExitCode run_processes_of(size_t entry, const std::vector<std::string>& arguments) {
     const std::string program = request_.program.empty() ? kThisProgram : request_.program;
-    const auto on_line = [&](const std::string& line) { take_line(entry, line); };
+    const auto on_line = [&](const std::string& line) { handle_line(entry, line); };
     const Experiment experiment = experiment_of(sweep_.entries()[entry], sweep_.path().string(), sweep_.overrides());
     return run_processes(experiment, program, arguments, on_line);
   }
 
-  void take_line(size_t entry, const std::string& line) {
+  void handle_line(size_t entry, const std::string& line) {
     if (line.starts_with(kFolderMark)) return sweep_.set_folder(entry, line.substr(kFolderMark.size()));
     fmt::print("{}\n", line);
     std::fflush(stdout);
   }
 
-  void tell_result_of(size_t entry) {
+  void log_result(size_t entry) {
     const auto found = outcomes_.find(entry);
     if (is_one_run() || found == outcomes_.end() || !found->second.summary.epoch_time) return;
     const EpochTime& time = *found->second.summary.epoch_time;
@@ -217,8 +171,8 @@ class Rounds {
                              counted(time.num_epochs, "epoch")));
   }
 
-  void keep_failure_of(size_t entry, ExitCode exit_code) {
-    keep_failure(all_, exit_code);
+  void record_failure_of(size_t entry, ExitCode exit_code) {
+    record_failure(all_, exit_code);
     if (pending_stop()) return;
     failed_.insert(sweep_.entries()[entry].case_number);
     if (num_rounds() == 1) return;
@@ -226,7 +180,7 @@ class Rounds {
   }
 
   // A run that failed has no results; a run that was stopped or diverged has results.
-  void keep_result_of(size_t entry) {
+  void record_result(size_t entry) {
     const auto& folder = sweep_.entries()[entry].folder;
     std::error_code ignored;
     if (folder && std::filesystem::is_regular_file(std::filesystem::path(*folder) / kSummaryFile, ignored))
@@ -268,13 +222,13 @@ class Rounds {
 
   bool have_all_failed() const { return failed_.size() == repeats_.at_most.size(); }
 
-  void tell_missed_precision(int64_t num_done) {
+  void log_missed_precision(int64_t num_done) {
     if (repeats_.until && !have_all_failed())
       logger_.warn(fmt::format("the intervals are not within {:g} % after {} rounds, the maximum of repeats",
                                100 * *repeats_.until, num_done));
   }
 
-  void tell_cost() {
+  void log_cost() {
     if (is_one_run()) return;
     const std::string until =
         repeats_.until ? fmt::format(", fewer once the intervals are within {:g} %", 100 * *repeats_.until) : "";
@@ -282,7 +236,7 @@ class Rounds {
                              counted(num_rounds(), "round"), counted(std::ssize(repeats_.at_most), "case"), until));
   }
 
-  void tell_time_left(int64_t round, Clock::duration duration) {
+  void log_time_left(int64_t round, Clock::duration duration) {
     const int64_t num_left = num_rounds() - round;
     if (round > 1 || num_left <= 0 || have_all_failed()) return;
     const double seconds = std::chrono::duration<double>(duration).count();

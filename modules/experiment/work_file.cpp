@@ -1,4 +1,4 @@
-#include "experiment/work_file.h"
+#include "experiment/run.h"
 
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
@@ -7,7 +7,7 @@
 #include "base/numbers.h"
 #include "checkpoint/safetensors.h"
 #include "experiment/experiment.h"
-#include "experiment/prepared_run.h"
+#include "experiment/run_context.h"
 #include "results/work_settings.h"
 #include "system/json_fields.h"
 #include "training/schedule.h"
@@ -26,14 +26,14 @@ void require_bound(const RunPlan& plan) {
 }
 
 // Returns the orders of the samples, (epochs, samples of an epoch).
-at::Tensor orders(const PreparedRun& run) {
+at::Tensor orders(const RunContext& run) {
   std::vector<at::Tensor> all;
   for (int64_t epoch = 0; epoch < num_epochs(run.trainer.plan()); ++epoch) all.push_back(run.trainer.order(epoch));
   return at::stack(all);
 }
 
 // Returns the learning rates, (steps), float64.
-at::Tensor learning_rates(const PreparedRun& run) {
+at::Tensor learning_rates(const RunContext& run) {
   const int64_t total_steps = run.trainer.plan().total_steps;
   const Schedule schedule = make_schedule(run.experiment.training, total_steps);
   std::vector<double> rates;
@@ -48,7 +48,7 @@ void add_samples(std::vector<NamedTensor>& tensors, const std::string& part, con
   if (samples.lengths.defined()) tensors.push_back({part + ".lengths", samples.lengths});
 }
 
-std::vector<NamedTensor> tensors_of(const PreparedRun& run) {
+std::vector<NamedTensor> tensors_of(const RunContext& run) {
   std::vector<NamedTensor> tensors;
   add_samples(tensors, "train", run.dataset.train);
   add_samples(tensors, "valid", run.dataset.valid);
@@ -59,7 +59,7 @@ std::vector<NamedTensor> tensors_of(const PreparedRun& run) {
   return tensors;
 }
 
-Json shape_json(const PreparedRun& run) {
+Json shape_json(const RunContext& run) {
   const DataShape& shape = run.dataset.shape;
   const RunPlan& plan = run.trainer.plan();
   return {{"task", std::string(config::name_of(shape.task))},
@@ -70,7 +70,7 @@ Json shape_json(const PreparedRun& run) {
           {"total_steps", plan.total_steps}};
 }
 
-TensorMetadata metadata_of(const PreparedRun& run) {
+TensorMetadata metadata_of(const RunContext& run) {
   const Settings settings = effective_settings(run.experiment);
   const Json work = {{"schema_version", kFileVersion},
                      {"settings", to_json(settings)},
@@ -90,13 +90,13 @@ std::string work_text(const RunPlan& plan) {
 
 }  // namespace
 
-WorkFile write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
-                         const std::filesystem::path& out) {
-  const PreparedRun run(experiment, command_line);
+std::string write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
+                            const std::filesystem::path& out) {
+  const RunContext run(experiment, command_line);
   require_bound(run.trainer.plan());
   const std::vector<NamedTensor> tensors = tensors_of(run);
   write_safetensors(out, SafetensorsImage(views_of(tensors), metadata_of(run)));
-  return {work_text(run.trainer.plan())};
+  return work_text(run.trainer.plan());
 }
 
 }  // namespace rnnlab

@@ -61,7 +61,7 @@ std::string host_name() {
 
 int64_t start_of(int64_t process) { return start_in_stat(text_of_proc(fmt::format("/proc/{}/stat", process))); }
 
-bool can_be_seen(const WorkerId& worker, const WorkerId& own) {
+bool is_inspectable(const WorkerId& worker, const WorkerId& own) {
   return !own.boot.empty() && !own.process_space.empty() && worker.host == own.host && worker.boot == own.boot &&
          worker.process_space == own.process_space && worker.process > 0;
 }
@@ -88,7 +88,7 @@ WorkerId this_worker() {
 }
 
 bool has_ended(const WorkerId& worker) {
-  if (!can_be_seen(worker, this_worker())) return false;
+  if (!is_inspectable(worker, this_worker())) return false;
   if (::kill(static_cast<pid_t>(worker.process), 0) != 0 && errno == ESRCH) return true;
   // If the file cannot be read, the process may belong to another user and still work.
   const std::string stat = text_of_proc(fmt::format("/proc/{}/stat", worker.process));
@@ -104,7 +104,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMostClaims = 1'000'000;  // on one task
+constexpr int64_t kMaxClaims = 1'000'000;  // on one task
 
 fs::path file_of_claim(const fs::path& folder, const std::string& name, int64_t number) {
   return folder / fmt::format("{}.{}", name, number);
@@ -189,9 +189,9 @@ std::optional<ExistingClaim> existing_claim(const fs::path& file) {
   return ExistingClaim{record_in(file), touched(status)};
 }
 
-bool is_over(const ExistingClaim& claim, double now, const ClaimTiming& timing) {
+bool is_expired(const ExistingClaim& claim, double now, const ClaimTiming& timing) {
   if (!claim.record.ended.empty() || has_ended(claim.record.worker)) return true;
-  return now - claim.touched > std::chrono::duration<double>(timing.over_after).count();
+  return now - claim.touched > std::chrono::duration<double>(timing.expires_after).count();
 }
 
 // Touches the claim's file until the destructor runs.
@@ -215,7 +215,7 @@ class HeldClaim : public Claim {
     }
     wake_.notify_all();
     thread_.join();
-    let_go();
+    release();
   }
 
   bool is_lost() const override { return is_lost_; }
@@ -246,7 +246,7 @@ class HeldClaim : public Claim {
 
   bool is_taken_over() const { return existing_claim(file_of_claim(folder_, name_, number_ + 1)).has_value(); }
 
-  void let_go() {
+  void release() {
     if (is_taken_over()) return;
     record_.ended = utc_now();
     try {
@@ -271,7 +271,7 @@ class HeldClaim : public Claim {
 
 // Returns seconds since 1970, by the clock of the file system that holds `folder`, or by this machine's clock if no
 // file can be made there.
-double now_of(const fs::path& folder) {
+double file_system_time(const fs::path& folder) {
   try {
     return PrivateFile(folder, "").touch();
   } catch (const UserError&) {
@@ -287,25 +287,26 @@ std::unique_ptr<Claim> Claim::take(const fs::path& folder, const std::string& na
   const ClaimRecord record{.worker = this_worker(), .since = utc_now(), .ended = ""};
   PrivateFile file(folder, json_text(to_json(record)));
   const double now = file.touch();
-  for (int64_t number = 1; number <= kMostClaims; ++number) {
+  for (int64_t number = 1; number <= kMaxClaims; ++number) {
     const fs::path path = file_of_claim(folder, name, number);
     if (file.link_to(path))
       return std::make_unique<HeldClaim>(folder, name, number, file.take_descriptor(), record, timing);
     const auto existing = existing_claim(path);
-    if (!existing || !is_over(*existing, now, timing)) return nullptr;
+    if (!existing || !is_expired(*existing, now, timing)) return nullptr;
   }
   throw_error(ExitCode::kDevice, "{}: has {} claims on {}; remove them while no worker runs", folder.string(),
-              kMostClaims, name);
+              kMaxClaims, name);
 }
 
 std::optional<ClaimRecord> holder_of(const fs::path& folder, const std::string& name, const ClaimTiming& timing) {
   std::optional<ExistingClaim> newest;
-  for (int64_t number = 1; number <= kMostClaims; ++number) {
+  for (int64_t number = 1; number <= kMaxClaims; ++number) {
     const auto claim = existing_claim(file_of_claim(folder, name, number));
     if (!claim) break;
     newest = claim;
   }
-  if (!newest || !newest->record.ended.empty() || is_over(*newest, now_of(folder), timing)) return std::nullopt;
+  if (!newest || !newest->record.ended.empty() || is_expired(*newest, file_system_time(folder), timing))
+    return std::nullopt;
   return newest->record;
 }
 

@@ -68,7 +68,7 @@ int64_t start_in_stat(std::string_view stat);
 // claim until its next touch, up to 30 seconds after it resumes.
 struct ClaimTiming {
   std::chrono::milliseconds touch_every{30'000};
-  std::chrono::milliseconds over_after{600'000};
+  std::chrono::milliseconds expires_after{600'000};
 };
 
 // Holds the content of a claim's file.

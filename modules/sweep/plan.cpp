@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMostPlanBytes = int64_t{1} << 28;
+constexpr int64_t kMaxPlanBytes = int64_t{1} << 28;
 
 // Returns the sides of each comparison, by their numbers from 0, in the order of the cases.
 std::vector<std::vector<size_t>> comparisons_of(const std::vector<PlanSide>& sides) {
@@ -60,7 +60,7 @@ std::vector<PlannedRun> runs_of_round(const std::vector<PlanSide>& sides, const 
 }
 
 // Sides of a round that run on different machines are not a pair, so their runs have no round and no drawn order.
-void add_each_as_a_task(std::vector<PlannedTask>& tasks, std::vector<PlannedRun> runs) {
+void add_single_run_tasks(std::vector<PlannedTask>& tasks, std::vector<PlannedRun> runs) {
   std::ranges::sort(runs, {}, &PlannedRun::case_number);
   for (PlannedRun& run : runs) {
     run.round = run.position = 0;
@@ -96,7 +96,7 @@ void require_empty(const fs::path& folder) {
 }
 
 // The file may be forged, so the name of a run's folder must not lead out of the plan's folder.
-bool is_sound(const SweepPlan& plan) {
+bool is_valid_plan(const SweepPlan& plan) {
   for (const PlannedTask& task : plan.tasks)
     for (const PlannedRun& run : task.runs) {
       const fs::path name = run.folder;
@@ -106,7 +106,7 @@ bool is_sound(const SweepPlan& plan) {
   return true;
 }
 
-[[noreturn]] void refuse_changed_plan(const fs::path& file) {
+[[noreturn]] void throw_plan_changed(const fs::path& file) {
   throw_error(ExitCode::kData,
               "{}: was changed after planning, but a plan must not change; restore it, or make a new plan",
               file.string());
@@ -127,7 +127,7 @@ std::vector<PlannedTask> make_tasks(const std::vector<PlanSide>& sides, Spread s
     for (size_t i = 0; i < comparisons.size(); ++i) {
       const std::vector<PlannedRun> runs = runs_of_round(sides, comparisons[i], round, measurement);
       if (runs.empty()) continue;
-      if (spread == Spread::kRuns) add_each_as_a_task(tasks, runs);
+      if (spread == Spread::kRuns) add_single_run_tasks(tasks, runs);
       if (spread == Spread::kRounds) tasks.push_back({runs});
       if (spread == Spread::kComparisons) append_runs(tasks[i], runs);
     }
@@ -166,24 +166,24 @@ SweepPlan read_plan(const fs::path& folder) {
   if (!fs::exists(file, unreadable))
     throw_error(ExitCode::kUsage, "{}: has no {}, expected a folder that `rnnlab sweep plan FILE... --out DIR` made",
                 folder.string(), kPlanFile);
-  const std::string text = read_file(file, kMostPlanBytes);
-  if (!has_fitting_seal(text)) refuse_changed_plan(file);
+  const std::string text = read_file(file, kMaxPlanBytes);
+  if (!has_fitting_seal(text)) throw_plan_changed(file);
   Json json = parse_json(text, file.string());
   std::string hash = json.at(kSealKey).get<std::string>();
   json.erase(kSealKey);
   auto plan = record_from<SweepPlan>(json, file.string());
   plan.hash = std::move(hash);
-  if (!is_sound(plan)) refuse_changed_plan(file);
+  if (!is_valid_plan(plan)) throw_plan_changed(file);
   return plan;
 }
 
-std::string launch_lines(const std::string& folder, int64_t num_tasks) {
+std::string launch_commands(const std::string& folder, int64_t num_tasks) {
   const std::string quoted = shell_quoted(folder);
   // `--wrap` takes the whole command as one word, so its folder is quoted for a second shell.
   const std::string command = fmt::format("srun --ntasks=1 rnnlab train --wait --task $SLURM_ARRAY_TASK_ID {}", quoted);
   const int64_t last = num_tasks - 1;
   return fmt::format(
-             "  rnnlab sweep work {}          # on any machine that sees the folder, as often as you like\n"
+             "  rnnlab sweep work {}          # on any machine that can access the folder, any number of times\n"
              "  rnnlab sweep work {} --gpus   # one worker for each GPU of this machine\n",
              quoted, quoted) +
          fmt::format("  sbatch --array=0-{} --requeue --open-mode=append --signal=TERM@120 --wrap {}\n", last,

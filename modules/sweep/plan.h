@@ -124,6 +124,6 @@ SweepPlan read_plan(const std::filesystem::path& folder);
 
 // Returns commands that run the tasks of a plan with the tools of a user: this machine, xargs, GNU parallel, a Slurm
 // array. Each tool only has to count. The commands are indented, one a line; `folder` is as the user wrote it.
-std::string launch_lines(const std::string& folder, int64_t num_tasks);
+std::string launch_commands(const std::string& folder, int64_t num_tasks);
 
 }  // namespace rnnlab

@@ -101,7 +101,7 @@ std::string progress_of(const TaskStatus& status) {
   return fmt::format("{} of {}", num_done, status.runs.size());
 }
 
-std::string who_or_why(const TaskStatus& status) {
+std::string task_details(const TaskStatus& status) {
   if (status.holder && status.holder->worker.host.empty()) return "a worker whose claim cannot be read";
   if (status.holder) return fmt::format("{}, since {}", describe(status.holder->worker), status.holder->since);
   return status.failure ? first_line(status.failure->reason) : "";
@@ -163,11 +163,11 @@ std::string status_text(const std::string& folder, const SweepPlan& plan, const 
   table.add_column("state", Align::kLeft);
   table.add_column("runs done", Align::kRight);
   table.add_column("first run", Align::kLeft);
-  table.add_column("who, or why", Align::kLeft);
+  table.add_column("worker or reason", Align::kLeft);
   for (const TaskStatus& status : tasks)
     if (status.state != TaskState::kDone && status.state != TaskState::kFree)
       table.add_row({std::to_string(status.task), std::string(config::name_of(status.state)), progress_of(status),
-                     task_in(plan, status).runs.at(0).folder, who_or_why(status)});
+                     task_in(plan, status).runs.at(0).folder, task_details(status)});
   const std::string rows = table.rows().empty() ? "" : table.text() + "\n";
   return fmt::format("{}{}{} of {}: {}\n{}", rows, longer_reasons(tasks), counted(plan.num_tasks(), "task"),
                      counted(plan.num_runs(), "run"), counts_text(tasks), next_step(folder, tasks));

@@ -72,13 +72,13 @@ TEST(Bench, AnUnknownKeyIsNamedWithItsPlace) {
             "rnnlab: error: argument 'hiden_size=4': unknown key 'hiden_size' (did you mean 'hidden_size'?)\n");
 }
 
-TEST(Bench, TheKeysThatThereAreAreListedOnceAndHaveNoSweep) {
+TEST(Bench, ListsEachKeyOnceAndHasNoSweep) {
   const std::string errors = Program().run({"bench", "wibble=4", "wobble=4"}).errors;
   EXPECT_THAT(errors, HasSubstr("unknown key 'wibble' (keys here: layer, device, "));
   EXPECT_THAT(errors, HasSubstr(", seed, num_threads)\nargument 'wobble=4': unknown key 'wobble'\n"));
 }
 
-TEST(Bench, WhatNoLayerCanDoIsATableOfReasonsAndAnExitCode) {
+TEST(Bench, PrintsReasonsAndFailsIfNoLayerSupportsTheWork) {
   const auto result = Program().run(tiny_with({"mode=graph"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.output,
@@ -87,7 +87,7 @@ TEST(Bench, WhatNoLayerCanDoIsATableOfReasonsAndAnExitCode) {
                                        " graphs; use mode=eager\n"));
 }
 
-TEST(Bench, AFolderThatIsNotThereIsFoundOutBeforeMeasuring) {
+TEST(Bench, ChecksForAMissingFolderBeforeMeasuring) {
   const auto result = Program().run(tiny_with({"--json", "nowhere/a.json"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(
@@ -95,7 +95,7 @@ TEST(Bench, AFolderThatIsNotThereIsFoundOutBeforeMeasuring) {
       "rnnlab: error: nowhere/a.json: the folder 'nowhere' does not exist; create it, or choose a different one\n");
 }
 
-TEST(Bench, TheTwoFilesAreNotOneAndNotTheOneThatIsReadEither) {
+TEST(Bench, RefusesOneNameForTwoFilesOrAnInput) {
   const Program program;
   const auto same = program.run(tiny_with({"--csv", "a.json", "--json", "./a.json"}));
   EXPECT_EQ(same.exit_code, 2);
@@ -107,7 +107,7 @@ TEST(Bench, TheTwoFilesAreNotOneAndNotTheOneThatIsReadEither) {
             "rnnlab: error: before.json: is an input file and would be lost; choose a different output file\n");
 }
 
-TEST(Bench, WhatIsNoFileIsNotWrittenTo) {
+TEST(Bench, RefusesAnOutputThatIsNotAFile) {
   const Program program;
   std::filesystem::create_directory(program.folder() / "results");
   const auto result = program.run(tiny_with({"--csv", "results"}));
@@ -117,7 +117,7 @@ TEST(Bench, WhatIsNoFileIsNotWrittenTo) {
             "printed to standard output\n");
 }
 
-TEST(Bench, ACsvThatCannotBeWrittenTakesNothingElseWithIt) {
+TEST(Bench, WritesTheOtherResultsIfTheCsvCannotBeWritten) {
   const testing::SmallDisk disk;
   const std::string full = "No space left on device";
   if (!disk.reason().starts_with(full)) GTEST_SKIP() << "a full disk needs the right to mount one";
@@ -167,7 +167,7 @@ TEST(Bench, OfSeveralProcessesHasAVerdictAgainstAnother) {
   EXPECT_EQ(slower.errors, "");
 }
 
-TEST(Bench, AgainstOneProcessThereIsNoVerdict) {
+TEST(Bench, HasNoVerdictAgainstOneProcess) {
   const Program program;
   ASSERT_EQ(program.run(tiny_with({"--json", "old.json"})).exit_code, 0);
   scale_samples(program, 1e-6);
@@ -177,7 +177,7 @@ TEST(Bench, AgainstOneProcessThereIsNoVerdict) {
   EXPECT_THAT(result.output, HasSubstr("1 process now and 1 process before: no interval and no verdict"));
 }
 
-TEST(Bench, WhatNoProcessCanDoIsToldOnce) {
+TEST(Bench, ReportsWhatNoProcessCanDoOnce) {
   const auto result = Program().run(tiny_with({"mode=graph", "processes=3"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.output, HasSubstr("naive was not measured: mode: graph needs CUDA"));
@@ -216,7 +216,7 @@ TEST(Bench, AKillOfSeveralProcessesLosesNoFinishedCombination) {
   EXPECT_EQ(json["warnings"].front()["text"], "UNFINISHED: 0 of 3 processes had measured all when this was written");
 }
 
-TEST(Bench, AFileThatIsNoBenchmarkIsFoundOutBeforeMeasuring) {
+TEST(Bench, ChecksTheBaselineFileBeforeMeasuring) {
   const Program program;
   program.write("old.json", "[]");
   const auto result = program.run(tiny_with({"--against", "old.json"}));

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using testing::kTinyYaml;
 using testing::Program;
 
-TEST(Check, PrintsAFileThatIsItselfValidAndComesToTheSame) {
+TEST(Check, PrintsAFileThatIsValidAndEqual) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   const auto first = program.run({"check", "tiny.yaml", "seed=7"});
@@ -51,17 +51,18 @@ TEST(Check, NotesWhatThisMachineCannotRun) {
   program.write("tiny.yaml", kTinyYaml);
   const auto result = program.run({"check", "tiny.yaml", "device=cuda:99"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.errors, ::testing::StartsWith("rnnlab: note: not on this machine: argument "
+  EXPECT_THAT(result.errors, ::testing::StartsWith("rnnlab: note: cannot run on this machine: argument "
                                                    "'device=cuda:99': device: got cuda:99, but "));
   if (program.run({"info"}).output.find("device:     cpu\n") == std::string::npos) GTEST_SKIP() << "there is a GPU";
   EXPECT_THAT(program.run({"check", "tiny.yaml", "device=auto", "data.num_train=1000000000"}).errors,
               HasSubstr("data.num_train: this run ("));
   EXPECT_EQ(program.run({"check", "tiny.yaml", "device=auto", "layer=cudnn"}).errors,
-            "rnnlab: note: not on this machine: argument 'layer=cudnn': layer: cudnn needs a CUDA GPU; on a CPU "
-            "use layer: fused; device: auto is the CPU here\n");
-  EXPECT_EQ(program.run({"check", "tiny.yaml", "device=auto", "precision=fp16"}).errors,
-            "rnnlab: note: not on this machine: argument 'precision=fp16': precision: fp16 needs a GPU; use bf16 "
-            "or fp32 on the CPU; device: auto is the CPU here\n");
+            "rnnlab: note: cannot run on this machine: argument 'layer=cudnn': layer: cudnn needs a CUDA GPU; on a CPU "
+            "use layer: fused; device: auto chose the CPU\n");
+  EXPECT_EQ(
+      program.run({"check", "tiny.yaml", "device=auto", "precision=fp16"}).errors,
+      "rnnlab: note: cannot run on this machine: argument 'precision=fp16': precision: fp16 needs a GPU; use bf16 "
+      "or fp32 on the CPU; device: auto chose the CPU\n");
 }
 
 TEST(Check, KeepsItsLinesTo120Columns) {

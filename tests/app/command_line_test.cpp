@@ -37,7 +37,7 @@ TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
   }
 }
 
-// What the program says to a command line that it does not understand, without the line about --help.
+// Returns the program's message for an invalid command line, without the line about --help.
 void expect_usage_error(const std::vector<std::string>& arguments, const std::string& message,
                         const std::string& verb) {
   const auto result = Program().run(arguments);
@@ -61,7 +61,7 @@ TEST(CommandLine, HelpNamesArgumentsWithOneEllipsisEach) {
 
 TEST(CommandLine, VersionIsOneLine) { EXPECT_EQ(Program().run({"--version"}).output, "rnnlab 0.1.0\n"); }
 
-TEST(CommandLine, HelpListsTheExitCodesThatThereAre) {
+TEST(CommandLine, HelpListsAllExitCodes) {
   const auto result = Program().run({"--help"});
   EXPECT_THAT(result.output,
               HasSubstr("4 device or environment, 5 diverged,\n  6 checkpoint unusable, 7 slower than the benchmark"));
@@ -91,7 +91,7 @@ TEST(CommandLine, AnUnknownOptionSuggestsTheNearest) {
   expect_usage_error({"-x"}, "unknown option '-x'", "");
 }
 
-TEST(CommandLine, AKeyStandsWithoutDashes) {
+TEST(CommandLine, AKeyHasNoDashes) {
   expect_usage_error({"train", "a.yaml", "--training.epochs=5"},
                      "unknown option '--training.epochs=5'; keys of an experiment have no dashes: "
                      "training.epochs=5",
@@ -100,7 +100,7 @@ TEST(CommandLine, AKeyStandsWithoutDashes) {
                      "unknown option '--seed'; keys of an experiment have no dashes: seed=VALUE", " train");
 }
 
-TEST(CommandLine, AKeyWithoutItsEqualsSignIsNoFile) {
+TEST(CommandLine, AKeyWithoutItsEqualsSignIsNotAFile) {
   const auto errors = [](const std::vector<std::string>& arguments) { return Program().run(arguments).errors; };
   EXPECT_EQ(
       errors({"train", "a.yaml", "training.epochs", "5"}),
@@ -125,7 +125,7 @@ TEST(CommandLine, AValueThatTheShellCutIsGivenWhole) {
             "'sweep={layer: [naive, fused]}'\n");
 }
 
-TEST(CommandLine, AnOptionStandsBehindItsVerb) {
+TEST(CommandLine, AnOptionFollowsItsVerb) {
   expect_usage_error({"--quiet", "train", "a.yaml"},
                      "--quiet is before the verb, expected after it: `rnnlab train --quiet`", " train");
 }

@@ -40,7 +40,7 @@ TEST_F(Compare, SetsLayersAgainstEachOther) {
   EXPECT_THAT(result.output, HasSubstr("cpu naive"));
 }
 
-TEST_F(Compare, CountsARunOnceHoweverOftenItIsNamed) {
+TEST_F(Compare, CountsARunThatIsNamedTwiceOnce) {
   const auto folders = two_runs("layer=naive");
   EXPECT_EQ(compare({folders[0], folders[1], folders[0] + "/."}).output, compare({folders[0], folders[1]}).output);
 }
@@ -51,7 +51,7 @@ TEST_F(Compare, TakesAFolderOfRunsForAllThatHaveEnded) {
   const auto result = compare({"runs/tiny"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.output, compare({folders[0], folders[1]}).output);
-  EXPECT_EQ(result.errors, "rnnlab: runs/tiny/unfinished skipped: it has not ended yet, or was killed\n");
+  EXPECT_EQ(result.errors, "rnnlab: runs/tiny/unfinished skipped: it still runs, or was killed\n");
 }
 
 // Runs of one second have folders that sort by layer, which is not the sweep's order.
@@ -120,7 +120,7 @@ TEST_F(Compare, PrintsTimesAndLossesByEpochOnRequest) {
   EXPECT_TRUE(compare({folders[0], folders[1], "--matrices", "--csv"}).output.starts_with("label,epoch,num_runs,"));
 }
 
-TEST_F(Compare, NamesAFolderThatIsNoRun) {
+TEST_F(Compare, NamesAFolderThatIsNotARun) {
   const auto result = compare({"nowhere"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.errors,

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::Program;
 
-// What bash offers after the words of `line`.
+// Returns the words that bash offers after the words of `line`.
 std::string offered(const std::string& line) {
   const Program program;
   program.write("complete.sh", program.run({"completion", "bash"}).output + R"(

@@ -38,7 +38,7 @@ TEST(DataInspect, TakesAFileWithAnEqualsSignInItsName) {
   EXPECT_THAT(program.run({"data", "inspect", "./seed=3"}).output, ::testing::StartsWith("./seed=3: csv, 2 rows"));
 }
 
-// What stands below "to train on it", without its indentation.
+// Returns the lines below "to train on it", without their indentation.
 std::string suggested_lines(const std::string& output) {
   std::string lines;
   for (const std::string& line : split(output.substr(output.find("to train on it")), '\n'))

@@ -116,7 +116,7 @@ TEST_F(DevicesOnGpu, GiveTheSameBitsInAnyNumberThatDividesTheShards) {
   }
 }
 
-TEST_F(DevicesOnGpu, GoOnWithTheSameBitsByAnotherNumber) {
+TEST_F(DevicesOnGpu, ResumeWithTheSameBitsOnADifferentNumber) {
   const std::vector<std::string> settings = {"training.shards=4", "model.dropout=0.2", "checkpoint.every_steps=13"};
   const Program stopped;
   std::vector<std::string> of_two = settings;
@@ -162,8 +162,8 @@ TEST_F(DevicesOnGpu, EndTogetherWhereOneFails) {
   EXPECT_THAT(result.errors, HasSubstr("No such file or directory"));
 }
 
-// Without a process that started them and would end the other one.
-TEST_F(DevicesOnGpu, EndByThemselvesWhereOneFails) {
+// No process started these ranks, so no process ends the other rank.
+TEST_F(DevicesOnGpu, EndWithoutTheirLauncherIfOneFails) {
   for (const char* graph : {"true", "false"}) {
     const Program program;
     program.write("together.yaml", kGpuYaml);

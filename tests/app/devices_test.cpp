@@ -77,7 +77,7 @@ std::string final_weights(const fs::path& run) {
   return "no checkpoint of step 15: " + found;
 }
 
-// E1: sums are rounded in another order, and nothing else differs.
+// E1: sums are rounded in a different order; nothing else differs.
 TEST(Devices, OfOneRunComputeWhatOneComputes) {
   const RunRecord one = trained({});
   for (const char* devices : {"devices=2", "devices=3", "devices=4"}) {
@@ -118,7 +118,7 @@ TEST(Devices, GiveTheSameBitsAgain) {
   EXPECT_TRUE(weights[0] == weights[1]);
 }
 
-TEST(Devices, GoOnWithTheSameBitsFromWithinAnEpoch) {
+TEST(Devices, ResumeWithTheSameBitsWithinAnEpoch) {
   const Program whole, stopped;
   trained(whole, {"devices=2", "model.output_dropout=0.2"});
   EXPECT_EQ(train(stopped, {"devices=2", "model.output_dropout=0.2", "training.max_steps=7"}).exit_code, 0);
@@ -128,7 +128,7 @@ TEST(Devices, GoOnWithTheSameBitsFromWithinAnEpoch) {
   EXPECT_TRUE(final_weights(run) == final_weights(whole.run_folders("together").back()));
 }
 
-TEST(Devices, GoOnByAnotherNumber) {
+TEST(Devices, ResumeOnADifferentNumber) {
   const Program program;
   const RunRecord one = trained({});
   EXPECT_EQ(train(program, {"devices=3", "training.max_steps=7"}).exit_code, 0);
@@ -145,7 +145,7 @@ TEST(Devices, GoOnByAnotherNumber) {
   EXPECT_TRUE(has_changed_devices(both));
 }
 
-// ---- what is told of them ----
+// ---- records of the ranks ----
 
 TEST(Devices, AreRecordedWithTheTimesOfTheSlowestAndTheFastest) {
   const RunRecord run = trained({"devices=2"});
@@ -203,7 +203,7 @@ TEST(Devices, HaveAComparisonOfEqualPartsOfABatch) {
   EXPECT_GT(series[0]["results"][1]["efficiency"].get<double>(), 0);
 }
 
-// E3: shards are computed by themselves and added up in a fixed tree.
+// E3: shards are computed separately and added up in a fixed tree.
 TEST(Devices, GiveTheSameBitsInAnyNumberThatDividesTheShards) {
   const std::vector<std::string> settings = {"training.shards=4",      "model.output_dropout=0.2",
                                              "training.clip_norm=0.1", "training.accumulate=2",
@@ -223,7 +223,7 @@ TEST(Devices, GiveTheSameBitsInAnyNumberThatDividesTheShards) {
   }
 }
 
-TEST(Devices, GiveTheSameBitsWhereARunOfFourGoesOnByTwo) {
+TEST(Devices, GiveTheSameBitsIfTwoResumeARunOfFour) {
   const Program whole, stopped;
   trained(whole, {"training.shards=4", "model.output_dropout=0.2"});
   EXPECT_EQ(
@@ -294,7 +294,7 @@ TEST(Devices, MustAgreeOnTheRun) {
   EXPECT_THAT(result.errors, HasSubstr("'0.5' on rank 1"));
 }
 
-// ---- what fails is told once ----
+// ---- one report of a failure ----
 
 std::vector<std::string> errors_in(const ProgramResult& result) {
   std::vector<std::string> errors;
@@ -303,7 +303,7 @@ std::vector<std::string> errors_in(const ProgramResult& result) {
   return errors;
 }
 
-TEST(Devices, TellOnceWhatIsWrongForAll) {
+TEST(Devices, ReportAMistakeOfAllOnce) {
   for (const char* wrong : {"training.epochs=x", "no.such.key=1", "model.initial_weights=missing.safetensors"}) {
     const ProgramResult result = by_environment(Program(), wrong, wrong);
     EXPECT_EQ(errors_in(result).size(), 1U) << result.errors;
@@ -312,7 +312,7 @@ TEST(Devices, TellOnceWhatIsWrongForAll) {
   }
 }
 
-TEST(Devices, TellOnceWhatIsWrongForOneOfThem) {
+TEST(Devices, ReportAMistakeOfOneOnce) {
   for (const auto& [first, second] : {std::pair("training.epochs=x", ""), std::pair("", "training.epochs=x")}) {
     const ProgramResult result = by_environment(Program(), first, second);
     EXPECT_EQ(errors_in(result).size(), 1U) << result.errors;
@@ -322,7 +322,7 @@ TEST(Devices, TellOnceWhatIsWrongForOneOfThem) {
   }
 }
 
-TEST(Devices, TellOnceWhatTheirLauncherForgot) {
+TEST(Devices, ReportAMistakeOfTheirLauncherOnce) {
   const Program program;
   program.write("together.yaml", kYaml);
   const ProgramResult result = program.run_in_shell(
@@ -334,7 +334,7 @@ TEST(Devices, TellOnceWhatTheirLauncherForgot) {
             "rnnlab: error: the environment variable MASTER_PORT is missing, but related variables are set\n");
 }
 
-// As torchrun reads it.
+// torchrun reads this form.
 TEST(Devices, LeaveTheirErrorInTheFileOfTorchrun) {
   const Program program;
   program.write("together.yaml", kYaml);
@@ -349,7 +349,7 @@ TEST(Devices, LeaveTheirErrorInTheFileOfTorchrun) {
         << result.errors;
 }
 
-// ---- slow and late ones ----
+// ---- slow and late ranks ----
 
 // Rank 0 waits for the reader of its log, longer than the timeout.
 TEST(Devices, WaitForTheLogOfTheFirst) {
@@ -529,7 +529,7 @@ TEST(Devices, EndTogetherWhereOneIsStopped) {
   EXPECT_THAT(result.errors, ::testing::ContainsRegex("rank 1 of 2 \\(process [0-9]+ of .*\\) does not respond"));
 }
 
-TEST(Devices, SaveAndEndTogetherWhereOneIsAskedTo) {
+TEST(Devices, SaveAndEndTogetherIfOneGetsASignal) {
   for (const size_t child : {0u, 1u}) {
     const Program program;
     const ProgramResult result = ended_by(program, SIGTERM, child);

@@ -43,7 +43,7 @@ TEST_F(Export, HasSamplesOrdersRatesAndWeights) {
   EXPECT_EQ(shape(file, "weights.output.bias"), (std::vector<int64_t>{10}));
 }
 
-TEST_F(Export, LeavesOutWhatNoEpochTakes) {
+TEST_F(Export, LeavesOutSamplesThatNoEpochUses) {
   const TensorFile file = exported({"training.batch_size=80", "training.drop_last=true"});
   EXPECT_EQ(shape(file, "order"), (std::vector<int64_t>{3, 160}));
 }

@@ -23,9 +23,9 @@ mode_t mode_of(const fs::path& file) {
   return status.st_mode & 07777;
 }
 
-// A verb that writes a file, and what it advises where it cannot.
+// A verb that writes a file, and its advice if it cannot.
 struct Writer {
-  Words command;  // the name of the file comes behind it
+  Words command;  // the name of the file follows
   std::string ending;
   std::string advice;
 };
@@ -88,7 +88,7 @@ TEST_F(OutputFile, KeepsItsModeAndIsFoundThroughLinks) {
 }
 
 // /proc/self/fd/1 is the file of standard output here, in which no verb can do harm.
-TEST_F(OutputFile, IsNoPipeDeviceOrStream) {
+TEST_F(OutputFile, IsNotAPipeDeviceOrStream) {
   int number = 0;
   for (const Writer& writer : writers()) {
     const std::string pipe = "pipe" + std::to_string(number) + writer.ending;
@@ -103,7 +103,7 @@ TEST_F(OutputFile, IsNoPipeDeviceOrStream) {
       EXPECT_EQ(write(writer, device).exit_code, 2);
       EXPECT_TRUE(fs::is_character_file(program().folder() / device));
     }
-    if (writer.ending == ".html") continue;  // the name says that it is no page
+    if (writer.ending == ".html") continue;  // the name is not that of a page
     const auto stream = write(writer, "/proc/self/fd/1");
     EXPECT_EQ(stream.exit_code, 2);
     EXPECT_EQ(stream.errors, "rnnlab: error: /proc/self/fd/1: is the target of standard output or standard error; " +
@@ -122,7 +122,7 @@ TEST_F(OutputFile, IsCheckedBeforeTheWorkBegins) {
             "rnnlab: error: tiny.yaml: is a file, expected a folder or an unused name\n");
 }
 
-TEST_F(OutputFile, IsNoFileOfARunThroughALinkEither) {
+TEST_F(OutputFile, IsNotAFileOfARunThroughALink) {
   fs::create_symlink(run() + "/epochs.csv", program().folder() / "epochs link.csv");
   const std::string before = read_text(run() + "/epochs.csv");
   EXPECT_EQ(program().run({"predict", run(), "--out", "epochs link.csv"}).errors,
@@ -131,7 +131,7 @@ TEST_F(OutputFile, IsNoFileOfARunThroughALinkEither) {
   EXPECT_EQ(read_text(run() + "/epochs.csv"), before);
 }
 
-TEST_F(OutputFile, IsNothingElseThatRunsNeed) {
+TEST_F(OutputFile, IsNotAFileThatRunsNeed) {
   constexpr const char* kSweep = "sweep-2026-11-22T16-00-00Z-7.json";
   program().write(kSweep, "{}");
   program().write(run() + "/events.out.tfevents.1.csv", "");
@@ -161,7 +161,7 @@ TEST_F(OutputFile, OfABenchmarkIsNotItsOwnSettings) {
             "rnnlab: error: --csv and --json: both name two.json; name two files\n");
 }
 
-TEST_F(OutputFile, FoldersAreNoRunsAndNoLinksToNothing) {
+TEST_F(OutputFile, FoldersAreNotRunsOrDanglingLinks) {
   EXPECT_EQ(
       program().run({"train", "tiny.yaml", "--out", run()}).errors,
       "rnnlab: error: " + run() + ": is the folder of a run; name a folder for new runs with --out, such as runs\n");
@@ -179,8 +179,8 @@ TEST_F(OutputFile, FoldersAreNoRunsAndNoLinksToNothing) {
   }
 }
 
-// A folder made by a stranger must not redirect output to another place.
-TEST_F(OutputFile, IsNoLinkInARunFolder) {
+// A folder from an unknown source must not redirect output to a different place.
+TEST_F(OutputFile, IsNotALinkInARunFolder) {
   program().write("elsewhere.csv", "old");
   const std::string link = run() + "/predictions.csv";
   fs::create_symlink(program().folder() / "elsewhere.csv", link);

@@ -20,7 +20,7 @@ constexpr const char* kFull =
     "send "
     "it elsewhere\n";
 
-TEST(Output, AFullDiskIsSaid) {
+TEST(Output, ReportsAFullDisk) {
   for (const char* arguments : {"info", "info --json", "check --markdown", "bench --schema", "completion bash",
                                 "--help", "train --help", "--version"}) {
     const auto result = Program().run_in_shell(std::string("\"$0\" ") + arguments + " > /dev/full");
@@ -48,7 +48,7 @@ TEST(Output, AReaderOfTheLogThatGoesAwayDoesNotEndTraining) {
   EXPECT_EQ(program.run_in_shell("{ \"$0\" train tiny.yaml 2>&3; } 3>&1 > out.txt | true").exit_code, 0);
 }
 
-TEST(Output, AResultThatCouldNotBePrintedIsNoSuccess) {
+TEST(Output, FailsIfTheResultCannotBePrinted) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   const auto result = program.run_in_shell("\"$0\" train tiny.yaml -q > /dev/full");
@@ -56,7 +56,7 @@ TEST(Output, AResultThatCouldNotBePrintedIsNoSuccess) {
   EXPECT_THAT(result.errors, HasSubstr(kFull));
 }
 
-TEST(Output, AClosedStdoutIsSaid) {
+TEST(Output, ReportsAClosedStdout) {
   const auto result = Program().run_in_shell("\"$0\" --version >&-");
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.errors, HasSubstr("standard output: Bad file descriptor; "));
@@ -78,12 +78,12 @@ TEST(Output, WithoutStderrTheLogIsWrittenIntoNoOtherFile) {
   EXPECT_EQ(program.run({"compare", folders.front()}).exit_code, 0) << "every record can be read";
 }
 
-// ---- what a terminal is shown ----
+// ---- text on a terminal ----
 
 constexpr const char* kHostile = "\x1b]0;pwn\x07\x1b[31m\u009b2J\u202e";
 constexpr const char* kShown = "\\x1b]0;pwn\\x07\\x1b[31m\\xc2\\x9b2J\\xe2\\x80\\xae";
 
-// Of raw bytes that a terminal obeys there are none but line ends and tabs.
+// The only control characters in the output are line ends and tabs.
 void expect_harmless(const std::string& shown) { EXPECT_EQ(without_controls(shown), shown); }
 
 class Terminal : public ::testing::Test {
@@ -145,7 +145,7 @@ TEST_F(Terminal, IsShownNoControlsOfAFoldersName) {
     expect_harmless(program.run_on_terminal(command).output);
 }
 
-TEST_F(Terminal, IsShownNoControlsOfARunThatSomebodyElseMade) {
+TEST_F(Terminal, IsShownNoControlsOfADownloadedRun) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   ASSERT_EQ(program.run({"train", "tiny.yaml", "-q"}).exit_code, 0);
@@ -158,7 +158,7 @@ TEST_F(Terminal, IsShownNoControlsOfARunThatSomebodyElseMade) {
     expect_harmless(program.run_on_terminal(command).output);
 }
 
-TEST_F(Terminal, HasItsProgressBarAllTheSame) {
+TEST_F(Terminal, ShowsTheProgressBar) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   const auto trained = program.run_on_terminal({"train", "tiny.yaml"}, "xterm");

@@ -39,7 +39,7 @@ class Peer : public ::testing::TestWithParam<std::string> {
   }
   static std::string num_threads() { return GetParam() == "jax" ? "$(nproc)" : "1"; }
 
-  // JAX has a thread for each CPU, PyTorch as many as it is told.
+  // JAX has a thread for each CPU; PyTorch has the requested number.
   nlohmann::json compared(const std::string& settings) const {
     const auto trained =
         program_.run_in_shell("\"$0\" train tiny.yaml -q training.num_threads=" + num_threads() + " " + settings);
@@ -103,7 +103,7 @@ TEST_P(Peer, NamesEachSettingThatItCannotDo) {
                                        "  training.clip_value: 1, expected nothing\n"));
 }
 
-TEST_P(Peer, RefusesATurnThatIsNone) {
+TEST_P(Peer, RefusesAnInvalidTurn) {
   const auto result = run_peer("training.num_threads=" + num_threads() + " --turn 1:2");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.errors,

@@ -22,7 +22,7 @@ void redirect(const fs::path& file, int descriptor) {
 }
 
 [[noreturn]] void execute(const char* executable, const std::vector<std::string>& arguments) {
-  for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);  // whatever this process does with them
+  for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);  // and this process may ignore the signals
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

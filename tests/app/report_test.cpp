@@ -47,7 +47,7 @@ TEST_F(ReportVerb, ShowsWhatCompareRefusesAndSaysSo) {
   EXPECT_THAT(result.output, HasSubstr("# Report on tiny\n\n**REFUSED: tiny: not a fair comparison."));
 }
 
-TEST_F(ReportVerb, TakesABenchmarkBesideRuns) {
+TEST_F(ReportVerb, TakesRunsAndABenchmark) {
   ASSERT_EQ(program_
                 .run({"bench", "hidden_size=2", "num_layers=1", "num_steps=2", "batch_size=1", "repeats=2",
                       "device=cpu", "--json", "bench.json", "-q"})
@@ -59,7 +59,7 @@ TEST_F(ReportVerb, TakesABenchmarkBesideRuns) {
   EXPECT_THAT(result.output, HasSubstr("## Benchmark bench.json\n"));
 }
 
-TEST_F(ReportVerb, NamesWhatIsNoRunAndNoBenchmark) {
+TEST_F(ReportVerb, NamesWhatIsNeitherARunNorABenchmark) {
   const auto file = program_.run({"report", "tiny.yaml"});
   EXPECT_EQ(file.exit_code, 3);
   EXPECT_THAT(file.errors, HasSubstr("tiny.yaml: not JSON, expected what `rnnlab bench --json FILE` wrote"));
@@ -109,7 +109,7 @@ TEST_F(ReportVerb, LeavesADamagedRunOfSeveralOut) {
   EXPECT_THAT(result.output, HasSubstr("cpu "));
 }
 
-TEST_F(ReportVerb, WritesThePageEvenIfNobodyReadsTheMarkdown) {
+TEST_F(ReportVerb, WritesThePageIfTheReaderOfTheMarkdownEnds) {
   const auto result = program_.run_in_shell("\"$0\" report runs/tiny --markdown -o page.html | true");
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(testing::read_text(program_.folder() / "page.html"), HasSubstr("</html>"));

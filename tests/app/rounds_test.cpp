@@ -84,7 +84,7 @@ TEST(Rounds, RunEachCaseInAProcessOfItsOwnInEachRound) {
   EXPECT_THAT(sweep_files(program), IsEmpty()) << "all have had their turn";
 }
 
-TEST(Rounds, MeasureAgainstTheFirstCaseWhateverTheOrder) {
+TEST(Rounds, MeasureAgainstTheFirstCaseInAnyOrder) {
   const Program program;
   program.write("tiny.yaml", std::string(kTinyYaml) + kTwoLayers);
   const auto result = program.run({"train", "tiny.yaml", "--repeats", "2", "--json"});
@@ -127,7 +127,7 @@ TEST(Rounds, LeaveOutACaseThatFails) {
   EXPECT_EQ(runs_of(program).size(), 4u) << "one that diverged, and three";
 }
 
-TEST(Rounds, GoOnWhereASignalStoppedThem) {
+TEST(Rounds, ResumeAfterASignal) {
   const Program program;
   program.write("tiny.yaml", std::string(kTinyYaml) + kTwoLayers);
   const auto two_have_begun = [&] {
@@ -154,7 +154,7 @@ TEST(Rounds, EndAtAPrecisionThatThreeInARowHave) {
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   const size_t num_rounds = runs_of(program).size();
   EXPECT_GE(num_rounds, 7u);
-  if (num_rounds == 9) return;  // on a busy machine none may be precise
+  if (num_rounds == 9) return;  // on a busy machine no case may be precise
   EXPECT_THAT(result.errors, HasSubstr(fmt::format("the intervals are within 99 % after {} rounds", num_rounds)));
 }
 
@@ -167,7 +167,7 @@ TEST(Rounds, EndAtAPrecisionOfTheCasesThatDidNotFail) {
   EXPECT_EQ(result.exit_code, 5) << result.errors;
   const size_t num_runs = runs_of(program).size();
   EXPECT_GE(num_runs, 8u);
-  if (num_runs == 13) return;  // on a busy machine none may be precise
+  if (num_runs == 13) return;  // on a busy machine no case may be precise
   EXPECT_THAT(result.errors, HasSubstr(fmt::format("the intervals are within 99 % after {} rounds", num_runs - 1)));
 }
 
@@ -184,7 +184,7 @@ bool becomes_free(const fs::path& folder) {
   return false;
 }
 
-TEST(Rounds, LeaveNoProcessBehindWhereTheCommandIsKilled) {
+TEST(Rounds, LeaveNoProcessIfTheCommandIsKilled) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   const auto has_begun = [&] {
@@ -208,7 +208,7 @@ TEST(Rounds, AreRefusedInASweepAndWithResume) {
             "rnnlab: error: --repeats 5 and repeats=3 set the same value twice: remove one of them\n");
 }
 
-// As experiments/peers.py does, which lets other programs take their turns between.
+// experiments/peers.py also does this, and runs other programs in between.
 TEST(Turn, IsThatOfAScript) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
@@ -220,7 +220,7 @@ TEST(Turn, IsThatOfAScript) {
   EXPECT_EQ(turn.case_number, 1);
 }
 
-TEST(Turn, IsRefusedWhereItIsNoneOrOfSeveralRuns) {
+TEST(Turn, IsRefusedIfInvalidOrForSeveralRuns) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   EXPECT_EQ(program.run({"train", "tiny.yaml", "--turn", "1:2"}).errors,

@@ -49,12 +49,12 @@ TEST_F(SecondWitness, AnInstructionSetThatIsTakenAwayIsRefused) {
   EXPECT_THAT(result.errors, AllOf(HasSubstr("instruction set of oneDNN: "), HasSubstr(", Intel SSE4.1 in cpu fused")));
 }
 
-// oneDNN has no bfloat16 kernels there, and says so by an exception of its own.
+// oneDNN has no bfloat16 kernels there, and throws its own exception.
 TEST_F(SecondWitness, ALayerOfPanelsTrainsOnAProcessorWithoutBfloat16) {
   train("ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI", "layer=blocked");
 }
 
-TEST_F(SecondWitness, AVariableThatSaysWhatIsSoAnywayIsRefusedByItself) {
+TEST_F(SecondWitness, ARedundantVariableIsRefused) {
   train();
   train("MALLOC_ARENA_MAX=1", "layer=fused");
   EXPECT_EQ(compare().exit_code, 2);
@@ -108,7 +108,7 @@ TEST_F(SecondWitness, BoundThreadsAreNoThreadsTooMany) {
   EXPECT_THAT(train("OMP_PROC_BIND=true", "training.num_threads=null").errors, Not(HasSubstr("MORE THREADS")));
 }
 
-TEST_F(SecondWitness, WhatWasHeldEqualIsToldWhereItIsAskedFor) {
+TEST_F(SecondWitness, FairListsTheEqualConditions) {
   train();
   train("", "layer=fused");
   const ProgramResult text = program_.run({"compare", "--fair", "runs/work"});

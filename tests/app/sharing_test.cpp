@@ -55,7 +55,7 @@ class Sharing : public ::testing::Test {
 
   std::string home() const { return (program_.folder() / "jane doe/secret").string(); }
 
-  // As if the run had been made on that host.
+  // The record is that of a run on that host.
   void rename_host(const std::string& name) const {
     auto json = nlohmann::ordered_json::parse(read_text(run_ + "/environment.json"));
     json["host"]["hostname"] = name;
@@ -87,7 +87,7 @@ class Sharing : public ::testing::Test {
   std::string run_;
 };
 
-TEST_F(Sharing, AReportTellsNothingOfTheUser) {
+TEST_F(Sharing, AReportHasNoDataAboutTheUser) {
   rename_host("janes-laptop");
   const auto result = program_.run({"report", run_, "--markdown", "-o", "page.html"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
@@ -98,13 +98,13 @@ TEST_F(Sharing, AReportTellsNothingOfTheUser) {
   EXPECT_THAT(page, HasSubstr("pets/" + fs::path(run_).filename().string()));
 }
 
-TEST_F(Sharing, FiguresTellNothingOfTheUser) {
+TEST_F(Sharing, FiguresHaveNoDataAboutTheUser) {
   const auto result = program_.run({"report", run_, "--figures", "figures"});
   if (result.exit_code == 4) GTEST_SKIP() << "no gnuplot: " << result.errors;
   expect_files_anonymous(program_.folder() / "figures");
 }
 
-TEST_F(Sharing, AReportTellsAllWhereItIsAsked) {
+TEST_F(Sharing, AReportHasTheMachineOnRequest) {
   rename_host("janes-laptop");
   EXPECT_EQ(program_.run({"report", run_, "-o", "page.html", "--with-machine"}).exit_code, 0);
   const std::string page = read_text(program_.folder() / "page.html");
@@ -112,7 +112,7 @@ TEST_F(Sharing, AReportTellsAllWhereItIsAsked) {
     EXPECT_THAT(page, HasSubstr(told));
 }
 
-TEST_F(Sharing, AReportTellsWhyARunIsLeftOutWithoutItsFolders) {
+TEST_F(Sharing, AReportNamesSkippedRunsWithoutTheirFolders) {
   const std::string other = train({});
   std::ofstream(other + "/epochs.csv") << "nothing";
   const auto result = program_.run({"report", run_, other, "-o", "page.html"});
@@ -123,7 +123,7 @@ TEST_F(Sharing, AReportTellsWhyARunIsLeftOutWithoutItsFolders) {
   EXPECT_THAT(page, HasSubstr(fs::path(other).filename().string() + "/epochs.csv"));
 }
 
-TEST_F(Sharing, WeightsTellNothingOfTheUser) {
+TEST_F(Sharing, WeightsHaveNoDataAboutTheUser) {
   EXPECT_EQ(program_.run({"convert", run_, "-o", "a.safetensors"}).exit_code, 0);
   EXPECT_EQ(program_.run({"convert", run_, "--layout", "keras", "-o", "b.safetensors"}).exit_code, 0);
   for (const char* file : {"a.safetensors", "b.safetensors"})
@@ -137,7 +137,7 @@ nlohmann::json metadata_in(const fs::path& file) {
   return nlohmann::json::parse(bytes.substr(8, length))["__metadata__"];
 }
 
-TEST_F(Sharing, WeightsTellTheMachineWhereItIsAsked) {
+TEST_F(Sharing, WeightsHaveTheMachineOnRequest) {
   EXPECT_EQ(program_.run({"convert", run_, "-o", "a.safetensors", "--with-machine"}).exit_code, 0);
   const auto metadata = metadata_in(program_.folder() / "a.safetensors");
   EXPECT_EQ(metadata["rnnlab.host"], host_name());
@@ -154,7 +154,7 @@ TEST_F(Sharing, WeightsTellTheMachineWhereItIsAsked) {
             (program_.folder() / "a.safetensors").string());
 }
 
-TEST_F(Sharing, AnEvaluationTellsNothingOfTheUser) {
+TEST_F(Sharing, AnEvaluationHasNoDataAboutTheUser) {
   const auto text = program_.run({"evaluate", run_});
   EXPECT_EQ(text.exit_code, 0) << text.errors;
   expect_anonymous(text.output, "the text");
@@ -166,7 +166,7 @@ TEST_F(Sharing, AnEvaluationTellsNothingOfTheUser) {
   EXPECT_FALSE(nlohmann::json::parse(other.output).contains("machine"));
 }
 
-TEST_F(Sharing, AnEvaluationTellsTheMachineWhereItIsAsked) {
+TEST_F(Sharing, AnEvaluationHasTheMachineOnRequest) {
   const auto json =
       nlohmann::json::parse(program_.run({"evaluate", run_, "--json", "--with-machine"}).output)["machine"];
   EXPECT_EQ(json["host"], host_name());
@@ -178,14 +178,14 @@ TEST_F(Sharing, AnEvaluationTellsTheMachineWhereItIsAsked) {
   EXPECT_THAT(text, ::testing::EndsWith("\ndata          " + home() + "/pets.csv\n"));
 }
 
-TEST_F(Sharing, AnEvaluationTellsWhereTheDataWereFound) {
+TEST_F(Sharing, AnEvaluationNamesTheFileOfTheData) {
   const auto result = program_.run_in_shell("RNNLAB_DATA='" + home() + "' \"$0\" evaluate '" + run_ +
                                             "' data.path=pets.csv --json --with-machine");
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(nlohmann::json::parse(result.output)["machine"]["data"], home() + "/pets.csv");
 }
 
-TEST_F(Sharing, PredictionsTellNothingOfTheUser) {
+TEST_F(Sharing, PredictionsHaveNoDataAboutTheUser) {
   const auto result = program_.run({"predict", run_, "--json", "--out", home() + "/kinds.csv"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   expect_anonymous(result.output, "the JSON");
@@ -193,14 +193,14 @@ TEST_F(Sharing, PredictionsTellNothingOfTheUser) {
   expect_anonymous(read_text(home() + "/kinds.csv"), "the predictions");
 }
 
-TEST_F(Sharing, AnEventFileTellsNothingOfTheUser) {
+TEST_F(Sharing, AnEventFileHasNoDataAboutTheUser) {
   const auto files = event_files(run_);
   ASSERT_EQ(files.size(), 1U);
   EXPECT_THAT(fs::path(files[0]).filename().string(), MatchesRegex("events.out.tfevents.[0-9]{10}.rnnlab.[0-9]+"));
   expect_anonymous(read_text(files[0]), files[0]);
 }
 
-TEST_F(Sharing, AnEventFileTellsTheMachineWhereItIsAsked) {
+TEST_F(Sharing, AnEventFileHasTheMachineOnRequest) {
   const auto files = event_files(train({"training.tensorboard_machine=true"}));
   ASSERT_EQ(files.size(), 1U);
   EXPECT_THAT(fs::path(files[0]).filename().string(), HasSubstr("." + host_name() + "."));

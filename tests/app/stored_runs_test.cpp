@@ -25,7 +25,7 @@ using testing::read_text;
 
 const fs::path kStored = fs::path(RNNLAB_SOURCE_DIR) / "tests/stored";
 
-// Another processor rounds differently.
+// A different processor rounds differently.
 constexpr double kTolerance = 1e-4;
 
 std::vector<std::string> stored_versions() {
@@ -54,7 +54,7 @@ std::string lines_with_index(const std::string& csv) {
   return lines;
 }
 
-// The program in a folder with a copy of what the version left.
+// The program in a folder with a copy of the files that the version wrote.
 class StoredRuns : public ::testing::TestWithParam<std::string> {
  protected:
   StoredRuns() { fs::copy(kStored / GetParam(), program_.folder(), fs::copy_options::recursive); }

@@ -135,15 +135,15 @@ TEST_F(SweepVerb, RecordsNoPairsOfRunsThatAreSpread) {
   EXPECT_EQ(read_summary(run(1)).turn.case_number, 2);
 }
 
-TEST_F(SweepVerb, DoesNotTouchATaskThatIsAtWorkElsewhere) {
+TEST_F(SweepVerb, DoesNotTouchATaskThatAnotherWorkerRuns) {
   plan(kThreeSeeds);
   const auto claim = Claim::take(folder() / kClaimsFolder, name_of_task(0));
   const auto result = task("0");
   EXPECT_EQ(result.exit_code, 75);
-  EXPECT_THAT(result.errors, HasSubstr("task 0 is at work on " + describe(this_worker()) + " since "));
+  EXPECT_THAT(result.errors, HasSubstr("task 0 is taken by " + describe(this_worker()) + " since "));
   const auto worked = work();
   EXPECT_EQ(worked.exit_code, 0) << worked.errors;
-  EXPECT_THAT(worked.errors, HasSubstr("1 task at work elsewhere; none is left for this worker"));
+  EXPECT_THAT(worked.errors, HasSubstr("no task is left for this worker; other workers run 1 task"));
   EXPECT_THAT(states(), ElementsAre(TaskState::kAtWork, TaskState::kDone, TaskState::kDone));
   EXPECT_FALSE(fs::exists(run(0)));
 }
@@ -161,7 +161,7 @@ TEST_F(SweepVerb, ResumesWhatASignalStopped) {
   EXPECT_THAT(testing::read_text(run(0) / kLogFile), HasSubstr("resumes after step "));
 }
 
-TEST_F(SweepVerb, GoesOnAfterAFailureAndTellsItsReason) {
+TEST_F(SweepVerb, ContinuesAfterAFailureAndReportsItsReason) {
   plan("sweep: {device: ['cuda:99', cpu]}\n", {"--spread", "runs"});
   const auto worked = work();
   EXPECT_EQ(worked.exit_code, 4);
@@ -205,7 +205,7 @@ TEST_F(SweepVerb, RefusesARunWithOtherSettingsThanThePlan) {
               HasSubstr("config.yaml: its settings differ from those of the plan; restore it, or remove its folder"));
 }
 
-TEST_F(SweepVerb, WaitsForTasksElsewhereWhereAsked) {
+TEST_F(SweepVerb, WaitsForTasksOfOtherWorkersOnRequest) {
   plan(kThreeSeeds);
   auto claim = Claim::take(folder() / kClaimsFolder, name_of_task(1));
   const auto others_are_done = [&] {
@@ -248,7 +248,7 @@ TEST_F(SweepVerb, ExplainsWhatIsWrongWithANumber) {
   EXPECT_EQ(task("0", {"--out", "runs"}).exit_code, 2);
 }
 
-TEST_F(SweepVerb, ExplainsThatThereIsNoPlan) {
+TEST_F(SweepVerb, ExplainsThatThePlanIsMissing) {
   EXPECT_EQ(work().errors,
             "rnnlab: error: sweep: has no sweep.json, expected a folder that `rnnlab sweep plan FILE... --out DIR` "
             "made\n");
@@ -285,7 +285,7 @@ TEST_F(SweepVerb, IsRunByASlurmArray) {
   if (program_.run_in_shell("command -v slurmctld && command -v slurmd && command -v sbatch").exit_code != 0)
     GTEST_SKIP() << "Slurm is not installed (slurmctld slurmd slurm-client slurm-wlm-basic-plugins)";
   plan("sweep: {seed: [1, 2, 3, 4, 5, 6]}\n");
-  // `sbatch --wait` would look for the end of the jobs twice a minute only.
+  // `sbatch --wait` checks for the end of the jobs only twice a minute.
   program_.write("submit",
                  "sbatch --array=0-5%2 --requeue --open-mode=append --signal=TERM@120 --output=task-%a.log "
                  "--wrap \"srun --ntasks=1 $1 train --wait --task \\$SLURM_ARRAY_TASK_ID sweep\" && "

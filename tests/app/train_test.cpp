@@ -38,7 +38,7 @@ TEST(Train, QuietSaysNothingButTheResult) {
   EXPECT_TRUE(std::filesystem::exists(program.folder() / "elsewhere" / "tiny"));
 }
 
-TEST(Train, TracesInTheFolderOfTheRunWhereAsked) {
+TEST(Train, WritesATraceOnRequest) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   const auto result = program.run({"train", "tiny.yaml", "--trace", "--trace-steps", "2"});
@@ -50,7 +50,7 @@ TEST(Train, TracesInTheFolderOfTheRunWhereAsked) {
   EXPECT_EQ(program.run({"train", "tiny.yaml", "--trace", "--trace-steps", "0"}).exit_code, 2);
 }
 
-TEST(Train, ASweepEndsWithTheComparisonAndAFailingCombinationIsTold) {
+TEST(Train, ASweepPrintsTheComparisonAndReportsAFailedCase) {
   const Program program;
   program.write("sweep.yaml", std::string(kTinyYaml) + "sweep: {device: [cuda:99, cpu], layer: [naive, fused]}\n");
   const auto result = program.run({"train", "sweep.yaml"});

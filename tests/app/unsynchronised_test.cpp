@@ -31,7 +31,7 @@ std::string compared_by(const std::string& environment) {
   return program.run({"compare", "runs/heavy"}).output;
 }
 
-TEST(AnUnsynchronisedTimer, IsShouted) {
+TEST(UnsynchronisedTimer, IsAWarning) {
   const Program program;
   if (program.run_in_shell("\"$0\" info | grep -q '^device:.*cuda'").exit_code != 0) GTEST_SKIP() << "no GPU";
   EXPECT_THAT(compared_by(fmt::format("LD_PRELOAD={}", RNNLAB_UNWAITING_CLOCK)),

@@ -76,7 +76,7 @@ TEST_F(UseModel, PredictsEveryRowOfAFileByItsKey) {
             "'b', 'a'\n");
 }
 
-TEST_F(UseModel, TellsProgramsItsTimes) {
+TEST_F(UseModel, PrintsTimesAsJson) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"evaluate", run_, "--passes", "3", "--json"},
                                              {"predict", run_, "--passes", "3", "--json", "--out", "kinds.npy"}}) {
@@ -113,7 +113,7 @@ TEST_F(UseModel, SaysWhatItCannotPredict) {
       "used\n");
 }
 
-// Under any name, most of it was trained on.
+// Most of the file was trained on, also if it is named differently.
 TEST_F(UseModel, TakesOnlyTheValidationPartOfTrainingsOwnFile) {
   for (const std::string& path : {std::string("pets.csv"), (program_.folder() / "pets.csv").string()})
     EXPECT_THAT(program_.run({"evaluate", run_, "data.path=" + path}).output, HasSubstr(": 2 validation samples\n"));
@@ -121,7 +121,7 @@ TEST_F(UseModel, TakesOnlyTheValidationPartOfTrainingsOwnFile) {
   EXPECT_THAT(program_.run({"evaluate", run_, "data.path=copy.csv"}).output, HasSubstr(": 6 samples\n"));
 }
 
-TEST_F(UseModel, PassesNoWordOnDataOver) {
+TEST_F(UseModel, ReportsUnusedData) {
   EXPECT_EQ(program_.run({"predict", run_, "data.pth=new.csv"}).errors,
             "rnnlab: error: argument 'data.pth=new.csv': unknown key 'pth' in data (did you mean 'path'?)\n");
   EXPECT_EQ(program_.run({"evaluate", run_, "--part", "all", "data.num_valid=1"}).errors,
@@ -203,8 +203,9 @@ TEST_F(UseModel, SaysWhatItCannotConvert) {
   EXPECT_EQ(program_.run({"convert", "ours.safetensors", "--checkpoint", "best", "-o", "a.safetensors"}).errors,
             "rnnlab: error: --checkpoint: ours.safetensors is a file and has no checkpoints to choose from; leave it "
             "out\n");
-  EXPECT_EQ(program_.run({"convert", "theirs.safetensors", "-o", "a.safetensors"}).errors,
-            "rnnlab: error: convert: theirs.safetensors: there is no such run, checkpoint or file of weights\n");
+  EXPECT_EQ(
+      program_.run({"convert", "theirs.safetensors", "-o", "a.safetensors"}).errors,
+      "rnnlab: error: convert: theirs.safetensors: is missing, expected a run, a checkpoint or a file of weights\n");
   EXPECT_EQ(program_.run({"convert", run_, "--from", "keras", "-o", "a.safetensors"}).errors,
             "rnnlab: error: --from applies to weight files only, and " + run_ + " is a run; remove --from\n");
   EXPECT_EQ(program_.run({"convert", run_, "--layout", "onnx", "-o", "a.safetensors"}).errors,
@@ -232,7 +233,7 @@ std::string train_language_model(const Program& program) {
   return program.run_folders("text").at(0);
 }
 
-TEST(UseLanguageModel, GoesOnFromAPrompt) {
+TEST(UseLanguageModel, ContinuesAPrompt) {
   const Program program;
   const std::string run = train_language_model(program);
   const auto text = program.run({"predict", run, "--prompt", "ab", "--length", "7", "--seed", "3"}).output;

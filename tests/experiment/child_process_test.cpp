@@ -97,7 +97,7 @@ TEST(ChildProcesses, OutliveOneThatASignalEnds) {
   EXPECT_THAT(lines, ElementsAre("done"));
 }
 
-// Each is told which one it is.
+// Each process gets its rank.
 TEST(ChildProcesses, HaveVariablesOfTheirOwn) {
   Strings lines;
   run_children("/bin/sh", {{{"-c", "echo $WHICH"}, {"WHICH=first"}}, {{"-c", "echo $WHICH"}, {"WHICH=second"}}},

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "experiment/run_all.h"
+#include "experiment/sweep.h"
 
 namespace rnnlab {
 namespace {
@@ -151,14 +151,14 @@ TEST(Experiment, RefusesALossThatDoesNotFitTheModel) {
   EXPECT_THAT(findings_in("training: {loss: mse}\n"), ElementsAre(HasSubstr("mse is for a sequence_regressor")));
 }
 
-TEST(Experiment, AccuracyIsNotWatchedWhereThereIsNone) {
+TEST(Experiment, RefusesToWatchAMissingAccuracy) {
   EXPECT_THAT(
       findings_in("data: {source: csv, path: a.csv, target: [y], window: 3}\nmodel: {kind: sequence_regressor}\n"
                   "training: {early_stopping: valid_accuracy}\n"),
-      ElementsAre(HasSubstr("mse has no accuracy to watch")));
+      ElementsAre(HasSubstr("mse has no accuracy; use a different metric")));
 }
 
-TEST(Experiment, ValidationIsNotWatchedWhereThereIsNone) {
+TEST(Experiment, RefusesToWatchMissingValidation) {
   EXPECT_THAT(findings_in("data: {num_valid: 0}\n"), IsEmpty());
   EXPECT_THAT(
       findings_in("data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n"),

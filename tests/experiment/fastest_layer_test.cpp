@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/expect_error.h"
-#include "experiment/prepared_run.h"
+#include "experiment/run_context.h"
 #include "experiment/tiny_experiment.h"
 
 namespace rnnlab::testing {
@@ -28,7 +28,7 @@ TEST(Candidates, AreThoseThatRunThereTheUsuallyFastestFirst) {
   EXPECT_THAT(candidates({.cell = Cell::kLstm}, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kWavefront));
 }
 
-TEST(Candidates, LeavePersistentToWhoAsksForItWhereItHasFewerDigitsOrLessRange) {
+TEST(Candidates, LeaveOutPersistentIfItHasFewerDigitsOrLessRange) {
   const RecurrentOptions lstm = {.cell = Cell::kLstm, .hidden_size = 512};
   EXPECT_THAT(candidates(lstm, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kPersistent));
   EXPECT_THAT(candidates(lstm, Precision::kBf16, Processor::kGpu), Contains(LayerKind::kPersistent));
@@ -62,7 +62,7 @@ TEST(FastestOf, TakesTheShortestTimeAndSaysWhy) {
                                          "wavefront 2 ms"));
 }
 
-TEST(FastestOf, MeasuresByTurnsAndThoseFarBehindOnce) {
+TEST(FastestOf, MeasuresInTurnAndVerySlowKindsOnce) {
   std::vector<LayerKind> order;
   const auto measure = [&](LayerKind kind) {
     order.push_back(kind);
@@ -73,7 +73,7 @@ TEST(FastestOf, MeasuresByTurnsAndThoseFarBehindOnce) {
                                  LayerKind::kCudnn, LayerKind::kFused, LayerKind::kCudnn));
 }
 
-TEST(FastestOf, TakesTheFirstOfThoseThatDifferByLessThanTheNoise) {
+TEST(FastestOf, TakesTheFirstOfKindsWithinTheNoise) {
   int calls = 0;
   const auto noisy = [&](LayerKind kind) {
     const double slowed = calls++ < 4 ? 1.1 : 1.0;  // the machine was busy for two of three rounds
@@ -84,7 +84,7 @@ TEST(FastestOf, TakesTheFirstOfThoseThatDifferByLessThanTheNoise) {
   EXPECT_EQ(fastest_of({LayerKind::kBlocked, LayerKind::kFused}, quiet).kind, LayerKind::kFused);
 }
 
-TEST(FastestOf, IsNotMisledByABusyMomentOfTheMachine) {
+TEST(FastestOf, IsRightOnABusyMachine) {
   int calls = 0;
   const auto measure = [&](LayerKind kind) {
     const bool is_busy = calls++ == 0;  // in the first pass of the faster one
@@ -93,7 +93,7 @@ TEST(FastestOf, IsNotMisledByABusyMomentOfTheMachine) {
   EXPECT_EQ(fastest_of({LayerKind::kBlocked, LayerKind::kFused}, measure).kind, LayerKind::kBlocked);
 }
 
-TEST(FastestOf, MeasuresOnWhileTheMachineIsBusy) {
+TEST(FastestOf, ContinuesWhileTheMachineIsBusy) {
   int round = 0;
   const auto measure = [&](LayerKind kind) {
     if (kind == LayerKind::kFused) return round > 3 ? 1.0e-3 : 3.0e-3 + 1e-3 * round;
@@ -113,7 +113,7 @@ TEST(FastestOf, MeasuresALayerAgainThatWasSlowOnce) {
   EXPECT_EQ(fastest_of({LayerKind::kBlocked, LayerKind::kFused}, measure).kind, LayerKind::kBlocked);
 }
 
-// What each way to fail is told as.
+// The report of each kind of failure.
 struct Way {
   const char* name;
   std::function<void()> fail;
@@ -146,7 +146,7 @@ TEST_P(FastestOfThoseThatFail, IsTheBestOfTheRestWithANoteOnThem) {
                                          "layer: auto skipped persistent: " + GetParam().told));
 }
 
-TEST(FastestOf, TriesTheLowerRungsWhereNoneOfTheOthersCan) {
+TEST(FastestOf, TriesEarlierStepsIfAllOtherKindsFail) {
   const auto measure = [](LayerKind kind) -> double {
     if (kind != LayerKind::kNaive) throw_error(ExitCode::kDevice, "no code");
     return 2e-3;
@@ -157,12 +157,12 @@ TEST(FastestOf, TriesTheLowerRungsWhereNoneOfTheOthersCan) {
   EXPECT_EQ(fastest.notes[1], "layer: auto skipped hoisted, grouped: no code");
 }
 
-TEST(FastestOf, GivesTheErrorOfTheLastWhereNoneCan) {
+TEST(FastestOf, ThrowsTheLastErrorIfAllFail) {
   const auto fail = [](LayerKind kind) -> double { throw_error(ExitCode::kDevice, "{}", config::name_of(kind)); };
   expect_error(ExitCode::kDevice, "fused", [&] { fastest_of({LayerKind::kHoisted, LayerKind::kFused}, fail); });
 }
 
-TEST(FastestOf, LetsThroughWhatIsNotAboutTheLayer) {
+TEST(FastestOf, RethrowsErrorsThatAreNotAboutTheLayer) {
   const auto on_data = [](LayerKind) -> double { throw_error(ExitCode::kData, "the data are gone"); };
   expect_error(ExitCode::kData, "the data are gone", [&] {
     fastest_of({LayerKind::kHoisted, LayerKind::kFused}, on_data);
@@ -171,7 +171,7 @@ TEST(FastestOf, LetsThroughWhatIsNotAboutTheLayer) {
   EXPECT_THROW(fastest_of({LayerKind::kHoisted, LayerKind::kFused}, defect), InvariantError);
 }
 
-TEST(FastestOf, MeasuresNothingWhereThereIsNoChoice) {
+TEST(FastestOf, MeasuresNothingForOneKind) {
   const auto fail = [](LayerKind) -> double { throw std::logic_error("measured"); };
   EXPECT_THAT(fastest_of({LayerKind::kNaive}, fail).notes,
               ElementsAre("layer: auto chose naive, the only layer that can do this work"));
@@ -180,45 +180,45 @@ TEST(FastestOf, MeasuresNothingWhereThereIsNoChoice) {
 TEST(AutoLayers, AreTheSameForWorkThatDiffersInSeedsOrBounds) {
   AutoLayers layers;
   const Experiment first = tiny_experiment({"layer=auto", "device=cpu"});
-  EXPECT_EQ(layers.taken_for(first), std::nullopt);
+  EXPECT_EQ(layers.find_choice(first), std::nullopt);
   layers.remember(first, LayerKind::kBlocked);
-  EXPECT_EQ(layers.taken_for(tiny_experiment({"layer=auto", "device=cpu", "seed=2", "training.learning_rate=0.5",
-                                              "training.epochs=7", "name=other"})),
+  EXPECT_EQ(layers.find_choice(tiny_experiment({"layer=auto", "device=cpu", "seed=2", "training.learning_rate=0.5",
+                                                "training.epochs=7", "name=other"})),
             LayerKind::kBlocked);
   for (const char* other : {"model.hidden_size=9", "training.batch_size=3", "precision=bf16"})
-    EXPECT_EQ(layers.taken_for(tiny_experiment({"layer=auto", "device=cpu", other})), std::nullopt) << other;
+    EXPECT_EQ(layers.find_choice(tiny_experiment({"layer=auto", "device=cpu", other})), std::nullopt) << other;
 }
 
-TEST(PreparedRun, SettlesAutoByMeasuringTheWork) {
+TEST(RunContext, ResolvesAutoByMeasurement) {
   AutoLayers layers;
-  const PreparedRun run(tiny_experiment({"layer=auto", "device=cpu"}), {}, WeightsFrom::kExperiment, &layers);
+  const RunContext run(tiny_experiment({"layer=auto", "device=cpu"}), {}, WeightsFrom::kExperiment, &layers);
   ASSERT_TRUE(run.experiment.auto_layer);
   EXPECT_EQ(run.experiment.layer, LayerKind::kAuto);
   ASSERT_FALSE(run.notes.empty());
   EXPECT_THAT(run.notes[0],
               StartsWith(fmt::format("layer: auto chose {}", config::name_of(*run.experiment.auto_layer))));
-  EXPECT_EQ(layers.taken_for(run.experiment), run.experiment.auto_layer);
+  EXPECT_EQ(layers.find_choice(run.experiment), run.experiment.auto_layer);
 }
 
-TEST(PreparedRun, TakesTheLayerThatAutoTookForTheSameWorkBefore) {
+TEST(RunContext, ReusesTheChoiceForTheSameWork) {
   AutoLayers layers;
   layers.remember(tiny_experiment({"layer=auto", "device=cpu"}), LayerKind::kGrouped);
-  const PreparedRun run(tiny_experiment({"layer=auto", "device=cpu", "seed=2"}), {}, WeightsFrom::kExperiment, &layers);
+  const RunContext run(tiny_experiment({"layer=auto", "device=cpu", "seed=2"}), {}, WeightsFrom::kExperiment, &layers);
   EXPECT_EQ(run.experiment.auto_layer, LayerKind::kGrouped);
   EXPECT_THAT(run.notes, ElementsAre("layer: auto chose grouped, as in an earlier run with the same work"));
 }
 
-TEST(PreparedRun, MeasuresNothingWhereTheSettingsSayWhatAutoTook) {
-  const PreparedRun run(tiny_experiment({"layer=auto", "auto_layer=naive", "device=cpu"}), {});
+TEST(RunContext, MeasuresNothingIfTheSettingsHaveTheChoice) {
+  const RunContext run(tiny_experiment({"layer=auto", "auto_layer=naive", "device=cpu"}), {});
   EXPECT_THAT(run.notes, ::testing::IsEmpty());
   EXPECT_THAT(run.path.path, StartsWith("native loop"));
 }
 
-TEST(PreparedRun, RefusesALayerThatDoesNotRunOnTheDevice) {
+TEST(RunContext, RefusesALayerThatDoesNotRunOnTheDevice) {
   Experiment experiment = tiny_experiment({"device=cpu"});
-  experiment.layer = LayerKind::kWavefront;  // as with device: auto, where the file cannot know
+  experiment.layer = LayerKind::kWavefront;  // as with device: auto, because the file does not determine the device
   try {
-    const PreparedRun run(experiment, {});
+    const RunContext run(experiment, {});
     FAIL();
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);

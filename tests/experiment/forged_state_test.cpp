@@ -81,7 +81,7 @@ TEST_F(ForgedState, WithAnEpochThatDoesNotFitItsSteps) {
   expect_not_resumed("its progress is impossible: step -5 after 4 of 4 steps of epoch 3");
 }
 
-TEST_F(ForgedState, WithNumbersThatAreNone) {
+TEST_F(ForgedState, WithInvalidNumbers) {
   forge("/progress/tally/seconds", "nan");
   expect_not_resumed("its progress is impossible: a number in it is not finite");
   forge("/progress/tally/seconds", -1.0);
@@ -91,12 +91,12 @@ TEST_F(ForgedState, WithNumbersThatAreNone) {
   expect_not_resumed("its progress is impossible: a count or time in it is negative or too large");
 }
 
-TEST_F(ForgedState, WithAGeneratorThatIsNone) {
+TEST_F(ForgedState, WithAnInvalidGenerator) {
   forge("/generators", nlohmann::ordered_json::object());
   expect_not_resumed("there is no state of the cpu generator");
 }
 
-TEST_F(ForgedState, WithDataThatNobodyCanHaveFitted) {
+TEST_F(ForgedState, WithImpossibleFittedData) {
   forge("/shape/input_size", 0);
   expect_not_read("its description of the data is impossible: 28 steps of 0 features and 10 outputs");
   forge("/shape/input_size", 28);
@@ -119,8 +119,8 @@ TEST_F(ForgedState, WithSettingsThatNoRunHas) {
                   "1000000000");
 }
 
-// Other libraries or another machine forbid nothing, but the bits may be others, and the times are.
-TEST_F(ForgedState, OfAnotherMachineGoesOnWithAWarning) {
+// Different libraries or a different machine do not prevent this, but the bits may differ, and the times do.
+TEST_F(ForgedState, OfADifferentMachineResumesWithAWarning) {
   forge("/software/libtorch", "2.0.1");
   forge("/identity/cpu_model", "Z80");
   const Summary summary = resumed();

@@ -55,12 +55,12 @@ TEST_F(ImageRun, LearnsTheSameHoweverItIsComputed) {
   }
 }
 
-TEST_F(ImageRun, EndsAsIfItHadNeverStopped) {
+TEST_F(ImageRun, EndsAsIfItHadNotStopped) {
   const FinalState whole = final_state(train_images({}));
   for (const int64_t step : {3, 4, 6}) {
     testing::StopAtStep stop(step);
     const auto stopped = train_images({}, {&stop});
-    EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone);
+    EXPECT_EQ(resume(stopped).exit_code, ExitCode::kDone);
     EXPECT_EQ(final_state(stopped), whole) << "stopped after step " << step;
   }
 }
@@ -87,7 +87,7 @@ TEST_F(ImageRunOnCuda, IsTheSameBitForBitAsCudaGraphs) {
     }
 }
 
-TEST_F(ImageRunOnCuda, SaysThatOwnKernelsRanOrWhyNot) {
+TEST_F(ImageRunOnCuda, NamesOwnKernelsOrTheReasonAgainstThem) {
   if (!has_own_kernels_here()) {
     const Summary summary = read_summary(train_images({"device=cuda"}));
     EXPECT_EQ(summary.path, "cuDNN convolution (float32); LibTorch's operators for bias, ReLU and pooling");

@@ -34,7 +34,7 @@ TEST(LayerReports, NameTheLayersThatAGpuLeavesOut) {
   EXPECT_EQ(refusals_of("fused", {kT4}), refusals_of("fused", {}));
 }
 
-TEST(GpusOf, SayWhetherTheBuildHasCodeForWhatNvmlFound) {
+TEST(GpusOf, KnowWhetherTheBuildHasCodeForAGpu) {
   GpuSurvey survey;
   survey.gpus.push_back(info_of("Tesla K80", 3, 7));
   const auto gpus = gpus_of(survey);
@@ -60,14 +60,14 @@ namespace {
 
 using ::testing::MatchesRegex;
 
-TEST(IsaInVerbose, IsWhatOneDnnSaysOfItself) {
+TEST(IsaInVerbose, IsFoundInTheVerboseText) {
   EXPECT_EQ(isa_in_verbose("onednn_verbose,v1,info,oneDNN v3.10.2\nonednn_verbose,v1,info,cpu,isa:Intel SSE4.1 \n"
                            "onednn_verbose,v1,info,gpu,runtime:none\n"),
             "Intel SSE4.1");
   EXPECT_EQ(isa_in_verbose("something else\n"), "");
 }
 
-TEST(InstructionSets, AreTold) {
+TEST(InstructionSets, AreNamed) {
   const InstructionSets sets = instruction_sets();
   EXPECT_NE(sets.aten, "");
   EXPECT_NE(sets.onednn, "");
@@ -75,7 +75,7 @@ TEST(InstructionSets, AreTold) {
   EXPECT_EQ(instruction_sets(), sets);
 }
 
-TEST(InstructionSets, AreAskedWithoutAWordOnStandardOutput) {
+TEST(InstructionSets, PrintNothingOnStandardOutput) {
   ::testing::internal::CaptureStdout();
   instruction_sets();
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");

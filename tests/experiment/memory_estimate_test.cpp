@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"
-#include "experiment/prepared_run.h"
+#include "experiment/run_context.h"
 #include "experiment/tiny_experiment.h"
 #include "models/model_parameters.h"
 
@@ -27,7 +27,7 @@ MemoryEstimate sample_estimate() {
 
 TEST(MemoryEstimate, IsThatOfTheRunBeforeAndAfterLoading) {
   const Experiment experiment = tiny_experiment();
-  const PreparedRun run(experiment, {});
+  const RunContext run(experiment, {});
   const MemoryEstimate before = estimate_memory(experiment, Purpose::kTraining);
   EXPECT_EQ(before.data, run.dataset.train.bytes() + run.dataset.valid.bytes());
   EXPECT_EQ(before.weights, 4 * num_parameters(*run.model));
@@ -108,7 +108,7 @@ TEST(MemoryEstimate, OfAFileDoesNotAddItToTheModel) {
   EXPECT_EQ(estimate.on_host(kGpu), 20 * kMiB);
 }
 
-TEST(CheckMemory, RefusesWhatIsBeyondALimitOfTheHost) {
+TEST(CheckMemory, RefusesWhatExceedsALimitOfTheHost) {
   const MemoryLimits host{.hard = {{8 * kMiB, "ulimit -v"}}, .available = std::nullopt};
   expect_error(ExitCode::kDevice,
                "model.hidden_size: this run (data 10.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, optimiser 6.00 MiB, "
@@ -124,7 +124,7 @@ TEST(CheckMemory, RefusesWhatIsBeyondALimitOfTheHost) {
                [&] { check_memory(of_data, {}, kCpu, host, {}); });
 }
 
-TEST(CheckMemory, RefusesWhatIsBeyondTheGpu) {
+TEST(CheckMemory, RefusesWhatExceedsTheGpu) {
   const MemoryLimits gpu{.hard = {{12 * kMiB, "the GPU"}}, .available = 5 * kMiB};
   expect_error(ExitCode::kDevice,
                "model.hidden_size: this run (data 10.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, optimiser 6.00 MiB, "
@@ -133,7 +133,7 @@ TEST(CheckMemory, RefusesWhatIsBeyondTheGpu) {
                [&] { check_memory(sample_estimate(), {}, kGpu, {}, gpu); });
 }
 
-TEST(CheckMemory, WarnsOfWhatIsBeyondTheFreeMemory) {
+TEST(CheckMemory, WarnsOfWhatExceedsTheFreeMemory) {
   const MemoryLimits host{.hard = {{64 * kMiB, "ulimit -v"}}, .available = 20 * kMiB};
   EXPECT_THAT(check_memory(sample_estimate(), {}, kCpu, host, {}),
               ElementsAre("model.hidden_size: this run (data 10.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, "
@@ -146,7 +146,7 @@ TEST(CheckMemory, IsDoneBeforeDataAreLoadedOrAModelIsMade) {
   for (const std::string override :
        {"data.num_train=1000000000", "model.num_layers=1024", "model.dense=[1000000,1000000]"}) {
     try {
-      const PreparedRun run(tiny_experiment({override, "model.hidden_size=65536"}), {});
+      const RunContext run(tiny_experiment({override, "model.hidden_size=65536"}), {});
       ADD_FAILURE() << "no error for " << override;
     } catch (const UserError& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::kDevice);

@@ -8,11 +8,11 @@
 #include <limits>
 
 #include "checkpoint/checkpoint_folder.h"
-#include "experiment/prepared_run.h"
 #include "experiment/resume.h"
+#include "experiment/run.h"
 #include "experiment/run_checkpoint.h"
+#include "experiment/run_context.h"
 #include "experiment/tiny_experiment.h"
-#include "experiment/train_run.h"
 #include "results/run_folder.h"
 #include "system/temporary_folder.h"
 
@@ -31,7 +31,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 struct Plant {
   std::string name;
   std::string expected;  // in the message
-  std::function<void(PreparedRun&, double)> plant;
+  std::function<void(RunContext&, double)> plant;
 };
 
 class Planter : public Observer {
@@ -53,21 +53,21 @@ void fill(const at::Tensor& tensor, double value) {
 
 const std::vector<Plant> kPlants = {
     {"Weight", "weight recurrent.weight_ih_l0 is not finite",
-     [](PreparedRun& run, double value) { fill(run.trainer.optimizer().parameters().front().tensor, value); }},
+     [](RunContext& run, double value) { fill(run.trainer.optimizer().parameters().front().tensor, value); }},
     {"Gradient", "gradient of recurrent.weight_ih_l0 is not finite",
-     [](PreparedRun& run, double value) {
+     [](RunContext& run, double value) {
        at::Tensor(run.trainer.optimizer().parameters().front().tensor)
            .register_hook([value](const at::Tensor& gradient) { return at::full_like(gradient, value); });
      }},
     {"OptimizerState", "is not finite after the update of step ",
-     [](PreparedRun& run, double value) {
+     [](RunContext& run, double value) {
        for (const auto& [name, tensor] : run.trainer.optimizer_state())
          if (name == "recurrent.weight_ih_l0.exp_avg") fill(tensor, value);
      }},
     {"Data", "the inputs of training sample 0 (from 0) are not finite; weights are those of step ",
-     [](PreparedRun& run, double value) { at::Tensor(run.dataset.train.inputs).fill_(value); }},
+     [](RunContext& run, double value) { at::Tensor(run.dataset.train.inputs).fill_(value); }},
     {"ValidationData", "the inputs of validation sample 0 (from 0) are not finite",
-     [](PreparedRun& run, double value) { at::Tensor(run.dataset.valid.inputs).fill_(value); }},
+     [](RunContext& run, double value) { at::Tensor(run.dataset.valid.inputs).fill_(value); }},
 };
 
 using PlantedWhere = std::tuple<Plant, double, std::string>;  // how often is saved
@@ -89,14 +89,14 @@ class NotFinite : public ::testing::TestWithParam<PlantedWhere> {
   Logger logger_{Verbosity::kQuiet, Terminal{}};
 };
 
-TEST_P(NotFinite, IsSaidWhereAndNeverSaved) {
+TEST_P(NotFinite, IsLocatedAndNeverSaved) {
   const auto& [plant, value, saving] = GetParam();
   const fs::path folder = out_.path() / "run";
   fs::create_directory(folder);
   {
-    PreparedRun run(tiny_experiment({"deterministic=true", "training.num_threads=1", "checkpoint.every_seconds=0",
-                                     "checkpoint.keep=100", saving}),
-                    {});
+    RunContext run(tiny_experiment({"deterministic=true", "training.num_threads=1", "checkpoint.every_seconds=0",
+                                    "checkpoint.keep=100", saving}),
+                   {});
     Planter planter([&] { plant.plant(run, value); });
     run.trainer.add_observer(planter);
     try {

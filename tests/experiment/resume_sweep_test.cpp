@@ -26,7 +26,7 @@ class ResumeSweep : public testing::ResumedRun {
   }
 };
 
-TEST_F(ResumeSweep, GoesOnWithTheRunThatWasStoppedAndThoseThatWereNotBegun) {
+TEST_F(ResumeSweep, RunsTheStoppedRunAndTheRemainingRuns) {
   const auto whole = train(sweep(), exactly());
   ASSERT_EQ(whole.finished.size(), 4U);
   EXPECT_EQ(sweep_file(), "") << "is removed once every run has ended";
@@ -35,7 +35,7 @@ TEST_F(ResumeSweep, GoesOnWithTheRunThatWasStoppedAndThoseThatWereNotBegun) {
   const auto stopped = train(sweep(), exactly(), {&stop});
   EXPECT_EQ(stopped.exit_code, ExitCode::kTerminated);
   ASSERT_EQ(stopped.finished.size(), 2U);
-  const auto all = go_on(sweep_file());
+  const auto all = resume(sweep_file());
   EXPECT_EQ(all.exit_code, ExitCode::kDone);
   ASSERT_EQ(all.finished.size(), 4U);
   EXPECT_EQ(sweep_file(), "");
@@ -45,27 +45,27 @@ TEST_F(ResumeSweep, GoesOnWithTheRunThatWasStoppedAndThoseThatWereNotBegun) {
   }
 }
 
-TEST_F(ResumeSweep, BeginsARunAnewThatWasKilledBeforeItHadItsSettings) {
+TEST_F(ResumeSweep, RestartsARunThatWasKilledBeforeItsSettings) {
   StopAtStep stop(6, 2);
   const auto stopped = train(sweep(), exactly(), {&stop});
   for (const auto& entry : fs::directory_iterator(stopped.finished.at(1).folder)) fs::remove_all(entry.path());
-  const auto all = go_on(sweep_file());
+  const auto all = resume(sweep_file());
   EXPECT_EQ(all.exit_code, ExitCode::kDone);
   EXPECT_EQ(all.finished.size(), 4U);
 }
 
-TEST_F(ResumeSweep, GoesOnWithTheLayerThatAutoTookBefore) {
+TEST_F(ResumeSweep, ReusesTheChoiceOfAuto) {
   const std::string seeds = kTinyYaml + std::string("sweep: {layer: [auto], seed: [1, 2]}\n");
   StopAtStep stop(6, 1);
   const auto stopped = train(seeds, exactly(), {&stop});
-  const auto all = go_on(sweep_file());
+  const auto all = resume(sweep_file());
   ASSERT_EQ(all.finished.size(), 2U);
   for (const RunOutcome& run : all.finished) EXPECT_EQ(run.summary.layer, stopped.finished.at(0).summary.layer);
   EXPECT_THAT(all.finished[1].summary.path_notes,
               ::testing::Contains(::testing::EndsWith("as in an earlier run with the same work")));
 }
 
-TEST_F(ResumeSweep, GoesOnWhereItWasMovedTo) {
+TEST_F(ResumeSweep, ResumesAfterAMove) {
   const testing::TemporaryFolder elsewhere;
   StopAtStep stop(6, 2);
   const auto stopped = train(sweep(), exactly(), {&stop});
@@ -76,19 +76,19 @@ TEST_F(ResumeSweep, GoesOnWhereItWasMovedTo) {
   fs::path moved;
   for (const auto& entry : fs::directory_iterator(elsewhere.path()))
     if (entry.is_regular_file()) moved = entry.path();
-  const auto all = go_on(moved);
+  const auto all = resume(moved);
   ASSERT_EQ(all.finished.size(), 4U);
   EXPECT_EQ(all.finished[0].folder, first);
   EXPECT_EQ(fs::last_write_time(first / kSummaryFile), written) << "is not trained again";
   EXPECT_EQ(std::distance(fs::directory_iterator(elsewhere.path() / "tiny"), {}), 4);
 }
 
-TEST_F(ResumeSweep, SaysWhichRunIsGone) {
+TEST_F(ResumeSweep, NamesAMissingRun) {
   StopAtStep stop(6, 2);
   const fs::path gone = train(sweep(), exactly(), {&stop}).finished.at(1).folder;
   fs::remove_all(gone);
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(go_on(sweep_file()).finished.size(), 4U);
+  EXPECT_EQ(resume(sweep_file()).finished.size(), 4U);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               HasSubstr(gone.string() + ": the folder of this run is missing; the run starts from the beginning"));
 }
@@ -96,8 +96,8 @@ TEST_F(ResumeSweep, SaysWhichRunIsGone) {
 TEST_F(ResumeSweep, RemembersTheOverridesOfEveryCommand) {
   StopAtStep stop(2), again(6, 2);
   train(sweep(), exactly(), {&stop});
-  go_on(sweep_file(), {"training.epochs=2"}, {&again});
-  const auto all = go_on(sweep_file());
+  resume(sweep_file(), {"training.epochs=2"}, {&again});
+  const auto all = resume(sweep_file());
   ASSERT_EQ(all.finished.size(), 4U);
   for (const RunOutcome& run : all.finished) EXPECT_EQ(run.summary.stop_reason, "training.epochs (2) are done");
 }
@@ -110,7 +110,7 @@ TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {
       "argument 'training.learning_rate=0.5': cannot resume with different settings: only devices, data.path, "
       "training.epochs, training.max_steps, training.max_seconds, training.num_threads, checkpoint.* and distributed.* "
       "may change",
-      [&] { go_on(sweep_file(), {"training.learning_rate=0.5"}); });
+      [&] { resume(sweep_file(), {"training.learning_rate=0.5"}); });
 }
 
 TEST_F(ResumeSweep, IsKeptWhileARunIsLeftUndone) {
@@ -119,7 +119,7 @@ TEST_F(ResumeSweep, IsKeptWhileARunIsLeftUndone) {
   EXPECT_NE(sweep_file(), "");
 }
 
-TEST_F(ResumeSweep, SaysWhatGoesOnWithIt) {
+TEST_F(ResumeSweep, LogsHowToResume) {
   StopAtStep stop(2);
   ::testing::internal::CaptureStderr();
   Logger logger(Verbosity::kNormal, Terminal{});

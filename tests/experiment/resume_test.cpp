@@ -26,11 +26,11 @@ using Resume = testing::ResumedRun;
 TEST_F(Resume, EndsAsIfTheRunHadNeverStopped) {
   const FinalState whole = final_state(run(exactly()));
   ASSERT_EQ(whole.epochs.size(), 3U);
-  // Within the first epoch, at the end of one, within the second, before the last step.
+  // The steps are within the first epoch, at its end, within the second epoch, and before the last step.
   for (const int64_t step : {1, 4, 6, 11}) {
     SCOPED_TRACE("stopped after step " + std::to_string(step));
     const fs::path stopped = run(exactly(), step);
-    const auto all = go_on(stopped);
+    const auto all = resume(stopped);
     EXPECT_EQ(all.exit_code, ExitCode::kDone);
     EXPECT_EQ(all.finished.at(0).folder, fs::canonical(stopped));
     EXPECT_EQ(final_state(stopped), whole);
@@ -44,7 +44,7 @@ TEST_F(Resume, OfEveryCellThatLibrariesDoNotHave) {
     const auto settings = exactly({"layer=naive", "model.cell=" + cell, "model.bidirectional=true"});
     const FinalState whole = final_state(run(settings));
     const fs::path stopped = run(settings, 6);
-    EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone);
+    EXPECT_EQ(resume(stopped).exit_code, ExitCode::kDone);
     EXPECT_EQ(final_state(stopped), whole);
   }
 }
@@ -53,9 +53,9 @@ TEST_F(Resume, MoreThanOnce) {
   const FinalState whole = final_state(run(exactly()));
   const fs::path stopped = run(exactly(), 3);
   StopAtStep again(7);
-  EXPECT_EQ(go_on(stopped, {}, {&again}).exit_code, ExitCode::kTerminated);
+  EXPECT_EQ(resume(stopped, {}, {&again}).exit_code, ExitCode::kTerminated);
   EXPECT_EQ(read_epochs(stopped).size(), 2U);
-  go_on(stopped);
+  resume(stopped);
   EXPECT_EQ(final_state(stopped), whole);
 }
 
@@ -68,32 +68,32 @@ TEST_F(Resume, StoppedBeforeItsFirstStepKeepsWhatItHad) {
   EXPECT_EQ(final_state(stopped), before);
 }
 
-TEST_F(Resume, FromACheckpointWithinAnEpochWhoseRowsAreTakenBack) {
+TEST_F(Resume, FromWithinAnEpochRemovesLaterRows) {
   const FinalState whole = final_state(run(exactly()));
   const fs::path killed = run(exactly({"checkpoint.every_steps=1", "checkpoint.keep=100"}));
   for (const CheckpointPlace& place : list_checkpoints(killed / kCheckpointsFolder))
     if (place.step > 6) fs::remove_all(place.path);
   fs::remove(killed / kCheckpointsFolder / "best.json");
-  const auto all = go_on(killed);
+  const auto all = resume(killed);
   EXPECT_THAT(all.finished.at(0).summary.path_notes, ::testing::Contains("resumes after step 6, within epoch 2"));
   EXPECT_EQ(final_state(killed), whole);
 }
 
-TEST_F(Resume, BeginsAnewBeforeTheFirstCheckpoint) {
+TEST_F(Resume, RestartsBeforeTheFirstCheckpoint) {
   const FinalState whole = final_state(run(exactly()));
   const fs::path killed = run(exactly(), 6);
   fs::remove_all(killed / kCheckpointsFolder);
   fs::remove(killed / kSummaryFile);
-  const auto all = go_on(killed);
+  const auto all = resume(killed);
   EXPECT_THAT(all.finished.at(0).summary.path_notes,
               ::testing::Contains("starts from the beginning: the run was stopped before its first checkpoint"));
   EXPECT_EQ(final_state(killed), whole);
 }
 
-TEST_F(Resume, OfARunThatHasEndedTellsOfItAgain) {
+TEST_F(Resume, OfACompleteRunReportsItAgain) {
   const fs::path done = run(exactly());
   const FinalState before = final_state(done);
-  const auto all = go_on(done);
+  const auto all = resume(done);
   EXPECT_EQ(all.finished.at(0).summary.stop_reason, "training.epochs (3) are done");
   EXPECT_EQ(final_state(done), before);
 }
@@ -102,7 +102,7 @@ TEST_F(Resume, OfARunThatABoundEndedWithinAnEpochChangesNothing) {
   const fs::path folder = run(exactly({"training.max_steps=6"}));
   const std::string rows = read_text(folder / kEpochsCsvFile);
   const std::string summary = read_text(folder / kSummaryFile);
-  EXPECT_EQ(go_on(folder).exit_code, ExitCode::kDone);
+  EXPECT_EQ(resume(folder).exit_code, ExitCode::kDone);
   EXPECT_EQ(read_text(folder / kEpochsCsvFile), rows);
   EXPECT_EQ(read_text(folder / kSummaryFile), summary);
 }
@@ -116,7 +116,7 @@ TEST_F(Resume, EndsTheEpochThatABoundCutsShort) {
     rewrite_epochs(killed, read_first_epochs(killed, static_cast<int64_t>(rows)));
     const Summary summary = read_summary(killed);
     fs::remove(killed / kSummaryFile);
-    const auto all = go_on(killed);
+    const auto all = resume(killed);
     EXPECT_EQ(final_state(killed), whole);
     EXPECT_EQ(all.finished.at(0).summary.final_metrics, summary.final_metrics);
     EXPECT_EQ(all.finished.at(0).summary.stop_reason, "training.max_steps (6) are done");
@@ -127,7 +127,7 @@ TEST_F(Resume, WithFewerEpochsThanAreDoneChangesNothing) {
   const fs::path stopped = run(exactly(), 10);
   const FinalState before = final_state(stopped);
   const std::string config = read_text(stopped / kConfigFile);
-  go_on(stopped, {"training.epochs=1"});
+  resume(stopped, {"training.epochs=1"});
   EXPECT_EQ(final_state(stopped), before);
   EXPECT_EQ(read_text(stopped / kConfigFile), config);
 }
@@ -143,14 +143,14 @@ TEST_F(Resume, RefusesARunThatHasEndedWithoutACheckpoint) {
   EXPECT_EQ(read_text(folder / kEpochsCsvFile), rows);
 }
 
-TEST_F(Resume, ForgetsADamagedMarkOfTheBest) {
+TEST_F(Resume, RemovesADamagedMarkOfTheBest) {
   const fs::path folder = run(exactly(), 6);
   write_text(folder / kCheckpointsFolder / "best.json", "{");
-  EXPECT_EQ(go_on(folder).exit_code, ExitCode::kDone);
+  EXPECT_EQ(resume(folder).exit_code, ExitCode::kDone);
   EXPECT_TRUE(best_checkpoint(folder / kCheckpointsFolder));
 }
 
-// Its newest checkpoint, which is the best, is damaged; the one before is of step 8.
+// Its newest checkpoint, which is the best, is damaged; the previous checkpoint is of step 8.
 class ResumeFromBeforeTheBest : public testing::ResumedRun {
  protected:
   void SetUp() override {
@@ -164,50 +164,51 @@ class ResumeFromBeforeTheBest : public testing::ResumedRun {
 };
 
 TEST_F(ResumeFromBeforeTheBest, MarksTheBestUntilThen) {
-  go_on(run_, {"checkpoint.best=false"});
+  resume(run_, {"checkpoint.best=false"});
   ASSERT_TRUE(best_checkpoint(checkpoints()));
   EXPECT_EQ(best_checkpoint(checkpoints())->step, 8);
 }
 
-TEST_F(ResumeFromBeforeTheBest, ForgetsItWhereThatIsGone) {
+TEST_F(ResumeFromBeforeTheBest, RemovesTheMarkIfThatCheckpointIsMissing) {
   fs::rename(checkpoints() / "step-000008", checkpoints() / "away");
   fs::remove_all(checkpoints() / "step-000004");
   Checkpoint checkpoint = load_checkpoint(checkpoints() / "away");
   checkpoint.state["progress"]["state"]["best_epoch"] = 1;
   save_checkpoint(checkpoints(), 8,
                   {checkpoint.model.tensors, checkpoint.optimizer.tensors, checkpoint.state, nullptr});
-  const auto all = go_on(run_, {"checkpoint.best=false"});
+  const auto all = resume(run_, {"checkpoint.best=false"});
   EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
-              Contains("which checkpoint was the best is forgotten: it was of step 12, and that of step 4 is missing"));
+              Contains("the mark of the best checkpoint was removed: it pointed to step 12, and the checkpoint of step "
+                       "4 is missing"));
   EXPECT_FALSE(best_checkpoint(checkpoints()));
 }
 
 TEST_F(Resume, KeepsTheWarningsOfEarlierParts) {
   const fs::path folder = run(exactly({"training.epochs=4", "checkpoint.every_steps=2"}), 6);
-  const auto all = go_on(folder, {"checkpoint.every_steps=100"});
+  const auto all = resume(folder, {"checkpoint.every_steps=100"});
   EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
               Contains(HasSubstr("checkpoint.every_steps: epoch times include copies of the state")));
 }
 
-TEST_F(Resume, KeepsWhatOnlyTheSummaryOfAnEarlierPartTells) {
+TEST_F(Resume, KeepsWarningsThatOnlyTheSummaryHas) {
   const fs::path folder = run(exactly(), 6);
   Summary summary = read_summary(folder);
   summary.warnings.emplace_back(warning::kOther, "what its end alone could tell");
   write_summary(folder, summary);
-  EXPECT_THAT(go_on(folder).finished.at(0).summary.warnings, Contains(summary.warnings.back()));
+  EXPECT_THAT(resume(folder).finished.at(0).summary.warnings, Contains(summary.warnings.back()));
   EXPECT_THAT(read_text(folder / kLogFile), Not(HasSubstr(summary.warnings.back().text))) << "it is no news";
 }
 
 TEST_F(Resume, RaisesTheEpochs) {
   const FinalState five = final_state(run(exactly({"training.epochs=5"})));
   const fs::path done = run(exactly());
-  go_on(done, {"training.epochs=5"});
+  resume(done, {"training.epochs=5"});
   EXPECT_EQ(final_state(done), five);
-  go_on(done);
+  resume(done);
   EXPECT_EQ(final_state(done), five) << "the bound is kept";
 }
 
-// What its first part left must not pass for its end.
+// The summary of the first part must not count as the run's summary.
 TEST_F(Resume, HasNoSummaryUntilTheRunHasEndedAgain) {
   class LookForSummary : public Observer {
    public:
@@ -220,14 +221,14 @@ TEST_F(Resume, HasNoSummaryUntilTheRunHasEndedAgain) {
   };
   const fs::path done = run(exactly());
   LookForSummary look(done);
-  go_on(done, {"training.epochs=4"}, {&look});
+  resume(done, {"training.epochs=4"}, {&look});
   EXPECT_FALSE(look.is_there);
   EXPECT_TRUE(fs::exists(done / kSummaryFile));
 }
 
 TEST_F(Resume, WarnsOfAScheduleThatEndsWithTheRun) {
   const fs::path done = run(exactly({"training.schedule=cosine"}));
-  const auto all = go_on(done, {"training.epochs=5"});
+  const auto all = resume(done, {"training.epochs=5"});
   EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
               ::testing::Contains("training.schedule cosine ends with the run, so the learning rate continues as in a "
                                   "run with the new bounds"));
@@ -238,7 +239,7 @@ TEST_F(Resume, FallsBackToTheCheckpointBefore) {
   const fs::path done = run(exactly());
   const fs::path newest = list_checkpoints(done / kCheckpointsFolder).back().path;
   flip_a_byte(newest / kModelFile);
-  const auto all = go_on(done);
+  const auto all = resume(done);
   EXPECT_EQ(all.exit_code, ExitCode::kDone);
   EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
               ::testing::Contains(
@@ -271,12 +272,12 @@ TEST_F(Resume, RefusesOtherSettings) {
           "and is 25; only devices, data.path, training.epochs, training.max_steps, training.max_seconds, "
           "training.num_threads, checkpoint.* and distributed.* may change: restore these, or start a new run",
       stopped, {"training.batch_size=25", "model.hidden_size=16"});
-  EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone) << "a refusal changes nothing";
+  EXPECT_EQ(resume(stopped).exit_code, ExitCode::kDone) << "a refusal changes nothing";
 }
 
-TEST_F(Resume, TakesAnotherNumberOfThreads) {
+TEST_F(Resume, AcceptsADifferentNumberOfThreads) {
   const fs::path stopped = run(exactly(), 6);
-  EXPECT_EQ(go_on(stopped, {"training.num_threads=1"}).exit_code, ExitCode::kDone);
+  EXPECT_EQ(resume(stopped, {"training.num_threads=1"}).exit_code, ExitCode::kDone);
   EXPECT_THAT(read_text(stopped / kConfigFile), HasSubstr("num_threads: 1"));
 }
 
@@ -316,7 +317,7 @@ TEST_F(Resume, RefusesOtherData) {
                  folder, {"data.path=" + (out() / "b.csv").string()});
 
   fs::rename(out() / "a.csv", out() / "moved.csv");
-  EXPECT_EQ(go_on(folder, {"data.path=" + (out() / "moved.csv").string()}).exit_code, ExitCode::kDone);
+  EXPECT_EQ(resume(folder, {"data.path=" + (out() / "moved.csv").string()}).exit_code, ExitCode::kDone);
 }
 
 TEST_F(Resume, RefusesAPipeInThePlaceOfTheLog) {
@@ -329,18 +330,20 @@ TEST_F(Resume, RefusesAPipeInThePlaceOfTheLog) {
       stopped);
 }
 
-TEST_F(Resume, RefusesWhatIsNoRun) {
+TEST_F(Resume, RefusesWhatIsNotARun) {
   expect_refusal(ExitCode::kUsage,
-                 out().string() + ": no run to resume: it contains no config.yaml; pass the folder of a run", out());
-  expect_refusal(ExitCode::kUsage, (out() / "nowhere").string() + ": there is no such run", out() / "nowhere");
+                 out().string() + ": cannot be resumed, because it contains no config.yaml; pass the folder of a run",
+                 out());
+  expect_refusal(ExitCode::kUsage, (out() / "nowhere").string() + ": is missing; pass the folder of a run",
+                 out() / "nowhere");
   expect_refusal(ExitCode::kUsage,
                  (out() / "sweep-1.json").string() +
-                     ": there is no such run; the file of a sweep is removed when all of its runs have ended",
+                     ": is missing; the file of a sweep is removed when all of its runs have ended",
                  out() / "sweep-1.json");
   const fs::path config = run(exactly()) / kConfigFile;
   testing::expect_error(ExitCode::kUsage,
                         config.string() + ": a file, expected the folder of a run or the sweep-....json of a sweep",
-                        [&] { go_on(config); });
+                        [&] { resume(config); });
 }
 
 TEST_F(Resume, RefusesASecondProcessInTheFolder) {
@@ -352,7 +355,7 @@ TEST_F(Resume, RefusesASecondProcessInTheFolder) {
         fs::canonical(stopped).string() + ": another process is at work in this folder; wait for it, or end it",
         stopped);
   }
-  EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone);
+  EXPECT_EQ(resume(stopped).exit_code, ExitCode::kDone);
 }
 
 }  // namespace

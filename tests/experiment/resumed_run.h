@@ -99,8 +99,8 @@ class ResumedRun : public ::testing::Test {
     return all.finished.at(0).folder;
   }
 
-  RunAllOutcome go_on(const fs::path& what, const std::vector<std::string>& overrides = {},
-                      const std::vector<Observer*>& observers = {}) {
+  RunAllOutcome resume(const fs::path& what, const std::vector<std::string>& overrides = {},
+                       const std::vector<Observer*>& observers = {}) {
     return resume_all(what, overrides, request(observers), logger_);
   }
 

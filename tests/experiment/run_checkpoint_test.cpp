@@ -19,7 +19,7 @@ using testing::expect_error;
 using ::testing::Field;
 using testing::tiny_experiment;
 
-// The newest checkpoint of a tiny run, and what becomes of it where its state is changed.
+// The newest checkpoint of a tiny run, and the result of resuming it after its state was changed.
 class RunCheckpoint : public ::testing::Test {
  protected:
   RunCheckpoint() {
@@ -43,7 +43,7 @@ class RunCheckpoint : public ::testing::Test {
   Identity identity_;
 };
 
-TEST_F(RunCheckpoint, HoldsWhatTheRunIsAndHowFarItCame) {
+TEST_F(RunCheckpoint, HasTheRunAndItsProgress) {
   const SavedRun saved = read_saved_run(newest_);
   EXPECT_EQ(config::print(saved.facts.experiment, Experiment::schema()),
             config::print(tiny_experiment(), Experiment::schema()));
@@ -58,7 +58,7 @@ TEST_F(RunCheckpoint, HoldsWhatTheRunIsAndHowFarItCame) {
   EXPECT_EQ(saved.snapshot.generators.count("cpu"), 1U);
 }
 
-TEST_F(RunCheckpoint, IsRefusedWhereItsStateIsNotOne) {
+TEST_F(RunCheckpoint, IsRefusedIfItsStateIsInvalid) {
   expect_refused(
       "schema_version is '7', expected 2 to 3: a different version of rnnlab wrote it; use that version, or train "
       "again",
@@ -69,7 +69,7 @@ TEST_F(RunCheckpoint, IsRefusedWhereItsStateIsNotOne) {
   expect_refused("shape.task has the unknown value 'chess'", [](auto& state) { state["shape"]["task"] = "chess"; });
 }
 
-TEST_F(RunCheckpoint, IsRefusedWhereItsExperimentIsNotValid) {
+TEST_F(RunCheckpoint, IsRefusedIfItsExperimentIsInvalid) {
   const Checkpoint saved = load_checkpoint(newest_);
   auto state = saved.state;
   state["experiment"] = "seed: one\n";
@@ -83,7 +83,7 @@ TEST_F(RunCheckpoint, IsRefusedWhereItsExperimentIsNotValid) {
   }
 }
 
-TEST(RequireSameTensors, NamesTheFirstThatIsAnother) {
+TEST(RequireSameTensors, NamesTheFirstDifference) {
   const std::vector<NamedTensor> saved = {{"weight", at::zeros({2, 3})}};
   EXPECT_NO_THROW(require_same_tensors(saved, {{"weight", at::zeros({2, 3})}}, "a.safetensors"));
   for (const auto& wanted : {NamedTensor{"weight", at::zeros({3, 2})}, NamedTensor{"bias", at::zeros({2, 3})},

@@ -43,7 +43,7 @@ TEST(SweepFile, SaysWhichRunsThereAreAndWhere) {
   again.remove();
 }
 
-TEST(SweepFile, LeavesNoneBehindThatCannotBeWritten) {
+TEST(SweepFile, RemovesAFileThatCannotBeWritten) {
   const SmallDisk disk;
   const std::string long_text(2 * SmallDisk::kBytes, 'x');
   EXPECT_THROW(SweepFile(disk.path(), {{"layer=naive", long_text, std::nullopt}}), UserError);
@@ -51,7 +51,7 @@ TEST(SweepFile, LeavesNoneBehindThatCannotBeWritten) {
 }
 
 // Containers have the same process numbers.
-TEST(SweepFile, IsANewOneForTwoOfOneSecondAndOneProcessNumber) {
+TEST(SweepFile, HasANewNameForTheSameSecondAndProcessNumber) {
   const TemporaryFolder out;
   const SweepFile first(out.path(), kTwoRuns), second(out.path(), kTwoRuns), third(out.path(), kTwoRuns);
   EXPECT_NE(first.path(), second.path());
@@ -83,7 +83,7 @@ TEST(SweepFile, KeepsWhereARunIsFromAnyWorkingFolder) {
   EXPECT_EQ(sweep.entries()[0].folder, (fs::current_path() / "runs/one").string());
 }
 
-TEST(SweepFile, ThatIsNoneIsAMistakeOfTheUser) {
+TEST(SweepFile, ThatIsInvalidIsAUsageError) {
   const TemporaryFolder folder;
   testing::write_text(folder.path() / "a.json", "{\"schema_version\": 1, \"runs\": [{\"label\": 3}]}");
   expect_error(ExitCode::kUsage, folder.name("a.json") + ": runs.0.label is '3', expected a string",

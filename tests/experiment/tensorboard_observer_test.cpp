@@ -1,4 +1,4 @@
-#include "experiment/tensorboard_observer.h"
+#include "experiment/observers.h"
 
 #include <gmock/gmock.h>
 
@@ -42,7 +42,7 @@ TEST(Scalars, AreWhatAnEpochsRowHas) {
                           Pair("training/learning_rate", 0.125), Pair("valid/accuracy", 0.5)));
 }
 
-TEST(Scalars, HaveATagForEveryColumnButWhatIsNoCurve) {
+TEST(Scalars, HaveATagForEveryColumnThatIsACurve) {
   std::vector<std::string> without;
   std::map<std::string, int> tags;
   for (const EpochColumn& column : epoch_columns()) {
@@ -77,7 +77,7 @@ std::vector<std::string> points_in(const std::filesystem::path& file) {
   return points;
 }
 
-// Of the session's end in the file: 1 done, 2 failed, 0 none.
+// Returns the session's end in the file: 1 done, 2 failed, 0 if there is no end.
 double end_in(const std::filesystem::path& file) {
   for (const Message& event : events_in(file)) {
     if (!event.has(kSummary)) continue;
@@ -116,16 +116,16 @@ TEST_F(TensorBoardRun, HasHistogramsOnRequest) {
   EXPECT_THAT(points, Contains("1 gradients/output/bias"));
 }
 
-TEST_F(TensorBoardRun, WritesNothingWhereNobodyAsked) {
+TEST_F(TensorBoardRun, WritesNothingByDefault) {
   EXPECT_THAT(event_files_in(run(testing::exactly({"training.epochs=1"}))), IsEmpty());
 }
 
-TEST_F(TensorBoardRun, ThatGoesOnSaysFromWhichEpochItDoes) {
+TEST_F(TensorBoardRun, ThatIsResumedStartsAtItsEpoch) {
   const auto folder = run(with_board(), /*stop_at=*/6);
   ASSERT_THAT(event_files_in(folder), SizeIs(1));
   EXPECT_EQ(end_in(event_files_in(folder)[0]), 0) << "a run that a signal stopped has not ended";
   EXPECT_THAT(points_in(event_files_in(folder)[0]), Contains("2 train/loss")) << "the row of what there is";
-  go_on(folder);
+  resume(folder);
   const auto files = event_files_in(folder);
   ASSERT_THAT(files, SizeIs(2));
   std::vector<int64_t> starts;

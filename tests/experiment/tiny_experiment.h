@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "experiment/run_all.h"
+#include "experiment/sweep.h"
 #include "experiment/tiny_yaml.h"
 
 namespace rnnlab::testing {

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "experiment/run_experiment.h"
+#include "experiment/run.h"
 #include "experiment/tiny_experiment.h"
 #include "results/comparison.h"
 #include "system/gpu_info.h"
@@ -53,8 +53,8 @@ TEST_F(PlantedTruth, LayersAreComparableAndAgree) {
   EXPECT_GT(comparison.groups[1].fit_seconds.value(), comparison.groups[1].seconds.value());
 }
 
-// Whatever a run is, it does not contradict itself.
-TEST_F(PlantedTruth, NoRunContradictsItself) {
+// No kind of run gets a warning of the consistency checks.
+TEST_F(PlantedTruth, NoRunHasAConsistencyWarning) {
   for (const std::vector<std::string>& overrides :
        std::vector<std::vector<std::string>>{{"layer=naive"},
                                              {"data.num_valid=0", "training.drop_last=true"},
@@ -79,39 +79,40 @@ TEST_F(PlantedTruth, EveryUnequalConditionIsRefused) {
               Contains(StartsWith("number of threads (training.num_threads): 1 in ")));
 }
 
-TEST_F(PlantedTruth, AnotherSeedIsShouted) {
+TEST_F(PlantedTruth, ADifferentSeedIsAWarning) {
   EXPECT_THAT(texts_of(compared({"seed=1"}, {"layer=naive", "seed=2"}).warnings),
               Contains(StartsWith("DIFFERENT INITIAL WEIGHTS AND ORDER OF THE SAMPLES: no seed is in both")));
 }
 
-// Lets another process come to the GPU when the second epoch begins, and stay.
-class Visit : public Observer {
+// Starts a process that uses the GPU when the second epoch begins, and keeps it.
+class StartOnGpu : public Observer {
  public:
-  ~Visit() override {
+  ~StartOnGpu() override {
     if (process_ > 0) ::kill(process_, SIGKILL);
     if (output_ != nullptr) ::pclose(output_);
   }
   void on_epoch_begin(const TrainingState& state) override {
     if (state.epoch != 2) return;
-    output_ = ::popen(RNNLAB_GPU_BYSTANDER, "r");
+    output_ = ::popen(RNNLAB_OTHER_GPU_PROCESS, "r");
     if (output_ == nullptr || std::fscanf(output_, "%d", &process_) != 1) process_ = 0;
   }
-  bool came() const { return process_ > 0; }
+  bool has_started() const { return process_ > 0; }
 
  private:
   FILE* output_ = nullptr;
   pid_t process_ = 0;
 };
 
-TEST_F(PlantedTruth, AProcessThatComesToTheGpuIsShouted) {
+TEST_F(PlantedTruth, ANewProcessOnTheGpuIsAWarning) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   const std::vector<std::string> overrides = {"device=cuda", "training.epochs=4"};
   const RunRecord alone = run(overrides);
   const size_t before = survey_gpus().gpus.at(0).compute_pids.size();
-  Visit visit;
+  StartOnGpu visit;
   const RunRecord visited = run(overrides, {&visit});
-  ASSERT_TRUE(visit.came());
-  if (survey_gpus().gpus.at(0).compute_pids.size() == before) GTEST_SKIP() << "NVML does not tell who is on the GPU";
+  ASSERT_TRUE(visit.has_started());
+  if (survey_gpus().gpus.at(0).compute_pids.size() == before)
+    GTEST_SKIP() << "NVML does not list the processes on the GPU";
   EXPECT_THAT(texts_of(compare({visited}, {}).warnings),
               Contains(HasSubstr("WAS SHARED: 1 other process started during the run")));
   EXPECT_THAT(texts_of(compare({alone}, {}).warnings), Not(Contains(HasSubstr("WAS SHARED: 1 other process"))));

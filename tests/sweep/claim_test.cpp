@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 
 constexpr const char* kTask = "0007";
 
-// A worker on a machine that cannot be seen from here.
+// A worker on a machine whose processes cannot be inspected from here.
 ClaimRecord record_of_another_machine() {
   ClaimRecord record{.worker = this_worker(), .since = "2026-11-21T02:59:51Z", .ended = ""};
   record.worker.host = "node7";
@@ -147,7 +147,7 @@ TEST_F(ClaimOnTask, OfAnotherMachineHoldsForTenMinutesWithoutATouch) {
   EXPECT_NE(take(), nullptr);
 }
 
-TEST_F(ClaimOnTask, OfAnotherMachineIsFreeAtOnceIfItLetGo) {
+TEST_F(ClaimOnTask, OfAnotherMachineIsFreeAtOnceAfterRelease) {
   ClaimRecord record = record_of_another_machine();
   record.ended = "2026-11-21T03:00:00Z";
   write_claim(1, record, 0);
@@ -261,7 +261,7 @@ TEST(WorkerId, ShowsAtOnceThatItsProcessHasEnded) {
   EXPECT_TRUE(has_ended(worker));
 }
 
-TEST(WorkerId, OfAProcessWhoseParentHasNotAskedForItsEndHasEndedToo) {
+TEST(WorkerId, OfAZombieHasEnded) {
   const OtherProcess other;
   other.kill();
   siginfo_t ended{};
@@ -269,13 +269,13 @@ TEST(WorkerId, OfAProcessWhoseParentHasNotAskedForItsEndHasEndedToo) {
   EXPECT_TRUE(has_ended(other.worker()));
 }
 
-TEST(WorkerId, TellsAProcessFromALaterOneWithTheSameNumber) {
+TEST(WorkerId, DistinguishesALaterProcessWithTheSameNumber) {
   WorkerId earlier = this_worker();
   earlier.started -= 1;
   EXPECT_TRUE(has_ended(earlier));
 }
 
-TEST(WorkerId, SaysNothingOfProcessesThatCannotBeSeenFromHere) {
+TEST(WorkerId, DoesNotJudgeProcessesThatItCannotInspect) {
   OtherProcess other;
   WorkerId worker = other.worker();
   other.end();
@@ -302,7 +302,7 @@ TEST(WorkerId, IsDescribedForPeople) {
   EXPECT_EQ(describe(worker), "node7, process 4711, Slurm job 12_3");
 }
 
-TEST(StartInStat, IsFoundBehindANameWithParentheses) {
+TEST(StartInStat, IsFoundAfterANameWithParentheses) {
   EXPECT_EQ(start_in_stat("12 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 999 20"), 999);
   EXPECT_EQ(start_in_stat("12 (a) Z 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 999 20"), 0) << "has ended";
   EXPECT_EQ(start_in_stat(""), 0);

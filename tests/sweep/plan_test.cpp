@@ -50,13 +50,13 @@ TEST(MakeTasks, PutsOneRoundOfAllSidesOfAComparisonIntoATask) {
   EXPECT_THAT(cases_of_tasks(make_tasks(kSides, Spread::kRounds, kMeasurement)), ElementsAre("12", "34", "12", "34"));
 }
 
-TEST(MakeTasks, MakesATaskOfEachRunWhereAsked) {
+TEST(MakeTasks, MakesATaskOfEachRunOnRequest) {
   const auto tasks = make_tasks(kSides, Spread::kRuns, kMeasurement);
   EXPECT_THAT(cases_of_tasks(tasks), ElementsAre("1", "2", "3", "4", "1", "2", "3", "4"));
   for (const PlannedTask& task : tasks) EXPECT_EQ(task.runs[0].round, 0) << "sides on two machines are not a pair";
 }
 
-TEST(MakeTasks, KeepsAllRoundsOfAComparisonTogetherWhereAsked) {
+TEST(MakeTasks, KeepsAllRoundsOfAComparisonTogetherOnRequest) {
   EXPECT_THAT(cases_of_tasks(make_tasks(kSides, Spread::kComparisons, kMeasurement)), ElementsAre("1122", "3344"));
 }
 
@@ -142,7 +142,7 @@ TEST(Plan, OfAFolderThatLeadsElsewhereIsRefused) {
   }
 }
 
-TEST(Plan, ThatIsMissingIsSaidToBe) {
+TEST(Plan, ThatIsMissingIsAUsageError) {
   const TemporaryFolder folder;
   expect_error(
       ExitCode::kUsage,
@@ -158,8 +158,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(LaunchLines, CountTheTasks) {
-  const std::string lines = launch_lines("sweeps/a", 24);
+TEST(LaunchCommands, CountTheTasks) {
+  const std::string lines = launch_commands("sweeps/a", 24);
   EXPECT_THAT(lines, HasSubstr("  rnnlab sweep work sweeps/a  "));
   EXPECT_THAT(lines, HasSubstr("  sbatch --array=0-23 --requeue --open-mode=append --signal=TERM@120 --wrap 'srun "
                                "--ntasks=1 rnnlab train --wait --task $SLURM_ARRAY_TASK_ID sweeps/a'\n"));

@@ -58,7 +58,7 @@ TEST_F(SweepStatus, FollowsFromTheFoldersOfTheRuns) {
                                     TaskState::kFree));
 }
 
-TEST_F(SweepStatus, KnowsWhoIsAtWork) {
+TEST_F(SweepStatus, HasTheHolderOfATask) {
   const auto claim = Claim::take(folder_.path() / kClaimsFolder, name_of_task(3));
   begin(3);
   const TaskStatus status = tasks()[3];
@@ -67,7 +67,7 @@ TEST_F(SweepStatus, KnowsWhoIsAtWork) {
   EXPECT_THAT(status_text("sweeps/a", plan_, tasks()), HasSubstr(describe(this_worker())));
 }
 
-TEST_F(SweepStatus, KnowsWhyATaskFailed) {
+TEST_F(SweepStatus, HasTheReasonOfAFailure) {
   write_failure(folder_.path(), 1,
                 {.run = plan_.tasks[1].runs[0].folder,
                  .reason = "out of memory\n  reduce",
@@ -84,7 +84,7 @@ TEST_F(SweepStatus, IsShownAsATable) {
   end(0, RunEnding::kComplete);
   end(2, RunEnding::kDiverged);
   EXPECT_EQ(status_text("sweeps/a", plan_, tasks()),
-            "task  state   runs done  first run    who, or why\n"
+            "task  state   runs done  first run    worker or reason\n"
             "----  ------  ---------  -----------  ----------------\n"
             "   2  failed     0 of 1  0002-seed=3  the run diverged\n"
             "\n"
@@ -92,7 +92,7 @@ TEST_F(SweepStatus, IsShownAsATable) {
             "to continue: rnnlab sweep work sweeps/a\n");
 }
 
-TEST_F(SweepStatus, TellsTheWholeReasonBelowTheTable) {
+TEST_F(SweepStatus, PrintsTheWholeReasonBelowTheTable) {
   write_failure(folder_.path(), 1,
                 {.run = plan_.tasks[1].runs[0].folder,
                  .reason = "out of memory\n  reduce",
@@ -103,7 +103,7 @@ TEST_F(SweepStatus, TellsTheWholeReasonBelowTheTable) {
               ::testing::HasSubstr("\ntask 1 failed: out of memory\n  reduce\n"));
 }
 
-TEST_F(SweepStatus, SaysWhatToDoNext) {
+TEST_F(SweepStatus, PrintsTheNextStep) {
   for (size_t task = 0; task < 5; ++task) end(task, RunEnding::kComplete);
   EXPECT_EQ(status_text("sweeps/a", plan_, tasks()),
             "5 tasks of 5 runs: 5 done\nto compare: rnnlab compare sweeps/a\n");

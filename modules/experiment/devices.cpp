@@ -1,28 +1,90 @@
-#include "experiment/run_ranks.h"
+#include "experiment/devices.h"
 
-#include <ATen/ops/arange.h>
-#include <ATen/ops/stack.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <torch/cuda.h>
 #include <unistd.h>
 
-#include <torch/cuda.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
 #include <utility>
 
+#include "base/error.h"
 #include "base/numbers.h"
 #include "experiment/child_process.h"
-#include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
+#include "gpu/cuda_library.h"
 #include "recurrent/device/gpu_device.h"
-#include "results/run_folder.h"
 #include "training/determinism.h"
 
 namespace rnnlab {
+namespace {
+
+constexpr std::string_view kCudaPrefix = "cuda:";
+
+int64_t cuda_index(std::string_view name) {
+  if (!name.starts_with(kCudaPrefix)) return 0;
+  return parse_int64(name.substr(kCudaPrefix.size())).value();
+}
+
+// If the machine has a GPU that LibTorch does not find, librnnlab_cuda.so is missing.
+std::string missing_gpu_reason() {
+  const std::string fault = why_no_cuda_library();
+  const bool is_fault = !fault.empty() && !survey_gpus().gpus.empty();
+  return "LibTorch finds no CUDA GPU" + (is_fault ? fmt::format(" ({})", fault) : "");
+}
+
+std::string available_gpus(int64_t count) {
+  if (count == 0) return driver_fault_here().value_or(missing_gpu_reason());
+  if (count == 1) return "this machine has one, cuda:0";
+  return fmt::format("this machine has {}, cuda:0 to cuda:{}", count, count - 1);
+}
+
+}  // namespace
+
+std::string device_error(const std::string& name) {
+  if (name == "cpu" || name == "auto") return "";
+  const auto count = static_cast<int64_t>(torch::cuda::device_count());
+  if (cuda_index(name) < count) return "";
+  return fmt::format("device: got {}, but {}; use device=cpu, or see `rnnlab info`", name, available_gpus(count));
+}
+
+Processor processor_of(c10::Device device) { return device.is_cpu() ? Processor::kCpu : Processor::kGpu; }
+
+c10::Device resolve_device(const std::string& name) {
+  if (const std::string reason = device_error(name); !reason.empty()) throw_error(ExitCode::kDevice, "{}", reason);
+  const bool is_auto_without_gpu = name == "auto" && torch::cuda::device_count() == 0;
+  if (name == "cpu" || is_auto_without_gpu) return c10::Device(c10::kCPU);
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(cuda_index(name)));
+}
+
+std::optional<std::string> driver_fault_here() {
+  const auto& hooks = at::detail::getCUDAHooks();
+  return hooks.hasCUDART() ? driver_fault(survey_gpus(), hooks.versionCUDART()) : std::nullopt;
+}
+
+std::vector<std::string> device_notes(const std::string& name, c10::Device device) {
+  if (name != "auto" || !device.is_cpu()) return {};
+  const auto fault = driver_fault_here();
+  if (!fault) return {};
+  return {"device: auto chose the CPU: " + *fault};
+}
+
+GpuSurvey survey_of(c10::Device device) {
+  if (device.is_cpu()) return {};
+  GpuSurvey survey = survey_gpus();
+  const std::string uuid = uuid_of_gpu(device);
+  const bool is_known = std::ranges::find(survey.gpus, uuid, &GpuInfo::uuid) != survey.gpus.end();
+  if (is_known) std::erase_if(survey.gpus, [&](const GpuInfo& gpu) { return gpu.uuid != uuid; });
+  return survey;
+}
+
+std::string device_label(c10::Device device) {
+  if (device.is_cpu()) return "cpu";
+  return device.index() <= 0 ? "cuda" : fmt::format("cuda{}", static_cast<int>(device.index()));
+}
+
 namespace {
 
 // The processes of one launcher may train several runs one after another, so each run has its own name.
@@ -86,60 +148,16 @@ void require_shards_for(const Experiment& experiment, const Launch& launch) {
               counted(launch.size, "process"));
 }
 
-using Facts = std::vector<std::pair<std::string, std::string>>;
-
-Facts facts_of(const PreparedRun& run) {
-  Facts facts = {{"the version of rnnlab", run.environment.software.rnnlab},
-                 {"the LibTorch", run.environment.software.libtorch},
-                 {"the data", run.identity.data_fingerprint},
-                 {"the order of the samples", run.identity.order_sha256},
-                 {"the placement of the samples (data.placement)", run.identity.placement},
-                 {"the initial weights", run.identity.initial_weights_sha256},
-                 {"the step to resume from", std::to_string(run.trainer.state().step)}};
-  for (const auto& [key, value] : effective_settings(run.experiment)) facts.emplace_back(key, value);
-  return facts;
-}
-
-constexpr char kEndOfLine = '\n', kEndOfName = '\t';
-
-std::string text_of(const Facts& facts) {
-  std::string text;
-  for (const auto& [name, value] : facts) text += name + kEndOfName + value + kEndOfLine;
-  return text;
-}
-
-// Returns the first pair of lines in which two texts differ.
-std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
-  const auto first = split(a, kEndOfLine), second = split(b, kEndOfLine);
-  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
-    if (first[i] != second[i]) return {first[i], second[i]};
-  return {a, b};
-}
-
-std::string value_in(const std::string& line) { return line.substr(line.find(kEndOfName) + 1); }
-
-// Returns two sums over the bits of every tensor; the second is weighted by position.
-at::Tensor fingerprint_of(const std::vector<NamedTensor>& tensors) {
-  constexpr int64_t kPlaces = 65'521;
-  std::vector<at::Tensor> sums;
-  for (const NamedTensor& one : tensors) {
-    const at::Tensor bits = one.tensor.detach().contiguous().view(-1).view(at::kInt).to(at::kLong);
-    const at::Tensor places = at::arange(bits.numel(), bits.options()).remainder_(kPlaces).add_(1);
-    sums.push_back(at::stack({bits.sum(), bits.mul(places).sum()}));
-  }
-  return at::stack(sums).to(at::kCPU);
-}
-
 }  // namespace
 
-const std::optional<Launch>& launch_here() {
+const std::optional<Launch>& this_launch() {
   static const std::optional<Launch> launch = launch_of_this_process();
   return launch;
 }
 
-bool is_first_here() { return !launch_here() || launch_here()->rank == 0; }
+bool is_first_process() { return !this_launch() || this_launch()->rank == 0; }
 
-bool has_parent_here() { return launch_here() && launch_here()->launcher == Launcher::kRnnlab; }
+bool has_rnnlab_parent() { return this_launch() && this_launch()->launcher == Launcher::kRnnlab; }
 
 int64_t num_devices(const Experiment& experiment) {
   const int64_t wanted = experiment.devices.value_or(1);
@@ -149,11 +167,11 @@ int64_t num_devices(const Experiment& experiment) {
               experiment.device);
 }
 
-bool needs_ranks(const Experiment& experiment) { return !launch_here() && num_devices(experiment) > 1; }
+bool needs_ranks(const Experiment& experiment) { return !this_launch() && num_devices(experiment) > 1; }
 
-c10::Device device_here(const Experiment& experiment) {
+c10::Device device_of_process(const Experiment& experiment) {
   const c10::Device device = resolve_device(experiment.device);
-  const auto& launch = launch_here();
+  const auto& launch = this_launch();
   if (device.is_cpu() || !launch) return device;
   if (device.index() == 0) return gpu_of_rank(*launch);
   throw_error(ExitCode::kUsage, "device: {} is one GPU, but {} need one each: use device: cuda", experiment.device,
@@ -181,12 +199,12 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
 }
 
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
-  const auto& launch = launch_here();
+  const auto& launch = this_launch();
   if (!launch) return nullptr;
-  told_once([&] {
+  report_once([&] {
     require_agreement(experiment, *launch);
     require_shards_for(experiment, *launch);
-    static_cast<void>(device_here(experiment));
+    static_cast<void>(device_of_process(experiment));
   });
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
@@ -200,24 +218,24 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
 
 void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   if (ranks == nullptr) return;
-  const c10::Device device = device_here(experiment);
+  const c10::Device device = device_of_process(experiment);
   if (device.is_cuda()) ranks->connect_gpus(device, are_shared(ranks->gather_texts(uuid_of_gpu(device))));
 }
 
-void told_once(const std::function<void()>& work) {
-  if (!launch_here() || g_num_runs_joined > 0) return work();
+void report_once(const std::function<void()>& work) {
+  if (!this_launch() || g_num_runs_joined > 0) return work();
   try {
     work();
   } catch (const ToldElsewhere&) {
     throw;
   } catch (const UserError& failure) {
     write_error_file(failure.what());
-    if (is_to_tell_before_joining(*launch_here(), name_of_next_run(), failure)) throw;
+    if (is_to_tell_before_joining(*this_launch(), name_of_next_run(), failure)) throw;
     throw ToldElsewhere(failure.exit_code(), failure.what());
   }
 }
 
-ExitCode leave(ExitCode exit_code) {
+ExitCode finish_process(ExitCode exit_code) {
   if (!is_operation_left_behind()) return exit_code;
   std::fflush(nullptr);
   ::_exit(static_cast<int>(exit_code));
@@ -225,48 +243,13 @@ ExitCode leave(ExitCode exit_code) {
 
 // Sums depend on the number of threads, so with shards this number must not depend on the number of processes. With
 // GPUs, threads only prepare batches.
-Experiment with_ranks(Experiment experiment, const Ranks* ranks) {
+Experiment experiment_for_rank(Experiment experiment, const Ranks* ranks) {
   const int64_t num_ranks = ranks == nullptr ? 1 : ranks->size();
   const int64_t num_parts = experiment.training.shards.value_or(num_ranks);
   if (ranks != nullptr || experiment.devices == kAllGpus) experiment.devices = num_ranks;
-  if (num_parts > 1 && !experiment.training.num_threads && device_here(experiment).is_cpu())
+  if (num_parts > 1 && !experiment.training.num_threads && device_of_process(experiment).is_cpu())
     experiment.training.num_threads = std::max<int64_t>(1, default_num_threads() / num_parts);
   return experiment;
-}
-
-void require_same_run(Ranks& ranks, const PreparedRun& run) {
-  const std::vector<std::string> texts = ranks.gather_texts(text_of(facts_of(run)));
-  for (size_t rank = 1; rank < texts.size(); ++rank) {
-    if (texts[rank] == texts[0]) continue;
-    const auto [first, other] = first_difference(texts[0], texts[rank]);
-    throw_error(ExitCode::kUsage, "{} differs between the processes of this run: {} on rank 0, {} on rank {}",
-                first.substr(0, first.find(kEndOfName)), in_quotes(value_in(first)), in_quotes(value_in(other)), rank);
-  }
-}
-
-RanksInfo ranks_info(Ranks& ranks, const HostInfo& host) {
-  const std::vector<std::string> names = ranks.gather_texts(host.hostname + " " + host.machine_id);
-  const std::set<std::string> hosts(names.begin(), names.end());
-  return {.num_processes = ranks.size(), .num_hosts = std::ssize(hosts), .exchange = ranks.engine()};
-}
-
-void WeightsObserver::on_step(const StepProgress& progress) {
-  if (is_saved(progress.step)) compare(fmt::format("step {}", progress.step));
-}
-
-void WeightsObserver::on_epoch_end(const TrainingState& state, const EpochRow&) {
-  compare(fmt::format("epoch {}", state.epoch));
-}
-
-void WeightsObserver::compare(const std::string& when) const {
-  const std::vector<NamedTensor>& parameters = trainer_.optimizer().parameters();
-  ranks_.wait_for(parameters.front().tensor.device());
-  const at::Tensor all = ranks_.gather(fingerprint_of(parameters));
-  for (int64_t rank = 1; rank < ranks_.size(); ++rank)
-    for (size_t i = 0; i < parameters.size(); ++i)
-      if (!all[rank][static_cast<int64_t>(i)].equal(all[0][static_cast<int64_t>(i)]))
-        throw_error(ExitCode::kInternal, "after {} the weights {} of rank {} are not those of rank 0", when,
-                    parameters[i].name, rank);
 }
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-#include "experiment/device.h"
+#include "experiment/devices.h"
 
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
@@ -20,7 +20,7 @@ TEST(ResolveDevice, AutoTakesTheFirstGpuOrTheCpu) {
   EXPECT_EQ(resolve_device("auto").str(), torch::cuda::is_available() ? "cuda:0" : "cpu");
 }
 
-TEST(ResolveDevice, SaysWhatThereIsInsteadOfAMissingGpu) {
+TEST(ResolveDevice, ListsTheGpusIfOneIsMissing) {
   try {
     resolve_device("cuda:99");
     FAIL() << "expected an error";
@@ -32,10 +32,10 @@ TEST(ResolveDevice, SaysWhatThereIsInsteadOfAMissingGpu) {
   }
 }
 
-TEST(WhyNoDevice, IsNothingForWhatIsThere) {
-  EXPECT_EQ(why_no_device("cpu"), "");
-  EXPECT_EQ(why_no_device("auto"), "");
-  EXPECT_NE(why_no_device("cuda:99"), "");
+TEST(DeviceError, IsEmptyForAnAvailableDevice) {
+  EXPECT_EQ(device_error("cpu"), "");
+  EXPECT_EQ(device_error("auto"), "");
+  EXPECT_NE(device_error("cuda:99"), "");
 }
 
 TEST(DeviceLabel, FitsIntoAFolderName) {

@@ -5,11 +5,13 @@
 #include <c10/core/Device.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
+#include "distributed/ranks.h"
 #include "experiment/experiment.h"
 #include "experiment/fastest_layer.h"
 #include "models/model.h"
@@ -24,7 +26,7 @@ namespace rnnlab {
 void require_runs_on(const Experiment& experiment, c10::Device device);
 
 // Sets threads, determinism and precision of the whole process; a later call overrides an earlier one.
-void set_up_process(const Experiment& experiment);
+void configure_torch(const Experiment& experiment);
 
 TrainerOptions trainer_options(const Experiment& experiment, c10::Device device);
 
@@ -56,16 +58,15 @@ void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& op
 enum class WeightsFrom { kExperiment, kCheckpoint };
 
 // The trainer refers to other members, so this struct cannot be copied or moved.
-struct PreparedRun {
-  // Sets threads, determinism and precision of the whole process; a later PreparedRun overrides them. Throws UserError
+struct RunContext {
+  // Sets threads, determinism and precision of the whole process; a later RunContext overrides them. Throws UserError
   // kDevice, kData, kCheckpoint or kUsage if this machine or the data do not support the experiment. `auto_layers` has
   // the choices of `layer: auto` in earlier runs of the same command, and gets the choice of this run. `ranks` are the
   // processes that train the run with this process, or null; the first rank then makes the choice of `auto`.
-  PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line,
-              WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr,
-              Ranks* ranks = nullptr);
-  PreparedRun(const PreparedRun&) = delete;
-  PreparedRun& operator=(const PreparedRun&) = delete;
+  RunContext(const Experiment& wanted, const std::vector<std::string>& command_line,
+             WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr, Ranks* ranks = nullptr);
+  RunContext(const RunContext&) = delete;
+  RunContext& operator=(const RunContext&) = delete;
 
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   c10::Device device;
@@ -81,5 +82,41 @@ struct PreparedRun {
   Identity identity;
   ExecutionPath path;  // of one training step
 };
+
+// Loads initial weights from a safetensors file instead of drawing them. The names may be those of PyTorch, Keras or
+// TensorFlow. Overwrites the model's parameters, or only those of its recurrent layer if the file has only these (the
+// others stay unchanged). Throws UserError kCheckpoint with the tensors that are missing, different or unexpected, by
+// PyTorch's names, unless all fit. A file in the layout of Keras or TensorFlow must also match the model's cell and
+// reset gate.
+void load_initial_weights(Model& model, const std::filesystem::path& file);
+
+// Estimates the speed-up of several GPUs over one before a run of several processes begins, from the times of a pass
+// over the whole batch, of a pass over one process's part, and of one exchange of gradients, each measured alone. Left
+// out: CPUs, because processes on them share the CPUs that one process would have.
+struct ScalingEstimate {
+  int64_t num_processes = 1;
+  double whole_seconds = 0;     // forward and backward over a batch, on one GPU
+  double part_seconds = 0;      // over a process's part of it, on the slowest process
+  double exchange_seconds = 0;  // for each batch
+  int64_t num_bytes = 0;        // sent by a process to the others
+
+  // Returns the speed relative to one GPU with the same batch.
+  double speedup() const { return whole_seconds / (part_seconds + exchange_seconds); }
+  // Returns the speed per process, relative to one GPU, if each process has a whole batch of this size.
+  double weak_efficiency() const { return whole_seconds / (whole_seconds + exchange_seconds); }
+};
+
+// Returns for example "expected: 1.6 times as fast as one GPU (...)".
+std::string text_of(const ScalingEstimate& estimate);
+
+// Call this function before the first step, on all ranks; it sets run.exchange_note if the run has several processes.
+void note_exchange(RunContext& run);
+
+// Checks that all ranks train the same experiment, on the same data, from the same weights, with the same program.
+// Throws UserError kUsage on every rank, with the difference, the rank, and both values.
+void require_same_run(Ranks& ranks, const RunContext& run);
+
+// Returns the ranks' entry in environment.json; `host` is the host of this rank. All ranks must call this function.
+RanksInfo ranks_info(Ranks& ranks, const HostInfo& host);
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-#include "experiment/run_tasks.h"
+#include "experiment/sweep.h"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,10 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/child_process.h"
+#include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
-#include "experiment/run_ranks.h"
-#include "experiment/sweep_run.h"
+#include "experiment/sweep_file.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
 #include "sweep/status.h"
@@ -65,7 +65,7 @@ std::string digest_of_settings(const Experiment& experiment) {
   return settings_sha256(settings);
 }
 
-void refuse_another_experiment(const SweepEntry& entry, const std::string& source) {
+void require_same_experiment(const SweepEntry& entry, const std::string& source) {
   const fs::path config = fs::path(*entry.folder) / kConfigFile;
   if (digest_of_settings(begun_experiment(*entry.folder)) == digest_of_settings(experiment_of(entry, source, {})))
     return;
@@ -73,16 +73,16 @@ void refuse_another_experiment(const SweepEntry& entry, const std::string& sourc
               config.string());
 }
 
-void refuse_divergence(const fs::path& run_folder) {
+void require_not_diverged(const fs::path& run_folder) {
   if (state_of_run(run_folder) != RunState::kDiverged) return;
   throw_error(ExitCode::kDiverged, "{}: diverged before and would diverge again: {}", run_folder.string(),
               read_summary(run_folder).stop_reason);
 }
 
 // The process of a killed worker may run for a moment longer.
-void await_end_of_predecessor(const fs::path& run_folder) {
-  constexpr int kMostLooks = 100;
-  for (int i = 0; i < kMostLooks; ++i) try {
+void wait_for_previous_process(const fs::path& run_folder) {
+  constexpr int kMaxAttempts = 100;
+  for (int i = 0; i < kMaxAttempts; ++i) try {
       const FolderLock lock(run_folder, WhenTaken::kRefuse);
       return remove_temporary_files(run_folder);
     } catch (const UserError&) {
@@ -116,7 +116,7 @@ ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const Pl
                          Logger& logger) {
   const std::string source = (folder / kPlanFile).string();
   request.folder = folder / run.folder;
-  if (is_first_here() && is_there(request.folder)) await_end_of_predecessor(request.folder);
+  if (is_first_process() && is_there(request.folder)) wait_for_previous_process(request.folder);
   const SweepEntry entry = entry_of(folder, plan, run);
   AutoLayers auto_layers;
   if (takes_layer_auto(entry, source)) auto_layers = auto_layers_of(folder, plan);
@@ -124,8 +124,8 @@ ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const Pl
   request.command_line = plan.command_line;
   request.turn = turn_of(plan, run);
   if (entry.folder) {
-    refuse_another_experiment(entry, source);
-    refuse_divergence(*entry.folder);
+    require_same_experiment(entry, source);
+    require_not_diverged(*entry.folder);
   }
   const RunOutcome outcome = run_entry(entry, source, {}, request, logger);
   logger.close_file();
@@ -160,7 +160,7 @@ std::string folder_text(const TaskRequest& request, const PlannedRun& run) {
   return (request.folder / run.folder).string();
 }
 
-ExitCode code_of_stop(ExitCode otherwise) {
+ExitCode stop_code_or(ExitCode otherwise) {
   const auto stop = pending_stop();
   return stop ? stop->exit_code : otherwise;
 }
@@ -175,8 +175,8 @@ class ClaimedTask {
     remove_failure(request_.folder, task_);
     for (int64_t i = 0; i < std::ssize(runs()) && !must_end(); ++i)
       if (state_of_run(request_.folder / run_at(i).folder) != RunState::kDone) run_one(i);
-    if (claim_.is_lost()) return tell_of_lost_claim();
-    if (!failure_) return code_of_stop(stop_code_);
+    if (claim_.is_lost()) return log_lost_claim();
+    if (!failure_) return stop_code_or(stop_code_);
     write_failure(request_.folder, task_, *failure_);
     return static_cast<ExitCode>(failure_->exit_code);
   }
@@ -192,10 +192,10 @@ class ClaimedTask {
     reason_.clear();
     const ExitCode exit_code = run_process(i);
     if (exit_code == ExitCode::kDone) return logger_.info(folder_text(request_, run_at(i)));
-    if (is_of_stop(exit_code))  // the run's process may have received a signal that this process did not receive
+    if (is_stop_exit_code(exit_code))  // the run's process may have received a signal that this process did not receive
       stop_code_ = exit_code;
     else if (!claim_.is_lost())
-      keep_failure_of(i, exit_code);
+      record_failure_of(i, exit_code);
   }
 
   ExitCode run_process(int64_t i) {
@@ -204,7 +204,7 @@ class ClaimedTask {
     arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
     try {
       return run_processes(
-          experiment_of(i), program_of(request_), arguments, [this](const std::string& line) { take_line(line); },
+          experiment_of(i), program_of(request_), arguments, [this](const std::string& line) { handle_line(line); },
           [this] { return claim_.is_lost(); });
     } catch (const UserError& error) {
       reason_ = error.what();
@@ -219,7 +219,7 @@ class ClaimedTask {
                                  {});
   }
 
-  void take_line(const std::string& line) {
+  void handle_line(const std::string& line) {
     if (line.starts_with(kFailureMark)) {
       reason_ = line.substr(kFailureMark.size());
       return;
@@ -229,19 +229,20 @@ class ClaimedTask {
   }
 
   // The first failure of a run is the failure of the task.
-  void keep_failure_of(int64_t i, ExitCode exit_code) {
+  void record_failure_of(int64_t i, ExitCode exit_code) {
     if (failure_) return;
-    failure_ = TaskFailure{.run = run_at(i).folder,
-                           .reason = reason_.empty() ? "the run's process gave no reason; see its train.log" : reason_,
-                           .exit_code = static_cast<int64_t>(exit_code),
-                           .host = this_worker().host,
-                           .time = utc_now()};
+    failure_ =
+        TaskFailure{.run = run_at(i).folder,
+                    .reason = reason_.empty() ? "the run's process reported no reason; see its train.log" : reason_,
+                    .exit_code = static_cast<int64_t>(exit_code),
+                    .host = this_worker().host,
+                    .time = utc_now()};
   }
 
-  ExitCode tell_of_lost_claim() {
+  ExitCode log_lost_claim() {
     logger_.error(fmt::format(
         "task {}: another process took it over, because this process did not respond for {} s; its run was ended here",
-        task_, std::chrono::duration_cast<std::chrono::seconds>(request_.timing.over_after).count()));
+        task_, std::chrono::duration_cast<std::chrono::seconds>(request_.timing.expires_after).count()));
     return ExitCode::kAtWorkElsewhere;
   }
 
@@ -260,9 +261,9 @@ void require_task(const SweepPlan& plan, int64_t task) {
   throw_error(ExitCode::kUsage, "--task: got {}, but the plan has tasks 0 to {}", task, plan.num_tasks() - 1);
 }
 
-std::string where_it_is_at_work(const TaskStatus& status) {
-  if (!status.holder) return "elsewhere";  // the task has just ended
-  return fmt::format("on {} since {}", describe(status.holder->worker), status.holder->since);
+std::string holder_text(const TaskStatus& status) {
+  if (!status.holder) return "another worker";  // which has just ended
+  return fmt::format("{} since {}", describe(status.holder->worker), status.holder->since);
 }
 
 // The caller must have a StopSignalGuard.
@@ -276,21 +277,21 @@ ExitCode claim_and_run(const SweepPlan& plan, int64_t task, const TaskRequest& r
   if (claim != nullptr) return ClaimedTask(plan, task, *claim, request, logger).run();
   status = status_of_task(request.folder, plan, task);
   if (status.state == TaskState::kDone) return ExitCode::kDone;
-  logger.info(fmt::format("task {} is at work {}", task, where_it_is_at_work(status)));
+  logger.info(fmt::format("task {} is taken by {}", task, holder_text(status)));
   return ExitCode::kAtWorkElsewhere;
 }
 
-void wait_a_little() {
-  constexpr int kLooks = 50;
-  for (int i = 0; i < kLooks && !pending_stop(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+void wait_five_seconds() {
+  constexpr int kNumPolls = 50;
+  for (int i = 0; i < kNumPolls && !pending_stop(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
 }
 
 // The caller must have a StopSignalGuard.
-ExitCode claim_and_run(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere, const TaskRequest& request,
+ExitCode claim_and_run(const SweepPlan& plan, int64_t task, BusyTasks busy, const TaskRequest& request,
                        Logger& logger) {
   ExitCode exit_code = claim_and_run(plan, task, request, logger);
-  while (exit_code == ExitCode::kAtWorkElsewhere && elsewhere == TasksElsewhere::kWaitForTheirEnd) {
-    wait_a_little();
+  while (exit_code == ExitCode::kAtWorkElsewhere && busy == BusyTasks::kWait) {
+    wait_five_seconds();
     if (const auto stop = pending_stop()) return stop->exit_code;
     if (status_of_task(request.folder, plan, task).state != TaskState::kAtWork)
       exit_code = claim_and_run(plan, task, request, logger);
@@ -300,13 +301,13 @@ ExitCode claim_and_run(const SweepPlan& plan, int64_t task, TasksElsewhere elsew
 
 // Returns whether a different machine may succeed: the failure may be caused by the device, missing data, the
 // environment, or a program that is broken here, for example during its installation.
-bool may_be_of_the_machine(ExitCode exit_code) {
-  constexpr ExitCode kOfTheRun[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDiverged, ExitCode::kCheckpoint};
-  return std::ranges::find(kOfTheRun, exit_code) == std::end(kOfTheRun) && !is_of_stop(exit_code);
+bool may_be_machine_failure(ExitCode exit_code) {
+  constexpr ExitCode kRunFailures[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDiverged, ExitCode::kCheckpoint};
+  return std::ranges::find(kRunFailures, exit_code) == std::end(kRunFailures) && !is_stop_exit_code(exit_code);
 }
 
-// A failure replaces the code that a task is at work elsewhere, because a failure is more important.
-void keep_first_failure(ExitCode& all, ExitCode one) {
+// A failure replaces kAtWorkElsewhere, because a failure is more important.
+void record_first_failure(ExitCode& all, ExitCode one) {
   if (all == ExitCode::kDone || (all == ExitCode::kAtWorkElsewhere && one != ExitCode::kDone)) all = one;
 }
 
@@ -317,41 +318,41 @@ class Worker {
       : plan_(plan), failed_(failed), request_(request), logger_(logger) {}
 
   // Returns whether there was any work.
-  bool go_through_all() {
+  bool run_available_tasks() {
     bool was_busy = false;
-    num_elsewhere_ = num_failed_before_ = 0;
+    num_busy_ = num_failed_before_ = 0;
     for (int64_t task = 0; task < plan_.num_tasks() && !must_end(); ++task)
-      if (is_to_be_done(task)) was_busy |= work_on(task);
+      if (is_available(task)) was_busy |= work_on(task);
     return was_busy;
   }
 
-  bool must_end() const { return pending_stop().has_value() || num_machine_failures_ >= kMostMachineFailures; }
-  int64_t num_elsewhere() const { return num_elsewhere_; }
+  bool must_end() const { return pending_stop().has_value() || num_machine_failures_ >= kMaxMachineFailures; }
+  int64_t num_busy() const { return num_busy_; }
 
   ExitCode end() {
-    if (num_machine_failures_ >= kMostMachineFailures)
+    if (num_machine_failures_ >= kMaxMachineFailures)
       logger_.error(
           fmt::format("{} tasks in a row failed, perhaps because of this machine, so this worker ends; see "
                       "`rnnlab sweep status`",
-                      kMostMachineFailures));
-    else if (num_elsewhere_ > 0 && !pending_stop())
-      logger_.info(fmt::format("{} at work elsewhere; none is left for this worker", counted(num_elsewhere_, "task")));
+                      kMaxMachineFailures));
+    else if (num_busy_ > 0 && !pending_stop())
+      logger_.info(fmt::format("no task is left for this worker; other workers run {}", counted(num_busy_, "task")));
     if (num_failed_before_ > 0)
       logger_.warn(fmt::format("{} failed before and {} skipped; use --retry-failed to try again",
                                counted(num_failed_before_, "task"), num_failed_before_ == 1 ? "is" : "are"));
-    return code_of_stop(exit_code_);
+    return stop_code_or(exit_code_);
   }
 
  private:
-  static constexpr int kMostMachineFailures = 3;
+  static constexpr int kMaxMachineFailures = 3;
 
-  bool is_to_be_done(int64_t task) {
+  bool is_available(int64_t task) {
     if (tried_.contains(task)) return false;
     const TaskStatus status = status_of_task(request_.folder, plan_, task);
-    if (status.state == TaskState::kAtWork) ++num_elsewhere_;
+    if (status.state == TaskState::kAtWork) ++num_busy_;
     if (status.state == TaskState::kFailed && failed_ != FailedTasks::kRetry) {
       ++num_failed_before_;
-      keep_first_failure(exit_code_, static_cast<ExitCode>(status.failure->exit_code));
+      record_first_failure(exit_code_, static_cast<ExitCode>(status.failure->exit_code));
     }
     const bool is_left = status.state == TaskState::kFree || status.state == TaskState::kStopped;
     return is_left || (status.state == TaskState::kFailed && failed_ == FailedTasks::kRetry);
@@ -361,12 +362,12 @@ class Worker {
   bool work_on(int64_t task) {
     const ExitCode exit_code = claim_and_run(plan_, task, request_, logger_);
     if (exit_code == ExitCode::kAtWorkElsewhere) {
-      ++num_elsewhere_;
+      ++num_busy_;
       return false;
     }
     tried_.insert(task);
-    num_machine_failures_ = may_be_of_the_machine(exit_code) ? num_machine_failures_ + 1 : 0;
-    keep_first_failure(exit_code_, exit_code);
+    num_machine_failures_ = may_be_machine_failure(exit_code) ? num_machine_failures_ + 1 : 0;
+    record_first_failure(exit_code_, exit_code);
     return true;
   }
 
@@ -376,38 +377,37 @@ class Worker {
   Logger& logger_;
   std::set<int64_t> tried_;       // by this worker
   int num_machine_failures_ = 0;  // in a row
-  int64_t num_elsewhere_ = 0;
+  int64_t num_busy_ = 0;
   int64_t num_failed_before_ = 0;
   ExitCode exit_code_ = ExitCode::kDone;
 };
 
 }  // namespace
 
-ExitCode run_task(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere, const TaskRequest& request,
-                  Logger& logger) {
+ExitCode run_task(const SweepPlan& plan, int64_t task, BusyTasks busy, const TaskRequest& request, Logger& logger) {
   require_task(plan, task);
   const StopSignalGuard signals(kStoppingTask);
-  return claim_and_run(plan, task, elsewhere, request, logger);
+  return claim_and_run(plan, task, busy, request, logger);
 }
 
-ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, TasksElsewhere elsewhere,
+ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, BusyTasks busy,
                             const TaskRequest& request, Logger& logger) {
   const StopSignalGuard signals(kStoppingTask);
   ExitCode exit_code = ExitCode::kDone;
   for (int64_t task = first; task < plan.num_tasks() && !pending_stop(); task += step)
-    keep_first_failure(exit_code, claim_and_run(plan, task, elsewhere, request, logger));
-  return code_of_stop(exit_code);
+    record_first_failure(exit_code, claim_and_run(plan, task, busy, request, logger));
+  return stop_code_or(exit_code);
 }
 
-ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, TasksElsewhere elsewhere, const TaskRequest& request,
+ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, BusyTasks busy, const TaskRequest& request,
                        Logger& logger) {
   const StopSignalGuard signals(kStoppingTask);
   Worker worker(plan, failed, request, logger);
   for (;;) {
-    const bool was_busy = worker.go_through_all();
-    const bool waits = elsewhere == TasksElsewhere::kWaitForTheirEnd && worker.num_elsewhere() > 0;
+    const bool was_busy = worker.run_available_tasks();
+    const bool waits = busy == BusyTasks::kWait && worker.num_busy() > 0;
     if (worker.must_end() || (!was_busy && !waits)) return worker.end();
-    if (!was_busy) wait_a_little();
+    if (!was_busy) wait_five_seconds();
   }
 }
 

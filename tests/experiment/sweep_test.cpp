@@ -1,4 +1,4 @@
-#include "experiment/run_all.h"
+#include "experiment/sweep.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "experiment/device.h"
+#include "base/expect_error.h"
+#include "experiment/devices.h"
 #include "experiment/tiny_experiment.h"
 #include "results/checks.h"
 #include "results/run_record.h"
@@ -47,7 +48,7 @@ TEST(RunAll, RunsEveryCombination) {
   EXPECT_EQ(all.finished[0].summary.layer, "naive");
 }
 
-TEST(RunAll, GivesAllSeedsTheLayerThatAutoTookForTheFirst) {
+TEST(RunAll, ReusesTheChoiceOfAutoForAllSeeds) {
   const TemporaryFolder out;
   const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {seed: [1, 2, 3]}\n", {"layer=auto"}), out);
   ASSERT_EQ(all.finished.size(), 3u);
@@ -60,7 +61,7 @@ TEST(RunAll, GivesAllSeedsTheLayerThatAutoTookForTheFirst) {
   }
 }
 
-// As on a busy CPU.
+// These speeds are those of a busy CPU.
 std::map<int64_t, double> one_thread_is_fastest(int64_t) { return {{2, 1.0}, {1, 10.0}}; }
 
 TEST(RunAll, GivesAllRunsTheNumberOfThreadsThatABusyCpuIsFastestWith) {
@@ -86,7 +87,7 @@ TEST(RunAll, LeavesANumberOfThreadsThatIsSetAndMeasuresNothing) {
   EXPECT_EQ(all.finished[0].summary.identity.num_threads, 2);
 }
 
-TEST(RunAll, GivesAutoARowOfItsOwnBesideTheLayerThatItTook) {
+TEST(RunAll, GivesAutoItsOwnRow) {
   const TemporaryFolder out;
   const auto by_auto = run_quietly(cases_of(kTinyYaml, {"layer=auto", "auto_layer=naive"}), out);
   const auto by_name = run_quietly(cases_of(kTinyYaml, {"layer=naive"}), out);
@@ -98,7 +99,7 @@ TEST(RunAll, GivesAutoARowOfItsOwnBesideTheLayerThatItTook) {
   EXPECT_EQ(groups[1].label, "cpu naive");
 }
 
-TEST(RunAll, GoesOnAfterACombinationThatFailsAndTellsByItsExitCode) {
+TEST(RunAll, ContinuesAfterAFailureAndReturnsItsExitCode) {
   const TemporaryFolder out;
   const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cuda:99, cpu]}\n"), out);
   EXPECT_EQ(all.exit_code, ExitCode::kDevice);
@@ -180,8 +181,8 @@ TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
   EXPECT_LT(log.find("will fail"), log.find("error"));
 }
 
-TEST(RunAll, WarnsOfLayersThatTheDeviceHasNotBeforeAnythingTrains) {
-  if (why_no_device("cuda").empty()) GTEST_SKIP() << "a GPU has them all";
+TEST(RunAll, WarnsOfUnsupportedLayersBeforeAnythingTrains) {
+  if (device_error("cuda").empty()) GTEST_SKIP() << "a GPU has them all";
   const TemporaryFolder out;
   ::testing::internal::CaptureStderr();
   run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, cudnn, fused]}\n", {"device=auto"}), out);
@@ -196,7 +197,7 @@ TEST(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {
               ::testing::StartsWith("rnnlab: error: argument 'device=cuda:99': device: got cuda:99, but "));
 }
 
-TEST(ReadCases, LooksForDataBesideTheFile) {
+TEST(ReadCases, ResolvesDataRelativeToTheFile) {
   const TemporaryFolder folder;
   testing::write_text(folder.path() / "mine" / "a.csv", "x,y\n1,2\n");
   testing::write_text(folder.path() / "mine" / "a.yaml", "data: {source: csv, path: a.csv, target: [y]}\n");
@@ -210,6 +211,44 @@ TEST(RunAll, BeginsNoRunAfterASignalInOneThatFails) {
   const auto all = run_four(Signaller(2), {"training.optimizer=sgd", "training.learning_rate=1e38"});
   EXPECT_EQ(all.exit_code, ExitCode::kTerminated);
   EXPECT_TRUE(all.finished.empty());
+}
+
+SweepPlan plan_of(const std::string& more, Spread spread = Spread::kRounds) {
+  return plan_sweep(cases_of(kTinyYaml + more), spread, {"rnnlab"});
+}
+
+TEST(PlanSweep, KeepsTheSidesOfAComparisonTogether) {
+  const SweepPlan plan = plan_of("sweep: {seed: [1, 2, 3], layer: [naive, fused]}\n");
+  EXPECT_EQ(plan.num_tasks(), 3) << "one of each seed";
+  EXPECT_EQ(plan.num_runs(), 6);
+  EXPECT_EQ(plan_of("sweep: {seed: [1, 2, 3], layer: [naive, fused]}\n", Spread::kRuns).num_tasks(), 6);
+}
+
+TEST(PlanSweep, SeparatesCasesThatCannotBeCompared) {
+  EXPECT_EQ(plan_of("sweep: {training.batch_size: [10, 20]}\n").num_tasks(), 2);
+  EXPECT_EQ(plan_of("sweep: {precision: [fp32, tf32]}\n").num_tasks(), 2);
+  EXPECT_EQ(plan_of("sweep: {model.hidden_size: [8, 16]}\n").num_tasks(), 2);
+  EXPECT_EQ(plan_of("sweep: {data.num_train: [100, 200]}\n").num_tasks(), 2);
+  EXPECT_EQ(plan_of("sweep: {training.cuda_graph: [false, true]}\n").num_tasks(), 1) << "does the same work";
+}
+
+TEST(PlanSweep, MakesARunOfEachRepeat) {
+  const SweepPlan plan = plan_of("sweep: {layer: [naive, fused]}\nrepeats: 5\n");
+  EXPECT_EQ(plan.num_tasks(), 5);
+  EXPECT_EQ(plan.num_runs(), 10);
+  EXPECT_EQ(plan.tasks[4].runs[1].round, 5);
+  EXPECT_EQ(plan.tasks[4].runs[1].position, 2);
+}
+
+TEST(PlanSweep, KeepsExperimentsWhole) {
+  const SweepPlan plan = plan_of("sweep: {seed: [1, 2]}\n");
+  EXPECT_EQ(cases_of(plan.cases[1].experiment)[0].experiment.seed, 2);
+}
+
+TEST(PlanSweep, RefusesRoundsUpToAPrecision) {
+  expect_error(ExitCode::kUsage,
+               "tiny: repeats.until needs results, but a plan is made before the runs; use a number, such as repeats=5",
+               [] { plan_of("repeats: {until: 1 %, at_most: 20}\n"); });
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-#include "experiment/train_run.h"
+#include "experiment/run.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,11 +12,11 @@
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
-#include "experiment/run_observers.h"
-#include "experiment/run_ranks.h"
+#include "experiment/observers.h"
+#include "experiment/run_context.h"
 #include "models/model_parameters.h"
 #include "recurrent/device/gpu_device.h"
 #include "results/epoch_log.h"
@@ -24,37 +25,40 @@
 #include "results/work_settings.h"
 #include "system/contention.h"
 #include "system/files.h"
+#include "system/locks.h"
 #include "training/stopping.h"
 
 namespace rnnlab {
 namespace {
 
-std::string device_text(const PreparedRun& run) {
+std::string device_text(const RunContext& run) {
   if (run.device.is_cpu())
     return fmt::format("{} ({})", run.environment.cpu.model, counted(run.environment.num_threads, "thread"));
   return fmt::format("{} ({})", model_of_one_gpu(run.environment.nvidia), run.device.str());
 }
 
-std::string ranks_text(const PreparedRun& run) {
+std::string ranks_text(const RunContext& run) {
   return fmt::format("{} by {}, each with a part of every batch; gradients are exchanged by {}",
-                     counted(run.options.ranks->size(), "process"), name_of(launch_here()->launcher),
+                     counted(run.options.ranks->size(), "process"), name_of(this_launch()->launcher),
                      run.device.is_cpu() ? "Gloo" : "NCCL");
 }
 
-std::string layer_text(const PreparedRun& run) {
+std::string layer_text(const RunContext& run) {
   const Experiment& e = run.experiment;
   return fmt::format("{}, precision {}, seed {}{}", implementation_label(e), run.identity.precision, e.seed,
                      e.deterministic ? ", deterministic" : "");
 }
 
-std::string placement_text(const PreparedRun& run) {
+std::string placement_text(const RunContext& run) {
   const bool chosen = run.experiment.data.placement == Placement::kAutomatic;
   return fmt::format("placement {}{}", run.identity.placement, chosen ? " (chosen by auto)" : "");
 }
 
-}  // namespace
+void log_notes(const std::vector<std::string>& notes, Logger& logger) {
+  for (const std::string& note : notes) logger.info("          " + note);
+}
 
-void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
+void log_opening(const RunContext& run, const std::filesystem::path& folder, Logger& logger) {
   logger.info("run       " + folder.string());
   logger.info("device    " + device_text(run));
   if (run.options.ranks != nullptr) logger.info("ranks     " + ranks_text(run));
@@ -72,19 +76,13 @@ void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Lo
   for (const std::string& line : split(trim(parameter_table(*run.model)), '\n')) logger.info(line);
 }
 
-void log_notes(const std::vector<std::string>& notes, Logger& logger) {
-  for (const std::string& note : notes) logger.info("          " + note);
-}
-
 void log_path(const ExecutionPath& path, Logger& logger) {
   logger.info("path      " + path.path);
   log_notes(path.notes, logger);
 }
 
-namespace {
-
 // An interrupted epoch has a row, but does not count as an epoch.
-int64_t num_whole_epochs(const PreparedRun& run, const std::vector<EpochRow>& rows) {
+int64_t num_whole_epochs(const RunContext& run, const std::vector<EpochRow>& rows) {
   const int64_t steps_per_epoch = std::max<int64_t>(run.trainer.plan().steps_per_epoch, 1);
   return std::min<int64_t>(std::ssize(rows), run.trainer.state().step / steps_per_epoch);
 }
@@ -95,9 +93,7 @@ const std::string& process_name() {
   return name;
 }
 
-}  // namespace
-
-Summary begin_summary(const PreparedRun& run, const ResumedHistory& earlier, const RunRequest& request) {
+Summary begin_summary(const RunContext& run, const ResumedHistory& earlier, const RunRequest& request) {
   const Experiment& e = run.experiment;
   Summary summary;
   summary.name = e.name;
@@ -126,7 +122,7 @@ Summary begin_summary(const PreparedRun& run, const ResumedHistory& earlier, con
   return summary;
 }
 
-void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<EpochRow>& rows,
+void finish_summary(Summary& summary, const RunContext& run, const std::vector<EpochRow>& rows,
                     const ResumedHistory& earlier, RunEnding ending, const std::string& stop_reason) {
   summary.epochs = num_whole_epochs(run, rows);
   summary.ending = ending;
@@ -141,17 +137,126 @@ void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<
   if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer.why_no_graphs().empty();
 }
 
-std::vector<std::string> graph_notes(const PreparedRun& run) {
+std::vector<std::string> graph_notes(const RunContext& run) {
   if (!run.experiment.training.cuda_graph) return {};
   const std::string& reason = run.trainer.why_no_graphs();
   if (reason.empty()) return {"every step is one CUDA graph (training.cuda_graph)"};
   return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
 }
 
-namespace {
+std::optional<TraceObserver> make_trace(const RunContext& run, const std::filesystem::path& folder,
+                                        const RunRequest& request, Logger& logger) {
+  if (!request.trace_steps) return std::nullopt;
+  return std::optional<TraceObserver>(
+      std::in_place,
+      TraceRequest{.file = folder / kTraceFile,
+                   .num_steps = *request.trace_steps,
+                   .warmup_epochs = run.trainer.state().epoch + run.experiment.training.warmup_epochs,
+                   .device = run.device},
+      logger);
+}
+
+RunFacts facts_to_save(const RunContext& run, const std::vector<Warning>& warnings) {
+  return {.experiment = run.experiment,
+          .identity = run.identity,
+          .software = run.environment.software,
+          .data = run.dataset,
+          .warnings = warnings};
+}
+
+// While an observer waits for its disk, the other processes of the run must wait for this one.
+class ObserverOfRanks : public Observer {
+ public:
+  ObserverOfRanks(Ranks& ranks, Observer& observer) : ranks_(ranks), observer_(observer) {}
+  void on_run_begin(const RunPlan& plan) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_run_begin(plan);
+  }
+  void on_epoch_begin(const TrainingState& state) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_epoch_begin(state);
+  }
+  void on_step(const StepProgress& progress) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_step(progress);
+  }
+  bool needs_sync_at(int64_t step) const override { return observer_.needs_sync_at(step); }
+  void on_epoch_end(const TrainingState& state, const EpochRow& row) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_epoch_end(state, row);
+  }
+  void on_run_end(const TrainingState& state) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_run_end(state);
+  }
+
+ private:
+  Ranks& ranks_;
+  Observer& observer_;
+};
+
+// Holds all observers of a run, in the order in which they are called: its files, the console, TensorBoard,
+// checkpoints, the observers of the request, and the trace.
+class RunObservers {
+ public:
+  // Adds the observers to the run's trainer. `warnings` are stored in the run's checkpoints; `rows` are those of
+  // earlier parts of the run.
+  RunObservers(RunContext& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
+               const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger);
+  RunObservers(const RunObservers&) = delete;
+  RunObservers& operator=(const RunObservers&) = delete;
+
+  // Call this function for a run that diverged.
+  void finish();
+
+  const std::vector<EpochRow>& rows() const { return files_.rows(); }
+
+ private:
+  void sync();
+  void add(RunContext& run, Observer& observer);
+
+  FileObserver files_;
+  ConsoleObserver console_;
+  std::optional<TensorBoardObserver> tensorboard_;
+  std::optional<CheckpointObserver> checkpoints_;
+  std::optional<TraceObserver> trace_;
+  std::vector<std::unique_ptr<Observer>> of_ranks_;  // one for each observer above, if other processes wait for it
+};
+
+RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
+                           const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger)
+    : files_(folder, rows), console_(logger, request.console), trace_(make_trace(run, folder, request, logger)) {
+  if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);
+  if (run.experiment.checkpoint.save)
+    checkpoints_.emplace(folder, facts_to_save(run, warnings), run.trainer, [this] { sync(); });
+  add(run, files_);
+  add(run, console_);
+  if (tensorboard_) add(run, *tensorboard_);
+  if (checkpoints_) add(run, *checkpoints_);
+  for (Observer* observer : request.observers) add(run, *observer);
+  if (trace_) add(run, *trace_);
+}
+
+void RunObservers::add(RunContext& run, Observer& observer) {
+  if (run.options.ranks == nullptr) return run.trainer.add_observer(observer);
+  of_ranks_.push_back(std::make_unique<ObserverOfRanks>(*run.options.ranks, observer));
+  run.trainer.add_observer(*of_ranks_.back());
+}
+
+void RunObservers::finish() {
+  files_.sync();
+  if (tensorboard_) tensorboard_->fail();
+  if (checkpoints_) checkpoints_->finish();
+  if (trace_) trace_->finish();
+}
+
+void RunObservers::sync() {
+  files_.sync();
+  if (tensorboard_) tensorboard_->sync();
+}
 
 // The user must get the error of the divergence even if other work fails, so other failures are only logged.
-void finish_diverged(const RunOutcome& outcome, RunObservers& watchers, Logger& logger) {
+void finish_diverged(const RunOutcome& outcome, RunObservers& observers, Logger& logger) {
   const auto try_to = [&](const std::function<void()>& work) {
     try {
       work();
@@ -160,21 +265,21 @@ void finish_diverged(const RunOutcome& outcome, RunObservers& watchers, Logger& 
     }
   };
   try_to([&] { write_summary(outcome.folder, outcome.summary); });
-  try_to([&] { watchers.finish(); });
+  try_to([&] { observers.finish(); });
 }
 
-void warn_of(const ContentionMonitor& bystanders, Summary& summary, Logger& logger) {
-  for (const Warning& warning : bystanders.warnings()) {
+void warn_of_contention(const ContentionMonitor& contention, Summary& summary, Logger& logger) {
+  for (const Warning& warning : contention.warnings()) {
     summary.warnings.push_back(warning);
     logger.warn(warning.text);
   }
 }
 
-int64_t num_ranks_here(const PreparedRun& run) {
-  return run.options.ranks != nullptr && launch_here()->is_one_host ? run.options.ranks->size() : 1;
+int64_t num_ranks_here(const RunContext& run) {
+  return run.options.ranks != nullptr && this_launch()->is_one_host ? run.options.ranks->size() : 1;
 }
 
-void warn_of_waiting(const PreparedRun& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
+void warn_of_waiting(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
   std::vector<Warning> found = waiting_warnings(rows, summary.device, run.environment.num_threads);
   for (const Warning& warning : straggler_warnings(rows)) found.push_back(warning);
   for (const Warning& warning : found) {
@@ -184,7 +289,7 @@ void warn_of_waiting(const PreparedRun& run, const std::vector<EpochRow>& rows, 
 }
 
 // A stopped run is not checked, because training may not have had time to lower the loss.
-void warn_of_high_loss(const PreparedRun& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
+void warn_of_high_loss(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
   if (rows.empty() || run.trainer.state().exit_code != ExitCode::kDone) return;
   const Objective objective(run.options.settings.loss, run.dataset, run.device);
   const auto warning = high_loss_warning(rows.back().train_loss, loss_of_zeros(objective.loss(), run.dataset));
@@ -197,19 +302,19 @@ RunEnding ending_of(const TrainingState& end) {
   return end.stop_reason == StopReason::kSignal ? RunEnding::kInterrupted : RunEnding::kComplete;
 }
 
-std::string before_first_step(const StopRequest& stop, Beginning beginning) {
+std::string before_first_step(const StopRequest& stop, RunKind beginning) {
   return fmt::format("{} before the first step: nothing {}was saved", stop.text,
-                     beginning == Beginning::kResumed ? "new " : "");
+                     beginning == RunKind::kResumed ? "new " : "");
 }
 
-void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
+void open_folder(const RunContext& run, const std::filesystem::path& folder, Logger& logger) {
   write_file_atomically(folder / kConfigFile, config::print(run.experiment, Experiment::schema()));
   write_environment(folder, run.environment);
   logger.open_file(folder / kLogFile);
   log_opening(run, folder, logger);
 }
 
-const TrainingState& run_trainer(PreparedRun& run, const RunRequest& request) {
+const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {
   if (run.options.ranks == nullptr) return run.trainer.run();
   WeightsObserver weights(*run.options.ranks, run.trainer,
                           {run.experiment.checkpoint.every_steps, request.trace_steps.has_value()});
@@ -228,13 +333,13 @@ void wait_for_end(Ranks& ranks) {
 
 }  // namespace
 
-RunOutcome train_beside_first(PreparedRun& run, const RunRequest& request) {
+RunOutcome train_on_other_rank(RunContext& run, const RunRequest& request) {
   RunOutcome outcome;
   outcome.exit_code = run_trainer(run, request).exit_code;
   return outcome;
 }
 
-RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
+RunOutcome run_as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
   if (ranks == nullptr) return work();
   try {
     RunOutcome outcome = work();
@@ -248,18 +353,18 @@ RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
   }
 }
 
-void throw_if_asked_to_stop(Beginning beginning) {
+void throw_if_stop_requested(RunKind beginning) {
   if (const auto stop = pending_stop()) throw_error(stop->exit_code, "{}", before_first_step(*stop, beginning));
 }
 
-StopDeadline::LastWords words_before_first_step(Beginning beginning, const RunRequest& request, Logger& logger) {
+StopDeadline::LastWords stop_message_before_first_step(RunKind beginning, const RunRequest& request, Logger& logger) {
   return [beginning, &request, &logger](const StopRequest& stop) {
     logger.error(before_first_step(stop, beginning));
     if (!request.how_to_resume.empty()) logger.warn(request.how_to_resume);
   };
 }
 
-RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
+RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
                      const RunRequest& request, Logger& logger) {
   auto writing = std::make_unique<WritingFiles>(run.options.ranks);
   open_folder(run, folder, logger);
@@ -269,16 +374,16 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
-  RunObservers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
-  const ContentionMonitor bystanders(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
+  RunObservers observers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
+  const ContentionMonitor contention(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
   try {
     writing.reset();
     const TrainingState& end = run_trainer(run, request);
     writing = std::make_unique<WritingFiles>(run.options.ranks);
-    finish_summary(outcome.summary, run, watchers.rows(), earlier, ending_of(end), end.stop_text);
-    warn_of(bystanders, outcome.summary, logger);
-    warn_of_waiting(run, watchers.rows(), outcome.summary, logger);
-    warn_of_high_loss(run, watchers.rows(), outcome.summary, logger);
+    finish_summary(outcome.summary, run, observers.rows(), earlier, ending_of(end), end.stop_text);
+    warn_of_contention(contention, outcome.summary, logger);
+    warn_of_waiting(run, observers.rows(), outcome.summary, logger);
+    warn_of_high_loss(run, observers.rows(), outcome.summary, logger);
     const auto graphs = graph_notes(run);  // a capture may have failed during training
     if (graphs != graphs_wanted) log_notes(graphs, logger);
     outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());
@@ -286,12 +391,50 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
     writing = std::make_unique<WritingFiles>(run.options.ranks);
-    finish_summary(outcome.summary, run, watchers.rows(), earlier, RunEnding::kDiverged, error.what());
-    finish_diverged(outcome, watchers, logger);
+    finish_summary(outcome.summary, run, observers.rows(), earlier, RunEnding::kDiverged, error.what());
+    finish_diverged(outcome, observers, logger);
     throw;
   }
   write_summary(folder, outcome.summary);
   return outcome;
+}
+
+namespace {
+
+std::filesystem::path make_folder(const RunContext& run, const RunRequest& request) {
+  if (!request.folder.empty()) {
+    make_folders(request.folder);
+    return request.folder;
+  }
+  const std::string layer(implementation_name(run.experiment));
+  return create_run_folder(request.out, {run.experiment.name, device_label(run.device), layer, std::time(nullptr)});
+}
+
+RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request, Logger& logger, Ranks* ranks) {
+  std::optional<StopDeadline> deadline(std::in_place, stop_message_before_first_step(RunKind::kNew, request, logger));
+  connect_gpus(ranks, experiment);
+  RunContext run(experiment_for_rank(experiment, ranks), request.command_line, WeightsFrom::kExperiment,
+                 request.auto_layers, ranks);
+  if (ranks != nullptr) require_same_run(*ranks, run);
+  note_exchange(run);
+  if (ranks != nullptr) run.environment.ranks = ranks_info(*ranks, run.environment.host);
+  deadline.reset();
+  throw_if_stop_requested(RunKind::kNew);
+  if (ranks != nullptr && !ranks->is_first()) return train_on_other_rank(run, request);
+  const auto folder = make_folder(run, request);
+  const FolderLock lock(folder, WhenTaken::kRefuse);
+  if (!lock.warning().empty()) logger.warn(lock.warning());
+  if (request.on_folder) request.on_folder(folder);
+  return train_run(run, folder, {}, request, logger);
+}
+
+}  // namespace
+
+RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
+  RNNLAB_INVARIANT(!needs_ranks(experiment), "a run of several processes was started in one process");
+  report_once([] { throw_if_stop_requested(RunKind::kNew); });
+  const std::unique_ptr<Ranks> ranks = join_ranks(experiment);
+  return run_as_rank(ranks.get(), [&] { return run_prepared(experiment, request, logger, ranks.get()); });
 }
 
 }  // namespace rnnlab

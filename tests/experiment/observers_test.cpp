@@ -1,14 +1,15 @@
-#include "experiment/trace_observer.h"
+#include "experiment/observers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "base/expect_error.h"
-#include "experiment/run_experiment.h"
+#include "checkpoint/checkpoint_folder.h"
+#include "experiment/run.h"
 #include "experiment/tiny_experiment.h"
 #include "results/comparison.h"
 #include "results/run_folder.h"
@@ -28,6 +29,69 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using testing::TemporaryFolder;
 using testing::tiny_experiment;
+
+// The steps that a run of three epochs of four steps has saved, with what `checkpoint:` says.
+class SavedSteps : public ::testing::Test {
+ protected:
+  std::vector<int64_t> steps(const std::vector<std::string>& overrides) {
+    std::vector<std::string> all = {"deterministic=true", "training.num_threads=1", "checkpoint.keep=100"};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    Logger logger(Verbosity::kQuiet, Terminal{});
+    const auto run =
+        run_experiment(tiny_experiment(all), {.out = out_.path(), .command_line = {}, .console = {}}, logger);
+    folder_ = run.folder / kCheckpointsFolder;
+    std::vector<int64_t> steps;
+    for (const CheckpointPlace& place : list_checkpoints(folder_)) steps.push_back(place.step);
+    return steps;
+  }
+
+  std::optional<CheckpointPlace> best() const { return best_checkpoint(folder_); }
+
+ private:
+  TemporaryFolder out_;
+  std::filesystem::path folder_;
+};
+
+TEST_F(SavedSteps, AreTheEndsOfEpochs) {
+  EXPECT_THAT(steps({"checkpoint.every_seconds=0"}), ElementsAre(4, 8, 12));
+  EXPECT_THAT(steps({"checkpoint.every_seconds=0", "checkpoint.every_epochs=2", "checkpoint.best=false"}),
+              ElementsAre(8, 12));
+}
+
+TEST_F(SavedSteps, AreOnlyTheLastAndTheBestWithinTheLeastTime) {
+  EXPECT_THAT(steps({"checkpoint.every_seconds=1000"}), ElementsAre(12)) << "the best one that was held back is it";
+  EXPECT_EQ(best().value().step, 12);
+  // If the loss does not change, the first epoch stays the best.
+  EXPECT_THAT(steps({"checkpoint.every_seconds=1000", "training.learning_rate=1e-30"}), ElementsAre(4, 12));
+  EXPECT_EQ(best().value().step, 4);
+  EXPECT_THAT(steps({"checkpoint.every_seconds=1000", "training.learning_rate=1e-30", "checkpoint.best=false"}),
+              ElementsAre(12));
+  EXPECT_FALSE(best());
+}
+
+TEST_F(SavedSteps, AreThoseOfEverySteps) {
+  EXPECT_THAT(steps({"checkpoint.every_seconds=1000", "checkpoint.every_steps=3", "checkpoint.best=false"}),
+              ElementsAre(3, 6, 9, 12));
+  EXPECT_THAT(steps({"checkpoint.every_seconds=1000", "checkpoint.every_steps=4"}), ElementsAre(4, 8, 12));
+}
+
+TEST_F(SavedSteps, AreTheNewestThatAreKeptAndTheBest) {
+  const std::vector<std::string> often = {"checkpoint.every_seconds=0", "checkpoint.every_steps=1"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), often.begin(), often.end());
+    return more;
+  };
+  EXPECT_THAT(steps(with({"checkpoint.keep=3"})), ElementsAre(10, 11, 12));
+  EXPECT_THAT(steps(with({"checkpoint.keep=1"})), ElementsAre(11, 12)) << "one older stays";
+  EXPECT_THAT(steps(with({"checkpoint.keep=2", "training.learning_rate=1e-30"})), ElementsAre(4, 11, 12));
+  EXPECT_EQ(best().value().step, 4);
+}
+
+TEST_F(SavedSteps, AreOnlyTheLastIfEveryEpochsIsZero) {
+  EXPECT_THAT(steps({"checkpoint.every_epochs=0", "checkpoint.best=false"}), ElementsAre(12));
+}
+
+TEST_F(SavedSteps, AreMissingIfSaveIsFalse) { EXPECT_THAT(steps({"checkpoint.save=false"}), IsEmpty()); }
 
 constexpr const char* kTraced = "traced (--trace): the times include the tracing";
 
@@ -128,20 +192,20 @@ TEST_F(Traced, HasAllStepsOfARunThatIsShorter) {
   EXPECT_THAT(log_of(outcome), HasSubstr("trace     steps 5 to 12 in "));
 }
 
-TEST_F(Traced, IsNotThereWithoutTheOption) {
+TEST_F(Traced, IsMissingWithoutTheOption) {
   const RunOutcome outcome = run({}, std::nullopt);
   EXPECT_FALSE(std::filesystem::exists(outcome.folder / kTraceFile));
   EXPECT_THAT(texts_of(outcome.summary.warnings), Not(Contains(kTraced)));
 }
 
-TEST_F(Traced, IsNotThereWhereAllWasWarmUpAndTheLogSaysWhy) {
+TEST_F(Traced, IsMissingAfterWarmUpOnlyAndTheLogHasTheReason) {
   const RunOutcome outcome = run({"training.epochs=1"}, 50);
   EXPECT_FALSE(std::filesystem::exists(outcome.folder / kTraceFile));
   EXPECT_THAT(log_of(outcome), HasSubstr("nothing was traced: the run ended within its warm-up, before epoch 2; use "
                                          "training.warmup_epochs=0 to trace from the first step\n"));
 }
 
-TEST_F(Traced, IsADoubtInSummaryAndComparison) {
+TEST_F(Traced, IsAWarningInSummaryAndComparison) {
   const RunOutcome traced = run({"layer=naive"}, 50);
   const RunOutcome plain = run({"layer=fused"}, std::nullopt);
   EXPECT_THAT(texts_of(read_summary(traced.folder).warnings), Contains(kTraced));
@@ -167,7 +231,7 @@ TEST_F(Traced, HasCaptureReplayAndKernelsOfAGraphRun) {
   EXPECT_THAT(events(trace, "kernel"), Not(IsEmpty()));
 }
 
-TEST(TraceObserver, SaysSoWhereTheTraceDoesNotFit) {
+TEST(TraceObserver, ThrowsIfTheDiskIsFull) {
   const testing::SmallDisk disk;
   const auto file = disk.path() / "trace.json";
   Logger logger(Verbosity::kQuiet, Terminal{});

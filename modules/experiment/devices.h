@@ -1,27 +1,55 @@
-// A run that several processes train together (`devices`): the rank of this process, how the processes are started, and
-// the checks that they make together before their first step.
+// The keys `device` and `devices` of an experiment: the LibTorch device that a value means on this machine, and the
+// processes that train one run together, how they are started and how they join. Whether a layer runs on a device is
+// left to the layer.
 #pragma once
+
+#include <c10/core/Device.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "distributed/ranks.h"
 #include "experiment/experiment.h"
-#include "experiment/prepared_run.h"
-#include "training/observer.h"
+#include "recurrent/layer_kind.h"
+#include "system/gpu_info.h"
 
 namespace rnnlab {
 
+Processor processor_of(c10::Device device);
+
+// `auto` is the first GPU, or the CPU if there is no GPU; `cuda` is `cuda:0`. Throws UserError kDevice if this machine
+// lacks the GPU; the message lists its GPUs. Requires is_device_name(name).
+c10::Device resolve_device(const std::string& name);
+
+// Returns NVML's survey of the GPU that the device is. The survey has all GPUs if the GPU cannot be identified (parts
+// of a GPU, MIG), and none for a CPU.
+GpuSurvey survey_of(c10::Device device);
+
+// Returns the message with which resolve_device(name) would throw; "" if it would not throw.
+std::string device_error(const std::string& name);
+
+// Returns a note for the run if `auto` chose the CPU although the machine has a GPU; else nothing.
+std::vector<std::string> device_notes(const std::string& name, c10::Device device);
+
+// Returns the driver's fault (gpu_info.h) for the CUDA version of this build; nothing if there is none.
+std::optional<std::string> driver_fault_here();
+
+// Returns "cpu", "cuda", or for example "cuda1" for the second GPU; the label can be part of a folder's name.
+std::string device_label(c10::Device device);
+
 // Returns the launch of this process, which is read once. Throws UserError kUsage as launch_of does.
-const std::optional<Launch>& launch_here();
+const std::optional<Launch>& this_launch();
 
 // Returns whether this process of its run writes files and reports to the user; true if it trains alone.
-bool is_first_here();
+bool is_first_process();
 
 // Returns whether rnnlab started this process as one of several; then the parent reads its stdout and forwards signals.
-bool has_parent_here();
+bool has_rnnlab_parent();
 
 // Returns the number of processes that `devices` asks for, among those that this process would start. Throws UserError
 // kUsage if `devices` is `all` and the device is not a GPU.
@@ -43,53 +71,21 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment);
 
 // Returns the device of this process: each of several processes on GPUs has its own GPU. Throws UserError kDevice if
 // there are too few.
-c10::Device device_here(const Experiment& experiment);
+c10::Device device_of_process(const Experiment& experiment);
 
 // Call this function after joining; it connects the GPUs if the ranks train on GPUs. Throws UserError kDevice on all
 // ranks if two have the same GPU.
 void connect_gpus(Ranks* ranks, const Experiment& experiment);
 
 // Runs `work`, which each process of a launcher does before it joins the others. If `work` fails, the other processes
-// end too, and all processes but one throw ToldElsewhere. as_rank() reports failures after a run was joined.
-void told_once(const std::function<void()>& work);
+// end too, and all processes but one throw ToldElsewhere. run_as_rank() reports failures after a run was joined.
+void report_once(const std::function<void()>& work);
 
 // Returns the exit code, for the end of main; or ends the process at once if an operation with other ranks does not
 // end.
-ExitCode leave(ExitCode exit_code);
+ExitCode finish_process(ExitCode exit_code);
 
 // Returns the experiment that a rank runs: with `devices`, and with its part of the CPUs' threads.
-Experiment with_ranks(Experiment experiment, const Ranks* ranks);
-
-// Checks that all ranks train the same experiment, on the same data, from the same weights, with the same program.
-// Throws UserError kUsage on every rank, with the difference, the rank, and both values.
-void require_same_run(Ranks& ranks, const PreparedRun& run);
-
-// Returns the ranks' entry in environment.json; `host` is the host of this rank. All ranks must call this function.
-RanksInfo ranks_info(Ranks& ranks, const HostInfo& host);
-
-// Checks after every epoch, and at the steps whose state is saved, that the weights of all ranks have the same bits.
-// Throws UserError kInternal with the first tensor that differs and its rank.
-class WeightsObserver : public Observer {
- public:
-  struct Steps {
-    std::optional<int64_t> between_saves;
-    bool are_traced = false;  // by the first rank, which then queues them one by one, so all ranks must
-  };
-
-  WeightsObserver(Ranks& ranks, const Trainer& trainer, const Steps& steps)
-      : ranks_(ranks), trainer_(trainer), steps_(steps) {}
-
-  bool needs_sync_at(int64_t step) const override { return steps_.are_traced || is_saved(step); }
-  void on_step(const StepProgress& progress) override;
-  void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
-
- private:
-  bool is_saved(int64_t step) const { return steps_.between_saves && step % *steps_.between_saves == 0; }
-  void compare(const std::string& when) const;
-
-  Ranks& ranks_;
-  const Trainer& trainer_;
-  Steps steps_;
-};
+Experiment experiment_for_rank(Experiment experiment, const Ranks* ranks);
 
 }  // namespace rnnlab

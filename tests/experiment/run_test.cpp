@@ -1,4 +1,4 @@
-#include "experiment/run_experiment.h"
+#include "experiment/run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class RunExperiment : public ::testing::Test {
   TemporaryFolder out_;
 };
 
-TEST_F(RunExperiment, LeavesTheWholeRunFolderBehind) {
+TEST_F(RunExperiment, WritesTheWholeRunFolder) {
   const RunOutcome outcome = run(tiny_experiment());
   EXPECT_EQ(outcome.exit_code, ExitCode::kDone);
   EXPECT_EQ(outcome.folder.parent_path(), out_.path() / "tiny");
@@ -50,7 +50,7 @@ TEST_F(RunExperiment, LogsOneRowAnEpochAndMarksTheWarmup) {
   }
 }
 
-TEST_F(RunExperiment, SummaryTellsWhatReallyRan) {
+TEST_F(RunExperiment, SummaryHasTheObservedPath) {
   const RunRecord record = load_run(run(tiny_experiment()).folder);
   EXPECT_EQ(record.summary.device, "cpu");
   EXPECT_EQ(record.summary.layer, "fused");
@@ -86,7 +86,7 @@ TEST_F(RunExperiment, SeedsChangeTheWeightsAndNotTheData) {
   EXPECT_EQ(one.data_fingerprint, two.data_fingerprint);
 }
 
-TEST_F(RunExperiment, WhatBearsOnTimesIsPartOfTheIdentity) {
+TEST_F(RunExperiment, IdentityHasWhatAffectsTimes) {
   const Identity plain = run(tiny_experiment()).summary.identity;
   EXPECT_NE(run(tiny_experiment({"deterministic=true"})).summary.identity.training_hash, plain.training_hash);
   EXPECT_EQ(plain.placement, "device");  // never "auto"
@@ -103,7 +103,7 @@ TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
   EXPECT_THAT(record.summary.stop_reason, HasSubstr("diverged"));
 }
 
-TEST_F(RunExperiment, ALossThatIsFiniteButAbsurdIsAWarning) {
+TEST_F(RunExperiment, AVeryHighLossIsAWarning) {
   const RunOutcome wild = run(tiny_experiment({"training.learning_rate=1e30"}));
   EXPECT_EQ(wild.exit_code, ExitCode::kDone);
   const std::string warning = ", more than ten times the 2.303 of outputs that are all 0; ";
@@ -113,7 +113,7 @@ TEST_F(RunExperiment, ALossThatIsFiniteButAbsurdIsAWarning) {
               ::testing::Not(::testing::Contains(HasSubstr(warning))));
 }
 
-TEST_F(RunExperiment, ADivergedRunIsToldOfWhateverElseFails) {
+TEST_F(RunExperiment, ADivergedRunIsReportedIfOtherWorkFails) {
   const auto put_in_the_way = [](const std::filesystem::path& folder) {
     std::filesystem::create_directories(folder / kSummaryFile);
   };
@@ -160,7 +160,7 @@ TEST_F(RunExperiment, NoFolderIsMadeForWhatTheTrainerRefuses) {
   EXPECT_TRUE(std::filesystem::is_empty(out_.path()));
 }
 
-TEST_F(RunExperiment, NoFolderIsMadeForDataThatIsNotThere) {
+TEST_F(RunExperiment, NoFolderIsMadeForMissingData) {
   const Experiment missing =
       testing::cases_of("data: {source: csv, path: nowhere.csv, target: [y]}").front().experiment;
   EXPECT_THROW(run(missing), UserError);

@@ -1,0 +1,72 @@
+// The arguments that several verbs share: FILE... [key=value ...] of experiments, RUN [key=value ...] of trained
+// models, and the folders of runs.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <string>
+#include <vector>
+
+#include "config/document.h"
+#include "config/schema.h"
+#include "experiment/sweep.h"
+#include "inference/trained_model.h"
+
+namespace rnnlab::app {
+
+struct ExperimentArguments {
+  std::vector<std::string> files;
+  std::vector<std::string> overrides;  // "training.epochs=3"
+};
+
+// An argument is an override if it begins with a dotted key and '=': `a/b=c.yaml` is a file. An existing file such as
+// `a=b.csv` is also a file, unless `a` is one of `keys`; then `./a=b.csv` names the file. Throws UserError kUsage for
+// an argument that is neither: one of `keys` without its '=', or a map or list that the shell split at its spaces.
+ExperimentArguments split_arguments(const std::vector<std::string>& arguments, const config::StructSpec& keys);
+
+// Does what split_arguments does with the keys of an experiment, and requires at least one file. The message of its
+// UserError kUsage begins with the verb's name.
+ExperimentArguments split_experiment_arguments(const std::string& verb, const std::vector<std::string>& arguments);
+
+// Throws UserError kUsage if there are arguments, because a list of all keys takes none. The message begins with the
+// verb's name.
+void refuse_arguments_for_list(const std::string& verb, const std::vector<std::string>& arguments);
+
+// Reads the file and applies the overrides. Errors are added to `findings`.
+config::Document read_document(const std::string& file, const std::vector<std::string>& overrides,
+                               config::Findings& findings);
+
+// Returns the cases of all files among the arguments of a verb. Throws UserError kUsage with the errors of all files.
+std::vector<ExperimentCase> read_all_cases(const std::string& verb, const std::vector<std::string>& arguments);
+
+// The arguments RUN [key=value ...] of the verbs for trained models.
+struct ModelArguments {
+  std::vector<std::string> arguments;
+  std::string checkpoint;
+  std::string part;
+};
+
+enum class TakesData { kNo, kYes };
+
+void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData takes_data);
+
+// Adds --with-machine, for results that users share.
+void add_machine_option(CLI::App& command, bool& with_machine);
+
+// Adds --passes N, for the reported time.
+CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes);
+
+// Throws UserError kUsage unless there is exactly one RUN; the message begins with the verb's name.
+ModelRequest model_request(const std::string& verb, const ModelArguments& arguments);
+
+// Loads the model and prints its notes on stderr.
+TrainedModel load_model(const ModelRequest& request);
+
+void print_notes(const std::vector<std::string>& notes);
+
+// Returns the runs that a user means by the folders of a command line. A folder of runs, such as runs/mnist_rows, is
+// replaced by those of its runs that have ended; a notice on stderr lists the others. A run that is named twice, as by
+// overlapping patterns, counts once. load_run checks whether a folder is a run.
+std::vector<std::string> named_runs(const std::vector<std::string>& folders);
+
+}  // namespace rnnlab::app

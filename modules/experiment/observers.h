@@ -1,0 +1,217 @@
+// The observers of a run: its progress and rows on the console and in train.log, epochs.csv and epochs.jsonl,
+// checkpoints, trace.json, TensorBoard's events, and the comparison of the weights of several processes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_folder.h"
+#include "experiment/experiment.h"
+#include "experiment/run_checkpoint.h"
+#include "experiment/run_context.h"
+#include "results/epoch_log.h"
+#include "results/epoch_row.h"
+#include "results/epoch_text.h"
+#include "system/logger.h"
+#include "system/terminal.h"
+#include "tensorboard/event_file.h"
+#include "training/observer.h"
+#include "training/profiling.h"
+#include "training/trainer.h"
+
+namespace rnnlab {
+
+// Reports a run: a progress bar and a table row for each epoch on the console, and the same rows in train.log. All
+// lines go through one Logger, so the bar and the lines never overlap.
+class ConsoleObserver : public Observer {
+ public:
+  // Until the destructor runs, the bar is cleared before each line of the logger.
+  ConsoleObserver(Logger& logger, const Terminal& terminal);
+  ~ConsoleObserver() override;
+
+  void on_run_begin(const RunPlan& plan) override;
+  void on_epoch_begin(const TrainingState& state) override;
+  void on_step(const StepProgress& progress) override;
+  void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
+  void on_run_end(const TrainingState& state) override;
+
+ private:
+  const std::string& loss_text(const StepProgress& progress);
+
+  Logger& logger_;
+  ProgressBar bar_;
+  RunPlan plan_;
+  std::optional<EpochTable> table_;
+  std::string loss_text_;       // of the last reading
+  double seconds_of_loss_ = 0;  // since the epoch began
+};
+
+// Writes epochs.csv and epochs.jsonl.
+class FileObserver : public Observer {
+ public:
+  // `rows` are those that the log already has.
+  FileObserver(const std::filesystem::path& run_folder, std::vector<EpochRow> rows)
+      : log_(run_folder), rows_(std::move(rows)) {}
+
+  void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
+  void on_run_end(const TrainingState& state) override;
+
+  // Waits until the disk has every row. Throws UserError kDevice if the disk is found to be full. Call this function
+  // also for a run that diverged, which ends without on_run_end.
+  void sync();
+
+  const std::vector<EpochRow>& rows() const { return rows_; }
+
+ private:
+  EpochLog log_;
+  std::vector<EpochRow> rows_;
+};
+
+// Saves a run's state according to its settings: at the ends of epochs, within epochs, after the best epoch so far, and
+// always at the end of the run, however it ends. A background thread writes the files (checkpoint_folder.h): the run
+// waits only for the copy to the host, and for an earlier save that has not finished.
+class CheckpointObserver : public Observer {
+ public:
+  // The trainer must outlive this observer. `make_log_durable` is called before each save, so that no checkpoint has an
+  // epoch that the log could still lose. After a failed save, any call throws UserError kDevice.
+  CheckpointObserver(const std::filesystem::path& run_folder, RunFacts facts, Trainer& trainer,
+                     std::function<void()> make_log_durable);
+
+  // A resumed run is at its checkpoint, so nothing is saved before its next step.
+  void on_run_begin(const RunPlan& plan) override;
+  void on_step(const StepProgress& progress) override;
+  bool needs_sync_at(int64_t step) const override;
+  void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
+  void on_run_end(const TrainingState& state) override;
+
+  // Writes the states that were taken before. Call this function for a run that diverged, which ends without
+  // on_run_end.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Position {
+    int64_t step = 0;
+    bool epoch_is_over = true;
+
+    bool operator==(const Position&) const = default;
+  };
+  struct Held {
+    Position position;
+    Snapshot snapshot;
+  };
+
+  Position position() const { return {trainer_.state().step, trainer_.epoch_is_over()}; }
+  bool is_due(const TrainingState& state) const;
+  Held take() { return {position(), trainer_.snapshot()}; }
+  void save(Held held, Standing standing);
+  void save_held();
+
+  CheckpointSettings settings_;
+  const RunFacts facts_;  // the writer reads them at any time
+  Trainer& trainer_;
+  std::function<void()> make_log_durable_;
+  CheckpointWriter writer_;
+  Position saved_;
+  Clock::time_point saved_at_ = Clock::now();
+  std::optional<Held> best_;  // taken, but too soon after the last save to be written
+};
+
+// Writes trace.json, the Chrome trace of a run's first steps after warm-up: the ranges of training/profiling.h,
+// LibTorch's operators within them, and the work of a GPU, on one time line. Tracing slows down the traced steps.
+struct TraceRequest {
+  std::filesystem::path file;
+  int64_t num_steps = 0;      // at least; up to the end of the epoch if the last of them ends it
+  int64_t warmup_epochs = 0;  // before the traced steps
+  c10::Device device = c10::Device(c10::kCPU);
+};
+
+// Register this observer last, so that the trace includes the other observers.
+class TraceObserver : public Observer {
+ public:
+  TraceObserver(TraceRequest request, Logger& logger);
+
+  void on_epoch_begin(const TrainingState& state) override;
+  void on_step(const StepProgress& progress) override;
+  bool needs_sync_at(int64_t step) const override;
+  void on_run_end(const TrainingState& state) override;
+
+  // Call this function for a run that diverged, which ends without on_run_end. The function writes the steps so far,
+  // and warns if there are none. Throws UserError kDevice if the file cannot be written.
+  void finish();
+
+ private:
+  void begin(int64_t num_steps_before);
+  void write();
+
+  TraceRequest request_;
+  Logger& logger_;
+  std::optional<Profiling> profiling_;
+  int64_t steps_before_ = 0;
+  int64_t last_step_ = 0;
+  bool is_written_ = false;
+};
+
+// Returns the tag of an epoch's column: "valid/accuracy" for valid_accuracy, "training/..." for example for the
+// learning rate, "measured/..." for times; empty if the column is not a scalar of its own.
+std::string scalar_tag(const EpochColumn& column);
+
+// Returns a row as a Summary message. Columns without a value are left out.
+std::string scalars_of(const EpochRow& row);
+
+// Writes an event file for TensorBoard into the run folder: the scalars of each epoch, the settings and the end of the
+// run, a graph of the model, and on request histograms of weights and gradients. Steps are epochs. A resumed run writes
+// a new file, from which readers learn which epochs to drop. A file that cannot be written is an error, as for the
+// other logs.
+class TensorBoardObserver : public Observer {
+ public:
+  // `run` must outlive this observer. `first_epoch` is the first epoch to report. Any call may throw UserError kDevice.
+  TensorBoardObserver(const std::filesystem::path& run_folder, const RunContext& run, int64_t first_epoch);
+
+  void on_run_begin(const RunPlan& plan) override;
+  void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
+  void on_run_end(const TrainingState& state) override;  // not for a run that a signal stopped: it may resume
+
+  // Call this function for a run that diverged, which ends without on_run_end.
+  void fail();
+
+  void sync() { file_.sync(); }
+
+ private:
+  const RunContext& run_;
+  int64_t first_epoch_;
+  tensorboard::EventFile file_;
+};
+
+// Checks after every epoch, and at the steps whose state is saved, that the weights of all ranks have the same bits.
+// Throws UserError kInternal with the first tensor that differs and its rank.
+class WeightsObserver : public Observer {
+ public:
+  struct Steps {
+    std::optional<int64_t> between_saves;
+    bool are_traced = false;  // by the first rank, which then queues them one by one, so all ranks must
+  };
+
+  WeightsObserver(Ranks& ranks, const Trainer& trainer, const Steps& steps)
+      : ranks_(ranks), trainer_(trainer), steps_(steps) {}
+
+  bool needs_sync_at(int64_t step) const override { return steps_.are_traced || is_saved(step); }
+  void on_step(const StepProgress& progress) override;
+  void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
+
+ private:
+  bool is_saved(int64_t step) const { return steps_.between_saves && step % *steps_.between_saves == 0; }
+  void compare(const std::string& when) const;
+
+  Ranks& ranks_;
+  const Trainer& trainer_;
+  Steps steps_;
+};
+
+}  // namespace rnnlab

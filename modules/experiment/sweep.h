@@ -1,0 +1,140 @@
+// Runs the experiments of a configuration: the combinations of its sweep, as often as each is measured. sweep.cpp runs
+// them one after another, rounds.cpp measures in rounds of processes, and planned_tasks.cpp runs the tasks of a plan,
+// which several machines share.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "config/document.h"
+#include "config/sweep.h"
+#include "experiment/experiment.h"
+#include "experiment/run.h"
+#include "experiment/sweep_file.h"
+#include "sweep/claim.h"
+#include "sweep/plan.h"
+#include "system/logger.h"
+
+namespace rnnlab {
+
+struct ExperimentCase {
+  std::string label;  // "device=cpu layer=naive"; "" if there is only one case
+  Experiment experiment;
+  std::map<std::string, config::Place> places;  // of the keys that are set, for messages
+  config::Repeats repeats = {};
+};
+
+// Returns every combination of the document's sweep, or its single experiment.
+std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings);
+
+// Returns the label of the case, or the name of the experiment.
+std::string name_of(const ExperimentCase& one);
+
+// Returns the runs of a sweep that runs each case once.
+std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases);
+
+// Cases with equal results of this function are compared with each other. Such cases may differ in the settings that a
+// comparison varies (device, layer, convolution) and in settings that do not change the work of an epoch; `rnnlab
+// compare` has the same rule.
+std::string comparison_of(const Experiment& experiment);
+
+// Returns the plan of a sweep from the cases of its files (sweep/plan.h). Throws UserError kUsage if the cases repeat
+// rounds until a precision is reached, because the number of rounds is then not known in advance, or if there are too
+// many runs.
+SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> command_line);
+
+// Describes the end of a command with one run or several: the finished runs, the exit code, and whether the rest can be
+// resumed.
+struct RunAllOutcome {
+  std::vector<RunOutcome> finished;      // in order, including one that a signal interrupted
+  ExitCode exit_code = ExitCode::kDone;  // of the signal, or of the first run that failed
+  bool can_resume = false;               // --resume can do the unfinished part
+};
+
+// Runs several experiments one after another: the combinations of a sweep, or the files of one command. An experiment
+// that fails is reported through the logger and the others still run; a signal (stop_signal.h) stops them all.
+//
+// Cases with repeats are measured in rounds (run_in_rounds). If the CPU is busy, all cases without training.num_threads
+// get the same number of threads (fastest_layer.h). Several cases have a sweep file (sweep_file.h) until all have run.
+// Installs a StopSignalGuard, so the caller must not have one.
+RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
+
+// Resumes a run, by its folder, or a sweep, by its file. Runs of a sweep that have ended are only reported again,
+// stopped runs are resumed, and the others begin in the folder of the sweep's file. `overrides` work as in
+// resume_experiment. Throws UserError kUsage if the path is neither a run nor a sweep.
+RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
+                         const RunRequest& request, Logger& logger);
+
+// Runs one run of a sweep with repeats, in the process that the command started for it. `entry` counts from 0.
+RunAllOutcome run_entry_of_sweep(const std::filesystem::path& sweep, size_t entry, const RunRequest& request,
+                                 Logger& logger);
+
+// A run's process prints this mark before its folder, on a separate line of its stdout, because libraries may print
+// other lines there; those lines are copied to the stdout of the command.
+inline constexpr std::string_view kFolderMark = "run folder: ";
+
+// The first failure gives the exit code. A run that diverged would diverge again; any other run can be resumed.
+void record_failure(RunAllOutcome& all, ExitCode exit_code);
+
+std::string how_to_resume(const std::filesystem::path& run_or_sweep);
+
+// Call this function when the command has run all of its runs except `num_left` of `count`, which a signal prevented.
+// The function logs how to resume these runs, or removes the sweep's file (null: there is none).
+void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepFile* sweep, const RunRequest& request,
+                 Logger& logger);
+
+// Does what run_all does, for cases with repeats: in each round every case runs once, in a process of its own, and the
+// order is drawn again (sweep/plan.h). So properties of one process, such as its memory addresses, vary between rounds,
+// and other load of the machine affects all cases. The file of the sweep keeps what is needed to resume. A case that
+// fails is left out of later rounds.
+RunAllOutcome run_in_rounds(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
+
+// Does what resume_all does, for a sweep that has repeats.
+RunAllOutcome resume_rounds(SweepFile& sweep, const RunRequest& request, Logger& logger);
+
+// A run's process prints this mark before the reason of a failure, on one line of its stdout.
+inline constexpr std::string_view kFailureMark = "run failed: ";
+
+// Runs one run of a plan, in the process that its worker started for it. The run begins or resumes in the folder that
+// the plan names; a run that has ended is not trained again. `folder` is that of the plan; `task` and `position` count
+// from 0. Returns the exit code of the run; a failure is logged and passed to `on_failure`. Installs a StopSignalGuard,
+// so the caller must not have one. Throws UserError kUsage if the plan has no such run.
+ExitCode run_planned(const std::filesystem::path& folder, int64_t task, int64_t position, RunRequest request,
+                     Logger& logger, const std::function<void(const std::string&)>& on_failure);
+
+// Runs the tasks of a plan. A worker claims a task, starts a process for each of its runs, one after another, and
+// releases the task when it is done, failed or stopped. Every command here may be repeated at any time, on any machine
+// that can access the folder: finished runs are not changed, and stopped runs are resumed.
+struct TaskRequest {
+  std::filesystem::path folder;                   // of the plan
+  std::string program = {};                       // that starts the runs; "": this one
+  std::vector<std::string> child_arguments = {};  // further arguments of `program`, such as --quiet
+  ClaimTiming timing = {};
+};
+
+enum class FailedTasks { kSkip, kRetry };  // tasks that failed before; each is tried once
+enum class BusyTasks { kSkip, kWait };     // with kWait, tasks of dead workers are taken over
+
+// Runs exactly this task. Returns kDone also if the task was done before, kAtWorkElsewhere if another process works on
+// the task, the code of the signal that stopped the task, else the exit code of the task's first run that failed. A
+// task that failed before is tried again. Throws UserError kUsage if the plan has no such task. Installs a
+// StopSignalGuard, so the caller must not have one.
+ExitCode run_task(const SweepPlan& plan, int64_t task, BusyTasks busy, const TaskRequest& request, Logger& logger);
+
+// Runs the tasks `first`, `first` + `step` and so on. The first failure gives the exit code, else kAtWorkElsewhere if
+// another process works on one of them.
+ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, BusyTasks busy,
+                            const TaskRequest& request, Logger& logger);
+
+// Repeatedly takes the next task on which no process works, until all are taken. Ends after three failures in a row
+// that are due to the machine and not to a run's settings or data, so that one broken machine does not use up the
+// sweep.
+ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, BusyTasks busy, const TaskRequest& request,
+                       Logger& logger);
+
+}  // namespace rnnlab
