@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/bench_case.h"
+#include "bench/bench_settings.h"
 #include "system/warning.h"
 
 namespace rnnlab {

@@ -1,4 +1,4 @@
-#include "bench/bench_here.h"
+#include "bench/run_bench.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>

@@ -27,7 +27,7 @@
 #include "experiment/memory_estimate.h"
 #include "recurrent/device/gpu_device.h"
 #include "recurrent/execution_path.h"
-#include "results/waiting.h"
+#include "results/checks.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
 #include "training/profiling.h"

@@ -1,4 +1,4 @@
-#include "report/bench_section.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "bench/report_text.h"
+#include "bench/bench_report.h"
 #include "report/text.h"
 #include "results/environment.h"
 

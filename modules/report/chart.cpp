@@ -1,4 +1,4 @@
-#include "report/chart.h"
+#include "report/report.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "report/figures.h"
+#include "report/writers.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "report/chart.h"
+#include "report/report.h"
 #include "report/text.h"
 #include "results/run_folder.h"
 #include "system/files.h"

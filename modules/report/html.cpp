@@ -1,6 +1,7 @@
-#include "report/html.h"
+#include "report/writers.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 

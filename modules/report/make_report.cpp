@@ -11,8 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "report/bench_section.h"
-#include "report/run_section.h"
+#include "report/sections.h"
 #include "report/text.h"
 #include "results/comparison.h"
 #include "results/run_folder.h"

@@ -4,16 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/report.h"
 #include "report/report.h"
+#include "report/sections.h"
 #include "results/run_record.h"
 
 namespace rnnlab::report {
-
-struct Benchmark {
-  std::string file;
-  BenchReport report;
-};
 
 // A run or a benchmark that could not be read.
 struct LeftOut {

@@ -1,11 +1,11 @@
-#include "report/markdown.h"
+#include "report/writers.h"
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "report/chart.h"
+#include "report/report.h"
 #include "report/text.h"
 
 namespace rnnlab::report {

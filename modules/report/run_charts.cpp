@@ -1,4 +1,4 @@
-#include "report/run_charts.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,8 @@
 
 #include "base/text.h"
 #include "config/sweep.h"
-#include "report/chart.h"
-#include "report/headlines.h"
-#include "results/comparison_text.h"
+#include "report/report.h"
+#include "results/comparison_output.h"
 #include "results/run_folder.h"
 
 namespace rnnlab::report {

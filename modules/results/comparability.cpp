@@ -12,9 +12,7 @@
 #include "results/checks.h"
 #include "results/conditions.h"
 #include "results/devices.h"
-#include "results/loss_agreement.h"
 #include "results/run_folder.h"
-#include "results/waiting.h"
 #include "results/work_settings.h"
 
 namespace rnnlab {

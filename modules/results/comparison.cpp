@@ -12,7 +12,6 @@
 #include "results/devices.h"
 #include "results/measuring_order.h"
 #include "results/process_times.h"
-#include "results/waiting.h"
 
 namespace rnnlab {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "config/enum_names.h"
+#include "results/checks.h"
 #include "results/devices.h"
-#include "results/loss_agreement.h"
 #include "results/run_record.h"
 #include "system/file_version.h"
 #include "system/warning.h"

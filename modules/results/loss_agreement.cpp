@@ -1,4 +1,4 @@
-#include "results/loss_agreement.h"
+#include "results/checks.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "results/time_shape.h"
+#include "results/checks.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "results/waiting.h"
+#include "results/checks.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "bench/bench_here.h"
+#include "bench/run_bench.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

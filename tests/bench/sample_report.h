@@ -1,7 +1,7 @@
 // A small report for tests of code that reads reports.
 #pragma once
 
-#include "bench/report.h"
+#include "bench/bench_report.h"
 
 namespace rnnlab::testing {
 

@@ -1,4 +1,4 @@
-#include "report/figures.h"
+#include "report/writers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

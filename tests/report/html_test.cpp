@@ -1,4 +1,4 @@
-#include "report/html.h"
+#include "report/writers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

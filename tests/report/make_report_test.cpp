@@ -7,12 +7,11 @@
 
 #include "base/expect_error.h"
 #include "bench/sample_report.h"
-#include "report/html.h"
-#include "report/markdown.h"
-#include "report/run_section.h"
 #include "report/sample_sources.h"
+#include "report/sections.h"
+#include "report/writers.h"
 #include "results/comparison.h"
-#include "results/comparison_text.h"
+#include "results/comparison_output.h"
 
 namespace rnnlab::report {
 namespace {

@@ -9,7 +9,6 @@
 #include "base/expect_error.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "results/sample_records.h"
 #include "results/sample_runs.h"
 #include "system/temporary_folder.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/expect_error.h"
-#include "results/epoch_text.h"
-#include "results/sample_rows.h"
+#include "results/epoch_row.h"
+#include "results/sample_runs.h"
 #include "system/small_disk.h"
 #include "system/temporary_folder.h"
 

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "results/sample_records.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/expect_error.h"
 #include "base/text.h"
 #include "results/comparison.h"
-#include "results/held_equal.h"
+#include "results/comparison_output.h"
 #include "results/sample_runs.h"
 #include "system/json_fields.h"
 #include "system/temporary_folder.h"

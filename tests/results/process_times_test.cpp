@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "results/sample_records.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
-#include "results/sample_rows.h"
 #include "results/work_settings.h"
 #include "system/temporary_folder.h"
 

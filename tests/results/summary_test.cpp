@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/expect_error.h"
-#include "results/sample_rows.h"
 #include "results/sample_runs.h"
 #include "system/json_fields.h"
 #include "system/temporary_folder.h"

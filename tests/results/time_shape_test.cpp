@@ -1,4 +1,4 @@
-#include "results/time_shape.h"
+#include "results/checks.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,8 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "results/sample_records.h"
-#include "results/sample_rows.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab {
 namespace {

@@ -1,9 +1,9 @@
-#include "results/waiting.h"
+#include "results/checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "results/sample_rows.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/epoch_text.h"
+#include "results/epoch_row.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/expect_error.h"
-#include "results/sample_rows.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench/report_text.h"
+#include "bench/bench_report.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "bench/against.h"
+#include "bench/baseline.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/report.h"
+#include "bench/bench_report.h"
 #include "results/comparison.h"
 
 namespace rnnlab {

@@ -1,4 +1,4 @@
-#include "bench/against.h"
+#include "bench/baseline.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "bench/report_text.h"
+#include "bench/bench_report.h"
 #include "results/conditions.h"
 #include "system/table.h"
 
