@@ -11,9 +11,7 @@
 #include "base/text.h"
 #include "results/checks.h"
 #include "results/conditions.h"
-#include "results/devices.h"
 #include "results/run_folder.h"
-#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {

@@ -1,17 +1,18 @@
 #include "results/comparison.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/text.h"
 #include "results/checks.h"
 #include "results/comparability.h"
-#include "results/devices.h"
 #include "results/measuring_order.h"
-#include "results/process_times.h"
 
 namespace rnnlab {
 namespace {
@@ -158,13 +159,13 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   std::vector<Remark> all_doubts, remarks;
   for (const RunGroup& group : groups) {
     GroupResult& result = comparison.groups.emplace_back(describe(group));
-    measure_time(result, group);
+    static_cast<GroupTime&>(result) = time_of(group);
     result.fit_seconds = fit_seconds(group);
     result.device_speed = device_speed(group, groups);
     add_once(comparison.notes, efficiency_note(group, groups));
     if (result.seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.seconds);
     if (&group != &baseline) {
-      set_against(result, group, baseline);
+      static_cast<TimeRatio&>(result) = time_ratio(group, baseline);
       result.loss_agreement = loss_agreement(baseline, group);
     }
     for (const Warning& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
@@ -188,50 +189,63 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
 
 namespace {
 
-TimeVerdict verdict_of(const Interval& ratio) {
-  if (ratio.high < 1) return TimeVerdict::kFaster;
-  if (ratio.low > 1) return TimeVerdict::kSlower;
-  const bool is_narrow = ratio.high <= kLargestUnseenRatio && ratio.low >= 1 / kLargestUnseenRatio;
-  return is_narrow ? TimeVerdict::kNoDifference : TimeVerdict::kUndecided;
+const RunRecord& first_run(const RunGroup& group) { return *group.runs[0]; }
+
+// Returns null if no group with the same work has fewer devices.
+const RunGroup* same_work_on_fewest(const RunGroup& group, const std::vector<RunGroup>& groups) {
+  const RunGroup* found = nullptr;
+  int64_t fewest = num_devices(first_run(group));
+  for (const RunGroup& other : groups) {
+    const int64_t devices = num_devices(first_run(other));
+    if (devices >= fewest || !differ_in_devices_alone(first_run(group), first_run(other))) continue;
+    fewest = devices;
+    found = &other;
+  }
+  return found;
 }
 
-Interval bounds_of(const std::vector<double>& processes, const std::vector<double>& epochs) {
-  if (std::ssize(processes) >= kFewestForInterval) return geometric_mean_estimate(processes).bounds;
-  const auto [low, high] = std::ranges::minmax(epochs);
-  return {low, high};
+std::optional<double> inverse(const std::optional<double>& value) {
+  return value ? std::optional(1 / *value) : std::nullopt;
+}
+
+std::optional<double> part(const std::optional<double>& speed_up, double devices) {
+  return speed_up ? std::optional(*speed_up / devices) : std::nullopt;
+}
+
+bool has_efficiency(const RunRecord& run, const RunRecord& reference) {
+  return kind_of_device(run) != "cpu" || have_equal_threads(run, reference);
 }
 
 }  // namespace
 
-void measure_time(GroupResult& result, const RunGroup& group) {
-  const std::vector<double> epochs = timed_seconds(group);
-  const std::vector<double> processes = seconds_of(process_times(group));
-  result.num_processes = std::ssize(processes);
-  result.num_timed_epochs = std::ssize(epochs);
-  if (epochs.empty()) return;
-  const Interval bounds = bounds_of(processes, epochs);
-  result.seconds = geometric_mean(processes);
-  result.low_seconds = bounds.low;
-  result.high_seconds = bounds.high;
-  result.bounds_are_spread = result.num_processes < kFewestForInterval;
+std::optional<DeviceSpeed> device_speed(const RunGroup& group, const std::vector<RunGroup>& groups) {
+  const RunGroup* reference = same_work_on_fewest(group, groups);
+  if (reference == nullptr) return std::nullopt;
+  const TimeRatio times = time_ratio(group, *reference);
+  if (!times.ratio) return std::nullopt;
+  const RunRecord &run = first_run(group), &other = first_run(*reference);
+  DeviceSpeed speed;
+  speed.reference = reference->label;
+  speed.reference_devices = num_devices(other);
+  speed.speed_up = 1 / *times.ratio;
+  speed.speed_up_low = inverse(times.ratio_high);
+  speed.speed_up_high = inverse(times.ratio_low);
+  if (!has_efficiency(run, other)) return speed;
+  const double devices = static_cast<double>(num_devices(run)) / static_cast<double>(num_devices(other));
+  speed.efficiency = speed.speed_up / devices;
+  speed.efficiency_low = part(speed.speed_up_low, devices);
+  speed.efficiency_high = part(speed.speed_up_high, devices);
+  return speed;
 }
 
-void set_against(GroupResult& result, const RunGroup& group, const RunGroup& baseline) {
-  result.verdict = TimeVerdict::kNone;
-  const std::vector<ProcessTime> own = process_times(group), others = process_times(baseline);
-  if (own.empty() || others.empty()) return;
-  const std::vector<double> seconds = seconds_of(own), baseline_seconds = seconds_of(others);
-  result.ratio = geometric_mean(seconds) / geometric_mean(baseline_seconds);
-  const int64_t fewest = std::min(std::ssize(seconds), std::ssize(baseline_seconds));
-  if (fewest < kFewestForInterval) return;
-  const auto pairs = paired_by_round(own, others);
-  const Interval bounds =
-      (pairs ? paired_ratio(pairs->first, pairs->second) : unpaired_ratio(seconds, baseline_seconds)).bounds;
-  result.ratio_low = bounds.low;
-  result.ratio_high = bounds.high;
-  result.is_paired = pairs.has_value();
-  result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
-  if (fewest >= kFewestForVerdict) result.verdict = verdict_of(bounds);
+std::string efficiency_note(const RunGroup& group, const std::vector<RunGroup>& groups) {
+  const RunGroup* reference = same_work_on_fewest(group, groups);
+  if (reference == nullptr || has_efficiency(first_run(group), first_run(*reference))) return "";
+  return fmt::format(
+      "no efficiency of {}: its processes have {} each, that of {} has {}; set training.num_threads to give all "
+      "processes the same number",
+      group.label, counted(first_run(group).summary.identity.num_threads, "thread"), reference->label,
+      first_run(*reference).summary.identity.num_threads);
 }
 
 }  // namespace rnnlab

@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "results/comparability.h"
 #include "results/conditions.h"
-#include "results/devices.h"
 #include "system/json_fields.h"
 #include "system/table.h"
 

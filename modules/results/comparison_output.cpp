@@ -6,7 +6,6 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "results/device_scaling.h"
 #include "system/json_fields.h"
 #include "system/table.h"
 
@@ -14,6 +13,7 @@ namespace rnnlab {
 namespace {
 
 constexpr const char* kNothing = "-";
+constexpr double kPercent = 100;
 
 std::string interval(const std::optional<double>& low, const std::optional<double>& high, int digits) {
   if (!low || !high) return kNothing;
@@ -140,12 +140,6 @@ std::string device_lines(const Comparison& comparison) {
   return table.text() + "\n" + join(device_speed_legend(), "\n") + "\n";
 }
 
-std::string lines(const std::string& prefix, const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += prefix + text + "\n";
-  return all;
-}
-
 std::optional<std::string> time_line(const GroupResult& group) {
   if (!group.microseconds_per_sample) return std::nullopt;
   const std::string whole =
@@ -157,7 +151,7 @@ std::string path_lines(const Comparison& comparison) {
   std::string all;
   for (const GroupResult& group : comparison.groups) {
     if (!group.paths.empty()) all += fmt::format("{} ran {}\n", group.label, join(group.paths, " and "));
-    all += lines("  ", group.path_notes);
+    all += lines_of_texts("  ", group.path_notes);
   }
   return all;
 }
@@ -170,6 +164,50 @@ bool is_shown(const EpochColumn& column) {
 
 std::string significant_digits(const std::optional<double>& value, int digits) {
   return value ? fmt::format("{:#.{}g}", *value, digits) : kNothing;
+}
+
+std::string lines_of_texts(const std::string& prefix, const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += prefix + text + "\n";
+  return all;
+}
+
+std::string percent_text(const std::optional<double>& part) {
+  return part ? fmt::format("{:.1f} %", kPercent * *part) : kNothing;
+}
+
+std::string percent_range(const std::optional<double>& low, const std::optional<double>& high) {
+  return low && high ? fmt::format("{:.1f} .. {:.1f} %", kPercent * *low, kPercent * *high) : kNothing;
+}
+
+std::string excess_text(const std::optional<double>& quotient) {
+  return quotient ? fmt::format("{:+.1f} %", kPercent * (*quotient - 1)) : kNothing;
+}
+
+TextTable device_speed_table(const Comparison& comparison) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  for (const char* heading :
+       {"devices", "against", "speed-up", "95 % interval", "efficiency", "95 % interval", "exchange", "slowest"})
+    table.add_column(heading, Align::kRight);
+  const std::vector<std::string> labels = short_labels(comparison);
+  for (size_t i = 0; i < comparison.groups.size(); ++i) {
+    const GroupResult& group = comparison.groups[i];
+    if (!group.device_speed) continue;
+    const DeviceSpeed& speed = *group.device_speed;
+    table.add_row({labels[i], std::to_string(group.devices), std::to_string(speed.reference_devices),
+                   significant_digits(speed.speed_up, 3), interval(speed.speed_up_low, speed.speed_up_high, 3),
+                   percent_text(speed.efficiency), percent_range(speed.efficiency_low, speed.efficiency_high),
+                   percent_text(group.exchange_share), excess_text(group.slowest_over_fastest)});
+  }
+  return table;
+}
+
+std::vector<std::string> device_speed_legend() {
+  return {
+      "speed-up: over the same work on the fewest devices; efficiency: the speed-up over how many times as many "
+      "devices there are.",
+      kExchangeLegend};
 }
 
 TextTable comparison_table(const Comparison& comparison) {
@@ -218,16 +256,16 @@ std::vector<std::string> comparison_work(const Comparison& comparison) {
 std::string comparison_text(const Comparison& comparison) {
   std::string text;
   if (!comparison.forced.empty())
-    text += "FORCED: this is not a fair comparison.\n" + lines("  ", comparison.forced) + "\n";
+    text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", comparison.forced) + "\n";
   if (!comparison.differences.empty())
-    text += "NOTICE: these runs differ in more than the device and the layer.\n" + lines("  ", comparison.differences) +
-            "\n";
-  if (!comparison.warnings.empty()) text += lines("WARNING: ", texts_of(comparison.warnings)) + "\n";
+    text += "NOTICE: these runs differ in more than the device and the layer.\n" +
+            lines_of_texts("  ", comparison.differences) + "\n";
+  if (!comparison.warnings.empty()) text += lines_of_texts("WARNING: ", texts_of(comparison.warnings)) + "\n";
   text += make_narrow_table(comparison).text() + "\n" + label_lines(comparison);
-  text += lines("", comparison_legend(comparison));
+  text += lines_of_texts("", comparison_legend(comparison));
   if (const std::string devices = device_lines(comparison); !devices.empty()) text += "\n" + devices + "\n";
-  return without_controls(text + lines("", comparison.notes) + lines("", comparison_work(comparison)) +
-                          path_lines(comparison));
+  return without_controls(text + lines_of_texts("", comparison.notes) +
+                          lines_of_texts("", comparison_work(comparison)) + path_lines(comparison));
 }
 
 namespace {

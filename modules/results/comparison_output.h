@@ -40,6 +40,25 @@ bool is_shown(const EpochColumn& column);
 // Returns "0.302", or "-" if the value is absent.
 std::string significant_digits(const std::optional<double>& value, int digits);
 
+// Return "31.4 %", "30.1 .. 32.0 %", and "+3.1 %" for 1.031; "-" if a value is absent.
+std::string percent_text(const std::optional<double>& part);
+std::string percent_range(const std::optional<double>& low, const std::optional<double>& high);
+std::string excess_text(const std::optional<double>& quotient);
+
+// Returns the speed-up and efficiency of those groups of a comparison that have a speed-up, or an empty table.
+TextTable device_speed_table(const Comparison& comparison);
+
+// Returns sentences that explain the columns of device_speed_table.
+std::vector<std::string> device_speed_legend();
+
+// Explains the columns "exchange" and "slowest" of tables on several devices.
+inline constexpr const char* kExchangeLegend =
+    "exchange: the part of an epoch that was spent in the exchange of gradients without overlap; slowest: how "
+    "much longer the slowest process computes than the fastest. Medians.";
+
+// Returns each text on a line after the prefix.
+std::string lines_of_texts(const std::string& prefix, const std::vector<std::string>& texts);
+
 // Lists each condition of a comparison with its value and states whether all runs share the value, so that a reader can
 // check that the comparison is fair.
 

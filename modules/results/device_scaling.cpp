@@ -15,10 +15,8 @@
 #include "results/comparison.h"
 #include "results/comparison_output.h"
 #include "results/conditions.h"
-#include "results/devices.h"
 #include "results/measuring_order.h"
 #include "results/run_folder.h"
-#include "results/work_settings.h"
 #include "system/json_fields.h"
 #include "system/table.h"
 
@@ -147,8 +145,7 @@ void refuse_scaling(const std::vector<std::string>& reasons) {
 // ---- numbers ----
 
 ScalingResult measured(const RunGroup& group) {
-  GroupResult times;
-  measure_time(times, group);
+  const GroupTime times = time_of(group);
   ScalingResult result;
   result.label = group.label;
   result.devices = num_devices(example_of(group));
@@ -170,8 +167,7 @@ ScalingResult measured(const RunGroup& group) {
 void set_against_fewest(ScalingResult& result, const RunGroup& group, const ScalingResult& fewest,
                         const RunGroup& reference) {
   if (!result.samples_per_second || !fewest.samples_per_second) return;
-  GroupResult times;
-  set_against(times, group, reference);
+  const TimeRatio times = time_ratio(group, reference);
   const auto samples = samples_an_epoch(group), other_samples = samples_an_epoch(reference);
   const double work =
       *samples / static_cast<double>(result.devices) * static_cast<double>(fewest.devices) / *other_samples;
@@ -246,43 +242,14 @@ DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on
 
 namespace {
 
-constexpr const char* kAbsent = "-";
-constexpr double kPercent = 100;
-
-std::string percent_text(const std::optional<double>& part) {
-  return part ? fmt::format("{:.1f} %", kPercent * *part) : kAbsent;
-}
-
-std::string percent_range(const std::optional<double>& low, const std::optional<double>& high) {
-  return low && high ? fmt::format("{:.1f} .. {:.1f} %", kPercent * *low, kPercent * *high) : kAbsent;
-}
-
-std::string factor_range(const std::optional<double>& low, const std::optional<double>& high) {
-  return low && high ? significant_digits(low, 3) + " .. " + significant_digits(high, 3) : kAbsent;
-}
-
-std::string rate_text(const std::optional<double>& rate) { return rate ? fmt::format("{:.0f}", *rate) : kAbsent; }
-
-// Returns how much longer the slowest process computes, such as "+3.1 %".
-std::string excess_text(const std::optional<double>& quotient) {
-  return quotient ? fmt::format("{:+.1f} %", kPercent * (*quotient - 1)) : kAbsent;
-}
-
-std::string lines_after(const std::string& prefix, const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += prefix + text + "\n";
-  return all;
-}
-
-void add_columns(TextTable& table, const std::vector<const char*>& headings) {
-  table.add_column("run", Align::kLeft);
-  for (const char* heading : headings) table.add_column(heading, Align::kRight);
-}
+std::string rate_text(const std::optional<double>& rate) { return rate ? fmt::format("{:.0f}", *rate) : "-"; }
 
 TextTable series_table(const ScalingSeries& series) {
   TextTable table;
-  add_columns(table, {"devices", "batch", "processes", "epochs", "samples/s", "samples/s of a device", "efficiency",
-                      "95 % interval", "exchange", "slowest"});
+  table.add_column("run", Align::kLeft);
+  for (const char* heading : {"devices", "batch", "processes", "epochs", "samples/s", "samples/s of a device",
+                              "efficiency", "95 % interval", "exchange", "slowest"})
+    table.add_column(heading, Align::kRight);
   for (const ScalingResult& result : series.results)
     table.add_row({result.label, std::to_string(result.devices), std::to_string(result.batch_size),
                    std::to_string(result.num_processes), std::to_string(result.num_timed_epochs),
@@ -292,10 +259,6 @@ TextTable series_table(const ScalingSeries& series) {
                    excess_text(result.slowest_over_fastest)});
   return table;
 }
-
-constexpr const char* kExchangeLegend =
-    "exchange: the part of an epoch that was spent in the exchange of gradients without overlap; slowest: how "
-    "much longer the slowest process computes than the fastest. Medians.";
 
 std::string number_cell(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
 
@@ -315,14 +278,14 @@ std::string scaling_line(const ScalingResult& result, const ScalingSeries& serie
 std::string device_scaling_text(const DeviceScaling& scaling) {
   std::string text;
   if (!scaling.forced.empty())
-    text += "FORCED: this is not a fair comparison.\n" + lines_after("  ", scaling.forced) + "\n";
-  if (!scaling.warnings.empty()) text += lines_after("WARNING: ", texts_of(scaling.warnings)) + "\n";
+    text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", scaling.forced) + "\n";
+  if (!scaling.warnings.empty()) text += lines_of_texts("WARNING: ", texts_of(scaling.warnings)) + "\n";
   for (const ScalingSeries& series : scaling.series)
     text += fmt::format("{} samples a device in each update:\n{}\n", format_shortest(series.samples_a_device),
                         series_table(series).text());
   text += "efficiency: training samples per second and device, relative to the fewest devices.\n";
   text += std::string(kExchangeLegend) + "\n";
-  return without_controls(text + lines_after("", scaling.notes));
+  return without_controls(text + lines_of_texts("", scaling.notes));
 }
 
 std::string device_scaling_csv(const DeviceScaling& scaling) {
@@ -336,29 +299,5 @@ std::string device_scaling_csv(const DeviceScaling& scaling) {
 }
 
 std::string device_scaling_json(const DeviceScaling& scaling) { return json_text(to_json(scaling)); }
-
-TextTable device_speed_table(const Comparison& comparison) {
-  TextTable table;
-  add_columns(
-      table, {"devices", "against", "speed-up", "95 % interval", "efficiency", "95 % interval", "exchange", "slowest"});
-  const std::vector<std::string> labels = short_labels(comparison);
-  for (size_t i = 0; i < comparison.groups.size(); ++i) {
-    const GroupResult& group = comparison.groups[i];
-    if (!group.device_speed) continue;
-    const DeviceSpeed& speed = *group.device_speed;
-    table.add_row({labels[i], std::to_string(group.devices), std::to_string(speed.reference_devices),
-                   significant_digits(speed.speed_up, 3), factor_range(speed.speed_up_low, speed.speed_up_high),
-                   percent_text(speed.efficiency), percent_range(speed.efficiency_low, speed.efficiency_high),
-                   percent_text(group.exchange_share), excess_text(group.slowest_over_fastest)});
-  }
-  return table;
-}
-
-std::vector<std::string> device_speed_legend() {
-  return {
-      "speed-up: over the same work on the fewest devices; efficiency: the speed-up over how many times as many "
-      "devices there are.",
-      kExchangeLegend};
-}
 
 }  // namespace rnnlab

@@ -8,7 +8,6 @@
 
 #include "base/numbers.h"
 #include "results/run_folder.h"
-#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {

@@ -68,8 +68,6 @@ bool is_of_training(const std::string& key) {
   return key == "deterministic" || (key.starts_with("training.") && !is_one_of(key, kNoWork));
 }
 
-WorkHashes hashes_in(const Summary& summary) { return {summary.identity.model_hash, summary.identity.training_hash}; }
-
 }  // namespace
 
 WorkHashes work_hashes(const Settings& settings) {
@@ -78,13 +76,6 @@ WorkHashes work_hashes(const Settings& settings) {
 
 std::string settings_sha256(const Settings& settings) {
   return digest_of(settings, [](const std::string& key) { return !is_one_of(key, kPaths); });
-}
-
-bool has_work_hashes(const Summary& summary) { return !summary.settings_sha256.empty(); }
-
-std::pair<WorkHashes, WorkHashes> comparable_hashes(const RunRecord& a, const RunRecord& b) {
-  if (has_work_hashes(a.summary) == has_work_hashes(b.summary)) return {hashes_in(a.summary), hashes_in(b.summary)};
-  return {work_hashes(a.config), work_hashes(b.config)};
 }
 
 }  // namespace rnnlab

@@ -7,9 +7,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
-
-#include "results/run_record.h"
 
 namespace rnnlab {
 
@@ -30,13 +27,5 @@ WorkHashes work_hashes(const Settings& settings);
 
 // Returns the hash of all settings except paths, which seals config.yaml.
 std::string settings_sha256(const Settings& settings);
-
-// Returns whether the summary has the hashes of work_hashes. Before version 3 it had hashes of the printed text with
-// its comments.
-bool has_work_hashes(const Summary& summary);
-
-// Returns hashes of the same kind for two runs: those of their summaries, or those of their settings if only one
-// summary is of an old version.
-std::pair<WorkHashes, WorkHashes> comparable_hashes(const RunRecord& a, const RunRecord& b);
 
 }  // namespace rnnlab

@@ -476,13 +476,13 @@ std::vector<RunRecord> rounds(const std::string& side, double seconds, const std
 
 GroupResult measured(const std::vector<RunRecord>& runs) {
   GroupResult result;
-  measure_time(result, group_of(runs));
+  static_cast<GroupTime&>(result) = time_of(group_of(runs));
   return result;
 }
 
 GroupResult compared(const std::vector<RunRecord>& runs, const std::vector<RunRecord>& baseline) {
   GroupResult result = measured(runs);
-  set_against(result, group_of(runs), group_of(baseline));
+  static_cast<TimeRatio&>(result) = time_ratio(group_of(runs), group_of(baseline));
   return result;
 }
 

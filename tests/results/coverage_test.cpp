@@ -110,8 +110,7 @@ struct CellResult {
 };
 
 Interval ratio_bounds(const Side& side, const Side& baseline) {
-  GroupResult result;
-  set_against(result, side.group(), baseline.group());
+  const TimeRatio result = time_ratio(side.group(), baseline.group());
   return {result.ratio_low.value(), result.ratio_high.value()};
 }
 
@@ -120,8 +119,7 @@ Interval unpaired_bounds(const Side& side, const Side& baseline) {
 }
 
 Interval seconds_bounds(const Side& side) {
-  GroupResult result;
-  measure_time(result, side.group());
+  const GroupTime result = time_of(side.group());
   return {result.low_seconds.value(), result.high_seconds.value()};
 }
 

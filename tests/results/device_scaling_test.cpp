@@ -8,7 +8,7 @@
 #include "base/expect_error.h"
 #include "base/text.h"
 #include "results/comparison.h"
-#include "results/devices.h"
+#include "results/run_record.h"
 #include "results/sample_runs.h"
 
 namespace rnnlab::testing {
