@@ -16,7 +16,7 @@
 
 namespace rnnlab {
 
-// Statistics from samples: the times of the three programs and of their differences, with intervals. A process gives
+// Statistics from samples: the times of the three passes and of their differences, with intervals. A process gives
 // one number, the median of its samples. Several processes give the mean of their numbers, with the interval of this
 // mean. The interval of one process describes only its samples, not a different process. All functions are pure.
 
@@ -36,7 +36,7 @@ struct Estimate {
 
 Estimate estimate_of(const MeanEstimate& mean);
 
-// The seconds of one iteration in one process, by round, for the programs of backend.h; equal numbers of rounds.
+// The seconds of one iteration in one process, by round, for the passes of backend.h; equal numbers of rounds.
 struct PassSamples {
   std::vector<double> forward;
   std::vector<double> forward_data;
@@ -66,14 +66,14 @@ struct PartTimes {
   }
 };
 
-// Returns the times of at least one process. Means over processes are geometric for programs, arithmetic for
+// Returns the times of at least one process. Means over processes are geometric for passes, arithmetic for
 // differences.
 PartTimes part_times(const std::vector<PassSamples>& processes);
 
-// Returns how many times as fast as `base` the layer `own` was, by one program. The i-th process of both sides is the
+// Returns how many times as fast as `base` the layer `own` was, by one pass. The i-th process of both sides is the
 // same process, which measured both in turn. Both sides have the same number of processes, at least one.
 Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSamples>& own,
-                 std::vector<double> PassSamples::*program);
+                 std::vector<double> PassSamples::*pass);
 
 // Returns median(whole) - median(part) of one process, of any sign. Whole rounds are resampled (10,000 times, fixed
 // seed), so that a slowdown of both samples of a round counts once: a percentile bootstrap (Efron and Tibshirani, 1993,
@@ -160,7 +160,7 @@ struct Measurement {
   PartRates rates;
   std::optional<Estimate> speedup_forward;  // over the first layer of the list; nullopt if that layer was not measured
   std::optional<Estimate> speedup_total;
-  std::vector<int64_t> iterations;  // iterations of a sample, by program; of the first process
+  std::vector<int64_t> iterations;  // iterations of a sample, by pass; of the first process
   PassSamples samples;              // of all processes, one after the other
   // The rounds in `samples` of each process; 0 if it could not measure. Empty: one process measured all.
   std::vector<int64_t> rounds_by_process;
@@ -251,7 +251,7 @@ void write_report(const std::string& file, const BenchReport& report);
 std::string report_on_one_line(const BenchReport& report);
 BenchReport report_from(const std::string& json, const std::string& source);
 
-// Reads a report and checks its measurements: equal numbers of samples for all programs, at least one, all above 0, and
+// Reads a report and checks its measurements: equal numbers of samples for all passes, at least one, all above 0, and
 // in total as many as the rounds of its processes. Throws UserError kData with the file and the key.
 BenchReport read_report(const std::string& file);
 
@@ -293,7 +293,7 @@ TextTable report_table(const BenchReport& report, TableWidth width);
 std::vector<std::string> report_legend(const BenchReport& report);                   // explains the columns
 std::vector<std::string> report_ceilings(const BenchReport& report);                 // highest rates of the devices
 std::vector<std::string> report_paths(const BenchReport& report, TableWidth width);  // executed paths
-std::vector<Warning> report_doubts(const BenchReport& report);  // reasons for missing rows, and reasons to doubt rows
+std::vector<Warning> report_warnings(const BenchReport& report);  // reasons for missing rows, and reasons to doubt rows
 
 // Returns one line for each row, without the samples and the environment. Absent values are empty.
 std::string report_csv(const BenchReport& report);

@@ -66,7 +66,7 @@ struct BenchCase {
 };
 
 // Returns every combination, device slowest and num_layers fastest, in the order of the settings' keys.
-std::vector<BenchCase> expand(const BenchSettings& settings);
+std::vector<BenchCase> expand_grid(const BenchSettings& settings);
 
 // Returns "cuda graph fp32 lstm H 512 B 64 T 100 L 4"; with "I 28" if the inputs differ from H, and with
 // "bidirectional".

@@ -36,7 +36,7 @@ BenchOutcome run_bench(const BenchSettings& settings, BenchBackend& backend, con
 // row is measured if at least one process measured it; its speed-up pairs the processes that measured both layers.
 // Warnings of one kind are reported once, and a ceiling is the highest of all. There must be at least one report;
 // `settings` are those of all reports.
-BenchReport combine(const std::vector<BenchReport>& reports, const BenchSettings& settings);
+BenchReport combine_reports(const std::vector<BenchReport>& reports, const BenchSettings& settings);
 
 // Receives the environment and the rows before the first measurement. If it throws, the benchmark ends.
 using CheckPlan = std::function<void(const BenchReport& plan)>;

@@ -18,7 +18,7 @@ constexpr size_t kMostWaterfalls = 6;  // sizes; heat maps show more sizes
 
 // Returns whether the layer is a step of the ladder, in which each layer includes the changes of the previous layer.
 // The remaining layers are shown as whole times.
-bool is_rung(const std::string& layer) {
+bool is_ladder_step(const std::string& layer) {
   constexpr std::array<std::string_view, 9> kLadder = {"naive",           "grouped",       "streamed",
                                                        "fused_pointwise", "pretransposed", "hoisted",
                                                        "blocked",         "wavefront",     "diagonal"};
@@ -67,14 +67,14 @@ double milliseconds(const BenchRow& row, const Part& part) {
 
 std::vector<WaterfallStep> steps_of(const Size& size, const Part& part) {
   std::vector<WaterfallStep> steps;
-  std::optional<double> last_rung;
+  std::optional<double> last_step;
   for (const BenchRow* row : size.rows) {
     const double to = milliseconds(*row, part);
-    if (!is_rung(row->key.layer) || !last_rung)
+    if (!is_ladder_step(row->key.layer) || !last_step)
       steps.push_back({row->key.layer, 0, to, StepKind::kWhole});
     else
-      steps.push_back({row->key.layer, *last_rung, to, to <= *last_rung ? StepKind::kGain : StepKind::kLoss});
-    if (is_rung(row->key.layer)) last_rung = to;
+      steps.push_back({row->key.layer, *last_step, to, to <= *last_step ? StepKind::kGain : StepKind::kLoss});
+    if (is_ladder_step(row->key.layer)) last_step = to;
   }
   return steps;
 }
@@ -86,14 +86,14 @@ Chart waterfall(const Size& size, const PartText& shown, const std::string& pref
                             size.label.empty() ? "" : slug(size.label)),
           .title = fmt::format("The ladder, {}{}", shown.name, in_size(size)),
           .description =
-              "Each step is the change from the previous rung in the list; full bars are whole times: of the first "
-              "layer, and of layers that are not rungs.",
+              "Each step is the change from the previous step of the ladder; full bars are whole times: of the first "
+              "layer, and of layers that are not steps of the ladder.",
           .data = Prominence::kFolded,
           .body = Waterfall{{.name = "time", .unit = "ms"}, steps_of(size, *shown.part)}};
 }
 
 bool has_ladder(const Size& size) {
-  return std::ranges::count_if(size.rows, [](const BenchRow* row) { return is_rung(row->key.layer); }) > 1;
+  return std::ranges::count_if(size.rows, [](const BenchRow* row) { return is_ladder_step(row->key.layer); }) > 1;
 }
 
 void add_waterfalls(std::vector<Chart>& charts, const std::vector<Size>& sizes, const std::string& prefix) {
@@ -140,9 +140,9 @@ std::string across_label(const Grid& grid, const RowKey& key) {
 std::string down_label(const Grid& grid, const RowKey& key) {
   const std::string label = size_label(key, grid.down);
   if (!label.empty()) return label;
-  std::vector<std::string> all_usual;
-  for (const KeyColumn& column : grid.down) all_usual.emplace_back(column.usual);
-  return join(all_usual, " ");
+  std::vector<std::string> usual_values;
+  for (const KeyColumn& column : grid.down) usual_values.emplace_back(column.usual);
+  return join(usual_values, " ");
 }
 
 HeatMap empty_map(const BenchReport& report, const Grid& grid) {
@@ -224,10 +224,10 @@ TextTable settings_table(const std::string& settings) {
 
 }  // namespace
 
-std::vector<Block> alarms(const Benchmark& benchmark) {
+std::vector<Block> opening_notices(const Benchmark& benchmark) {
   std::vector<Warning> all = benchmark.report.warnings;
   for (const Warning& warning : warnings(benchmark.report.environment)) add_once(all, warning);
-  for (const Warning& doubt : report_doubts(benchmark.report)) add_once(all, doubt);
+  for (const Warning& warning : report_warnings(benchmark.report)) add_once(all, warning);
   if (all.empty()) return {};
   return {Notice{Severity::kWarning, benchmark.file + ": what is missing, or why these numbers are not reliable",
                  texts_of(all)}};
@@ -243,7 +243,7 @@ Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
   blocks.emplace_back(opening);
   blocks.emplace_back(NamedTable{prefix + "-rows", "Layers", report_table(report, TableWidth::kNarrow)});
   blocks.emplace_back(Sentences{report_legend(report)});
-  std::vector<Chart> charts = with_something_to_draw(bench_charts(report, prefix));
+  std::vector<Chart> charts = without_empty_charts(bench_charts(report, prefix));
   if (!charts.empty()) blocks.emplace_back(Heading{"Times and gains"});
   for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
   blocks.emplace_back(Heading{"What ran"});

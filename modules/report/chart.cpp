@@ -168,7 +168,7 @@ std::optional<double>& cell_of(HeatMap& map, const std::string& row, const std::
   return map.cells[position(map.rows, row)][position(map.columns, column)];
 }
 
-std::vector<Chart> with_something_to_draw(std::vector<Chart> charts) {
+std::vector<Chart> without_empty_charts(std::vector<Chart> charts) {
   std::erase_if(charts, [](const Chart& chart) { return !std::visit(HasNumber{}, chart.body); });
   return charts;
 }

@@ -220,12 +220,12 @@ std::string interval_block(const std::string& name, const Curve& curve) {
 }
 
 // The style of the curves of one group.
-struct Look {
+struct CurveStyle {
   std::string color;
   int dash_type = 1;
 };
 
-Look look_of(size_t group) {
+CurveStyle style_of(size_t group) {
   return {std::string(kPalette[group % kPalette.size()]), 1 + static_cast<int>(group / kPalette.size()) % 4};
 }
 
@@ -273,7 +273,7 @@ Drawing draw(const Curves& chart) {
   for (size_t i = 0; i < chart.curves.size(); ++i) {
     const Curve& curve = chart.curves[i];
     const auto group = static_cast<size_t>(std::ranges::find(groups, curve.group) - groups.begin());
-    const Look look = look_of(group);
+    const CurveStyle look = style_of(group);
     const bool is_named = group != last_group && groups.size() <= kMostInKey;
     last_group = group;
     blocks += block(fmt::format("curve{}", i), curve.points, nullptr);
@@ -304,13 +304,13 @@ Drawing draw(const Curves& chart) {
 // ---- bars and waterfalls ----
 
 // A horizontal bar.
-struct Lying {
+struct HorizontalBar {
   double from = 0, to = 0;
   std::string color, label;
   double label_at = 0;
 };
 
-std::string box_block(const std::vector<Lying>& bars, const std::string& color) {
+std::string box_block(const std::vector<HorizontalBar>& bars, const std::string& color) {
   std::string text;
   for (size_t i = 0; i < bars.size(); ++i) {
     if (bars[i].color != color) continue;
@@ -321,7 +321,7 @@ std::string box_block(const std::vector<Lying>& bars, const std::string& color) 
   return text;
 }
 
-std::string labels_of(const std::vector<Lying>& bars) {
+std::string labels_of(const std::vector<HorizontalBar>& bars) {
   std::string lines;
   for (size_t i = 0; i < bars.size(); ++i)
     lines += fmt::format("set label {} at {}, {} left offset character 0.7, 0 front\n", string_literal(bars[i].label),
@@ -329,13 +329,13 @@ std::string labels_of(const std::vector<Lying>& bars) {
   return lines;
 }
 
-Drawing draw_lying(const std::vector<Lying>& bars, const std::vector<std::string>& names, const Axis& value,
-                   const std::string& whiskers) {
+Drawing draw_horizontal_bars(const std::vector<HorizontalBar>& bars, const std::vector<std::string>& names,
+                             const Axis& value, const std::string& whiskers) {
   std::vector<std::string> colors, plots;
-  for (const Lying& bar : bars) add_once(colors, bar.color);
+  for (const HorizontalBar& bar : bars) add_once(colors, bar.color);
   std::string blocks;
   double most = 0;
-  for (const Lying& bar : bars) most = std::max({most, bar.from, bar.to, bar.label_at});
+  for (const HorizontalBar& bar : bars) most = std::max({most, bar.from, bar.to, bar.label_at});
   for (size_t i = 0; i < colors.size(); ++i) {
     blocks += fmt::format("$boxes{} << END\n{}END\n", i, box_block(bars, colors[i]));
     plots.push_back(
@@ -357,7 +357,7 @@ Drawing draw_lying(const std::vector<Lying>& bars, const std::vector<std::string
 
 Drawing draw(const Bars& chart) {
   const int digits = chart.value.unit.empty() ? 3 : 4;
-  std::vector<Lying> bars;
+  std::vector<HorizontalBar> bars;
   std::vector<std::string> names;
   std::string whiskers;
   for (size_t i = 0; i < chart.bars.size(); ++i) {
@@ -369,7 +369,7 @@ Drawing draw(const Bars& chart) {
       whiskers += fmt::format("{} {} {} {}\n", coordinate(bar.value), i, coordinate(bar.interval->low),
                               coordinate(bar.interval->high));
   }
-  return draw_lying(bars, names, chart.value, whiskers);
+  return draw_horizontal_bars(bars, names, chart.value, whiskers);
 }
 
 std::string_view color_of(StepKind kind) {
@@ -378,7 +378,7 @@ std::string_view color_of(StepKind kind) {
 }
 
 Drawing draw(const Waterfall& chart) {
-  std::vector<Lying> bars;
+  std::vector<HorizontalBar> bars;
   std::vector<std::string> names;
   for (const WaterfallStep& step : chart.steps) {
     names.push_back(step.label);
@@ -387,7 +387,7 @@ Drawing draw(const Waterfall& chart) {
     bars.push_back({step.from, step.to, std::string(color_of(step.kind)), fmt::format("{:#.4g}{}", step.to, change),
                     std::max(step.from, step.to)});
   }
-  return draw_lying(bars, names, chart.value, "");
+  return draw_horizontal_bars(bars, names, chart.value, "");
 }
 
 // ---- heat maps ----
@@ -476,7 +476,7 @@ void require_files(const std::vector<const Chart*>& charts, const std::filesyste
 }
 
 // gnuplot's exit status is 0 even if the disk of its standard output is full.
-void require_whole(const std::string& picture, const Format& format, const Chart& chart) {
+void require_complete_picture(const std::string& picture, const Format& format, const Chart& chart) {
   constexpr size_t kEnoughForTheEnd = 64;
   const size_t from = picture.size() - std::min(picture.size(), kEnoughForTheEnd);
   if (picture.find(format.end, from) != std::string::npos) return;
@@ -493,7 +493,7 @@ void write_pictures(const Chart& chart, const std::filesystem::path& folder, Fig
       figures.left_out.push_back({chart.id, result.reason});
       return;
     }
-    require_whole(result.picture, format, chart);
+    require_complete_picture(result.picture, format, chart);
     pictures.push_back(result.picture);
   }
   for (size_t i = 0; i < pictures.size(); ++i) {

@@ -96,7 +96,7 @@ struct Chart {
 bool has_intervals(const Curve& curve);
 
 // Removes charts without a finite number, such as the loss of a run that diverged in its first epoch.
-std::vector<Chart> with_something_to_draw(std::vector<Chart> charts);
+std::vector<Chart> without_empty_charts(std::vector<Chart> charts);
 
 enum class Digits {
   kAll,  // the shortest text that reads back to the same number

@@ -182,7 +182,7 @@ TextTable differing_facts(const std::vector<RunFacts>& runs) {
 namespace {
 
 void append_charts(std::vector<Block>& blocks, const std::string& heading, std::vector<Chart> charts) {
-  charts = with_something_to_draw(std::move(charts));
+  charts = without_empty_charts(std::move(charts));
   if (charts.empty()) return;
   blocks.emplace_back(Heading{heading});
   for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
@@ -247,7 +247,7 @@ void append_facts(std::vector<Block>& blocks, const std::vector<RunGroup>& group
 
 }  // namespace
 
-std::vector<Block> alarms(const Comparison& comparison, const std::string& name) {
+std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name) {
   std::vector<Block> blocks;
   if (!comparison.forced.empty())
     blocks.emplace_back(Notice{Severity::kRefusal,

@@ -35,7 +35,7 @@ TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& wha
 TextTable differing_facts(const std::vector<RunFacts>& runs);
 
 // Returns refusals and warnings of the comparison, for the opening of the report. `name` names the compared runs.
-std::vector<Block> alarms(const Comparison& comparison, const std::string& name);
+std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name);
 
 // `comparison` must be the comparison of `runs`. `prefix` begins the ids of the section.
 Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
@@ -84,7 +84,7 @@ struct Benchmark {
 std::vector<Chart> bench_charts(const BenchReport& report, const std::string& prefix);
 
 // Returns the warnings of the benchmark and the quality warnings of its rows, for the opening of the report.
-std::vector<Block> alarms(const Benchmark& benchmark);
+std::vector<Block> opening_notices(const Benchmark& benchmark);
 
 // `prefix` begins the ids of the section.
 Section bench_section(const Benchmark& benchmark, const std::string& prefix);

@@ -55,14 +55,14 @@ enum class Terminal { kSvg, kPng };
 std::string gnuplot_script(const Chart& chart, Terminal terminal);
 
 // A chart without pictures.
-struct ChartLeftOut {
+struct SkippedChart {
   std::string id;
   std::string reason;  // "y_min should not equal y_max!"
 };
 
 struct Figures {
   std::vector<std::string> files;  // files that were written
-  std::vector<ChartLeftOut> left_out;
+  std::vector<SkippedChart> left_out;
 };
 
 // Writes <id>.svg, <id>.png and <id>.csv for each chart of the report into `folder`, which is created if it is missing.

@@ -161,7 +161,7 @@ void check_precision(const RunRecord& run, Found& found) {
 
 }  // namespace
 
-std::vector<Warning> contradictions(const RunRecord& run) {
+std::vector<Warning> check_consistency(const RunRecord& run) {
   Found found;
   check_device_clock(run, found);
   check_whole_time(run, found);
@@ -216,13 +216,13 @@ Warning counted_warmup(const RunRecord& run) {
                       run.rows[0].train_seconds, beside)};
 }
 
-std::vector<Warning> doubts_of(const RunRecord& run) {
+std::vector<Warning> warnings_of(const RunRecord& run) {
   // The warnings of environment.json concern the machine. The summary repeats them and adds warnings about the run.
   std::vector<Warning> found = warnings(run.environment);
   for (const Warning& warning : run.summary.warnings) add_once(found, warning);
   for (const Warning& change : run.changed) found.push_back(change);
   if (counts_warmup(run)) found.push_back(counted_warmup(run));
-  for (const Warning& contradiction : contradictions(run)) found.push_back(contradiction);
+  for (const Warning& warning : check_consistency(run)) found.push_back(warning);
   for (const Warning& warning : waiting_warnings(run.rows, run.summary.device, run.environment.num_threads))
     add_once(found, warning);
   for (const Warning& warning : straggler_warnings(run.rows)) add_once(found, warning);
@@ -233,12 +233,12 @@ std::vector<Warning> doubts_of(const RunRecord& run) {
 
 }  // namespace
 
-std::vector<Remark> doubts(const RunGroup& group) {
-  std::vector<Remark> found;
+std::vector<GroupFinding> quality_warnings(const RunGroup& group) {
+  std::vector<GroupFinding> found;
   for (const RunRecord* run : group.runs)
-    for (const Warning& doubt : doubts_of(*run))
-      found.push_back({"", name_of(*run, group), ": " + doubt.text, doubt.kind});
-  if (const auto unequal = unequal_repeats(group))
+    for (const Warning& warning : warnings_of(*run))
+      found.push_back({"", name_of(*run, group), ": " + warning.text, warning.kind});
+  if (const auto unequal = unequal_repeated_losses(group))
     found.push_back(
         {"", group.label,
          fmt::format(": deterministic is true, but losses of epoch {} are {} in {} and {} in {}; check what changed "
@@ -246,8 +246,9 @@ std::vector<Remark> doubts(const RunGroup& group) {
                      unequal->epoch, format_shortest(unequal->first), folder_name(*unequal->first_run, group),
                      format_shortest(unequal->second), folder_name(*unequal->second_run, group)),
          warning::kLossesPart});
-  for (Remark& remark : waiting_within(group)) found.push_back(std::move(remark));
-  for (const Warning& doubt : shape_warnings(group)) found.push_back({"", group.label, ": " + doubt.text, doubt.kind});
+  for (GroupFinding& finding : waiting_within(group)) found.push_back(std::move(finding));
+  for (const Warning& warning : shape_warnings(group))
+    found.push_back({"", group.label, ": " + warning.text, warning.kind});
   return found;
 }
 
@@ -265,7 +266,7 @@ std::vector<std::string> pooling_notes(const RunGroup& group) {
   return notes;
 }
 
-std::vector<Remark> process_notes(const RunGroup& group) {
+std::vector<GroupFinding> process_notes(const RunGroup& group) {
   const auto has_none = [](const RunRecord* run) { return run->summary.turn.process.empty(); };
   if (std::ranges::count_if(group.runs, has_none) < 2) return {};
   return {{"", group.label,

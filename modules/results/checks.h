@@ -18,10 +18,11 @@ namespace rnnlab {
 
 // A run's folder contradicts itself if its summary differs from its rows, if its clocks disagree, or if recorded
 // hardware differs from `environment.json`. A bug in the timing or an edited file causes this. An unchanged run of this
-// program has no contradictions.
+// program is consistent.
 
-// Returns one sentence for each contradiction, with its topic before the first colon; empty if there are none.
-std::vector<Warning> contradictions(const RunRecord& run);
+// Returns one sentence for each contradiction between the files, with its topic before the first colon; empty if there
+// are none.
+std::vector<Warning> check_consistency(const RunRecord& run);
 
 // A run ends as its settings require, or earlier. A run that ended early is compared, because the times of its epochs
 // are valid, but all outputs mark it. It is the baseline only if the user chooses it or no run is complete.
@@ -35,17 +36,17 @@ std::string ending_text(const RunGroup& group);
 // Returns one sentence for each run that is not complete.
 std::vector<Warning> ending_warnings(const RunGroup& group);
 
-// The following functions report what makes the times of one group of runs doubtful.
+// The following functions warn about the times of one group of runs.
 
 // Warns about a debug build, a busy or throttled machine, a run that had to wait, a warm-up epoch that counts, and
-// contradictions in a run's folder.
-std::vector<Remark> doubts(const RunGroup& group);
+// files of a run's folder that contradict each other.
+std::vector<GroupFinding> quality_warnings(const RunGroup& group);
 
 // Returns notes that name the pooled runs, and the folders that were left out as copies.
 std::vector<std::string> pooling_notes(const RunGroup& group);
 
 // Returns a note if several runs count as one process because their files do not record the process.
-std::vector<Remark> process_notes(const RunGroup& group);
+std::vector<GroupFinding> process_notes(const RunGroup& group);
 
 // Names the groups whose losses and metrics are of fewer than three seeds; "" if there are none. Times are not
 // mentioned, because they depend on the process, not on the seed.
@@ -67,13 +68,13 @@ bool counts_warmup(const RunRecord& run);
 std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std::string& device, int64_t num_threads,
                                       std::string_view spans = "epochs");
 
-// Returns remarks on runs that computed clearly less for each second of their epochs than the other runs of the group:
+// Returns findings on runs that computed clearly less for each second of their epochs than the other runs of the group:
 // such runs were stopped or kept waiting throughout. At least three runs are needed to identify the exception.
-std::vector<Remark> waiting_within(const RunGroup& group);
+std::vector<GroupFinding> waiting_within(const RunGroup& group);
 
-// Returns a remark on a side whose process got clearly less CPU time for its wall time than the other side's process,
+// Returns a finding on a side whose process got clearly less CPU time for its wall time than the other side's process,
 // if both sides are runs of rnnlab on a GPU.
-std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group);
+std::vector<GroupFinding> waiting_between(const RunGroup& baseline, const RunGroup& group);
 
 // The processes of a run make each update together, so all of them wait for the slowest process.
 
@@ -160,7 +161,7 @@ std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunG
 std::string agreement_text(const LossAgreement& agreement);
 
 // The losses of one epoch of two runs, which differ by more than rounding explains.
-struct PartingLosses {
+struct DifferingLosses {
   const RunRecord *first_run, *second_run;
   int64_t epoch = 0;
   double first = 0, second = 0;
@@ -174,9 +175,9 @@ struct PartingLosses {
 // - all of at least five epochs differ by one factor, above the bound of the precision and five times its deviation;
 // - half of the later epochs differ by a factor of more than 1.5 in one direction. Losses below a hundredth of the
 //   first epoch's do not count there, because rounding affects most of their digits.
-std::optional<PartingLosses> parting_losses(const RunGroup& baseline, const RunGroup& group);
+std::optional<DifferingLosses> differing_losses(const RunGroup& baseline, const RunGroup& group);
 
 // Returns the first epoch in which two runs of one group and one seed differ at all although `deterministic` is on.
-std::optional<PartingLosses> unequal_repeats(const RunGroup& group);
+std::optional<DifferingLosses> unequal_repeated_losses(const RunGroup& group);
 
 }  // namespace rnnlab

@@ -17,7 +17,7 @@
 namespace rnnlab {
 namespace {
 
-bool is_meant(const RunGroup& group, const std::string& baseline) {
+bool matches(const RunGroup& group, const std::string& baseline) {
   const auto normal = [](const std::filesystem::path& path) { return (path / "").lexically_normal(); };
   const auto is_its_folder = [&](const RunRecord* run) { return normal(run->folder) == normal(baseline); };
   return group.label == baseline || std::ranges::any_of(group.runs, is_its_folder) ||
@@ -28,7 +28,7 @@ bool has_time(const RunGroup& group) { return !timed_seconds(group).empty(); }
 
 // Returns the first group that is complete and has a time, or else the first complete group, or else the first group
 // with a time.
-const RunGroup& first_to_measure_by(const std::vector<RunGroup>& groups) {
+const RunGroup& default_baseline(const std::vector<RunGroup>& groups) {
   const auto has_both = [](const RunGroup& group) { return is_complete(group) && has_time(group); };
   for (bool (*is_fit)(const RunGroup&) : {+has_both, +is_complete, +has_time})
     if (const auto found = std::ranges::find_if(groups, is_fit); found != groups.end()) return *found;
@@ -36,8 +36,8 @@ const RunGroup& first_to_measure_by(const std::vector<RunGroup>& groups) {
 }
 
 const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::string& baseline) {
-  if (baseline.empty()) return first_to_measure_by(groups);
-  const auto found = std::ranges::find_if(groups, [&](const RunGroup& group) { return is_meant(group, baseline); });
+  if (baseline.empty()) return default_baseline(groups);
+  const auto found = std::ranges::find_if(groups, [&](const RunGroup& group) { return matches(group, baseline); });
   if (found != groups.end()) return *found;
   std::vector<std::string> labels;
   for (const RunGroup& group : groups) labels.push_back("'" + group.label + "'");
@@ -97,18 +97,18 @@ std::optional<double> fit_seconds(const RunGroup& group) {
   return median(seconds);
 }
 
-void append(std::vector<Remark>& all, const std::vector<Remark>& more) {
+void append(std::vector<GroupFinding>& all, const std::vector<GroupFinding>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
 std::vector<std::string> all_differences(const RunGroup& baseline, const std::vector<RunGroup>& groups) {
-  std::vector<Remark> found;
+  std::vector<GroupFinding> found;
   for (const RunGroup& group : groups) {
     append(found, differences(baseline, group));
     // Runs of one group are compared, too, because a data file may have changed between two runs of one experiment.
     append(found, differences(group, group));
   }
-  append(found, runs_that_shared(groups));
+  append(found, shared_device_findings(groups));
   return texts_of(merged(found));
 }
 
@@ -125,10 +125,10 @@ std::vector<std::string> changes_and(const std::vector<std::string>& differences
   return all;
 }
 
-void refuse_or_keep(Comparison& comparison, std::vector<std::string> found, const std::vector<RunGroup>& groups,
-                    OnDifference on_difference) {
+void refuse_or_report(Comparison& comparison, std::vector<std::string> found, const std::vector<RunGroup>& groups,
+                      OnDifference on_difference) {
   if (on_difference == OnDifference::kForce) comparison.forced = std::move(found);
-  if (on_difference == OnDifference::kTell) comparison.differences = std::move(found);
+  if (on_difference == OnDifference::kReport) comparison.differences = std::move(found);
   if (on_difference != OnDifference::kRefuse || found.empty()) return;
   throw_error(ExitCode::kUsage,
               "these runs did not do the same work under the same conditions:\n  {}\n"
@@ -154,9 +154,9 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   const RunGroup& baseline = find_baseline(groups, options.baseline);
   Comparison comparison;
   comparison.baseline = baseline.label;
-  refuse_or_keep(comparison, all_differences(baseline, groups), groups, options.on_difference);
+  refuse_or_report(comparison, all_differences(baseline, groups), groups, options.on_difference);
   add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
-  std::vector<Remark> all_doubts, remarks;
+  std::vector<GroupFinding> all_warnings, all_notes;
   for (const RunGroup& group : groups) {
     GroupResult& result = comparison.groups.emplace_back(describe(group));
     static_cast<GroupTime&>(result) = time_of(group);
@@ -170,19 +170,19 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
     }
     for (const Warning& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
-    append(all_doubts, doubts(group));
-    append(all_doubts, doubts_between(baseline, group));
-    if (&group != &baseline) append(all_doubts, missing_rounds(baseline, group));
-    append(remarks, comparability_notes(baseline, group));
-    append(remarks, process_notes(group));
-    if (const auto order = order_remark(baseline, group)) {
+    append(all_warnings, quality_warnings(group));
+    append(all_warnings, warnings_between(baseline, group));
+    if (&group != &baseline) append(all_warnings, missing_rounds(baseline, group));
+    append(all_notes, comparability_notes(baseline, group));
+    append(all_notes, process_notes(group));
+    if (const auto order = order_warning(baseline, group)) {
       const bool has_interval = result.ratio_low.has_value();
-      (has_interval ? all_doubts : remarks).push_back(*order);
+      (has_interval ? all_warnings : all_notes).push_back(*order);
     }
   }
-  append(all_doubts, runs_on_one_machine(groups));
-  for (const Warning& warning : merged(all_doubts)) add_once(comparison.warnings, warning);
-  for (const Warning& remark : merged(remarks)) add_once(comparison.notes, remark.text);
+  append(all_warnings, shared_machine_warnings(groups));
+  for (const Warning& warning : merged(all_warnings)) add_once(comparison.warnings, warning);
+  for (const Warning& note : merged(all_notes)) add_once(comparison.notes, note.text);
   add_once(comparison.notes, few_seeds_note(groups));
   return comparison;
 }

@@ -126,8 +126,8 @@ struct Comparison {
   }
 };
 
-// kTell: the user requested these runs together, so reasons against a fair comparison are reported, not refused.
-enum class OnDifference { kRefuse, kForce, kTell };
+// kReport: the user requested these runs together, so reasons against a fair comparison are reported, not refused.
+enum class OnDifference { kRefuse, kForce, kReport };
 
 struct CompareOptions {
   std::string baseline;  // a group's label or one of its folders; "": the first group in the order of the sweep

@@ -24,8 +24,8 @@ namespace {
 using AreEqual = std::function<bool(const RunRecord&, const RunRecord&)>;
 using TextOf = std::function<std::string(const RunRecord&)>;
 
-void sort_in(HeldEqual& held, const char* what, const std::vector<RunRecord>& runs, const TextOf& text,
-             const AreEqual& are_equal) {
+void add_condition(HeldEqual& held, const char* what, const std::vector<RunRecord>& runs, const TextOf& text,
+                   const AreEqual& are_equal) {
   HeldCondition condition{.what = what, .values = {}};
   const bool is_told = std::ranges::none_of(runs, [&](const RunRecord& run) { return text(run).empty(); });
   const bool is_equal = std::ranges::all_of(runs, [&](const RunRecord& run) { return are_equal(runs[0], run); });
@@ -39,8 +39,8 @@ void sort_in(HeldEqual& held, const char* what, const std::vector<RunRecord>& ru
 }
 
 // A value that may depend on the seed is compared between runs of equal seeds.
-void sort_in_by_seed(HeldEqual& held, const char* what, const std::vector<RunRecord>& runs,
-                     std::string Identity::*hash) {
+void add_condition_by_seed(HeldEqual& held, const char* what, const std::vector<RunRecord>& runs,
+                           std::string Identity::*hash) {
   constexpr size_t kDigitsShown = 12;
   const auto is_untold = [&](const RunRecord& run) { return (run.summary.identity.*hash).empty(); };
   if (std::ranges::any_of(runs, is_untold)) {
@@ -66,19 +66,19 @@ std::string program_text(const RunRecord& run) {
 }
 
 // Runs of rnnlab alone do not need this condition.
-void sort_in_programs(HeldEqual& held, const std::vector<RunRecord>& runs) {
+void add_programs(HeldEqual& held, const std::vector<RunRecord>& runs) {
   const auto is_ours = [](const RunRecord& run) { return other_program(run).empty(); };
   if (std::ranges::all_of(runs, is_ours)) return;
   const auto is_same = [](const RunRecord& a, const RunRecord& b) { return other_program(a) == other_program(b); };
-  sort_in(held, "program", runs, program_text, is_same);
+  add_condition(held, "program", runs, program_text, is_same);
 }
 
 // Runs of one process each do not need this condition.
-void sort_in_devices(HeldEqual& held, const std::vector<RunRecord>& runs) {
+void add_devices(HeldEqual& held, const std::vector<RunRecord>& runs) {
   if (std::ranges::all_of(runs, [](const RunRecord& run) { return num_devices(run) == 1; })) return;
   const auto text = [](const RunRecord& run) { return std::to_string(num_devices(run)); };
-  sort_in(held, "devices", runs, text,
-          [](const RunRecord& a, const RunRecord& b) { return num_devices(a) == num_devices(b); });
+  add_condition(held, "devices", runs, text,
+                [](const RunRecord& a, const RunRecord& b) { return num_devices(a) == num_devices(b); });
 }
 
 std::string lines_of(const std::vector<HeldCondition>& conditions) {
@@ -95,21 +95,21 @@ std::string lines_of(const std::vector<HeldCondition>& conditions) {
 HeldEqual held_equal(const std::vector<RunRecord>& runs) {
   HeldEqual held;
   if (runs.empty()) return held;
-  sort_in_programs(held, runs);
-  sort_in_devices(held, runs);
-  sort_in_by_seed(held, "data", runs, &Identity::data_fingerprint);
-  sort_in_by_seed(held, "order of the samples", runs, &Identity::order_sha256);
-  sort_in_by_seed(held, "initial weights", runs, &Identity::initial_weights_sha256);
+  add_programs(held, runs);
+  add_devices(held, runs);
+  add_condition_by_seed(held, "data", runs, &Identity::data_fingerprint);
+  add_condition_by_seed(held, "order of the samples", runs, &Identity::order_sha256);
+  add_condition_by_seed(held, "initial weights", runs, &Identity::initial_weights_sha256);
   for (const RunCondition& condition : run_conditions()) {
     const auto is_same = [&](const RunRecord& a, const RunRecord& b) { return are_equal(condition, a, b); };
-    sort_in(held, condition.what, runs, condition.value, is_same);
+    add_condition(held, condition.what, runs, condition.value, is_same);
   }
   for (const ConditionField& field : condition_fields()) {
     const auto text = [&](const RunRecord& run) { return field.text(run.summary.identity.conditions); };
     const auto is_same = [&](const RunRecord& a, const RunRecord& b) {
       return are_equal(field, a.summary.identity.conditions, b.summary.identity.conditions);
     };
-    sort_in(held, field.what, runs, text, is_same);
+    add_condition(held, field.what, runs, text, is_same);
   }
   return held;
 }

@@ -52,7 +52,7 @@ bool has_long_label(const Comparison& comparison) {
 
 // Returns the most informative short part of a label: its start, with device and layer, or for a run folder the text
 // after its time.
-std::string telling_part(const GroupResult& group) {
+std::string informative_part(const GroupResult& group) {
   constexpr size_t kMostBytes = 20;
   const size_t name = group.label.rfind('/') + 1;  // start of a folder's name; 0 if the label is not a folder
   const size_t after_time = name == 0 ? std::string::npos : group.label.find("Z-", name);
@@ -227,7 +227,8 @@ std::vector<std::string> short_labels(const Comparison& comparison) {
   const bool is_numbered = has_long_label(comparison);
   std::vector<std::string> labels;
   for (const GroupResult& group : comparison.groups)
-    labels.push_back(is_numbered ? fmt::format("{}: {}", labels.size() + 1, telling_part(group)) : marked_label(group));
+    labels.push_back(is_numbered ? fmt::format("{}: {}", labels.size() + 1, informative_part(group))
+                                 : marked_label(group));
   return labels;
 }
 

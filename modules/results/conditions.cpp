@@ -68,7 +68,7 @@ void add_variables(std::vector<UnequalCondition>& found, const Conditions& a, co
     if (!first.empty()) found.push_back({what, on_unequal, first, second});
   };
   add(kVariables, OnUnequal::kRefuse, differing_variables);
-  add(kOtherVariables, OnUnequal::kNote, differing_notes);
+  add(kOtherVariables, OnUnequal::kNote, differing_neutral_variables);
 }
 
 }  // namespace
@@ -141,11 +141,11 @@ std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const 
   return found;
 }
 
-bool bears_on_gpus(const UnequalCondition& condition) {
+bool affects_gpus(const UnequalCondition& condition) {
   return condition.what == kDriver || condition.what == kPowerLimit || condition.what == kVariables;
 }
 
-bool is_told_by_a_library(const UnequalCondition& condition) {
+bool is_reported_by_library(const UnequalCondition& condition) {
   return std::string_view(condition.what).starts_with(kInstructionSet);
 }
 

@@ -24,7 +24,7 @@ namespace rnnlab {
 namespace {
 
 using Groups = std::vector<RunGroup>;
-using Remarks = std::vector<Remark>;
+using GroupFindings = std::vector<GroupFinding>;
 
 const RunRecord& example_of(const RunGroup& group) { return *group.runs[0]; }
 
@@ -46,7 +46,7 @@ bool has_two_numbers_of_devices(const std::map<double, Groups>& series) {
 // ---- what must be equal ----
 
 // Settings that change with the batch size do not affect the speed. Threads are compared separately.
-bool bears_on_speed(const std::string& key) {
+bool affects_speed(const std::string& key) {
   constexpr std::array<std::string_view, 9> kByBatch = {
       "training.batch_size",  "training.valid_batch_size", "training.learning_rate",
       "training.decay_steps", "training.warmup_steps",     "training.num_threads",
@@ -66,12 +66,12 @@ Values values_of(const RunRecord& run) {
           {"data", run.summary.identity.data_fingerprint.substr(0, 12)}};
 }
 
-void compare_settings(Remarks& found, const RunGroup& reference, const RunGroup& group) {
+void compare_settings(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
   const Settings &first = example_of(reference).config, &second = example_of(group).config;
   std::set<std::string> keys;
   for (const Settings* settings : {&first, &second})
     for (const auto& [key, value] : *settings)
-      if (bears_on_speed(key)) keys.insert(key);
+      if (affects_speed(key)) keys.insert(key);
   for (const std::string& key : keys)
     add_unequal(found, reference, group, key, value_or_absent(first, key), value_or_absent(second, key));
 }
@@ -84,7 +84,7 @@ bool is_held_equal(std::string_view condition) {
   return std::ranges::find(kElsewhere, condition) == kElsewhere.end();
 }
 
-void compare_threads(Remarks& found, const RunGroup& reference, const RunGroup& group) {
+void compare_threads(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
   const RunRecord &a = example_of(reference), &b = example_of(group);
   const bool may_differ = kind_of_device(a) != "cpu" && share_equal_threads(a, b);
   if (may_differ) return;
@@ -92,16 +92,17 @@ void compare_threads(Remarks& found, const RunGroup& reference, const RunGroup& 
               std::to_string(a.summary.identity.num_threads), std::to_string(b.summary.identity.num_threads));
 }
 
-void compare_machines(Remarks& found, const RunGroup& reference, const RunGroup& group) {
+void compare_machines(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
   const RunRecord &a = example_of(reference), &b = example_of(group);
   for (const RunCondition& condition : run_conditions())
     if (is_held_equal(condition.what))
       add_unequal(found, reference, group, condition.what, condition.value(a), condition.value(b));
-  for (Remark& remark : unequal_machines(reference, group, OnUnequal::kRefuse)) found.push_back(std::move(remark));
+  for (GroupFinding& finding : unequal_machines(reference, group, OnUnequal::kRefuse))
+    found.push_back(std::move(finding));
 }
 
 // A process that trains alone does not have an engine, so groups are compared to the first group with an engine.
-void compare_engines(Remarks& found, const Groups& groups) {
+void compare_engines(GroupFindings& found, const Groups& groups) {
   const auto first =
       std::ranges::find_if(groups, [](const auto& group) { return !exchange_engine(example_of(group)).empty(); });
   if (first == groups.end()) return;
@@ -110,13 +111,13 @@ void compare_engines(Remarks& found, const Groups& groups) {
                 exchange_engine(example_of(group)));
 }
 
-void compare_devices(Remarks& found, const RunGroup& group) {
+void compare_devices(GroupFindings& found, const RunGroup& group) {
   if (std::ranges::any_of(group.runs, [](const RunRecord* run) { return has_changed_devices(*run); }))
     found.push_back({"the number of devices changed within ", group.label, ""});
 }
 
 std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& series, const Groups& groups) {
-  Remarks found;
+  GroupFindings found;
   for (const auto& [samples, of_batch] : series) {
     compare_engines(found, of_batch);
     for (const RunGroup& group : of_batch) {
@@ -131,7 +132,7 @@ std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& serie
       compare_machines(found, reference, group);
     }
   }
-  for (const Remark& remark : runs_that_shared(groups)) found.push_back(remark);
+  for (const GroupFinding& finding : shared_device_findings(groups)) found.push_back(finding);
   return texts_of(merged(found));
 }
 
@@ -164,8 +165,8 @@ ScalingResult measured(const RunGroup& group) {
 }
 
 // The efficiency is the inverse ratio of the times for one sample of one device.
-void set_against_fewest(ScalingResult& result, const RunGroup& group, const ScalingResult& fewest,
-                        const RunGroup& reference) {
+void set_efficiency(ScalingResult& result, const RunGroup& group, const ScalingResult& fewest,
+                    const RunGroup& reference) {
   if (!result.samples_per_second || !fewest.samples_per_second) return;
   const TimeRatio times = time_ratio(group, reference);
   const auto samples = samples_an_epoch(group), other_samples = samples_an_epoch(reference);
@@ -182,7 +183,7 @@ ScalingSeries series_of(double samples_a_device, const Groups& groups) {
   ScalingSeries series{.samples_a_device = samples_a_device, .results = {}};
   for (const RunGroup& group : groups) {
     ScalingResult result = measured(group);
-    if (!series.results.empty()) set_against_fewest(result, group, series.results.front(), groups.front());
+    if (!series.results.empty()) set_efficiency(result, group, series.results.front(), groups.front());
     series.results.push_back(std::move(result));
   }
   return series;
@@ -205,19 +206,19 @@ std::string training_note(const ScalingSeries& series) {
       batches_text(series));
 }
 
-void add_remarks_on(DeviceScaling& scaling, const Groups& groups) {
-  Remarks doubtful;
+void add_findings_on(DeviceScaling& scaling, const Groups& groups) {
+  GroupFindings found;
   for (const RunGroup& group : groups) {
     for (const Warning& warning : ending_warnings(group)) add_once(scaling.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(scaling.notes, note);
-    for (Remark& remark : doubts(group)) doubtful.push_back(std::move(remark));
-    if (const auto order = order_remark(groups.front(), group)) doubtful.push_back(*order);
+    for (GroupFinding& finding : quality_warnings(group)) found.push_back(std::move(finding));
+    if (const auto order = order_warning(groups.front(), group)) found.push_back(*order);
     if (&group == groups.data()) continue;
-    for (Remark& remark : machine_doubts(groups.front(), group)) doubtful.push_back(std::move(remark));
-    for (Remark& remark : missing_rounds(groups.front(), group)) doubtful.push_back(std::move(remark));
+    for (GroupFinding& finding : machine_warnings(groups.front(), group)) found.push_back(std::move(finding));
+    for (GroupFinding& finding : missing_rounds(groups.front(), group)) found.push_back(std::move(finding));
   }
-  for (Remark& remark : runs_on_one_machine(groups)) doubtful.push_back(std::move(remark));
-  for (const Warning& warning : merged(doubtful)) add_once(scaling.warnings, warning);
+  for (GroupFinding& finding : shared_machine_warnings(groups)) found.push_back(std::move(finding));
+  for (const Warning& warning : merged(found)) add_once(scaling.warnings, warning);
 }
 
 }  // namespace
@@ -235,7 +236,7 @@ DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on
   for (const auto& [samples, of_batch] : series) {
     scaling.series.push_back(series_of(samples, of_batch));
     add_once(scaling.notes, training_note(scaling.series.back()));
-    add_remarks_on(scaling, of_batch);
+    add_findings_on(scaling, of_batch);
   }
   return scaling;
 }

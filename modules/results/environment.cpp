@@ -190,7 +190,7 @@ std::string differing_variables(const Variables& of, const Variables& beside) {
   return differing(of, beside, changes_kernels);
 }
 
-std::string differing_notes(const Variables& of, const Variables& beside) {
+std::string differing_neutral_variables(const Variables& of, const Variables& beside) {
   return differing(of, beside, has_no_effect);
 }
 

@@ -66,7 +66,7 @@ bool changes_kernels(std::string_view name);
 // "MKL_CBWR=AVX2, no OMP_PROC_BIND"; "" if none differs.
 std::string differing_variables(const Variables& of, const Variables& beside);
 // Returns the corresponding text for variables that do not change kernels.
-std::string differing_notes(const Variables& of, const Variables& beside);
+std::string differing_neutral_variables(const Variables& of, const Variables& beside);
 
 // Returns the variables that change kernels: "MKL_CBWR=AVX2, OMP_PROC_BIND=true".
 std::string variables_text(const Variables& variables);

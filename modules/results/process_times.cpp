@@ -102,7 +102,8 @@ GroupTime time_of(const RunGroup& group) {
 }
 
 TimeRatio time_ratio(const RunGroup& group, const RunGroup& baseline) {
-  TimeRatio result{.verdict = TimeVerdict::kNone};
+  TimeRatio result;
+  result.verdict = TimeVerdict::kNone;
   const std::vector<ProcessTime> own = process_times(group), others = process_times(baseline);
   if (own.empty() || others.empty()) return result;
   const std::vector<double> seconds = seconds_of(own), baseline_seconds = seconds_of(others);

@@ -33,8 +33,8 @@ bool is_same_row(const EpochRow& a, const EpochRow& b) {
 bool is_copy(const RunRecord& a, const RunRecord& b) {
   if (a.environment.start_time != b.environment.start_time) return false;
   if (a.summary.turn.process != b.summary.turn.process) return false;
-  const bool rows_tell = !a.summary.turn.process.empty() && !a.rows.empty();
-  if (!rows_tell && a.config != b.config) return false;
+  const bool rows_identify_run = !a.summary.turn.process.empty() && !a.rows.empty();
+  if (!rows_identify_run && a.config != b.config) return false;
   return std::ranges::equal(a.rows, b.rows, is_same_row);
 }
 
@@ -86,7 +86,7 @@ std::vector<std::string> readable_differing_settings(const std::vector<RunGroup>
 }
 
 // Returns "batch_size=64 data.seed=2": the last part of each key, or the whole key if two keys have the same last part.
-std::string told_settings(const RunRecord& run, const std::vector<std::string>& keys) {
+std::string settings_text(const RunRecord& run, const std::vector<std::string>& keys) {
   std::string told;
   for (const std::string& key : keys) {
     const auto ends_alike = [&](const std::string& other) {
@@ -118,7 +118,7 @@ bool label_uniquely(std::vector<RunGroup>& groups, Labeller labeller) {
   const auto keys = readable_differing_settings(groups);
   std::set<std::string> labels;
   for (RunGroup& group : groups) {
-    group.label = labeller(*group.runs[0]) + told_settings(*group.runs[0], keys);
+    group.label = labeller(*group.runs[0]) + settings_text(*group.runs[0], keys);
     labels.insert(group.label);
   }
   return labels.size() == groups.size();
@@ -236,7 +236,7 @@ std::string key_of(const RunRecord& run) {
   return run.environment.start_time + " " + whole_path(run.folder).parent_path().string();
 }
 
-bool comes_before(const RunRecord* a, const RunRecord* b) {
+bool is_shown_before(const RunRecord* a, const RunRecord* b) {
   return std::tie(a->summary.turn.case_number, a->started) < std::tie(b->summary.turn.case_number, b->started);
 }
 
@@ -252,7 +252,7 @@ std::vector<const RunRecord*> in_order_of_sweeps(const std::vector<RunRecord>& r
   }
   std::vector<const RunRecord*> all;
   for (auto& sweep : sweeps) {
-    std::ranges::stable_sort(sweep, comes_before);
+    std::ranges::stable_sort(sweep, is_shown_before);
     all.insert(all.end(), sweep.begin(), sweep.end());
   }
   return all;

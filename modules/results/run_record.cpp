@@ -41,7 +41,7 @@ void check_is_finished_run(const fs::path& folder) {
 WorkHashes hashes_in(const Summary& summary) { return {summary.identity.model_hash, summary.identity.training_hash}; }
 
 // Before version 3 the identity did not contain conditions.
-void take_conditions_of_environment(RunRecord& run) {
+void set_conditions_of_old_run(RunRecord& run) {
   Conditions& conditions = run.summary.identity.conditions;
   if (conditions == Conditions()) conditions = conditions_of(run.environment);
 }
@@ -57,7 +57,7 @@ RunRecord load_run(const fs::path& folder) {
                 .summary = read_summary(folder),
                 .rows = read_epochs(folder)};
   if (run.started.empty()) run.started = run.environment.start_time;
-  take_conditions_of_environment(run);
+  set_conditions_of_old_run(run);
   run.changed = changed_files(folder, run);
   return run;
 }
@@ -107,7 +107,7 @@ int64_t devices_in_config(const RunRecord& run) {
 }
 
 // The choice of devices does not matter, and the summary records the layer and the device that "auto" selected.
-bool is_told_elsewhere(const std::string& key) {
+bool is_compared_elsewhere(const std::string& key) {
   constexpr std::array<std::string_view, 6> kElsewhere = {"name",    "seed",       "device",
                                                           "devices", "auto_layer", "training.num_threads"};
   return key.starts_with("distributed.") || std::ranges::find(kElsewhere, key) != kElsewhere.end();
@@ -116,11 +116,11 @@ bool is_told_elsewhere(const std::string& key) {
 bool has_equal_settings(const RunRecord& a, const RunRecord& b) {
   for (const auto* config : {&a.config, &b.config})
     for (const auto& [key, value] : *config)
-      if (!is_told_elsewhere(key) && value_or_absent(a.config, key) != value_or_absent(b.config, key)) return false;
+      if (!is_compared_elsewhere(key) && value_or_absent(a.config, key) != value_or_absent(b.config, key)) return false;
   return true;
 }
 
-bool ran_alike(const RunRecord& a, const RunRecord& b) {
+bool ran_equally(const RunRecord& a, const RunRecord& b) {
   const Identity &first = a.summary.identity, &second = b.summary.identity;
   const std::string engine = exchange_engine(a), other_engine = exchange_engine(b);
   return kind_of_device(a) == kind_of_device(b) && graphs_text(a) == graphs_text(b) &&
@@ -128,7 +128,7 @@ bool ran_alike(const RunRecord& a, const RunRecord& b) {
          first.batch_size == second.batch_size && (engine.empty() || other_engine.empty() || engine == other_engine);
 }
 
-bool is_told_of(const RunRecord& run) { return other_program(run).empty() && !has_changed_devices(run); }
+bool has_comparable_devices(const RunRecord& run) { return other_program(run).empty() && !has_changed_devices(run); }
 
 }  // namespace
 
@@ -167,8 +167,8 @@ bool share_equal_threads(const RunRecord& a, const RunRecord& b) {
 }
 
 bool differ_in_devices_alone(const RunRecord& a, const RunRecord& b) {
-  return num_devices(a) != num_devices(b) && is_told_of(a) && is_told_of(b) && ran_alike(a, b) &&
-         has_equal_settings(a, b);
+  return num_devices(a) != num_devices(b) && has_comparable_devices(a) && has_comparable_devices(b) &&
+         ran_equally(a, b) && has_equal_settings(a, b);
 }
 
 namespace {

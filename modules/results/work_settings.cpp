@@ -12,20 +12,20 @@ namespace {
 
 // These settings determine how long a run lasts, are compared separately, or change how a step is started, but never
 // what the step computes.
-constexpr std::array<std::string_view, 14> kNoWork = {"training.epochs",
-                                                      "training.max_steps",
-                                                      "training.max_seconds",
-                                                      "training.early_stopping",
-                                                      "training.patience",
-                                                      "training.min_delta",
-                                                      "training.warmup_epochs",
-                                                      "training.num_threads",
-                                                      "training.batch_size",
-                                                      "training.tensorboard",
-                                                      "training.tensorboard_histograms",
-                                                      "training.tensorboard_machine",
-                                                      "training.cuda_graph",
-                                                      "training.shards"};
+constexpr std::array<std::string_view, 14> kNotCompared = {"training.epochs",
+                                                           "training.max_steps",
+                                                           "training.max_seconds",
+                                                           "training.early_stopping",
+                                                           "training.patience",
+                                                           "training.min_delta",
+                                                           "training.warmup_epochs",
+                                                           "training.num_threads",
+                                                           "training.batch_size",
+                                                           "training.tensorboard",
+                                                           "training.tensorboard_histograms",
+                                                           "training.tensorboard_machine",
+                                                           "training.cuda_graph",
+                                                           "training.shards"};
 
 constexpr std::array<std::string_view, 10> kPaths = {
     "model.initial_weights", "data.path",          "data.train_inputs",  "data.train_targets", "data.train_lengths",
@@ -65,7 +65,7 @@ std::string digest_of(const Settings& settings, Wanted is_wanted) {
 bool is_of_model(const std::string& key) { return key.starts_with("model.") && !is_one_of(key, kPaths); }
 
 bool is_of_training(const std::string& key) {
-  return key == "deterministic" || (key.starts_with("training.") && !is_one_of(key, kNoWork));
+  return key == "deterministic" || (key.starts_with("training.") && !is_one_of(key, kNotCompared));
 }
 
 }  // namespace

@@ -136,11 +136,11 @@ using ::testing::ElementsAre;
 
 std::vector<std::string> texts(const BenchSettings& settings) {
   std::vector<std::string> all;
-  for (const BenchCase& combination : expand(settings)) all.push_back(to_string(combination));
+  for (const BenchCase& combination : expand_grid(settings)) all.push_back(to_string(combination));
   return all;
 }
 
-BenchCase paper() { return expand(BenchSettings{}).at(0); }
+BenchCase paper() { return expand_grid(BenchSettings{}).at(0); }
 
 TEST(BenchCase, TheGridHasEveryCombinationLayersFastest) {
   BenchSettings settings;

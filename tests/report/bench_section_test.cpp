@@ -56,8 +56,8 @@ TEST(BenchCharts, KnowEveryLayerForARungOrForNone) {
   for (const LayerKind kind : layer_kinds()) {
     BenchReport report = sample_report();
     report.rows = {measured_row(LayerKind::kNaive, 0.4, 1, 1.2), measured_row(kind, 0.3, 0.8, 0.9)};
-    const bool is_rung = ids(bench_charts(report, "b"))[0] == "b-ladder-forward";
-    EXPECT_EQ(is_rung, std::ranges::find(kNoRungs, kind) == kNoRungs.end()) << config::name_of(kind);
+    const bool is_ladder_step = ids(bench_charts(report, "b"))[0] == "b-ladder-forward";
+    EXPECT_EQ(is_ladder_step, std::ranges::find(kNoRungs, kind) == kNoRungs.end()) << config::name_of(kind);
   }
 }
 

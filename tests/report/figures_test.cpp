@@ -124,8 +124,8 @@ TEST(Figures, LeaveOutWhatCannotBeDrawn) {
   EXPECT_THAT(
       figures.left_out,
       ElementsAre(
-          AllOf(Field(&ChartLeftOut::id, "large"), Field(&ChartLeftOut::reason, "all points y value undefined!")),
-          AllOf(Field(&ChartLeftOut::id, "small"), Field(&ChartLeftOut::reason, "y_min should not equal y_max!"))));
+          AllOf(Field(&SkippedChart::id, "large"), Field(&SkippedChart::reason, "all points y value undefined!")),
+          AllOf(Field(&SkippedChart::id, "small"), Field(&SkippedChart::reason, "y_min should not equal y_max!"))));
   EXPECT_THAT(figures.files, ElementsAre(folder.name("large.csv"), folder.name("small.csv"), folder.name("usual.svg"),
                                          folder.name("usual.png"), folder.name("usual.csv")));
 }

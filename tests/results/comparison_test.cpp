@@ -266,7 +266,7 @@ TEST_F(CompareTest, GoesOnByForceAndKeepsTheReason) {
 
 TEST_F(CompareTest, TellsOfDifferencesThatNobodyHadToForce) {
   add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
-  const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kTell});
+  const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kReport});
   EXPECT_THAT(comparison.differences, ElementsAre("precision: fp32 in cpu naive, tf32 in cpu fused"));
   EXPECT_THAT(comparison.forced, IsEmpty());
 }

@@ -210,7 +210,7 @@ TEST(DifferingVariables, AreNamedFromEachSide) {
   const Variables other = {{"KMP_BLOCKTIME", "0"}, {"OMP_NUM_THREADS", "4"}, {"OMP_PROC_BIND", "true"}};
   EXPECT_EQ(differing_variables(one, other), "no KMP_BLOCKTIME, MKL_CBWR=AVX2");
   EXPECT_EQ(differing_variables(other, one), "KMP_BLOCKTIME=0, no MKL_CBWR");
-  EXPECT_EQ(differing_notes(one, other), "OMP_NUM_THREADS=2");
+  EXPECT_EQ(differing_neutral_variables(one, other), "OMP_NUM_THREADS=2");
   EXPECT_EQ(differing_variables(one, one), "");
 }
 

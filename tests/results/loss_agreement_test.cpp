@@ -82,12 +82,12 @@ std::optional<int64_t> parting_epoch(std::vector<double> first, std::vector<doub
   RunGroup baseline, group;
   baseline.runs = {&a};
   group.runs = {&b};
-  const auto parting = parting_losses(baseline, group);
+  const auto parting = differing_losses(baseline, group);
   if (!parting) return std::nullopt;
   return parting->epoch;
 }
 
-TEST(PartingLosses, AreHeldAgainstTheBoundOfTheirPrecision) {
+TEST(DifferingLosses, AreHeldAgainstTheBoundOfTheirPrecision) {
   struct Bound {
     const char* precision;
     double most;
@@ -110,12 +110,12 @@ bool part_after(double num_updates, double other) {
   RunGroup baseline, group;
   baseline.runs = {&a};
   group.runs = {&b};
-  return parting_losses(baseline, group).has_value();
+  return differing_losses(baseline, group).has_value();
 }
 
 // Five layers of MNIST rows in float32 were seen to differ by 6e-7 after 50 updates, and by 5e-3 after 75. In 500
 // updates with a learning rate of 0.02, two layers of one function differed by 5 %.
-TEST(PartingLosses, MayGrowApartWithinAnEpochOfManyUpdates) {
+TEST(DifferingLosses, MayGrowApartWithinAnEpochOfManyUpdates) {
   EXPECT_TRUE(part_after(50, 0.995));
   EXPECT_FALSE(part_after(75, 0.995));
   EXPECT_TRUE(part_after(75, 0.98));
@@ -123,18 +123,18 @@ TEST(PartingLosses, MayGrowApartWithinAnEpochOfManyUpdates) {
   EXPECT_TRUE(part_after(500, 0.7));
 }
 
-TEST(PartingLosses, AreOfWholeEpochsOnly) {
+TEST(DifferingLosses, AreOfWholeEpochsOnly) {
   RunRecord whole = run_with({1}), cut = run_with({1.3});
   cut.summary.epochs = 0;
   RunGroup baseline, group;
   baseline.runs = {&whole};
   group.runs = {&cut};
-  EXPECT_FALSE(parting_losses(baseline, group));
+  EXPECT_FALSE(differing_losses(baseline, group));
   cut.summary.epochs = 1;
-  EXPECT_TRUE(parting_losses(baseline, group));
+  EXPECT_TRUE(differing_losses(baseline, group));
 }
 
-TEST(PartingLosses, HaveNoOneFactor) {
+TEST(DifferingLosses, HaveNoOneFactor) {
   const std::vector<double> losses = {1, 0.8, 0.6, 0.5, 0.45};
   std::vector<double> higher;
   for (const double loss : losses) higher.push_back(1.0009 * loss);
@@ -143,28 +143,28 @@ TEST(PartingLosses, HaveNoOneFactor) {
   EXPECT_EQ(parting_epoch(losses, higher), 1);
 }
 
-TEST(PartingLosses, MayGrowApart) {
+TEST(DifferingLosses, MayGrowApart) {
   EXPECT_EQ(parting_epoch({1, 0.5, 0.2, 0.06}, {1, 0.5001, 0.21, 0.08}), std::nullopt);
   EXPECT_EQ(parting_epoch({1, 0.5, 0.2, 0.3, 0.2}, {1, 0.5, 0.5, 0.2, 0.21}), std::nullopt) << "one bad epoch";
   EXPECT_EQ(parting_epoch({1, 0.5, 0.2, 0.3, 0.2, 0.2}, {1, 0.9, 0.1, 0.6, 0.1, 0.2}), std::nullopt) << "both ways";
   EXPECT_EQ(parting_epoch({1, 1e-3, 1e-4}, {1, 2e-3, 9e-4}), std::nullopt) << "little is left";
 }
 
-TEST(PartingLosses, DoNotStayApart) {
+TEST(DifferingLosses, DoNotStayApart) {
   EXPECT_EQ(parting_epoch({1, 0.5, 0.25, 0.2}, {1, 1.0, 0.5, 0.4}), 2);
   EXPECT_EQ(parting_epoch({1, 0.5, 0.25, 0.2}, {1, 0.5, 0.5, 0.4}), 3);
   EXPECT_EQ(parting_epoch({1, 1.0, 0.5, 0.4}, {1, 0.5, 0.25, 0.2}), 2);
 }
 
-TEST(PartingLosses, OfDeterministicRunsAreAnyAtAll) {
+TEST(DifferingLosses, OfDeterministicRunsAreAnyAtAll) {
   RunRecord a = run_with({1, 0.5}), b = run_with({1, 0.5000001});
   RunGroup group;
   group.runs = {&a, &b};
-  EXPECT_FALSE(unequal_repeats(group)) << "not deterministic";
+  EXPECT_FALSE(unequal_repeated_losses(group)) << "not deterministic";
   a.config["deterministic"] = b.config["deterministic"] = "true";
-  EXPECT_EQ(unequal_repeats(group).value().epoch, 2);
+  EXPECT_EQ(unequal_repeated_losses(group).value().epoch, 2);
   b.rows[1].train_loss = 0.5;
-  EXPECT_FALSE(unequal_repeats(group));
+  EXPECT_FALSE(unequal_repeated_losses(group));
 }
 
 }  // namespace
