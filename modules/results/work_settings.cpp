@@ -11,7 +11,7 @@ namespace rnnlab {
 namespace {
 
 // These settings determine how long a run lasts, are compared separately, or change how a step is started, but never
-// what the step computes.
+// what the step computes. Hashes of stored runs depend on this list.
 constexpr std::array<std::string_view, 14> kNotCompared = {"training.epochs",
                                                            "training.max_steps",
                                                            "training.max_seconds",
@@ -62,13 +62,15 @@ std::string digest_of(const Settings& settings, Wanted is_wanted) {
   return digest.hex();
 }
 
-bool is_of_model(const std::string& key) { return key.starts_with("model.") && !is_one_of(key, kPaths); }
+bool is_of_model(std::string_view key) { return key.starts_with("model.") && !is_one_of(key, kPaths); }
 
-bool is_of_training(const std::string& key) {
+bool is_of_training(std::string_view key) {
   return key == "deterministic" || (key.starts_with("training.") && !is_one_of(key, kNotCompared));
 }
 
 }  // namespace
+
+bool is_compared_work(std::string_view key) { return is_of_model(key) || is_of_training(key); }
 
 WorkHashes work_hashes(const Settings& settings) {
   return {.model = digest_of(settings, is_of_model), .training = digest_of(settings, is_of_training)};

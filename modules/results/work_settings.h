@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace rnnlab {
 
@@ -19,6 +20,10 @@ struct WorkHashes {
 
   friend bool operator==(const WorkHashes&, const WorkHashes&) = default;
 };
+
+// Returns whether the hashes of work_hashes cover a setting. The field lists of the settings mark the others of their
+// sections with config::Change::kOnCompare; a test of the module experiment holds both equal.
+bool is_compared_work(std::string_view key);
 
 // Returns the hash of the model without the file of its initial weights, which have their own hash, and the hash of the
 // training settings with `deterministic`. The latter leaves out what does not belong to the work of an epoch or is
