@@ -222,12 +222,12 @@ std::string too_few_lines(const BaselineComparison& comparison) {
   std::vector<std::string> lines;
   for (const RowComparison& row : comparison.rows) {
     if (!has_too_few_processes(row)) continue;
-    const char* none =
+    const char* missing =
         fewest_processes(row) < kFewestProcessesForInterval ? "no interval and no verdict" : "no verdict";
     add_once(lines,
              fmt::format("{} now and {} before: {} for a different process. An interval needs 3 processes on both "
                          "sides, a verdict needs 5: set processes.\n",
-                         processes_text(row.processes_now), processes_text(row.processes_before), none));
+                         processes_text(row.processes_now), processes_text(row.processes_before), missing));
   }
   return join(lines, "");
 }

@@ -159,7 +159,7 @@ const Ceiling* find_ceiling(const std::vector<Ceiling>& ceilings, const RowKey& 
 }  // namespace
 
 BenchReport combine_reports(const std::vector<BenchReport>& reports, const BenchSettings& settings) {
-  RNNLAB_INVARIANT(!reports.empty(), "a benchmark of no process");
+  RNNLAB_INVARIANT(!reports.empty(), "the list of reports is empty");
   if (reports.size() == 1) return reports[0];
   BenchReport combined;
   combined.environment = reports[0].environment;

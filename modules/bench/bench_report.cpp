@@ -27,7 +27,7 @@ class ResampledDifference {
   ResampledDifference(const std::vector<double>& whole, const std::vector<double>& part)
       : samples_of_whole_(whole), samples_of_part_(part), whole_(whole.size()), part_(whole.size()) {
     RNNLAB_INVARIANT(!whole.empty() && whole.size() == part.size(),
-                     "a difference needs as many samples of the part as of the whole");
+                     "the part and the whole have different numbers of samples, or no samples");
   }
 
   double draw(SplitMix64& random) {
@@ -134,7 +134,8 @@ PartTimes part_times(const std::vector<PassSamples>& processes) {
 
 Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSamples>& own,
                  std::vector<double> PassSamples::*pass) {
-  RNNLAB_INVARIANT(!base.empty() && base.size() == own.size(), "a speed-up pairs the processes of both sides");
+  RNNLAB_INVARIANT(!base.empty() && base.size() == own.size(),
+                   "the sides of a speed-up have different numbers of processes, or no processes");
   if (own.size() == 1) return ratio_of_medians(base[0].*pass, own[0].*pass);
   std::vector<double> ratios = medians(base, pass);
   const std::vector<double> seconds = medians(own, pass);
@@ -196,10 +197,10 @@ void check_values(const Measurement& measurement, const std::string& file, size_
   constexpr double kRounding = 1e-9;
   const auto sampled = times_by_samples(measurement);
   for (size_t i = 0; i < kParts.size(); ++i) {
-    const double told = (measurement.seconds.*kParts[i].seconds).value;
-    if (std::abs(told - sampled[i]) > kRounding * sampled.back())
+    const double recorded = (measurement.seconds.*kParts[i].seconds).value;
+    if (std::abs(recorded - sampled[i]) > kRounding * sampled.back())
       throw_error(ExitCode::kData, "{}: rows.{}.measurement.seconds.{}.value is {}, but its samples give {}", file, row,
-                  kParts[i].name, format_shortest(told), format_shortest(sampled[i]));
+                  kParts[i].name, format_shortest(recorded), format_shortest(sampled[i]));
   }
 }
 

@@ -12,7 +12,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr const char* kNotInspected = "what ran is not known";
+constexpr const char* kNotInspected = "the executed path is not known";
 
 // The rows of one combination, in the order of the layers.
 struct MeasuredCase {
@@ -177,7 +177,7 @@ void BenchRun::measure_layers(MeasuredCase& measured) {
     if (groups[i].failure) {
       refuse(row, groups[i].failure);
     } else if (!has_samples(groups[i])) {
-      row.reason = "stopped before it was measured";
+      row.reason = "the benchmark was stopped before this row was measured";
     } else {
       row.notes = record.warnings;
       fill_row(row, groups[i], groups[0]);
@@ -196,7 +196,7 @@ void BenchRun::add_rates(MeasuredCase& measured) {
     for (BenchRow& row : measured.rows)
       if (is_measured(row)) row.measurement->rates = part_rates(row.measurement->seconds, measured.combination, best);
   } catch (...) {
-    add_note(measured.rows, {warning::kNotInspected, note_of_failure("its rates are not known")});
+    add_note(measured.rows, {warning::kNotInspected, note_of_failure("rates are not known")});
   }
 }
 

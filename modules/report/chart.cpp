@@ -135,7 +135,7 @@ TextTable data_of(const HeatMap& chart, const CellText& text) {
 
 size_t position(const std::vector<std::string>& list, const std::string& item) {
   const auto found = std::ranges::find(list, item);
-  RNNLAB_INVARIANT(found != list.end(), "a heat map has every row and column that it is filled by");
+  RNNLAB_INVARIANT(found != list.end(), "the heat map does not have the row or column of a cell");
   return static_cast<size_t>(found - list.begin());
 }
 

@@ -173,7 +173,7 @@ NoticeStyle style_of(Severity severity) {
     case Severity::kNote:
       return {"note", "Note"};
   }
-  RNNLAB_INVARIANT(false, "a severity that the page does not know");
+  RNNLAB_INVARIANT(false, "the HTML writer does not handle this severity");
   return {};
 }
 

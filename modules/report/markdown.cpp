@@ -40,7 +40,7 @@ std::string severity_word(Severity severity) {
     case Severity::kNote:
       return "";
   }
-  RNNLAB_INVARIANT(false, "a severity that Markdown does not know");
+  RNNLAB_INVARIANT(false, "the Markdown writer does not handle this severity");
   return "";
 }
 

@@ -25,7 +25,7 @@ std::string gpu_text(const GpuInfo& gpu) {
 std::string gpus_text(const GpuSurvey& survey) {
   std::vector<std::string> gpus;
   for (const GpuInfo& gpu : survey.gpus) gpus.push_back(gpu_text(gpu));
-  return gpus.empty() ? "none: " + survey.note : join(gpus, "; ");
+  return gpus.empty() ? "no GPU: " + survey.note : join(gpus, "; ");
 }
 
 std::string build_text(const BuildInfo& build) { return build_kind(build) + ", " + build.compiler; }
@@ -315,7 +315,7 @@ std::string verdict_text(const GroupResult& group, const Comparison& comparison)
     case TimeVerdict::kNone:
       return why_no_verdict(group, comparison);
   }
-  RNNLAB_INVARIANT(false, "a verdict that headlines do not know");
+  RNNLAB_INVARIANT(false, "the headlines do not handle this verdict");
   return "";
 }
 

@@ -83,7 +83,7 @@ bool differ(const std::optional<EpochTime>& a, const std::optional<EpochTime>& b
 }
 
 std::string shown(const std::optional<EpochTime>& time) {
-  if (!time) return "none that counts";
+  if (!time) return "no epoch that counts";
   return fmt::format("{:.4g} s over {}", time->median_seconds, counted(time->num_epochs, "epoch"));
 }
 
@@ -97,11 +97,11 @@ void check_summary(const RunRecord& run, Found& found) {
     found.emplace_back(warning::kWrongSummary, fmt::format("WRONG SUMMARY (epochs): it says {}, epochs.csv has {}",
                                                            run.summary.epochs, run.rows.size()));
   for (const auto& [name, value] : final_metrics(run.rows)) {
-    const auto told = run.summary.final_metrics.find(name);
-    if (told == run.summary.final_metrics.end() || told->second == value) continue;
-    if (std::isnan(told->second) && std::isnan(value)) continue;
+    const auto recorded = run.summary.final_metrics.find(name);
+    if (recorded == run.summary.final_metrics.end() || recorded->second == value) continue;
+    if (std::isnan(recorded->second) && std::isnan(value)) continue;
     found.emplace_back(warning::kWrongSummary, fmt::format("WRONG SUMMARY ({}): it says {}, epochs.csv {}", name,
-                                                           format_shortest(told->second), format_shortest(value)));
+                                                           format_shortest(recorded->second), format_shortest(value)));
   }
 }
 
@@ -129,10 +129,11 @@ void check_samples(const RunRecord& run, Found& found) {
   }
 }
 
-void check_equal(const char* what, const std::string& told, const char* where, const std::string& there, Found& found) {
-  if (told != there)
-    found.emplace_back(warning::kWrongIdentity,
-                       fmt::format("WRONG IDENTITY ({}): the summary says '{}', {} '{}'", what, told, where, there));
+void check_equal(const char* what, const std::string& in_summary, const char* file, const std::string& in_file,
+                 Found& found) {
+  if (in_summary != in_file)
+    found.emplace_back(warning::kWrongIdentity, fmt::format("WRONG IDENTITY ({}): the summary says '{}', {} '{}'", what,
+                                                            in_summary, file, in_file));
 }
 
 void check_identity(const RunRecord& run, Found& found) {
@@ -210,10 +211,11 @@ std::string name_of(const RunRecord& run, const RunGroup& group) {
 
 Warning counted_warmup(const RunRecord& run) {
   const std::vector<double> others = timed_seconds(std::span(run.rows).subspan(1));
-  const std::string beside = others.empty() ? "" : fmt::format(", the others {:.4g} s in the median", median(others));
+  const std::string other_times =
+      others.empty() ? "" : fmt::format(", the others {:.4g} s in the median", median(others));
   return {warning::kWarmupCounted,
           fmt::format("WARM-UP IS COUNTED: the first epoch took {:.4g} s{}; set training.warmup_epochs=1 to exclude it",
-                      run.rows[0].train_seconds, beside)};
+                      run.rows[0].train_seconds, other_times)};
 }
 
 std::vector<Warning> warnings_of(const RunRecord& run) {

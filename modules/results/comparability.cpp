@@ -151,13 +151,13 @@ bool are_equal(const RunCondition& condition, const RunRecord& a, const RunRecor
 std::vector<GroupFinding> unequal_machines(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,
                                            const std::string& kind) {
   std::vector<GroupFinding> found;
-  std::set<std::string_view> told;
+  std::set<std::string_view> reported;
   const bool is_within = &baseline == &group;
   const auto others = runs_of_each_conditions(group);
   for (const RunRecord* a : runs_of_each_conditions(baseline))
     for (const RunRecord* b : others)
       for (const UnequalCondition& one : unequal_conditions(conditions_of_run(*a), conditions_of_run(*b))) {
-        if (on_unequal_between(baseline, group, one) != on_unequal || !told.insert(one.what).second) continue;
+        if (on_unequal_between(baseline, group, one) != on_unequal || !reported.insert(one.what).second) continue;
         found.push_back(describe_difference(one.what, {one.first, one.second}, name_of_side(baseline, *a, is_within),
                                             name_of_side(group, *b, is_within), "", kind));
       }
@@ -283,13 +283,13 @@ constexpr std::pair<const char*, Hash> kHashes[] = {{"data", &Identity::data_fin
 
 // Returns the values, except conditions of the machine, that one program recorded and the other did not.
 std::vector<std::string> recorded_by_one_program(const RunRecord& a, const RunRecord& b) {
-  std::vector<std::string> untold;
+  std::vector<std::string> unrecorded;
   for (const auto& [what, hash] : kHashes)
-    if (hash_of(a, hash).empty() != hash_of(b, hash).empty()) untold.emplace_back(what);
+    if (hash_of(a, hash).empty() != hash_of(b, hash).empty()) unrecorded.emplace_back(what);
   for (const RunCondition& condition : kConditions)
     if (condition.what != kGpu && condition.value(a).empty() != condition.value(b).empty())
-      untold.emplace_back(condition.what);
-  return untold;
+      unrecorded.emplace_back(condition.what);
+  return unrecorded;
 }
 
 // Two programs may begin with different weights and take the samples in a different order, so differences are only
@@ -370,8 +370,9 @@ std::vector<GroupFinding> comparability_notes(const RunGroup& baseline, const Ru
   std::vector<GroupFinding> notes;
   if (seeds(baseline) != seeds(group) && share_a_seed(baseline, group))
     notes.push_back(
-        {fmt::format("the seeds differ, so initial weights were compared only where they agree: {} in {}, {} in ",
-                     seed_list(baseline), baseline.label, seed_list(group)),
+        {fmt::format(
+             "the seeds differ, so initial weights were compared only between runs of equal seeds: {} in {}, {} in ",
+             seed_list(baseline), baseline.label, seed_list(group)),
          group.label, ""});
   note_lengths(notes, baseline, group);
   const bool first_has_gpu = !baseline.runs[0]->summary.identity.gpu_model.empty();

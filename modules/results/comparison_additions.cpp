@@ -27,10 +27,10 @@ using TextOf = std::function<std::string(const RunRecord&)>;
 void add_condition(HeldEqual& held, const char* what, const std::vector<RunRecord>& runs, const TextOf& text,
                    const AreEqual& are_equal) {
   HeldCondition condition{.what = what, .values = {}};
-  const bool is_told = std::ranges::none_of(runs, [&](const RunRecord& run) { return text(run).empty(); });
+  const bool is_recorded = std::ranges::none_of(runs, [&](const RunRecord& run) { return text(run).empty(); });
   const bool is_equal = std::ranges::all_of(runs, [&](const RunRecord& run) { return are_equal(runs[0], run); });
   for (const RunRecord& run : runs) add_once(condition.values, text(run));
-  if (!is_told)
+  if (!is_recorded)
     held.unrecorded.emplace_back(what);
   else if (is_equal)
     held.equal.push_back({what, {condition.values[0]}});
@@ -42,8 +42,8 @@ void add_condition(HeldEqual& held, const char* what, const std::vector<RunRecor
 void add_condition_by_seed(HeldEqual& held, const char* what, const std::vector<RunRecord>& runs,
                            std::string Identity::*hash) {
   constexpr size_t kDigitsShown = 12;
-  const auto is_untold = [&](const RunRecord& run) { return (run.summary.identity.*hash).empty(); };
-  if (std::ranges::any_of(runs, is_untold)) {
+  const auto is_unrecorded = [&](const RunRecord& run) { return (run.summary.identity.*hash).empty(); };
+  if (std::ranges::any_of(runs, is_unrecorded)) {
     held.unrecorded.emplace_back(what);
     return;
   }
@@ -65,7 +65,7 @@ std::string program_text(const RunRecord& run) {
   return program.empty() ? "rnnlab" : program;
 }
 
-// Runs of rnnlab alone do not need this condition.
+// If all runs are of rnnlab, they do not need this condition.
 void add_programs(HeldEqual& held, const std::vector<RunRecord>& runs) {
   const auto is_ours = [](const RunRecord& run) { return other_program(run).empty(); };
   if (std::ranges::all_of(runs, is_ours)) return;
@@ -226,7 +226,8 @@ EpochMatrices epoch_matrices(const std::vector<RunRecord>& runs) {
 
 std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison& comparison) {
   constexpr int kSecondsDigits = 4, kLossDigits = 6;
-  RNNLAB_INVARIANT(matrices.labels.size() == comparison.groups.size(), "both are of the same runs");
+  RNNLAB_INVARIANT(matrices.labels.size() == comparison.groups.size(),
+                   "the matrices and the comparison are of different runs");
   const std::vector<std::string> headings = short_labels(comparison);
   const Marks marks = has_warmup(matrices) ? Marks::kWarmup : Marks::kNone;
   std::string text = "Training seconds by epoch:\n" +

@@ -133,8 +133,8 @@ bool are_equal(const ConditionField& field, const Conditions& a, const Condition
 std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const Conditions& second) {
   std::vector<UnequalCondition> found;
   for (const ConditionField& field : condition_fields()) {
-    const bool is_told = is_recorded(field, first) && is_recorded(field, second);
-    if (field.what == kVariables || !is_told || are_equal(field, first, second)) continue;
+    const bool are_recorded = is_recorded(field, first) && is_recorded(field, second);
+    if (field.what == kVariables || !are_recorded || are_equal(field, first, second)) continue;
     found.push_back({field.what, field.on_unequal, field.text(first), field.text(second)});
   }
   add_variables(found, first, second);

@@ -91,7 +91,7 @@ double most_in_first_epoch(const RunRecord& run) {
   return has_at_most(kSome, run) ? std::min(kFactorOfSome * most, kMostByTraining) : kMostByTraining;
 }
 
-// The losses of all epochs have one ratio, which training alone does not cause.
+// The losses of all epochs have one ratio, which training does not cause.
 bool differ_by_one_factor(const RunRecord& a, const RunRecord& b) {
   constexpr size_t kFewest = 5;
   constexpr double kDeviations = 5;

@@ -182,7 +182,7 @@ void add_missing(std::vector<GroupFinding>& found, const RunGroup& group, const 
     const auto other = others.find(measurement_and_seed);
     if (other == others.end() && have_a_common_key(own, others))
       found.push_back({"", group.label,
-                       fmt::format(": has {} of seed {} of a measurement in which {} has none, so these were not "
+                       fmt::format(": has {} of seed {} of a measurement in which {} has no run, so these were not "
                                    "measured in turn; compare runs of the same measurements",
                                    counted(std::ssize(rounds), "run"), measurement_and_seed.second, other_group.label),
                        warning::kMissingRounds});

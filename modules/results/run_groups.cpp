@@ -87,16 +87,16 @@ std::vector<std::string> readable_differing_settings(const std::vector<RunGroup>
 
 // Returns "batch_size=64 data.seed=2": the last part of each key, or the whole key if two keys have the same last part.
 std::string settings_text(const RunRecord& run, const std::vector<std::string>& keys) {
-  std::string told;
+  std::string text;
   for (const std::string& key : keys) {
     const auto ends_alike = [&](const std::string& other) {
       return config::last_part(other) == config::last_part(key);
     };
     const std::string name = std::ranges::count_if(keys, ends_alike) == 1 ? config::last_part(key) : key;
     if (const auto value = run.config.find(key); value != run.config.end() && !value->second.empty())
-      told += " " + name + "=" + value->second;
+      text += " " + name + "=" + value->second;
   }
-  return told;
+  return text;
 }
 
 // Returns null if the run is not a copy.

@@ -201,9 +201,10 @@ Warning outlier(const NamedTimes& times, size_t index) {
 
 Warning two_modes(const NamedTimes& times, const TwoModes& modes) {
   return {warning::kTwoModes,
-          fmt::format("two kinds of {}: {} of {:.4g} s and {} of {:.4g} s, none between, so the median is that of one "
-                      "kind; check what changed, and measure again",
-                      times.plural, modes.num_short, modes.short_seconds, modes.num_long, modes.long_seconds)};
+          fmt::format(
+              "two kinds of {}: {} of {:.4g} s and {} of {:.4g} s, no time in between, so the median is that of one "
+              "kind; check what changed, and measure again",
+              times.plural, modes.num_short, modes.short_seconds, modes.num_long, modes.long_seconds)};
 }
 
 Warning trend(const NamedTimes& times, double factor) {

@@ -17,7 +17,7 @@ using testing::measured_row;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Of five processes, as many as a verdict needs.
+// Returns a report of five processes, which is the smallest number for a verdict.
 BenchReport sample_of_five() { return testing::in_processes(testing::sample_report(), 5); }
 
 BenchReport report_with(const BenchRow& row) {
@@ -251,7 +251,7 @@ Ratios of the processes' medians with 95 % intervals; below 1 is faster.
 )");
 }
 
-// Naive took 1.2 s in all before, and takes as much now, but its processes differ.
+// naive takes 1.2 s in total in both reports, but its processes differ.
 BenchReport noisy_report() {
   BenchReport report = report_with(measured_row(LayerKind::kNaive, 0.4, 1.0, 1.2));
   const std::vector<double> of_process = {1.05, 1.1, 1.2, 1.3, 1.4};

@@ -21,7 +21,8 @@ const BenchSettings kSettings = [] {
   return settings;
 }();
 
-// Of one process in which naive takes `naive` seconds in all and fused `fused`, a quarter of it forward.
+// Returns the report of one process in which the layers take `naive` and `fused` seconds in total, a quarter of them
+// forward.
 BenchReport report_of(double naive, double fused) {
   BenchReport report = testing::sample_report();
   report.rows = {measured_row(LayerKind::kNaive, naive / 4, naive / 2, naive),

@@ -75,7 +75,7 @@ TEST(BenchReport, ASampleThatIsNoNumberIsNamed) {
       [&] { read_report(folder.name("a.json")); });
 }
 
-// Stored with these samples in its second row, it is refused with `message`, which the file's name goes before.
+// Expects that a report with these samples in its second row is refused with the file's name and `message`.
 void expect_refused(const PassSamples& samples, const std::string& message) {
   const TemporaryFolder folder;
   BenchReport report = sample_report();
@@ -157,7 +157,7 @@ TEST(BenchReport, APartThatMayHaveTakenNoTimeHasNoRate) {
   EXPECT_TRUE(rates.total);
 }
 
-// Earlier versions wrote one.
+// Earlier versions wrote such rates.
 TEST(BenchReport, ReadsNoRateOfAPartThatMayHaveTakenNoTime) {
   const TemporaryFolder folder;
   const std::string file = folder.name("bench.json");

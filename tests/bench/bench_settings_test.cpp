@@ -83,7 +83,8 @@ TEST(BenchSettings, AValueListedTwiceIsAMistake) {
 TEST(BenchSettings, AutoStandsAlone) {
   EXPECT_THAT(
       read_settings("device: [auto, cpu]\n").findings,
-      ElementsAre("bench.yaml:1:9: device: auto is one of the other devices; name the devices, or write only auto"));
+      ElementsAre(
+          "bench.yaml:1:9: device: auto cannot be listed with other devices; name the devices, or write only auto"));
 }
 
 TEST(BenchSettings, ALayerToBeChosenIsNone) {

@@ -1,4 +1,4 @@
-// A backend whose layers take the times that a test sets, and which records its calls.
+// A backend with times that a test sets. It records its calls.
 #pragma once
 
 #include <array>

@@ -151,7 +151,7 @@ TEST_F(RunBench, TheRowsOfACombinationShareItsComputedSeconds) {
 TEST_F(RunBench, NotKnowingWhatRanIsANote) {
   backend_.inspection_error = "no profiler";
   const BenchOutcome outcome = run(small_settings());
-  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("what ran is not known: no profiler"));
+  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("the executed path is not known: no profiler"));
   EXPECT_TRUE(outcome.report.rows[0].measurement);
 }
 
@@ -160,7 +160,7 @@ TEST_F(RunBench, NoMemoryForALookAtWhatRanIsANoteInEachMeasuredRow) {
   backend_.num_begins = 1;
   const BenchOutcome outcome = run(small_settings());
   ASSERT_THAT(outcome.report.rows, SizeIs(2));
-  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("what ran is not known: out of memory"));
+  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("the executed path is not known: out of memory"));
   EXPECT_TRUE(outcome.report.rows[0].measurement);
   EXPECT_THAT(outcome.report.rows[1].notes, IsEmpty());
   EXPECT_EQ(outcome.exit_code, ExitCode::kDone);
@@ -174,7 +174,7 @@ TEST_F(RunBench, WithoutACeilingTheTimesRemain) {
     ASSERT_TRUE(row.measurement) << row.reason;
     EXPECT_THAT(row.measurement->samples.all, SizeIs(6));
     EXPECT_FALSE(row.measurement->rates.forward);
-    EXPECT_THAT(texts_of(row.notes), ElementsAre("its rates are not known: out of memory"));
+    EXPECT_THAT(texts_of(row.notes), ElementsAre("rates are not known: out of memory"));
   }
   EXPECT_THAT(outcome.report.ceilings, IsEmpty());
   EXPECT_EQ(count_in_log("ceiling"), 1u);
@@ -185,13 +185,13 @@ TEST_F(RunBench, AfterASignalWhatWasMeasuredRemains) {
   settings.hidden_size = {128, 256};
   settings.warmup = 0;
   run(settings);
-  // begin, 2 x 3 passes twice, 6 rounds of 6, the ceiling: then the second combination begins.
+  // begin, 2 x 3 passes twice, 6 rounds of 6, and the ceiling precede the second combination.
   stop_after_ = 1 + 12 + 36 + 1 + 3;
   backend_.log.clear();
   const BenchOutcome outcome = run(settings);
   ASSERT_THAT(outcome.report.rows, SizeIs(4));
   EXPECT_TRUE(outcome.report.rows[0].measurement);
-  EXPECT_EQ(outcome.report.rows[2].reason, "stopped before it was measured");
+  EXPECT_EQ(outcome.report.rows[2].reason, "the benchmark was stopped before this row was measured");
   EXPECT_THAT(outcome.report.rows[0].path, IsEmpty());
 }
 

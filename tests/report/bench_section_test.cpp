@@ -39,13 +39,13 @@ TEST(BenchCharts, ShowTheLadderAsWaterfalls) {
   EXPECT_EQ(steps[2].kind, StepKind::kLoss);
   EXPECT_EQ(steps[2].from, 900);
   EXPECT_EQ(steps[2].to, 1000);
-  // fused is no step of the ladder.
+  // fused is not a step of the ladder.
   EXPECT_EQ(steps[3].kind, StepKind::kWhole);
   EXPECT_EQ(steps[3].from, 0);
 }
 
 TEST(BenchCharts, KnowEveryLayerForARungOrForNone) {
-  // A new kind of layer belongs into this list, and among the rungs of bench_charts.cpp where it is one.
+  // A new kind of layer must be added to this list, and in bench_section.cpp if it is a step of the ladder.
   constexpr std::array kNoRungs = {LayerKind::kAuto,
                                    LayerKind::kFused,
                                    LayerKind::kCudnn,

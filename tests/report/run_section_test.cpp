@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 using Row = std::vector<std::string>;
 
-TEST(RunFacts, AreToldOnceWhereAllRunsShareThem) {
+TEST(RunFacts, AreShownOnceIfAllRunsShareThem) {
   const std::vector<RunFacts> facts = {{"a", {{"CPU", "x"}, {"threads", "2"}}},
                                        {"b", {{"CPU", "x"}, {"threads", "4"}}}};
   EXPECT_THAT(shared_facts(facts, "machine").rows(), ElementsAre(Row{"CPU", "x"}));
@@ -111,7 +111,7 @@ TEST(Headlines, OfAForcedComparisonSaySo) {
             "NOT COMPARABLE: b: 2 times as fast; 0.500 of the time of a (95 % interval 0.400 .. 0.600).");
 }
 
-// However far apart the epochs of the two are.
+// The spread of the epochs does not matter.
 TEST(Headlines, FindNothingInOneProcessASide) {
   Comparison of_one = comparison({group("a", 1), group("b", 5)});
   for (GroupResult& one : of_one.groups) {

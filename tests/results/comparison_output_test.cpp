@@ -53,7 +53,7 @@ Comparison sample_comparison() {
   return comparison;
 }
 
-// As one process leaves it.
+// Changes the result to that of a group of one process.
 void take_for_one_process(GroupResult& group) {
   group.num_processes = 1;
   group.bounds_are_spread = true;
@@ -153,7 +153,7 @@ TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
                                "\n"));
 }
 
-// The naive run on two devices, a little less than twice as fast.
+// Returns a comparison with the naive run on two devices, which is a little less than twice as fast.
 Comparison comparison_of_devices() {
   Comparison comparison = sample_comparison();
   GroupResult& two = comparison.groups[1];
@@ -202,7 +202,7 @@ TEST(ComparisonJson, HasSpeedUpAndEfficiency) {
   EXPECT_EQ(json["groups"][1]["device_speed"]["efficiency_low"], 0.75);
 }
 
-// A spreadsheet would run them. Numbers stay numbers.
+// A spreadsheet would execute such texts as formulas. Numbers are not changed.
 TEST(ComparisonCsv, HoldsNoTextThatIsAFormula) {
   Comparison comparison = sample_comparison();
   comparison.groups.resize(1);
@@ -222,7 +222,7 @@ TEST(ComparisonText, HoldsNothingThatATerminalObeys) {
   EXPECT_THAT(comparison_text(comparison), ::testing::HasSubstr("a\\x1b[2Jb\n"));
 }
 
-TEST(ComparisonText, TellsOfDifferencesWithoutTheWordForced) {
+TEST(ComparisonText, ReportsDifferencesWithoutTheWordForced) {
   Comparison comparison = sample_comparison();
   comparison.groups.clear();
   comparison.differences = {"batch size: 64 in cpu fused batch_size=64, 128 in cpu fused batch_size=128"};
@@ -311,7 +311,7 @@ TEST_F(Held, UnequalConditionsAreNamedWithAllTheirValues) {
   EXPECT_THAT(text(), HasSubstr("Not held equal:\n  usable CPUs  2; 64\n"));
 }
 
-// Before version 3 other texts were hashed.
+// Before version 3 different texts were hashed.
 TEST_F(Held, HashesOfAnOldRunAreComputedAgain) {
   add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
   add("b", sample_run("cpu", "fused", 1, {9, 2, 2}));
@@ -320,7 +320,7 @@ TEST_F(Held, HashesOfAnOldRunAreComputedAgain) {
   EXPECT_THAT(text(), Not(HasSubstr("Not held equal")));
 }
 
-TEST_F(Held, DevicesAreToldOfWhereARunHasSeveral) {
+TEST_F(Held, DevicesAreListedIfARunHasSeveral) {
   add("a", run_of_devices(1, 2));
   EXPECT_THAT(text(), Not(HasSubstr("devices")));
   add("b", run_of_devices(2, 1));

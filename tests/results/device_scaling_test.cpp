@@ -31,7 +31,7 @@ void expect_refused(const std::vector<SampleRun>& runs, const std::string& reaso
                [&] { scaling_of(runs, {1}); });
 }
 
-// 120,000 samples an epoch, 64 samples a device.
+// An epoch has 120,000 samples, and each device takes 64 samples of an update.
 TEST(DeviceScaling, IsTheThroughputOfADeviceOverThatOfTheFewest) {
   const DeviceScaling scaling =
       scaling_of({run_of_equal_parts(1, 64, 4), run_of_equal_parts(2, 64, 2.5), run_of_equal_parts(4, 64, 2)});
@@ -181,8 +181,8 @@ TEST(Devices, OfARunAreItsProcesses) {
   EXPECT_EQ(samples_a_device(run), 32);
 }
 
-// As runs of before it was recorded.
-TEST(Devices, AreThoseOfTheSettingsWhereTheEnvironmentDoesNotTell) {
+// These runs are from a version that did not record it.
+TEST(Devices, AreThoseOfTheSettingsIfTheEnvironmentDoesNotRecordThem) {
   SampleRun run = run_of_devices(4, 1);
   run.environment.ranks.reset();
   EXPECT_EQ(num_devices(record_of(run)), 4);
@@ -193,7 +193,7 @@ TEST(Devices, AreAllThatDiffers) {
   const RunRecord one = record_of(run_of_devices(1, 2));
   EXPECT_TRUE(differ_in_devices_alone(one, record_of(run_of_devices(2, 1))));
   EXPECT_FALSE(differ_in_devices_alone(one, one)) << "they do not differ";
-  // Absent is one.
+  // An absent number of devices means one.
   EXPECT_TRUE(
       differ_in_devices_alone(record_of(sample_run("cpu", "fused", 1, {9, 1})), record_of(run_of_devices(2, 1))));
 }
@@ -340,7 +340,7 @@ TEST_F(DeviceSpeedTest, OtherThreadsAndEnginesAreRefused) {
                });
 }
 
-// The commonest way to claim too much or too little.
+// Unequal numbers of threads are the most common reason for a wrong efficiency.
 TEST_F(DeviceSpeedTest, StepsTakenInAnotherWayAreRefused) {
   const auto on_gpus = [](int64_t devices, std::optional<bool> has_graphs) {
     SampleRun run = run_of_devices(devices, 2);

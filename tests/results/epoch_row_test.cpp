@@ -133,7 +133,7 @@ TEST(EpochTable, LinesUpAndMarksWarmUp) {
             "   120000     1.50 GiB");
 }
 
-TEST(EpochTable, MarksWhatItIsToldInPlaceOfWarmUp) {
+TEST(EpochTable, ShowsAGivenMarkInPlaceOfWarmUp) {
   EpochRow row{.epoch = 2, .train_loss = 1};
   row.warmup = true;
   EXPECT_TRUE(EpochTable(row).line(row, "cut short").ends_with("  (cut short)"));

@@ -22,14 +22,15 @@ std::optional<LossAgreement> agreement(const std::vector<RunRecord>& baseline, c
   return loss_agreement(first, second);
 }
 
-std::string told(const std::vector<double>& first, const std::vector<double>& second) {
+std::string text_of_agreement(const std::vector<double>& first, const std::vector<double>& second) {
   return agreement_text(agreement({run_with(first)}, {run_with(second)}).value());
 }
 
 TEST(LossAgreement, CountsTheDigitsOfTheWorstEpoch) {
-  EXPECT_EQ(told({1, 0.5, 0.25}, {1.000003, 0.500002, 0.25}),
+  EXPECT_EQ(text_of_agreement({1, 0.5, 0.25}, {1.000003, 0.500002, 0.25}),
             "agree to 5 digits over 3 epochs (largest relative difference 4e-06, at epoch 2)");
-  EXPECT_EQ(told({-4}, {-3.8}), "agree to 1 digit over 1 epoch (largest relative difference 0.05, at epoch 1)");
+  EXPECT_EQ(text_of_agreement({-4}, {-3.8}),
+            "agree to 1 digit over 1 epoch (largest relative difference 0.05, at epoch 1)");
 }
 
 TEST(LossAgreement, LeavesOutAnEpochThatWasCutShort) {
@@ -39,19 +40,21 @@ TEST(LossAgreement, LeavesOutAnEpochThatWasCutShort) {
   EXPECT_EQ(agreement({whole}, {cut})->largest_difference, 0);
 }
 
-TEST(LossAgreement, TellsTheFirstEpochApartWhereItAgreesBetter) {
-  EXPECT_EQ(told({1, 0.5, 0.25}, {1.000003, 0.51, 0.25}),
+TEST(LossAgreement, NamesTheFirstEpochIfItAgreesBetter) {
+  EXPECT_EQ(text_of_agreement({1, 0.5, 0.25}, {1.000003, 0.51, 0.25}),
             "agree to 5 digits in the first epoch, agree to 1 digit over 3 epochs (largest relative difference 0.02, "
             "at epoch 2)");
   EXPECT_EQ(
-      told({1, 0.5}, {1, 0.500001}),
+      text_of_agreement({1, 0.5}, {1, 0.500001}),
       "are equal in the first epoch, agree to 5 digits over 2 epochs (largest relative difference 2e-06, at epoch 2)");
 }
 
 TEST(LossAgreement, SaysEqualAndNotAtAll) {
-  EXPECT_EQ(told({1, 0.5}, {1, 0.5}), "are equal over 2 epochs");
-  EXPECT_EQ(told({1, 0.5}, {1.25, 0.5}), "do not agree over 2 epochs (largest relative difference 0.2, at epoch 1)");
-  EXPECT_EQ(told({1}, {std::nan("")}), "do not agree over 1 epoch (largest relative difference inf, at epoch 1)");
+  EXPECT_EQ(text_of_agreement({1, 0.5}, {1, 0.5}), "are equal over 2 epochs");
+  EXPECT_EQ(text_of_agreement({1, 0.5}, {1.25, 0.5}),
+            "do not agree over 2 epochs (largest relative difference 0.2, at epoch 1)");
+  EXPECT_EQ(text_of_agreement({1}, {std::nan("")}),
+            "do not agree over 1 epoch (largest relative difference inf, at epoch 1)");
 }
 
 TEST(LossAgreement, LooksAtTheEpochsThatBothHave) {
@@ -73,7 +76,7 @@ TEST(LossAgreement, IsOfTheSameWorkOnly) {
   }
 }
 
-// ---- losses that part ----
+// ---- differing losses ----
 
 std::optional<int64_t> parting_epoch(std::vector<double> first, std::vector<double> second,
                                      const std::string& precision = "fp32") {
@@ -98,7 +101,7 @@ TEST(DifferingLosses, AreHeldAgainstTheBoundOfTheirPrecision) {
   }
 }
 
-// Of runs with so many updates in their first epoch, and losses of 1 and of `other`.
+// Returns whether losses of 1 and `other` in a first epoch of this number of updates are reported.
 bool part_after(double num_updates, double other) {
   RunRecord a = run_with({1}), b = run_with({other});
   for (RunRecord* run : {&a, &b}) {
@@ -113,7 +116,7 @@ bool part_after(double num_updates, double other) {
   return differing_losses(baseline, group).has_value();
 }
 
-// Five layers of MNIST rows in float32 were seen to differ by 6e-7 after 50 updates, and by 5e-3 after 75. In 500
+// Losses of five layers on MNIST rows in float32 differed by 6e-7 after 50 updates, and by 5e-3 after 75. In 500
 // updates with a learning rate of 0.02, two layers of one function differed by 5 %.
 TEST(DifferingLosses, MayGrowApartWithinAnEpochOfManyUpdates) {
   EXPECT_TRUE(part_after(50, 0.995));

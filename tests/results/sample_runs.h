@@ -1,4 +1,4 @@
-// Run folders as a training run leaves them, for tests of their readers.
+// Sample run folders, as a training run writes them, for tests of their readers.
 #pragma once
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ SampleRun sample_run(const std::string& device, const std::string& layer, int64_
 std::string sample_model_hash();
 std::string sample_training_hash();
 
-// Rows and records with plain numbers, for tests.
+// Rows and records with simple numbers.
 
 inline EpochRow sample_row(int64_t epoch, double train_seconds) {
   return {.epoch = epoch,
@@ -59,7 +59,7 @@ inline std::vector<EpochRow> sample_rows(const std::vector<double>& train_second
   return rows;
 }
 
-// Runs in memory, with only the values that a comparison of times reads.
+// The following runs are in memory and have only the values that a comparison of times reads.
 
 inline RunRecord sample_record(const Turn& turn, const std::vector<double>& timed_seconds) {
   RunRecord run;
@@ -90,9 +90,9 @@ inline RunGroup group_of(const std::vector<RunRecord>& runs) {
   return group;
 }
 
-// Sample runs of several processes, in rounds.
+// The following runs are of several processes, in rounds.
 
-// How slow the machine was in each round.
+// The slowness of the machine in each of five rounds.
 inline const std::vector<double> kFiveRounds = {1, 1.1, 1.02, 0.97, 1.05};
 
 // Returns a run with epochs of `seconds`; each process has two threads, as in every sample run.

@@ -130,7 +130,7 @@ Alarms alarms_of(Noise noise, double spread, size_t count, int trials) {
   return alarms;
 }
 
-// The most of any spread and number of epochs, in percent; the long form prints all.
+// Returns the largest percentage over all spreads and numbers of epochs. The long form prints all percentages.
 double most_alarms(Noise noise, const char* name) {
   const int trials = is_long() ? 100000 : 3000;
   const auto percent = [&](int number) { return 100.0 * number / trials; };
@@ -187,11 +187,12 @@ TEST(ShapeWarnings, NameAnOutlierOnce) {
 
 TEST(ShapeWarnings, TakeAStepForTwoKindsAndNotForATrend) {
   const auto found = warnings_about({3, 3.1, 2.9, 3.05, 3.02, 1, 1.05, 0.95, 1.02, 1.01});
-  EXPECT_THAT(texts_of(found), ElementsAre("two kinds of epochs: 5 of 1.01 s and 5 of 3.02 s, none between, so the "
-                                           "median is that of one kind; check what changed, and measure again"));
+  EXPECT_THAT(texts_of(found),
+              ElementsAre("two kinds of epochs: 5 of 1.01 s and 5 of 3.02 s, no time in between, so the "
+                          "median is that of one kind; check what changed, and measure again"));
 }
 
-TEST(ShapeWarnings, TellOfProcessesToo) {
+TEST(ShapeWarnings, AreAlsoForProcesses) {
   std::vector<RunRecord> runs;
   for (int64_t round = 1; round <= 8; ++round) {
     const double seconds = 1 + 0.1 * static_cast<double>(round);
