@@ -51,10 +51,6 @@ std::string warmup_text(const RunRecord& run) {
   return counts_warmup(run) ? "counted" : "left out as warm-up";
 }
 
-void append_all(std::vector<GroupFinding>& all, const std::vector<GroupFinding>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
 constexpr std::string_view kGpu = "hardware (GPU)";
 constexpr std::string_view kThreads = "number of threads (training.num_threads)";
 constexpr std::string_view kBatchSize = "batch size";
@@ -139,6 +135,10 @@ std::string advice_on(const RunCondition& condition, const RunRecord& a, const R
 
 }  // namespace
 
+void append(std::vector<GroupFinding>& all, const std::vector<GroupFinding>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
 void add_unequal(std::vector<GroupFinding>& found, const RunGroup& baseline, const RunGroup& group,
                  const std::string& what, const std::string& first, const std::string& second) {
   if (differ(first, second)) found.push_back(describe_difference(what, {first, second}, baseline.label, group.label));
@@ -196,7 +196,7 @@ std::vector<GroupFinding> condition_differences(const RunGroup& baseline, const 
   for (const RunCondition& condition : kConditions)
     if (const auto difference = condition_difference(condition, baseline, group)) found.push_back(*difference);
   add_device_differences(found, baseline, group);
-  append_all(found, unequal_machines(baseline, group, OnUnequal::kRefuse));
+  append(found, unequal_machines(baseline, group, OnUnequal::kRefuse));
   return found;
 }
 
@@ -354,13 +354,13 @@ std::vector<GroupFinding> warnings_between(const RunGroup& baseline, const RunGr
                                  "{:.6g} in {}, {:.6g} in ",
                                  parting->epoch, parting->first, baseline.label, parting->second),
                      group.label, ": they do not compute the same function", warning::kLossesPart});
-  append_all(found, machine_warnings(baseline, group));
+  append(found, machine_warnings(baseline, group));
   return found;
 }
 
 std::vector<GroupFinding> machine_warnings(const RunGroup& baseline, const RunGroup& group) {
   std::vector<GroupFinding> found = unequal_machines(baseline, group, OnUnequal::kWarn, warning::kOtherMachine);
-  append_all(found, waiting_between(baseline, group));
+  append(found, waiting_between(baseline, group));
   return found;
 }
 
@@ -384,7 +384,7 @@ std::vector<GroupFinding> comparability_notes(const RunGroup& baseline, const Ru
   add_unequal(notes, baseline, group, "CUDA", a.software.cuda, b.software.cuda);
   add_unequal(notes, baseline, group, "cuDNN", a.software.cudnn, b.software.cudnn);
   add_unequal(notes, baseline, group, "version of rnnlab", a.software.rnnlab, b.software.rnnlab);
-  append_all(notes, unequal_machines(baseline, group, OnUnequal::kNote));
+  append(notes, unequal_machines(baseline, group, OnUnequal::kNote));
   note_hashes(notes, baseline, group);
   note_unrecorded(notes, baseline, group);
   note_hours(notes, baseline, group);

@@ -32,6 +32,9 @@ bool are_equal(const RunCondition& condition, const RunRecord& a, const RunRecor
 // equal seeds.
 std::vector<GroupFinding> differences(const RunGroup& baseline, const RunGroup& group);
 
+// Appends all findings of `more`.
+void append(std::vector<GroupFinding>& all, const std::vector<GroupFinding>& more);
+
 // Adds a finding on the group if both values were recorded ("" means not recorded) and differ. `first` is the
 // baseline's.
 void add_unequal(std::vector<GroupFinding>& found, const RunGroup& baseline, const RunGroup& group,

@@ -97,10 +97,6 @@ std::optional<double> fit_seconds(const RunGroup& group) {
   return median(seconds);
 }
 
-void append(std::vector<GroupFinding>& all, const std::vector<GroupFinding>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
 std::vector<std::string> all_differences(const RunGroup& baseline, const std::vector<RunGroup>& groups) {
   std::vector<GroupFinding> found;
   for (const RunGroup& group : groups) {
@@ -146,6 +142,35 @@ std::string baseline_note(const std::vector<RunGroup>& groups, const RunGroup& b
                      ending_text(groups[0]));
 }
 
+// The warnings and notes on groups, before alike ones are merged.
+struct Findings {
+  std::vector<GroupFinding> warnings, notes;
+};
+
+void add_findings(Findings& found, const RunGroup& baseline, const RunGroup& group, const GroupResult& result) {
+  append(found.warnings, quality_warnings(group));
+  append(found.warnings, warnings_between(baseline, group));
+  if (&group != &baseline) append(found.warnings, missing_rounds(baseline, group));
+  append(found.notes, comparability_notes(baseline, group));
+  append(found.notes, process_notes(group));
+  const auto order = order_warning(baseline, group);
+  if (!order) return;
+  const bool has_interval = result.ratio_low.has_value();
+  (has_interval ? found.warnings : found.notes).push_back(*order);
+}
+
+GroupResult result_of(const RunGroup& group, const RunGroup& baseline, const std::vector<RunGroup>& groups) {
+  GroupResult result = describe(group);
+  static_cast<GroupTime&>(result) = time_of(group);
+  result.fit_seconds = fit_seconds(group);
+  result.device_speed = device_speed(group, groups);
+  if (result.seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.seconds);
+  if (&group == &baseline) return result;
+  static_cast<TimeRatio&>(result) = time_ratio(group, baseline);
+  result.loss_agreement = loss_agreement(baseline, group);
+  return result;
+}
+
 }  // namespace
 
 Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options) {
@@ -156,33 +181,17 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   comparison.baseline = baseline.label;
   refuse_or_report(comparison, all_differences(baseline, groups), groups, options.on_difference);
   add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
-  std::vector<GroupFinding> all_warnings, all_notes;
+  Findings found;
   for (const RunGroup& group : groups) {
-    GroupResult& result = comparison.groups.emplace_back(describe(group));
-    static_cast<GroupTime&>(result) = time_of(group);
-    result.fit_seconds = fit_seconds(group);
-    result.device_speed = device_speed(group, groups);
+    comparison.groups.push_back(result_of(group, baseline, groups));
     add_once(comparison.notes, efficiency_note(group, groups));
-    if (result.seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.seconds);
-    if (&group != &baseline) {
-      static_cast<TimeRatio&>(result) = time_ratio(group, baseline);
-      result.loss_agreement = loss_agreement(baseline, group);
-    }
     for (const Warning& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
-    append(all_warnings, quality_warnings(group));
-    append(all_warnings, warnings_between(baseline, group));
-    if (&group != &baseline) append(all_warnings, missing_rounds(baseline, group));
-    append(all_notes, comparability_notes(baseline, group));
-    append(all_notes, process_notes(group));
-    if (const auto order = order_warning(baseline, group)) {
-      const bool has_interval = result.ratio_low.has_value();
-      (has_interval ? all_warnings : all_notes).push_back(*order);
-    }
+    add_findings(found, baseline, group, comparison.groups.back());
   }
-  append(all_warnings, shared_machine_warnings(groups));
-  for (const Warning& warning : merged(all_warnings)) add_once(comparison.warnings, warning);
-  for (const Warning& note : merged(all_notes)) add_once(comparison.notes, note.text);
+  append(found.warnings, shared_machine_warnings(groups));
+  for (const Warning& warning : merged(found.warnings)) add_once(comparison.warnings, warning);
+  for (const Warning& note : merged(found.notes)) add_once(comparison.notes, note.text);
   add_once(comparison.notes, few_seeds_note(groups));
   return comparison;
 }

@@ -207,8 +207,6 @@ bool has_gap(const Matrix& matrix) {
   return std::ranges::any_of(matrix, [](const std::vector<Cell>& row) { return std::ranges::count(row, Cell()) > 0; });
 }
 
-std::string csv_number(const Cell& cell) { return cell ? format_shortest(*cell) : ""; }
-
 }  // namespace
 
 EpochMatrices epoch_matrices(const std::vector<RunRecord>& runs) {

@@ -13,7 +13,7 @@ namespace rnnlab {
 namespace {
 
 constexpr const char* kNothing = "-";
-constexpr double kPercent = 100;
+constexpr double kToPercent = 100;
 
 std::string interval(const std::optional<double>& low, const std::optional<double>& high, int digits) {
   if (!low || !high) return kNothing;
@@ -172,16 +172,18 @@ std::string lines_of_texts(const std::string& prefix, const std::vector<std::str
   return all;
 }
 
+std::string csv_number(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
+
 std::string percent_text(const std::optional<double>& part) {
-  return part ? fmt::format("{:.1f} %", kPercent * *part) : kNothing;
+  return part ? fmt::format("{:.1f} %", kToPercent * *part) : kNothing;
 }
 
 std::string percent_range(const std::optional<double>& low, const std::optional<double>& high) {
-  return low && high ? fmt::format("{:.1f} .. {:.1f} %", kPercent * *low, kPercent * *high) : kNothing;
+  return low && high ? fmt::format("{:.1f} .. {:.1f} %", kToPercent * *low, kToPercent * *high) : kNothing;
 }
 
 std::string excess_text(const std::optional<double>& quotient) {
-  return quotient ? fmt::format("{:+.1f} %", kPercent * (*quotient - 1)) : kNothing;
+  return quotient ? fmt::format("{:+.1f} %", kToPercent * (*quotient - 1)) : kNothing;
 }
 
 TextTable device_speed_table(const Comparison& comparison) {
@@ -271,8 +273,6 @@ std::string comparison_text(const Comparison& comparison) {
 
 namespace {
 
-std::string number(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
-
 std::vector<std::string> metric_names() {
   std::vector<std::string> names;
   for (const EpochColumn& column : epoch_columns())
@@ -313,11 +313,11 @@ std::string header() {
 // Returns the fields about devices. Most runs use one device and have no speed-up.
 std::vector<std::string> device_fields(const GroupResult& group) {
   const DeviceSpeed speed = group.device_speed.value_or(DeviceSpeed());
-  return {fmt::format("{}", group.devices),  group.device_speed ? format_shortest(speed.speed_up) : "",
-          number(speed.speed_up_low),        number(speed.speed_up_high),
-          number(speed.efficiency),          number(speed.efficiency_low),
-          number(speed.efficiency_high),     number(group.exchange_share),
-          number(group.slowest_over_fastest)};
+  return {fmt::format("{}", group.devices),      group.device_speed ? format_shortest(speed.speed_up) : "",
+          csv_number(speed.speed_up_low),        csv_number(speed.speed_up_high),
+          csv_number(speed.efficiency),          csv_number(speed.efficiency_low),
+          csv_number(speed.efficiency_high),     csv_number(group.exchange_share),
+          csv_number(group.slowest_over_fastest)};
 }
 
 std::string line(const GroupResult& group, const Comparison& comparison) {
@@ -326,25 +326,25 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
                                      fmt::format("{}", fmt::join(group.seeds, " ")),
                                      fmt::format("{}", group.num_processes),
                                      fmt::format("{}", group.num_timed_epochs),
-                                     number(group.seconds),
-                                     number(group.low_seconds),
-                                     number(group.high_seconds),
-                                     number(group.ratio),
-                                     number(group.ratio_low),
-                                     number(group.ratio_high),
-                                     number(group.mann_whitney_p),
+                                     csv_number(group.seconds),
+                                     csv_number(group.low_seconds),
+                                     csv_number(group.high_seconds),
+                                     csv_number(group.ratio),
+                                     csv_number(group.ratio_low),
+                                     csv_number(group.ratio_high),
+                                     csv_number(group.mann_whitney_p),
                                      group.verdict ? std::string(config::name_of(*group.verdict)) : ""};
   for (const std::string& metric : metric_names()) {
     const auto found = group.final_metrics.find(metric);
-    fields.push_back(found == group.final_metrics.end() ? "" : number(found->second.median));
+    fields.push_back(found == group.final_metrics.end() ? "" : csv_number(found->second.median));
   }
   for (const auto& texts : {group.paths, group.folders, comparison.forced, texts_of(comparison.warnings),
                             comparison.notes, comparison.differences})
     fields.push_back(join(texts, "; "));
   fields.push_back(group.ended);
   for (const bool is_so : {group.bounds_are_spread, group.is_paired}) fields.emplace_back(is_so ? "1" : "0");
-  fields.push_back(number(group.microseconds_per_sample));
-  fields.push_back(number(group.fit_seconds));
+  fields.push_back(csv_number(group.microseconds_per_sample));
+  fields.push_back(csv_number(group.fit_seconds));
   fields.push_back(group.loss_agreement ? format_shortest(group.loss_agreement->largest_difference) : "");
   for (const std::string& field : device_fields(group)) fields.push_back(field);
   return csv_line(fields);

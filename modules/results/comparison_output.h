@@ -40,6 +40,9 @@ bool is_shown(const EpochColumn& column);
 // Returns "0.302", or "-" if the value is absent.
 std::string significant_digits(const std::optional<double>& value, int digits);
 
+// Returns the shortest text that reads back to the value; "" if the value is absent.
+std::string csv_number(const std::optional<double>& value);
+
 // Return "31.4 %", "30.1 .. 32.0 %", and "+3.1 %" for 1.031; "-" if a value is absent.
 std::string percent_text(const std::optional<double>& part);
 std::string percent_range(const std::optional<double>& low, const std::optional<double>& high);

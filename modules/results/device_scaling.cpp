@@ -97,8 +97,7 @@ void compare_machines(GroupFindings& found, const RunGroup& reference, const Run
   for (const RunCondition& condition : run_conditions())
     if (is_held_equal(condition.what))
       add_unequal(found, reference, group, condition.what, condition.value(a), condition.value(b));
-  for (GroupFinding& finding : unequal_machines(reference, group, OnUnequal::kRefuse))
-    found.push_back(std::move(finding));
+  append(found, unequal_machines(reference, group, OnUnequal::kRefuse));
 }
 
 // A process that trains alone does not have an engine, so groups are compared to the first group with an engine.
@@ -132,7 +131,7 @@ std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& serie
       compare_machines(found, reference, group);
     }
   }
-  for (const GroupFinding& finding : shared_device_findings(groups)) found.push_back(finding);
+  append(found, shared_device_findings(groups));
   return texts_of(merged(found));
 }
 
@@ -211,13 +210,13 @@ void add_findings_on(DeviceScaling& scaling, const Groups& groups) {
   for (const RunGroup& group : groups) {
     for (const Warning& warning : ending_warnings(group)) add_once(scaling.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(scaling.notes, note);
-    for (GroupFinding& finding : quality_warnings(group)) found.push_back(std::move(finding));
+    append(found, quality_warnings(group));
     if (const auto order = order_warning(groups.front(), group)) found.push_back(*order);
     if (&group == groups.data()) continue;
-    for (GroupFinding& finding : machine_warnings(groups.front(), group)) found.push_back(std::move(finding));
-    for (GroupFinding& finding : missing_rounds(groups.front(), group)) found.push_back(std::move(finding));
+    append(found, machine_warnings(groups.front(), group));
+    append(found, missing_rounds(groups.front(), group));
   }
-  for (GroupFinding& finding : shared_machine_warnings(groups)) found.push_back(std::move(finding));
+  append(found, shared_machine_warnings(groups));
   for (const Warning& warning : merged(found)) add_once(scaling.warnings, warning);
 }
 
@@ -261,17 +260,15 @@ TextTable series_table(const ScalingSeries& series) {
   return table;
 }
 
-std::string number_cell(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
-
 std::string scaling_line(const ScalingResult& result, const ScalingSeries& series, const DeviceScaling& scaling) {
   return csv_line({format_shortest(series.samples_a_device), result.label, std::to_string(result.devices),
                    std::to_string(result.batch_size), std::to_string(result.num_processes),
-                   std::to_string(result.num_timed_epochs), number_cell(result.samples_per_second),
-                   number_cell(result.samples_per_second_of_device), number_cell(result.efficiency),
-                   number_cell(result.efficiency_low), number_cell(result.efficiency_high),
-                   result.is_paired ? "1" : "0", number_cell(result.exchange_share),
-                   number_cell(result.slowest_over_fastest), join(result.folders, "; "), join(scaling.forced, "; "),
-                   join(texts_of(scaling.warnings), "; "), join(scaling.notes, "; ")});
+                   std::to_string(result.num_timed_epochs), csv_number(result.samples_per_second),
+                   csv_number(result.samples_per_second_of_device), csv_number(result.efficiency),
+                   csv_number(result.efficiency_low), csv_number(result.efficiency_high), result.is_paired ? "1" : "0",
+                   csv_number(result.exchange_share), csv_number(result.slowest_over_fastest),
+                   join(result.folders, "; "), join(scaling.forced, "; "), join(texts_of(scaling.warnings), "; "),
+                   join(scaling.notes, "; ")});
 }
 
 }  // namespace

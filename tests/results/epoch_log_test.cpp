@@ -64,7 +64,7 @@ class KeepEpochs : public ::testing::Test {
     for (int64_t epoch = 1; epoch <= 3; ++epoch) log.append(sample_row(epoch, 2));
   }
 
-  // Checks that both files contain exactly the rows of epochs 1 to `last`.
+  // Checks that both files contain exactly the rows of epochs 1 to `last`, and that the next row can be appended.
   void expect_epochs_to(int64_t last) const {
     std::string csv = epoch_csv_header();
     std::string jsonl;
