@@ -93,8 +93,8 @@ std::vector<std::string> notes_on(const BenchReport& now, const BenchReport& bef
   return found;
 }
 
-constexpr auto kFewestProcessesForInterval = static_cast<size_t>(kFewestForInterval);
-constexpr auto kFewestProcessesForVerdict = static_cast<size_t>(kFewestForVerdict);
+constexpr auto kFewestProcessesForInterval = static_cast<size_t>(kMinProcessesForInterval);
+constexpr auto kFewestProcessesForVerdict = static_cast<size_t>(kMinProcessesForVerdict);
 
 size_t fewest_processes(const RowComparison& row) { return std::min(row.processes_before, row.processes_now); }
 

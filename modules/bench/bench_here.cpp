@@ -217,8 +217,8 @@ GpuSurvey survey_of_all(const BenchSettings& settings) {
 
 }  // namespace
 
-BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
-                            const BenchHooks& hooks, const CheckPlan& check_plan) {
+BenchOutcome run_bench_in_this_process(const BenchSettings& settings, const std::vector<std::string>& command_line,
+                                       const BenchHooks& hooks, const CheckPlan& check_plan) {
   TorchBackend backend(settings);
   const BenchReport plan = plan_of(settings, command_line);
   const Environment& environment = plan.environment;

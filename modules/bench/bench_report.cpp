@@ -69,7 +69,7 @@ Estimate with_range(double value, const std::vector<double>& values) {
   return {.value = value, .low = low, .high = high};
 }
 
-bool has_interval(const std::vector<double>& values) { return std::ssize(values) >= kFewestForInterval; }
+bool has_interval(const std::vector<double>& values) { return std::ssize(values) >= kMinProcessesForInterval; }
 
 // `values` has one number for each process, all above 0.
 Estimate geometric_estimate(const std::vector<double>& values) {

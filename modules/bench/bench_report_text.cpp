@@ -244,7 +244,7 @@ std::string intervals_line(const BenchReport& report) {
   if (count == 1)
     return "One process: the intervals are of its samples, not for different processes; set processes: 5 to measure "
            "five.";
-  if (count < static_cast<size_t>(kFewestForInterval))
+  if (count < static_cast<size_t>(kMinProcessesForInterval))
     return fmt::format("{} processes: the intervals are their range; 95 % intervals need 3.", count);
   return fmt::format("{} processes: the times are means over processes, with 95 % intervals of the mean.", count);
 }

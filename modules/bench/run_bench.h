@@ -43,8 +43,8 @@ using CheckPlan = std::function<void(const BenchReport& plan)>;
 
 // Runs in this process and ignores `processes`. Call it before other code uses CUDA, so that foreign processes on the
 // GPU can be distinguished from this process.
-BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
-                            const BenchHooks& hooks, const CheckPlan& check_plan);
+BenchOutcome run_bench_in_this_process(const BenchSettings& settings, const std::vector<std::string>& command_line,
+                                       const BenchHooks& hooks, const CheckPlan& check_plan);
 
 // Runs as many processes as the settings say, each with its own weights, inputs and order, drawn with `seed` plus its
 // index (from 0), and combines their reports. A failing process, or a signal, ends the benchmark with the results so

@@ -265,40 +265,51 @@ std::string room_for_intervals(const Curves& chart) {
   return std::ranges::any_of(chart.curves, has_intervals) ? "set offsets graph 0.02, graph 0.02, 0, 0\n" : "";
 }
 
-Drawing draw(const Curves& chart) {
-  const std::vector<std::string> groups = groups_of(chart);
+// The data blocks of curves, and the elements of the plot command that draw the blocks.
+struct CurveLines {
   std::string blocks;
   std::vector<std::string> plots;
+};
+
+// `number` is the position of the curve in the chart; `title` is the option of gnuplot that names it in the key, or
+// not.
+void add_curve(CurveLines& lines, const Curves& chart, size_t number, const CurveStyle& style,
+               const std::string& title) {
+  const Curve& curve = chart.curves[number];
+  const bool has_marks = is_marked(curve, chart);
+  lines.blocks += block(fmt::format("curve{}", number), curve.points, nullptr);
+  lines.plots.push_back(fmt::format(
+      "$curve{} using 1:2 with {} linecolor rgb '{}' dashtype {} linewidth 1.6 pointtype 7 pointsize 0.5 {}", number,
+      has_marks ? "linespoints" : "lines", style.color, style.dash_type, title));
+  if (has_intervals(curve)) {
+    lines.blocks += interval_block(fmt::format("interval{}", number), curve);
+    lines.plots.push_back(
+        fmt::format("$interval{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' pointtype 7 pointsize 0.5 notitle",
+                    number, style.color));
+  }
+  if (!has_warmup(curve) || !has_marks) return;
+  lines.blocks += block(fmt::format("warmup{}", number), curve.points, "warm-up");
+  lines.plots.push_back(fmt::format(
+      "$warmup{} using 1:2 with points linecolor rgb '{}' pointtype 6 pointsize 1.1 notitle", number, style.color));
+}
+
+// The key names a group once, and no group if there are too many groups.
+Drawing draw(const Curves& chart) {
+  const std::vector<std::string> groups = groups_of(chart);
+  const bool has_key = groups.size() <= kMostInKey;
+  CurveLines lines;
   size_t last_group = groups.size();
   for (size_t i = 0; i < chart.curves.size(); ++i) {
-    const Curve& curve = chart.curves[i];
-    const auto group = static_cast<size_t>(std::ranges::find(groups, curve.group) - groups.begin());
-    const CurveStyle look = style_of(group);
-    const bool is_named = group != last_group && groups.size() <= kMostInKey;
+    const auto group = static_cast<size_t>(std::ranges::find(groups, chart.curves[i].group) - groups.begin());
+    const bool is_named = group != last_group && has_key;
     last_group = group;
-    blocks += block(fmt::format("curve{}", i), curve.points, nullptr);
-    plots.push_back(
-        fmt::format("$curve{} using 1:2 with {} linecolor rgb '{}' dashtype {} linewidth 1.6 pointtype 7 "
-                    "pointsize 0.5 {}",
-                    i, is_marked(curve, chart) ? "linespoints" : "lines", look.color, look.dash_type,
-                    is_named ? "title " + string_literal(curve.group) : "notitle"));
-    if (has_intervals(curve)) {
-      blocks += interval_block(fmt::format("interval{}", i), curve);
-      plots.push_back(
-          fmt::format("$interval{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' pointtype 7 pointsize 0.5 notitle",
-                      i, look.color));
-    }
-    if (!has_warmup(curve) || !is_marked(curve, chart)) continue;
-    blocks += block(fmt::format("warmup{}", i), curve.points, "warm-up");
-    plots.push_back(fmt::format("$warmup{} using 1:2 with points linecolor rgb '{}' pointtype 6 pointsize 1.1 notitle",
-                                i, look.color));
+    add_curve(lines, chart, i, style_of(group), is_named ? "title " + string_literal(groups[group]) : "notitle");
   }
-  const int key_rows = groups.size() <= kMostInKey ? static_cast<int>(groups.size()) : 0;
-  return {.lines = blocks + axis_lines("x", chart.x) + axis_lines("y", chart.y) + whole_tics(chart) +
+  return {.lines = lines.blocks + axis_lines("x", chart.x) + axis_lines("y", chart.y) + whole_tics(chart) +
                    room_for_intervals(chart) +
-                   "set key bmargin left Left reverse maxcols 1 samplen 3\nset grid\nplot " + join(plots, ", \\\n  ") +
-                   "\n",
-          .height = 420 + 20 * key_rows};
+                   "set key bmargin left Left reverse maxcols 1 samplen 3\nset grid\nplot " +
+                   join(lines.plots, ", \\\n  ") + "\n",
+          .height = 420 + (has_key ? 20 * static_cast<int>(groups.size()) : 0)};
 }
 
 // ---- bars and waterfalls ----

@@ -297,7 +297,7 @@ const GroupResult& baseline_of(const Comparison& comparison) {
 }
 
 std::string why_no_verdict(const GroupResult& group, const Comparison& comparison) {
-  return fmt::format("no verdict: it needs {} processes on each side and has {} and {}", kFewestForVerdict,
+  return fmt::format("no verdict: it needs {} processes on each side and has {} and {}", kMinProcessesForVerdict,
                      group.num_processes, baseline_of(comparison).num_processes);
 }
 

@@ -123,7 +123,7 @@ bool differ(const RunCondition& condition, const RunRecord& a, const RunRecord& 
 
 // Processes that train a run together divide the CPUs, so each process has fewer threads than a single process has.
 bool is_by_number_of_devices(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
-  return condition.what == kThreads && share_equal_threads(a, b);
+  return condition.what == kThreads && have_equal_total_threads(a, b);
 }
 
 // `--scaling` compares runs whose batches are equal on each device.

@@ -206,7 +206,7 @@ const RunGroup* same_work_on_fewest(const RunGroup& group, const std::vector<Run
   int64_t fewest = num_devices(first_run(group));
   for (const RunGroup& other : groups) {
     const int64_t devices = num_devices(first_run(other));
-    if (devices >= fewest || !differ_in_devices_alone(first_run(group), first_run(other))) continue;
+    if (devices >= fewest || !differ_only_in_devices(first_run(group), first_run(other))) continue;
     fewest = devices;
     found = &other;
   }

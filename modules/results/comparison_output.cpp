@@ -240,7 +240,7 @@ std::vector<std::string> comparison_legend(const Comparison& comparison) {
       "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes."};
   add_once(legend, spread_legend(comparison));
   if (std::ranges::any_of(comparison.groups, lacks_verdict))
-    legend.push_back(fmt::format("no verdict with fewer than {} processes on each side", kFewestForVerdict));
+    legend.push_back(fmt::format("no verdict with fewer than {} processes on each side", kMinProcessesForVerdict));
   return legend;
 }
 

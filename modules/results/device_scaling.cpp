@@ -86,7 +86,7 @@ bool is_held_equal(std::string_view condition) {
 
 void compare_threads(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
   const RunRecord &a = example_of(reference), &b = example_of(group);
-  const bool may_differ = kind_of_device(a) != "cpu" && share_equal_threads(a, b);
+  const bool may_differ = kind_of_device(a) != "cpu" && have_equal_total_threads(a, b);
   if (may_differ) return;
   add_unequal(found, reference, group, "threads of a process (training.num_threads)",
               std::to_string(a.summary.identity.num_threads), std::to_string(b.summary.identity.num_threads));

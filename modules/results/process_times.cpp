@@ -74,12 +74,12 @@ namespace {
 TimeVerdict verdict_of(const Interval& ratio) {
   if (ratio.high < 1) return TimeVerdict::kFaster;
   if (ratio.low > 1) return TimeVerdict::kSlower;
-  const bool is_narrow = ratio.high <= kLargestUnseenRatio && ratio.low >= 1 / kLargestUnseenRatio;
+  const bool is_narrow = ratio.high <= kNoDifferenceRatio && ratio.low >= 1 / kNoDifferenceRatio;
   return is_narrow ? TimeVerdict::kNoDifference : TimeVerdict::kUndecided;
 }
 
 Interval bounds_of(const std::vector<double>& processes, const std::vector<double>& epochs) {
-  if (std::ssize(processes) >= kFewestForInterval) return geometric_mean_estimate(processes).bounds;
+  if (std::ssize(processes) >= kMinProcessesForInterval) return geometric_mean_estimate(processes).bounds;
   const auto [low, high] = std::ranges::minmax(epochs);
   return {low, high};
 }
@@ -97,7 +97,7 @@ GroupTime time_of(const RunGroup& group) {
   time.seconds = geometric_mean(processes);
   time.low_seconds = bounds.low;
   time.high_seconds = bounds.high;
-  time.bounds_are_spread = time.num_processes < kFewestForInterval;
+  time.bounds_are_spread = time.num_processes < kMinProcessesForInterval;
   return time;
 }
 
@@ -109,7 +109,7 @@ TimeRatio time_ratio(const RunGroup& group, const RunGroup& baseline) {
   const std::vector<double> seconds = seconds_of(own), baseline_seconds = seconds_of(others);
   result.ratio = geometric_mean(seconds) / geometric_mean(baseline_seconds);
   const int64_t fewest = std::min(std::ssize(seconds), std::ssize(baseline_seconds));
-  if (fewest < kFewestForInterval) return result;
+  if (fewest < kMinProcessesForInterval) return result;
   const auto pairs = paired_by_round(own, others);
   const Interval bounds =
       (pairs ? paired_ratio(pairs->first, pairs->second) : unpaired_ratio(seconds, baseline_seconds)).bounds;
@@ -117,7 +117,7 @@ TimeRatio time_ratio(const RunGroup& group, const RunGroup& baseline) {
   result.ratio_high = bounds.high;
   result.is_paired = pairs.has_value();
   result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
-  if (fewest >= kFewestForVerdict) result.verdict = verdict_of(bounds);
+  if (fewest >= kMinProcessesForVerdict) result.verdict = verdict_of(bounds);
   return result;
 }
 

@@ -39,15 +39,16 @@ struct PairedSeconds {
 std::optional<PairedSeconds> paired_by_round(const std::vector<ProcessTime>& first,
                                              const std::vector<ProcessTime>& second);
 
-// An interval requires kFewestForInterval processes on a side; a verdict requires kFewestForVerdict on both sides.
-inline constexpr int64_t kFewestForInterval = 3;
-inline constexpr int64_t kFewestForVerdict = 5;
+// An interval requires kMinProcessesForInterval processes on a side; a verdict requires kMinProcessesForVerdict on both
+// sides.
+inline constexpr int64_t kMinProcessesForInterval = 3;
+inline constexpr int64_t kMinProcessesForVerdict = 5;
 
 // `repeats: {until: ...}` ends when all intervals were narrow enough in this number of successive rounds.
-inline constexpr int64_t kPreciseInARow = 3;
+inline constexpr int64_t kSuccessivePreciseRounds = 3;
 
 // An interval of a ratio that contains 1 shows no difference only if both bounds are within this factor of 1.
-inline constexpr double kLargestUnseenRatio = 1.1;
+inline constexpr double kNoDifferenceRatio = 1.1;
 
 // States whether the interval of the ratio is below 1, above 1, or contains 1. kUndecided: the interval contains 1 and
 // also ratios that matter, so more processes are needed. kNone: there are too few processes for a verdict.

@@ -160,13 +160,13 @@ bool have_equal_threads(const RunRecord& a, const RunRecord& b) {
   return a.summary.identity.num_threads == b.summary.identity.num_threads;
 }
 
-bool share_equal_threads(const RunRecord& a, const RunRecord& b) {
+bool have_equal_total_threads(const RunRecord& a, const RunRecord& b) {
   const int64_t first = num_devices(a), second = num_devices(b);
   const int64_t difference = a.summary.identity.num_threads * first - b.summary.identity.num_threads * second;
   return first != second && std::abs(difference) < std::max(first, second);
 }
 
-bool differ_in_devices_alone(const RunRecord& a, const RunRecord& b) {
+bool differ_only_in_devices(const RunRecord& a, const RunRecord& b) {
   return num_devices(a) != num_devices(b) && has_comparable_devices(a) && has_comparable_devices(b) &&
          ran_equally(a, b) && has_equal_settings(a, b);
 }

@@ -73,12 +73,12 @@ std::string kind_of_device(const RunRecord& run);
 // Returns whether each process of both runs has the same number of threads.
 bool have_equal_threads(const RunRecord& a, const RunRecord& b);
 // Returns whether runs on different numbers of devices have the same number of threads in total, except for rounding.
-bool share_equal_threads(const RunRecord& a, const RunRecord& b);
+bool have_equal_total_threads(const RunRecord& a, const RunRecord& b);
 
 // Returns whether both runs did the same work with the same batch size in the same way, so that only the number of
 // devices and its consequences (threads of a process) differ. False for a run whose number of devices changed, and for
 // runs of other programs.
-bool differ_in_devices_alone(const RunRecord& a, const RunRecord& b);
+bool differ_only_in_devices(const RunRecord& a, const RunRecord& b);
 
 // Runs that differ only in the seed (and its consequences), in the order of their sweep (run_record.h). A condition of
 // the machine that one run did not record does not separate runs.

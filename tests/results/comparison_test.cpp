@@ -549,7 +549,7 @@ TEST(GroupTime, HasAVerdictFromFiveProcessesASide) {
 TEST(GroupTime, IsUndecidedWhereAWideIntervalHoldsOne) {
   const GroupResult wide = compared(rounds("a", 1, {1, 1.6, 0.8, 1.3, 0.9}), rounds("b", 1, {1.2, 1, 1.1, 0.9, 1}));
   EXPECT_LT(*wide.ratio_low, 1);
-  EXPECT_GT(*wide.ratio_high, kLargestUnseenRatio);
+  EXPECT_GT(*wide.ratio_high, kNoDifferenceRatio);
   EXPECT_EQ(wide.verdict, TimeVerdict::kUndecided);
 }
 

@@ -283,10 +283,10 @@ Interval bounds_at_precision(double round_effect, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   std::vector<double> ratios, ones;
   MeanEstimate ratio;
-  for (int num_narrow = 0; std::ssize(ratios) < kMost && num_narrow < kPreciseInARow;) {
+  for (int num_narrow = 0; std::ssize(ratios) < kMost && num_narrow < kSuccessivePreciseRounds;) {
     ratios.push_back(std::exp(round_effect * normal(random)));
     ones.push_back(1);
-    if (std::ssize(ratios) < kFewestForVerdict) continue;
+    if (std::ssize(ratios) < kMinProcessesForVerdict) continue;
     ratio = paired_ratio(ratios, ones);
     const bool is_narrow = ratio.bounds.high - ratio.bounds.low <= 2 * kUntil * ratio.value;
     num_narrow = is_narrow ? num_narrow + 1 : 0;

@@ -191,11 +191,11 @@ TEST(Devices, AreThoseOfTheSettingsIfTheEnvironmentDoesNotRecordThem) {
 
 TEST(Devices, AreAllThatDiffers) {
   const RunRecord one = record_of(run_of_devices(1, 2));
-  EXPECT_TRUE(differ_in_devices_alone(one, record_of(run_of_devices(2, 1))));
-  EXPECT_FALSE(differ_in_devices_alone(one, one)) << "they do not differ";
+  EXPECT_TRUE(differ_only_in_devices(one, record_of(run_of_devices(2, 1))));
+  EXPECT_FALSE(differ_only_in_devices(one, one)) << "they do not differ";
   // An absent number of devices means one.
   EXPECT_TRUE(
-      differ_in_devices_alone(record_of(sample_run("cpu", "fused", 1, {9, 1})), record_of(run_of_devices(2, 1))));
+      differ_only_in_devices(record_of(sample_run("cpu", "fused", 1, {9, 1})), record_of(run_of_devices(2, 1))));
 }
 
 TEST(Devices, AreNotAllThatDiffers) {
@@ -203,7 +203,7 @@ TEST(Devices, AreNotAllThatDiffers) {
   const auto differ = [&](const std::function<void(SampleRun&)>& change) {
     SampleRun run = run_of_devices(2, 1);
     change(run);
-    return differ_in_devices_alone(one, record_of(run));
+    return differ_only_in_devices(one, record_of(run));
   };
   EXPECT_FALSE(differ([](SampleRun& run) { run.summary.layer = "naive"; }));
   EXPECT_FALSE(differ([](SampleRun& run) { run.summary.device = "cuda:0"; }));
@@ -220,7 +220,7 @@ TEST(Devices, AreNotAllThatDiffers) {
 TEST(Devices, OfTwoEnginesAreNotAlike) {
   SampleRun other = run_of_devices(4, 1);
   other.environment.ranks->exchange = "nccl";
-  EXPECT_FALSE(differ_in_devices_alone(record_of(run_of_devices(2, 1)), record_of(other)));
+  EXPECT_FALSE(differ_only_in_devices(record_of(run_of_devices(2, 1)), record_of(other)));
 }
 
 TEST(Devices, ShareTheThreadsOfOneProcess) {
@@ -229,11 +229,11 @@ TEST(Devices, ShareTheThreadsOfOneProcess) {
     run.summary.identity.num_threads = run.environment.num_threads = threads;
     return record_of(run);
   };
-  EXPECT_TRUE(share_equal_threads(with_threads(1, 16), with_threads(2, 8)));
-  EXPECT_TRUE(share_equal_threads(with_threads(1, 16), with_threads(3, 5))) << "16 cannot be divided by 3";
-  EXPECT_TRUE(share_equal_threads(with_threads(4, 1), with_threads(1, 2))) << "none has less than one";
-  EXPECT_FALSE(share_equal_threads(with_threads(1, 16), with_threads(2, 4)));
-  EXPECT_FALSE(share_equal_threads(with_threads(2, 8), with_threads(2, 9))) << "as many processes";
+  EXPECT_TRUE(have_equal_total_threads(with_threads(1, 16), with_threads(2, 8)));
+  EXPECT_TRUE(have_equal_total_threads(with_threads(1, 16), with_threads(3, 5))) << "16 cannot be divided by 3";
+  EXPECT_TRUE(have_equal_total_threads(with_threads(4, 1), with_threads(1, 2))) << "none has less than one";
+  EXPECT_FALSE(have_equal_total_threads(with_threads(1, 16), with_threads(2, 4)));
+  EXPECT_FALSE(have_equal_total_threads(with_threads(2, 8), with_threads(2, 9))) << "as many processes";
 }
 
 }  // namespace
