@@ -255,7 +255,7 @@ BenchReport report_from(const std::string& json, const std::string& source);
 // in total as many as the rounds of its processes. Throws UserError kData with the file and the key.
 BenchReport read_report(const std::string& file);
 
-// Writes a report as a table for people and as CSV for programs.
+// ---- tables for people and CSV for programs (bench_report_text.cpp) ----
 
 // The columns of row keys for people: values that all rows share are shown once, and each differing value has a column.
 struct KeyColumn {

@@ -54,8 +54,9 @@ std::vector<std::string> arguments_of(const BenchSettings& settings);
 // Returns the settings of the document; errors are added to `findings`.
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings);
 
-// One point of the grid of `rnnlab bench`: all values that are equal for the layers compared there.
+// ---- the points of the grid (bench_case.cpp) ----
 
+// One point of the grid of `rnnlab bench`: all values that are equal for the layers compared there.
 struct BenchCase {
   std::string device = "cpu";  // as the user wrote it
   BenchMode mode = BenchMode::kEager;

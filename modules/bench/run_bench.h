@@ -28,8 +28,10 @@ struct BenchOutcome {
 
 BenchOutcome run_bench(const BenchSettings& settings, BenchBackend& backend, const BenchHooks& hooks);
 
-// Runs a benchmark on this machine and records its environment and disturbances, in this process, or in several
-// processes that measure the same grid one after the other.
+// ---- on this machine, in one or several processes (bench_here.cpp) ----
+
+// The following functions run a benchmark on this machine and record its environment and disturbances, in this process,
+// or in several processes that measure the same grid one after the other.
 
 // Combines the reports of several processes that measured the same grid into one report with means and intervals. It is
 // a pure function. Rows with equal indices have the same combination and layer; an interrupted report has fewer rows. A

@@ -12,6 +12,8 @@
 
 namespace rnnlab::report {
 
+// ---- charts (chart.cpp) ----
+
 // The charts of a report as plain values: their content and units, without drawing. Each chart is also available as a
 // table, for programs and for people who cannot see it.
 
@@ -119,6 +121,8 @@ struct PooledCurves {
 // Pools the values at each x over the runs that have a value there: seconds by geometric mean, as in the comparison's
 // table, all other quantities by median. The result is NaN if one of the values is NaN.
 PooledCurves pooled_by_group(const Curves& chart);
+
+// ---- blocks and sections ----
 
 enum class Severity {
   kRefusal,  // the numbers must not be used as a comparison

@@ -13,7 +13,7 @@
 
 namespace rnnlab::report {
 
-// The section on compared runs.
+// ---- the section on compared runs (run_section.cpp) ----
 
 // The facts of one run except its epochs: names in the order of presentation, each once, with values. The tables below
 // show shared facts once and differing facts in one row a run, so that many runs stay readable.
@@ -41,7 +41,7 @@ std::vector<Block> opening_notices(const Comparison& comparison, const std::stri
 Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
                     const std::string& prefix);
 
-// Summarises a comparison in sentences, with the digits of its table.
+// The following functions summarise a comparison in sentences, with the digits of its table.
 
 // Returns "NOT COMPARABLE: " if the comparison was forced, for titles that may be quoted alone; else "".
 std::string not_comparable(const Comparison& comparison);
@@ -50,7 +50,9 @@ std::string not_comparable(const Comparison& comparison);
 // fastest and the slowest. Each sentence begins with not_comparable.
 std::vector<std::string> headlines(const Comparison& comparison);
 
-// The charts of compared runs: epoch times and losses as curves, medians and ratios as bars, a sweep as a heat map. The
+// ---- charts of compared runs (run_charts.cpp) ----
+
+// The charts show epoch times and losses as curves, medians and ratios as bars, and a sweep as a heat map. The
 // numbers of the epoch rows and of the comparison are not changed.
 
 // Returns a name for each run of the group: the group's label, with the seed if the group has several runs.
@@ -70,7 +72,7 @@ std::vector<Chart> speed_up_curves(const Comparison& comparison, const std::stri
 std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Comparison& comparison,
                               const std::string& prefix);
 
-// The section on one benchmark of layers.
+// ---- the section on one benchmark of layers (bench_section.cpp) ----
 
 struct Benchmark {
   std::string file;

@@ -12,6 +12,8 @@
 
 namespace rnnlab::report {
 
+// ---- one HTML file (html.cpp) ----
+
 // The files that every page contains. They are compiled into the program, so no file is read.
 
 std::string_view page_style();           // page/page.css
@@ -31,8 +33,12 @@ std::string script_text(const nlohmann::ordered_json& json);
 // every script except its own two, independent of the texts in the report.
 std::string html_of(const Report& report);
 
+// ---- Markdown (markdown.cpp) ----
+
 // Returns a report in GitHub's dialect of Markdown: notices, sentences and tables, and short charts as tables.
 std::string markdown_of(const Report& report);
+
+// ---- figures (figures.cpp) ----
 
 // Throws UserError kDevice, with the command that installs gnuplot, if gnuplot cannot run or lacks a required terminal.
 void check_gnuplot();

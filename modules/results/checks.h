@@ -16,6 +16,8 @@
 
 namespace rnnlab {
 
+// ---- consistency, ends and quality of runs (checks.cpp) ----
+
 // A run's folder contradicts itself if its summary differs from its rows, if its clocks disagree, or if recorded
 // hardware differs from `environment.json`. A bug in the timing or an edited file causes this. An unchanged run of this
 // program is consistent.
@@ -55,7 +57,10 @@ std::string few_seeds_note(const std::vector<RunGroup>& groups);
 // Returns whether the first epoch counts for the medians.
 bool counts_warmup(const RunRecord& run);
 
-// Detects runs and processes that waited: for a CPU, for data, for a quota, or for the slowest process of a run.
+// ---- waiting (waiting.cpp) ----
+
+// The following functions detect runs and processes that waited: for a CPU, for data, for a quota, or for the slowest
+// process of a run.
 
 // The counters that the system recorded with the epoch times (system/epoch_witness.h) show whether a run had the CPUs
 // that it needed. A run that was stopped, held by a quota or kept waiting by other processes is slow for external
@@ -89,8 +94,10 @@ std::optional<double> exchange_share(std::span<const EpochRow> rows);
 // Warns if the slowest process is more than 5 % slower than the fastest process.
 std::vector<Warning> straggler_warnings(std::span<const EpochRow> rows);
 
-// Detects outliers, trends, two modes and further shapes of epoch times that make a median doubtful, and warns about
-// them.
+// ---- the shape of times (time_shape.cpp) ----
+
+// The following functions detect outliers, trends, two modes and further shapes of epoch times that make a median
+// doubtful, and warn about them.
 
 // The shape of a few times can show that they are doubtful, for any median: a first time that is not warm yet, an
 // outlier, a drift, two kinds of times with a gap between them, and times that are all equal, which no clock measures.
@@ -132,9 +139,11 @@ std::vector<Warning> shape_warnings(std::span<const EpochRow> rows);
 // Warns about the processes' times, in the order in which the processes ran.
 std::vector<Warning> shape_warnings(const RunGroup& group);
 
-// Measures how far the losses of two groups of runs agree if both groups compute the same function from the same
-// weights on the same batches. This checks that a comparison of times compares the same work. Rounding alone makes the
-// losses differ, and training amplifies the differences. An interrupted epoch does not count.
+// ---- losses (loss_agreement.cpp) ----
+
+// LossAgreement measures how far the losses of two groups of runs agree if both groups compute the same function from
+// the same weights on the same batches. This checks that a comparison of times compares the same work. Rounding alone
+// makes the losses differ, and training amplifies the differences. An interrupted epoch does not count.
 
 // The values are of train_loss, epoch by epoch, in all pairs of runs with equal seeds.
 struct LossAgreement {

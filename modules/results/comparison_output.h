@@ -14,6 +14,8 @@
 
 namespace rnnlab {
 
+// ---- text and tables (comparison_output.cpp) ----
+
 std::string comparison_text(const Comparison& comparison);
 
 // comparison_text consists of these parts, which different outputs of a comparison use, too.
@@ -62,8 +64,10 @@ inline constexpr const char* kExchangeLegend =
 // Returns each text on a line after the prefix.
 std::string lines_of_texts(const std::string& prefix, const std::vector<std::string>& texts);
 
-// Lists each condition of a comparison with its value and states whether all runs share the value, so that a reader can
-// check that the comparison is fair.
+// ---- conditions that were held equal (comparison_additions.cpp) ----
+
+// HeldEqual lists each condition of a comparison with its value and states whether all runs share the value, so that a
+// reader can check that the comparison is fair.
 
 // Holds a condition and its values: a single value if it was held equal, otherwise each value once.
 struct HeldCondition {
@@ -94,10 +98,12 @@ HeldEqual held_equal(const std::vector<RunRecord>& runs);
 
 std::string held_equal_text(const HeldEqual& held);
 
-// Arranges the training seconds and the train loss of each epoch and group as matrices, as a speed test prints them at
-// its end: an epoch is a row, a group of runs is a column. A cell combines those runs of the group that finished the
-// epoch: the geometric mean of their times, the median of their losses. Warm-up epochs are included and marked.
-// Intervals and ratios are left out; comparison.h has them.
+// ---- matrices of epochs (comparison_additions.cpp) ----
+
+// EpochMatrices arranges the training seconds and the train loss of each epoch and group as matrices, as a speed test
+// prints them at its end: an epoch is a row, a group of runs is a column. A cell combines those runs of the group that
+// finished the epoch: the geometric mean of their times, the median of their losses. Warm-up epochs are included and
+// marked. Intervals and ratios are left out; comparison.h has them.
 
 // Each matrix has a row for each of `epochs`, with a cell for each of `labels`.
 struct EpochMatrices {
@@ -129,7 +135,7 @@ std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison&
 // reasons to refuse or to doubt the comparison.
 std::string epoch_matrices_csv(const EpochMatrices& matrices, const Comparison& comparison);
 
-// Writes a comparison as JSON and as CSV, for programs.
+// ---- CSV and JSON (comparison_output.cpp) ----
 
 // Returns a comparison as CSV (RFC 4180) with one line for each group. Numbers have full precision, absent numbers are
 // empty fields, and several reasons or warnings share one field with "; " between them.

@@ -25,7 +25,7 @@ struct RunRecord {
   Environment environment;
   Summary summary;
   std::vector<EpochRow> rows;
-  std::vector<Warning> changed = {};  // changes of its files after its end (run_record.h)
+  std::vector<Warning> changed = {};  // changes of its files after its end (changed_files)
 };
 
 // Throws UserError kUsage if `folder` is not the folder of a finished run, kData if a file in it is damaged.
@@ -48,7 +48,7 @@ bool has_work_hashes(const Summary& summary);
 // summary is of an old version.
 std::pair<WorkHashes, WorkHashes> comparable_hashes(const RunRecord& a, const RunRecord& b);
 
-// The following functions describe runs that were divided among several devices.
+// ---- runs that were divided among several devices ----
 
 // Returns the number of devices among which the run was divided, with one process each; 1 for a process that trained
 // alone.
@@ -80,7 +80,9 @@ bool have_equal_total_threads(const RunRecord& a, const RunRecord& b);
 // runs of other programs.
 bool differ_only_in_devices(const RunRecord& a, const RunRecord& b);
 
-// Runs that differ only in the seed (and its consequences), in the order of their sweep (run_record.h). A condition of
+// ---- groups of runs (run_groups.cpp) ----
+
+// Runs that differ only in the seed (and its consequences), in the order of in_order_of_sweeps. A condition of
 // the machine that one run did not record does not separate runs.
 struct RunGroup {
   std::string label;  // "cpu naive batch_size=64": device, layer and every setting in which the groups differ; with the
