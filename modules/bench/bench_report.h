@@ -125,7 +125,7 @@ struct PartRate {
   double microseconds_per_layer_step = 0;
   double gflops = 0;           // 1e9 operations a second
   double gemm_share = 0;       // part of the ceiling's rate; 1 is all of it
-  double least_bytes = 0;      // see least_bytes in bench_case.h
+  double least_bytes = 0;      // see least_bytes in bench_settings.h
   double bandwidth_share = 0;  // part of the ceiling's copy rate, for these bytes
 
   template <class Self, class Field>
