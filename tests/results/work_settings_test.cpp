@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "results/run_record.h"
+
 namespace rnnlab {
 namespace {
 
