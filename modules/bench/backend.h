@@ -10,25 +10,25 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/bench_case.h"
+#include "bench/bench_settings.h"
 #include "system/warning.h"
 
 namespace rnnlab {
 
-// Three programs, each of which includes the previous one: the differences of their times are the times of the parts.
-enum class Program {
-  kForward,      // the forward pass of training, which keeps values for the backward pass
-  kForwardData,  // and the backward pass for the input and the initial state, without gradients of the weights
-  kAll,          // and the backward pass for the weights
+// Three passes, each of which includes the previous one: the differences of their times are the times of the parts.
+enum class Pass {
+  kForward,       // the forward pass of training, which keeps values for the backward pass
+  kBackwardData,  // and the backward pass for the input and the initial state, without gradients of the weights
+  kBackward,      // and the backward pass for the weights
 };
-inline constexpr std::array<Program, 3> kPrograms = {Program::kForward, Program::kForwardData, Program::kAll};
+inline constexpr std::array<Pass, 3> kPasses = {Pass::kForward, Pass::kBackwardData, Pass::kBackward};
 
 class LayerRunner {
  public:
   virtual ~LayerRunner() = default;
 
-  // Runs `program` `iterations` times and returns the seconds. Rethrows the exceptions of the layer.
-  virtual double run(Program program, int64_t iterations) = 0;
+  // Runs `pass` `iterations` times and returns the seconds. Rethrows the exceptions of the layer.
+  virtual double run(Pass pass, int64_t iterations) = 0;
 };
 
 // The highest rates of the device, measured in the same process.
@@ -47,7 +47,7 @@ struct Ceiling {
   }
 };
 
-// A kind of kernel on a GPU, or of operator on a CPU, in one step of Program::kAll.
+// A kind of kernel on a GPU, or of operator on a CPU, in one step of Pass::kBackward.
 struct KernelUse {
   std::string name;
   int64_t count = 0;
@@ -61,7 +61,7 @@ struct KernelUse {
   }
 };
 
-// Observations of one step of Program::kAll, made outside the timing.
+// Observations of one step of Pass::kBackward, made outside the timing.
 struct Inspection {
   std::string path;                // "cuDNN standard algorithm (float32)"
   std::vector<std::string> notes;  // why no faster path was used
@@ -74,7 +74,7 @@ struct SamplingRecord {
   std::optional<double> wall_seconds, cpu_seconds;  // elapsed, and computed by all threads of the process
   // Reasons to doubt the times: GPU throttling ("GPU 0 throttled: power cap, SM clock 1200 of 1980 MHz"), waiting of
   // the process, and an estimated need above the free memory.
-  std::vector<Warning> doubts;
+  std::vector<Warning> warnings;
 };
 
 class BenchBackend {

@@ -1,4 +1,4 @@
-#include "bench/bench_case.h"
+#include "bench/bench_settings.h"
 
 #include <fmt/format.h>
 
@@ -77,7 +77,7 @@ void for_each_index(const std::vector<size_t>& sizes, Use use) {
 
 }  // namespace
 
-std::vector<BenchCase> expand(const BenchSettings& s) {
+std::vector<BenchCase> expand_grid(const BenchSettings& s) {
   std::vector<BenchCase> all;
   const std::vector<size_t> sizes = {
       s.device.size(),      s.mode.size(),       s.precision.size(), s.cell.size(),      s.cudnn_algorithm.size(),

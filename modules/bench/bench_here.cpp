@@ -1,4 +1,4 @@
-#include "bench/bench_here.h"
+#include "bench/run_bench.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ void copy_findings(BenchRow& row, const BenchRow& from) {
   row.peak_memory_bytes = from.peak_memory_bytes;
 }
 
-std::string not_in_all(const std::vector<const BenchRow*>& rows) {
+std::string partial_measurement_note(const std::vector<const BenchRow*>& rows) {
   std::string reason;
   for (const BenchRow* row : rows)
     if (row != nullptr && reason.empty()) reason = row->reason;
@@ -107,7 +107,7 @@ BenchRow combine_row(const std::vector<const BenchRow*>& rows) {
       for (const Warning& note : one->notes) add_once(row.notes, note);
   const bool has_failed =
       std::ranges::any_of(rows, [](const BenchRow* one) { return one != nullptr && !has_measurement(one); });
-  if (has_failed) row.notes.emplace_back(warning::kNotMeasured, not_in_all(rows));
+  if (has_failed) row.notes.emplace_back(warning::kNotMeasured, partial_measurement_note(rows));
   return row;
 }
 
@@ -158,14 +158,14 @@ const Ceiling* find_ceiling(const std::vector<Ceiling>& ceilings, const RowKey& 
 
 }  // namespace
 
-BenchReport combine(const std::vector<BenchReport>& reports, const BenchSettings& settings) {
-  RNNLAB_INVARIANT(!reports.empty(), "a benchmark of no process");
+BenchReport combine_reports(const std::vector<BenchReport>& reports, const BenchSettings& settings) {
+  RNNLAB_INVARIANT(!reports.empty(), "the list of reports is empty");
   if (reports.size() == 1) return reports[0];
   BenchReport combined;
   combined.environment = reports[0].environment;
   combined.ceilings = highest_ceilings(reports);
   combined.warnings = combine_warnings(reports);
-  const std::vector<BenchCase> combinations = expand(settings);
+  const std::vector<BenchCase> combinations = expand_grid(settings);
   const size_t num_layers = settings.layer.size();
   const size_t num_rows =
       std::ranges::max(reports, {}, [](const BenchReport& one) { return one.rows.size(); }).rows.size();
@@ -189,7 +189,7 @@ std::string label_of(const std::string& device) {
 
 std::vector<BenchRow> planned_rows(const BenchSettings& settings) {
   std::vector<BenchRow> rows;
-  for (const BenchCase& combination : expand(settings))
+  for (const BenchCase& combination : expand_grid(settings))
     for (const LayerKind layer : settings.layer)
       rows.emplace_back().key = row_key(layer, label_of(combination.device), combination);
   return rows;
@@ -217,16 +217,16 @@ GpuSurvey survey_of_all(const BenchSettings& settings) {
 
 }  // namespace
 
-BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
-                            const BenchHooks& hooks, const CheckPlan& check_plan) {
+BenchOutcome run_bench_in_this_process(const BenchSettings& settings, const std::vector<std::string>& command_line,
+                                       const BenchHooks& hooks, const CheckPlan& check_plan) {
   TorchBackend backend(settings);
   const BenchReport plan = plan_of(settings, command_line);
   const Environment& environment = plan.environment;
   check_plan(plan);
-  const ContentionMonitor bystanders(survey_of_all(settings), environment.num_threads);
+  const ContentionMonitor contention(survey_of_all(settings), environment.num_threads);
   const auto complete = [&](BenchReport report) {
     for (const Warning& warning : warnings(environment)) add_once(report.warnings, warning);
-    for (const Warning& warning : bystanders.warnings()) add_once(report.warnings, warning);
+    for (const Warning& warning : contention.warnings()) add_once(report.warnings, warning);
     // For each kind, the first row's warning is placed above the table; each row has its own warning below the table.
     for (const BenchRow& row : report.rows)
       for (const Warning& note : row.notes)
@@ -252,19 +252,19 @@ class BenchProcesses {
       : settings_(settings), command_line_(command_line), hooks_(hooks), arguments_(arguments) {}
 
   BenchOutcome run() {
-    for (int64_t number = 1; number <= settings_.processes && goes_on(); ++number) {
+    for (int64_t number = 1; number <= settings_.processes && should_continue(); ++number) {
       hooks_.on_progress(fmt::format("=== process {} of {}", number, settings_.processes));
       const auto began = std::chrono::steady_clock::now();
       run_process(number);
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-      if (number == 1 && goes_on()) tell_time_left(took.count());
+      if (number == 1 && should_continue()) report_time_left(took.count());
     }
     outcome_.report = combined();
     return std::move(outcome_);
   }
 
  private:
-  bool goes_on() const { return outcome_.exit_code == ExitCode::kDone && !hooks_.should_stop(); }
+  bool should_continue() const { return outcome_.exit_code == ExitCode::kDone && !hooks_.should_stop(); }
 
   void run_process(int64_t number) {
     std::string latest;
@@ -314,23 +314,23 @@ class BenchProcesses {
   }
 
   BenchReport combined() const {
-    BenchReport report = reports_.empty() ? BenchReport() : combine(reports_, settings_);
+    BenchReport report = reports_.empty() ? BenchReport() : combine_reports(reports_, settings_);
     report.settings = config::print(settings_, BenchSettings::schema());
-    if (num_whole() < settings_.processes)
+    if (num_finished() < settings_.processes)
       report.warnings.insert(report.warnings.begin(),
                              {warning::kUnfinished, fmt::format("UNFINISHED: {} of {} processes had measured all when "
                                                                 "this was written",
-                                                                num_whole(), settings_.processes)});
+                                                                num_finished(), settings_.processes)});
     return report;
   }
 
-  int64_t num_whole() const {
+  int64_t num_finished() const {
     return std::ranges::count_if(reports_, [](const BenchReport& report) {
       return std::ranges::find(report.warnings, warning::kUnfinished, &Warning::kind) == report.warnings.end();
     });
   }
 
-  void tell_time_left(double seconds) {
+  void report_time_left(double seconds) {
     const int64_t num_left = settings_.processes - 1;
     if (num_left > 0)
       hooks_.on_progress(fmt::format("the first process took {}; {} more take about {}", format_duration(seconds),

@@ -51,7 +51,7 @@ void check_repetitions(const config::StructSpec& spec, const BenchSettings& sett
 void check_auto_device(const BenchSettings& settings, Checker& checker) {
   const bool has_auto = std::find(settings.device.begin(), settings.device.end(), "auto") != settings.device.end();
   if (has_auto && settings.device.size() > 1)
-    checker.complain({"device"}, "auto is one of the other devices; name the devices, or write only auto");
+    checker.complain({"device"}, "auto cannot be listed with other devices; name the devices, or write only auto");
 }
 
 void check_layers(const BenchSettings& settings, Checker& checker) {

@@ -12,10 +12,10 @@
 namespace rnnlab {
 namespace {
 
-constexpr const char* kNotInspected = "what ran is not known";
+constexpr const char* kNotInspected = "the executed path is not known";
 
 // The rows of one combination, in the order of the layers.
-struct MeasuredCombination {
+struct MeasuredCase {
   BenchCase combination;
   std::vector<BenchRow> rows;
 };
@@ -23,30 +23,30 @@ struct MeasuredCombination {
 class BenchRun {
  public:
   BenchRun(const BenchSettings& settings, BenchBackend& backend, const BenchHooks& hooks)
-      : settings_(settings), laboratory_(backend), hooks_(hooks) {}
+      : settings_(settings), backend_(backend), hooks_(hooks) {}
 
   BenchOutcome run();
 
  private:
-  MeasuredCombination measure(const BenchCase& combination);
-  void measure_layers(MeasuredCombination& measured);
+  MeasuredCase measure(const BenchCase& combination);
+  void measure_layers(MeasuredCase& measured);
   std::vector<SampledGroup> sample_layers(SamplingRecord& record);
-  void add_rates(MeasuredCombination& measured);
+  void add_rates(MeasuredCase& measured);
   const Ceiling& ceiling(const BenchCase& combination);
   void refuse(BenchRow& row, const std::exception_ptr& failure);
-  void inspect(MeasuredCombination& measured);
-  void report(const std::vector<MeasuredCombination>& all);
+  void inspect(MeasuredCase& measured);
+  void report(const std::vector<MeasuredCase>& all);
   std::vector<Warning> unfinished_warning(size_t num_done) const;
   void inspect_layer(BenchRow& row, LayerKind layer);
 
   const BenchSettings& settings_;
-  BenchBackend& laboratory_;
+  BenchBackend& backend_;
   const BenchHooks& hooks_;
   BenchOutcome outcome_;
   std::optional<ExitCode> first_failure_;
 };
 
-PassSamples by_program(const std::vector<std::vector<double>>& samples) {
+PassSamples by_pass(const std::vector<std::vector<double>>& samples) {
   return {.forward = samples.at(0), .forward_data = samples.at(1), .all = samples.at(2)};
 }
 
@@ -57,7 +57,7 @@ std::string progress_text(const BenchRow& row) {
   return fmt::format("{} {}", row.key.layer, format_seconds(row.measurement->seconds.total.value));
 }
 
-std::string progress_line(size_t number, size_t count, const MeasuredCombination& measured) {
+std::string progress_line(size_t number, size_t count, const MeasuredCase& measured) {
   std::vector<std::string> layers;
   for (const BenchRow& row : measured.rows) layers.push_back(progress_text(row));
   BenchCase shown = measured.combination;
@@ -72,7 +72,7 @@ std::string note_of_failure(const char* what) {
   return fmt::format("{}: {}", what, first_line(describe_failure(std::current_exception()).message));
 }
 
-// Only measured rows can be doubtful.
+// A row without a measurement has a reason instead of notes.
 void add_note(std::vector<BenchRow>& rows, const Warning& note) {
   for (BenchRow& row : rows)
     if (is_measured(row)) row.notes.push_back(note);
@@ -81,22 +81,22 @@ void add_note(std::vector<BenchRow>& rows, const Warning& note) {
 void fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& first) {
   Measurement measurement;
   measurement.iterations = group.iterations;
-  measurement.samples = by_program(group.samples);
+  measurement.samples = by_pass(group.samples);
   measurement.rounds_by_process = {std::ssize(measurement.samples.all)};
   measurement.seconds = part_times({measurement.samples});
   if (&group == &first) {
     measurement.speedup_forward = measurement.speedup_total = Estimate{1, 1, 1};
   } else if (has_samples(first)) {
-    const std::vector<PassSamples> base = {by_program(first.samples)};
+    const std::vector<PassSamples> base = {by_pass(first.samples)};
     measurement.speedup_forward = speedup(base, {measurement.samples}, &PassSamples::forward);
     measurement.speedup_total = speedup(base, {measurement.samples}, &PassSamples::all);
   }
   row.measurement = std::move(measurement);
 }
 
-void BenchRun::report(const std::vector<MeasuredCombination>& all) {
+void BenchRun::report(const std::vector<MeasuredCase>& all) {
   outcome_.report.rows.clear();
-  for (const MeasuredCombination& measured : all)
+  for (const MeasuredCase& measured : all)
     outcome_.report.rows.insert(outcome_.report.rows.end(), measured.rows.begin(), measured.rows.end());
   outcome_.report.warnings = unfinished_warning(all.size());
   if (hooks_.on_report) hooks_.on_report(outcome_.report);
@@ -104,7 +104,7 @@ void BenchRun::report(const std::vector<MeasuredCombination>& all) {
 
 // Returns no warning if every combination was processed.
 std::vector<Warning> BenchRun::unfinished_warning(size_t num_done) const {
-  const size_t count = expand(settings_).size();
+  const size_t count = expand_grid(settings_).size();
   if (num_done == count) return {};
   return {{warning::kUnfinished,
            fmt::format("UNFINISHED: {} of {} combinations were measured when this was written", num_done, count)}};
@@ -112,15 +112,15 @@ std::vector<Warning> BenchRun::unfinished_warning(size_t num_done) const {
 
 BenchOutcome BenchRun::run() {
   outcome_.report.settings = config::print(settings_, BenchSettings::schema());
-  const std::vector<BenchCase> combinations = expand(settings_);
-  std::vector<MeasuredCombination> all;
+  const std::vector<BenchCase> combinations = expand_grid(settings_);
+  std::vector<MeasuredCase> all;
   for (const BenchCase& combination : combinations) {
     if (hooks_.should_stop()) break;
     all.push_back(measure(combination));
     hooks_.on_progress(progress_line(all.size(), combinations.size(), all.back()));
     report(all);
   }
-  for (MeasuredCombination& measured : all) {
+  for (MeasuredCase& measured : all) {
     if (hooks_.should_stop()) break;
     inspect(measured);
     report(all);
@@ -130,13 +130,13 @@ BenchOutcome BenchRun::run() {
   return std::move(outcome_);
 }
 
-MeasuredCombination BenchRun::measure(const BenchCase& combination) {
-  MeasuredCombination measured{combination, {}};
+MeasuredCase BenchRun::measure(const BenchCase& combination) {
+  MeasuredCase measured{combination, {}};
   for (const LayerKind layer : settings_.layer)
     measured.rows.emplace_back().key = row_key(layer, combination.device, combination);
   try {
-    laboratory_.begin(combination);
-    for (BenchRow& row : measured.rows) row.key.device = laboratory_.device();
+    backend_.begin(combination);
+    for (BenchRow& row : measured.rows) row.key.device = backend_.device();
     measure_layers(measured);
   } catch (...) {
     for (BenchRow& row : measured.rows) refuse(row, std::current_exception());
@@ -150,10 +150,9 @@ std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record) {
   std::vector<SampledGroup> groups(settings_.layer.size());
   for (size_t i = 0; i < groups.size(); ++i) {
     try {
-      runners[i] = laboratory_.make_runner(settings_.layer[i]);
-      for (const Program program : kPrograms)
-        groups[i].programs.emplace_back(
-            [runner = runners[i].get(), program](int64_t n) { return runner->run(program, n); });
+      runners[i] = backend_.make_runner(settings_.layer[i]);
+      for (const Pass pass : kPasses)
+        groups[i].programs.emplace_back([runner = runners[i].get(), pass](int64_t n) { return runner->run(pass, n); });
     } catch (...) {
       groups[i].failure = std::current_exception();
     }
@@ -163,14 +162,14 @@ std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record) {
                           .sample_seconds = settings_.sample_seconds,
                           .warmup = settings_.warmup,
                           .seed = static_cast<uint64_t>(settings_.seed)};
-  laboratory_.begin_sampling();
+  backend_.begin_sampling();
   sample_interleaved(groups, plan, hooks_.should_stop);
-  record = laboratory_.end_sampling();
+  record = backend_.end_sampling();
   for (SampledGroup& group : groups) group.programs.clear();
   return groups;
 }
 
-void BenchRun::measure_layers(MeasuredCombination& measured) {
+void BenchRun::measure_layers(MeasuredCase& measured) {
   SamplingRecord record;
   const std::vector<SampledGroup> groups = sample_layers(record);
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -178,9 +177,9 @@ void BenchRun::measure_layers(MeasuredCombination& measured) {
     if (groups[i].failure) {
       refuse(row, groups[i].failure);
     } else if (!has_samples(groups[i])) {
-      row.reason = "stopped before it was measured";
+      row.reason = "the benchmark was stopped before this row was measured";
     } else {
-      row.notes = record.doubts;
+      row.notes = record.warnings;
       fill_row(row, groups[i], groups[0]);
       row.measurement->wall_seconds = record.wall_seconds;
       row.measurement->cpu_seconds = record.cpu_seconds;
@@ -190,23 +189,23 @@ void BenchRun::measure_layers(MeasuredCombination& measured) {
 }
 
 // A failure here is only a note, because the times are valid without rates.
-void BenchRun::add_rates(MeasuredCombination& measured) {
+void BenchRun::add_rates(MeasuredCase& measured) {
   if (std::ranges::none_of(measured.rows, is_measured)) return;
   try {
     const Ceiling& best = ceiling(measured.combination);
     for (BenchRow& row : measured.rows)
       if (is_measured(row)) row.measurement->rates = part_rates(row.measurement->seconds, measured.combination, best);
   } catch (...) {
-    add_note(measured.rows, {warning::kNotInspected, note_of_failure("its rates are not known")});
+    add_note(measured.rows, {warning::kNotInspected, note_of_failure("rates are not known")});
   }
 }
 
 const Ceiling& BenchRun::ceiling(const BenchCase& combination) {
   std::vector<Ceiling>& known = outcome_.report.ceilings;
   const auto found = std::ranges::find_if(known, [&](const Ceiling& one) {
-    return one.device == laboratory_.device() && one.precision == config::name_of(combination.precision);
+    return one.device == backend_.device() && one.precision == config::name_of(combination.precision);
   });
-  return found != known.end() ? *found : known.emplace_back(laboratory_.measure_ceiling());
+  return found != known.end() ? *found : known.emplace_back(backend_.measure_ceiling());
 }
 
 void BenchRun::refuse(BenchRow& row, const std::exception_ptr& failure) {
@@ -219,10 +218,10 @@ void BenchRun::refuse(BenchRow& row, const std::exception_ptr& failure) {
   }
 }
 
-void BenchRun::inspect(MeasuredCombination& measured) {
+void BenchRun::inspect(MeasuredCase& measured) {
   if (std::ranges::none_of(measured.rows, is_measured)) return;
   try {
-    laboratory_.begin(measured.combination);
+    backend_.begin(measured.combination);
   } catch (...) {
     return add_note(measured.rows, {warning::kNotInspected, note_of_failure(kNotInspected)});
   }
@@ -232,7 +231,7 @@ void BenchRun::inspect(MeasuredCombination& measured) {
 
 void BenchRun::inspect_layer(BenchRow& row, LayerKind layer) {
   try {
-    Inspection seen = laboratory_.inspect(layer);
+    Inspection seen = backend_.inspect(layer);
     row.path = std::move(seen.path);
     row.path_notes = std::move(seen.notes);
     row.kernels = std::move(seen.kernels);

@@ -8,18 +8,18 @@
 namespace rnnlab {
 namespace {
 
-struct SamplingTurn {
+struct SamplingSlot {
   size_t group;
   size_t program;
 };
 
 // The method is by Fisher and Yates. The bias of the remainder is below 2^-50 for the small number of turns.
-void shuffle(std::vector<SamplingTurn>& turns, SplitMix64& random) {
+void shuffle(std::vector<SamplingSlot>& turns, SplitMix64& random) {
   for (size_t i = turns.size(); i > 1; --i) std::swap(turns[i - 1], turns[random.next() % i]);
 }
 
-std::vector<SamplingTurn> all_turns(const std::vector<SampledGroup>& groups) {
-  std::vector<SamplingTurn> turns;
+std::vector<SamplingSlot> all_slots(const std::vector<SampledGroup>& groups) {
+  std::vector<SamplingSlot> turns;
   for (size_t group = 0; group < groups.size(); ++group)
     for (size_t program = 0; program < groups[group].programs.size(); ++program) turns.push_back({group, program});
   return turns;
@@ -41,7 +41,7 @@ void choose_iterations(SampledGroup& group, double sample_seconds) {
 }
 
 // Returns the seconds of the turn.
-double take_turn(SampledGroup& group, size_t program) {
+double take_sample(SampledGroup& group, size_t program) {
   if (group.failure) return 0;
   try {
     const double seconds = group.programs[program](group.iterations[program]);
@@ -99,7 +99,7 @@ void sample_interleaved(std::vector<SampledGroup>& groups, const SamplingPlan& p
     if (should_stop()) return;
   }
   SplitMix64 random(plan.seed);
-  std::vector<SamplingTurn> turns = all_turns(groups);
+  std::vector<SamplingSlot> turns = all_slots(groups);
   double seconds = 0;
   for (int64_t round = -plan.warmup; round < plan.repeats || seconds < plan.min_seconds; ++round) {
     if (all_failed(groups)) return;
@@ -108,9 +108,9 @@ void sample_interleaved(std::vector<SampledGroup>& groups, const SamplingPlan& p
       seconds = 0;
     }
     shuffle(turns, random);
-    for (const SamplingTurn& turn : turns) {
+    for (const SamplingSlot& turn : turns) {
       if (should_stop()) return round < 0 ? drop_samples(groups) : drop_unfinished_round(groups);
-      seconds += take_turn(groups[turn.group], turn.program);
+      seconds += take_sample(groups[turn.group], turn.program);
     }
   }
 }

@@ -27,7 +27,7 @@
 #include "experiment/memory_estimate.h"
 #include "recurrent/device/gpu_device.h"
 #include "recurrent/execution_path.h"
-#include "results/waiting.h"
+#include "results/checks.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
 #include "training/profiling.h"
@@ -227,7 +227,7 @@ Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t 
   return problem;
 }
 
-LayerPrograms::LayerPrograms(const Problem& problem, LayerKind kind, const CapturedWork* graph_memory)
+TimedLayer::TimedLayer(const Problem& problem, LayerKind kind, const CapturedWork* graph_memory)
     : problem_(problem),
       graph_memory_(graph_memory),
       layer_(make_timed_layer(problem, kind)),
@@ -240,11 +240,11 @@ LayerPrograms::LayerPrograms(const Problem& problem, LayerKind kind, const Captu
   for (const at::Tensor& weight : layer_->parameters()) data_and_weights_.push_back(weight);
 }
 
-void LayerPrograms::want_gradients(Program program) {
-  for (const at::Tensor& weight : layer_->parameters()) weight.requires_grad_(program != Program::kForwardData);
+void TimedLayer::require_gradients(Pass pass) {
+  for (const at::Tensor& weight : layer_->parameters()) weight.requires_grad_(pass != Pass::kBackwardData);
 }
 
-void LayerPrograms::step(Program program) {
+void TimedLayer::step(Pass pass) {
   RecurrentResult result;
   {
     const AutocastGuard autocast(problem_.combination.precision, problem_.device);
@@ -252,29 +252,29 @@ void LayerPrograms::step(Program program) {
   }
   // The layer chooses its output type under autocast, so the gradient is converted to this type.
   if (!output_gradient_.defined()) output_gradient_ = problem_.output_gradient.to(result.output.scalar_type());
-  if (program == Program::kForward) return;
-  torch::autograd::grad({result.output}, program == Program::kAll ? data_and_weights_ : data_, {output_gradient_});
+  if (pass == Pass::kForward) return;
+  torch::autograd::grad({result.output}, pass == Pass::kBackward ? data_and_weights_ : data_, {output_gradient_});
 }
 
-void LayerPrograms::capture(Program program) {
+void TimedLayer::capture(Pass pass) {
   auto graph = make_captured_work(problem_.device, graph_memory_);
-  graph->capture([&] { step(program); });
-  graphs_.at(static_cast<size_t>(program)) = std::move(graph);
+  graph->capture([&] { step(pass); });
+  graphs_.at(static_cast<size_t>(pass)) = std::move(graph);
 }
 
-void LayerPrograms::start(Program program) {
-  if (const auto& graph = graphs_.at(static_cast<size_t>(program)))
+void TimedLayer::start(Pass pass) {
+  if (const auto& graph = graphs_.at(static_cast<size_t>(pass)))
     graph->replay();
   else
-    step(program);
+    step(pass);
 }
 
-double LayerPrograms::run(Program program, int64_t iterations) {
+double TimedLayer::run(Pass pass, int64_t iterations) {
   const c10::DeviceGuard guard(problem_.device);
-  want_gradients(program);
-  if (problem_.combination.mode == BenchMode::kGraph && !graphs_.at(static_cast<size_t>(program))) capture(program);
+  require_gradients(pass);
+  if (problem_.combination.mode == BenchMode::kGraph && !graphs_.at(static_cast<size_t>(pass))) capture(pass);
   return seconds_of(problem_.device, [&] {
-    for (int64_t i = 0; i < iterations; ++i) start(program);
+    for (int64_t i = 0; i < iterations; ++i) start(pass);
   });
 }
 
@@ -351,7 +351,7 @@ void TorchBackend::begin(const BenchCase& combination) {
 std::string TorchBackend::device() const { return device_label(problem_.value().device); }
 
 std::unique_ptr<LayerRunner> TorchBackend::make_runner(LayerKind layer) {
-  return std::make_unique<LayerPrograms>(problem_.value(), layer, graph_memory_.get());
+  return std::make_unique<TimedLayer>(problem_.value(), layer, graph_memory_.get());
 }
 
 Ceiling TorchBackend::measure_ceiling() {
@@ -373,11 +373,12 @@ void TorchBackend::begin_sampling() {
 SamplingRecord TorchBackend::end_sampling() {
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - sampling_began_;
   const EpochEvidence seen = witness_.stop();
-  SamplingRecord record{.wall_seconds = wall.count(), .cpu_seconds = seen.cpu_seconds, .doubts = {}};
-  for (const std::string& warning : memory_warnings_) record.doubts.emplace_back(warning::kLittleMemory, warning);
-  for (const Warning& warning : waiting_during(wall.count(), seen)) record.doubts.push_back(warning);
+  SamplingRecord record{.wall_seconds = wall.count(), .cpu_seconds = seen.cpu_seconds, .warnings = {}};
+  for (const std::string& warning : memory_warnings_) record.warnings.emplace_back(warning::kLittleMemory, warning);
+  for (const Warning& warning : waiting_during(wall.count(), seen)) record.warnings.push_back(warning);
   if (problem_->device.is_cpu()) return record;
-  for (const std::string& cause : throttling(survey_gpus())) record.doubts.emplace_back(warning::kGpuThrottled, cause);
+  for (const std::string& cause : throttling(survey_gpus()))
+    record.warnings.emplace_back(warning::kGpuThrottled, cause);
   return record;
 }
 
@@ -395,8 +396,8 @@ std::vector<Warning> TorchBackend::waiting_during(double wall_seconds, const Epo
 
 Inspection TorchBackend::inspect(LayerKind layer) {
   const c10::DeviceGuard guard(problem_->device);
-  LayerPrograms programs(problem_.value(), layer, nullptr);
-  const auto step = [&] { programs.step(Program::kAll); };
+  TimedLayer timed(problem_.value(), layer, nullptr);
+  const auto step = [&] { timed.step(Pass::kBackward); };
   step();  // The first step has additional work and allocations.
   Inspection seen;
   seen.peak_memory_bytes = peak_bytes_during(problem_->device, step);

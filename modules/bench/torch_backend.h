@@ -59,22 +59,22 @@ struct Problem {
 };
 Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t seed);
 
-// One layer with its weights and inputs, and the three timed programs (backend.h), with kernels launched one by one or
+// One layer with its weights and inputs, and the three timed passes (backend.h), with kernels launched one by one or
 // replayed from CUDA graphs. Throws UserError kUsage if the layer refuses the options or the device.
-class LayerPrograms : public LayerRunner {
+class TimedLayer : public LayerRunner {
  public:
   // Graphs share the memory of `graph_memory`, which may be null unless the combination's mode is graph.
-  LayerPrograms(const Problem& problem, LayerKind kind, const CapturedWork* graph_memory);
+  TimedLayer(const Problem& problem, LayerKind kind, const CapturedWork* graph_memory);
 
-  double run(Program program, int64_t iterations) override;
+  double run(Pass pass, int64_t iterations) override;
 
   // Queues one pass eagerly and does not wait for it.
-  void step(Program program);
+  void step(Pass pass);
 
  private:
-  void want_gradients(Program program);
-  void capture(Program program);
-  void start(Program program);
+  void require_gradients(Pass pass);
+  void capture(Pass pass);
+  void start(Pass pass);
 
   const Problem& problem_;
   const CapturedWork* graph_memory_;
@@ -83,7 +83,7 @@ class LayerPrograms : public LayerRunner {
   RecurrentState initial_;
   at::Tensor output_gradient_;  // in the type of the layer's output
   std::vector<at::Tensor> data_, data_and_weights_;
-  std::array<std::unique_ptr<CapturedWork>, kPrograms.size()> graphs_;
+  std::array<std::unique_ptr<CapturedWork>, kPasses.size()> graphs_;
 };
 
 class TorchBackend : public BenchBackend {

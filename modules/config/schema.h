@@ -79,9 +79,10 @@ struct GroupSpec {
   std::function<const void*(const void* object)> const_member;
 };
 
-// When a user may give a setting another value than the one that the run was trained with: to resume the run, or to use
-// the trained model for evaluation, prediction and export.
-enum class Change { kOnResume, kOnUse };
+// When a user may give a setting another value than the one that the run was trained with: to resume the run, to use
+// the trained model for evaluation, prediction and export, or to compare the run with another run, because the setting
+// is not part of the compared work (results/work_settings.h).
+enum class Change { kOnResume, kOnUse, kOnCompare };
 
 struct Entry {
   std::string key;

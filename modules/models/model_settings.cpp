@@ -83,7 +83,8 @@ void list_head(config::Schema<Settings>& s) {
   s.field("initial_weights", &Settings::initial_weights,
           "safetensors file with the initial weights, of the whole model or of the recurrent layer only, with the "
           "names of PyTorch, Keras or TensorFlow; searched from the current directory, then from the experiment file's "
-          "folder");
+          "folder")
+      .may_change(config::Change::kOnCompare);
 }
 
 void check_recurrent(const Settings& m, Checker& checker) {

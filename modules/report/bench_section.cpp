@@ -1,4 +1,4 @@
-#include "report/bench_section.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "bench/report_text.h"
+#include "bench/bench_report.h"
 #include "recurrent/layer_kind.h"
 #include "report/text.h"
 #include "results/environment.h"
@@ -85,8 +85,8 @@ Chart waterfall(const Size& size, const PartText& shown, const std::string& pref
                             size.label.empty() ? "" : slug(size.label)),
           .title = fmt::format("The ladder, {}{}", shown.name, in_size(size)),
           .description =
-              "Each step is the change from the previous layer in the list; full bars are whole times: of the first "
-              "layer, and of layers that are not rungs.",
+              "Each step is the change from the previous step of the ladder; full bars are whole times: of the first "
+              "layer, and of layers that are not steps of the ladder.",
           .data = Prominence::kFolded,
           .body = Waterfall{{.name = "time", .unit = "ms"}, steps_of(size, *shown.part)}};
 }
@@ -139,9 +139,9 @@ std::string across_label(const Grid& grid, const RowKey& key) {
 std::string down_label(const Grid& grid, const RowKey& key) {
   const std::string label = size_label(key, grid.down);
   if (!label.empty()) return label;
-  std::vector<std::string> all_usual;
-  for (const KeyColumn& column : grid.down) all_usual.emplace_back(column.usual);
-  return join(all_usual, " ");
+  std::vector<std::string> usual_values;
+  for (const KeyColumn& column : grid.down) usual_values.emplace_back(column.usual);
+  return join(usual_values, " ");
 }
 
 HeatMap empty_map(const BenchReport& report, const Grid& grid) {
@@ -223,10 +223,10 @@ TextTable settings_table(const std::string& settings) {
 
 }  // namespace
 
-std::vector<Block> alarms(const Benchmark& benchmark) {
+std::vector<Block> opening_notices(const Benchmark& benchmark) {
   std::vector<Warning> all = benchmark.report.warnings;
   for (const Warning& warning : warnings(benchmark.report.environment)) add_once(all, warning);
-  for (const Warning& doubt : report_doubts(benchmark.report)) add_once(all, doubt);
+  for (const Warning& warning : report_warnings(benchmark.report)) add_once(all, warning);
   if (all.empty()) return {};
   return {Notice{Severity::kWarning, benchmark.file + ": what is missing, or why these numbers are not reliable",
                  texts_of(all)}};
@@ -242,7 +242,7 @@ Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
   blocks.emplace_back(opening);
   blocks.emplace_back(NamedTable{prefix + "-rows", "Layers", report_table(report, TableWidth::kNarrow)});
   blocks.emplace_back(Sentences{report_legend(report)});
-  std::vector<Chart> charts = with_something_to_draw(bench_charts(report, prefix));
+  std::vector<Chart> charts = without_empty_charts(bench_charts(report, prefix));
   if (!charts.empty()) blocks.emplace_back(Heading{"Times and gains"});
   for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
   blocks.emplace_back(Heading{"What ran"});

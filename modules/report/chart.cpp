@@ -1,4 +1,4 @@
-#include "report/chart.h"
+#include "report/report.h"
 
 #include <fmt/format.h>
 
@@ -135,7 +135,7 @@ TextTable data_of(const HeatMap& chart, const CellText& text) {
 
 size_t position(const std::vector<std::string>& list, const std::string& item) {
   const auto found = std::ranges::find(list, item);
-  RNNLAB_INVARIANT(found != list.end(), "a heat map has every row and column that it is filled by");
+  RNNLAB_INVARIANT(found != list.end(), "the heat map does not have the row or column of a cell");
   return static_cast<size_t>(found - list.begin());
 }
 
@@ -168,7 +168,7 @@ std::optional<double>& cell_of(HeatMap& map, const std::string& row, const std::
   return map.cells[position(map.rows, row)][position(map.columns, column)];
 }
 
-std::vector<Chart> with_something_to_draw(std::vector<Chart> charts) {
+std::vector<Chart> without_empty_charts(std::vector<Chart> charts) {
   std::erase_if(charts, [](const Chart& chart) { return !std::visit(HasNumber{}, chart.body); });
   return charts;
 }

@@ -1,4 +1,4 @@
-#include "report/figures.h"
+#include "report/writers.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "report/chart.h"
+#include "report/report.h"
 #include "report/text.h"
 #include "results/run_folder.h"
 #include "system/files.h"
@@ -220,12 +220,12 @@ std::string interval_block(const std::string& name, const Curve& curve) {
 }
 
 // The style of the curves of one group.
-struct Look {
+struct CurveStyle {
   std::string color;
   int dash_type = 1;
 };
 
-Look look_of(size_t group) {
+CurveStyle style_of(size_t group) {
   return {std::string(kPalette[group % kPalette.size()]), 1 + static_cast<int>(group / kPalette.size()) % 4};
 }
 
@@ -265,52 +265,63 @@ std::string room_for_intervals(const Curves& chart) {
   return std::ranges::any_of(chart.curves, has_intervals) ? "set offsets graph 0.02, graph 0.02, 0, 0\n" : "";
 }
 
-Drawing draw(const Curves& chart) {
-  const std::vector<std::string> groups = groups_of(chart);
+// The data blocks of curves, and the elements of the plot command that draw the blocks.
+struct CurveLines {
   std::string blocks;
   std::vector<std::string> plots;
+};
+
+// `number` is the position of the curve in the chart; `title` is the option of gnuplot that names it in the key, or
+// not.
+void add_curve(CurveLines& lines, const Curves& chart, size_t number, const CurveStyle& style,
+               const std::string& title) {
+  const Curve& curve = chart.curves[number];
+  const bool has_marks = is_marked(curve, chart);
+  lines.blocks += block(fmt::format("curve{}", number), curve.points, nullptr);
+  lines.plots.push_back(fmt::format(
+      "$curve{} using 1:2 with {} linecolor rgb '{}' dashtype {} linewidth 1.6 pointtype 7 pointsize 0.5 {}", number,
+      has_marks ? "linespoints" : "lines", style.color, style.dash_type, title));
+  if (has_intervals(curve)) {
+    lines.blocks += interval_block(fmt::format("interval{}", number), curve);
+    lines.plots.push_back(
+        fmt::format("$interval{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' pointtype 7 pointsize 0.5 notitle",
+                    number, style.color));
+  }
+  if (!has_warmup(curve) || !has_marks) return;
+  lines.blocks += block(fmt::format("warmup{}", number), curve.points, "warm-up");
+  lines.plots.push_back(fmt::format(
+      "$warmup{} using 1:2 with points linecolor rgb '{}' pointtype 6 pointsize 1.1 notitle", number, style.color));
+}
+
+// The key names a group once, and no group if there are too many groups.
+Drawing draw(const Curves& chart) {
+  const std::vector<std::string> groups = groups_of(chart);
+  const bool has_key = groups.size() <= kMostInKey;
+  CurveLines lines;
   size_t last_group = groups.size();
   for (size_t i = 0; i < chart.curves.size(); ++i) {
-    const Curve& curve = chart.curves[i];
-    const auto group = static_cast<size_t>(std::ranges::find(groups, curve.group) - groups.begin());
-    const Look look = look_of(group);
-    const bool is_named = group != last_group && groups.size() <= kMostInKey;
+    const auto group = static_cast<size_t>(std::ranges::find(groups, chart.curves[i].group) - groups.begin());
+    const bool is_named = group != last_group && has_key;
     last_group = group;
-    blocks += block(fmt::format("curve{}", i), curve.points, nullptr);
-    plots.push_back(
-        fmt::format("$curve{} using 1:2 with {} linecolor rgb '{}' dashtype {} linewidth 1.6 pointtype 7 "
-                    "pointsize 0.5 {}",
-                    i, is_marked(curve, chart) ? "linespoints" : "lines", look.color, look.dash_type,
-                    is_named ? "title " + string_literal(curve.group) : "notitle"));
-    if (has_intervals(curve)) {
-      blocks += interval_block(fmt::format("interval{}", i), curve);
-      plots.push_back(
-          fmt::format("$interval{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' pointtype 7 pointsize 0.5 notitle",
-                      i, look.color));
-    }
-    if (!has_warmup(curve) || !is_marked(curve, chart)) continue;
-    blocks += block(fmt::format("warmup{}", i), curve.points, "warm-up");
-    plots.push_back(fmt::format("$warmup{} using 1:2 with points linecolor rgb '{}' pointtype 6 pointsize 1.1 notitle",
-                                i, look.color));
+    add_curve(lines, chart, i, style_of(group), is_named ? "title " + string_literal(groups[group]) : "notitle");
   }
-  const int key_rows = groups.size() <= kMostInKey ? static_cast<int>(groups.size()) : 0;
-  return {.lines = blocks + axis_lines("x", chart.x) + axis_lines("y", chart.y) + whole_tics(chart) +
+  return {.lines = lines.blocks + axis_lines("x", chart.x) + axis_lines("y", chart.y) + whole_tics(chart) +
                    room_for_intervals(chart) +
-                   "set key bmargin left Left reverse maxcols 1 samplen 3\nset grid\nplot " + join(plots, ", \\\n  ") +
-                   "\n",
-          .height = 420 + 20 * key_rows};
+                   "set key bmargin left Left reverse maxcols 1 samplen 3\nset grid\nplot " +
+                   join(lines.plots, ", \\\n  ") + "\n",
+          .height = 420 + (has_key ? 20 * static_cast<int>(groups.size()) : 0)};
 }
 
 // ---- bars and waterfalls ----
 
 // A horizontal bar.
-struct Lying {
+struct HorizontalBar {
   double from = 0, to = 0;
   std::string color, label;
   double label_at = 0;
 };
 
-std::string box_block(const std::vector<Lying>& bars, const std::string& color) {
+std::string box_block(const std::vector<HorizontalBar>& bars, const std::string& color) {
   std::string text;
   for (size_t i = 0; i < bars.size(); ++i) {
     if (bars[i].color != color) continue;
@@ -321,7 +332,7 @@ std::string box_block(const std::vector<Lying>& bars, const std::string& color) 
   return text;
 }
 
-std::string labels_of(const std::vector<Lying>& bars) {
+std::string labels_of(const std::vector<HorizontalBar>& bars) {
   std::string lines;
   for (size_t i = 0; i < bars.size(); ++i)
     lines += fmt::format("set label {} at {}, {} left offset character 0.7, 0 front\n", string_literal(bars[i].label),
@@ -329,13 +340,13 @@ std::string labels_of(const std::vector<Lying>& bars) {
   return lines;
 }
 
-Drawing draw_lying(const std::vector<Lying>& bars, const std::vector<std::string>& names, const Axis& value,
-                   const std::string& whiskers) {
+Drawing draw_horizontal_bars(const std::vector<HorizontalBar>& bars, const std::vector<std::string>& names,
+                             const Axis& value, const std::string& whiskers) {
   std::vector<std::string> colors, plots;
-  for (const Lying& bar : bars) add_once(colors, bar.color);
+  for (const HorizontalBar& bar : bars) add_once(colors, bar.color);
   std::string blocks;
   double most = 0;
-  for (const Lying& bar : bars) most = std::max({most, bar.from, bar.to, bar.label_at});
+  for (const HorizontalBar& bar : bars) most = std::max({most, bar.from, bar.to, bar.label_at});
   for (size_t i = 0; i < colors.size(); ++i) {
     blocks += fmt::format("$boxes{} << END\n{}END\n", i, box_block(bars, colors[i]));
     plots.push_back(
@@ -357,7 +368,7 @@ Drawing draw_lying(const std::vector<Lying>& bars, const std::vector<std::string
 
 Drawing draw(const Bars& chart) {
   const int digits = chart.value.unit.empty() ? 3 : 4;
-  std::vector<Lying> bars;
+  std::vector<HorizontalBar> bars;
   std::vector<std::string> names;
   std::string whiskers;
   for (size_t i = 0; i < chart.bars.size(); ++i) {
@@ -369,7 +380,7 @@ Drawing draw(const Bars& chart) {
       whiskers += fmt::format("{} {} {} {}\n", coordinate(bar.value), i, coordinate(bar.interval->low),
                               coordinate(bar.interval->high));
   }
-  return draw_lying(bars, names, chart.value, whiskers);
+  return draw_horizontal_bars(bars, names, chart.value, whiskers);
 }
 
 std::string_view color_of(StepKind kind) {
@@ -378,7 +389,7 @@ std::string_view color_of(StepKind kind) {
 }
 
 Drawing draw(const Waterfall& chart) {
-  std::vector<Lying> bars;
+  std::vector<HorizontalBar> bars;
   std::vector<std::string> names;
   for (const WaterfallStep& step : chart.steps) {
     names.push_back(step.label);
@@ -387,7 +398,7 @@ Drawing draw(const Waterfall& chart) {
     bars.push_back({step.from, step.to, std::string(color_of(step.kind)), fmt::format("{:#.4g}{}", step.to, change),
                     std::max(step.from, step.to)});
   }
-  return draw_lying(bars, names, chart.value, "");
+  return draw_horizontal_bars(bars, names, chart.value, "");
 }
 
 // ---- heat maps ----
@@ -476,7 +487,7 @@ void require_files(const std::vector<const Chart*>& charts, const std::filesyste
 }
 
 // gnuplot's exit status is 0 even if the disk of its standard output is full.
-void require_whole(const std::string& picture, const Format& format, const Chart& chart) {
+void require_complete_picture(const std::string& picture, const Format& format, const Chart& chart) {
   constexpr size_t kEnoughForTheEnd = 64;
   const size_t from = picture.size() - std::min(picture.size(), kEnoughForTheEnd);
   if (picture.find(format.end, from) != std::string::npos) return;
@@ -493,7 +504,7 @@ void write_pictures(const Chart& chart, const std::filesystem::path& folder, Fig
       figures.left_out.push_back({chart.id, result.reason});
       return;
     }
-    require_whole(result.picture, format, chart);
+    require_complete_picture(result.picture, format, chart);
     pictures.push_back(result.picture);
   }
   for (size_t i = 0; i < pictures.size(); ++i) {

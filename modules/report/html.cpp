@@ -1,6 +1,7 @@
-#include "report/html.h"
+#include "report/writers.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 
@@ -158,12 +159,12 @@ std::string list_html(const std::vector<std::string>& lines) {
   return html + "</ul>\n";
 }
 
-struct NoticeLook {
+struct NoticeStyle {
   const char* css_class;
   const char* word;
 };
 
-NoticeLook look_of(Severity severity) {
+NoticeStyle style_of(Severity severity) {
   switch (severity) {
     case Severity::kRefusal:
       return {"refusal", "Refused"};
@@ -172,7 +173,7 @@ NoticeLook look_of(Severity severity) {
     case Severity::kNote:
       return {"note", "Note"};
   }
-  RNNLAB_INVARIANT(false, "a severity that the page does not know");
+  RNNLAB_INVARIANT(false, "the HTML writer does not handle this severity");
   return {};
 }
 
@@ -199,7 +200,7 @@ std::string notice_lines(const Notice& notice) {
 
 struct BlockHtml {
   std::string operator()(const Notice& notice) const {
-    const NoticeLook look = look_of(notice.severity);
+    const NoticeStyle look = style_of(notice.severity);
     return fmt::format("<div class=\"notice {}\" role=\"note\">\n<p><strong>{}: {}</strong></p>\n{}</div>\n",
                        look.css_class, look.word, html_escaped(notice.title), notice_lines(notice));
   }

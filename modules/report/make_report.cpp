@@ -11,8 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "report/bench_section.h"
-#include "report/run_section.h"
+#include "report/sections.h"
 #include "report/text.h"
 #include "results/comparison.h"
 #include "results/run_folder.h"
@@ -22,11 +21,11 @@ namespace rnnlab::report {
 namespace {
 
 // Writes the sections on runs (one, or one for each experiment) and on benchmarks, and the opening of the report.
-class Writer {
+class ReportBuilder {
  public:
-  void tell_left_out(const std::vector<LeftOut>& all) {
+  void add_left_out(const std::vector<UnreadableSource>& all) {
     std::vector<std::string> reasons;
-    for (const LeftOut& one : all) reasons.push_back(one.reason);
+    for (const UnreadableSource& one : all) reasons.push_back(one.reason);
     if (!reasons.empty())
       report_.opening.emplace_back(Notice{Severity::kWarning, "Left out because they cannot be read", reasons});
   }
@@ -50,7 +49,7 @@ class Writer {
   }
 
   void add_benchmark(const Benchmark& benchmark) {
-    for (Block& block : alarms(benchmark)) report_.opening.push_back(std::move(block));
+    for (Block& block : opening_notices(benchmark)) report_.opening.push_back(std::move(block));
     report_.sections.push_back(bench_section(benchmark, unique_id(benchmark.file)));
     add_once(subjects_, benchmark.file);
   }
@@ -77,7 +76,7 @@ class Writer {
   }
 
   void add_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& name) {
-    for (Block& block : alarms(comparison, name)) report_.opening.push_back(std::move(block));
+    for (Block& block : opening_notices(comparison, name)) report_.opening.push_back(std::move(block));
     report_.sections.push_back(run_section(runs, comparison, "Runs of " + name, unique_id(name)));
     add_once(subjects_, name);
   }
@@ -102,8 +101,8 @@ Report make_report(const Sources& sources) {
   if (sources.runs.empty() && sources.benchmarks.empty())
     throw_error(ExitCode::kUsage,
                 "nothing to report: name at least one run folder, or a file of `rnnlab bench --json`");
-  Writer writer;
-  writer.tell_left_out(sources.left_out);
+  ReportBuilder writer;
+  writer.add_left_out(sources.left_out);
   writer.add_runs(sources.runs);
   for (const Benchmark& benchmark : sources.benchmarks) writer.add_benchmark(benchmark);
   return writer.finish();
@@ -194,7 +193,7 @@ Sources without_machine(Sources sources) {
     forget_machine(benchmark.report.environment);
     clean(benchmark.report);
   }
-  for (LeftOut& one : sources.left_out)
+  for (UnreadableSource& one : sources.left_out)
     one.reason = without_folders(replaced(one.reason, one.source, last_name(one.source)));
   return sources;
 }

@@ -4,19 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "bench/report.h"
 #include "report/report.h"
+#include "report/sections.h"
 #include "results/run_record.h"
 
 namespace rnnlab::report {
 
-struct Benchmark {
-  std::string file;
-  BenchReport report;
-};
-
 // A run or a benchmark that could not be read.
-struct LeftOut {
+struct UnreadableSource {
   std::string source;  // path in the command line
   std::string reason;
 };
@@ -24,7 +19,7 @@ struct LeftOut {
 struct Sources {
   std::vector<RunRecord> runs;
   std::vector<Benchmark> benchmarks;
-  std::vector<LeftOut> left_out = {};
+  std::vector<UnreadableSource> left_out = {};
 };
 
 // Runs that `rnnlab compare` accepts together form one section. If it refuses them and they belong to several

@@ -1,11 +1,11 @@
-#include "report/markdown.h"
+#include "report/writers.h"
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "report/chart.h"
+#include "report/report.h"
 #include "report/text.h"
 
 namespace rnnlab::report {
@@ -31,7 +31,7 @@ std::string table_text(const TextTable& table) {
 
 std::string bold(const std::string& text) { return "**" + markdown_escaped(text) + "**"; }
 
-std::string alarm_word(Severity severity) {
+std::string severity_word(Severity severity) {
   switch (severity) {
     case Severity::kRefusal:
       return "REFUSED: ";
@@ -40,14 +40,14 @@ std::string alarm_word(Severity severity) {
     case Severity::kNote:
       return "";
   }
-  RNNLAB_INVARIANT(false, "a severity that Markdown does not know");
+  RNNLAB_INVARIANT(false, "the Markdown writer does not handle this severity");
   return "";
 }
 
 // Returns the text of a block; "" if Markdown leaves the block out.
 struct BlockText {
   std::string operator()(const Notice& notice) const {
-    std::string text = bold(alarm_word(notice.severity) + notice.title) + "\n\n";
+    std::string text = bold(severity_word(notice.severity) + notice.title) + "\n\n";
     for (const std::string& line : notice.lines) text += "- " + markdown_escaped(line) + "\n";
     return text + "\n";
   }
@@ -70,14 +70,14 @@ struct BlockText {
  private:
   static std::string curves_text(Chart chart, const Curves& curves) {
     PooledCurves pooled = pooled_by_group(curves);
-    std::vector<std::string> remarks;
-    add_once(remarks, curves.y.unit);
-    add_once(remarks, pooled.rule);
+    std::vector<std::string> details;
+    add_once(details, curves.y.unit);
+    add_once(details, pooled.rule);
     chart.body = std::move(pooled.curves);
-    return chart_text(chart, remarks.empty() ? "" : fmt::format(" ({})", join(remarks, "; ")));
+    return chart_text(chart, details.empty() ? "" : fmt::format(" ({})", join(details, "; ")));
   }
-  static std::string chart_text(const Chart& chart, const std::string& remarks) {
-    return bold(chart.title + remarks) + "\n\n" +
+  static std::string chart_text(const Chart& chart, const std::string& details) {
+    return bold(chart.title + details) + "\n\n" +
            limited(data_of(chart, Digits::kFew), "of `--figures` and of the page");
   }
   static std::string limited(const TextTable& table, const char* elsewhere) {

@@ -1,15 +1,128 @@
 // The content of a report, independent of its presentation: sections of notices, sentences, tables and charts. Texts
-// from files are untrusted, and the writers (html.h, markdown.h, figures.h) must escape them.
+// from files are untrusted, and the writers (writers.h) must escape them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "report/chart.h"
+#include "base/statistics.h"
 #include "system/table.h"
 
 namespace rnnlab::report {
+
+// ---- charts (chart.cpp) ----
+
+// The charts of a report as plain values: their content and units, without drawing. Each chart is also available as a
+// table, for programs and for people who cannot see it.
+
+enum class Scale { kLinear, kLogarithmic };
+
+struct Axis {
+  std::string name;  // "training time of an epoch"
+  std::string unit;  // "s", or "" for a count or a ratio
+  Scale scale = Scale::kLinear;
+};
+
+// Returns a text such as "training time of an epoch (s)".
+std::string label_of(const Axis& axis);
+
+struct Point {
+  double x = 0;
+  double y = 0;           // not finite: a gap
+  std::string note = {};  // "warm-up"
+  std::optional<Interval> interval = std::nullopt;
+};
+
+struct Curve {
+  std::string group;  // curves of one group have the same style and are shown and hidden together
+  std::string name;   // unique
+  std::vector<Point> points;
+};
+
+struct Curves {
+  Axis x, y;
+  std::vector<Curve> curves;
+};
+
+struct Bar {
+  std::string label;
+  double value = 0;
+  std::optional<Interval> interval = std::nullopt;
+};
+
+struct Bars {
+  Axis value;
+  std::vector<Bar> bars;
+};
+
+enum class StepKind {
+  kWhole,  // a whole value, from zero
+  kGain,   // a smaller value than the previous step, which is better
+  kLoss,   // a larger value than the previous step, which is worse
+};
+
+struct WaterfallStep {
+  std::string label;
+  double from = 0;
+  double to = 0;
+  StepKind kind = StepKind::kWhole;
+};
+
+struct Waterfall {
+  Axis value;
+  std::vector<WaterfallStep> steps;
+};
+
+struct HeatMap {
+  Axis x, y, value;
+  std::vector<std::string> columns, rows;
+  std::vector<std::vector<std::optional<double>>> cells;  // by row
+};
+
+// Returns the cell of a row and a column that exist in the map.
+std::optional<double>& cell_of(HeatMap& map, const std::string& row, const std::string& column);
+
+// Long content that is rarely read is folded on a page and left out of Markdown.
+enum class Prominence { kOpen, kFolded };
+
+struct Chart {
+  std::string id;                         // file name and anchor, of letters, digits, '-' and '_'; unique in a report
+  std::string title;                      // "Epoch time by epoch"
+  std::string description;                // one or two sentences: what the chart shows and how to read it
+  Prominence data = Prominence::kFolded;  // of the table below the chart
+  std::variant<Curves, Bars, Waterfall, HeatMap> body;
+};
+
+bool has_intervals(const Curve& curve);
+
+// Removes charts without a finite number, such as the loss of a run that diverged in its first epoch.
+std::vector<Chart> without_empty_charts(std::vector<Chart> charts);
+
+enum class Digits {
+  kAll,  // the shortest text that reads back to the same number
+  kFew,  // six significant digits, for people
+};
+
+// Returns a table with a row for each value. If curves share their values of x, it has a row for each x and a column
+// for each curve. Absent values are empty cells.
+TextTable data_of(const Chart& chart, Digits digits);
+
+// Returns kLogarithmic if all finite values are above 0 and the largest exceeds 20 times the smallest; else kLinear.
+Scale scale_for(const std::vector<double>& values);
+
+// Pools the curves of each group into one curve, for a table with one column a group. Charts keep one curve a run.
+struct PooledCurves {
+  Curves curves;     // "cpu fused (5 runs)" for several runs; a single curve, and curves with intervals, are unchanged
+  std::string rule;  // "of several runs the geometric mean"; "" if nothing was pooled
+};
+
+// Pools the values at each x over the runs that have a value there: seconds by geometric mean, as in the comparison's
+// table, all other quantities by median. The result is NaN if one of the values is NaN.
+PooledCurves pooled_by_group(const Curves& chart);
+
+// ---- blocks and sections ----
 
 enum class Severity {
   kRefusal,  // the numbers must not be used as a comparison

@@ -1,4 +1,4 @@
-#include "report/run_charts.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,8 @@
 
 #include "base/text.h"
 #include "config/sweep.h"
-#include "report/chart.h"
-#include "report/headlines.h"
-#include "results/comparison_text.h"
+#include "report/report.h"
+#include "results/comparison_output.h"
 #include "results/run_folder.h"
 
 namespace rnnlab::report {
@@ -20,28 +19,27 @@ const Axis kEpochAxis = {.name = "epoch", .unit = ""};
 const Axis kWallTimeAxis = {.name = "wall time of training and validation", .unit = "s"};
 const Axis kEpochTimeAxis = {.name = "training time of an epoch", .unit = "s"};
 
-enum class BaselineComparison { kEpoch, kWallTime };
+enum class XAxis { kEpoch, kWallTime };
 
 using Quantity = std::function<std::optional<double>(const EpochRow&)>;
 
-std::vector<Point> points_of(const RunRecord& run, BaselineComparison against, const Quantity& quantity) {
+std::vector<Point> points_of(const RunRecord& run, XAxis x_axis, const Quantity& quantity) {
   std::vector<Point> points;
   double seconds = 0;
   for (const EpochRow& row : run.rows) {
     seconds += row.train_seconds + row.valid_seconds.value_or(0);
-    const double x = against == BaselineComparison::kEpoch ? static_cast<double>(row.epoch) : seconds;
+    const double x = x_axis == XAxis::kEpoch ? static_cast<double>(row.epoch) : seconds;
     if (const auto y = quantity(row)) points.push_back({x, *y, row.warmup ? "warm-up" : ""});
   }
   return points;
 }
 
-std::vector<Curve> curves_of(const std::vector<RunGroup>& groups, BaselineComparison against,
-                             const Quantity& quantity) {
+std::vector<Curve> curves_of(const std::vector<RunGroup>& groups, XAxis x_axis, const Quantity& quantity) {
   std::vector<Curve> curves;
   for (const RunGroup& group : groups) {
     const std::vector<std::string> names = run_names(group);
     for (size_t i = 0; i < group.runs.size(); ++i) {
-      std::vector<Point> points = points_of(*group.runs[i], against, quantity);
+      std::vector<Point> points = points_of(*group.runs[i], x_axis, quantity);
       if (!points.empty()) curves.push_back({group.label, names[i], std::move(points)});
     }
   }
@@ -52,14 +50,13 @@ struct CurveText {
   std::string id, title, description;
 };
 
-Chart curve_chart(const std::vector<RunGroup>& groups, BaselineComparison against, Axis y, const Quantity& quantity,
-                  CurveText text) {
-  std::vector<Curve> curves = curves_of(groups, against, quantity);
+Chart curve_chart(const std::vector<RunGroup>& groups, XAxis x_axis, Axis y, const Quantity& quantity, CurveText text) {
+  std::vector<Curve> curves = curves_of(groups, x_axis, quantity);
   std::vector<double> values;
   for (const Curve& curve : curves)
     for (const Point& point : curve.points) values.push_back(point.y);
   y.scale = scale_for(values);
-  if (against == BaselineComparison::kWallTime) {
+  if (x_axis == XAxis::kWallTime) {
     text.id += "-by-wall-time";
     text.title += " by wall time";
   } else {
@@ -68,8 +65,8 @@ Chart curve_chart(const std::vector<RunGroup>& groups, BaselineComparison agains
   return {.id = text.id,
           .title = text.title,
           .description = text.description,
-          .data = against == BaselineComparison::kEpoch ? Prominence::kOpen : Prominence::kFolded,
-          .body = Curves{against == BaselineComparison::kEpoch ? kEpochAxis : kWallTimeAxis, y, std::move(curves)}};
+          .data = x_axis == XAxis::kEpoch ? Prominence::kOpen : Prominence::kFolded,
+          .body = Curves{x_axis == XAxis::kEpoch ? kEpochAxis : kWallTimeAxis, y, std::move(curves)}};
 }
 
 bool has_any(const std::vector<RunGroup>& groups, const EpochColumn& column) {
@@ -91,10 +88,10 @@ std::string with_underscores_as(char other, std::string_view name) {
   return text;
 }
 
-Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& column, BaselineComparison against,
+Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& column, XAxis x_axis,
                    const std::string& prefix) {
   const std::string name = with_underscores_as(' ', column.name);
-  return curve_chart(groups, against, {.name = name, .unit = ""},
+  return curve_chart(groups, x_axis, {.name = name, .unit = ""},
                      [&](const EpochRow& row) { return number_in(row, column); },
                      {.id = prefix + "-" + with_underscores_as('-', column.name),
                       .title = capitalized(name),
@@ -154,18 +151,17 @@ std::vector<Chart> time_curves(const std::vector<RunGroup>& groups, const std::s
                           .description =
                               "One curve a run; warm-up epochs, which no median includes, are hollow points if the "
                               "chart has few curves. Lower is faster."};
-  return {curve_chart(groups, BaselineComparison::kEpoch, kEpochTimeAxis, seconds, text),
-          curve_chart(groups, BaselineComparison::kWallTime, kEpochTimeAxis, seconds, text)};
+  return {curve_chart(groups, XAxis::kEpoch, kEpochTimeAxis, seconds, text),
+          curve_chart(groups, XAxis::kWallTime, kEpochTimeAxis, seconds, text)};
 }
 
 std::vector<Chart> metric_curves(const std::vector<RunGroup>& groups, const std::string& prefix) {
   std::vector<Chart> charts;
   for (const EpochColumn& column : epoch_columns()) {
     if (!is_shown(column) || !has_any(groups, column)) continue;
-    charts.push_back(metric_chart(groups, column, BaselineComparison::kEpoch, prefix));
+    charts.push_back(metric_chart(groups, column, XAxis::kEpoch, prefix));
     if (column.name != "train_loss") charts.back().data = Prominence::kFolded;
-    if (column.name.ends_with("_loss"))
-      charts.push_back(metric_chart(groups, column, BaselineComparison::kWallTime, prefix));
+    if (column.name.ends_with("_loss")) charts.push_back(metric_chart(groups, column, XAxis::kWallTime, prefix));
   }
   return charts;
 }

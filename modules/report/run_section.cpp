@@ -1,4 +1,4 @@
-#include "report/run_section.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,13 @@
 #include <iterator>
 #include <map>
 
+#include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "report/headlines.h"
-#include "report/run_charts.h"
-#include "results/comparison_text.h"
+#include "results/checks.h"
+#include "results/comparison_output.h"
 #include "results/device_scaling.h"
 #include "results/run_folder.h"
-#include "results/waiting.h"
 
 namespace rnnlab::report {
 namespace {
@@ -26,7 +25,7 @@ std::string gpu_text(const GpuInfo& gpu) {
 std::string gpus_text(const GpuSurvey& survey) {
   std::vector<std::string> gpus;
   for (const GpuInfo& gpu : survey.gpus) gpus.push_back(gpu_text(gpu));
-  return gpus.empty() ? "none: " + survey.note : join(gpus, "; ");
+  return gpus.empty() ? "no GPU: " + survey.note : join(gpus, "; ");
 }
 
 std::string build_text(const BuildInfo& build) { return build_kind(build) + ", " + build.compiler; }
@@ -183,7 +182,7 @@ TextTable differing_facts(const std::vector<RunFacts>& runs) {
 namespace {
 
 void append_charts(std::vector<Block>& blocks, const std::string& heading, std::vector<Chart> charts) {
-  charts = with_something_to_draw(std::move(charts));
+  charts = without_empty_charts(std::move(charts));
   if (charts.empty()) return;
   blocks.emplace_back(Heading{heading});
   for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
@@ -248,7 +247,7 @@ void append_facts(std::vector<Block>& blocks, const std::vector<RunGroup>& group
 
 }  // namespace
 
-std::vector<Block> alarms(const Comparison& comparison, const std::string& name) {
+std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name) {
   std::vector<Block> blocks;
   if (!comparison.forced.empty())
     blocks.emplace_back(Notice{Severity::kRefusal,
@@ -280,6 +279,80 @@ Section run_section(const std::vector<RunRecord>& runs, const Comparison& compar
   blocks.emplace_back(paths(comparison));
   append_facts(blocks, groups, prefix);
   return section;
+}
+
+namespace {
+
+constexpr size_t kMostSentences = 8;
+
+// Returns " (95 % interval 0.200 .. 0.300)"; "" if there are too few processes for an interval.
+std::string interval_text(const GroupResult& group) {
+  if (!group.ratio_low) return "";
+  return fmt::format(" (95 % interval {} .. {})", significant_digits(group.ratio_low, 3),
+                     significant_digits(group.ratio_high, 3));
+}
+
+const GroupResult& baseline_of(const Comparison& comparison) {
+  return *std::ranges::find(comparison.groups, comparison.baseline, &GroupResult::label);
+}
+
+std::string why_no_verdict(const GroupResult& group, const Comparison& comparison) {
+  return fmt::format("no verdict: it needs {} processes on each side and has {} and {}", kMinProcessesForVerdict,
+                     group.num_processes, baseline_of(comparison).num_processes);
+}
+
+// "3.31 times as fast" appears only if the table has the verdict faster.
+std::string verdict_text(const GroupResult& group, const Comparison& comparison) {
+  switch (group.verdict.value_or(TimeVerdict::kNone)) {
+    case TimeVerdict::kFaster:
+      return fmt::format("{:.3g} times as fast", 1 / *group.ratio);
+    case TimeVerdict::kSlower:
+      return fmt::format("{:.3g} times as long", *group.ratio);
+    case TimeVerdict::kNoDifference:
+      return "no difference shown";
+    case TimeVerdict::kUndecided:
+      return "undecided";
+    case TimeVerdict::kNone:
+      return why_no_verdict(group, comparison);
+  }
+  RNNLAB_INVARIANT(false, "the headlines do not handle this verdict");
+  return "";
+}
+
+std::string sentence(const GroupResult& group, const Comparison& comparison) {
+  return fmt::format("{}{}: {}; {} of the time of {}{}.", not_comparable(comparison), group.label,
+                     verdict_text(group, comparison), significant_digits(group.ratio, 3), comparison.baseline,
+                     interval_text(group));
+}
+
+std::string time_sentence(const GroupResult& group) {
+  if (!group.seconds) return group.label + ": no epoch after warm-up, so no time.";
+  return fmt::format("{}: {} s an epoch ({} {} .. {}), by {} of {}.", group.label, significant_digits(group.seconds, 4),
+                     group.bounds_are_spread ? "smallest and largest" : "95 % interval",
+                     significant_digits(group.low_seconds, 4), significant_digits(group.high_seconds, 4),
+                     counted(group.num_timed_epochs, "epoch"), counted(group.num_processes, "process"));
+}
+
+}  // namespace
+
+std::string not_comparable(const Comparison& comparison) { return comparison.forced.empty() ? "" : "NOT COMPARABLE: "; }
+
+std::vector<std::string> headlines(const Comparison& comparison) {
+  std::vector<const GroupResult*> compared;
+  std::vector<std::string> sentences;
+  for (const GroupResult& group : comparison.groups) {
+    if (group.ratio) compared.push_back(&group);
+    if (group.label == comparison.baseline) sentences.push_back(time_sentence(group));
+  }
+  if (compared.size() > kMostSentences) {
+    const auto [fastest, slowest] = std::ranges::minmax(compared, {}, [](const auto* group) { return *group->ratio; });
+    sentences.push_back("The fastest of " + std::to_string(comparison.groups.size()) + ": " +
+                        sentence(*fastest, comparison));
+    sentences.push_back("The slowest: " + sentence(*slowest, comparison));
+    return sentences;
+  }
+  for (const GroupResult* group : compared) sentences.push_back(sentence(*group, comparison));
+  return sentences;
 }
 
 }  // namespace rnnlab::report

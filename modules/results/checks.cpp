@@ -9,10 +9,7 @@
 #include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "results/loss_agreement.h"
 #include "results/run_folder.h"
-#include "results/time_shape.h"
-#include "results/waiting.h"
 
 namespace rnnlab {
 namespace {
@@ -86,7 +83,7 @@ bool differ(const std::optional<EpochTime>& a, const std::optional<EpochTime>& b
 }
 
 std::string shown(const std::optional<EpochTime>& time) {
-  if (!time) return "none that counts";
+  if (!time) return "no epoch that counts";
   return fmt::format("{:.4g} s over {}", time->median_seconds, counted(time->num_epochs, "epoch"));
 }
 
@@ -100,11 +97,11 @@ void check_summary(const RunRecord& run, Found& found) {
     found.emplace_back(warning::kWrongSummary, fmt::format("WRONG SUMMARY (epochs): it says {}, epochs.csv has {}",
                                                            run.summary.epochs, run.rows.size()));
   for (const auto& [name, value] : final_metrics(run.rows)) {
-    const auto told = run.summary.final_metrics.find(name);
-    if (told == run.summary.final_metrics.end() || told->second == value) continue;
-    if (std::isnan(told->second) && std::isnan(value)) continue;
+    const auto recorded = run.summary.final_metrics.find(name);
+    if (recorded == run.summary.final_metrics.end() || recorded->second == value) continue;
+    if (std::isnan(recorded->second) && std::isnan(value)) continue;
     found.emplace_back(warning::kWrongSummary, fmt::format("WRONG SUMMARY ({}): it says {}, epochs.csv {}", name,
-                                                           format_shortest(told->second), format_shortest(value)));
+                                                           format_shortest(recorded->second), format_shortest(value)));
   }
 }
 
@@ -132,10 +129,11 @@ void check_samples(const RunRecord& run, Found& found) {
   }
 }
 
-void check_equal(const char* what, const std::string& told, const char* where, const std::string& there, Found& found) {
-  if (told != there)
-    found.emplace_back(warning::kWrongIdentity,
-                       fmt::format("WRONG IDENTITY ({}): the summary says '{}', {} '{}'", what, told, where, there));
+void check_equal(const char* what, const std::string& in_summary, const char* file, const std::string& in_file,
+                 Found& found) {
+  if (in_summary != in_file)
+    found.emplace_back(warning::kWrongIdentity, fmt::format("WRONG IDENTITY ({}): the summary says '{}', {} '{}'", what,
+                                                            in_summary, file, in_file));
 }
 
 void check_identity(const RunRecord& run, Found& found) {
@@ -164,7 +162,7 @@ void check_precision(const RunRecord& run, Found& found) {
 
 }  // namespace
 
-std::vector<Warning> contradictions(const RunRecord& run) {
+std::vector<Warning> check_consistency(const RunRecord& run) {
   Found found;
   check_device_clock(run, found);
   check_whole_time(run, found);
@@ -213,19 +211,20 @@ std::string name_of(const RunRecord& run, const RunGroup& group) {
 
 Warning counted_warmup(const RunRecord& run) {
   const std::vector<double> others = timed_seconds(std::span(run.rows).subspan(1));
-  const std::string beside = others.empty() ? "" : fmt::format(", the others {:.4g} s in the median", median(others));
+  const std::string other_times =
+      others.empty() ? "" : fmt::format(", the others {:.4g} s in the median", median(others));
   return {warning::kWarmupCounted,
           fmt::format("WARM-UP IS COUNTED: the first epoch took {:.4g} s{}; set training.warmup_epochs=1 to exclude it",
-                      run.rows[0].train_seconds, beside)};
+                      run.rows[0].train_seconds, other_times)};
 }
 
-std::vector<Warning> doubts_of(const RunRecord& run) {
+std::vector<Warning> warnings_of(const RunRecord& run) {
   // The warnings of environment.json concern the machine. The summary repeats them and adds warnings about the run.
   std::vector<Warning> found = warnings(run.environment);
   for (const Warning& warning : run.summary.warnings) add_once(found, warning);
   for (const Warning& change : run.changed) found.push_back(change);
   if (counts_warmup(run)) found.push_back(counted_warmup(run));
-  for (const Warning& contradiction : contradictions(run)) found.push_back(contradiction);
+  for (const Warning& warning : check_consistency(run)) found.push_back(warning);
   for (const Warning& warning : waiting_warnings(run.rows, run.summary.device, run.environment.num_threads))
     add_once(found, warning);
   for (const Warning& warning : straggler_warnings(run.rows)) add_once(found, warning);
@@ -236,12 +235,12 @@ std::vector<Warning> doubts_of(const RunRecord& run) {
 
 }  // namespace
 
-std::vector<Remark> doubts(const RunGroup& group) {
-  std::vector<Remark> found;
+std::vector<GroupFinding> quality_warnings(const RunGroup& group) {
+  std::vector<GroupFinding> found;
   for (const RunRecord* run : group.runs)
-    for (const Warning& doubt : doubts_of(*run))
-      found.push_back({"", name_of(*run, group), ": " + doubt.text, doubt.kind});
-  if (const auto unequal = unequal_repeats(group))
+    for (const Warning& warning : warnings_of(*run))
+      found.push_back({"", name_of(*run, group), ": " + warning.text, warning.kind});
+  if (const auto unequal = unequal_repeated_losses(group))
     found.push_back(
         {"", group.label,
          fmt::format(": deterministic is true, but losses of epoch {} are {} in {} and {} in {}; check what changed "
@@ -249,8 +248,9 @@ std::vector<Remark> doubts(const RunGroup& group) {
                      unequal->epoch, format_shortest(unequal->first), folder_name(*unequal->first_run, group),
                      format_shortest(unequal->second), folder_name(*unequal->second_run, group)),
          warning::kLossesPart});
-  for (Remark& remark : waiting_within(group)) found.push_back(std::move(remark));
-  for (const Warning& doubt : shape_warnings(group)) found.push_back({"", group.label, ": " + doubt.text, doubt.kind});
+  for (GroupFinding& finding : waiting_within(group)) found.push_back(std::move(finding));
+  for (const Warning& warning : shape_warnings(group))
+    found.push_back({"", group.label, ": " + warning.text, warning.kind});
   return found;
 }
 
@@ -268,7 +268,7 @@ std::vector<std::string> pooling_notes(const RunGroup& group) {
   return notes;
 }
 
-std::vector<Remark> process_notes(const RunGroup& group) {
+std::vector<GroupFinding> process_notes(const RunGroup& group) {
   const auto has_none = [](const RunRecord* run) { return run->summary.turn.process.empty(); };
   if (std::ranges::count_if(group.runs, has_none) < 2) return {};
   return {{"", group.label,

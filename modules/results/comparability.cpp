@@ -11,11 +11,7 @@
 #include "base/text.h"
 #include "results/checks.h"
 #include "results/conditions.h"
-#include "results/devices.h"
-#include "results/loss_agreement.h"
 #include "results/run_folder.h"
-#include "results/waiting.h"
-#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {
@@ -55,10 +51,6 @@ std::string warmup_text(const RunRecord& run) {
   return counts_warmup(run) ? "counted" : "left out as warm-up";
 }
 
-void add_remarks(std::vector<Remark>& all, const std::vector<Remark>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
 constexpr std::string_view kGpu = "hardware (GPU)";
 constexpr std::string_view kThreads = "number of threads (training.num_threads)";
 constexpr std::string_view kBatchSize = "batch size";
@@ -91,13 +83,13 @@ std::vector<const RunRecord*> runs_of_each_conditions(const RunGroup& group) {
 }
 
 // Runs of one group are distinguished by their folders.
-std::string name_in(const RunGroup& group, const RunRecord& run, bool is_within_one_group) {
+std::string name_of_side(const RunGroup& group, const RunRecord& run, bool is_within_one_group) {
   return is_within_one_group ? run.folder.string() : group.label;
 }
 
-Remark describe_difference(const std::string& what, const std::pair<std::string, std::string>& values,
-                           const std::string& first, const std::string& second, const std::string& detail = "",
-                           const std::string& kind = "") {
+GroupFinding describe_difference(const std::string& what, const std::pair<std::string, std::string>& values,
+                                 const std::string& first, const std::string& second, const std::string& detail = "",
+                                 const std::string& kind = "") {
   return {fmt::format("{}: {} in {}, {} in ", what, values.first, first, values.second), second, detail, kind};
 }
 
@@ -105,7 +97,7 @@ Remark describe_difference(const std::string& what, const std::pair<std::string,
 // noted.
 OnUnequal on_unequal_between(const RunGroup& baseline, const RunGroup& group, const UnequalCondition& condition) {
   if (!involve_other_program(baseline, group)) return condition.on_unequal;
-  if (is_told_by_a_library(condition)) return OnUnequal::kNote;
+  if (is_reported_by_library(condition)) return OnUnequal::kNote;
   return condition.on_unequal == OnUnequal::kWarn ? OnUnequal::kRefuse : condition.on_unequal;
 }
 
@@ -131,7 +123,7 @@ bool differ(const RunCondition& condition, const RunRecord& a, const RunRecord& 
 
 // Processes that train a run together divide the CPUs, so each process has fewer threads than a single process has.
 bool is_by_number_of_devices(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
-  return condition.what == kThreads && share_equal_threads(a, b);
+  return condition.what == kThreads && have_equal_total_threads(a, b);
 }
 
 // `--scaling` compares runs whose batches are equal on each device.
@@ -143,8 +135,12 @@ std::string advice_on(const RunCondition& condition, const RunRecord& a, const R
 
 }  // namespace
 
-void add_unequal(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group, const std::string& what,
-                 const std::string& first, const std::string& second) {
+void append(std::vector<GroupFinding>& all, const std::vector<GroupFinding>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+void add_unequal(std::vector<GroupFinding>& found, const RunGroup& baseline, const RunGroup& group,
+                 const std::string& what, const std::string& first, const std::string& second) {
   if (differ(first, second)) found.push_back(describe_difference(what, {first, second}, baseline.label, group.label));
 }
 
@@ -152,18 +148,18 @@ bool are_equal(const RunCondition& condition, const RunRecord& a, const RunRecor
   return !differ(condition, a, b);
 }
 
-std::vector<Remark> unequal_machines(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,
-                                     const std::string& kind) {
-  std::vector<Remark> found;
-  std::set<std::string_view> told;
+std::vector<GroupFinding> unequal_machines(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,
+                                           const std::string& kind) {
+  std::vector<GroupFinding> found;
+  std::set<std::string_view> reported;
   const bool is_within = &baseline == &group;
   const auto others = runs_of_each_conditions(group);
   for (const RunRecord* a : runs_of_each_conditions(baseline))
     for (const RunRecord* b : others)
       for (const UnequalCondition& one : unequal_conditions(conditions_of_run(*a), conditions_of_run(*b))) {
-        if (on_unequal_between(baseline, group, one) != on_unequal || !told.insert(one.what).second) continue;
-        found.push_back(describe_difference(one.what, {one.first, one.second}, name_in(baseline, *a, is_within),
-                                            name_in(group, *b, is_within), "", kind));
+        if (on_unequal_between(baseline, group, one) != on_unequal || !reported.insert(one.what).second) continue;
+        found.push_back(describe_difference(one.what, {one.first, one.second}, name_of_side(baseline, *a, is_within),
+                                            name_of_side(group, *b, is_within), "", kind));
       }
   return found;
 }
@@ -172,7 +168,7 @@ namespace {
 
 // Compares the engines of the exchange. Runs on different numbers of devices must also make their steps in the same
 // way.
-void add_device_differences(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group) {
+void add_device_differences(std::vector<GroupFinding>& found, const RunGroup& baseline, const RunGroup& group) {
   const RunRecord &a = *baseline.runs[0], &b = *group.runs[0];
   add_unequal(found, baseline, group, "engine of the exchange", exchange_engine(a), exchange_engine(b));
   const bool are_on_gpus = kind_of_device(a) == "cuda" && kind_of_device(b) == "cuda";
@@ -183,24 +179,24 @@ void add_device_differences(std::vector<Remark>& found, const RunGroup& baseline
 }
 
 // Describes the difference between the first two runs of the sides that differ in the condition.
-std::optional<Remark> condition_difference(const RunCondition& condition, const RunGroup& baseline,
-                                           const RunGroup& group) {
+std::optional<GroupFinding> condition_difference(const RunCondition& condition, const RunGroup& baseline,
+                                                 const RunGroup& group) {
   const bool is_within = &baseline == &group;
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs)
       if (differ(condition, *a, *b) && !is_by_number_of_devices(condition, *a, *b))
-        return describe_difference(condition.what, values_of(condition, *a, *b), name_in(baseline, *a, is_within),
-                                   name_in(group, *b, is_within),
+        return describe_difference(condition.what, values_of(condition, *a, *b), name_of_side(baseline, *a, is_within),
+                                   name_of_side(group, *b, is_within),
                                    differing_settings(*a, *b, condition.config_section) + advice_on(condition, *a, *b));
   return std::nullopt;
 }
 
-std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGroup& group) {
-  std::vector<Remark> found;
+std::vector<GroupFinding> condition_differences(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<GroupFinding> found;
   for (const RunCondition& condition : kConditions)
     if (const auto difference = condition_difference(condition, baseline, group)) found.push_back(*difference);
   add_device_differences(found, baseline, group);
-  add_remarks(found, unequal_machines(baseline, group, OnUnequal::kRefuse));
+  append(found, unequal_machines(baseline, group, OnUnequal::kRefuse));
   return found;
 }
 
@@ -208,15 +204,16 @@ using Hash = std::string Identity::*;
 
 const std::string& hash_of(const RunRecord& run, Hash hash) { return run.summary.identity.*hash; }
 
-Remark describe_mismatch(const std::string& what, const RunRecord& a, const RunRecord& b, Hash hash,
-                         const std::string& detail) {
+GroupFinding describe_mismatch(const std::string& what, const RunRecord& a, const RunRecord& b, Hash hash,
+                               const std::string& detail) {
   return {fmt::format("{}: {} in {}, {} in ", what, short_hash(hash_of(a, hash)), a.folder.string(),
                       short_hash(hash_of(b, hash))),
           b.folder.string(), detail};
 }
 
 // Describes the first two runs with equal seeds and different hashes.
-std::optional<Remark> seed_difference(const RunGroup& baseline, const RunGroup& group, const char* what, Hash hash) {
+std::optional<GroupFinding> seed_difference(const RunGroup& baseline, const RunGroup& group, const char* what,
+                                            Hash hash) {
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs)
       if (a->summary.seed == b->summary.seed && differ(hash_of(*a, hash), hash_of(*b, hash)))
@@ -230,7 +227,7 @@ bool has_one_value(const RunGroup& group, Hash hash) {
 }
 
 // Data may be drawn or split by the seed. If they do not depend on the seed, they must be equal for all seeds.
-std::optional<Remark> data_difference(const RunGroup& baseline, const RunGroup& group) {
+std::optional<GroupFinding> data_difference(const RunGroup& baseline, const RunGroup& group) {
   constexpr Hash kData = &Identity::data_fingerprint;
   const RunRecord& a = *baseline.runs[0];
   const RunRecord& b = *group.runs[0];
@@ -249,7 +246,7 @@ std::string num_epochs(const RunGroup& group) {
   return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
 }
 
-void note_lengths(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
+void note_lengths(std::vector<GroupFinding>& notes, const RunGroup& baseline, const RunGroup& group) {
   if (num_epochs(baseline) == num_epochs(group)) return;
   notes.push_back(
       {fmt::format("trained for different numbers of epochs, so their final losses and metrics are not comparable: {} "
@@ -285,19 +282,19 @@ constexpr std::pair<const char*, Hash> kHashes[] = {{"data", &Identity::data_fin
                                                     {"order of the samples", &Identity::order_sha256}};
 
 // Returns the values, except conditions of the machine, that one program recorded and the other did not.
-std::vector<std::string> untold_by_one_program(const RunRecord& a, const RunRecord& b) {
-  std::vector<std::string> untold;
+std::vector<std::string> recorded_by_one_program(const RunRecord& a, const RunRecord& b) {
+  std::vector<std::string> unrecorded;
   for (const auto& [what, hash] : kHashes)
-    if (hash_of(a, hash).empty() != hash_of(b, hash).empty()) untold.emplace_back(what);
+    if (hash_of(a, hash).empty() != hash_of(b, hash).empty()) unrecorded.emplace_back(what);
   for (const RunCondition& condition : kConditions)
     if (condition.what != kGpu && condition.value(a).empty() != condition.value(b).empty())
-      untold.emplace_back(condition.what);
-  return untold;
+      unrecorded.emplace_back(condition.what);
+  return unrecorded;
 }
 
 // Two programs may begin with different weights and take the samples in a different order, so differences are only
 // noted.
-void note_hashes(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
+void note_hashes(std::vector<GroupFinding>& notes, const RunGroup& baseline, const RunGroup& group) {
   if (!involve_other_program(baseline, group)) return;
   for (const auto& [what, hash] : kHashes) {
     const auto difference = seed_difference(baseline, group, what, hash);
@@ -305,7 +302,7 @@ void note_hashes(std::vector<Remark>& notes, const RunGroup& baseline, const Run
   }
 }
 
-void note_unrecorded(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
+void note_unrecorded(std::vector<GroupFinding>& notes, const RunGroup& baseline, const RunGroup& group) {
   std::vector<std::string> missing;
   const auto others = runs_of_each_conditions(group);
   for (const RunRecord* a : runs_of_each_conditions(baseline))
@@ -313,7 +310,7 @@ void note_unrecorded(std::vector<Remark>& notes, const RunGroup& baseline, const
       for (const std::string& what : unrecorded_conditions(conditions_of_run(*a), conditions_of_run(*b)))
         add_once(missing, what);
   if (involve_other_program(baseline, group))
-    for (std::string& what : untold_by_one_program(*baseline.runs[0], *group.runs[0]))
+    for (std::string& what : recorded_by_one_program(*baseline.runs[0], *group.runs[0]))
       missing.push_back(std::move(what));
   if (!missing.empty())
     notes.push_back({fmt::format("not compared, because only one side recorded it: {} (of {} and ", each_of(missing),
@@ -322,7 +319,7 @@ void note_unrecorded(std::vector<Remark>& notes, const RunGroup& baseline, const
 }
 
 // The speed of a machine changes with time, because other processes start and end, and the room gets warm.
-void note_hours(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
+void note_hours(std::vector<GroupFinding>& notes, const RunGroup& baseline, const RunGroup& group) {
   const auto hours = hours_between(baseline, group);
   if (hours && *hours >= 1)
     notes.push_back(
@@ -334,8 +331,8 @@ void note_hours(std::vector<Remark>& notes, const RunGroup& baseline, const RunG
 
 std::span<const RunCondition> run_conditions() { return kConditions; }
 
-std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group) {
-  std::vector<Remark> found = condition_differences(baseline, group);
+std::vector<GroupFinding> differences(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<GroupFinding> found = condition_differences(baseline, group);
   if (const auto data = data_difference(baseline, group)) found.push_back(*data);
   if (involve_other_program(baseline, group)) return found;
   const auto weights = seed_difference(baseline, group, "initial weights", &Identity::initial_weights_sha256);
@@ -345,36 +342,37 @@ std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group)
   return found;
 }
 
-std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& group) {
-  std::vector<Remark> found;
+std::vector<GroupFinding> warnings_between(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<GroupFinding> found;
   if (!share_a_seed(baseline, group))
     found.push_back(
         {fmt::format("DIFFERENT INITIAL WEIGHTS AND ORDER OF THE SAMPLES: no seed is in both, {} in {}, {} in ",
                      seed_list(baseline), baseline.label, seed_list(group)),
          group.label, "", warning::kOtherWeights});
-  if (const auto parting = parting_losses(baseline, group))
+  if (const auto parting = differing_losses(baseline, group))
     found.push_back({fmt::format("losses differ: with the same weights, data and order, epoch {} has a train loss of "
                                  "{:.6g} in {}, {:.6g} in ",
                                  parting->epoch, parting->first, baseline.label, parting->second),
                      group.label, ": they do not compute the same function", warning::kLossesPart});
-  add_remarks(found, machine_doubts(baseline, group));
+  append(found, machine_warnings(baseline, group));
   return found;
 }
 
-std::vector<Remark> machine_doubts(const RunGroup& baseline, const RunGroup& group) {
-  std::vector<Remark> found = unequal_machines(baseline, group, OnUnequal::kWarn, warning::kOtherMachine);
-  add_remarks(found, waiting_between(baseline, group));
+std::vector<GroupFinding> machine_warnings(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<GroupFinding> found = unequal_machines(baseline, group, OnUnequal::kWarn, warning::kOtherMachine);
+  append(found, waiting_between(baseline, group));
   return found;
 }
 
-std::vector<Remark> comparability_notes(const RunGroup& baseline, const RunGroup& group) {
+std::vector<GroupFinding> comparability_notes(const RunGroup& baseline, const RunGroup& group) {
   const Environment& a = baseline.runs[0]->environment;
   const Environment& b = group.runs[0]->environment;
-  std::vector<Remark> notes;
+  std::vector<GroupFinding> notes;
   if (seeds(baseline) != seeds(group) && share_a_seed(baseline, group))
     notes.push_back(
-        {fmt::format("the seeds differ, so initial weights were compared only where they agree: {} in {}, {} in ",
-                     seed_list(baseline), baseline.label, seed_list(group)),
+        {fmt::format(
+             "the seeds differ, so initial weights were compared only between runs of equal seeds: {} in {}, {} in ",
+             seed_list(baseline), baseline.label, seed_list(group)),
          group.label, ""});
   note_lengths(notes, baseline, group);
   const bool first_has_gpu = !baseline.runs[0]->summary.identity.gpu_model.empty();
@@ -386,7 +384,7 @@ std::vector<Remark> comparability_notes(const RunGroup& baseline, const RunGroup
   add_unequal(notes, baseline, group, "CUDA", a.software.cuda, b.software.cuda);
   add_unequal(notes, baseline, group, "cuDNN", a.software.cudnn, b.software.cudnn);
   add_unequal(notes, baseline, group, "version of rnnlab", a.software.rnnlab, b.software.rnnlab);
-  add_remarks(notes, unequal_machines(baseline, group, OnUnequal::kNote));
+  append(notes, unequal_machines(baseline, group, OnUnequal::kNote));
   note_hashes(notes, baseline, group);
   note_unrecorded(notes, baseline, group);
   note_hours(notes, baseline, group);

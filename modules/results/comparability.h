@@ -27,30 +27,33 @@ std::span<const RunCondition> run_conditions();
 // again.
 bool are_equal(const RunCondition& condition, const RunRecord& a, const RunRecord& b);
 
-// Returns one remark on the group for each condition that differs from the baseline's, with both groups and both
+// Returns one finding on the group for each condition that differs from the baseline's, with both groups and both
 // values; empty if the groups are comparable. Weights, and data that depend on the seed, are compared between runs of
 // equal seeds.
-std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group);
+std::vector<GroupFinding> differences(const RunGroup& baseline, const RunGroup& group);
 
-// Adds a remark on the group if both values were recorded ("" means not recorded) and differ. `first` is the
+// Appends all findings of `more`.
+void append(std::vector<GroupFinding>& all, const std::vector<GroupFinding>& more);
+
+// Adds a finding on the group if both values were recorded ("" means not recorded) and differ. `first` is the
 // baseline's.
-void add_unequal(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group, const std::string& what,
-                 const std::string& first, const std::string& second);
+void add_unequal(std::vector<GroupFinding>& found, const RunGroup& baseline, const RunGroup& group,
+                 const std::string& what, const std::string& first, const std::string& second);
 
 // Returns the conditions of the machine (conditions.h) that require `on_unequal` and differ between any run of one side
 // and any run of the other side, each condition once. Two runs of one group are named by their folders.
-std::vector<Remark> unequal_machines(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,
-                                     const std::string& kind = "");
+std::vector<GroupFinding> unequal_machines(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,
+                                           const std::string& kind = "");
 
 // Returns warnings about a comparison that is allowed: no common seed, losses that differ by more than rounding, and
-// machine_doubts.
-std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& group);
+// machine_warnings.
+std::vector<GroupFinding> warnings_between(const RunGroup& baseline, const RunGroup& group);
 
-// Returns the part of doubts_between that concerns the machines: different machines, or a side that waited.
-std::vector<Remark> machine_doubts(const RunGroup& baseline, const RunGroup& group);
+// Returns the part of warnings_between that concerns the machines: different machines, or a side that waited.
+std::vector<GroupFinding> machine_warnings(const RunGroup& baseline, const RunGroup& group);
 
 // Returns notes about a comparison that is allowed: different seeds, different versions, values that were not recorded,
 // and hours between the sides.
-std::vector<Remark> comparability_notes(const RunGroup& baseline, const RunGroup& group);
+std::vector<GroupFinding> comparability_notes(const RunGroup& baseline, const RunGroup& group);
 
 }  // namespace rnnlab

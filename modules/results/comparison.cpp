@@ -1,23 +1,23 @@
 #include "results/comparison.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/text.h"
 #include "results/checks.h"
 #include "results/comparability.h"
-#include "results/devices.h"
 #include "results/measuring_order.h"
-#include "results/process_times.h"
-#include "results/waiting.h"
 
 namespace rnnlab {
 namespace {
 
-bool is_meant(const RunGroup& group, const std::string& baseline) {
+bool matches(const RunGroup& group, const std::string& baseline) {
   const auto normal = [](const std::filesystem::path& path) { return (path / "").lexically_normal(); };
   const auto is_its_folder = [&](const RunRecord* run) { return normal(run->folder) == normal(baseline); };
   return group.label == baseline || std::ranges::any_of(group.runs, is_its_folder) ||
@@ -28,7 +28,7 @@ bool has_time(const RunGroup& group) { return !timed_seconds(group).empty(); }
 
 // Returns the first group that is complete and has a time, or else the first complete group, or else the first group
 // with a time.
-const RunGroup& first_to_measure_by(const std::vector<RunGroup>& groups) {
+const RunGroup& default_baseline(const std::vector<RunGroup>& groups) {
   const auto has_both = [](const RunGroup& group) { return is_complete(group) && has_time(group); };
   for (bool (*is_fit)(const RunGroup&) : {+has_both, +is_complete, +has_time})
     if (const auto found = std::ranges::find_if(groups, is_fit); found != groups.end()) return *found;
@@ -36,8 +36,8 @@ const RunGroup& first_to_measure_by(const std::vector<RunGroup>& groups) {
 }
 
 const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::string& baseline) {
-  if (baseline.empty()) return first_to_measure_by(groups);
-  const auto found = std::ranges::find_if(groups, [&](const RunGroup& group) { return is_meant(group, baseline); });
+  if (baseline.empty()) return default_baseline(groups);
+  const auto found = std::ranges::find_if(groups, [&](const RunGroup& group) { return matches(group, baseline); });
   if (found != groups.end()) return *found;
   std::vector<std::string> labels;
   for (const RunGroup& group : groups) labels.push_back("'" + group.label + "'");
@@ -97,18 +97,14 @@ std::optional<double> fit_seconds(const RunGroup& group) {
   return median(seconds);
 }
 
-void append(std::vector<Remark>& all, const std::vector<Remark>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
 std::vector<std::string> all_differences(const RunGroup& baseline, const std::vector<RunGroup>& groups) {
-  std::vector<Remark> found;
+  std::vector<GroupFinding> found;
   for (const RunGroup& group : groups) {
     append(found, differences(baseline, group));
     // Runs of one group are compared, too, because a data file may have changed between two runs of one experiment.
     append(found, differences(group, group));
   }
-  append(found, runs_that_shared(groups));
+  append(found, shared_device_findings(groups));
   return texts_of(merged(found));
 }
 
@@ -125,10 +121,10 @@ std::vector<std::string> changes_and(const std::vector<std::string>& differences
   return all;
 }
 
-void refuse_or_keep(Comparison& comparison, std::vector<std::string> found, const std::vector<RunGroup>& groups,
-                    OnDifference on_difference) {
+void refuse_or_report(Comparison& comparison, std::vector<std::string> found, const std::vector<RunGroup>& groups,
+                      OnDifference on_difference) {
   if (on_difference == OnDifference::kForce) comparison.forced = std::move(found);
-  if (on_difference == OnDifference::kTell) comparison.differences = std::move(found);
+  if (on_difference == OnDifference::kReport) comparison.differences = std::move(found);
   if (on_difference != OnDifference::kRefuse || found.empty()) return;
   throw_error(ExitCode::kUsage,
               "these runs did not do the same work under the same conditions:\n  {}\n"
@@ -146,6 +142,35 @@ std::string baseline_note(const std::vector<RunGroup>& groups, const RunGroup& b
                      ending_text(groups[0]));
 }
 
+// The warnings and notes on groups, before alike ones are merged.
+struct Findings {
+  std::vector<GroupFinding> warnings, notes;
+};
+
+void add_findings(Findings& found, const RunGroup& baseline, const RunGroup& group, const GroupResult& result) {
+  append(found.warnings, quality_warnings(group));
+  append(found.warnings, warnings_between(baseline, group));
+  if (&group != &baseline) append(found.warnings, missing_rounds(baseline, group));
+  append(found.notes, comparability_notes(baseline, group));
+  append(found.notes, process_notes(group));
+  const auto order = order_warning(baseline, group);
+  if (!order) return;
+  const bool has_interval = result.ratio_low.has_value();
+  (has_interval ? found.warnings : found.notes).push_back(*order);
+}
+
+GroupResult result_of(const RunGroup& group, const RunGroup& baseline, const std::vector<RunGroup>& groups) {
+  GroupResult result = describe(group);
+  static_cast<GroupTime&>(result) = time_of(group);
+  result.fit_seconds = fit_seconds(group);
+  result.device_speed = device_speed(group, groups);
+  if (result.seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.seconds);
+  if (&group == &baseline) return result;
+  static_cast<TimeRatio&>(result) = time_ratio(group, baseline);
+  result.loss_agreement = loss_agreement(baseline, group);
+  return result;
+}
+
 }  // namespace
 
 Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options) {
@@ -154,85 +179,82 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   const RunGroup& baseline = find_baseline(groups, options.baseline);
   Comparison comparison;
   comparison.baseline = baseline.label;
-  refuse_or_keep(comparison, all_differences(baseline, groups), groups, options.on_difference);
+  refuse_or_report(comparison, all_differences(baseline, groups), groups, options.on_difference);
   add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
-  std::vector<Remark> all_doubts, remarks;
+  Findings found;
   for (const RunGroup& group : groups) {
-    GroupResult& result = comparison.groups.emplace_back(describe(group));
-    measure_time(result, group);
-    result.fit_seconds = fit_seconds(group);
-    result.device_speed = device_speed(group, groups);
+    comparison.groups.push_back(result_of(group, baseline, groups));
     add_once(comparison.notes, efficiency_note(group, groups));
-    if (result.seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.seconds);
-    if (&group != &baseline) {
-      set_against(result, group, baseline);
-      result.loss_agreement = loss_agreement(baseline, group);
-    }
     for (const Warning& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
-    append(all_doubts, doubts(group));
-    append(all_doubts, doubts_between(baseline, group));
-    if (&group != &baseline) append(all_doubts, missing_rounds(baseline, group));
-    append(remarks, comparability_notes(baseline, group));
-    append(remarks, process_notes(group));
-    if (const auto order = order_remark(baseline, group)) {
-      const bool has_interval = result.ratio_low.has_value();
-      (has_interval ? all_doubts : remarks).push_back(*order);
-    }
+    add_findings(found, baseline, group, comparison.groups.back());
   }
-  append(all_doubts, runs_on_one_machine(groups));
-  for (const Warning& warning : merged(all_doubts)) add_once(comparison.warnings, warning);
-  for (const Warning& remark : merged(remarks)) add_once(comparison.notes, remark.text);
+  append(found.warnings, shared_machine_warnings(groups));
+  for (const Warning& warning : merged(found.warnings)) add_once(comparison.warnings, warning);
+  for (const Warning& note : merged(found.notes)) add_once(comparison.notes, note.text);
   add_once(comparison.notes, few_seeds_note(groups));
   return comparison;
 }
 
 namespace {
 
-TimeVerdict verdict_of(const Interval& ratio) {
-  if (ratio.high < 1) return TimeVerdict::kFaster;
-  if (ratio.low > 1) return TimeVerdict::kSlower;
-  const bool is_narrow = ratio.high <= kLargestUnseenRatio && ratio.low >= 1 / kLargestUnseenRatio;
-  return is_narrow ? TimeVerdict::kNoDifference : TimeVerdict::kUndecided;
+const RunRecord& first_run(const RunGroup& group) { return *group.runs[0]; }
+
+// Returns null if no group with the same work has fewer devices.
+const RunGroup* same_work_on_fewest(const RunGroup& group, const std::vector<RunGroup>& groups) {
+  const RunGroup* found = nullptr;
+  int64_t fewest = num_devices(first_run(group));
+  for (const RunGroup& other : groups) {
+    const int64_t devices = num_devices(first_run(other));
+    if (devices >= fewest || !differ_only_in_devices(first_run(group), first_run(other))) continue;
+    fewest = devices;
+    found = &other;
+  }
+  return found;
 }
 
-Interval bounds_of(const std::vector<double>& processes, const std::vector<double>& epochs) {
-  if (std::ssize(processes) >= kFewestForInterval) return geometric_mean_estimate(processes).bounds;
-  const auto [low, high] = std::ranges::minmax(epochs);
-  return {low, high};
+std::optional<double> inverse(const std::optional<double>& value) {
+  return value ? std::optional(1 / *value) : std::nullopt;
+}
+
+std::optional<double> part(const std::optional<double>& speed_up, double devices) {
+  return speed_up ? std::optional(*speed_up / devices) : std::nullopt;
+}
+
+bool has_efficiency(const RunRecord& run, const RunRecord& reference) {
+  return kind_of_device(run) != "cpu" || have_equal_threads(run, reference);
 }
 
 }  // namespace
 
-void measure_time(GroupResult& result, const RunGroup& group) {
-  const std::vector<double> epochs = timed_seconds(group);
-  const std::vector<double> processes = seconds_of(process_times(group));
-  result.num_processes = std::ssize(processes);
-  result.num_timed_epochs = std::ssize(epochs);
-  if (epochs.empty()) return;
-  const Interval bounds = bounds_of(processes, epochs);
-  result.seconds = geometric_mean(processes);
-  result.low_seconds = bounds.low;
-  result.high_seconds = bounds.high;
-  result.bounds_are_spread = result.num_processes < kFewestForInterval;
+std::optional<DeviceSpeed> device_speed(const RunGroup& group, const std::vector<RunGroup>& groups) {
+  const RunGroup* reference = same_work_on_fewest(group, groups);
+  if (reference == nullptr) return std::nullopt;
+  const TimeRatio times = time_ratio(group, *reference);
+  if (!times.ratio) return std::nullopt;
+  const RunRecord &run = first_run(group), &other = first_run(*reference);
+  DeviceSpeed speed;
+  speed.reference = reference->label;
+  speed.reference_devices = num_devices(other);
+  speed.speed_up = 1 / *times.ratio;
+  speed.speed_up_low = inverse(times.ratio_high);
+  speed.speed_up_high = inverse(times.ratio_low);
+  if (!has_efficiency(run, other)) return speed;
+  const double devices = static_cast<double>(num_devices(run)) / static_cast<double>(num_devices(other));
+  speed.efficiency = speed.speed_up / devices;
+  speed.efficiency_low = part(speed.speed_up_low, devices);
+  speed.efficiency_high = part(speed.speed_up_high, devices);
+  return speed;
 }
 
-void set_against(GroupResult& result, const RunGroup& group, const RunGroup& baseline) {
-  result.verdict = TimeVerdict::kNone;
-  const std::vector<ProcessTime> own = process_times(group), others = process_times(baseline);
-  if (own.empty() || others.empty()) return;
-  const std::vector<double> seconds = seconds_of(own), baseline_seconds = seconds_of(others);
-  result.ratio = geometric_mean(seconds) / geometric_mean(baseline_seconds);
-  const int64_t fewest = std::min(std::ssize(seconds), std::ssize(baseline_seconds));
-  if (fewest < kFewestForInterval) return;
-  const auto pairs = paired_by_round(own, others);
-  const Interval bounds =
-      (pairs ? paired_ratio(pairs->first, pairs->second) : unpaired_ratio(seconds, baseline_seconds)).bounds;
-  result.ratio_low = bounds.low;
-  result.ratio_high = bounds.high;
-  result.is_paired = pairs.has_value();
-  result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
-  if (fewest >= kFewestForVerdict) result.verdict = verdict_of(bounds);
+std::string efficiency_note(const RunGroup& group, const std::vector<RunGroup>& groups) {
+  const RunGroup* reference = same_work_on_fewest(group, groups);
+  if (reference == nullptr || has_efficiency(first_run(group), first_run(*reference))) return "";
+  return fmt::format(
+      "no efficiency of {}: its processes have {} each, that of {} has {}; set training.num_threads to give all "
+      "processes the same number",
+      group.label, counted(first_run(group).summary.identity.num_threads, "thread"), reference->label,
+      first_run(*reference).summary.identity.num_threads);
 }
 
 }  // namespace rnnlab

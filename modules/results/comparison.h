@@ -3,18 +3,14 @@
 // verdicts are over the processes that trained the runs (process_times.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "config/enum_names.h"
-#include "results/devices.h"
-#include "results/loss_agreement.h"
+#include "results/checks.h"
+#include "results/process_times.h"
 #include "results/run_record.h"
 #include "system/file_version.h"
 #include "system/warning.h"
@@ -36,48 +32,37 @@ struct MetricSpread {
   }
 };
 
-// An interval requires kFewestForInterval processes on a side; a verdict requires kFewestForVerdict on both sides.
-inline constexpr int64_t kFewestForInterval = 3;
-inline constexpr int64_t kFewestForVerdict = 5;
+// Compares the speed of several devices with the speed of fewer devices at the same work. The intervals require at
+// least three processes on each side, as for a ratio of times (comparison.h).
+struct DeviceSpeed {
+  std::string reference;          // the label of the same work on the fewest devices
+  int64_t reference_devices = 1;  // number of devices of the reference
+  // The speed-up is the reference's seconds over this group's.
+  double speed_up = 0;
+  std::optional<double> speed_up_low, speed_up_high;
+  // The efficiency is the speed-up over the quotient of the numbers of devices. It is absent on CPUs whose processes
+  // have different numbers of threads, because more devices are then not more CPUs.
+  std::optional<double> efficiency, efficiency_low, efficiency_high;
 
-// `repeats: {until: ...}` ends when all intervals were narrow enough in this number of successive rounds.
-inline constexpr int64_t kPreciseInARow = 3;
-
-// An interval of a ratio that contains 1 shows no difference only if both bounds are within this factor of 1.
-inline constexpr double kLargestUnseenRatio = 1.1;
-
-// States whether the interval of the ratio is below 1, above 1, or contains 1. kUndecided: the interval contains 1 and
-// also ratios that matter, so more processes are needed. kNone: there are too few processes for a verdict.
-enum class TimeVerdict { kFaster, kSlower, kNoDifference, kUndecided, kNone };
-
-template <>
-struct config::EnumNames<TimeVerdict> {
-  static constexpr std::array<std::pair<TimeVerdict, std::string_view>, 5> kNames = {
-      {{TimeVerdict::kFaster, "faster"},
-       {TimeVerdict::kSlower, "slower"},
-       {TimeVerdict::kNoDifference, "no_difference"},
-       {TimeVerdict::kUndecided, "undecided"},
-       {TimeVerdict::kNone, "none"}}};
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("reference", self.reference);
+    field("reference_devices", self.reference_devices);
+    field("speed_up", self.speed_up);
+    field("speed_up_low", self.speed_up_low);
+    field("speed_up_high", self.speed_up_high);
+    field("efficiency", self.efficiency);
+    field("efficiency_low", self.efficiency_low);
+    field("efficiency_high", self.efficiency_high);
+  }
 };
 
-struct GroupResult {
+// The members of TimeRatio are absent for the baseline itself.
+struct GroupResult : GroupTime, TimeRatio {
   std::string label;
   std::vector<std::string> folders;
   std::vector<int64_t> seeds;
-  std::string ended;             // "complete", "interrupted", "diverged", "1 of 3 diverged"
-  int64_t num_processes = 0;     // processes that have an epoch after warm-up
-  int64_t num_timed_epochs = 0;  // after warm-up, all runs together
-  // `seconds` is the geometric mean over the processes of each process's median of train_seconds. It is absent when
-  // every epoch was warm-up.
-  std::optional<double> seconds, low_seconds, high_seconds;
-  bool bounds_are_spread = false;  // fewer than three processes: the smallest and the largest epoch, not an interval
-  // These fields compare the group to the baseline and are absent for the baseline itself. The ratio is this group's
-  // seconds over the baseline's: 0.5 is twice as fast. It has an interval and a p if each side has three processes or
-  // more.
-  std::optional<double> ratio, ratio_low, ratio_high;
-  bool is_paired = false;  // the interval is over the rounds, in which both sides were measured
-  std::optional<double> mann_whitney_p;
-  std::optional<TimeVerdict> verdict;
+  std::string ended;  // "complete", "interrupted", "diverged", "1 of 3 diverged"
   std::optional<LossAgreement> loss_agreement;
   std::optional<double> microseconds_per_sample;  // of training: `seconds` over the samples of an epoch
   std::optional<double> fit_seconds;              // of all epochs with their validation, the median of the runs
@@ -141,8 +126,8 @@ struct Comparison {
   }
 };
 
-// kTell: the user requested these runs together, so reasons against a fair comparison are reported, not refused.
-enum class OnDifference { kRefuse, kForce, kTell };
+// kReport: the user requested these runs together, so reasons against a fair comparison are reported, not refused.
+enum class OnDifference { kRefuse, kForce, kReport };
 
 struct CompareOptions {
   std::string baseline;  // a group's label or one of its folders; "": the first group in the order of the sweep
@@ -154,14 +139,10 @@ struct CompareOptions {
 // (all reasons in one message).
 Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options);
 
-// Times of groups and their ratios are over processes, not epochs. docs/timing.md states how often the intervals
-// contain the true value.
+// Returns nothing if no other group does the same work on fewer devices, or if one of both groups has no time.
+std::optional<DeviceSpeed> device_speed(const RunGroup& group, const std::vector<RunGroup>& groups);
 
-// Sets processes, epochs, seconds and bounds of `result`. Seconds and bounds stay absent without an epoch after
-// warm-up.
-void measure_time(GroupResult& result, const RunGroup& group);
-
-// Sets the ratio to the baseline, its interval, p and the verdict, if there are enough processes for each of them.
-void set_against(GroupResult& result, const RunGroup& group, const RunGroup& baseline);
+// Returns why a speed-up has no efficiency; "" if there is an efficiency, or no speed-up.
+std::string efficiency_note(const RunGroup& group, const std::vector<RunGroup>& groups);
 
 }  // namespace rnnlab

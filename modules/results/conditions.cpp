@@ -68,7 +68,7 @@ void add_variables(std::vector<UnequalCondition>& found, const Conditions& a, co
     if (!first.empty()) found.push_back({what, on_unequal, first, second});
   };
   add(kVariables, OnUnequal::kRefuse, differing_variables);
-  add(kOtherVariables, OnUnequal::kNote, differing_notes);
+  add(kOtherVariables, OnUnequal::kNote, differing_neutral_variables);
 }
 
 }  // namespace
@@ -133,19 +133,19 @@ bool are_equal(const ConditionField& field, const Conditions& a, const Condition
 std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const Conditions& second) {
   std::vector<UnequalCondition> found;
   for (const ConditionField& field : condition_fields()) {
-    const bool is_told = is_recorded(field, first) && is_recorded(field, second);
-    if (field.what == kVariables || !is_told || are_equal(field, first, second)) continue;
+    const bool are_recorded = is_recorded(field, first) && is_recorded(field, second);
+    if (field.what == kVariables || !are_recorded || are_equal(field, first, second)) continue;
     found.push_back({field.what, field.on_unequal, field.text(first), field.text(second)});
   }
   add_variables(found, first, second);
   return found;
 }
 
-bool bears_on_gpus(const UnequalCondition& condition) {
+bool affects_gpus(const UnequalCondition& condition) {
   return condition.what == kDriver || condition.what == kPowerLimit || condition.what == kVariables;
 }
 
-bool is_told_by_a_library(const UnequalCondition& condition) {
+bool is_reported_by_library(const UnequalCondition& condition) {
   return std::string_view(condition.what).starts_with(kInstructionSet);
 }
 

@@ -85,10 +85,10 @@ struct UnequalCondition {
 std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const Conditions& second);
 
 // Returns whether the condition can affect times on a GPU, and not only times on its host.
-bool bears_on_gpus(const UnequalCondition& condition);
+bool affects_gpus(const UnequalCondition& condition);
 
 // Returns whether a library of LibTorch reports the condition, so that a program without this library cannot report it.
-bool is_told_by_a_library(const UnequalCondition& condition);
+bool is_reported_by_library(const UnequalCondition& condition);
 
 // Returns the conditions that exactly one of the two sides recorded.
 std::vector<std::string> unrecorded_conditions(const Conditions& first, const Conditions& second);

@@ -13,13 +13,10 @@
 #include "results/checks.h"
 #include "results/comparability.h"
 #include "results/comparison.h"
-#include "results/comparison_text.h"
+#include "results/comparison_output.h"
 #include "results/conditions.h"
-#include "results/devices.h"
 #include "results/measuring_order.h"
 #include "results/run_folder.h"
-#include "results/waiting.h"
-#include "results/work_settings.h"
 #include "system/json_fields.h"
 #include "system/table.h"
 
@@ -27,7 +24,7 @@ namespace rnnlab {
 namespace {
 
 using Groups = std::vector<RunGroup>;
-using Remarks = std::vector<Remark>;
+using GroupFindings = std::vector<GroupFinding>;
 
 const RunRecord& example_of(const RunGroup& group) { return *group.runs[0]; }
 
@@ -49,7 +46,7 @@ bool has_two_numbers_of_devices(const std::map<double, Groups>& series) {
 // ---- what must be equal ----
 
 // Settings that change with the batch size do not affect the speed. Threads are compared separately.
-bool bears_on_speed(const std::string& key) {
+bool affects_speed(const std::string& key) {
   constexpr std::array<std::string_view, 9> kByBatch = {
       "training.batch_size",  "training.valid_batch_size", "training.learning_rate",
       "training.decay_steps", "training.warmup_steps",     "training.num_threads",
@@ -69,12 +66,12 @@ Values values_of(const RunRecord& run) {
           {"data", run.summary.identity.data_fingerprint.substr(0, 12)}};
 }
 
-void compare_settings(Remarks& found, const RunGroup& reference, const RunGroup& group) {
+void compare_settings(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
   const Settings &first = example_of(reference).config, &second = example_of(group).config;
   std::set<std::string> keys;
   for (const Settings* settings : {&first, &second})
     for (const auto& [key, value] : *settings)
-      if (bears_on_speed(key)) keys.insert(key);
+      if (affects_speed(key)) keys.insert(key);
   for (const std::string& key : keys)
     add_unequal(found, reference, group, key, value_or_absent(first, key), value_or_absent(second, key));
 }
@@ -87,24 +84,24 @@ bool is_held_equal(std::string_view condition) {
   return std::ranges::find(kElsewhere, condition) == kElsewhere.end();
 }
 
-void compare_threads(Remarks& found, const RunGroup& reference, const RunGroup& group) {
+void compare_threads(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
   const RunRecord &a = example_of(reference), &b = example_of(group);
-  const bool may_differ = kind_of_device(a) != "cpu" && share_equal_threads(a, b);
+  const bool may_differ = kind_of_device(a) != "cpu" && have_equal_total_threads(a, b);
   if (may_differ) return;
   add_unequal(found, reference, group, "threads of a process (training.num_threads)",
               std::to_string(a.summary.identity.num_threads), std::to_string(b.summary.identity.num_threads));
 }
 
-void compare_machines(Remarks& found, const RunGroup& reference, const RunGroup& group) {
+void compare_machines(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
   const RunRecord &a = example_of(reference), &b = example_of(group);
   for (const RunCondition& condition : run_conditions())
     if (is_held_equal(condition.what))
       add_unequal(found, reference, group, condition.what, condition.value(a), condition.value(b));
-  for (Remark& remark : unequal_machines(reference, group, OnUnequal::kRefuse)) found.push_back(std::move(remark));
+  append(found, unequal_machines(reference, group, OnUnequal::kRefuse));
 }
 
 // A process that trains alone does not have an engine, so groups are compared to the first group with an engine.
-void compare_engines(Remarks& found, const Groups& groups) {
+void compare_engines(GroupFindings& found, const Groups& groups) {
   const auto first =
       std::ranges::find_if(groups, [](const auto& group) { return !exchange_engine(example_of(group)).empty(); });
   if (first == groups.end()) return;
@@ -113,13 +110,13 @@ void compare_engines(Remarks& found, const Groups& groups) {
                 exchange_engine(example_of(group)));
 }
 
-void compare_devices(Remarks& found, const RunGroup& group) {
+void compare_devices(GroupFindings& found, const RunGroup& group) {
   if (std::ranges::any_of(group.runs, [](const RunRecord* run) { return has_changed_devices(*run); }))
     found.push_back({"the number of devices changed within ", group.label, ""});
 }
 
 std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& series, const Groups& groups) {
-  Remarks found;
+  GroupFindings found;
   for (const auto& [samples, of_batch] : series) {
     compare_engines(found, of_batch);
     for (const RunGroup& group : of_batch) {
@@ -134,7 +131,7 @@ std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& serie
       compare_machines(found, reference, group);
     }
   }
-  for (const Remark& remark : runs_that_shared(groups)) found.push_back(remark);
+  append(found, shared_device_findings(groups));
   return texts_of(merged(found));
 }
 
@@ -148,8 +145,7 @@ void refuse_scaling(const std::vector<std::string>& reasons) {
 // ---- numbers ----
 
 ScalingResult measured(const RunGroup& group) {
-  GroupResult times;
-  measure_time(times, group);
+  const GroupTime times = time_of(group);
   ScalingResult result;
   result.label = group.label;
   result.devices = num_devices(example_of(group));
@@ -168,11 +164,10 @@ ScalingResult measured(const RunGroup& group) {
 }
 
 // The efficiency is the inverse ratio of the times for one sample of one device.
-void set_against_fewest(ScalingResult& result, const RunGroup& group, const ScalingResult& fewest,
-                        const RunGroup& reference) {
+void set_efficiency(ScalingResult& result, const RunGroup& group, const ScalingResult& fewest,
+                    const RunGroup& reference) {
   if (!result.samples_per_second || !fewest.samples_per_second) return;
-  GroupResult times;
-  set_against(times, group, reference);
+  const TimeRatio times = time_ratio(group, reference);
   const auto samples = samples_an_epoch(group), other_samples = samples_an_epoch(reference);
   const double work =
       *samples / static_cast<double>(result.devices) * static_cast<double>(fewest.devices) / *other_samples;
@@ -187,7 +182,7 @@ ScalingSeries series_of(double samples_a_device, const Groups& groups) {
   ScalingSeries series{.samples_a_device = samples_a_device, .results = {}};
   for (const RunGroup& group : groups) {
     ScalingResult result = measured(group);
-    if (!series.results.empty()) set_against_fewest(result, group, series.results.front(), groups.front());
+    if (!series.results.empty()) set_efficiency(result, group, series.results.front(), groups.front());
     series.results.push_back(std::move(result));
   }
   return series;
@@ -210,19 +205,19 @@ std::string training_note(const ScalingSeries& series) {
       batches_text(series));
 }
 
-void add_remarks_on(DeviceScaling& scaling, const Groups& groups) {
-  Remarks doubtful;
+void add_findings_on(DeviceScaling& scaling, const Groups& groups) {
+  GroupFindings found;
   for (const RunGroup& group : groups) {
     for (const Warning& warning : ending_warnings(group)) add_once(scaling.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(scaling.notes, note);
-    for (Remark& remark : doubts(group)) doubtful.push_back(std::move(remark));
-    if (const auto order = order_remark(groups.front(), group)) doubtful.push_back(*order);
+    append(found, quality_warnings(group));
+    if (const auto order = order_warning(groups.front(), group)) found.push_back(*order);
     if (&group == groups.data()) continue;
-    for (Remark& remark : machine_doubts(groups.front(), group)) doubtful.push_back(std::move(remark));
-    for (Remark& remark : missing_rounds(groups.front(), group)) doubtful.push_back(std::move(remark));
+    append(found, machine_warnings(groups.front(), group));
+    append(found, missing_rounds(groups.front(), group));
   }
-  for (Remark& remark : runs_on_one_machine(groups)) doubtful.push_back(std::move(remark));
-  for (const Warning& warning : merged(doubtful)) add_once(scaling.warnings, warning);
+  append(found, shared_machine_warnings(groups));
+  for (const Warning& warning : merged(found)) add_once(scaling.warnings, warning);
 }
 
 }  // namespace
@@ -240,50 +235,21 @@ DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on
   for (const auto& [samples, of_batch] : series) {
     scaling.series.push_back(series_of(samples, of_batch));
     add_once(scaling.notes, training_note(scaling.series.back()));
-    add_remarks_on(scaling, of_batch);
+    add_findings_on(scaling, of_batch);
   }
   return scaling;
 }
 
 namespace {
 
-constexpr const char* kAbsent = "-";
-constexpr double kPercent = 100;
-
-std::string percent_text(const std::optional<double>& part) {
-  return part ? fmt::format("{:.1f} %", kPercent * *part) : kAbsent;
-}
-
-std::string percent_range(const std::optional<double>& low, const std::optional<double>& high) {
-  return low && high ? fmt::format("{:.1f} .. {:.1f} %", kPercent * *low, kPercent * *high) : kAbsent;
-}
-
-std::string factor_range(const std::optional<double>& low, const std::optional<double>& high) {
-  return low && high ? significant_digits(low, 3) + " .. " + significant_digits(high, 3) : kAbsent;
-}
-
-std::string rate_text(const std::optional<double>& rate) { return rate ? fmt::format("{:.0f}", *rate) : kAbsent; }
-
-// Returns how much longer the slowest process computes, such as "+3.1 %".
-std::string excess_text(const std::optional<double>& quotient) {
-  return quotient ? fmt::format("{:+.1f} %", kPercent * (*quotient - 1)) : kAbsent;
-}
-
-std::string lines_after(const std::string& prefix, const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += prefix + text + "\n";
-  return all;
-}
-
-void add_columns(TextTable& table, const std::vector<const char*>& headings) {
-  table.add_column("run", Align::kLeft);
-  for (const char* heading : headings) table.add_column(heading, Align::kRight);
-}
+std::string rate_text(const std::optional<double>& rate) { return rate ? fmt::format("{:.0f}", *rate) : "-"; }
 
 TextTable series_table(const ScalingSeries& series) {
   TextTable table;
-  add_columns(table, {"devices", "batch", "processes", "epochs", "samples/s", "samples/s of a device", "efficiency",
-                      "95 % interval", "exchange", "slowest"});
+  table.add_column("run", Align::kLeft);
+  for (const char* heading : {"devices", "batch", "processes", "epochs", "samples/s", "samples/s of a device",
+                              "efficiency", "95 % interval", "exchange", "slowest"})
+    table.add_column(heading, Align::kRight);
   for (const ScalingResult& result : series.results)
     table.add_row({result.label, std::to_string(result.devices), std::to_string(result.batch_size),
                    std::to_string(result.num_processes), std::to_string(result.num_timed_epochs),
@@ -294,21 +260,15 @@ TextTable series_table(const ScalingSeries& series) {
   return table;
 }
 
-constexpr const char* kExchangeLegend =
-    "exchange: the part of an epoch that was spent in the exchange of gradients without overlap; slowest: how "
-    "much longer the slowest process computes than the fastest. Medians.";
-
-std::string number_cell(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
-
 std::string scaling_line(const ScalingResult& result, const ScalingSeries& series, const DeviceScaling& scaling) {
   return csv_line({format_shortest(series.samples_a_device), result.label, std::to_string(result.devices),
                    std::to_string(result.batch_size), std::to_string(result.num_processes),
-                   std::to_string(result.num_timed_epochs), number_cell(result.samples_per_second),
-                   number_cell(result.samples_per_second_of_device), number_cell(result.efficiency),
-                   number_cell(result.efficiency_low), number_cell(result.efficiency_high),
-                   result.is_paired ? "1" : "0", number_cell(result.exchange_share),
-                   number_cell(result.slowest_over_fastest), join(result.folders, "; "), join(scaling.forced, "; "),
-                   join(texts_of(scaling.warnings), "; "), join(scaling.notes, "; ")});
+                   std::to_string(result.num_timed_epochs), csv_number(result.samples_per_second),
+                   csv_number(result.samples_per_second_of_device), csv_number(result.efficiency),
+                   csv_number(result.efficiency_low), csv_number(result.efficiency_high), result.is_paired ? "1" : "0",
+                   csv_number(result.exchange_share), csv_number(result.slowest_over_fastest),
+                   join(result.folders, "; "), join(scaling.forced, "; "), join(texts_of(scaling.warnings), "; "),
+                   join(scaling.notes, "; ")});
 }
 
 }  // namespace
@@ -316,14 +276,14 @@ std::string scaling_line(const ScalingResult& result, const ScalingSeries& serie
 std::string device_scaling_text(const DeviceScaling& scaling) {
   std::string text;
   if (!scaling.forced.empty())
-    text += "FORCED: this is not a fair comparison.\n" + lines_after("  ", scaling.forced) + "\n";
-  if (!scaling.warnings.empty()) text += lines_after("WARNING: ", texts_of(scaling.warnings)) + "\n";
+    text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", scaling.forced) + "\n";
+  if (!scaling.warnings.empty()) text += lines_of_texts("WARNING: ", texts_of(scaling.warnings)) + "\n";
   for (const ScalingSeries& series : scaling.series)
     text += fmt::format("{} samples a device in each update:\n{}\n", format_shortest(series.samples_a_device),
                         series_table(series).text());
   text += "efficiency: training samples per second and device, relative to the fewest devices.\n";
   text += std::string(kExchangeLegend) + "\n";
-  return without_controls(text + lines_after("", scaling.notes));
+  return without_controls(text + lines_of_texts("", scaling.notes));
 }
 
 std::string device_scaling_csv(const DeviceScaling& scaling) {
@@ -337,29 +297,5 @@ std::string device_scaling_csv(const DeviceScaling& scaling) {
 }
 
 std::string device_scaling_json(const DeviceScaling& scaling) { return json_text(to_json(scaling)); }
-
-TextTable device_speed_table(const Comparison& comparison) {
-  TextTable table;
-  add_columns(
-      table, {"devices", "against", "speed-up", "95 % interval", "efficiency", "95 % interval", "exchange", "slowest"});
-  const std::vector<std::string> labels = short_labels(comparison);
-  for (size_t i = 0; i < comparison.groups.size(); ++i) {
-    const GroupResult& group = comparison.groups[i];
-    if (!group.device_speed) continue;
-    const DeviceSpeed& speed = *group.device_speed;
-    table.add_row({labels[i], std::to_string(group.devices), std::to_string(speed.reference_devices),
-                   significant_digits(speed.speed_up, 3), factor_range(speed.speed_up_low, speed.speed_up_high),
-                   percent_text(speed.efficiency), percent_range(speed.efficiency_low, speed.efficiency_high),
-                   percent_text(group.exchange_share), excess_text(group.slowest_over_fastest)});
-  }
-  return table;
-}
-
-std::vector<std::string> device_speed_legend() {
-  return {
-      "speed-up: over the same work on the fewest devices; efficiency: the speed-up over how many times as many "
-      "devices there are.",
-      kExchangeLegend};
-}
 
 }  // namespace rnnlab

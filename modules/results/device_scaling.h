@@ -11,7 +11,6 @@
 
 #include "results/comparison.h"
 #include "results/run_record.h"
-#include "system/table.h"
 #include "system/warning.h"
 
 namespace rnnlab {
@@ -85,8 +84,7 @@ struct DeviceScaling {
 // in further properties that affect their speed (all reasons in one message; kForce keeps the comparison).
 DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on_difference);
 
-// The following functions format the results about several devices: a comparison of throughput for a terminal, as CSV
-// and as JSON, and the speed-ups of a comparison as a table.
+// The following functions format a comparison of throughput for a terminal, as CSV and as JSON.
 
 std::string device_scaling_text(const DeviceScaling& scaling);
 
@@ -94,11 +92,5 @@ std::string device_scaling_text(const DeviceScaling& scaling);
 std::string device_scaling_csv(const DeviceScaling& scaling);
 
 std::string device_scaling_json(const DeviceScaling& scaling);
-
-// Returns the speed-up and efficiency of those groups of a comparison that have a speed-up, or an empty table.
-TextTable device_speed_table(const Comparison& comparison);
-
-// Returns sentences that explain the columns of device_speed_table.
-std::vector<std::string> device_speed_legend();
 
 }  // namespace rnnlab

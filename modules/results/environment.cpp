@@ -149,16 +149,16 @@ std::string without_folders_of_list(std::string_view value) {
   return text;
 }
 
-std::string differing(const Variables& of, const Variables& beside, bool (*counts)(std::string_view)) {
+std::string differing(const Variables& first, const Variables& second, bool (*counts)(std::string_view)) {
   std::set<std::string> names;
-  for (const Variables* all : {&of, &beside})
+  for (const Variables* all : {&first, &second})
     for (const auto& [name, value] : *all) names.insert(name);
   std::vector<std::string> found;
   for (const std::string& name : names) {
-    const auto own = of.find(name), other = beside.find(name);
-    const bool is_equal = own != of.end() && other != beside.end() && own->second == other->second;
+    const auto own = first.find(name), other = second.find(name);
+    const bool is_equal = own != first.end() && other != second.end() && own->second == other->second;
     if (is_equal || !counts(name)) continue;
-    found.push_back(own == of.end() ? "no " + name : name + "=" + own->second);
+    found.push_back(own == first.end() ? "no " + name : name + "=" + own->second);
   }
   return join(found, ", ");
 }
@@ -186,12 +186,12 @@ bool changes_kernels(std::string_view name) {
   return !name.starts_with("NCCL_") && std::ranges::find(kWithoutEffect, name) == kWithoutEffect.end();
 }
 
-std::string differing_variables(const Variables& of, const Variables& beside) {
-  return differing(of, beside, changes_kernels);
+std::string differing_variables(const Variables& first, const Variables& second) {
+  return differing(first, second, changes_kernels);
 }
 
-std::string differing_notes(const Variables& of, const Variables& beside) {
-  return differing(of, beside, has_no_effect);
+std::string differing_neutral_variables(const Variables& first, const Variables& second) {
+  return differing(first, second, has_no_effect);
 }
 
 std::string variables_text(const Variables& variables) { return differing_variables(variables, {}); }

@@ -64,9 +64,9 @@ bool changes_kernels(std::string_view name);
 
 // Returns the variables that change kernels and differ between two sets, with the values of the first set:
 // "MKL_CBWR=AVX2, no OMP_PROC_BIND"; "" if none differs.
-std::string differing_variables(const Variables& of, const Variables& beside);
+std::string differing_variables(const Variables& first, const Variables& second);
 // Returns the corresponding text for variables that do not change kernels.
-std::string differing_notes(const Variables& of, const Variables& beside);
+std::string differing_neutral_variables(const Variables& first, const Variables& second);
 
 // Returns the variables that change kernels: "MKL_CBWR=AVX2, OMP_PROC_BIND=true".
 std::string variables_text(const Variables& variables);

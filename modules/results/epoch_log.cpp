@@ -7,7 +7,7 @@
 #include "base/numbers.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "results/epoch_text.h"
+#include "results/epoch_row.h"
 #include "results/run_folder.h"
 #include "system/files.h"
 #include "system/json_fields.h"

@@ -1,9 +1,17 @@
 #include "results/epoch_row.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
+#include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
+#include "system/json_fields.h"
+#include "system/table.h"
 
 namespace rnnlab {
 
@@ -74,6 +82,223 @@ size_t console_width(const EpochColumn& column) {
 std::string console_text(const EpochColumn& column, double value) {
   if (column.format.empty()) return format_bytes(static_cast<int64_t>(value));
   return format_within(console_width(column), column.format, value);
+}
+
+namespace {
+
+std::string to_text(bool value) { return value ? "1" : "0"; }
+std::string to_text(int64_t value) { return fmt::format("{}", value); }
+std::string to_text(double value) { return format_shortest(value); }
+template <class T>
+std::string to_text(const std::optional<T>& value) {
+  return value ? to_text(*value) : "";
+}
+
+std::string field_text(const EpochRow& row, const EpochColumn& column) {
+  return std::visit([&](auto member) { return to_text(row.*member); }, column.member);
+}
+
+std::optional<double> parse_any_double(std::string_view text) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == "nan" || text == "-nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "inf") return kInfinity;
+  if (text == "-inf") return -kInfinity;
+  return parse_double(text);
+}
+
+bool from_text(std::string_view text, bool& value) {
+  value = text == "1";
+  return text == "0" || text == "1";
+}
+
+bool from_text(std::string_view text, int64_t& value) {
+  const auto parsed = parse_int64(text);
+  value = parsed.value_or(0);
+  return parsed.has_value();
+}
+
+bool from_text(std::string_view text, double& value) {
+  const auto parsed = parse_any_double(text);
+  value = parsed.value_or(0);
+  return parsed.has_value();
+}
+
+template <class T>
+bool from_text(std::string_view text, std::optional<T>& value) {
+  if (text.empty()) return true;
+  return from_text(text, value.emplace());
+}
+
+const char* wanted(bool) { return "0 or 1"; }
+const char* wanted(int64_t) { return "a whole number"; }
+const char* wanted(double) { return "a number"; }
+template <class T>
+const char* wanted(const std::optional<T>&) {
+  return wanted(T{});
+}
+
+struct Line {
+  std::string_view text;
+  const std::string& source;
+  size_t number;
+};
+
+template <class... Args>
+[[noreturn]] void throw_at(const Line& line, fmt::format_string<Args...> format, Args&&... args) {
+  throw_error(ExitCode::kData, "{}:{}: {}", line.source, line.number, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Describes a column of the file; `known` is null if this version does not know the column.
+struct FileColumn {
+  std::string name;
+  const EpochColumn* known = nullptr;
+};
+
+const EpochColumn* find_column(std::string_view name) {
+  const auto found = std::ranges::find(epoch_columns(), name, &EpochColumn::name);
+  return found == epoch_columns().end() ? nullptr : &*found;
+}
+
+template <class T>
+constexpr bool kIsOptional = false;
+template <class T>
+constexpr bool kIsOptional<std::optional<T> EpochRow::*> = true;
+
+// A column that is not optional exists in every version.
+bool is_required(const EpochColumn& column) {
+  return std::visit([](auto member) { return !kIsOptional<decltype(member)>; }, column.member);
+}
+
+std::vector<FileColumn> parse_header(const Line& line) {
+  std::vector<FileColumn> columns;
+  for (const std::string& name : columns_in_header(line.text)) {
+    if (std::ranges::find(columns, name, &FileColumn::name) != columns.end())
+      throw_at(line, "the column {} occurs twice", in_quotes(name));
+    columns.push_back({name, find_column(name)});
+  }
+  for (const EpochColumn& column : epoch_columns())
+    if (is_required(column) && std::ranges::find(columns, column.name, &FileColumn::name) == columns.end())
+      throw_at(line, "the column '{}' is missing: this is not a file of rnnlab", column.name);
+  return columns;
+}
+
+// Other values are computed from times, so times must be numbers.
+void check_times(const Line& line, const EpochRow& row) {
+  const bool is_time = std::isfinite(row.train_seconds) && row.train_seconds >= 0;
+  const bool is_possible = is_time && (row.warmup || row.train_seconds > 0);
+  if (!is_possible) throw_at(line, "train_seconds is {}, expected a time above zero", row.train_seconds);
+}
+
+void read_field(const Line& line, const FileColumn& column, const std::string& text, EpochRow& row) {
+  if (column.known == nullptr) {
+    row.other_columns[column.name] = text;
+    return;
+  }
+  const auto read = [&](auto member) {
+    if (!from_text(text, row.*member))
+      throw_at(line, "{} is {}, expected {}", column.name, in_quotes(text), wanted(row.*member));
+  };
+  std::visit(read, column.known->member);
+}
+
+EpochRow parse_row(const Line& line, const std::vector<FileColumn>& columns) {
+  const std::vector<std::string> fields = split(line.text, ',');
+  if (fields.size() != columns.size())
+    throw_at(line, "{}, expected {}", counted(std::ssize(fields), "field"), columns.size());
+  EpochRow row;
+  for (size_t i = 0; i < columns.size(); ++i) read_field(line, columns[i], fields[i], row);
+  check_times(line, row);
+  return row;
+}
+
+}  // namespace
+
+std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows) {
+  std::vector<std::string> names;
+  for (const EpochColumn& column : epoch_columns()) names.emplace_back(column.name);
+  for (const EpochRow& row : rows)
+    for (const auto& [name, text] : row.other_columns) add_once(names, name);
+  return names;
+}
+
+std::string epoch_csv_header(const std::vector<std::string>& columns) { return join(columns, ",") + "\n"; }
+
+std::string epoch_csv_cell(const EpochRow& row, const std::string& column) {
+  if (const EpochColumn* known = find_column(column)) return field_text(row, *known);
+  const auto found = row.other_columns.find(column);
+  return found == row.other_columns.end() ? "" : found->second;
+}
+
+std::string epoch_csv_line(const EpochRow& row, const std::vector<std::string>& columns) {
+  std::vector<std::string> fields;
+  for (const std::string& column : columns) fields.push_back(epoch_csv_cell(row, column));
+  return join(fields, ",") + "\n";
+}
+
+std::string epoch_jsonl_line(const EpochRow& row) {
+  Json line = {{"schema_version", kFileVersion}};
+  for (const EpochColumn& column : epoch_columns())
+    line[std::string(column.name)] = std::visit([&](auto member) { return to_json(row.*member); }, column.member);
+  for (const auto& [name, text] : row.other_columns) line[name] = text;
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::vector<std::string> columns_in_header(std::string_view text) {
+  return split(text.substr(0, text.find('\n')), ',');
+}
+
+std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string& source) {
+  if (text.empty()) throw_error(ExitCode::kData, "{}: empty, expected a header line", source);
+  std::vector<FileColumn> columns;
+  std::vector<EpochRow> rows;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = text.find('\n');
+    const Line line{text.substr(0, end), source, number};
+    if (end == std::string_view::npos)
+      throw_at(line, "the last line is cut off (no line end): delete it to use the rows before it");
+    text.remove_prefix(end + 1);
+    if (number == 1) {
+      columns = parse_header(line);
+      continue;
+    }
+    rows.push_back(parse_row(line, columns));
+    const bool rising = rows.size() < 2 || rows[rows.size() - 2].epoch < rows.back().epoch;
+    if (!rising) throw_at(line, "epoch {} follows epoch {}", rows.back().epoch, rows[rows.size() - 2].epoch);
+  }
+  return rows;
+}
+
+namespace {
+
+// Returns a line of right-aligned cells; `cell_of` returns the text of each cell.
+template <class CellOf>
+std::string line_of(const std::vector<EpochColumn>& columns, const CellOf& cell_of) {
+  std::string line;
+  for (const EpochColumn& column : columns) {
+    if (!line.empty()) line += "  ";
+    line += padded(cell_of(column), console_width(column), Align::kRight);
+  }
+  return line;
+}
+
+}  // namespace
+
+EpochTable::EpochTable(const EpochRow& first) {
+  for (const EpochColumn& column : epoch_columns())
+    if (!column.heading.empty() && number_in(first, column)) columns_.push_back(column);
+}
+
+std::string EpochTable::header() const {
+  return line_of(columns_, [](const EpochColumn& column) { return std::string(column.heading); });
+}
+
+std::string EpochTable::line(const EpochRow& row, const std::string& mark) const {
+  const std::string line = line_of(columns_, [&](const EpochColumn& column) {
+    const auto value = number_in(row, column);
+    return value ? console_text(column, *value) : "-";
+  });
+  if (!mark.empty()) return fmt::format("{}  ({})", line, mark);
+  return row.warmup ? line + "  (warm-up)" : line;
 }
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-#include "results/loss_agreement.h"
+#include "results/checks.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 
 #include "base/numbers.h"
 #include "results/run_folder.h"
-#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {
@@ -92,8 +91,8 @@ double most_in_first_epoch(const RunRecord& run) {
   return has_at_most(kSome, run) ? std::min(kFactorOfSome * most, kMostByTraining) : kMostByTraining;
 }
 
-// The losses of all epochs have one ratio, which training alone does not cause.
-bool part_by_one_factor(const RunRecord& a, const RunRecord& b) {
+// The losses of all epochs have one ratio, which training does not cause.
+bool differ_by_one_factor(const RunRecord& a, const RunRecord& b) {
   constexpr size_t kFewest = 5;
   constexpr double kDeviations = 5;
   std::vector<double> ratios;
@@ -110,7 +109,7 @@ bool part_by_one_factor(const RunRecord& a, const RunRecord& b) {
 
 // Returns the index of the first later epoch with different losses, if half of the later epochs differ in one
 // direction.
-std::optional<size_t> later_parting(const RunRecord& a, const RunRecord& b) {
+std::optional<size_t> first_later_difference(const RunRecord& a, const RunRecord& b) {
   constexpr double kLeastPart = 0.01, kLeastFactor = 1.5;
   const double least = kLeastPart * std::max(a.rows[0].train_loss, b.rows[0].train_loss);
   const size_t num_epochs = std::min(whole_epochs(a).size(), whole_epochs(b).size());
@@ -127,7 +126,7 @@ std::optional<size_t> later_parting(const RunRecord& a, const RunRecord& b) {
   return std::nullopt;
 }
 
-PartingLosses losses_at(const RunRecord& a, const RunRecord& b, size_t index) {
+DifferingLosses losses_at(const RunRecord& a, const RunRecord& b, size_t index) {
   return {&a, &b, a.rows[index].epoch, a.rows[index].train_loss, b.rows[index].train_loss};
 }
 
@@ -161,7 +160,7 @@ std::string agreement_text(const LossAgreement& agreement) {
                      agreement.epoch);
 }
 
-std::optional<PartingLosses> parting_losses(const RunGroup& baseline, const RunGroup& group) {
+std::optional<DifferingLosses> differing_losses(const RunGroup& baseline, const RunGroup& group) {
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs) {
       const bool is_comparable = is_same_work(*a, *b) && !may_differ_in_masks(*a, *b) &&
@@ -169,13 +168,13 @@ std::optional<PartingLosses> parting_losses(const RunGroup& baseline, const RunG
                                  !whole_epochs(*a).empty() && !whole_epochs(*b).empty();
       if (!is_comparable) continue;
       const double first_difference = relative_difference(a->rows[0].train_loss, b->rows[0].train_loss);
-      if (first_difference > most_in_first_epoch(*a) || part_by_one_factor(*a, *b)) return losses_at(*a, *b, 0);
-      if (const auto index = later_parting(*a, *b)) return losses_at(*a, *b, *index);
+      if (first_difference > most_in_first_epoch(*a) || differ_by_one_factor(*a, *b)) return losses_at(*a, *b, 0);
+      if (const auto index = first_later_difference(*a, *b)) return losses_at(*a, *b, *index);
     }
   return std::nullopt;
 }
 
-std::optional<PartingLosses> unequal_repeats(const RunGroup& group) {
+std::optional<DifferingLosses> unequal_repeated_losses(const RunGroup& group) {
   const auto setting = group.runs[0]->config.find("deterministic");
   if (setting == group.runs[0]->config.end() || setting->second != "true") return std::nullopt;
   for (const RunRecord* a : group.runs)

@@ -131,8 +131,8 @@ std::vector<TimedRun> timed_runs(const std::vector<RunGroup>& groups) {
 std::string folder_of(const TimedRun& timed) { return folder_name(*timed.run, *timed.group); }
 
 // Two runs are named as an example.
-void add_sharing(std::vector<Remark>& found, const std::vector<RunGroup>& groups, Shared shared, const char* where,
-                 const char* kind) {
+void add_sharing(std::vector<GroupFinding>& found, const std::vector<RunGroup>& groups, Shared shared,
+                 const char* where, const char* kind) {
   const std::vector<TimedRun> timed = timed_runs(groups);
   std::set<const RunGroup*> concerned;
   std::string example;
@@ -175,14 +175,14 @@ bool have_a_common_key(const Rounds& own, const Rounds& others) {
   return std::ranges::any_of(own, [&](const auto& one) { return others.contains(one.first); });
 }
 
-// order_remark reports sides that do not share a measurement.
-void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds& own, const RunGroup& other_group,
-                 const Rounds& others) {
+// order_warning reports sides that do not share a measurement.
+void add_missing(std::vector<GroupFinding>& found, const RunGroup& group, const Rounds& own,
+                 const RunGroup& other_group, const Rounds& others) {
   for (const auto& [measurement_and_seed, rounds] : own) {
     const auto other = others.find(measurement_and_seed);
     if (other == others.end() && have_a_common_key(own, others))
       found.push_back({"", group.label,
-                       fmt::format(": has {} of seed {} of a measurement in which {} has none, so these were not "
+                       fmt::format(": has {} of seed {} of a measurement in which {} has no run, so these were not "
                                    "measured in turn; compare runs of the same measurements",
                                    counted(std::ssize(rounds), "run"), measurement_and_seed.second, other_group.label),
                        warning::kMissingRounds});
@@ -198,20 +198,21 @@ void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds
 
 }  // namespace
 
-std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& group) {
+std::optional<GroupFinding> order_warning(const RunGroup& baseline, const RunGroup& group) {
   if (share_rounds(baseline, group)) return std::nullopt;
   const auto [first, last] = first_and_last_start(baseline);
   const auto [other_first, other_last] = first_and_last_start(group);
   const bool is_before = last < other_first, is_after = other_last < first;
   const bool is_known = !first.empty() && !other_first.empty();
   if (!is_known || (!is_before && !is_after)) return std::nullopt;
-  return Remark{fmt::format("{} was measured as a whole {} ", baseline.label, is_before ? "before" : "after"),
-                group.label, ": a drift of the machine would look like a difference; use repeats to alternate the runs",
-                warning::kOneAfterTheOther};
+  return GroupFinding{fmt::format("{} was measured as a whole {} ", baseline.label, is_before ? "before" : "after"),
+                      group.label,
+                      ": a drift of the machine would look like a difference; use repeats to alternate the runs",
+                      warning::kOneAfterTheOther};
 }
 
-std::vector<Remark> runs_that_shared(const std::vector<RunGroup>& groups) {
-  std::vector<Remark> found;
+std::vector<GroupFinding> shared_device_findings(const std::vector<RunGroup>& groups) {
+  std::vector<GroupFinding> found;
   add_sharing(found, groups, Shared::kGpu, "on the same GPU, so both were disturbed; train one after the other",
               warning::kAtOneTime);
   add_sharing(found, groups, Shared::kCpus, "on the same CPU cores, so both were disturbed; train one after the other",
@@ -219,16 +220,16 @@ std::vector<Remark> runs_that_shared(const std::vector<RunGroup>& groups) {
   return found;
 }
 
-std::vector<Remark> runs_on_one_machine(const std::vector<RunGroup>& groups) {
-  std::vector<Remark> found;
+std::vector<GroupFinding> shared_machine_warnings(const std::vector<RunGroup>& groups) {
+  std::vector<GroupFinding> found;
   add_sharing(found, groups, Shared::kMachine,
               "elsewhere on the same machine; they share its memory, its power and its cooling",
               warning::kOnOneMachine);
   return found;
 }
 
-std::vector<Remark> missing_rounds(const RunGroup& baseline, const RunGroup& group) {
-  std::vector<Remark> found;
+std::vector<GroupFinding> missing_rounds(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<GroupFinding> found;
   const Rounds first = rounds_of(baseline), second = rounds_of(group);
   add_missing(found, baseline, first, group, second);
   add_missing(found, group, second, baseline, first);

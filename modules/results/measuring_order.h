@@ -21,23 +21,23 @@ std::vector<size_t> order_of_round(uint64_t seed, int64_t round, size_t count);
 // Returns the seed that the random name of a measurement encodes, 16 hexadecimal digits (base/random.h).
 uint64_t seed_of_measurement(const std::string& name);
 
-// Returns a remark if all runs of one side began before all runs of the other side and no measurement in rounds had
+// Returns a finding if all runs of one side began before all runs of the other side and no measurement in rounds had
 // both sides. Returns nothing otherwise, or if the starts are not known.
-std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& group);
+std::optional<GroupFinding> order_warning(const RunGroup& baseline, const RunGroup& group);
 
-// Returns remarks on groups with runs that trained at the same time on one GPU or on common CPU cores and so disturbed
+// Returns findings on groups with runs that trained at the same time on one GPU or on common CPU cores and so disturbed
 // each other, which is a reason to refuse their comparison. Resumed runs are not checked. A machine without an id is
 // identified by its name. Runs before version 3 and runs of other programs do not record their GPU and cores; their
 // names of the device are compared.
-std::vector<Remark> runs_that_shared(const std::vector<RunGroup>& groups);
+std::vector<GroupFinding> shared_device_findings(const std::vector<RunGroup>& groups);
 
-// Returns remarks on groups with runs that trained at the same time on one machine, each with its own GPU or cores.
+// Returns findings on groups with runs that trained at the same time on one machine, each with its own GPU or cores.
 // Such runs still share, for example, memory, which is worth a warning.
-std::vector<Remark> runs_on_one_machine(const std::vector<RunGroup>& groups);
+std::vector<GroupFinding> shared_machine_warnings(const std::vector<RunGroup>& groups);
 
-// Returns remarks if both sides were measured in rounds, and one side lacks rounds of the other side, or both sides
+// Returns findings if both sides were measured in rounds, and one side lacks rounds of the other side, or both sides
 // lack rounds in between, or one side has runs of a further measurement. Either runs were left out, which changes the
 // result, or a case failed, or fewer rounds of a case were requested.
-std::vector<Remark> missing_rounds(const RunGroup& baseline, const RunGroup& group);
+std::vector<GroupFinding> missing_rounds(const RunGroup& baseline, const RunGroup& group);
 
 }  // namespace rnnlab

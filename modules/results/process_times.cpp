@@ -1,5 +1,6 @@
 #include "results/process_times.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -66,6 +67,58 @@ std::optional<PairedSeconds> paired_by_round(const std::vector<ProcessTime>& fir
     pairs.second.push_back(partner->second);
   }
   return pairs;
+}
+
+namespace {
+
+TimeVerdict verdict_of(const Interval& ratio) {
+  if (ratio.high < 1) return TimeVerdict::kFaster;
+  if (ratio.low > 1) return TimeVerdict::kSlower;
+  const bool is_narrow = ratio.high <= kNoDifferenceRatio && ratio.low >= 1 / kNoDifferenceRatio;
+  return is_narrow ? TimeVerdict::kNoDifference : TimeVerdict::kUndecided;
+}
+
+Interval bounds_of(const std::vector<double>& processes, const std::vector<double>& epochs) {
+  if (std::ssize(processes) >= kMinProcessesForInterval) return geometric_mean_estimate(processes).bounds;
+  const auto [low, high] = std::ranges::minmax(epochs);
+  return {low, high};
+}
+
+}  // namespace
+
+GroupTime time_of(const RunGroup& group) {
+  const std::vector<double> epochs = timed_seconds(group);
+  const std::vector<double> processes = seconds_of(process_times(group));
+  GroupTime time;
+  time.num_processes = std::ssize(processes);
+  time.num_timed_epochs = std::ssize(epochs);
+  if (epochs.empty()) return time;
+  const Interval bounds = bounds_of(processes, epochs);
+  time.seconds = geometric_mean(processes);
+  time.low_seconds = bounds.low;
+  time.high_seconds = bounds.high;
+  time.bounds_are_spread = time.num_processes < kMinProcessesForInterval;
+  return time;
+}
+
+TimeRatio time_ratio(const RunGroup& group, const RunGroup& baseline) {
+  TimeRatio result;
+  result.verdict = TimeVerdict::kNone;
+  const std::vector<ProcessTime> own = process_times(group), others = process_times(baseline);
+  if (own.empty() || others.empty()) return result;
+  const std::vector<double> seconds = seconds_of(own), baseline_seconds = seconds_of(others);
+  result.ratio = geometric_mean(seconds) / geometric_mean(baseline_seconds);
+  const int64_t fewest = std::min(std::ssize(seconds), std::ssize(baseline_seconds));
+  if (fewest < kMinProcessesForInterval) return result;
+  const auto pairs = paired_by_round(own, others);
+  const Interval bounds =
+      (pairs ? paired_ratio(pairs->first, pairs->second) : unpaired_ratio(seconds, baseline_seconds)).bounds;
+  result.ratio_low = bounds.low;
+  result.ratio_high = bounds.high;
+  result.is_paired = pairs.has_value();
+  result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
+  if (fewest >= kMinProcessesForVerdict) result.verdict = verdict_of(bounds);
+  return result;
 }
 
 }  // namespace rnnlab

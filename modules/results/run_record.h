@@ -6,11 +6,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "results/environment.h"
 #include "results/epoch_row.h"
 #include "results/summary.h"
+#include "results/work_settings.h"
 #include "system/warning.h"
 
 namespace rnnlab {
@@ -23,7 +25,7 @@ struct RunRecord {
   Environment environment;
   Summary summary;
   std::vector<EpochRow> rows;
-  std::vector<Warning> changed = {};  // changes of its files after its end (run_record.h)
+  std::vector<Warning> changed = {};  // changes of its files after its end (changed_files)
 };
 
 // Throws UserError kUsage if `folder` is not the folder of a finished run, kData if a file in it is damaged.
@@ -38,7 +40,49 @@ bool is_on_gpu(const RunRecord& run);
 // Returns the start of the run in seconds since 1970; nothing if its files do not record the start.
 std::optional<double> start_in_seconds(const RunRecord& run);
 
-// Runs that differ only in the seed (and its consequences), in the order of their sweep (run_record.h). A condition of
+// Returns whether the summary has the hashes of work_hashes. Before version 3 it had hashes of the printed text with
+// its comments.
+bool has_work_hashes(const Summary& summary);
+
+// Returns hashes of the same kind for two runs: those of their summaries, or those of their settings if only one
+// summary is of an old version.
+std::pair<WorkHashes, WorkHashes> comparable_hashes(const RunRecord& a, const RunRecord& b);
+
+// ---- runs that were divided among several devices ----
+
+// Returns the number of devices among which the run was divided, with one process each; 1 for a process that trained
+// alone.
+int64_t num_devices(const RunRecord& run);
+
+// Returns the samples of an update for each device, or their mean if the batch cannot be divided evenly.
+double samples_a_device(const RunRecord& run);
+
+// Returns the engine, such as "gloo"; "" for a process that trained alone.
+std::string exchange_engine(const RunRecord& run);
+
+// Returns whether the run was resumed on a different number of devices, so that its epochs ran on several numbers.
+bool has_changed_devices(const RunRecord& run);
+
+// Returns "used" or "not used", for CUDA graphs of steps. A run may have requested graphs without getting them; the
+// settings do not show this.
+std::string graphs_text(const RunRecord& run);
+
+// Returns "cpu" or "cuda", without the number of the device.
+std::string kind_of_device(const RunRecord& run);
+
+// Returns whether each process of both runs has the same number of threads.
+bool have_equal_threads(const RunRecord& a, const RunRecord& b);
+// Returns whether runs on different numbers of devices have the same number of threads in total, except for rounding.
+bool have_equal_total_threads(const RunRecord& a, const RunRecord& b);
+
+// Returns whether both runs did the same work with the same batch size in the same way, so that only the number of
+// devices and its consequences (threads of a process) differ. False for a run whose number of devices changed, and for
+// runs of other programs.
+bool differ_only_in_devices(const RunRecord& a, const RunRecord& b);
+
+// ---- groups of runs (run_groups.cpp) ----
+
+// Runs that differ only in the seed (and its consequences), in the order of in_order_of_sweeps. A condition of
 // the machine that one run did not record does not separate runs.
 struct RunGroup {
   std::string label;  // "cpu naive batch_size=64": device, layer and every setting in which the groups differ; with the

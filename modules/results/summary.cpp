@@ -19,7 +19,7 @@ RunEnding ending_of_old_run(const std::string& stop_reason) {
 }
 
 // Removing duplicate texts takes quadratic time, so the number of texts is limited.
-void refuse_thousands(const std::filesystem::path& path, const char* key, int64_t count) {
+void check_number_of_texts(const std::filesystem::path& path, const char* key, int64_t count) {
   constexpr int64_t kMost = 4096;
   if (count > kMost)
     throw_error(ExitCode::kData, "{}: {} has {}, expected at most {}", path.string(), key, counted(count, "text"),
@@ -72,8 +72,8 @@ Summary read_summary(const std::filesystem::path& run_folder) {
   summary.version_in_file = version;
   constexpr int64_t kFirstWithEnding = 3;
   if (version < kFirstWithEnding) summary.ending = ending_of_old_run(summary.stop_reason);
-  refuse_thousands(path, "path_notes", std::ssize(summary.path_notes));
-  refuse_thousands(path, "warnings", std::ssize(summary.warnings));
+  check_number_of_texts(path, "path_notes", std::ssize(summary.path_notes));
+  check_number_of_texts(path, "warnings", std::ssize(summary.warnings));
   return summary;
 }
 

@@ -1,4 +1,4 @@
-#include "results/time_shape.h"
+#include "results/checks.h"
 
 #include <fmt/format.h>
 
@@ -157,7 +157,7 @@ struct NamedTimes {
   std::vector<std::string> names = {};
   std::vector<double> seconds = {};
 
-  void take_out(size_t index) {
+  void remove(size_t index) {
     names.erase(names.begin() + static_cast<std::ptrdiff_t>(index));
     seconds.erase(seconds.begin() + static_cast<std::ptrdiff_t>(index));
   }
@@ -201,9 +201,10 @@ Warning outlier(const NamedTimes& times, size_t index) {
 
 Warning two_modes(const NamedTimes& times, const TwoModes& modes) {
   return {warning::kTwoModes,
-          fmt::format("two kinds of {}: {} of {:.4g} s and {} of {:.4g} s, none between, so the median is that of one "
-                      "kind; check what changed, and measure again",
-                      times.plural, modes.num_short, modes.short_seconds, modes.num_long, modes.long_seconds)};
+          fmt::format(
+              "two kinds of {}: {} of {:.4g} s and {} of {:.4g} s, no time in between, so the median is that of one "
+              "kind; check what changed, and measure again",
+              times.plural, modes.num_short, modes.short_seconds, modes.num_long, modes.long_seconds)};
 }
 
 Warning trend(const NamedTimes& times, double factor) {
@@ -213,17 +214,17 @@ Warning trend(const NamedTimes& times, double factor) {
 }
 
 // A reported time is left out of the later checks, because a single such time can look like a trend or a second mode.
-std::vector<Warning> told_of(NamedTimes times) {
+std::vector<Warning> warnings_about(NamedTimes times) {
   if (!are_times(times)) return {};
   if (times.are_measured && are_all_equal(times.seconds)) return {equal_times(times)};
   std::vector<Warning> found;
   if (times.are_measured && is_first_cold(times.seconds)) {
     found.push_back(cold_epoch(times));
-    times.take_out(0);
+    times.remove(0);
   }
   if (const auto index = find_outlier(times.seconds)) {
     found.push_back(outlier(times, *index));
-    times.take_out(*index);
+    times.remove(*index);
   }
   if (const auto modes = find_two_modes(times.seconds)) {
     found.push_back(two_modes(times, *modes));
@@ -242,14 +243,14 @@ std::vector<Warning> shape_warnings(std::span<const EpochRow> rows) {
     times.names.push_back(std::to_string(row.epoch));
     times.seconds.push_back(row.train_seconds);
   }
-  return told_of(std::move(times));
+  return warnings_about(std::move(times));
 }
 
 std::vector<Warning> shape_warnings(const RunGroup& group) {
   NamedTimes times{.singular = "process", .plural = "processes", .are_measured = false};
   times.seconds = seconds_of(process_times(group));
   for (size_t i = 1; i <= times.seconds.size(); ++i) times.names.push_back(std::to_string(i));
-  return told_of(std::move(times));
+  return warnings_about(std::move(times));
 }
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-#include "results/waiting.h"
+#include "results/checks.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace {
 using Found = std::vector<Warning>;
 
 // The columns of those rows that are not warm-up. A column is absent unless each row has its value.
-struct Witnessed {
+struct TimeColumns {
   std::string_view spans = "epochs";  // what messages call the rows
   std::vector<int64_t> epochs;
   std::vector<double> wall, data, exchange;
@@ -33,9 +33,9 @@ std::optional<std::vector<double>> column_of(const std::vector<const EpochRow*>&
   return values;
 }
 
-Witnessed witnessed(std::span<const EpochRow> rows) {
+TimeColumns columns_of_rows(std::span<const EpochRow> rows) {
   std::vector<const EpochRow*> counted;
-  Witnessed columns;
+  TimeColumns columns;
   for (const EpochRow& row : rows) {
     if (row.warmup || !std::isfinite(row.train_seconds)) continue;
     counted.push_back(&row);
@@ -58,7 +58,7 @@ double sum_of(const std::vector<double>& values) {
 }
 
 // The two clocks are read one after the other, with a system call in between.
-void check_clock(const Witnessed& run, Found& found) {
+void check_clock(const TimeColumns& run, Found& found) {
   constexpr double kOverhead = 2e-4, kPart = 0.01;
   if (!run.boot) return;
   const double wall = median(run.wall), boot = median(*run.boot);
@@ -72,7 +72,7 @@ void check_clock(const Witnessed& run, Found& found) {
 // Counters with a hundred ticks a second are not precise for a few ticks.
 constexpr double kLeastHeld = 0.05, kTick = 0.01;
 
-void check_throttling(const Witnessed& run, Found& found) {
+void check_throttling(const TimeColumns& run, Found& found) {
   if (!run.throttled) return;
   const double wall = sum_of(run.wall), held = sum_of(*run.throttled);
   if (held > kLeastHeld * wall + kTick)
@@ -82,7 +82,7 @@ void check_throttling(const Witnessed& run, Found& found) {
                     held, run.spans, wall));
 }
 
-void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
+void check_stealing(const TimeColumns& run, int64_t num_threads, Found& found) {
   if (!run.steal) return;
   const double wall = sum_of(run.wall), stolen = sum_of(*run.steal);
   const double needed = wall * static_cast<double>(std::max<int64_t>(num_threads, 1));
@@ -95,7 +95,7 @@ void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
 
 // In a run on the CPU, some thread always computes: in the layer, or for the batches for which the layer waits. Only in
 // the exchange a process waits for other processes.
-void check_computing(const Witnessed& run, Found& found) {
+void check_computing(const TimeColumns& run, Found& found) {
   constexpr double kLeast = 0.9;
   if (!run.cpu) return;
   const double wall = sum_of(run.wall), cpu = sum_of(*run.cpu);
@@ -108,7 +108,7 @@ void check_computing(const Witnessed& run, Found& found) {
 
 // Such an epoch took longer than the median epoch without more CPU time. An epoch with more CPU time, for example of a
 // thread that writes checkpoints, did not wait.
-void check_evenness(const Witnessed& run, Found& found) {
+void check_evenness(const TimeColumns& run, Found& found) {
   constexpr double kLonger = 1.25, kNoMoreWork = 1.1, kShortest = 0.02;
   if (!run.cpu) return;
   const double usual_wall = median(run.wall), usual_cpu = median(*run.cpu);
@@ -134,7 +134,7 @@ bool is_on_gpu(const std::string& device) { return device.starts_with("cuda"); }
 std::optional<double> computing_share(const std::vector<const RunRecord*>& runs) {
   double wall = 0, cpu = 0;
   for (const RunRecord* run : runs) {
-    const Witnessed columns = witnessed(run->rows);
+    const TimeColumns columns = columns_of_rows(run->rows);
     if (!columns.cpu) return std::nullopt;
     wall += sum_of(columns.wall);
     cpu += sum_of(*columns.cpu);
@@ -151,7 +151,7 @@ std::optional<double> computing_share_on_gpu(const RunGroup& group) {
 
 std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std::string& device, int64_t num_threads,
                                       std::string_view spans) {
-  Witnessed run = witnessed(rows);
+  TimeColumns run = columns_of_rows(rows);
   run.spans = spans;
   Found found;
   check_clock(run, found);
@@ -162,7 +162,7 @@ std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std:
   return found;
 }
 
-std::vector<Remark> waiting_within(const RunGroup& group) {
+std::vector<GroupFinding> waiting_within(const RunGroup& group) {
   constexpr double kClearlyLess = 0.75;
   constexpr size_t kFewest = 3;
   std::vector<std::pair<const RunRecord*, double>> shares;
@@ -174,7 +174,7 @@ std::vector<Remark> waiting_within(const RunGroup& group) {
     }
   if (all.size() < kFewest) return {};
   const double usual = median(all);
-  std::vector<Remark> found;
+  std::vector<GroupFinding> found;
   for (const auto& [run, share] : shares)
     if (share < kClearlyLess * usual)
       found.push_back({"", fmt::format("{} ({})", group.label, folder_name(*run, group)),
@@ -186,7 +186,7 @@ std::vector<Remark> waiting_within(const RunGroup& group) {
 }
 
 // The host of a GPU computes while it waits, because it polls.
-std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group) {
+std::vector<GroupFinding> waiting_between(const RunGroup& baseline, const RunGroup& group) {
   constexpr double kClearlyLess = 0.5;
   const auto first = computing_share_on_gpu(baseline), second = computing_share_on_gpu(group);
   // The host of another program may wait in a different way.

@@ -11,21 +11,21 @@ namespace rnnlab {
 namespace {
 
 // These settings determine how long a run lasts, are compared separately, or change how a step is started, but never
-// what the step computes.
-constexpr std::array<std::string_view, 14> kNoWork = {"training.epochs",
-                                                      "training.max_steps",
-                                                      "training.max_seconds",
-                                                      "training.early_stopping",
-                                                      "training.patience",
-                                                      "training.min_delta",
-                                                      "training.warmup_epochs",
-                                                      "training.num_threads",
-                                                      "training.batch_size",
-                                                      "training.tensorboard",
-                                                      "training.tensorboard_histograms",
-                                                      "training.tensorboard_machine",
-                                                      "training.cuda_graph",
-                                                      "training.shards"};
+// what the step computes. Hashes of stored runs depend on this list.
+constexpr std::array<std::string_view, 14> kNotCompared = {"training.epochs",
+                                                           "training.max_steps",
+                                                           "training.max_seconds",
+                                                           "training.early_stopping",
+                                                           "training.patience",
+                                                           "training.min_delta",
+                                                           "training.warmup_epochs",
+                                                           "training.num_threads",
+                                                           "training.batch_size",
+                                                           "training.tensorboard",
+                                                           "training.tensorboard_histograms",
+                                                           "training.tensorboard_machine",
+                                                           "training.cuda_graph",
+                                                           "training.shards"};
 
 constexpr std::array<std::string_view, 10> kPaths = {
     "model.initial_weights", "data.path",          "data.train_inputs",  "data.train_targets", "data.train_lengths",
@@ -62,15 +62,15 @@ std::string digest_of(const Settings& settings, Wanted is_wanted) {
   return digest.hex();
 }
 
-bool is_of_model(const std::string& key) { return key.starts_with("model.") && !is_one_of(key, kPaths); }
+bool is_of_model(std::string_view key) { return key.starts_with("model.") && !is_one_of(key, kPaths); }
 
-bool is_of_training(const std::string& key) {
-  return key == "deterministic" || (key.starts_with("training.") && !is_one_of(key, kNoWork));
+bool is_of_training(std::string_view key) {
+  return key == "deterministic" || (key.starts_with("training.") && !is_one_of(key, kNotCompared));
 }
 
-WorkHashes hashes_in(const Summary& summary) { return {summary.identity.model_hash, summary.identity.training_hash}; }
-
 }  // namespace
+
+bool is_compared_work(std::string_view key) { return is_of_model(key) || is_of_training(key); }
 
 WorkHashes work_hashes(const Settings& settings) {
   return {.model = digest_of(settings, is_of_model), .training = digest_of(settings, is_of_training)};
@@ -78,13 +78,6 @@ WorkHashes work_hashes(const Settings& settings) {
 
 std::string settings_sha256(const Settings& settings) {
   return digest_of(settings, [](const std::string& key) { return !is_one_of(key, kPaths); });
-}
-
-bool has_work_hashes(const Summary& summary) { return !summary.settings_sha256.empty(); }
-
-std::pair<WorkHashes, WorkHashes> comparable_hashes(const RunRecord& a, const RunRecord& b) {
-  if (has_work_hashes(a.summary) == has_work_hashes(b.summary)) return {hashes_in(a.summary), hashes_in(b.summary)};
-  return {work_hashes(a.config), work_hashes(b.config)};
 }
 
 }  // namespace rnnlab

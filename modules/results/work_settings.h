@@ -7,9 +7,7 @@
 
 #include <map>
 #include <string>
-#include <utility>
-
-#include "results/run_record.h"
+#include <string_view>
 
 namespace rnnlab {
 
@@ -23,6 +21,10 @@ struct WorkHashes {
   friend bool operator==(const WorkHashes&, const WorkHashes&) = default;
 };
 
+// Returns whether the hashes of work_hashes cover a setting. The field lists of the settings mark the others of their
+// sections with config::Change::kOnCompare; a test of the module experiment holds both equal.
+bool is_compared_work(std::string_view key);
+
 // Returns the hash of the model without the file of its initial weights, which have their own hash, and the hash of the
 // training settings with `deterministic`. The latter leaves out what does not belong to the work of an epoch or is
 // compared separately: the length of training, batch size and threads.
@@ -30,13 +32,5 @@ WorkHashes work_hashes(const Settings& settings);
 
 // Returns the hash of all settings except paths, which seals config.yaml.
 std::string settings_sha256(const Settings& settings);
-
-// Returns whether the summary has the hashes of work_hashes. Before version 3 it had hashes of the printed text with
-// its comments.
-bool has_work_hashes(const Summary& summary);
-
-// Returns hashes of the same kind for two runs: those of their summaries, or those of their settings if only one
-// summary is of an old version.
-std::pair<WorkHashes, WorkHashes> comparable_hashes(const RunRecord& a, const RunRecord& b);
 
 }  // namespace rnnlab

@@ -12,18 +12,21 @@ void list_bounds(config::Schema<Settings>& s) {
   s.field("epochs", &Settings::epochs, "passes over the training data; 0: no bound by epochs")
       .at_least(0)
       .at_most(kMostCounted)
-      .may_change(config::Change::kOnResume);
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnCompare);
   s.field("max_steps", &Settings::max_steps, "optimiser updates after which the run ends")
       .unit("steps")
       .at_least(1)
       .at_most(kMostCounted)
-      .may_change(config::Change::kOnResume);
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnCompare);
   s.field("max_seconds", &Settings::max_seconds,
           "wall time after which the run ends, when the current step or graph of steps is done")
       .unit("s")
       .above(0.0)
       .at_most(kMostCounted)
-      .may_change(config::Change::kOnResume);
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnCompare);
 }
 
 bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
@@ -32,7 +35,8 @@ void list_batches(config::Schema<Settings>& s) {
   s.field("batch_size", &Settings::batch_size, "sequences in a batch")
       .unit("samples")
       .at_least(1)
-      .at_most(kMostCounted);
+      .at_most(kMostCounted)
+      .may_change(config::Change::kOnCompare);
   s.field("valid_batch_size", &Settings::valid_batch_size,
           "sequences in a batch of validation; does not change results")
       .unit("samples")
@@ -51,7 +55,8 @@ void list_batches(config::Schema<Settings>& s) {
       .unit("shards")
       .at_least(1)
       .at_most(1024)
-      .where("a power of two", is_power_of_two);
+      .where("a power of two", is_power_of_two)
+      .may_change(config::Change::kOnCompare);
 }
 
 void list_optimizer(config::Schema<Settings>& s) {
@@ -99,39 +104,47 @@ void list_schedule(config::Schema<Settings>& s) {
 }
 
 void list_stopping_and_timing(config::Schema<Settings>& s) {
-  s.field("early_stopping", &Settings::early_stopping, "the column that must keep improving");
+  s.field("early_stopping", &Settings::early_stopping, "the column that must keep improving")
+      .may_change(config::Change::kOnCompare);
   s.field("patience", &Settings::patience, "early stopping: epochs without improvement after which the run ends")
       .unit("epochs")
       .at_least(1)
-      .at_most(kMostCounted);
+      .at_most(kMostCounted)
+      .may_change(config::Change::kOnCompare);
   s.field("min_delta", &Settings::min_delta, "early stopping: what counts as an improvement")
       .at_least(0.0)
-      .at_most(kMostFloat);
+      .at_most(kMostFloat)
+      .may_change(config::Change::kOnCompare);
   s.field("cuda_graph", &Settings::cuda_graph,
           "GPU: every step, from the choice of its samples to the new weights, as one CUDA graph that the host only "
-          "starts; the same results. If that is not possible, steps run one by one and the log gives the reason");
+          "starts; the same results. If that is not possible, steps run one by one and the log gives the reason")
+      .may_change(config::Change::kOnCompare);
   s.field("warmup_epochs", &Settings::warmup_epochs, "first epochs whose times are not counted")
       .unit("epochs")
       .at_least(0)
-      .at_most(kMostCounted);
+      .at_most(kMostCounted)
+      .may_change(config::Change::kOnCompare);
   s.field("num_threads", &Settings::num_threads,
           "threads of one operation on the CPU; by default one for each CPU that the process may use")
       .unit("threads")
       .at_least(1)
       .at_most(4096)
       .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
+      .may_change(config::Change::kOnUse)
+      .may_change(config::Change::kOnCompare);
 }
 
 void list_tensorboard(config::Schema<Settings>& s) {
-  s.field(
-      "tensorboard", &Settings::tensorboard,
-      "also write what TensorBoard shows into the run's folder: scalars of each epoch, settings, the model's graph");
+  s.field("tensorboard", &Settings::tensorboard,
+          "also write what TensorBoard shows into the run's folder: scalars of each epoch, settings, the model's graph")
+      .may_change(config::Change::kOnCompare);
   s.field("tensorboard_histograms", &Settings::tensorboard_histograms,
-          "with tensorboard: also distributions of weights and gradients after each epoch's last step");
+          "with tensorboard: also distributions of weights and gradients after each epoch's last step")
+      .may_change(config::Change::kOnCompare);
   s.field("tensorboard_machine", &Settings::tensorboard_machine,
           "with tensorboard: also the host's name in the file's name and absolute paths in the settings; omitted by "
-          "default, because event files are made to be shared");
+          "default, because event files are made to be shared")
+      .may_change(config::Change::kOnCompare);
 }
 
 bool decays_by_rate(ScheduleKind kind) { return kind != ScheduleKind::kConstant && kind != ScheduleKind::kCosine; }

@@ -1,4 +1,4 @@
-#include "bench/bench_here.h"
+#include "bench/run_bench.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ const BenchSettings kSettings = [] {
   return settings;
 }();
 
-// Of one process in which naive takes `naive` seconds in all and fused `fused`, a quarter of it forward.
+// Returns the report of one process in which the layers take `naive` and `fused` seconds in total, a quarter of them
+// forward.
 BenchReport report_of(double naive, double fused) {
   BenchReport report = testing::sample_report();
   report.rows = {measured_row(LayerKind::kNaive, naive / 4, naive / 2, naive),
@@ -36,12 +37,12 @@ BenchReport without_second_row(BenchReport report, const std::string& reason) {
 }
 
 TEST(Combine, OneProcessStaysAsItIs) {
-  const BenchReport report = combine({report_of(4, 2)}, kSettings);
+  const BenchReport report = combine_reports({report_of(4, 2)}, kSettings);
   EXPECT_EQ(report.rows[1].measurement->seconds.total.value, 2);
 }
 
 TEST(Combine, TimesAreGeometricMeansWithTheIntervalOfTheNextProcess) {
-  const BenchReport report = combine({report_of(4, 1), report_of(4, 2), report_of(4, 4)}, kSettings);
+  const BenchReport report = combine_reports({report_of(4, 1), report_of(4, 2), report_of(4, 4)}, kSettings);
   const Estimate total = report.rows[1].measurement->seconds.total;
   const MeanEstimate expected = geometric_mean_estimate(std::vector<double>{1, 2, 4});
   EXPECT_DOUBLE_EQ(total.value, 2);
@@ -51,12 +52,12 @@ TEST(Combine, TimesAreGeometricMeansWithTheIntervalOfTheNextProcess) {
 }
 
 TEST(Combine, DifferencesHaveAnArithmeticMean) {
-  const BenchReport report = combine({report_of(4, 1), report_of(4, 2), report_of(4, 3)}, kSettings);
+  const BenchReport report = combine_reports({report_of(4, 1), report_of(4, 2), report_of(4, 3)}, kSettings);
   EXPECT_DOUBLE_EQ(report.rows[1].measurement->seconds.backward_weights.value, 1);
 }
 
 TEST(Combine, SpeedUpsArePairedByProcess) {
-  const BenchReport report = combine({report_of(2, 1), report_of(4, 2), report_of(8, 4)}, kSettings);
+  const BenchReport report = combine_reports({report_of(2, 1), report_of(4, 2), report_of(8, 4)}, kSettings);
   const Estimate gain = *report.rows[1].measurement->speedup_total;
   EXPECT_DOUBLE_EQ(gain.low, 2);
   EXPECT_DOUBLE_EQ(gain.high, 2);
@@ -64,7 +65,7 @@ TEST(Combine, SpeedUpsArePairedByProcess) {
 }
 
 TEST(Combine, TwoProcessesHaveARangeOnly) {
-  const BenchReport report = combine({report_of(4, 1), report_of(4, 4)}, kSettings);
+  const BenchReport report = combine_reports({report_of(4, 1), report_of(4, 4)}, kSettings);
   const Estimate total = report.rows[1].measurement->seconds.total;
   EXPECT_DOUBLE_EQ(total.value, 2);
   EXPECT_DOUBLE_EQ(total.low, 1);
@@ -72,15 +73,15 @@ TEST(Combine, TwoProcessesHaveARangeOnly) {
 }
 
 TEST(Combine, KeepsTheSamplesOfEachProcess) {
-  const Measurement all = *combine({report_of(4, 1), report_of(4, 2)}, kSettings).rows[1].measurement;
+  const Measurement all = *combine_reports({report_of(4, 1), report_of(4, 2)}, kSettings).rows[1].measurement;
   EXPECT_THAT(all.rounds_by_process, ElementsAre(6, 6));
   ASSERT_THAT(by_process(all), SizeIs(2));
   EXPECT_EQ(by_process(all)[1].all.front(), 2);
 }
 
 TEST(Combine, ARowThatOneProcessCouldNotMeasureHasANote) {
-  const BenchReport report =
-      combine({report_of(8, 1), without_second_row(report_of(4, 2), "out of memory"), report_of(8, 4)}, kSettings);
+  const BenchReport report = combine_reports(
+      {report_of(8, 1), without_second_row(report_of(4, 2), "out of memory"), report_of(8, 4)}, kSettings);
   const BenchRow& row = report.rows[1];
   ASSERT_TRUE(row.measurement);
   EXPECT_THAT(row.measurement->rounds_by_process, ElementsAre(6, 0, 6));
@@ -89,8 +90,8 @@ TEST(Combine, ARowThatOneProcessCouldNotMeasureHasANote) {
 }
 
 TEST(Combine, ARowThatNoProcessCouldMeasureKeepsItsReason) {
-  const BenchReport report =
-      combine({without_second_row(report_of(4, 2), "no"), without_second_row(report_of(4, 2), "no")}, kSettings);
+  const BenchReport report = combine_reports(
+      {without_second_row(report_of(4, 2), "no"), without_second_row(report_of(4, 2), "no")}, kSettings);
   EXPECT_FALSE(report.rows[1].measurement);
   EXPECT_EQ(report.rows[1].reason, "no");
 }
@@ -98,7 +99,7 @@ TEST(Combine, ARowThatNoProcessCouldMeasureKeepsItsReason) {
 TEST(Combine, AProcessThatWasCutShortHasFewerRows) {
   BenchReport second = report_of(4, 2);
   second.rows.resize(1);
-  const BenchReport report = combine({report_of(4, 2), second}, kSettings);
+  const BenchReport report = combine_reports({report_of(4, 2), second}, kSettings);
   EXPECT_THAT(report.rows[0].measurement->rounds_by_process, ElementsAre(6, 6));
   EXPECT_THAT(report.rows[1].measurement->rounds_by_process, ElementsAre(6, 0));
   EXPECT_THAT(report.rows[1].notes, IsEmpty());
@@ -108,14 +109,14 @@ TEST(Combine, WarningsOfOneKindAreToldOnce) {
   BenchReport first = report_of(4, 2), second = first;
   first.warnings = {{warning::kHighLoad, "a load of 3"}, {warning::kUnfinished, "UNFINISHED"}};
   second.warnings = {{warning::kHighLoad, "a load of 4"}, {warning::kCpuBusy, "busy"}};
-  EXPECT_THAT(texts_of(combine({first, second}, kSettings).warnings),
+  EXPECT_THAT(texts_of(combine_reports({first, second}, kSettings).warnings),
               ElementsAre("a load of 3 (2 of 2 processes have such a warning)", "busy"));
 }
 
 TEST(Combine, TheHighestCeilingCounts) {
   BenchReport second = report_of(4, 2);
   second.ceilings[0].gemm_flops_per_second *= 2;
-  const BenchReport report = combine({report_of(4, 2), second}, kSettings);
+  const BenchReport report = combine_reports({report_of(4, 2), second}, kSettings);
   ASSERT_THAT(report.ceilings, SizeIs(1));
   EXPECT_EQ(report.ceilings[0].gemm_flops_per_second, 2e12);
 }

@@ -13,17 +13,17 @@ using config::name_of;
 
 class FakeRunner : public LayerRunner {
  public:
-  FakeRunner(FakeBackend& backend, LayerKind layer) : laboratory_(backend), layer_(layer) {}
+  FakeRunner(FakeBackend& backend, LayerKind layer) : backend_(backend), layer_(layer) {}
 
-  double run(Program program, int64_t iterations) override {
-    laboratory_.log.push_back(fmt::format("run {} {}", name_of(layer_), static_cast<int>(program)));
-    if (const auto found = laboratory_.broken.find(layer_); found != laboratory_.broken.end())
+  double run(Pass pass, int64_t iterations) override {
+    backend_.log.push_back(fmt::format("run {} {}", name_of(layer_), static_cast<int>(pass)));
+    if (const auto found = backend_.broken.find(layer_); found != backend_.broken.end())
       throw UserError(ExitCode::kDevice, found->second);
-    return laboratory_.seconds.at(layer_).at(static_cast<size_t>(program)) * static_cast<double>(iterations);
+    return backend_.seconds.at(layer_).at(static_cast<size_t>(pass)) * static_cast<double>(iterations);
   }
 
  private:
-  FakeBackend& laboratory_;
+  FakeBackend& backend_;
   LayerKind layer_;
 };
 

@@ -1,4 +1,4 @@
-// A backend whose layers take the times that a test sets, and which records its calls.
+// A backend with times that a test sets. It records its calls.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@ namespace rnnlab::testing {
 
 class FakeBackend : public BenchBackend {
  public:
-  std::map<LayerKind, std::array<double, 3>> seconds;  // of one iteration, by program
+  std::map<LayerKind, std::array<double, 3>> seconds;  // of one iteration, by pass
   std::map<LayerKind, std::string> refused;            // refused with this message
   std::map<LayerKind, std::string> broken;             // throws this message when it runs
   std::string unavailable;                             // begin() throws this message as a device error
   std::string ceiling_error;
   std::string inspection_error;
   size_t num_begins = SIZE_MAX;  // the next begin() runs out of memory
-  std::vector<Warning> doubts_to_tell;
+  std::vector<Warning> warnings_to_report;
   std::vector<std::string> log;  // "begin cpu eager ...", "run naive 0", "ceiling", "inspect naive"
 
   void begin(const BenchCase& combination) override;
@@ -28,7 +28,9 @@ class FakeBackend : public BenchBackend {
   std::unique_ptr<LayerRunner> make_runner(LayerKind layer) override;
   Ceiling measure_ceiling() override;
   void begin_sampling() override {}
-  SamplingRecord end_sampling() override { return {.wall_seconds = 2, .cpu_seconds = 1.5, .doubts = doubts_to_tell}; }
+  SamplingRecord end_sampling() override {
+    return {.wall_seconds = 2, .cpu_seconds = 1.5, .warnings = warnings_to_report};
+  }
   Inspection inspect(LayerKind layer) override;
 
  private:

@@ -24,22 +24,22 @@ BenchSettings small_settings() {
 class RunBench : public ::testing::Test {
  protected:
   RunBench() {
-    laboratory_.seconds[LayerKind::kNaive] = {0.5, 1.5, 2};
-    laboratory_.seconds[LayerKind::kFused] = {0.25, 0.5, 0.5};
+    backend_.seconds[LayerKind::kNaive] = {0.5, 1.5, 2};
+    backend_.seconds[LayerKind::kFused] = {0.25, 0.5, 0.5};
   }
 
   BenchOutcome run(const BenchSettings& settings) {
-    return run_bench(settings, laboratory_,
-                     {.should_stop = [this] { return laboratory_.log.size() >= stop_after_; },
+    return run_bench(settings, backend_,
+                     {.should_stop = [this] { return backend_.log.size() >= stop_after_; },
                       .on_progress = [this](const std::string& line) { progress_.push_back(line); }});
   }
 
   size_t count_in_log(const std::string& start) const {
     return static_cast<size_t>(
-        std::ranges::count_if(laboratory_.log, [&](const std::string& line) { return line.starts_with(start); }));
+        std::ranges::count_if(backend_.log, [&](const std::string& line) { return line.starts_with(start); }));
   }
 
-  FakeBackend laboratory_;
+  FakeBackend backend_;
   std::vector<std::string> progress_;
   size_t stop_after_ = SIZE_MAX;
 };
@@ -77,12 +77,12 @@ TEST_F(RunBench, SaysWhatRanAfterAllTiming) {
   EXPECT_EQ(outcome.report.rows[0].path, "the path of naive");
   EXPECT_EQ(outcome.report.rows[1].kernels.at(0).name, "gemm");
   EXPECT_EQ(outcome.report.rows[1].peak_memory_bytes, 3 << 20);
-  const std::vector<std::string> end(laboratory_.log.end() - 3, laboratory_.log.end());
+  const std::vector<std::string> end(backend_.log.end() - 3, backend_.log.end());
   EXPECT_THAT(end, ElementsAre("begin cpu eager fp32 lstm H 512 B 64 T 100 L 4", "inspect naive", "inspect fused"));
 }
 
 TEST_F(RunBench, ARefusalIsARowAndNotAnEnd) {
-  laboratory_.refused[LayerKind::kFused] = "layer: fused cannot do this";
+  backend_.refused[LayerKind::kFused] = "layer: fused cannot do this";
   const BenchOutcome outcome = run(small_settings());
   EXPECT_EQ(outcome.exit_code, ExitCode::kDone);
   EXPECT_EQ(outcome.report.rows[1].reason, "layer: fused cannot do this");
@@ -92,7 +92,7 @@ TEST_F(RunBench, ARefusalIsARowAndNotAnEnd) {
 }
 
 TEST_F(RunBench, AFailureWhileRunningIsARowToo) {
-  laboratory_.broken[LayerKind::kNaive] = "out of memory\n  advice for an experiment";
+  backend_.broken[LayerKind::kNaive] = "out of memory\n  advice for an experiment";
   const BenchOutcome outcome = run(small_settings());
   EXPECT_EQ(outcome.report.rows[0].reason, "out of memory");
   ASSERT_TRUE(outcome.report.rows[1].measurement);
@@ -100,18 +100,18 @@ TEST_F(RunBench, AFailureWhileRunningIsARowToo) {
 }
 
 TEST_F(RunBench, ACombinationThatTheMachineCannotDoIsRowsWithTheReason) {
-  laboratory_.unavailable = "device: got cuda, but LibTorch sees no CUDA GPU here";
+  backend_.unavailable = "device: got cuda, but LibTorch sees no CUDA GPU here";
   BenchSettings settings = small_settings();
   settings.device = {"cuda"};
   const BenchOutcome outcome = run(settings);
   ASSERT_THAT(outcome.report.rows, SizeIs(2));
-  for (const BenchRow& row : outcome.report.rows) EXPECT_EQ(row.reason, laboratory_.unavailable);
+  for (const BenchRow& row : outcome.report.rows) EXPECT_EQ(row.reason, backend_.unavailable);
   EXPECT_EQ(outcome.report.rows[0].key.device, "cuda");
   EXPECT_EQ(outcome.exit_code, ExitCode::kDevice) << "nothing was measured";
 }
 
 TEST_F(RunBench, WhereNothingWasMeasuredTheFirstReasonDecidesTheExitCode) {
-  laboratory_.refused = {{LayerKind::kNaive, "no"}, {LayerKind::kFused, "no"}};
+  backend_.refused = {{LayerKind::kNaive, "no"}, {LayerKind::kFused, "no"}};
   EXPECT_EQ(run(small_settings()).exit_code, ExitCode::kUsage);
 }
 
@@ -129,14 +129,14 @@ TEST_F(RunBench, TellsTheProgressOfEveryCombination) {
   BenchSettings settings = small_settings();
   settings.device = {"auto"};
   settings.hidden_size = {128, 256};
-  laboratory_.refused[LayerKind::kFused] = "no";
+  backend_.refused[LayerKind::kFused] = "no";
   run(settings);
   EXPECT_THAT(progress_, ElementsAre("[1/2] cpu eager fp32 lstm H 128 B 64 T 100 L 4: naive 2 s, fused -",
                                      "[2/2] cpu eager fp32 lstm H 256 B 64 T 100 L 4: naive 2 s, fused -"));
 }
 
 TEST_F(RunBench, DoubtsAboutTheMachineStandInTheRows) {
-  laboratory_.doubts_to_tell = {{warning::kGpuThrottled, "GPU 0 was THROTTLED"}};
+  backend_.warnings_to_report = {{warning::kGpuThrottled, "GPU 0 was THROTTLED"}};
   const BenchOutcome outcome = run(small_settings());
   for (const BenchRow& row : outcome.report.rows) EXPECT_THAT(texts_of(row.notes), ElementsAre("GPU 0 was THROTTLED"));
 }
@@ -149,32 +149,32 @@ TEST_F(RunBench, TheRowsOfACombinationShareItsComputedSeconds) {
 }
 
 TEST_F(RunBench, NotKnowingWhatRanIsANote) {
-  laboratory_.inspection_error = "no profiler";
+  backend_.inspection_error = "no profiler";
   const BenchOutcome outcome = run(small_settings());
-  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("what ran is not known: no profiler"));
+  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("the executed path is not known: no profiler"));
   EXPECT_TRUE(outcome.report.rows[0].measurement);
 }
 
 TEST_F(RunBench, NoMemoryForALookAtWhatRanIsANoteInEachMeasuredRow) {
-  laboratory_.refused[LayerKind::kFused] = "no";
-  laboratory_.num_begins = 1;
+  backend_.refused[LayerKind::kFused] = "no";
+  backend_.num_begins = 1;
   const BenchOutcome outcome = run(small_settings());
   ASSERT_THAT(outcome.report.rows, SizeIs(2));
-  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("what ran is not known: out of memory"));
+  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("the executed path is not known: out of memory"));
   EXPECT_TRUE(outcome.report.rows[0].measurement);
   EXPECT_THAT(outcome.report.rows[1].notes, IsEmpty());
   EXPECT_EQ(outcome.exit_code, ExitCode::kDone);
 }
 
 TEST_F(RunBench, WithoutACeilingTheTimesRemain) {
-  laboratory_.ceiling_error = "out of memory\n  advice for an experiment";
+  backend_.ceiling_error = "out of memory\n  advice for an experiment";
   const BenchOutcome outcome = run(small_settings());
   ASSERT_THAT(outcome.report.rows, SizeIs(2));
   for (const BenchRow& row : outcome.report.rows) {
     ASSERT_TRUE(row.measurement) << row.reason;
     EXPECT_THAT(row.measurement->samples.all, SizeIs(6));
     EXPECT_FALSE(row.measurement->rates.forward);
-    EXPECT_THAT(texts_of(row.notes), ElementsAre("its rates are not known: out of memory"));
+    EXPECT_THAT(texts_of(row.notes), ElementsAre("rates are not known: out of memory"));
   }
   EXPECT_THAT(outcome.report.ceilings, IsEmpty());
   EXPECT_EQ(count_in_log("ceiling"), 1u);
@@ -185,13 +185,13 @@ TEST_F(RunBench, AfterASignalWhatWasMeasuredRemains) {
   settings.hidden_size = {128, 256};
   settings.warmup = 0;
   run(settings);
-  // begin, 2 x 3 programs twice, 6 rounds of 6, the ceiling: then the second combination begins.
+  // begin, 2 x 3 passes twice, 6 rounds of 6, and the ceiling precede the second combination.
   stop_after_ = 1 + 12 + 36 + 1 + 3;
-  laboratory_.log.clear();
+  backend_.log.clear();
   const BenchOutcome outcome = run(settings);
   ASSERT_THAT(outcome.report.rows, SizeIs(4));
   EXPECT_TRUE(outcome.report.rows[0].measurement);
-  EXPECT_EQ(outcome.report.rows[2].reason, "stopped before it was measured");
+  EXPECT_EQ(outcome.report.rows[2].reason, "the benchmark was stopped before this row was measured");
   EXPECT_THAT(outcome.report.rows[0].path, IsEmpty());
 }
 

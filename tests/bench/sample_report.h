@@ -1,12 +1,12 @@
 // A small report for tests of code that reads reports.
 #pragma once
 
-#include "bench/report.h"
+#include "bench/bench_report.h"
 
 namespace rnnlab::testing {
 
 // Returns a report of naive and fused at H 512 and the shape of Appleyard et al. on "cpu". fused is twice as fast in
-// every program; each has six equal samples; hoisted is refused. naive takes 0.4 s forward, 1 s with the data's
+// every pass; each has six equal samples; hoisted is refused. naive takes 0.4 s forward, 1 s with the data's
 // gradients and 1.2 s in total.
 BenchReport sample_report();
 

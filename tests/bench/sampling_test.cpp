@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 const auto kNeverStop = [] { return false; };
 
-// A program that takes a second an iteration and writes down when it ran.
+// Returns a program that takes a second for each iteration and logs its runs.
 std::function<double(int64_t)> logged(std::vector<int>& log, int name) {
   return [&log, name](int64_t iterations) {
     log.push_back(name);
@@ -35,7 +35,7 @@ SamplingPlan plan_of(int64_t repeats, int64_t warmup) {
   return {.repeats = repeats, .min_seconds = 0, .sample_seconds = 0.5, .warmup = warmup, .seed = 1};
 }
 
-// The log after the runs in which iterations were chosen, two a program.
+// Returns the log without the first two runs of each program, which choose the iterations.
 std::vector<std::vector<int>> rounds_of(const std::vector<int>& log) {
   std::vector<std::vector<int>> rounds;
   for (size_t i = 8; i + 4 <= log.size(); i += 4)

@@ -42,11 +42,11 @@ TEST(TorchBackend, TheCpuHasNoGraphsAndNoTf32) {
   settings.mode = {BenchMode::kGraph};
   TorchBackend backend(settings);
   expect_error(ExitCode::kUsage, "mode: graph needs CUDA; device: cpu has no graphs; use mode=eager",
-               [&] { backend.begin(expand(settings).at(0)); });
+               [&] { backend.begin(expand_grid(settings).at(0)); });
   settings.mode = {BenchMode::kEager};
   settings.precision = {Precision::kTf32};
   expect_error(ExitCode::kUsage, "precision: tf32 is fp32 on device: cpu; use precision: fp32",
-               [&] { backend.begin(expand(settings).at(0)); });
+               [&] { backend.begin(expand_grid(settings).at(0)); });
 }
 
 TEST(TorchBackend, ADeviceThatIsNotThereIsADeviceError) {
@@ -54,7 +54,7 @@ TEST(TorchBackend, ADeviceThatIsNotThereIsADeviceError) {
   settings.device = {"cuda:99"};
   TorchBackend backend(settings);
   try {
-    backend.begin(expand(settings).at(0));
+    backend.begin(expand_grid(settings).at(0));
     ADD_FAILURE() << "no error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
@@ -65,7 +65,7 @@ TEST(TorchBackend, ADeviceThatIsNotThereIsADeviceError) {
 TEST(TorchBackend, CountsTheSecondsThatItComputes) {
   const BenchSettings settings = tiny_settings();
   TorchBackend backend(settings);
-  backend.begin(expand(settings).at(0));
+  backend.begin(expand_grid(settings).at(0));
   backend.begin_sampling();
   const SamplingRecord record = backend.end_sampling();
   EXPECT_GT(record.wall_seconds, 0);
@@ -75,7 +75,7 @@ TEST(TorchBackend, CountsTheSecondsThatItComputes) {
 TEST(TorchBackend, InspectsWhatALayerRan) {
   const BenchSettings settings = tiny_settings();
   TorchBackend backend(settings);
-  backend.begin(expand(settings).at(0));
+  backend.begin(expand_grid(settings).at(0));
   const Inspection seen = backend.inspect(LayerKind::kNaive);
   EXPECT_EQ(seen.path, "native loop, 8 GEMMs a step");
   EXPECT_THAT(seen.kernels, Not(IsEmpty()));
@@ -191,9 +191,9 @@ BenchCase small_combination() {
   return {.options = {.input_size = 3, .hidden_size = 4, .num_layers = 2}, .batch_size = 2, .num_steps = 5};
 }
 
-std::set<std::string> operators_of(LayerPrograms& programs, Program program) {
+std::set<std::string> operators_of(TimedLayer& timed, Pass pass) {
   std::set<std::string> names;
-  for (const KernelUse& use : kernels_during(c10::kCPU, [&] { programs.run(program, 1); })) names.insert(use.name);
+  for (const KernelUse& use : kernels_during(c10::kCPU, [&] { timed.run(pass, 1); })) names.insert(use.name);
   return names;
 }
 
@@ -215,36 +215,36 @@ TEST(Problem, AGruHasNoCellState) {
   EXPECT_FALSE(make_problem(combination, c10::kCPU, 1).initial.cell().defined());
 }
 
-TEST(LayerPrograms, EachDoesMoreThanTheOneBefore) {
+TEST(TimedLayer, EachDoesMoreThanTheOneBefore) {
   const Problem problem = make_problem(small_combination(), c10::kCPU, 1);
-  LayerPrograms programs(problem, LayerKind::kFused, nullptr);
+  TimedLayer timed(problem, LayerKind::kFused, nullptr);
   const std::string backward = "MkldnnRnnLayerBackward0";
-  const auto forward_only = operators_of(programs, Program::kForward);
-  EXPECT_THAT(operators_of(programs, Program::kAll), Contains(backward));
-  EXPECT_THAT(operators_of(programs, Program::kForwardData), Contains(backward));
+  const auto forward_only = operators_of(timed, Pass::kForward);
+  EXPECT_THAT(operators_of(timed, Pass::kBackward), Contains(backward));
+  EXPECT_THAT(operators_of(timed, Pass::kBackwardData), Contains(backward));
   EXPECT_THAT(forward_only, Contains("aten::mkldnn_rnn_layer"));
   EXPECT_THAT(forward_only, Not(Contains(backward)));
 }
 
-TEST(LayerPrograms, OnlyTheLastComputesGradientsOfWeights) {
+TEST(TimedLayer, OnlyTheLastComputesGradientsOfWeights) {
   const Problem problem = make_problem(small_combination(), c10::kCPU, 1);
-  LayerPrograms programs(problem, LayerKind::kNaive, nullptr);
-  const auto products = [&](Program program) {
+  TimedLayer timed(problem, LayerKind::kNaive, nullptr);
+  const auto products = [&](Pass pass) {
     int64_t count = 0;
-    for (const KernelUse& use : kernels_during(c10::kCPU, [&] { programs.run(program, 1); }))
+    for (const KernelUse& use : kernels_during(c10::kCPU, [&] { timed.run(pass, 1); }))
       if (use.name == "aten::mm" || use.name == "aten::addmm") count += use.count;
     return count;
   };
   // 2 layers, 5 steps, 4 gates on two sides; then the gradient of each product's input, then that of its weight.
-  EXPECT_EQ(products(Program::kForward), 80);
-  EXPECT_EQ(products(Program::kForwardData), 160);
-  EXPECT_EQ(products(Program::kAll), 240);
+  EXPECT_EQ(products(Pass::kForward), 80);
+  EXPECT_EQ(products(Pass::kBackwardData), 160);
+  EXPECT_EQ(products(Pass::kBackward), 240);
 }
 
-TEST(LayerPrograms, ALayerThatTheDeviceDoesNotHaveIsRefused) {
+TEST(TimedLayer, ALayerThatTheDeviceDoesNotHaveIsRefused) {
   const Problem problem = make_problem(small_combination(), c10::kCPU, 1);
   testing::expect_error(ExitCode::kUsage, unsupported_reason(LayerKind::kStreamed, Processor::kCpu).value(),
-                        [&] { LayerPrograms(problem, LayerKind::kStreamed, nullptr); });
+                        [&] { TimedLayer(problem, LayerKind::kStreamed, nullptr); });
 }
 
 class LayerProgramsOnCuda : public ::testing::TestWithParam<LayerKind> {
@@ -262,9 +262,9 @@ TEST_P(LayerProgramsOnCuda, GraphsOfAllProgramsRunInTurns) {
   const c10::Device device(c10::kCUDA, 0);
   const auto memory = make_captured_work(device);
   const Problem problem = make_problem(combination, device, 1);
-  LayerPrograms programs(problem, GetParam(), memory.get());
+  TimedLayer timed(problem, GetParam(), memory.get());
   for (int round = 0; round < 2; ++round)
-    for (const Program program : kPrograms) EXPECT_GT(programs.run(program, 3), 0);
+    for (const Pass pass : kPasses) EXPECT_GT(timed.run(pass, 3), 0);
 }
 
 std::vector<LayerKind> kinds_for_gpus() {

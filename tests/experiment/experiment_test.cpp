@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "experiment/sweep.h"
+#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {
@@ -21,6 +22,16 @@ std::vector<std::string> findings_in(const std::string& yaml) {
 }
 
 TEST(Experiment, DefaultsAreAValidExperiment) { EXPECT_THAT(findings_in("name: simple\n"), IsEmpty()); }
+
+// The module results cannot know the field lists, because their modules are above it, so it has its own list.
+TEST(Experiment, MarksTheSettingsThatAreNotComparedWork) {
+  const config::StructSpec& spec = Experiment::schema().spec();
+  for (const std::string section : {"model", "training"})
+    for (const std::string& key : spec.find(section)->group()->spec->keys()) {
+      const std::string dotted = section + "." + key;
+      EXPECT_EQ(is_compared_work(dotted), !spec.may_change(dotted, config::Change::kOnCompare)) << dotted;
+    }
+}
 
 TEST(Experiment, PrintsAFileThatReadsBackEqual) {
   config::Findings findings;

@@ -1,4 +1,4 @@
-#include "report/bench_section.h"
+#include "report/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(BenchCharts, ShowTheLadderAsWaterfalls) {
   EXPECT_EQ(steps[2].kind, StepKind::kLoss);
   EXPECT_EQ(steps[2].from, 900);
   EXPECT_EQ(steps[2].to, 1000);
-  // fused is no step of the ladder.
+  // fused is not a step of the ladder.
   EXPECT_EQ(steps[3].kind, StepKind::kWhole);
   EXPECT_EQ(steps[3].from, 0);
 }

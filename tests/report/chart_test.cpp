@@ -1,4 +1,4 @@
-#include "report/chart.h"
+#include "report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,10 +29,10 @@ TEST(Charts, HaveSomethingToDrawWhereOneNumberIsFinite) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const auto chart_of = [](auto body) { return Chart{.id = "a", .title = "", .description = "", .body = body}; };
   const HeatMap empty_map = {{}, {}, {}, {"8"}, {"naive"}, {{std::nullopt}}};
-  EXPECT_TRUE(with_something_to_draw({curves({}), curves({{"a", "a", {{1, kInf}}}}), chart_of(Bars{}),
-                                      chart_of(Waterfall{}), chart_of(empty_map)})
+  EXPECT_TRUE(without_empty_charts({curves({}), curves({{"a", "a", {{1, kInf}}}}), chart_of(Bars{}),
+                                    chart_of(Waterfall{}), chart_of(empty_map)})
                   .empty());
-  EXPECT_EQ(with_something_to_draw({curves({{"a", "a", {{1, kInf}, {2, 0.5}}}})}).size(), 1U);
+  EXPECT_EQ(without_empty_charts({curves({{"a", "a", {{1, kInf}, {2, 0.5}}}})}).size(), 1U);
 }
 
 TEST(DataOfAChart, IsAMatrixOfEpochsAndRunsWhereTheyShareTheirEpochs) {

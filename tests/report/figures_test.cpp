@@ -1,4 +1,4 @@
-#include "report/figures.h"
+#include "report/writers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ bool has_gnuplot() {
   }
 }
 
-// Only programs in `folder` are found while it lives.
+// During its lifetime, only programs in `folder` are found.
 class PathOf {
  public:
   explicit PathOf(const std::filesystem::path& folder) : before_(::getenv("PATH")) {
@@ -124,8 +124,8 @@ TEST(Figures, LeaveOutWhatCannotBeDrawn) {
   EXPECT_THAT(
       figures.left_out,
       ElementsAre(
-          AllOf(Field(&ChartLeftOut::id, "large"), Field(&ChartLeftOut::reason, "all points y value undefined!")),
-          AllOf(Field(&ChartLeftOut::id, "small"), Field(&ChartLeftOut::reason, "y_min should not equal y_max!"))));
+          AllOf(Field(&SkippedChart::id, "large"), Field(&SkippedChart::reason, "all points y value undefined!")),
+          AllOf(Field(&SkippedChart::id, "small"), Field(&SkippedChart::reason, "y_min should not equal y_max!"))));
   EXPECT_THAT(figures.files, ElementsAre(folder.name("large.csv"), folder.name("small.csv"), folder.name("usual.svg"),
                                          folder.name("usual.png"), folder.name("usual.csv")));
 }
@@ -141,7 +141,7 @@ TEST(Figures, RefuseWhatIsNoFileBeforeTheyAreDrawn) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "a.svg"));
 }
 
-// Stands in the place of gnuplot while it lives.
+// Replaces gnuplot during its lifetime.
 class FakeGnuplot {
  public:
   explicit FakeGnuplot(const std::string& script) : path_(folder_.path()) {
@@ -154,7 +154,7 @@ class FakeGnuplot {
   PathOf path_;
 };
 
-// It repeats the command first, which holds all that a file holds.
+// gnuplot repeats the command first, which contains the content of the file.
 TEST(Figures, TellWhatGnuplotSaidWithoutItsCommand) {
   const FakeGnuplot failing("printf 'gnuplot> plot \"x\"\\n  ^\\n   line 7: oh no\\n\\n' >&2; exit 1\n");
   EXPECT_EQ(run_gnuplot("plot\n").reason, "oh no");
@@ -186,7 +186,7 @@ TEST(Figures, HaveBothPicturesOrNone) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "a.csv"));
 }
 
-// The program ignores both signals; gnuplot must not inherit that.
+// The program ignores both signals; gnuplot must not inherit this.
 TEST(Figures, AreDrawnWithTheSystemsOwnSignals) {
   const FakeGnuplot telling(
       "ignored=0x$(/bin/sed -n 's/SigIgn:\t//p' /proc/self/status)\n"

@@ -1,4 +1,4 @@
-#include "report/html.h"
+#include "report/writers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using testing::naive_and_fused;
 using ::testing::Not;
 using testing::report_of;
 
-// What stands in a page between two texts, again and again.
+// Returns every part of a page between two texts.
 std::vector<std::string> all_between(const std::string& page, const std::string& begin, const std::string& end) {
   std::vector<std::string> found;
   for (size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at)) {
@@ -33,7 +33,7 @@ std::vector<std::string> all_between(const std::string& page, const std::string&
   return found;
 }
 
-// Without chart library, script and style, which have no text of a run in them.
+// Returns the page without chart library, script and style, which do not contain texts of a run.
 std::string written_part(std::string page) {
   for (const std::string_view asset : {chart_library(), page_script(), page_style()})
     if (const size_t at = page.find(asset); at != std::string::npos) page.erase(at, asset.size());

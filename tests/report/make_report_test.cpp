@@ -7,12 +7,11 @@
 
 #include "base/expect_error.h"
 #include "bench/sample_report.h"
-#include "report/html.h"
-#include "report/markdown.h"
-#include "report/run_section.h"
 #include "report/sample_sources.h"
+#include "report/sections.h"
+#include "report/writers.h"
 #include "results/comparison.h"
-#include "results/comparison_text.h"
+#include "results/comparison_output.h"
 
 namespace rnnlab::report {
 namespace {
@@ -173,8 +172,8 @@ using ::testing::HasSubstr;
 using testing::naive_and_fused;
 using ::testing::Not;
 
-// Everything that must not be told, told in every place that can hold it.
-Sources telling_sources() {
+// Returns sources with private texts in every place that can contain them.
+Sources sources_with_private_texts() {
   auto runs = naive_and_fused();
   for (auto& run : runs) {
     run.environment.host.hostname = "janes-laptop";
@@ -207,7 +206,7 @@ void expect_nothing_of_jane(const std::string& text) {
 }
 
 TEST(WithoutMachine, TellsNothingOfTheUserInAnyForm) {
-  const Report report = make_report(without_machine(telling_sources()));
+  const Report report = make_report(without_machine(sources_with_private_texts()));
   expect_nothing_of_jane(html_of(report));
   expect_nothing_of_jane(markdown_of(report));
   for (const Chart& chart : testing::charts_in(report)) {
@@ -219,14 +218,14 @@ TEST(WithoutMachine, TellsNothingOfTheUserInAnyForm) {
 }
 
 TEST(WithoutMachine, IsNotAskedWhereTheMachineIsToBeTold) {
-  const std::string page = html_of(make_report(telling_sources()));
-  for (const char* told : {"janes-laptop", "Linux 6.1.0-jane", "/srv/jane doe/rows.yaml", "/srv/jane doe/pets.csv",
-                           "/srv/jane doe/runs/rows/2026-cpu-naive"})
-    EXPECT_THAT(page, HasSubstr(told));
+  const std::string page = html_of(make_report(sources_with_private_texts()));
+  for (const char* private_text : {"janes-laptop", "Linux 6.1.0-jane", "/srv/jane doe/rows.yaml",
+                                   "/srv/jane doe/pets.csv", "/srv/jane doe/runs/rows/2026-cpu-naive"})
+    EXPECT_THAT(page, HasSubstr(private_text));
 }
 
 TEST(WithoutMachine, KeepsWhatTheNumbersAreJudgedBy) {
-  const Sources sources = without_machine(telling_sources());
+  const Sources sources = without_machine(sources_with_private_texts());
   const RunFacts facts = environment_of(sources.runs[0], "a");
   using Fact = std::pair<std::string, std::string>;
   for (const Fact& fact : {Fact{"folder", "rows/2026-cpu-naive"}, Fact{"LibTorch", "2.11.0"},
@@ -241,7 +240,7 @@ TEST(WithoutMachine, KeepsWhatTheNumbersAreJudgedBy) {
   EXPECT_EQ(sources.left_out[1].reason, "bad.json: no JSON");
 }
 
-// Else runs on two files of one name would be pooled as if they were of the same work.
+// Otherwise runs on two files of one name would be pooled as runs of the same work.
 TEST(WithoutMachine, KeepsApartWhatDiffersInFoldersAlone) {
   auto runs = naive_and_fused();
   runs[1] = runs[0];

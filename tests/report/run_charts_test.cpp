@@ -1,10 +1,10 @@
-#include "report/run_charts.h"
+#include "report/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "report/sample_sources.h"
-#include "results/sample_devices.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::report {
 namespace {

@@ -15,7 +15,7 @@ using ::testing::Not;
 
 constexpr int64_t kGibibyte = int64_t{1} << 30;
 
-// On a machine that tells everything.
+// Returns conditions without a missing value.
 Conditions sample_conditions() {
   Environment environment = testing::sample_run("cpu", "naive", 1, {}).environment;
   environment.host.machine_id = "0123456789abcdef";
@@ -34,50 +34,51 @@ Conditions sample_conditions() {
   return conditions_of(environment);
 }
 
-std::string told(const UnequalCondition& one) {
+std::string condition_text(const UnequalCondition& one) {
   const char* verb = one.on_unequal == OnUnequal::kRefuse ? "refused"
                      : one.on_unequal == OnUnequal::kWarn ? "warned"
                                                           : "noted";
   return std::string(verb) + ": " + one.what + ": " + one.first + " and " + one.second;
 }
 
-// What is told of two sides that differ by `change`.
+// Returns the differences between two sides, one of which was changed by `change`.
 template <class Change>
-std::vector<std::string> told_after(Change change) {
+std::vector<std::string> differences_after(Change change) {
   Conditions other = sample_conditions();
   change(other);
   std::vector<std::string> all;
-  for (const UnequalCondition& one : unequal_conditions(sample_conditions(), other)) all.push_back(told(one));
+  for (const UnequalCondition& one : unequal_conditions(sample_conditions(), other)) all.push_back(condition_text(one));
   return all;
 }
 
 TEST(Conditions, AreEqualToThemselves) {
-  EXPECT_THAT(told_after([](Conditions&) {}), IsEmpty());
+  EXPECT_THAT(differences_after([](Conditions&) {}), IsEmpty());
 }
 
 TEST(Conditions, ThatChangeTimesAreRefused) {
-  EXPECT_THAT(told_after([](Conditions& c) { c.usable_cpus = 1; }), ElementsAre("refused: usable CPUs: 2 and 1"));
-  EXPECT_THAT(told_after([](Conditions& c) { c.usable_cores = 1; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.usable_cpus = 1; }),
+              ElementsAre("refused: usable CPUs: 2 and 1"));
+  EXPECT_THAT(differences_after([](Conditions& c) { c.usable_cores = 1; }),
               ElementsAre("refused: cores of these CPUs: 2 and 1"))
       << "two threads of one core";
-  EXPECT_THAT(told_after([](Conditions& c) { c.cpu_quota = "0.4 CPUs"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.cpu_quota = "0.4 CPUs"; }),
               ElementsAre("refused: CPU quota: none and 0.4 CPUs"));
-  EXPECT_THAT(told_after([](Conditions& c) { c.memory_bytes /= 2; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.memory_bytes /= 2; }),
               ElementsAre("refused: memory: 16.00 GiB and 8.00 GiB"));
-  EXPECT_THAT(told_after([](Conditions& c) { c.cpu_flags = "avx2"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.cpu_flags = "avx2"; }),
               ElementsAre("refused: instructions of the CPU: avx2 fma and avx2"));
-  EXPECT_THAT(told_after([](Conditions& c) { c.instruction_sets.onednn = "Intel SSE4.1"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.instruction_sets.onednn = "Intel SSE4.1"; }),
               ElementsAre("refused: instruction set of oneDNN: Intel AVX2 and Intel SSE4.1"));
-  EXPECT_THAT(told_after([](Conditions& c) { c.cpu_frequency = "powersave without boost"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.cpu_frequency = "powersave without boost"; }),
               ElementsAre("refused: frequency of the CPU: performance and powersave without boost"));
-  EXPECT_THAT(told_after([](Conditions& c) { c.gpu_power_limit = "300 W"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.gpu_power_limit = "300 W"; }),
               ElementsAre("refused: power limit of the GPU: 700 W and 300 W"));
-  EXPECT_THAT(told_after([](Conditions& c) { c.driver = "580.2"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.driver = "580.2"; }),
               ElementsAre("refused: NVIDIA driver: 580.1 and 580.2"));
 }
 
-TEST(Conditions, TellVariablesOneByOne) {
-  EXPECT_THAT(told_after([](Conditions& c) {
+TEST(Conditions, NameEachVariableThatDiffers) {
+  EXPECT_THAT(differences_after([](Conditions& c) {
                 c.variables = Variables{{"MKL_CBWR", "AVX2"}, {"OMP_NUM_THREADS", "4"}};
               }),
               ElementsAre("refused: variables that change kernels: no MKL_CBWR and MKL_CBWR=AVX2",
@@ -85,27 +86,27 @@ TEST(Conditions, TellVariablesOneByOne) {
 }
 
 TEST(Conditions, AnotherMachineAloneIsWarnedOf) {
-  EXPECT_THAT(told_after([](Conditions& c) { c.machine_id = "f"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.machine_id = "f"; }),
               ElementsAre("warned: machine: 0123456789abcdef and f"));
 }
 
 TEST(Conditions, OfTheSoftwareAreNoted) {
-  EXPECT_THAT(told_after([](Conditions& c) { c.kernel = "Linux 6.2.0"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.kernel = "Linux 6.2.0"; }),
               ElementsAre("noted: kernel: Linux 6.1.0 and Linux 6.2.0"));
-  EXPECT_THAT(told_after([](Conditions& c) { c.sources += " with changes"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.sources += " with changes"; }),
               ElementsAre("noted: git revision of rnnlab: aaaaaaaaaaaa and aaaaaaaaaaaa with changes"));
 }
 
 TEST(Conditions, OfTheProcessAreNoted) {
-  EXPECT_THAT(told_after([](Conditions& c) { c.nice = 19; }), ElementsAre("noted: nice value: 0 and 19"));
-  EXPECT_THAT(told_after([](Conditions& c) { c.huge_pages = "always"; }),
+  EXPECT_THAT(differences_after([](Conditions& c) { c.nice = 19; }), ElementsAre("noted: nice value: 0 and 19"));
+  EXPECT_THAT(differences_after([](Conditions& c) { c.huge_pages = "always"; }),
               ElementsAre("noted: transparent huge pages: madvise and always"));
 }
 
-TEST(Conditions, TellAnotherProgramOfTheSameSources) {
-  EXPECT_THAT(told_after([](Conditions& c) { c.program_id = "f"; }),
+TEST(Conditions, ReportAnotherProgramOfTheSameSources) {
+  EXPECT_THAT(differences_after([](Conditions& c) { c.program_id = "f"; }),
               ElementsAre("noted: program as linked: 0123456789abcdef and f"));
-  EXPECT_THAT(told_after([](Conditions& c) {
+  EXPECT_THAT(differences_after([](Conditions& c) {
                 c.program_id = "f";
                 c.sources = "b";
               }),
@@ -118,7 +119,7 @@ TEST(Conditions, ThatOneSideDidNotRecordAreNotHeldAgainstIt) {
     c.variables.reset();
     c.cpu_quota.clear();
   };
-  EXPECT_THAT(told_after(forget), IsEmpty());
+  EXPECT_THAT(differences_after(forget), IsEmpty());
   Conditions old = sample_conditions();
   forget(old);
   EXPECT_THAT(unrecorded_conditions(sample_conditions(), old),
@@ -127,7 +128,7 @@ TEST(Conditions, ThatOneSideDidNotRecordAreNotHeldAgainstIt) {
 }
 
 TEST(Conditions, TakeWhatAStartOfTheMachineFindsMoreForEqual) {
-  EXPECT_THAT(told_after([](Conditions& c) { c.memory_bytes += kGibibyte / 64; }), IsEmpty());
+  EXPECT_THAT(differences_after([](Conditions& c) { c.memory_bytes += kGibibyte / 64; }), IsEmpty());
 }
 
 TEST(Conditions, MakeAnotherWorkWhereTheyMustBeEqual) {

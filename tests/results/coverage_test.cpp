@@ -21,7 +21,7 @@
 namespace rnnlab {
 namespace {
 
-// A measurement as the machine makes it. Effects are standard deviations as parts of the time.
+// Describes how times vary in a measurement. Effects are standard deviations as parts of the time.
 struct Cell {
   double run_effect = 0;       // of a process, on all its epochs
   double autocorrelation = 0;  // from one epoch to the next
@@ -33,7 +33,7 @@ struct Cell {
 
 constexpr double kEpochEffect = 0.02;
 
-// One side of a comparison: a process a round, whose times are drawn for each trial.
+// One side of a comparison, with one process in each round. Its times are drawn for each trial.
 class Side {
  public:
   Side(const Cell& cell, const std::string& name, double seconds, double noise)
@@ -49,7 +49,7 @@ class Side {
 
   const RunGroup& group() const { return group_; }
 
-  // `position` in the round: 0 or 1.
+  // `position` is the position in the round: 0 or 1.
   void draw(size_t round, int position, std::mt19937_64& random) {
     const double run_effect = noise_ * cell_.run_effect * normal_(random) + rare_effect(random);
     const int first_epoch = (2 * static_cast<int>(round) + position) * cell_.num_epochs;
@@ -77,7 +77,7 @@ class Side {
   std::normal_distribution<double> normal_;
 };
 
-// In rounds, as `repeats` takes them.
+// Draws both sides in rounds, as `repeats` measures them.
 void measure(Side& a, Side& b, const Cell& cell, std::mt19937_64& random) {
   const uint64_t seed = random();
   for (int round = 0; round < cell.num_runs; ++round) {
@@ -87,7 +87,8 @@ void measure(Side& a, Side& b, const Cell& cell, std::mt19937_64& random) {
   }
 }
 
-// Of the trials of a cell, the part whose interval holds the truth, and the intervals' mean width over the value.
+// Counts the part of the trials whose interval contains the true value, and the mean width of the intervals over the
+// value.
 class Coverage {
  public:
   void add(const Interval& bounds, double truth) {
@@ -110,8 +111,7 @@ struct CellResult {
 };
 
 Interval ratio_bounds(const Side& side, const Side& baseline) {
-  GroupResult result;
-  set_against(result, side.group(), baseline.group());
+  const TimeRatio result = time_ratio(side.group(), baseline.group());
   return {result.ratio_low.value(), result.ratio_high.value()};
 }
 
@@ -120,12 +120,11 @@ Interval unpaired_bounds(const Side& side, const Side& baseline) {
 }
 
 Interval seconds_bounds(const Side& side) {
-  GroupResult result;
-  measure_time(result, side.group());
+  const GroupTime result = time_of(side.group());
   return {result.low_seconds.value(), result.high_seconds.value()};
 }
 
-// The geometric mean over the measurement, and over all processes, of a side that takes a second at its beginning.
+// Returns the geometric mean, over the measurement and all processes, of a side that takes a second at its beginning.
 double true_seconds(const Cell& cell) {
   const double log_rare = std::log1p(cell.rare_effect) / 10;
   if (cell.drift == 0) return std::exp(log_rare);
@@ -161,7 +160,7 @@ struct Simulated {
 
 std::string percent(double part) { return fmt::format("{:.1f}", 100 * part); }
 
-// What a column of a table says of a cell.
+// Returns the text of a cell in one column of a table.
 using Text = std::string (*)(const CellResult&);
 
 std::string ratio_text(const CellResult& result) {
@@ -175,7 +174,8 @@ std::string seconds_text(const CellResult& result) {
   return fmt::format("{} / {}", percent(result.seconds.part()), percent(result.seconds.mean_width()));
 }
 
-// A row for each kind of measurement, a column for each number of runs. The cells come in this order.
+// Prints a table with a row for each kind of measurement and a column for each number of runs. The cells have this
+// order.
 void print_table(const std::string& title, const std::vector<Simulated>& all, Text text) {
   fmt::print("\n{}\n\n| run effect % | autocorrelation | drift % | epochs |", title);
   for (const int num_runs : kRuns) fmt::print(" {} runs |", num_runs);
@@ -189,7 +189,7 @@ void print_table(const std::string& title, const std::vector<Simulated>& all, Te
   }
 }
 
-// The least and the most of a number over the cells that `belongs` picks.
+// Returns the smallest and the largest value over the cells that `belongs` selects.
 std::string range_text(const std::vector<Simulated>& all, const std::function<bool(const Cell&)>& belongs,
                        double (*number)(const CellResult&)) {
   double least = std::numeric_limits<double>::infinity(), most = 0;
@@ -201,7 +201,7 @@ std::string range_text(const std::vector<Simulated>& all, const std::function<bo
   return percent(least) + " .. " + percent(most);
 }
 
-// The table of docs/timing.md.
+// Prints the table of docs/timing.md.
 void print_summary(const std::vector<Simulated>& all) {
   fmt::print(
       "\n| run effect % | drift % | ratio covers % | equal sides differ % | seconds cover % | width of 3 runs % | of 5 "
@@ -246,9 +246,9 @@ void expect_honest(const CellResult& result) {
   EXPECT_GE(result.seconds.part(), kLeast);
 }
 
-// A drift that the order of the rounds takes out of the ratio is still in the spread of the rounds, and makes intervals
-// wider than they need be; docs/timing.md says by how much. Welch's interval of three runs is a little too wide by
-// itself.
+// The order of the rounds removes a drift from the ratio, but not from the spread of the rounds, so intervals are wider
+// than necessary; docs/timing.md states by how much. Welch's interval of three runs is a little too wide without a
+// drift, too.
 void expect_narrow(const CellResult& result) {
   constexpr double kMost = 0.97, kMostByWelch = 0.975;
   EXPECT_LE(result.ratio.part(), kMost);
@@ -274,19 +274,19 @@ TEST(CoverageProof, IntervalsHoldTheTruthAsOftenAsTheySay) {
   print_summary(all);
 }
 
-// Rounds of two equal sides until the interval of their ratio was narrow enough after three rounds in a row, as
-// `repeats: {until: 1 %, at_most: 20}` takes them. `round_effect`: by how much the logarithms of the rounds' ratios
-// differ.
+// Measures rounds of two equal sides until the interval of their ratio was narrow enough after three successive rounds,
+// as `repeats: {until: 1 %, at_most: 20}` does. `round_effect` is the standard deviation of the logarithms of the
+// rounds' ratios.
 Interval bounds_at_precision(double round_effect, std::mt19937_64& random) {
   constexpr int kMost = 20;
   constexpr double kUntil = 0.01;
   std::normal_distribution<double> normal;
   std::vector<double> ratios, ones;
   MeanEstimate ratio;
-  for (int num_narrow = 0; std::ssize(ratios) < kMost && num_narrow < kPreciseInARow;) {
+  for (int num_narrow = 0; std::ssize(ratios) < kMost && num_narrow < kSuccessivePreciseRounds;) {
     ratios.push_back(std::exp(round_effect * normal(random)));
     ones.push_back(1);
-    if (std::ssize(ratios) < kFewestForVerdict) continue;
+    if (std::ssize(ratios) < kMinProcessesForVerdict) continue;
     ratio = paired_ratio(ratios, ones);
     const bool is_narrow = ratio.bounds.high - ratio.bounds.low <= 2 * kUntil * ratio.value;
     num_narrow = is_narrow ? num_narrow + 1 : 0;
@@ -304,7 +304,7 @@ TEST(Coverage, StandsABoundOfPrecision) {
   }
 }
 
-// What no interval of one side's time can know: most measurements have not seen the rare process.
+// No interval of one side's time contains the effect of a rare process that most measurements did not include.
 TEST(CoverageProof, RareProcessesSpoilTheTimesOfASideButNotTheRatio) {
   if (std::getenv("RNNLAB_LONG_RUN") == nullptr) GTEST_SKIP() << "takes minutes: RNNLAB_LONG_RUN=1";
   constexpr int kTrials = 10000;
@@ -317,7 +317,7 @@ TEST(CoverageProof, RareProcessesSpoilTheTimesOfASideButNotTheRatio) {
   }
 }
 
-// The same in short, of the cells in which an interval over pooled epochs covers in 12 to 40 %.
+// This short version has the cells in which an interval over pooled epochs covers the true value in 12 to 40 %.
 TEST(Coverage, IsThatOfProcessesThatDiffer) {
   constexpr int kTrials = 1000;
   for (const int num_epochs : {2, 20}) {
@@ -328,7 +328,7 @@ TEST(Coverage, IsThatOfProcessesThatDiffer) {
   }
 }
 
-// What pairing and the reversed order of the second round are for.
+// Pairing and the reversed order of the second round remove a drift from the ratio.
 TEST(Coverage, IsNotSpoiltByDrift) {
   constexpr int kTrials = 1000;
   const Cell cell = {.run_effect = 0.01, .drift = 0.1, .num_epochs = 10, .num_runs = 10};

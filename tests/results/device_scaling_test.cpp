@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "base/expect_error.h"
 #include "base/text.h"
-#include "results/sample_devices.h"
+#include "results/comparison.h"
+#include "results/run_record.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -30,7 +31,7 @@ void expect_refused(const std::vector<SampleRun>& runs, const std::string& reaso
                [&] { scaling_of(runs, {1}); });
 }
 
-// 120,000 samples an epoch, 64 samples a device.
+// An epoch has 120,000 samples, and each device takes 64 samples of an update.
 TEST(DeviceScaling, IsTheThroughputOfADeviceOverThatOfTheFewest) {
   const DeviceScaling scaling =
       scaling_of({run_of_equal_parts(1, 64, 4), run_of_equal_parts(2, 64, 2.5), run_of_equal_parts(4, 64, 2)});
@@ -164,4 +165,235 @@ TEST(DeviceScaling, IsCsvAndJson) {
 }
 
 }  // namespace
+
+namespace {
+
+RunRecord record_of(const SampleRun& run) {
+  const TemporaryFolder folder;
+  return in_rounds({run}, {1}, folder).at(0);
+}
+
+TEST(Devices, OfARunAreItsProcesses) {
+  EXPECT_EQ(num_devices(record_of(sample_run("cpu", "fused", 1, {9, 1}))), 1);
+  const RunRecord run = record_of(run_of_devices(4, 1));
+  EXPECT_EQ(num_devices(run), 4);
+  EXPECT_EQ(exchange_engine(run), "gloo");
+  EXPECT_EQ(samples_a_device(run), 32);
+}
+
+// These runs are from a version that did not record it.
+TEST(Devices, AreThoseOfTheSettingsIfTheEnvironmentDoesNotRecordThem) {
+  SampleRun run = run_of_devices(4, 1);
+  run.environment.ranks.reset();
+  EXPECT_EQ(num_devices(record_of(run)), 4);
+  EXPECT_EQ(exchange_engine(record_of(run)), "");
+}
+
+TEST(Devices, AreAllThatDiffers) {
+  const RunRecord one = record_of(run_of_devices(1, 2));
+  EXPECT_TRUE(differ_only_in_devices(one, record_of(run_of_devices(2, 1))));
+  EXPECT_FALSE(differ_only_in_devices(one, one)) << "they do not differ";
+  // An absent number of devices means one.
+  EXPECT_TRUE(
+      differ_only_in_devices(record_of(sample_run("cpu", "fused", 1, {9, 1})), record_of(run_of_devices(2, 1))));
+}
+
+TEST(Devices, AreNotAllThatDiffers) {
+  const RunRecord one = record_of(run_of_devices(1, 2));
+  const auto differ = [&](const std::function<void(SampleRun&)>& change) {
+    SampleRun run = run_of_devices(2, 1);
+    change(run);
+    return differ_only_in_devices(one, record_of(run));
+  };
+  EXPECT_FALSE(differ([](SampleRun& run) { run.summary.layer = "naive"; }));
+  EXPECT_FALSE(differ([](SampleRun& run) { run.summary.device = "cuda:0"; }));
+  EXPECT_FALSE(differ([](SampleRun& run) { run.summary.identity.precision = "tf32"; }));
+  EXPECT_FALSE(differ([](SampleRun& run) {
+    run.config.replace(run.config.find("batch_size: 128"), 15, "batch_size: 128\n  shards: 2");
+  }));
+  EXPECT_FALSE(differ([](SampleRun& run) { run.config += "deterministic: true\n"; }));
+  EXPECT_FALSE(differ([](SampleRun& run) { run.environment.software.program = "PyTorch 2.11.0"; }));
+  EXPECT_FALSE(differ([](SampleRun& run) { run.summary.warnings.emplace_back(warning::kDevicesChanged, "changed"); }));
+  EXPECT_TRUE(differ([](SampleRun& run) { run.config += "distributed: {timeout: 5}\n"; }));
+}
+
+TEST(Devices, OfTwoEnginesAreNotAlike) {
+  SampleRun other = run_of_devices(4, 1);
+  other.environment.ranks->exchange = "nccl";
+  EXPECT_FALSE(differ_only_in_devices(record_of(run_of_devices(2, 1)), record_of(other)));
+}
+
+TEST(Devices, ShareTheThreadsOfOneProcess) {
+  const auto with_threads = [](int64_t devices, int64_t threads) {
+    SampleRun run = run_of_devices(devices, 1);
+    run.summary.identity.num_threads = run.environment.num_threads = threads;
+    return record_of(run);
+  };
+  EXPECT_TRUE(have_equal_total_threads(with_threads(1, 16), with_threads(2, 8)));
+  EXPECT_TRUE(have_equal_total_threads(with_threads(1, 16), with_threads(3, 5))) << "16 cannot be divided by 3";
+  EXPECT_TRUE(have_equal_total_threads(with_threads(4, 1), with_threads(1, 2))) << "none has less than one";
+  EXPECT_FALSE(have_equal_total_threads(with_threads(1, 16), with_threads(2, 4)));
+  EXPECT_FALSE(have_equal_total_threads(with_threads(2, 8), with_threads(2, 9))) << "as many processes";
+}
+
+}  // namespace
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class DeviceSpeedTest : public ::testing::Test {
+ protected:
+  Comparison compared(const std::vector<SampleRun>& runs, const std::vector<double>& slowness = kFiveRounds,
+                      const std::string& baseline = "") {
+    const TemporaryFolder folder;
+    return compare(in_rounds(runs, slowness, folder), {.baseline = baseline});
+  }
+};
+
+TEST_F(DeviceSpeedTest, IsTheRatioTurnedRoundWithItsInterval) {
+  SampleRun two = run_of_devices(2, 1.25);
+  two.train_seconds = {9, 1.2, 1.25, 1.3};
+  const Comparison comparison = compared({run_of_devices(1, 2), two});
+  EXPECT_FALSE(comparison.groups[0].device_speed);
+  const GroupResult& group = comparison.groups[1];
+  EXPECT_EQ(group.devices, 2);
+  const DeviceSpeed& speed = group.device_speed.value();
+  EXPECT_EQ(speed.reference, comparison.baseline);
+  EXPECT_EQ(speed.reference_devices, 1);
+  EXPECT_DOUBLE_EQ(speed.speed_up, 1 / *group.ratio);
+  EXPECT_NEAR(speed.speed_up, 1.6, 1e-12);
+  EXPECT_EQ(*speed.speed_up_low, 1 / *group.ratio_high);
+  EXPECT_EQ(*speed.speed_up_high, 1 / *group.ratio_low);
+  EXPECT_NEAR(*speed.efficiency, 0.8, 1e-12);
+  EXPECT_EQ(*speed.efficiency_low, *speed.speed_up_low / 2);
+  EXPECT_EQ(*speed.efficiency_high, *speed.speed_up_high / 2);
+}
+
+TEST_F(DeviceSpeedTest, HasNoIntervalWithFewerThanThreeProcesses) {
+  const DeviceSpeed speed =
+      compared({run_of_devices(1, 2), run_of_devices(2, 1.25)}, {1, 1.1}).groups[1].device_speed.value();
+  EXPECT_NEAR(speed.speed_up, 1.6, 1e-12);
+  EXPECT_FALSE(speed.speed_up_low);
+  EXPECT_FALSE(speed.efficiency_high);
+}
+
+TEST_F(DeviceSpeedTest, IsAgainstTheFewestDevicesWhateverTheBaseline) {
+  const auto groups =
+      compared({run_of_devices(2, 2), run_of_devices(4, 1.25), run_of_devices(8, 1)}, {1}, "cpu fused devices=8")
+          .groups;
+  EXPECT_FALSE(groups[0].device_speed);
+  EXPECT_EQ(groups[1].device_speed->reference_devices, 2);
+  EXPECT_NEAR(groups[1].device_speed->efficiency.value(), 0.8, 1e-12);
+  EXPECT_NEAR(groups[2].device_speed->efficiency.value(), 0.5, 1e-12) << "four times as many devices, twice as fast";
+}
+
+TEST_F(DeviceSpeedTest, IsOfEachLayerApart) {
+  SampleRun naive_on_one = run_of_devices(1, 8), naive_on_two = run_of_devices(2, 5);
+  for (SampleRun* run : {&naive_on_one, &naive_on_two}) {
+    run->summary.layer = "naive";
+    run->config.replace(run->config.find("layer: fused"), 12, "layer: naive");
+  }
+  const auto groups = compared({naive_on_one, naive_on_two, run_of_devices(1, 2), run_of_devices(2, 1)}, {1}).groups;
+  EXPECT_NEAR(groups[1].device_speed->speed_up, 1.6, 1e-12);
+  EXPECT_FALSE(groups[2].device_speed);
+  EXPECT_NEAR(groups[3].device_speed->speed_up, 2, 1e-12);
+}
+
+TEST_F(DeviceSpeedTest, HasNoEfficiencyWhereProcessesShareTheThreadsOfOne) {
+  SampleRun two = run_of_devices(2, 1.25);
+  two.summary.identity.num_threads = two.environment.num_threads = 1;
+  const Comparison comparison = compared({run_of_devices(1, 2), two});
+  EXPECT_NEAR(comparison.groups[1].device_speed->speed_up, 1.6, 1e-12);
+  EXPECT_FALSE(comparison.groups[1].device_speed->efficiency);
+  EXPECT_THAT(comparison.notes,
+              Contains("no efficiency of cpu fused devices=2: its processes have 1 thread each, that "
+                       "of cpu fused devices=1 has 2; set training.num_threads to give all processes the same number"));
+}
+
+TEST_F(DeviceSpeedTest, IsNotClaimedOfARunWhoseDevicesChanged) {
+  SampleRun two = run_of_devices(2, 1.25);
+  two.summary.warnings.emplace_back(warning::kDevicesChanged, "resumes with 2 processes but ran with 1 before");
+  const Comparison comparison = compared({run_of_devices(1, 2), two});
+  EXPECT_FALSE(comparison.groups[1].device_speed);
+  EXPECT_THAT(texts_of(comparison.warnings), Contains(HasSubstr("resumes with 2 processes but ran with 1 before")));
+}
+
+TEST_F(DeviceSpeedTest, OtherThreadsAndEnginesAreRefused) {
+  SampleRun two = run_of_devices(2, 1.25), four = run_of_devices(4, 1);
+  two.summary.identity.num_threads = two.environment.num_threads = 8;
+  expect_error(ExitCode::kUsage,
+               "these runs did not do the same work under the same conditions:\n"
+               "  number of threads (training.num_threads): 2 in cpu fused devices=1, 8 in cpu fused devices=2\n"
+               "Run them again under equal conditions, or use --force to compare anyway",
+               [&] {
+                 compared({run_of_devices(1, 2), two});
+               });
+  four.environment.ranks->exchange = "nccl";
+  expect_error(ExitCode::kUsage,
+               "these runs did not do the same work under the same conditions:\n"
+               "  engine of the exchange: gloo in cpu fused devices=2, nccl in cpu fused devices=4\n"
+               "Run them again under equal conditions, or use --force to compare anyway",
+               [&] {
+                 compared({run_of_devices(2, 2), four});
+               });
+}
+
+// Unequal numbers of threads are the most common reason for a wrong efficiency.
+TEST_F(DeviceSpeedTest, StepsTakenInAnotherWayAreRefused) {
+  const auto on_gpus = [](int64_t devices, std::optional<bool> has_graphs) {
+    SampleRun run = run_of_devices(devices, 2);
+    run.summary.device = "cuda:0";
+    run.config.replace(run.config.find("batch_size: 128"), 15, "batch_size: 128\n  cuda_graph: true");
+    run.summary.has_graphs = has_graphs;
+    return run;
+  };
+  EXPECT_TRUE(compared({on_gpus(1, true), on_gpus(2, true)}).groups[1].device_speed);
+  expect_error(ExitCode::kUsage,
+               "these runs did not do the same work under the same conditions:\n"
+               "  CUDA graphs: used in cuda:0 fused devices=1, not used in cuda:0 fused devices=2\n"
+               "Run them again under equal conditions, or use --force to compare anyway",
+               [&] {
+                 compared({on_gpus(1, true), on_gpus(2, false)});
+               });
+  SampleRun cut = run_of_devices(2, 1.25);
+  cut.config.replace(cut.config.find("batch_size: 128"), 15, "batch_size: 128\n  shards: 2");
+  expect_error(ExitCode::kUsage,
+               "these runs did not do the same work under the same conditions:\n"
+               "  training.shards: absent in cpu fused devices=1, 2 in cpu fused devices=2 shards=2\n"
+               "Run them again under equal conditions, or use --force to compare anyway",
+               [&] {
+                 compared({run_of_devices(1, 2), cut});
+               });
+}
+
+TEST_F(DeviceSpeedTest, OfOtherBatchesIsAnotherComparison) {
+  expect_error(ExitCode::kUsage,
+               "these runs did not do the same work under the same conditions:\n"
+               "  batch size: 64 in cpu fused devices=1 batch_size=64, 128 in cpu fused devices=2 batch_size=128 (use "
+               "rnnlab compare --scaling to compare the work of each device)\n"
+               "Run them again under equal conditions, or use --force to compare anyway",
+               [&] {
+                 compared({run_of_equal_parts(1, 64, 2), run_of_equal_parts(2, 64, 2)});
+               });
+}
+
+TEST_F(DeviceSpeedTest, WarnsOfAStraggler) {
+  const TemporaryFolder folder;
+  std::vector<RunRecord> runs = in_rounds({run_of_devices(1, 2), run_of_devices(2, 1)}, {1}, folder);
+  for (EpochRow& row : runs[1].rows) {
+    row.slowest_process_seconds = 0.9;
+    row.fastest_process_seconds = 0.6;
+    row.exchange_seconds = 0.1;
+  }
+  const Comparison comparison = compare(runs, {});
+  EXPECT_NEAR(comparison.groups[1].slowest_over_fastest.value(), 1.5, 1e-12);
+  EXPECT_NEAR(comparison.groups[1].exchange_share.value(), 0.1, 1e-12);
+  EXPECT_THAT(texts_of(comparison.warnings),
+              Contains(HasSubstr("straggler: the slowest process of an epoch computes 50 %")));
+}
+
+}  // namespace
+
 }  // namespace rnnlab::testing

@@ -210,7 +210,7 @@ TEST(DifferingVariables, AreNamedFromEachSide) {
   const Variables other = {{"KMP_BLOCKTIME", "0"}, {"OMP_NUM_THREADS", "4"}, {"OMP_PROC_BIND", "true"}};
   EXPECT_EQ(differing_variables(one, other), "no KMP_BLOCKTIME, MKL_CBWR=AVX2");
   EXPECT_EQ(differing_variables(other, one), "KMP_BLOCKTIME=0, no MKL_CBWR");
-  EXPECT_EQ(differing_notes(one, other), "OMP_NUM_THREADS=2");
+  EXPECT_EQ(differing_neutral_variables(one, other), "OMP_NUM_THREADS=2");
   EXPECT_EQ(differing_variables(one, one), "");
 }
 
@@ -220,7 +220,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Whether `holds` in a process of its own, which may change itself.
+// Returns whether `holds` returns true in a separate process, which may change its own state.
 bool in_a_copy(const std::function<bool()>& holds) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(holds() ? 0 : 1);
@@ -233,7 +233,7 @@ TEST(ProcessFacts, HaveTheNiceValue) {
   EXPECT_TRUE(in_a_copy([] { return ::setpriority(PRIO_PROCESS, 0, 19) == 0 && process_facts().nice == 19; }));
 }
 
-TEST(ProcessFacts, TellFixedAddresses) {
+TEST(ProcessFacts, ReportFixedAddresses) {
   const bool is_allowed = in_a_copy([] { return ::personality(ADDR_NO_RANDOMIZE) != -1; });
   if (!is_allowed) GTEST_SKIP() << "this container refuses personality()";
   EXPECT_TRUE(

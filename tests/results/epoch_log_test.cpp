@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/expect_error.h"
-#include "results/epoch_text.h"
-#include "results/sample_rows.h"
+#include "results/epoch_row.h"
+#include "results/sample_runs.h"
 #include "system/small_disk.h"
 #include "system/temporary_folder.h"
 
@@ -64,7 +64,7 @@ class KeepEpochs : public ::testing::Test {
     for (int64_t epoch = 1; epoch <= 3; ++epoch) log.append(sample_row(epoch, 2));
   }
 
-  // Both files hold epochs 1 to `last`, and go on from there.
+  // Checks that both files contain exactly the rows of epochs 1 to `last`, and that the next row can be appended.
   void expect_epochs_to(int64_t last) const {
     std::string csv = epoch_csv_header();
     std::string jsonl;

@@ -1,4 +1,4 @@
-#include "results/loss_agreement.h"
+#include "results/checks.h"
 
 #include <gtest/gtest.h>
 
@@ -22,14 +22,15 @@ std::optional<LossAgreement> agreement(const std::vector<RunRecord>& baseline, c
   return loss_agreement(first, second);
 }
 
-std::string told(const std::vector<double>& first, const std::vector<double>& second) {
+std::string text_of_agreement(const std::vector<double>& first, const std::vector<double>& second) {
   return agreement_text(agreement({run_with(first)}, {run_with(second)}).value());
 }
 
 TEST(LossAgreement, CountsTheDigitsOfTheWorstEpoch) {
-  EXPECT_EQ(told({1, 0.5, 0.25}, {1.000003, 0.500002, 0.25}),
+  EXPECT_EQ(text_of_agreement({1, 0.5, 0.25}, {1.000003, 0.500002, 0.25}),
             "agree to 5 digits over 3 epochs (largest relative difference 4e-06, at epoch 2)");
-  EXPECT_EQ(told({-4}, {-3.8}), "agree to 1 digit over 1 epoch (largest relative difference 0.05, at epoch 1)");
+  EXPECT_EQ(text_of_agreement({-4}, {-3.8}),
+            "agree to 1 digit over 1 epoch (largest relative difference 0.05, at epoch 1)");
 }
 
 TEST(LossAgreement, LeavesOutAnEpochThatWasCutShort) {
@@ -39,19 +40,21 @@ TEST(LossAgreement, LeavesOutAnEpochThatWasCutShort) {
   EXPECT_EQ(agreement({whole}, {cut})->largest_difference, 0);
 }
 
-TEST(LossAgreement, TellsTheFirstEpochApartWhereItAgreesBetter) {
-  EXPECT_EQ(told({1, 0.5, 0.25}, {1.000003, 0.51, 0.25}),
+TEST(LossAgreement, NamesTheFirstEpochIfItAgreesBetter) {
+  EXPECT_EQ(text_of_agreement({1, 0.5, 0.25}, {1.000003, 0.51, 0.25}),
             "agree to 5 digits in the first epoch, agree to 1 digit over 3 epochs (largest relative difference 0.02, "
             "at epoch 2)");
   EXPECT_EQ(
-      told({1, 0.5}, {1, 0.500001}),
+      text_of_agreement({1, 0.5}, {1, 0.500001}),
       "are equal in the first epoch, agree to 5 digits over 2 epochs (largest relative difference 2e-06, at epoch 2)");
 }
 
 TEST(LossAgreement, SaysEqualAndNotAtAll) {
-  EXPECT_EQ(told({1, 0.5}, {1, 0.5}), "are equal over 2 epochs");
-  EXPECT_EQ(told({1, 0.5}, {1.25, 0.5}), "do not agree over 2 epochs (largest relative difference 0.2, at epoch 1)");
-  EXPECT_EQ(told({1}, {std::nan("")}), "do not agree over 1 epoch (largest relative difference inf, at epoch 1)");
+  EXPECT_EQ(text_of_agreement({1, 0.5}, {1, 0.5}), "are equal over 2 epochs");
+  EXPECT_EQ(text_of_agreement({1, 0.5}, {1.25, 0.5}),
+            "do not agree over 2 epochs (largest relative difference 0.2, at epoch 1)");
+  EXPECT_EQ(text_of_agreement({1}, {std::nan("")}),
+            "do not agree over 1 epoch (largest relative difference inf, at epoch 1)");
 }
 
 TEST(LossAgreement, LooksAtTheEpochsThatBothHave) {
@@ -73,7 +76,7 @@ TEST(LossAgreement, IsOfTheSameWorkOnly) {
   }
 }
 
-// ---- losses that part ----
+// ---- differing losses ----
 
 std::optional<int64_t> parting_epoch(std::vector<double> first, std::vector<double> second,
                                      const std::string& precision = "fp32") {
@@ -82,12 +85,12 @@ std::optional<int64_t> parting_epoch(std::vector<double> first, std::vector<doub
   RunGroup baseline, group;
   baseline.runs = {&a};
   group.runs = {&b};
-  const auto parting = parting_losses(baseline, group);
+  const auto parting = differing_losses(baseline, group);
   if (!parting) return std::nullopt;
   return parting->epoch;
 }
 
-TEST(PartingLosses, AreHeldAgainstTheBoundOfTheirPrecision) {
+TEST(DifferingLosses, AreHeldAgainstTheBoundOfTheirPrecision) {
   struct Bound {
     const char* precision;
     double most;
@@ -98,7 +101,7 @@ TEST(PartingLosses, AreHeldAgainstTheBoundOfTheirPrecision) {
   }
 }
 
-// Of runs with so many updates in their first epoch, and losses of 1 and of `other`.
+// Returns whether losses of 1 and `other` in a first epoch of this number of updates are reported.
 bool part_after(double num_updates, double other) {
   RunRecord a = run_with({1}), b = run_with({other});
   for (RunRecord* run : {&a, &b}) {
@@ -110,12 +113,12 @@ bool part_after(double num_updates, double other) {
   RunGroup baseline, group;
   baseline.runs = {&a};
   group.runs = {&b};
-  return parting_losses(baseline, group).has_value();
+  return differing_losses(baseline, group).has_value();
 }
 
-// Five layers of MNIST rows in float32 were seen to differ by 6e-7 after 50 updates, and by 5e-3 after 75. In 500
+// Losses of five layers on MNIST rows in float32 differed by 6e-7 after 50 updates, and by 5e-3 after 75. In 500
 // updates with a learning rate of 0.02, two layers of one function differed by 5 %.
-TEST(PartingLosses, MayGrowApartWithinAnEpochOfManyUpdates) {
+TEST(DifferingLosses, MayGrowApartWithinAnEpochOfManyUpdates) {
   EXPECT_TRUE(part_after(50, 0.995));
   EXPECT_FALSE(part_after(75, 0.995));
   EXPECT_TRUE(part_after(75, 0.98));
@@ -123,18 +126,18 @@ TEST(PartingLosses, MayGrowApartWithinAnEpochOfManyUpdates) {
   EXPECT_TRUE(part_after(500, 0.7));
 }
 
-TEST(PartingLosses, AreOfWholeEpochsOnly) {
+TEST(DifferingLosses, AreOfWholeEpochsOnly) {
   RunRecord whole = run_with({1}), cut = run_with({1.3});
   cut.summary.epochs = 0;
   RunGroup baseline, group;
   baseline.runs = {&whole};
   group.runs = {&cut};
-  EXPECT_FALSE(parting_losses(baseline, group));
+  EXPECT_FALSE(differing_losses(baseline, group));
   cut.summary.epochs = 1;
-  EXPECT_TRUE(parting_losses(baseline, group));
+  EXPECT_TRUE(differing_losses(baseline, group));
 }
 
-TEST(PartingLosses, HaveNoOneFactor) {
+TEST(DifferingLosses, HaveNoOneFactor) {
   const std::vector<double> losses = {1, 0.8, 0.6, 0.5, 0.45};
   std::vector<double> higher;
   for (const double loss : losses) higher.push_back(1.0009 * loss);
@@ -143,28 +146,28 @@ TEST(PartingLosses, HaveNoOneFactor) {
   EXPECT_EQ(parting_epoch(losses, higher), 1);
 }
 
-TEST(PartingLosses, MayGrowApart) {
+TEST(DifferingLosses, MayGrowApart) {
   EXPECT_EQ(parting_epoch({1, 0.5, 0.2, 0.06}, {1, 0.5001, 0.21, 0.08}), std::nullopt);
   EXPECT_EQ(parting_epoch({1, 0.5, 0.2, 0.3, 0.2}, {1, 0.5, 0.5, 0.2, 0.21}), std::nullopt) << "one bad epoch";
   EXPECT_EQ(parting_epoch({1, 0.5, 0.2, 0.3, 0.2, 0.2}, {1, 0.9, 0.1, 0.6, 0.1, 0.2}), std::nullopt) << "both ways";
   EXPECT_EQ(parting_epoch({1, 1e-3, 1e-4}, {1, 2e-3, 9e-4}), std::nullopt) << "little is left";
 }
 
-TEST(PartingLosses, DoNotStayApart) {
+TEST(DifferingLosses, DoNotStayApart) {
   EXPECT_EQ(parting_epoch({1, 0.5, 0.25, 0.2}, {1, 1.0, 0.5, 0.4}), 2);
   EXPECT_EQ(parting_epoch({1, 0.5, 0.25, 0.2}, {1, 0.5, 0.5, 0.4}), 3);
   EXPECT_EQ(parting_epoch({1, 1.0, 0.5, 0.4}, {1, 0.5, 0.25, 0.2}), 2);
 }
 
-TEST(PartingLosses, OfDeterministicRunsAreAnyAtAll) {
+TEST(DifferingLosses, OfDeterministicRunsAreAnyAtAll) {
   RunRecord a = run_with({1, 0.5}), b = run_with({1, 0.5000001});
   RunGroup group;
   group.runs = {&a, &b};
-  EXPECT_FALSE(unequal_repeats(group)) << "not deterministic";
+  EXPECT_FALSE(unequal_repeated_losses(group)) << "not deterministic";
   a.config["deterministic"] = b.config["deterministic"] = "true";
-  EXPECT_EQ(unequal_repeats(group).value().epoch, 2);
+  EXPECT_EQ(unequal_repeated_losses(group).value().epoch, 2);
   b.rows[1].train_loss = 0.5;
-  EXPECT_FALSE(unequal_repeats(group));
+  EXPECT_FALSE(unequal_repeated_losses(group));
 }
 
 }  // namespace

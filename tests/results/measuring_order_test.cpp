@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "results/sample_records.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -22,48 +22,49 @@ RunGroup started_at(std::vector<RunRecord>& runs, const char* label, const std::
   return group;
 }
 
-TEST(OrderRemark, TellsOfASideThatCameFirst) {
+TEST(OrderWarning, IsForASideThatWasMeasuredFirst) {
   std::vector<RunRecord> first, second;
   const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z", "2026-11-21T02:01:00Z"});
   const RunGroup b = started_at(second, "fused", {"2026-11-21T02:02:00Z"});
-  const Remark expected{"naive was measured as a whole before ", "fused",
-                        ": a drift of the machine would look like a difference; use repeats to alternate the runs",
-                        "one_after_the_other"};
-  EXPECT_EQ(order_remark(a, b)->before, expected.before);
-  EXPECT_EQ(order_remark(a, b)->after, expected.after);
-  EXPECT_EQ(order_remark(a, b)->kind, expected.kind);
-  EXPECT_EQ(order_remark(b, a)->before, "fused was measured as a whole after ");
+  const GroupFinding expected{
+      "naive was measured as a whole before ", "fused",
+      ": a drift of the machine would look like a difference; use repeats to alternate the runs",
+      "one_after_the_other"};
+  EXPECT_EQ(order_warning(a, b)->before, expected.before);
+  EXPECT_EQ(order_warning(a, b)->after, expected.after);
+  EXPECT_EQ(order_warning(a, b)->kind, expected.kind);
+  EXPECT_EQ(order_warning(b, a)->before, "fused was measured as a whole after ");
 }
 
-TEST(OrderRemark, SaysNothingOfTurns) {
+TEST(OrderWarning, SaysNothingOfTurns) {
   std::vector<RunRecord> first, second, third;
   const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z", "2026-11-21T02:02:00Z"});
   const RunGroup b = started_at(second, "fused", {"2026-11-21T02:01:00Z", "2026-11-21T02:03:00Z"});
-  EXPECT_FALSE(order_remark(a, b)) << "by hand";
+  EXPECT_FALSE(order_warning(a, b)) << "by hand";
   const RunGroup c = started_at(third, "hoisted", {"2026-11-21T02:05:00Z"});
   first[0].summary.turn.measurement = third[0].summary.turn.measurement = "m";
   first[0].summary.turn.round = third[0].summary.turn.round = 1;
-  EXPECT_FALSE(order_remark(a, c)) << "by rounds";
+  EXPECT_FALSE(order_warning(a, c)) << "by rounds";
 }
 
-TEST(OrderRemark, TellsOfASweepWithoutRounds) {
+TEST(OrderWarning, IsForASweepWithoutRounds) {
   std::vector<RunRecord> first, second;
   const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z"});
   const RunGroup b = started_at(second, "fused", {"2026-11-21T03:00:00Z"});
   first[0].summary.turn.measurement = second[0].summary.turn.measurement = "m";
-  EXPECT_TRUE(order_remark(a, b).has_value());
+  EXPECT_TRUE(order_warning(a, b).has_value());
 }
 
-TEST(OrderRemark, SaysNothingOfUnknownStarts) {
+TEST(OrderWarning, SaysNothingOfUnknownStarts) {
   std::vector<RunRecord> first, second;
   const RunGroup a = started_at(first, "naive", {""});
   const RunGroup b = started_at(second, "fused", {"2026-11-21T02:01:00Z"});
-  EXPECT_FALSE(order_remark(a, b));
+  EXPECT_FALSE(order_warning(a, b));
 }
 
 // ---- at the same time ----
 
-// A run of `seconds` on some machine.
+// Returns a run that took `seconds` on a machine.
 RunRecord run_at(const std::string& start, double seconds) {
   RunRecord run;
   run.folder = "runs/" + start.substr(11, 8);
@@ -85,94 +86,101 @@ RunRecord on_cpus(RunRecord run, const std::string& list) {
   return run;
 }
 
-using Told = std::vector<std::string>;
-using Tell = std::vector<Remark> (*)(const std::vector<RunGroup>&);
+using Texts = std::vector<std::string>;
+using Find = std::vector<GroupFinding> (*)(const std::vector<RunGroup>&);
 
-Told told(Tell tell, const std::vector<RunRecord>& first, const std::vector<RunRecord>& second) {
+Texts texts_from(Find find, const std::vector<RunRecord>& first, const std::vector<RunRecord>& second) {
   RunGroup a = group_of(first), b = group_of(second);
   a.label = "naive";
   b.label = "fused";
-  return texts_of(merged(tell({a, b})));
+  return texts_of(merged(find({a, b})));
 }
 
 const RunRecord kRun = run_at("2026-11-21T02:00:00Z", 60);
 const RunRecord kHalfAMinuteLater = run_at("2026-11-21T02:00:30Z", 60);
 
-TEST(RunsThatShared, CpuCoresAreTold) {
-  EXPECT_THAT(told(runs_that_shared, {run_at("2026-11-21T02:00:00.500Z", 60), run_at("2026-11-21T03:00:00Z", 60)},
-                   {kHalfAMinuteLater}),
-              ElementsAre("naive and fused: trained while another of these runs trained on the same CPU cores, so both "
-                          "were disturbed; train one after the other (runs/02:00:00 and runs/02:00:30)"));
-  EXPECT_THAT(told(runs_that_shared, {on_cpus(kRun, "0-3")}, {on_cpus(kRun, "3-7")}), ::testing::SizeIs(1));
+TEST(SharedDevice, CpuCoresAreReported) {
+  EXPECT_THAT(
+      texts_from(shared_device_findings, {run_at("2026-11-21T02:00:00.500Z", 60), run_at("2026-11-21T03:00:00Z", 60)},
+                 {kHalfAMinuteLater}),
+      ElementsAre("naive and fused: trained while another of these runs trained on the same CPU cores, so both "
+                  "were disturbed; train one after the other (runs/02:00:00 and runs/02:00:30)"));
+  EXPECT_THAT(texts_from(shared_device_findings, {on_cpus(kRun, "0-3")}, {on_cpus(kRun, "3-7")}), ::testing::SizeIs(1));
 }
 
-TEST(RunsThatShared, AGpuAreTold) {
-  EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:1", "GPU-b,GPU-a")}),
-              ElementsAre("naive and fused: trained while another of these runs trained on the same GPU, so both were "
-                          "disturbed; train one after the other (runs/02:00:00 and runs/02:00:00)"));
-  EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "")}, {on_gpu(kRun, "cuda:0", "")}), ::testing::SizeIs(1))
+TEST(SharedDevice, AGpuIsReported) {
+  EXPECT_THAT(
+      texts_from(shared_device_findings, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:1", "GPU-b,GPU-a")}),
+      ElementsAre("naive and fused: trained while another of these runs trained on the same GPU, so both were "
+                  "disturbed; train one after the other (runs/02:00:00 and runs/02:00:00)"));
+  EXPECT_THAT(texts_from(shared_device_findings, {on_gpu(kRun, "cuda:0", "")}, {on_gpu(kRun, "cuda:0", "")}),
+              ::testing::SizeIs(1))
       << "by the name of the device";
 }
 
-TEST(RunsThatShared, AreToldWithinAGroupToo) {
-  EXPECT_THAT(told(runs_that_shared, {kRun, kHalfAMinuteLater}, {run_at("2026-11-21T05:00:00Z", 60)}),
+TEST(SharedDevice, IsReportedWithinAGroup) {
+  EXPECT_THAT(texts_from(shared_device_findings, {kRun, kHalfAMinuteLater}, {run_at("2026-11-21T05:00:00Z", 60)}),
               ElementsAre(::testing::StartsWith("naive: trained while")));
 }
 
-TEST(RunsThatShared, AreFoundOverMidnightAndTheYear) {
-  EXPECT_THAT(told(runs_that_shared, {run_at("2026-12-31T23:59:50Z", 60)}, {run_at("2027-01-01T00:00:10Z", 60)}),
-              ::testing::SizeIs(1));
+TEST(SharedDevice, AreFoundOverMidnightAndTheYear) {
+  EXPECT_THAT(
+      texts_from(shared_device_findings, {run_at("2026-12-31T23:59:50Z", 60)}, {run_at("2027-01-01T00:00:10Z", 60)}),
+      ::testing::SizeIs(1));
 }
 
-TEST(RunsThatShared, AreNoneOneAfterTheOther) {
-  EXPECT_THAT(told(runs_that_shared, {kRun}, {run_at("2026-11-21T02:01:00Z", 60)}), IsEmpty());
-  EXPECT_THAT(told(runs_that_shared, {run_at("2026-11-21T02:00:00Z", 61.5)}, {run_at("2026-11-21T02:01:00Z", 60)}),
-              IsEmpty())
+TEST(SharedDevice, AreNoneOneAfterTheOther) {
+  EXPECT_THAT(texts_from(shared_device_findings, {kRun}, {run_at("2026-11-21T02:01:00Z", 60)}), IsEmpty());
+  EXPECT_THAT(
+      texts_from(shared_device_findings, {run_at("2026-11-21T02:00:00Z", 61.5)}, {run_at("2026-11-21T02:01:00Z", 60)}),
+      IsEmpty())
       << "starts are known to the second";
 }
 
-TEST(RunsThatShared, AreNoneOnDifferentGpusCoresAndMachines) {
-  EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:0", "GPU-b")}), IsEmpty());
-  EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "")}, {on_gpu(kRun, "cuda:1", "")}), IsEmpty());
-  EXPECT_THAT(told(runs_that_shared, {on_cpus(kRun, "0-3")}, {on_cpus(kRun, "4-7")}), IsEmpty());
+TEST(SharedDevice, AreNoneOnDifferentGpusCoresAndMachines) {
+  EXPECT_THAT(texts_from(shared_device_findings, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:0", "GPU-b")}),
+              IsEmpty());
+  EXPECT_THAT(texts_from(shared_device_findings, {on_gpu(kRun, "cuda:0", "")}, {on_gpu(kRun, "cuda:1", "")}),
+              IsEmpty());
+  EXPECT_THAT(texts_from(shared_device_findings, {on_cpus(kRun, "0-3")}, {on_cpus(kRun, "4-7")}), IsEmpty());
   RunRecord first = on_gpu(kRun, "cuda:0", ""), second = first;
   first.environment.variables = Variables{{"CUDA_VISIBLE_DEVICES", "0"}};
   second.environment.variables = Variables{{"CUDA_VISIBLE_DEVICES", "1"}};
-  EXPECT_THAT(told(runs_that_shared, {first}, {second}), IsEmpty());
+  EXPECT_THAT(texts_from(shared_device_findings, {first}, {second}), IsEmpty());
   RunRecord elsewhere = kRun;
   elsewhere.environment.host.machine_id = "another";
-  EXPECT_THAT(told(runs_that_shared, {kRun}, {elsewhere}), IsEmpty());
+  EXPECT_THAT(texts_from(shared_device_findings, {kRun}, {elsewhere}), IsEmpty());
 }
 
-TEST(RunsThatShared, OnACpuAndAGpuShareTheCores) {
+TEST(SharedDevice, OnACpuAndAGpuShareTheCores) {
   const RunRecord gpu = on_gpu(on_cpus(kRun, "0-3"), "cuda:0", "GPU-a");
-  EXPECT_THAT(told(runs_that_shared, {gpu}, {on_cpus(kRun, "0-3")}), ::testing::SizeIs(1));
-  EXPECT_THAT(told(runs_that_shared, {gpu}, {on_cpus(kRun, "4-7")}), IsEmpty());
-  EXPECT_THAT(told(runs_that_shared, {gpu}, {kRun}), IsEmpty()) << "its cores are not known";
+  EXPECT_THAT(texts_from(shared_device_findings, {gpu}, {on_cpus(kRun, "0-3")}), ::testing::SizeIs(1));
+  EXPECT_THAT(texts_from(shared_device_findings, {gpu}, {on_cpus(kRun, "4-7")}), IsEmpty());
+  EXPECT_THAT(texts_from(shared_device_findings, {gpu}, {kRun}), IsEmpty()) << "its cores are not known";
 }
 
-// A bare container has no /etc/machine-id.
-TEST(RunsThatShared, AreFoundByTheNameOfAMachineWithoutAnId) {
+// A minimal container does not have /etc/machine-id.
+TEST(SharedDevice, AreFoundByTheNameOfAMachineWithoutAnId) {
   RunRecord first = kRun, second = kHalfAMinuteLater;
   for (RunRecord* run : {&first, &second}) run->environment.host.machine_id.clear();
-  EXPECT_THAT(told(runs_that_shared, {first}, {second}), IsEmpty()) << "nothing tells the machine";
+  EXPECT_THAT(texts_from(shared_device_findings, {first}, {second}), IsEmpty()) << "nothing tells the machine";
   for (RunRecord* run : {&first, &second}) run->environment.host.hostname = "node7";
-  EXPECT_THAT(told(runs_that_shared, {first}, {second}), ::testing::SizeIs(1));
+  EXPECT_THAT(texts_from(shared_device_findings, {first}, {second}), ::testing::SizeIs(1));
   second.environment.host.hostname = "node8";
-  EXPECT_THAT(told(runs_that_shared, {first}, {second}), IsEmpty());
+  EXPECT_THAT(texts_from(shared_device_findings, {first}, {second}), IsEmpty());
 }
 
-TEST(RunsThatShared, AreNotKnownOfResumedRuns) {
+TEST(SharedDevice, AreNotKnownOfResumedRuns) {
   RunRecord resumed = kRun;
   resumed.summary.was_resumed = true;
-  EXPECT_THAT(told(runs_that_shared, {resumed}, {kRun}), IsEmpty());
+  EXPECT_THAT(texts_from(shared_device_findings, {resumed}, {kRun}), IsEmpty());
 }
 
 TEST(RunsOnOneMachine, WithGpusOfTheirOwnAreMarked) {
-  EXPECT_THAT(told(runs_on_one_machine, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:0", "GPU-b")}),
+  EXPECT_THAT(texts_from(shared_machine_warnings, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:0", "GPU-b")}),
               ElementsAre("naive and fused: trained while another of these runs trained elsewhere on the same machine; "
                           "they share its memory, its power and its cooling (runs/02:00:00 and runs/02:00:00)"));
-  EXPECT_THAT(told(runs_on_one_machine, {kRun}, {kHalfAMinuteLater}), IsEmpty()) << "these are refused";
+  EXPECT_THAT(texts_from(shared_machine_warnings, {kRun}, {kHalfAMinuteLater}), IsEmpty()) << "these are refused";
 }
 
 // ---- rounds ----
@@ -191,13 +199,13 @@ std::vector<std::string> told_of_rounds(const std::vector<int64_t>& first, const
   return texts_of(merged(missing_rounds(a, b)));
 }
 
-TEST(MissingRounds, AreToldOfASideThatWasChosenFrom) {
+TEST(MissingRounds, AreReportedForASideFromWhichRunsWereOmitted) {
   EXPECT_THAT(told_of_rounds({1, 2, 3, 4, 5}, {1, 3, 5}),
               ElementsAre("fused: no run of rounds 2 and 4 of the measurement; if runs were omitted, compare "
                           "all of them"));
 }
 
-TEST(MissingRounds, AreToldOfBothSides) {
+TEST(MissingRounds, AreReportedForBothSides) {
   EXPECT_THAT(
       told_of_rounds({1, 3}, {1, 3}),
       ElementsAre("naive and fused: no run of round 2 of the measurement; if runs were omitted, compare all of them"));
@@ -218,14 +226,14 @@ TEST(MissingRounds, AreCountedForEachSeed) {
                           "them"));
 }
 
-TEST(MissingRounds, AreToldOfAMeasurementThatOneSideHasAlone) {
+TEST(MissingRounds, AreReportedForAMeasurementOfOnlyOneSide) {
   std::vector<RunRecord> first = runs_of_rounds({1, 2, 3, 1, 2}), second = runs_of_rounds({1, 2, 3});
   for (size_t i = 3; i < first.size(); ++i) first[i].summary.turn.measurement = "another";
   RunGroup a = group_of(first), b = group_of(second);
   a.label = "naive";
   b.label = "fused";
   EXPECT_THAT(texts_of(merged(missing_rounds(a, b))),
-              ElementsAre("naive: has 2 runs of seed 0 of a measurement in which fused has none, so these were not "
+              ElementsAre("naive: has 2 runs of seed 0 of a measurement in which fused has no run, so these were not "
                           "measured in turn; compare runs of the same measurements"));
 }
 
@@ -267,7 +275,7 @@ TEST(SeedOfMeasurement, IsItsHexadecimalNumber) {
   EXPECT_EQ(seed_of_measurement("ffffffffffffffff"), UINT64_MAX);
 }
 
-// Of two sides, each comes first about as often as the other, whatever the seed.
+// For every seed, each of two sides is first about equally often.
 TEST(RoundOrder, FavoursNoSide) {
   int num_first = 0;
   for (uint64_t seed = 0; seed < 1000; ++seed) num_first += order_of_round(seed, 1, 2)[0] == 0 ? 1 : 0;

@@ -6,7 +6,7 @@
 #include "base/expect_error.h"
 #include "base/text.h"
 #include "results/comparison.h"
-#include "results/held_equal.h"
+#include "results/comparison_output.h"
 #include "results/sample_runs.h"
 #include "system/json_fields.h"
 #include "system/temporary_folder.h"
@@ -22,7 +22,7 @@ using ::testing::Not;
 
 constexpr const char* kProgram = "PyTorch 2.11.0";
 
-// As a peer writes it that knows nothing of rnnlab's build.
+// Returns a run as another program writes it, without facts about rnnlab's build.
 SampleRun peer_run(const std::vector<double>& train_seconds) {
   SampleRun run = sample_run("cpu", "torch.nn", 1, train_seconds);
   run.environment.software.program = kProgram;
@@ -93,7 +93,7 @@ TEST_F(OtherProgram, IsKeptOutOfEveryFileOfRnnlabItself) {
   EXPECT_THAT(json_text(to_json(peer_.environment)), HasSubstr("\"program\": \"PyTorch 2.11.0\""));
 }
 
-TEST_F(OtherProgram, NotesWhatItDoesNotTell) {
+TEST_F(OtherProgram, NotesWhatItDoesNotRecord) {
   peer_.summary.identity.initial_weights_sha256 = peer_.summary.identity.order_sha256 = "";
   EXPECT_THAT(compared().notes,
               Contains("not compared, because only one side recorded it: instruction set of oneDNN, instruction set of "
@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "usable CPUs: 2 in cpu blocked, 4"}),
     [](const auto& each) { return std::string(each.param.name); });
 
-TEST_F(OtherProgram, TellsItsNameAmongWhatWasNotHeldEqual) {
+TEST_F(OtherProgram, IsNamedAmongTheConditionsThatWereNotHeldEqual) {
   peer_.summary.identity.order_sha256 = "";
   EXPECT_THAT(fair(), AllOf(HasSubstr("Not held equal:\n  program  rnnlab; PyTorch 2.11.0\n"),
                             HasSubstr("Not recorded by every run: order of the samples, build")));
@@ -172,7 +172,7 @@ TEST_F(OtherProgram, IsHeldToOurLossesWhereItsWorkIsTheSame) {
   EXPECT_EQ(compared().groups[1].loss_agreement->largest_difference, 0);
 }
 
-// Dropout draws other masks in another program.
+// Dropout draws different masks in another program.
 TEST_F(OtherProgram, MayHaveOtherLossesWithDropout) {
   peer_.train_loss = 0.7;
   for (SampleRun* run : {&ours_, &peer_})

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "results/sample_records.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -46,7 +46,7 @@ TEST(PairedByRound, FindsThePartnersInAnyOrder) {
   EXPECT_THAT(pairs->second, ElementsAre(10, 20));
 }
 
-TEST(PairedByRound, TellsSeedsApart) {
+TEST(PairedByRound, DistinguishesSeeds) {
   std::vector<RunRecord> a = {sample_record("a", 1, {1}), sample_record("c", 1, {2})};
   std::vector<RunRecord> b = {sample_record("b", 1, {10}), sample_record("d", 1, {20})};
   a[0].summary.seed = b[1].summary.seed = 7;

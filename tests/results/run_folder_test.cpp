@@ -79,7 +79,7 @@ TEST(CreateRunFolder, StepsAsideForAFileOrLinkOfItsOwnName) {
 }
 
 TEST(CreateRunFolder, SaysThatThePlaceCannotBeWritten) {
-  // /proc takes no new folder, not even from root.
+  // Nobody can create a folder in /proc, not even root.
   expect_error(ExitCode::kDevice,
                "/proc/runs: cannot create the run folder: No such file or directory; choose another place with --out",
                [] { create_run_folder("/proc/runs", kLabel); });
@@ -137,7 +137,7 @@ TEST(ConfigValues, OfADocumentInMemoryAreTheSame) {
   EXPECT_TRUE(findings.empty());
 }
 
-TEST(ConfigValues, TellPathsWithoutTheirFolders) {
+TEST(ConfigValues, ShowPathsWithoutTheirFolders) {
   EXPECT_EQ(setting_without_folders("/srv/jane/x.csv"), "x.csv");
   EXPECT_EQ(setting_without_folders("\"/srv/jane doe/my: x.csv\""), "\"my: x.csv\"");
   EXPECT_EQ(setting_without_folders("../jane/mnist/"), "mnist");

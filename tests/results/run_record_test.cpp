@@ -10,9 +10,8 @@
 #include "base/text.h"
 #include "results/comparison.h"
 #include "results/epoch_log.h"
-#include "results/epoch_text.h"
+#include "results/epoch_row.h"
 #include "results/run_folder.h"
-#include "results/sample_records.h"
 #include "results/sample_runs.h"
 #include "system/json_fields.h"
 #include "system/temporary_folder.h"
@@ -83,7 +82,7 @@ std::vector<std::string> order_of(const std::vector<RunRecord>& runs) {
   return folders;
 }
 
-// A sweep of naive and fused: the folders' names say when to the second, and sort by layer.
+// In a sweep of naive and fused, the folders' names contain the start to the second, and are sorted by layer.
 TEST(RunOrder, OfRunsOfOneSecondIsThatOfTheirStarts) {
   EXPECT_THAT(order_of({run("runs/rows/51Z-cpu-fused", "2026-11-21T02:59:51.700Z"),
                         run("runs/rows/51Z-cpu-naive", "2026-11-21T02:59:51.079Z"),
@@ -97,7 +96,7 @@ TEST(RunOrder, IsOtherwiseTheOneInWhichRunsWereNamed) {
               ElementsAre("runs/b/x", "runs/b/y", "runs/c/z"));
 }
 
-// The order in a round is drawn, so that the first to start may be any.
+// The order in a round is random, so any run may start first.
 TEST(RunOrder, OfAMeasurementIsThatOfTheSweep) {
   std::vector<RunRecord> runs;
   for (const int64_t number : {2, 1, 1, 2}) {
@@ -120,7 +119,7 @@ TEST(StartByLog, IsTheFirstLinesTime) {
 
 }  // namespace
 
-// Files of a run's folder that were changed after the run had ended, and what a comparison says of each.
+// These tests change files of a run's folder after its end and check the warning of a comparison.
 
 namespace {
 
@@ -153,7 +152,7 @@ class ChangedFiles : public ::testing::Test {
     }
     write_text(run_ / kEpochsCsvFile, csv);
   }
-  // The summary as a version before 3 would have it.
+  // Writes the summary as a version before 3 did.
   void make_old() const {
     Json json = Json::parse(read_text(run_ / kSummaryFile));
     json["schema_version"] = 2;
@@ -164,7 +163,7 @@ class ChangedFiles : public ::testing::Test {
     write_text(run_ / kSummaryFile, json.dump());
   }
   std::vector<Warning> changes() const { return load_run(run_).changed; }
-  std::vector<std::string> told() const { return texts_of(changes()); }
+  std::vector<std::string> changed_texts() const { return texts_of(changes()); }
 
   TemporaryFolder folder_;
   std::filesystem::path run_ = folder_.path() / "run";
@@ -176,7 +175,7 @@ TEST_F(ChangedFiles, AreNoneInARunAsItIsWritten) {
   EXPECT_THAT(changes(), IsEmpty());
 }
 
-TEST_F(ChangedFiles, AreToldByACompare) {
+TEST_F(ChangedFiles, AreReportedByACompare) {
   replace(kSummaryFile, "\"fit_seconds\": ", "\"fit_seconds\": 1");
   const auto warnings = compare({load_run(run_)}, {}).warnings;
   ASSERT_FALSE(warnings.empty());
@@ -185,25 +184,27 @@ TEST_F(ChangedFiles, AreToldByACompare) {
 
 // ---- rows ----
 
-TEST_F(ChangedFiles, AllTimesHalvedAreTold) {
+TEST_F(ChangedFiles, HalvedTimesAreReported) {
   change_csv([](EpochRow& row) {
     row.train_seconds /= 2;
     row.samples_per_second *= 2;
   });
   replace(kSummaryFile, "\"median_seconds\": 2.1", "\"median_seconds\": 1.05");
-  EXPECT_THAT(told(), ElementsAre(kEditedSummary, kBrokenSeal,
-                                  "epochs.csv and epochs.jsonl disagree: epoch 1, train_seconds: 4.5 in epochs.csv, "
-                                  "9.0 in epochs.jsonl; one of them was changed"));
+  EXPECT_THAT(changed_texts(),
+              ElementsAre(kEditedSummary, kBrokenSeal,
+                          "epochs.csv and epochs.jsonl disagree: epoch 1, train_seconds: 4.5 in epochs.csv, "
+                          "9.0 in epochs.jsonl; one of them was changed"));
 }
 
-TEST_F(ChangedFiles, OneDigitOfATimeIsTold) {
+TEST_F(ChangedFiles, OneDigitOfATimeIsReported) {
   replace(kEpochsCsvFile, ",2.2,", ",2.3,");
-  EXPECT_THAT(told(), ElementsAre(kBrokenSeal,
-                                  "epochs.csv and epochs.jsonl disagree: epoch 3, train_seconds: 2.3 in epochs.csv, "
-                                  "2.2 in epochs.jsonl; one of them was changed"));
+  EXPECT_THAT(changed_texts(),
+              ElementsAre(kBrokenSeal,
+                          "epochs.csv and epochs.jsonl disagree: epoch 3, train_seconds: 2.3 in epochs.csv, "
+                          "2.2 in epochs.jsonl; one of them was changed"));
 }
 
-TEST_F(ChangedFiles, ATimeWithItsSamplesPerSecondIsTold) {
+TEST_F(ChangedFiles, ATimeWithItsSamplesPerSecondIsReported) {
   change_csv([](EpochRow& row) {
     if (row.epoch != 3) return;
     row.train_seconds *= 2.5;
@@ -212,13 +213,13 @@ TEST_F(ChangedFiles, ATimeWithItsSamplesPerSecondIsTold) {
   EXPECT_THAT(changes(), ElementsAre(Warning{warning::kBrokenSeal, kBrokenSeal}, ::testing::_));
 }
 
-TEST_F(ChangedFiles, BothFilesOfRowsChangedAlikeAreToldByTheSeal) {
+TEST_F(ChangedFiles, EqualChangesInBothFilesOfRowsBreakTheSeal) {
   replace(kEpochsCsvFile, ",2.2,", ",2.3,");
   replace(kEpochsJsonlFile, "\"train_seconds\":2.2,", "\"train_seconds\":2.3,");
-  EXPECT_THAT(told(), ElementsAre(kBrokenSeal));
+  EXPECT_THAT(changed_texts(), ElementsAre(kBrokenSeal));
 }
 
-TEST_F(ChangedFiles, AMissingEpochsJsonlIsTold) {
+TEST_F(ChangedFiles, AMissingEpochsJsonlIsReported) {
   std::filesystem::remove(run_ / kEpochsJsonlFile);
   EXPECT_THAT(changes(), ElementsAre(Warning{"rows_disagree",
                                              "epochs.jsonl is missing, so nothing confirms "
@@ -230,19 +231,20 @@ TEST_F(ChangedFiles, AMissingEpochsJsonlIsTold) {
 TEST_F(ChangedFiles, RowsOfAnOldRunAreHeldAgainstEachOther) {
   make_old();
   replace(kEpochsCsvFile, ",2.2,", ",2.3,");
-  EXPECT_THAT(told(), ElementsAre(StartsWith("epochs.csv and epochs.jsonl disagree: epoch 3, train_seconds")));
+  EXPECT_THAT(changed_texts(), ElementsAre(StartsWith("epochs.csv and epochs.jsonl disagree: epoch 3, train_seconds")));
 }
 
 // ---- summary.json ----
 
-TEST_F(ChangedFiles, ASummaryWithoutItsHashesIsTold) {
+TEST_F(ChangedFiles, ASummaryWithoutItsHashesIsReported) {
   Json json = Json::parse(read_text(run_ / kSummaryFile));
   json["settings_sha256"] = "";
   write_text(run_ / kSummaryFile, json.dump());
-  EXPECT_THAT(told(), ElementsAre(kEditedSummary, StartsWith("config.yaml has different settings than the run")));
+  EXPECT_THAT(changed_texts(),
+              ElementsAre(kEditedSummary, StartsWith("config.yaml has different settings than the run")));
 }
 
-TEST_F(ChangedFiles, AnEditedSummaryIsTold) {
+TEST_F(ChangedFiles, AnEditedSummaryIsReported) {
   for (const auto& [from, to] : {std::pair("\"low_seconds\": 2.0", "\"low_seconds\": 2.05"),
                                  {"\"path\": \"oneDNN reference\"", "\"path\": \"cuDNN persistent\""},
                                  {"\"stop_reason\": \"all", "\"stop_reason\": \"nearly all"}}) {
@@ -255,7 +257,7 @@ TEST_F(ChangedFiles, AnEditedSummaryIsTold) {
 
 // ---- config.yaml ----
 
-TEST_F(ChangedFiles, OtherSettingsAreTold) {
+TEST_F(ChangedFiles, DifferentSettingsAreReported) {
   replace(kConfigFile, "hidden_size: 128", "hidden_size: 16");
   EXPECT_THAT(changes(), ElementsAre(Warning{
                              "edited_config",
@@ -268,7 +270,7 @@ TEST_F(ChangedFiles, CommentsAndPathsMayChange) {
   EXPECT_THAT(changes(), IsEmpty());
 }
 
-TEST_F(ChangedFiles, HashesOfOtherSettingsAreTold) {
+TEST_F(ChangedFiles, HashesOfDifferentSettingsAreReported) {
   SampleRun run = sample_run("cpu", "fused", 1, {9, 2.0, 2.2, 2.1});
   run.summary.identity.model_hash = "that of hidden size 64";
   run.write(folder_.path() / "other");
@@ -277,10 +279,11 @@ TEST_F(ChangedFiles, HashesOfOtherSettingsAreTold) {
                                   "summary.json and config.yaml have different hashes of model and training"}));
 }
 
-TEST_F(ChangedFiles, AnEditedEnvironmentIsTold) {
+TEST_F(ChangedFiles, AnEditedEnvironmentIsReported) {
   replace(kEnvironmentFile, "\"usable_cpus\": 2", "\"usable_cpus\": 4");
-  EXPECT_THAT(told(), ElementsAre("environment.json was changed after the run began; do not use its numbers; restore "
-                                  "the file, or train again"));
+  EXPECT_THAT(changed_texts(),
+              ElementsAre("environment.json was changed after the run began; do not use its numbers; restore "
+                          "the file, or train again"));
 }
 
 TEST(LoadRun, SaysWhatIsNoFinishedRun) {

@@ -4,7 +4,6 @@
 
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
-#include "results/sample_rows.h"
 #include "results/work_settings.h"
 #include "system/temporary_folder.h"
 
@@ -48,7 +47,7 @@ Identity sample_identity(int64_t seed) {
           .gpu_model = "Some GPU"};
 }
 
-// The hashes of a test stay.
+// Hashes that a test has set are kept.
 void seal(Summary& summary, const std::filesystem::path& folder, const std::vector<EpochRow>& rows) {
   const Settings settings = config_values(folder / kConfigFile);
   const WorkHashes hashes = work_hashes(settings);

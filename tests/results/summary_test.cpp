@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/expect_error.h"
-#include "results/sample_rows.h"
 #include "results/sample_runs.h"
 #include "system/json_fields.h"
 #include "system/temporary_folder.h"
@@ -93,7 +92,7 @@ constexpr const char* kText = R"({
 }
 )";
 
-// As version 2 wrote it: an ending in words alone, warnings without codes, and nothing of processes and conditions.
+// Version 2 wrote the ending only in words, warnings without codes, and no processes or conditions.
 std::string text_of_version_2(const std::string& stop_reason, const std::string& warning) {
   auto json = nlohmann::ordered_json::parse(kText);
   json["schema_version"] = 2;
@@ -130,7 +129,7 @@ TEST(Summary, IsWrittenLikeThis) {
   EXPECT_EQ(read_text(folder.path() / "summary.json"), sealed_text(expected));
 }
 
-// changed_files.h tells of it.
+// run_record.h reports the broken seal.
 TEST(Summary, ReadsBackWhateverItsSeal) {
   const TemporaryFolder folder;
   write_text(folder.path() / "summary.json", kText);
@@ -236,13 +235,13 @@ Summary read_version_2(const std::string& stop_reason, const std::string& warnin
   return read_summary(folder.path());
 }
 
-TEST(Summary, OfVersion2HasTheEndingThatItsWordsTell) {
+TEST(Summary, OfVersion2HasTheEndingOfItsWords) {
   EXPECT_EQ(read_version_2("3 epochs are done", "").ending, RunEnding::kComplete);
   EXPECT_EQ(read_version_2("terminated (SIGTERM)", "").ending, RunEnding::kInterrupted);
   EXPECT_EQ(read_version_2("training diverged in epoch 2: the loss is nan", "").ending, RunEnding::kDiverged);
 }
 
-TEST(Summary, OfVersion2HasTheKindsThatItsWarningsTell) {
+TEST(Summary, OfVersion2HasTheKindsOfItsWarnings) {
   const auto kind_of = [](const std::string& text) { return read_version_2("", text).warnings.at(0).kind; };
   EXPECT_EQ(kind_of("THE CPU WAS SHARED: other work took 88 % of 2 usable CPUs during the run"), warning::kCpuShared);
   EXPECT_EQ(

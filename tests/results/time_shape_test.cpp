@@ -1,4 +1,4 @@
-#include "results/time_shape.h"
+#include "results/checks.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,8 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "results/sample_records.h"
-#include "results/sample_rows.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab {
 namespace {
@@ -131,7 +130,7 @@ Alarms alarms_of(Noise noise, double spread, size_t count, int trials) {
   return alarms;
 }
 
-// The most of any spread and number of epochs, in percent; the long form prints all.
+// Returns the largest percentage over all spreads and numbers of epochs. The long form prints all percentages.
 double most_alarms(Noise noise, const char* name) {
   const int trials = is_long() ? 100000 : 3000;
   const auto percent = [&](int number) { return 100.0 * number / trials; };
@@ -163,11 +162,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<Warning> told_of(const std::vector<double>& seconds) { return shape_warnings(sample_rows(seconds)); }
+std::vector<Warning> warnings_about(const std::vector<double>& seconds) { return shape_warnings(sample_rows(seconds)); }
 
 TEST(ShapeWarnings, SayNothingOfAnHonestRun) {
-  EXPECT_THAT(told_of({1.0, 1.1, 1.05, 0.98, 1.2, 1.02}), IsEmpty());
-  EXPECT_THAT(told_of({}), IsEmpty());
+  EXPECT_THAT(warnings_about({1.0, 1.1, 1.05, 0.98, 1.2, 1.02}), IsEmpty());
+  EXPECT_THAT(warnings_about({}), IsEmpty());
 }
 
 TEST(ShapeWarnings, LeaveOutWarmUp) {
@@ -180,19 +179,20 @@ TEST(ShapeWarnings, LeaveOutWarmUp) {
 }
 
 TEST(ShapeWarnings, NameAnOutlierOnce) {
-  EXPECT_THAT(told_of({1.0, 1.1, 1.05, 100, 1.2, 1.02}),
+  EXPECT_THAT(warnings_about({1.0, 1.1, 1.05, 100, 1.2, 1.02}),
               ElementsAre(Warning{"outlier",
                                   "epoch 4 is an outlier: it took 100 s, 93 times the median of 1.075 s; check what "
                                   "else ran, or measure again"}));
 }
 
 TEST(ShapeWarnings, TakeAStepForTwoKindsAndNotForATrend) {
-  const auto found = told_of({3, 3.1, 2.9, 3.05, 3.02, 1, 1.05, 0.95, 1.02, 1.01});
-  EXPECT_THAT(texts_of(found), ElementsAre("two kinds of epochs: 5 of 1.01 s and 5 of 3.02 s, none between, so the "
-                                           "median is that of one kind; check what changed, and measure again"));
+  const auto found = warnings_about({3, 3.1, 2.9, 3.05, 3.02, 1, 1.05, 0.95, 1.02, 1.01});
+  EXPECT_THAT(texts_of(found),
+              ElementsAre("two kinds of epochs: 5 of 1.01 s and 5 of 3.02 s, no time in between, so the "
+                          "median is that of one kind; check what changed, and measure again"));
 }
 
-TEST(ShapeWarnings, TellOfProcessesToo) {
+TEST(ShapeWarnings, AreAlsoForProcesses) {
   std::vector<RunRecord> runs;
   for (int64_t round = 1; round <= 8; ++round) {
     const double seconds = 1 + 0.1 * static_cast<double>(round);

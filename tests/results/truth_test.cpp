@@ -25,7 +25,7 @@ using ::testing::StartsWith;
 const std::vector<double> kNaiveSeconds = {9, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5};
 const std::vector<double> kFusedSeconds = {9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5};
 
-// Before a run is written, in its files' words; and afterwards, in what was read back.
+// The first function changes a run before it is written, the second changes the record that was read.
 using PlantInRun = std::function<void(SampleRun&)>;
 using PlantInRecord = std::function<void(RunRecord&)>;
 
@@ -173,7 +173,7 @@ TEST_F(OtherConditions, FewerUsableCpusAreRefused) {
   expect_refused("usable CPUs: 2 in cuda:0 naive, 1 in cuda:0 fused");
 }
 
-TEST_F(OtherConditions, WhatOneSideDidNotRecordIsTold) {
+TEST_F(OtherConditions, WhatOneSideDidNotRecordIsReported) {
   plant_in_environment([](Environment& environment) {
     environment.cpu.quota = "0.4 CPUs";
     environment.instruction_sets.mkl = "SSE4.2";
@@ -306,7 +306,7 @@ TEST_F(Truth, WaitingLongerThanTheEpochIsShouted) {
   expect_shouted("IMPOSSIBLE WAIT: epoch 2 waited 2 s for data, of 1 s");
 }
 
-// ---- another activation, other dropout ----
+// ---- different activation or dropout ----
 
 TEST_F(Truth, AnotherActivationIsRefused) {
   plant([](SampleRun& run) { run.summary.identity.model_hash = "m2"; },
@@ -322,7 +322,7 @@ TEST_F(Truth, OtherDropoutIsRefused) {
                  " in cuda:0 naive, m2 in cuda:0 fused dropout=0.5 (model.dropout: absent and 0.5)");
 }
 
-// A layer that computes something else than its settings say.
+// The layer computes a different function than its settings describe.
 TEST_F(Truth, AnotherFunctionByTheSameNameIsShouted) {
   plant_in_record([](RunRecord& run) { set_losses(run, 0.8); });
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
@@ -330,14 +330,14 @@ TEST_F(Truth, AnotherFunctionByTheSameNameIsShouted) {
                           "cuda:0 naive, 0.8 in cuda:0 fused: they do not compute the same function"));
 }
 
-TEST_F(Truth, LossesOfFourPercentMoreAreTold) {
+TEST_F(Truth, LossesOfFourPercentMoreAreReported) {
   plant_in_record([](RunRecord& run) { set_losses(run, 0.52); });
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
               ElementsAre("losses differ: with the same weights, data and order, epoch 1 has a train loss of 0.5 in "
                           "cuda:0 naive, 0.52 in cuda:0 fused: they do not compute the same function"));
 }
 
-TEST_F(Truth, LossesThatDoubleFromTheSecondEpochOnAreTold) {
+TEST_F(Truth, LossesThatDoubleFromTheSecondEpochOnAreReported) {
   plant_in_record([](RunRecord& run) {
     set_losses(run, 1.0);
     run.rows[0].train_loss = 0.5;
@@ -374,7 +374,7 @@ TEST_F(Truth, MasksOfAnotherKindOfConvolutionMayMakeLossesPart) {
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Not(Contains(StartsWith("losses differ"))));
 }
 
-// ---- and results that were not earned ----
+// ---- invented results ----
 
 TEST_F(Truth, AFinalMetricThatNoEpochReachedIsShouted) {
   plant_in_record([](RunRecord& run) { run.summary.final_metrics["valid_accuracy"] = 0.99; });

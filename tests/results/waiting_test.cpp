@@ -1,9 +1,9 @@
-#include "results/waiting.h"
+#include "results/checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "results/sample_rows.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Epochs that computed all the time, and nobody disturbed.
+// Returns epochs that computed all the time and were not disturbed.
 std::vector<EpochRow> witnessed_rows(const std::vector<double>& train_seconds) {
   std::vector<EpochRow> rows = sample_rows(train_seconds);
   for (EpochRow& row : rows) {
@@ -25,22 +25,23 @@ std::vector<EpochRow> witnessed_rows(const std::vector<double>& train_seconds) {
 
 const std::vector<double> kSeconds = {9, 1.0, 1.1, 0.9, 1.0};
 
-std::vector<std::string> told(const std::vector<EpochRow>& rows, const std::string& device = "cpu",
-                              int64_t num_threads = 1) {
+std::vector<std::string> warning_texts(const std::vector<EpochRow>& rows, const std::string& device = "cpu",
+                                       int64_t num_threads = 1) {
   return texts_of(waiting_warnings(rows, device, num_threads));
 }
 
 TEST(Waiting, IsNotSeenWhereEpochsComputed) {
-  EXPECT_THAT(told(witnessed_rows(kSeconds)), IsEmpty());
-  EXPECT_THAT(told(sample_rows(kSeconds)), IsEmpty()) << "of an old file, without witnesses";
-  EXPECT_THAT(told({}), IsEmpty());
+  EXPECT_THAT(warning_texts(witnessed_rows(kSeconds)), IsEmpty());
+  EXPECT_THAT(warning_texts(sample_rows(kSeconds)), IsEmpty()) << "of an old file, without witnesses";
+  EXPECT_THAT(warning_texts({}), IsEmpty());
 }
 
 TEST(Waiting, OfAProcessThatWasStoppedIsSeenByItsCpuTime) {
   std::vector<EpochRow> rows = witnessed_rows(kSeconds);
   for (EpochRow& row : rows) row.cpu_seconds = row.train_seconds / 4;
-  EXPECT_THAT(told(rows), ElementsAre("it waited: in epochs of 4 s it computed for 1 s only, so something kept it from "
-                                      "its CPUs"));
+  EXPECT_THAT(warning_texts(rows),
+              ElementsAre("it waited: in epochs of 4 s it computed for 1 s only, so something kept it from "
+                          "its CPUs"));
   EXPECT_EQ(waiting_warnings(rows, "cpu", 1).at(0).kind, warning::kWaited);
 }
 
@@ -50,61 +51,65 @@ TEST(Waiting, ForOtherProcessesInTheExchangeIsNone) {
     row.cpu_seconds = row.train_seconds / 4;
     row.exchange_seconds = row.train_seconds * 3 / 4;
   }
-  EXPECT_THAT(told(rows), IsEmpty());
+  EXPECT_THAT(warning_texts(rows), IsEmpty());
   for (EpochRow& row : rows) row.exchange_seconds = row.train_seconds / 4;
-  EXPECT_THAT(told(rows), ::testing::SizeIs(1));
+  EXPECT_THAT(warning_texts(rows), ::testing::SizeIs(1));
 }
 
-TEST(Waiting, ForDataIsToldElsewhere) {
+TEST(Waiting, ForDataIsReportedElsewhere) {
   std::vector<EpochRow> rows = witnessed_rows(kSeconds);
   for (EpochRow& row : rows) {
     row.cpu_seconds = row.train_seconds / 4;
     row.data_seconds = 0.75 * row.train_seconds;
   }
-  EXPECT_THAT(told(rows), IsEmpty());
+  EXPECT_THAT(warning_texts(rows), IsEmpty());
 }
 
 TEST(Waiting, OfTheHostOfAGpuIsUsual) {
   std::vector<EpochRow> rows = witnessed_rows(kSeconds);
   for (EpochRow& row : rows) row.cpu_seconds = row.train_seconds / 4;
-  EXPECT_THAT(told(rows, "cuda:0"), IsEmpty());
+  EXPECT_THAT(warning_texts(rows, "cuda:0"), IsEmpty());
 }
 
 TEST(Waiting, OfSomeEpochsIsSeenBesideTheOthers) {
   std::vector<EpochRow> rows = witnessed_rows({9, 1, 1, 3, 1, 1});
   for (EpochRow& row : rows) row.cpu_seconds = 1;
-  EXPECT_THAT(told(rows, "cuda:0"), ElementsAre("it waited: epoch 4 took 3 s and computed for 1 s, the median epoch 1 "
-                                                "and 1 s (1 of 5 such epochs)"));
+  EXPECT_THAT(warning_texts(rows, "cuda:0"),
+              ElementsAre("it waited: epoch 4 took 3 s and computed for 1 s, the median epoch 1 "
+                          "and 1 s (1 of 5 such epochs)"));
 }
 
 TEST(Waiting, IsNoneWhereSomethingComputedBesideSomeEpochs) {
   std::vector<EpochRow> rows = witnessed_rows({9, 1, 1, 1, 1, 1});
   rows[3].cpu_seconds = 1.9;
-  EXPECT_THAT(told(rows, "cuda:0"), IsEmpty());
+  EXPECT_THAT(warning_texts(rows, "cuda:0"), IsEmpty());
 }
 
 TEST(Waiting, ForAQuotaIsSeenByWhatItHeld) {
   std::vector<EpochRow> rows = witnessed_rows(kSeconds);
   rows[2].throttled_seconds = 0.5;
-  EXPECT_THAT(told(rows), ElementsAre("throttled: a quota of its control group stopped its CPUs for 0.5 s in total, "
-                                      "in epochs of 4 s"));
+  EXPECT_THAT(warning_texts(rows),
+              ElementsAre("throttled: a quota of its control group stopped its CPUs for 0.5 s in total, "
+                          "in epochs of 4 s"));
   rows[2].throttled_seconds = 0.1;
-  EXPECT_THAT(told(rows), IsEmpty());
+  EXPECT_THAT(warning_texts(rows), IsEmpty());
 }
 
 TEST(Waiting, ForAHypervisorIsSeenByTheCpusThatTheRunNeeds) {
   std::vector<EpochRow> rows = witnessed_rows(kSeconds);
   rows[2].steal_seconds = 0.5;
-  EXPECT_THAT(told(rows), ElementsAre("stolen: the hypervisor kept 0.5 s of its CPUs' time in total, in epochs of "
-                                      "4 s"));
-  EXPECT_THAT(told(rows, "cpu", 8), IsEmpty());
+  EXPECT_THAT(warning_texts(rows),
+              ElementsAre("stolen: the hypervisor kept 0.5 s of its CPUs' time in total, in epochs of "
+                          "4 s"));
+  EXPECT_THAT(warning_texts(rows, "cpu", 8), IsEmpty());
 }
 
 TEST(Waiting, AClockThatTheKernelBeliesIsNamed) {
   std::vector<EpochRow> rows = witnessed_rows(kSeconds);
   for (EpochRow& row : rows) row.boot_seconds = row.cpu_seconds = 4 * row.train_seconds;
-  EXPECT_THAT(told(rows), ElementsAre("another clock: epochs of 1 s (median) took 4 s by the kernel's clock, so the "
-                                      "clock that timed them was changed"));
+  EXPECT_THAT(warning_texts(rows),
+              ElementsAre("another clock: epochs of 1 s (median) took 4 s by the kernel's clock, so the "
+                          "clock that timed them was changed"));
   EXPECT_EQ(waiting_warnings(rows, "cpu", 1).at(0).kind, warning::kOtherClock);
 }
 
@@ -113,12 +118,12 @@ TEST(Waiting, LooksAtEpochsThatCount) {
   rows[0].boot_seconds = 90;
   rows[0].cpu_seconds = 0;
   rows[0].throttled_seconds = rows[0].steal_seconds = 9;
-  EXPECT_THAT(told(rows), IsEmpty());
+  EXPECT_THAT(warning_texts(rows), IsEmpty());
 }
 
 // ---- within a side ----
 
-// Of a process that computes by two threads, and of one that was stopped half the time throughout.
+// Returns a group with one run for each part. A part is the CPU seconds of a run for each second of its epochs.
 RunGroup side_of(const std::vector<double>& parts, std::vector<RunRecord>& runs) {
   for (const double part : parts) {
     RunRecord& run = runs.emplace_back();
@@ -153,7 +158,7 @@ class WaitingBetween : public ::testing::Test {
     for (EpochRow& row : record.rows) row.cpu_seconds = part * row.train_seconds;
     return record;
   }
-  std::vector<std::string> told(const RunRecord& a, const RunRecord& b) const {
+  std::vector<std::string> warning_texts(const RunRecord& a, const RunRecord& b) const {
     return texts_of(merged(waiting_between({"cuda:0 naive", {&a}}, {"cuda:0 fused", {&b}})));
   }
 };
@@ -162,12 +167,12 @@ TEST_F(WaitingBetween, TheSideWhoseHostComputedLessIsNamed) {
   const char* fused =
       "cuda:0 fused: it waited: its process computed 0.30 s for each second of its epochs, that of cuda:0 "
       "naive 1.00 s";
-  EXPECT_THAT(told(run("cuda:0", 1), run("cuda:0", 0.3)), ElementsAre(fused));
-  EXPECT_THAT(told(run("cuda:0", 1), run("cuda:0", 0.8)), IsEmpty());
+  EXPECT_THAT(warning_texts(run("cuda:0", 1), run("cuda:0", 0.3)), ElementsAre(fused));
+  EXPECT_THAT(warning_texts(run("cuda:0", 1), run("cuda:0", 0.8)), IsEmpty());
 }
 
 TEST_F(WaitingBetween, ACpuComputesWhereAGpusHostMayWait) {
-  EXPECT_THAT(told(run("cpu", 2), run("cuda:0", 0.3)), IsEmpty());
+  EXPECT_THAT(warning_texts(run("cpu", 2), run("cuda:0", 0.3)), IsEmpty());
 }
 
 }  // namespace
@@ -176,8 +181,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Epochs of 2 s, of which half a second went into the exchange, and whose slowest process took so many times as long
-// as the fastest. The first is warm-up.
+// Returns epochs of 2 s with half a second of exchange. `quotient` is the time of the slowest process over that of the
+// fastest. The first epoch is warm-up.
 std::vector<EpochRow> rows_of_processes(const std::vector<double>& quotients) {
   std::vector<EpochRow> rows = sample_rows(std::vector<double>(quotients.size(), 2));
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -195,7 +200,7 @@ TEST(Straggler, IsNoneInARunOfOneProcess) {
   EXPECT_THAT(straggler_warnings(sample_rows({9, 2, 2})), IsEmpty());
 }
 
-TEST(Straggler, IsToldOfByTheMedianEpoch) {
+TEST(Straggler, IsReportedByTheMedianEpoch) {
   const auto warnings = straggler_warnings(rows_of_processes({1, 1.5, 1.25, 1.0}));
   EXPECT_THAT(texts_of(warnings),
               ElementsAre("straggler: the slowest process of an epoch computes 25 % longer than the fastest (median), "

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "results/run_record.h"
+
 namespace rnnlab {
 namespace {
 
@@ -67,13 +69,13 @@ RunRecord run_of(const std::string& hidden_size, const std::string& hash) {
   return run;
 }
 
-TEST(ComparableHashes, AreThoseOfTheSummariesWhereBothAreOfOneKind) {
+TEST(ComparableHashes, AreThoseOfTheSummariesIfBothAreOfOneKind) {
   const auto [a, b] = comparable_hashes(run_of("64", "old"), run_of("64", "older"));
   EXPECT_EQ(a.model, "old");
   EXPECT_EQ(b.model, "older");
 }
 
-TEST(ComparableHashes, AreMadeAnewWhereOneIsOld) {
+TEST(ComparableHashes, AreComputedAgainIfOneIsOld) {
   RunRecord now = run_of("64", "new");
   now.summary.settings_sha256 = "s";
   const auto [a, b] = comparable_hashes(run_of("64", "old"), now);

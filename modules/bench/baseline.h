@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "bench/report.h"
+#include "bench/bench_report.h"
 #include "results/comparison.h"
 
 namespace rnnlab {
 
-struct AgainstOptions {
+struct BaselineOptions {
   OnDifference on_difference = OnDifference::kRefuse;
   double tolerance = 0.05;  // a row is slower, or faster, if the whole interval differs from 1 by more than this
 };
@@ -20,11 +20,11 @@ struct AgainstOptions {
 // The verdict on a row that both sides measured in at least 5 processes. kSlower: one of its parts is slower. kSame:
 // the interval of its total lies within the tolerance. kUnclear: the interval exceeds the tolerance, or a side has
 // fewer processes. kGone: only the earlier benchmark measured the row. kNew: only the present benchmark measured it.
-enum class Verdict { kSame, kFaster, kSlower, kUnclear, kGone, kNew };
+enum class RowVerdict { kSame, kFaster, kSlower, kUnclear, kGone, kNew };
 
-struct RowAgainst {
+struct RowComparison {
   RowKey key;
-  Verdict verdict = Verdict::kSame;
+  RowVerdict verdict = RowVerdict::kSame;
   std::optional<double> seconds_before, seconds_now;  // of the total
   size_t processes_before = 0, processes_now = 0;     // processes that measured the row
   // The times now divided by the times before; nullopt if a time was not above zero in each process. If a side has
@@ -37,7 +37,7 @@ struct BaselineComparison {
   double tolerance = 0;
   std::vector<std::string> forced;  // reasons against the comparison that --force overrides
   std::vector<std::string> notes;   // further differences, and conditions that were not recorded
-  std::vector<RowAgainst> rows;     // rows of both sides that at least one side measured
+  std::vector<RowComparison> rows;  // rows of both sides that at least one side measured
   size_t num_only_before = 0, num_only_now = 0;
 
   bool has_regression() const;
@@ -49,12 +49,12 @@ struct BaselineComparison {
 // have no row in common. If all rows are on a GPU, only the driver, the GPU's power limit and variables are refused;
 // further conditions are notes.
 void check_comparable(const BenchReport& now, const BenchReport& before, const std::string& file,
-                      const AgainstOptions& options);
+                      const BaselineOptions& options);
 
 // Calls check_comparable and then compares.
 BaselineComparison compare_to_baseline(const BenchReport& now, const BenchReport& before, const std::string& file,
-                                       const AgainstOptions& options);
+                                       const BaselineOptions& options);
 
-std::string against_text(const BaselineComparison& against);
+std::string baseline_text(const BaselineComparison& comparison);
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-#include "bench/report.h"
+#include "bench/bench_report.h"
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ class ResampledDifference {
   ResampledDifference(const std::vector<double>& whole, const std::vector<double>& part)
       : samples_of_whole_(whole), samples_of_part_(part), whole_(whole.size()), part_(whole.size()) {
     RNNLAB_INVARIANT(!whole.empty() && whole.size() == part.size(),
-                     "a difference needs as many samples of the part as of the whole");
+                     "the part and the whole have different numbers of samples, or no samples");
   }
 
   double draw(SplitMix64& random) {
@@ -69,7 +69,7 @@ Estimate with_range(double value, const std::vector<double>& values) {
   return {.value = value, .low = low, .high = high};
 }
 
-bool has_interval(const std::vector<double>& values) { return std::ssize(values) >= kFewestForInterval; }
+bool has_interval(const std::vector<double>& values) { return std::ssize(values) >= kMinProcessesForInterval; }
 
 // `values` has one number for each process, all above 0.
 Estimate geometric_estimate(const std::vector<double>& values) {
@@ -82,9 +82,9 @@ Estimate arithmetic_estimate(const std::vector<double>& values) {
   return has_interval(values) ? mean : with_range(mean.value, values);
 }
 
-std::vector<double> medians(const std::vector<PassSamples>& processes, std::vector<double> PassSamples::*program) {
+std::vector<double> medians(const std::vector<PassSamples>& processes, std::vector<double> PassSamples::*pass) {
   std::vector<double> values;
-  for (const PassSamples& process : processes) values.push_back(median(process.*program));
+  for (const PassSamples& process : processes) values.push_back(median(process.*pass));
   return values;
 }
 
@@ -133,11 +133,12 @@ PartTimes part_times(const std::vector<PassSamples>& processes) {
 }
 
 Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSamples>& own,
-                 std::vector<double> PassSamples::*program) {
-  RNNLAB_INVARIANT(!base.empty() && base.size() == own.size(), "a speed-up pairs the processes of both sides");
-  if (own.size() == 1) return ratio_of_medians(base[0].*program, own[0].*program);
-  std::vector<double> ratios = medians(base, program);
-  const std::vector<double> seconds = medians(own, program);
+                 std::vector<double> PassSamples::*pass) {
+  RNNLAB_INVARIANT(!base.empty() && base.size() == own.size(),
+                   "the sides of a speed-up have different numbers of processes, or no processes");
+  if (own.size() == 1) return ratio_of_medians(base[0].*pass, own[0].*pass);
+  std::vector<double> ratios = medians(base, pass);
+  const std::vector<double> seconds = medians(own, pass);
   for (size_t i = 0; i < ratios.size(); ++i) ratios[i] /= seconds[i];
   return geometric_estimate(ratios);
 }
@@ -196,10 +197,10 @@ void check_values(const Measurement& measurement, const std::string& file, size_
   constexpr double kRounding = 1e-9;
   const auto sampled = times_by_samples(measurement);
   for (size_t i = 0; i < kParts.size(); ++i) {
-    const double told = (measurement.seconds.*kParts[i].seconds).value;
-    if (std::abs(told - sampled[i]) > kRounding * sampled.back())
+    const double recorded = (measurement.seconds.*kParts[i].seconds).value;
+    if (std::abs(recorded - sampled[i]) > kRounding * sampled.back())
       throw_error(ExitCode::kData, "{}: rows.{}.measurement.seconds.{}.value is {}, but its samples give {}", file, row,
-                  kParts[i].name, format_shortest(told), format_shortest(sampled[i]));
+                  kParts[i].name, format_shortest(recorded), format_shortest(sampled[i]));
   }
 }
 
@@ -208,15 +209,15 @@ void check_rows(const BenchReport& report, const std::string& file) {
     if (!report.rows[i].measurement) continue;
     check_rounds(*report.rows[i].measurement, file, i);
     const PassSamples& samples = report.rows[i].measurement->samples;
-    PassSamples::visit(samples, [&](const char* name, const std::vector<double>& of_program) {
-      check_samples(of_program, samples.forward.size(), file, fmt::format("rows.{}.measurement.samples.{}", i, name));
+    PassSamples::visit(samples, [&](const char* name, const std::vector<double>& of_pass) {
+      check_samples(of_pass, samples.forward.size(), file, fmt::format("rows.{}.measurement.samples.{}", i, name));
     });
     check_values(*report.rows[i].measurement, file, i);
   }
 }
 
 // Files of earlier versions have rates even if the interval contains 0.
-void drop_rates_of_nothing(Measurement& measurement) {
+void drop_rates_of_zero_times(Measurement& measurement) {
   for (const Part& part : kParts)
     if (!has_rate(measurement.seconds.*part.seconds)) (measurement.rates.*part.rate).reset();
 }
@@ -282,7 +283,7 @@ namespace {
 BenchReport checked(BenchReport report, const std::string& file) {
   check_rows(report, file);
   for (BenchRow& row : report.rows)
-    if (row.measurement) drop_rates_of_nothing(*row.measurement);
+    if (row.measurement) drop_rates_of_zero_times(*row.measurement);
   return report;
 }
 

@@ -1,4 +1,4 @@
-#include "bench/against.h"
+#include "bench/baseline.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using testing::measured_row;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Of five processes, as many as a verdict needs.
+// Returns a report of five processes, which is the smallest number for a verdict.
 BenchReport sample_of_five() { return testing::in_processes(testing::sample_report(), 5); }
 
 BenchReport report_with(const BenchRow& row) {
@@ -31,7 +31,7 @@ void set_gpu(BenchReport& report, const char* name) {
   report.environment.nvidia.gpus[0].name = name;
 }
 
-Verdict verdict_of_naive(double forward, double forward_data, double all, double tolerance = 0.05) {
+RowVerdict verdict_of_naive(double forward, double forward_data, double all, double tolerance = 0.05) {
   const BenchReport now = report_with(measured_row(LayerKind::kNaive, forward, forward_data, all));
   return compare_to_baseline(now, sample_of_five(), "old.json", {.tolerance = tolerance}).rows.at(0).verdict;
 }
@@ -39,7 +39,7 @@ Verdict verdict_of_naive(double forward, double forward_data, double all, double
 TEST(BaselineComparison, TheSameIsTheSame) {
   const BaselineComparison against = compare_to_baseline(sample_of_five(), sample_of_five(), "old.json", {});
   ASSERT_THAT(against.rows, SizeIs(2)) << "what neither measured is left out";
-  for (const RowAgainst& row : against.rows) EXPECT_EQ(row.verdict, Verdict::kSame);
+  for (const RowComparison& row : against.rows) EXPECT_EQ(row.verdict, RowVerdict::kSame);
   EXPECT_FALSE(against.has_regression());
 }
 
@@ -53,16 +53,17 @@ TEST(BaselineComparison, EveryPartHasItsRatio) {
 }
 
 TEST(BaselineComparison, ARowIsSlowerBeyondTheTolerance) {
-  EXPECT_EQ(verdict_of_naive(0.4, 1.0, 1.2), Verdict::kSame);
-  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236), Verdict::kSame);
-  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236, 0.02), Verdict::kSlower);
-  EXPECT_EQ(verdict_of_naive(0.44, 1.1, 1.32), Verdict::kSlower);
-  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08), Verdict::kFaster);
-  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08, 0.2), Verdict::kSame) << "one tolerance for both directions";
+  EXPECT_EQ(verdict_of_naive(0.4, 1.0, 1.2), RowVerdict::kSame);
+  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236), RowVerdict::kSame);
+  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236, 0.02), RowVerdict::kSlower);
+  EXPECT_EQ(verdict_of_naive(0.44, 1.1, 1.32), RowVerdict::kSlower);
+  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08), RowVerdict::kFaster);
+  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08, 0.2), RowVerdict::kSame) << "one tolerance for both directions";
 }
 
 TEST(BaselineComparison, OnePartThatIsSlowerIsEnough) {
-  EXPECT_EQ(verdict_of_naive(0.4, 0.9, 1.19), Verdict::kSlower) << "weights 0.2 -> 0.29, though the total is shorter";
+  EXPECT_EQ(verdict_of_naive(0.4, 0.9, 1.19), RowVerdict::kSlower)
+      << "weights 0.2 -> 0.29, though the total is shorter";
 }
 
 TEST(BaselineComparison, AnIntervalThatReachesBelowIsNoRegression) {
@@ -71,15 +72,15 @@ TEST(BaselineComparison, AnIntervalThatReachesBelowIsNoRegression) {
   const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
   EXPECT_GT(against.rows.at(0).ratios.back()->value, 1.1);
   EXPECT_FALSE(against.has_regression());
-  EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
+  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
 }
 
 TEST(BaselineComparison, OneProcessHasARatioWithoutIntervalOrVerdict) {
   const BenchReport now = testing::in_processes(report_with(measured_row(LayerKind::kNaive, 0.8, 2, 2.4)), 1);
   const BaselineComparison against = compare_to_baseline(now, testing::sample_report(), "old.json", {});
-  EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
+  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
   EXPECT_FALSE(against.has_regression());
-  const std::string text = against_text(against);
+  const std::string text = baseline_text(against);
   EXPECT_THAT(text, HasSubstr("  2.000"));
   EXPECT_THAT(text, Not(HasSubstr("2.000 (")));
   EXPECT_THAT(text,
@@ -90,9 +91,9 @@ TEST(BaselineComparison, OneProcessHasARatioWithoutIntervalOrVerdict) {
 TEST(BaselineComparison, ThreeProcessesHaveAnIntervalWithoutVerdict) {
   const BenchReport three = testing::in_processes(testing::sample_report(), 3);
   const BaselineComparison against = compare_to_baseline(three, sample_of_five(), "old.json", {});
-  EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
-  EXPECT_THAT(against_text(against), HasSubstr("1.000 (1.000 .. 1.000)"));
-  EXPECT_THAT(against_text(against), HasSubstr("3 processes now and 5 processes before: no verdict"));
+  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
+  EXPECT_THAT(baseline_text(against), HasSubstr("1.000 (1.000 .. 1.000)"));
+  EXPECT_THAT(baseline_text(against), HasSubstr("3 processes now and 5 processes before: no verdict"));
 }
 
 TEST(BaselineComparison, ADifferenceThatIsNotAboveZeroHasNoRatio) {
@@ -107,7 +108,7 @@ TEST(BaselineComparison, WhatIsNoLongerMeasuredIsARegression) {
   BenchReport now = sample_of_five();
   now.rows[1].measurement.reset();
   const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
-  EXPECT_EQ(against.rows.at(1).verdict, Verdict::kGone);
+  EXPECT_EQ(against.rows.at(1).verdict, RowVerdict::kGone);
   EXPECT_TRUE(against.has_regression());
 }
 
@@ -116,8 +117,8 @@ TEST(BaselineComparison, WhatWasNotMeasuredBeforeCannotRegress) {
   before.rows[1].measurement.reset();
   const BaselineComparison against = compare_to_baseline(sample_of_five(), before, "old.json", {});
   EXPECT_FALSE(against.has_regression());
-  EXPECT_EQ(against.rows.at(1).verdict, Verdict::kNew);
-  EXPECT_THAT(against_text(against), HasSubstr("1 equal within that, 0 undecided; only before: 0, only now: 1\n"));
+  EXPECT_EQ(against.rows.at(1).verdict, RowVerdict::kNew);
+  EXPECT_THAT(baseline_text(against), HasSubstr("1 equal within that, 0 undecided; only before: 0, only now: 1\n"));
 }
 
 TEST(BaselineComparison, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
@@ -137,7 +138,7 @@ TEST(BaselineComparison, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
   const BaselineComparison forced =
       compare_to_baseline(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce});
   EXPECT_THAT(forced.forced, SizeIs(3));
-  EXPECT_THAT(against_text(forced), HasSubstr("FORCED: this is not a fair comparison.\n  build: Release now"));
+  EXPECT_THAT(baseline_text(forced), HasSubstr("FORCED: this is not a fair comparison.\n  build: Release now"));
 }
 
 TEST(BaselineComparison, WhatCannotBeComparedIsKnownBeforeItIsMeasured) {
@@ -203,7 +204,7 @@ TEST(BaselineComparison, OtherSoftwareAndAnotherMachineAreTold) {
   const BaselineComparison against = compare_to_baseline(now, before, "old.json", {});
   EXPECT_THAT(against.notes, ElementsAre("machine: a now, b before", "cuDNN: 9.19.0 now, 9.18.0 before",
                                          "not compared, because only one side recorded it: CPU quota"));
-  EXPECT_THAT(against_text(against), HasSubstr("\nmachine: a now, b before\n"));
+  EXPECT_THAT(baseline_text(against), HasSubstr("\nmachine: a now, b before\n"));
 }
 
 TEST(BaselineComparison, AnotherPrecisionIsRefusedUnlessForced) {
@@ -237,7 +238,7 @@ TEST(BaselineComparison, RowsOfOneSideAreCounted) {
 TEST(BaselineComparison, TheTable) {
   BenchReport now = sample_of_five();
   now.rows[0] = testing::in_processes(measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95), 5);
-  EXPECT_EQ(against_text(compare_to_baseline(now, sample_of_five(), "old.json", {})),
+  EXPECT_EQ(baseline_text(compare_to_baseline(now, sample_of_five(), "old.json", {})),
             R"(now over old.json, cpu eager fp32 lstm H 512 B 64 T 100 L 4
 
 layer  before ms  now ms                 forward                bwd data             bwd weights                   total
@@ -250,7 +251,7 @@ Ratios of the processes' medians with 95 % intervals; below 1 is faster.
 )");
 }
 
-// Naive took 1.2 s in all before, and takes as much now, but its processes differ.
+// naive takes 1.2 s in total in both reports, but its processes differ.
 BenchReport noisy_report() {
   BenchReport report = report_with(measured_row(LayerKind::kNaive, 0.4, 1.0, 1.2));
   const std::vector<double> of_process = {1.05, 1.1, 1.2, 1.3, 1.4};
@@ -260,9 +261,9 @@ BenchReport noisy_report() {
 
 TEST(BaselineComparison, AWideIntervalIsNotTakenForTheSame) {
   const BaselineComparison against = compare_to_baseline(noisy_report(), sample_of_five(), "old.json", {});
-  EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
+  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
   EXPECT_FALSE(against.has_regression());
-  const std::string text = against_text(against);
+  const std::string text = baseline_text(against);
   EXPECT_THAT(text, HasSubstr("0 equal within that, 1 undecided;"));
   EXPECT_THAT(text, HasSubstr(fmt::format("\nnaive is undecided: between {:.3f} and {:.3f} of its time before\n",
                                           against.rows[0].ratios.back()->low, against.rows[0].ratios.back()->high)));

@@ -1,4 +1,4 @@
-#include "results/epoch_text.h"
+#include "results/epoch_row.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/expect_error.h"
-#include "results/sample_rows.h"
+#include "results/sample_runs.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -133,7 +133,7 @@ TEST(EpochTable, LinesUpAndMarksWarmUp) {
             "   120000     1.50 GiB");
 }
 
-TEST(EpochTable, MarksWhatItIsToldInPlaceOfWarmUp) {
+TEST(EpochTable, ShowsAGivenMarkInPlaceOfWarmUp) {
   EpochRow row{.epoch = 2, .train_loss = 1};
   row.warmup = true;
   EXPECT_TRUE(EpochTable(row).line(row, "cut short").ends_with("  (cut short)"));

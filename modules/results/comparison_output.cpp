@@ -1,17 +1,19 @@
-#include "results/comparison_text.h"
+#include "results/comparison_output.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/numbers.h"
 #include "base/text.h"
-#include "results/device_scaling.h"
+#include "system/json_fields.h"
 #include "system/table.h"
 
 namespace rnnlab {
 namespace {
 
 constexpr const char* kNothing = "-";
+constexpr double kToPercent = 100;
 
 std::string interval(const std::optional<double>& low, const std::optional<double>& high, int digits) {
   if (!low || !high) return kNothing;
@@ -50,7 +52,7 @@ bool has_long_label(const Comparison& comparison) {
 
 // Returns the most informative short part of a label: its start, with device and layer, or for a run folder the text
 // after its time.
-std::string telling_part(const GroupResult& group) {
+std::string informative_part(const GroupResult& group) {
   constexpr size_t kMostBytes = 20;
   const size_t name = group.label.rfind('/') + 1;  // start of a folder's name; 0 if the label is not a folder
   const size_t after_time = name == 0 ? std::string::npos : group.label.find("Z-", name);
@@ -138,12 +140,6 @@ std::string device_lines(const Comparison& comparison) {
   return table.text() + "\n" + join(device_speed_legend(), "\n") + "\n";
 }
 
-std::string lines(const std::string& prefix, const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += prefix + text + "\n";
-  return all;
-}
-
 std::optional<std::string> time_line(const GroupResult& group) {
   if (!group.microseconds_per_sample) return std::nullopt;
   const std::string whole =
@@ -155,7 +151,7 @@ std::string path_lines(const Comparison& comparison) {
   std::string all;
   for (const GroupResult& group : comparison.groups) {
     if (!group.paths.empty()) all += fmt::format("{} ran {}\n", group.label, join(group.paths, " and "));
-    all += lines("  ", group.path_notes);
+    all += lines_of_texts("  ", group.path_notes);
   }
   return all;
 }
@@ -168,6 +164,52 @@ bool is_shown(const EpochColumn& column) {
 
 std::string significant_digits(const std::optional<double>& value, int digits) {
   return value ? fmt::format("{:#.{}g}", *value, digits) : kNothing;
+}
+
+std::string lines_of_texts(const std::string& prefix, const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += prefix + text + "\n";
+  return all;
+}
+
+std::string csv_number(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
+
+std::string percent_text(const std::optional<double>& part) {
+  return part ? fmt::format("{:.1f} %", kToPercent * *part) : kNothing;
+}
+
+std::string percent_range(const std::optional<double>& low, const std::optional<double>& high) {
+  return low && high ? fmt::format("{:.1f} .. {:.1f} %", kToPercent * *low, kToPercent * *high) : kNothing;
+}
+
+std::string excess_text(const std::optional<double>& quotient) {
+  return quotient ? fmt::format("{:+.1f} %", kToPercent * (*quotient - 1)) : kNothing;
+}
+
+TextTable device_speed_table(const Comparison& comparison) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  for (const char* heading :
+       {"devices", "against", "speed-up", "95 % interval", "efficiency", "95 % interval", "exchange", "slowest"})
+    table.add_column(heading, Align::kRight);
+  const std::vector<std::string> labels = short_labels(comparison);
+  for (size_t i = 0; i < comparison.groups.size(); ++i) {
+    const GroupResult& group = comparison.groups[i];
+    if (!group.device_speed) continue;
+    const DeviceSpeed& speed = *group.device_speed;
+    table.add_row({labels[i], std::to_string(group.devices), std::to_string(speed.reference_devices),
+                   significant_digits(speed.speed_up, 3), interval(speed.speed_up_low, speed.speed_up_high, 3),
+                   percent_text(speed.efficiency), percent_range(speed.efficiency_low, speed.efficiency_high),
+                   percent_text(group.exchange_share), excess_text(group.slowest_over_fastest)});
+  }
+  return table;
+}
+
+std::vector<std::string> device_speed_legend() {
+  return {
+      "speed-up: over the same work on the fewest devices; efficiency: the speed-up over how many times as many "
+      "devices there are.",
+      kExchangeLegend};
 }
 
 TextTable comparison_table(const Comparison& comparison) {
@@ -187,7 +229,8 @@ std::vector<std::string> short_labels(const Comparison& comparison) {
   const bool is_numbered = has_long_label(comparison);
   std::vector<std::string> labels;
   for (const GroupResult& group : comparison.groups)
-    labels.push_back(is_numbered ? fmt::format("{}: {}", labels.size() + 1, telling_part(group)) : marked_label(group));
+    labels.push_back(is_numbered ? fmt::format("{}: {}", labels.size() + 1, informative_part(group))
+                                 : marked_label(group));
   return labels;
 }
 
@@ -197,7 +240,7 @@ std::vector<std::string> comparison_legend(const Comparison& comparison) {
       "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes."};
   add_once(legend, spread_legend(comparison));
   if (std::ranges::any_of(comparison.groups, lacks_verdict))
-    legend.push_back(fmt::format("no verdict with fewer than {} processes on each side", kFewestForVerdict));
+    legend.push_back(fmt::format("no verdict with fewer than {} processes on each side", kMinProcessesForVerdict));
   return legend;
 }
 
@@ -216,16 +259,110 @@ std::vector<std::string> comparison_work(const Comparison& comparison) {
 std::string comparison_text(const Comparison& comparison) {
   std::string text;
   if (!comparison.forced.empty())
-    text += "FORCED: this is not a fair comparison.\n" + lines("  ", comparison.forced) + "\n";
+    text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", comparison.forced) + "\n";
   if (!comparison.differences.empty())
-    text += "NOTICE: these runs differ in more than the device and the layer.\n" + lines("  ", comparison.differences) +
-            "\n";
-  if (!comparison.warnings.empty()) text += lines("WARNING: ", texts_of(comparison.warnings)) + "\n";
+    text += "NOTICE: these runs differ in more than the device and the layer.\n" +
+            lines_of_texts("  ", comparison.differences) + "\n";
+  if (!comparison.warnings.empty()) text += lines_of_texts("WARNING: ", texts_of(comparison.warnings)) + "\n";
   text += make_narrow_table(comparison).text() + "\n" + label_lines(comparison);
-  text += lines("", comparison_legend(comparison));
+  text += lines_of_texts("", comparison_legend(comparison));
   if (const std::string devices = device_lines(comparison); !devices.empty()) text += "\n" + devices + "\n";
-  return without_controls(text + lines("", comparison.notes) + lines("", comparison_work(comparison)) +
-                          path_lines(comparison));
+  return without_controls(text + lines_of_texts("", comparison.notes) +
+                          lines_of_texts("", comparison_work(comparison)) + path_lines(comparison));
+}
+
+namespace {
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const EpochColumn& column : epoch_columns())
+    if (column.role == ColumnRole::kMetric) names.emplace_back(column.name);
+  return names;
+}
+
+std::string header() {
+  std::vector<std::string> names = {"label",      "baseline",       "seeds",        "num_processes", "num_timed_epochs",
+                                    "seconds",    "low_seconds",    "high_seconds", "ratio",         "ratio_low",
+                                    "ratio_high", "mann_whitney_p", "verdict"};
+  for (const std::string& metric : metric_names()) names.push_back("final_" + metric);
+  for (const char* name : {"paths",
+                           "folders",
+                           "forced",
+                           "warnings",
+                           "notes",
+                           "differences",
+                           "ended",
+                           "bounds_are_spread",
+                           "is_paired",
+                           "microseconds_per_sample",
+                           "fit_seconds",
+                           "largest_loss_difference",
+                           "devices",
+                           "speed_up",
+                           "speed_up_low",
+                           "speed_up_high",
+                           "efficiency",
+                           "efficiency_low",
+                           "efficiency_high",
+                           "exchange_share",
+                           "slowest_over_fastest"})
+    names.emplace_back(name);
+  return csv_line(names);
+}
+
+// Returns the fields about devices. Most runs use one device and have no speed-up.
+std::vector<std::string> device_fields(const GroupResult& group) {
+  const DeviceSpeed speed = group.device_speed.value_or(DeviceSpeed());
+  return {fmt::format("{}", group.devices),      group.device_speed ? format_shortest(speed.speed_up) : "",
+          csv_number(speed.speed_up_low),        csv_number(speed.speed_up_high),
+          csv_number(speed.efficiency),          csv_number(speed.efficiency_low),
+          csv_number(speed.efficiency_high),     csv_number(group.exchange_share),
+          csv_number(group.slowest_over_fastest)};
+}
+
+std::string line(const GroupResult& group, const Comparison& comparison) {
+  std::vector<std::string> fields = {group.label,
+                                     comparison.baseline,
+                                     fmt::format("{}", fmt::join(group.seeds, " ")),
+                                     fmt::format("{}", group.num_processes),
+                                     fmt::format("{}", group.num_timed_epochs),
+                                     csv_number(group.seconds),
+                                     csv_number(group.low_seconds),
+                                     csv_number(group.high_seconds),
+                                     csv_number(group.ratio),
+                                     csv_number(group.ratio_low),
+                                     csv_number(group.ratio_high),
+                                     csv_number(group.mann_whitney_p),
+                                     group.verdict ? std::string(config::name_of(*group.verdict)) : ""};
+  for (const std::string& metric : metric_names()) {
+    const auto found = group.final_metrics.find(metric);
+    fields.push_back(found == group.final_metrics.end() ? "" : csv_number(found->second.median));
+  }
+  for (const auto& texts : {group.paths, group.folders, comparison.forced, texts_of(comparison.warnings),
+                            comparison.notes, comparison.differences})
+    fields.push_back(join(texts, "; "));
+  fields.push_back(group.ended);
+  for (const bool is_so : {group.bounds_are_spread, group.is_paired}) fields.emplace_back(is_so ? "1" : "0");
+  fields.push_back(csv_number(group.microseconds_per_sample));
+  fields.push_back(csv_number(group.fit_seconds));
+  fields.push_back(group.loss_agreement ? format_shortest(group.loss_agreement->largest_difference) : "");
+  for (const std::string& field : device_fields(group)) fields.push_back(field);
+  return csv_line(fields);
+}
+
+}  // namespace
+
+std::string comparison_csv(const Comparison& comparison) {
+  std::string text = header();
+  for (const GroupResult& group : comparison.groups) text += line(group, comparison);
+  return text;
+}
+
+std::string comparison_json(const Comparison& comparison, const ComparisonAdditions& additions) {
+  Json json = to_json(comparison);
+  if (additions.held_equal) json["held_equal"] = to_json(*additions.held_equal);
+  if (additions.epoch_matrices) json["epoch_matrices"] = to_json(*additions.epoch_matrices);
+  return json_text(json);
 }
 
 }  // namespace rnnlab

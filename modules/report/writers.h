@@ -1,14 +1,44 @@
-// Writes charts as SVG and PNG files, drawn by gnuplot, and their data as CSV files.
+// Writes a report as one HTML file, as Markdown, and as figures: SVG and PNG files with their data as CSV files.
 #pragma once
+
+#include <nlohmann/json_fwd.hpp>
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "report/chart.h"
 #include "report/report.h"
 
 namespace rnnlab::report {
+
+// ---- one HTML file (html.cpp) ----
+
+// The files that every page contains. They are compiled into the program, so no file is read.
+
+std::string_view page_style();           // page/page.css
+std::string_view page_script();          // page/charts.js and page.js
+std::string_view chart_library();        // third_party/echarts/echarts.min.js
+std::string_view chart_library_terms();  // NOTICE and LICENSE of ECharts
+
+// Returns the JSON from which the page's script draws a chart. Numbers that are not finite are null. Texts are
+// readable().
+nlohmann::ordered_json chart_json(const Chart& chart);
+
+// Returns JSON text that is safe inside a <script> element: it has no '<'.
+std::string script_text(const nlohmann::ordered_json& json);
+
+// Returns a report as one HTML file that needs only a browser: it contains the charts, their data as tables and CSV,
+// style, script and chart library. A content security policy prevents the page from loading files and from running
+// every script except its own two, independent of the texts in the report.
+std::string html_of(const Report& report);
+
+// ---- Markdown (markdown.cpp) ----
+
+// Returns a report in GitHub's dialect of Markdown: notices, sentences and tables, and short charts as tables.
+std::string markdown_of(const Report& report);
+
+// ---- figures (figures.cpp) ----
 
 // Throws UserError kDevice, with the command that installs gnuplot, if gnuplot cannot run or lacks a required terminal.
 void check_gnuplot();
@@ -31,14 +61,14 @@ enum class Terminal { kSvg, kPng };
 std::string gnuplot_script(const Chart& chart, Terminal terminal);
 
 // A chart without pictures.
-struct ChartLeftOut {
+struct SkippedChart {
   std::string id;
   std::string reason;  // "y_min should not equal y_max!"
 };
 
 struct Figures {
   std::vector<std::string> files;  // files that were written
-  std::vector<ChartLeftOut> left_out;
+  std::vector<SkippedChart> left_out;
 };
 
 // Writes <id>.svg, <id>.png and <id>.csv for each chart of the report into `folder`, which is created if it is missing.

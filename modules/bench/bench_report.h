@@ -10,12 +10,13 @@
 
 #include "base/statistics.h"
 #include "bench/backend.h"
-#include "bench/bench_case.h"
+#include "bench/bench_settings.h"
 #include "results/environment.h"
+#include "system/table.h"
 
 namespace rnnlab {
 
-// Statistics from samples: the times of the three programs and of their differences, with intervals. A process gives
+// Statistics from samples: the times of the three passes and of their differences, with intervals. A process gives
 // one number, the median of its samples. Several processes give the mean of their numbers, with the interval of this
 // mean. The interval of one process describes only its samples, not a different process. All functions are pure.
 
@@ -35,7 +36,7 @@ struct Estimate {
 
 Estimate estimate_of(const MeanEstimate& mean);
 
-// The seconds of one iteration in one process, by round, for the programs of backend.h; equal numbers of rounds.
+// The seconds of one iteration in one process, by round, for the passes of backend.h; equal numbers of rounds.
 struct PassSamples {
   std::vector<double> forward;
   std::vector<double> forward_data;
@@ -65,14 +66,14 @@ struct PartTimes {
   }
 };
 
-// Returns the times of at least one process. Means over processes are geometric for programs, arithmetic for
+// Returns the times of at least one process. Means over processes are geometric for passes, arithmetic for
 // differences.
 PartTimes part_times(const std::vector<PassSamples>& processes);
 
-// Returns how many times as fast as `base` the layer `own` was, by one program. The i-th process of both sides is the
+// Returns how many times as fast as `base` the layer `own` was, by one pass. The i-th process of both sides is the
 // same process, which measured both in turn. Both sides have the same number of processes, at least one.
 Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSamples>& own,
-                 std::vector<double> PassSamples::*program);
+                 std::vector<double> PassSamples::*pass);
 
 // Returns median(whole) - median(part) of one process, of any sign. Whole rounds are resampled (10,000 times, fixed
 // seed), so that a slowdown of both samples of a round counts once: a percentile bootstrap (Efron and Tibshirani, 1993,
@@ -124,7 +125,7 @@ struct PartRate {
   double microseconds_per_layer_step = 0;
   double gflops = 0;           // 1e9 operations a second
   double gemm_share = 0;       // part of the ceiling's rate; 1 is all of it
-  double least_bytes = 0;      // see least_bytes in bench_case.h
+  double least_bytes = 0;      // see least_bytes in bench_settings.h
   double bandwidth_share = 0;  // part of the ceiling's copy rate, for these bytes
 
   template <class Self, class Field>
@@ -159,7 +160,7 @@ struct Measurement {
   PartRates rates;
   std::optional<Estimate> speedup_forward;  // over the first layer of the list; nullopt if that layer was not measured
   std::optional<Estimate> speedup_total;
-  std::vector<int64_t> iterations;  // iterations of a sample, by program; of the first process
+  std::vector<int64_t> iterations;  // iterations of a sample, by pass; of the first process
   PassSamples samples;              // of all processes, one after the other
   // The rounds in `samples` of each process; 0 if it could not measure. Empty: one process measured all.
   std::vector<int64_t> rounds_by_process;
@@ -250,8 +251,51 @@ void write_report(const std::string& file, const BenchReport& report);
 std::string report_on_one_line(const BenchReport& report);
 BenchReport report_from(const std::string& json, const std::string& source);
 
-// Reads a report and checks its measurements: equal numbers of samples for all programs, at least one, all above 0, and
+// Reads a report and checks its measurements: equal numbers of samples for all passes, at least one, all above 0, and
 // in total as many as the rounds of its processes. Throws UserError kData with the file and the key.
 BenchReport read_report(const std::string& file);
+
+// ---- tables for people and CSV for programs (bench_report_text.cpp) ----
+
+// The columns of row keys for people: values that all rows share are shown once, and each differing value has a column.
+struct KeyColumn {
+  const char* heading;                 // "H"
+  std::string (*text)(const RowKey&);  // "" for the usual value
+  const char* usual = "";              // text for the usual value, where it must be shown
+};
+
+// Returns the columns device, mode, precision, cell, cuDNN's algorithm, I, H, B, T, L, D, without the layer. The usual
+// values are algorithm auto, I equal to H, and D 1.
+const std::vector<KeyColumn>& key_columns();
+
+// Returns the columns in which not all of `rows` are equal.
+std::vector<KeyColumn> varying_columns(const std::vector<BenchRow>& rows);
+
+// Returns the values of the columns that do not vary: "cuda graph fp32 lstm H 512 B 64 T 100". "" if there are no rows.
+std::string shared_text(const std::vector<BenchRow>& rows);
+
+// Returns "12.81" or "1281" for four digits: whole numbers keep all digits, and there is never an exponent.
+std::string significant(double value, int digits);
+
+// Returns "naive" if no column varies, else "naive H 256 B 32".
+std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying);
+
+enum class TableWidth {
+  kNarrow,  // times with the half width of their interval, microseconds a layer-step, rates and speed-ups
+  kWide,    // and intervals, rates of the total, bytes, bandwidth, memory and the longest kernels
+};
+
+// Returns warnings, then the table, then the executed paths row by row, and the reasons for missing rows.
+std::string report_text(const BenchReport& report, TableWidth width);
+
+// These functions return the parts of report_text, for reports in different formats.
+TextTable report_table(const BenchReport& report, TableWidth width);
+std::vector<std::string> report_legend(const BenchReport& report);                   // explains the columns
+std::vector<std::string> report_ceilings(const BenchReport& report);                 // highest rates of the devices
+std::vector<std::string> report_paths(const BenchReport& report, TableWidth width);  // executed paths
+std::vector<Warning> report_warnings(const BenchReport& report);  // reasons for missing rows, and reasons to doubt rows
+
+// Returns one line for each row, without the samples and the environment. Absent values are empty.
+std::string report_csv(const BenchReport& report);
 
 }  // namespace rnnlab

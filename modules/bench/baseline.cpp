@@ -1,4 +1,4 @@
-#include "bench/against.h"
+#include "bench/baseline.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "bench/report_text.h"
+#include "bench/bench_report.h"
 #include "results/conditions.h"
 #include "system/table.h"
 
@@ -55,7 +55,7 @@ bool is_refused(const UnequalCondition& one, const std::vector<MatchedRow>& matc
   if (one.on_unequal != OnUnequal::kRefuse) return false;
   const bool has_cpu_rows =
       std::ranges::any_of(matched, [](const MatchedRow& row) { return row.now->key.device == "cpu"; });
-  return has_cpu_rows || bears_on_gpus(one);
+  return has_cpu_rows || affects_gpus(one);
 }
 
 std::vector<std::string> differences(const BenchReport& now, const BenchReport& before,
@@ -93,10 +93,10 @@ std::vector<std::string> notes_on(const BenchReport& now, const BenchReport& bef
   return found;
 }
 
-constexpr auto kFewestProcessesForInterval = static_cast<size_t>(kFewestForInterval);
-constexpr auto kFewestProcessesForVerdict = static_cast<size_t>(kFewestForVerdict);
+constexpr auto kFewestProcessesForInterval = static_cast<size_t>(kMinProcessesForInterval);
+constexpr auto kFewestProcessesForVerdict = static_cast<size_t>(kMinProcessesForVerdict);
 
-size_t fewest_processes(const RowAgainst& row) { return std::min(row.processes_before, row.processes_now); }
+size_t fewest_processes(const RowComparison& row) { return std::min(row.processes_before, row.processes_now); }
 
 // `now` and `before` have one number for each process.
 std::optional<Estimate> ratio_of(const std::vector<double>& now, const std::vector<double>& before) {
@@ -109,7 +109,7 @@ std::optional<Estimate> ratio_of(const std::vector<double>& now, const std::vect
   return estimate_of(unpaired_ratio(now, before));
 }
 
-void set_ratios(RowAgainst& row, const std::vector<PassSamples>& now, const std::vector<PassSamples>& before) {
+void set_ratios(RowComparison& row, const std::vector<PassSamples>& now, const std::vector<PassSamples>& before) {
   const PartValues a = part_values(now), b = part_values(before);
   row.processes_now = now.size();
   row.processes_before = before.size();
@@ -117,27 +117,27 @@ void set_ratios(RowAgainst& row, const std::vector<PassSamples>& now, const std:
                 ratio_of(a.backward_weights, b.backward_weights), ratio_of(a.total, b.total)};
 }
 
-Verdict verdict_of(const RowAgainst& row, double tolerance) {
-  if (fewest_processes(row) < kFewestProcessesForVerdict) return Verdict::kUnclear;
+RowVerdict verdict_of(const RowComparison& row, double tolerance) {
+  if (fewest_processes(row) < kFewestProcessesForVerdict) return RowVerdict::kUnclear;
   const auto is_slower = [&](const std::optional<Estimate>& ratio) { return ratio && ratio->low > 1 + tolerance; };
   const Estimate& total = row.ratios.back().value();
-  if (std::ranges::any_of(row.ratios, is_slower)) return Verdict::kSlower;
-  if (total.high < 1 - tolerance) return Verdict::kFaster;
+  if (std::ranges::any_of(row.ratios, is_slower)) return RowVerdict::kSlower;
+  if (total.high < 1 - tolerance) return RowVerdict::kFaster;
   const bool is_within = total.low >= 1 - tolerance && total.high <= 1 + tolerance;
-  return is_within ? Verdict::kSame : Verdict::kUnclear;
+  return is_within ? RowVerdict::kSame : RowVerdict::kUnclear;
 }
 
-RowAgainst compare_rows(const MatchedRow& matched, double tolerance) {
-  RowAgainst row;
+RowComparison compare_rows(const MatchedRow& matched, double tolerance) {
+  RowComparison row;
   row.key = matched.now->key;
   if (matched.before->measurement) row.seconds_before = matched.before->measurement->seconds.total.value;
   if (!matched.now->measurement) {
-    row.verdict = Verdict::kGone;
+    row.verdict = RowVerdict::kGone;
     return row;
   }
   row.seconds_now = matched.now->measurement->seconds.total.value;
   if (!matched.before->measurement) {
-    row.verdict = Verdict::kNew;
+    row.verdict = RowVerdict::kNew;
     return row;
   }
   set_ratios(row, by_process(*matched.now->measurement), by_process(*matched.before->measurement));
@@ -145,19 +145,19 @@ RowAgainst compare_rows(const MatchedRow& matched, double tolerance) {
   return row;
 }
 
-std::string text_of(Verdict verdict) {
+std::string text_of(RowVerdict verdict) {
   switch (verdict) {
-    case Verdict::kSame:
+    case RowVerdict::kSame:
       return "";
-    case Verdict::kFaster:
+    case RowVerdict::kFaster:
       return "faster";
-    case Verdict::kSlower:
+    case RowVerdict::kSlower:
       return "SLOWER";
-    case Verdict::kUnclear:
+    case RowVerdict::kUnclear:
       return "undecided";
-    case Verdict::kGone:
+    case RowVerdict::kGone:
       return "GONE";
-    case Verdict::kNew:
+    case RowVerdict::kNew:
       return "new";
   }
   return "";
@@ -172,21 +172,21 @@ std::string ratio_text(const std::optional<Estimate>& ratio, size_t num_processe
 }
 
 // varying_columns needs whole rows, of which only the keys are set.
-std::vector<BenchRow> rows_with_keys(const BaselineComparison& against) {
+std::vector<BenchRow> rows_with_keys(const BaselineComparison& comparison) {
   std::vector<BenchRow> rows;
-  for (const RowAgainst& row : against.rows) rows.emplace_back().key = row.key;
+  for (const RowComparison& row : comparison.rows) rows.emplace_back().key = row.key;
   return rows;
 }
 
-TextTable make_against_table(const BaselineComparison& against) {
-  const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(against));
+TextTable make_baseline_table(const BaselineComparison& comparison) {
+  const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(comparison));
   TextTable table;
   for (const KeyColumn& key : varying) table.add_column(key.heading, Align::kLeft);
   table.add_column("layer", Align::kLeft);
   for (const char* heading : {"before ms", "now ms", "forward", "bwd data", "bwd weights", "total"})
     table.add_column(heading, Align::kRight);
   table.add_column("", Align::kLeft);
-  for (const RowAgainst& row : against.rows) {
+  for (const RowComparison& row : comparison.rows) {
     std::vector<std::string> cells;
     for (const KeyColumn& key : varying) cells.push_back(key.text(row.key));
     cells.push_back(row.key.layer);
@@ -199,57 +199,60 @@ TextTable make_against_table(const BaselineComparison& against) {
   return table;
 }
 
-std::string summary_line(const BaselineComparison& against) {
-  const auto count = [&](Verdict verdict) { return std::ranges::count(against.rows, verdict, &RowAgainst::verdict); };
-  const size_t num_only_now = against.num_only_now + static_cast<size_t>(count(Verdict::kNew));
+std::string summary_line(const BaselineComparison& comparison) {
+  const auto count = [&](RowVerdict verdict) {
+    return std::ranges::count(comparison.rows, verdict, &RowComparison::verdict);
+  };
+  const size_t num_only_now = comparison.num_only_now + static_cast<size_t>(count(RowVerdict::kNew));
   return fmt::format(
       "{0} slower by more than {1:.3g} %, {2} gone, {3} faster by more than that, {4} equal within that, {5} "
       "undecided; only before: {6}, only now: {7}\n",
-      count(Verdict::kSlower), 100 * against.tolerance, count(Verdict::kGone), count(Verdict::kFaster),
-      count(Verdict::kSame), count(Verdict::kUnclear), against.num_only_before, num_only_now);
+      count(RowVerdict::kSlower), 100 * comparison.tolerance, count(RowVerdict::kGone), count(RowVerdict::kFaster),
+      count(RowVerdict::kSame), count(RowVerdict::kUnclear), comparison.num_only_before, num_only_now);
 }
 
 std::string processes_text(size_t count) { return counted(static_cast<int64_t>(count), "process"); }
 
-bool has_too_few_processes(const RowAgainst& row) {
+bool has_too_few_processes(const RowComparison& row) {
   return row.seconds_now && row.seconds_before && fewest_processes(row) < kFewestProcessesForVerdict;
 }
 
 // Returns why rows have no verdict, with each reason once; "" if there are enough processes.
-std::string too_few_lines(const BaselineComparison& against) {
+std::string too_few_lines(const BaselineComparison& comparison) {
   std::vector<std::string> lines;
-  for (const RowAgainst& row : against.rows) {
+  for (const RowComparison& row : comparison.rows) {
     if (!has_too_few_processes(row)) continue;
-    const char* none =
+    const char* missing =
         fewest_processes(row) < kFewestProcessesForInterval ? "no interval and no verdict" : "no verdict";
     add_once(lines,
              fmt::format("{} now and {} before: {} for a different process. An interval needs 3 processes on both "
                          "sides, a verdict needs 5: set processes.\n",
-                         processes_text(row.processes_now), processes_text(row.processes_before), none));
+                         processes_text(row.processes_now), processes_text(row.processes_before), missing));
   }
   return join(lines, "");
 }
 
-std::string unclear_lines(const BaselineComparison& against) {
-  const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(against));
+std::string unclear_lines(const BaselineComparison& comparison) {
+  const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(comparison));
   std::string lines;
-  for (const RowAgainst& row : against.rows)
-    if (row.verdict == Verdict::kUnclear && !has_too_few_processes(row))
+  for (const RowComparison& row : comparison.rows)
+    if (row.verdict == RowVerdict::kUnclear && !has_too_few_processes(row))
       lines += fmt::format("{} is undecided: between {:.3f} and {:.3f} of its time before\n",
                            row_label(row.key, varying), row.ratios.back()->low, row.ratios.back()->high);
-  if (lines.empty()) return too_few_lines(against);
-  return too_few_lines(against) + lines + "Use more processes on an idle machine to narrow an interval.\n";
+  if (lines.empty()) return too_few_lines(comparison);
+  return too_few_lines(comparison) + lines + "Use more processes on an idle machine to narrow an interval.\n";
 }
 
 }  // namespace
 
 bool BaselineComparison::has_regression() const {
-  return std::ranges::any_of(
-      rows, [](const RowAgainst& row) { return row.verdict == Verdict::kSlower || row.verdict == Verdict::kGone; });
+  return std::ranges::any_of(rows, [](const RowComparison& row) {
+    return row.verdict == RowVerdict::kSlower || row.verdict == RowVerdict::kGone;
+  });
 }
 
 void check_comparable(const BenchReport& now, const BenchReport& before, const std::string& file,
-                      const AgainstOptions& options) {
+                      const BaselineOptions& options) {
   const std::vector<MatchedRow> matched = match_rows(now, before);
   if (matched.empty())
     throw_error(ExitCode::kUsage, "{}: no row has a layer and sizes that were measured now; it has {}", file,
@@ -261,30 +264,31 @@ void check_comparable(const BenchReport& now, const BenchReport& before, const s
 }
 
 BaselineComparison compare_to_baseline(const BenchReport& now, const BenchReport& before, const std::string& file,
-                                       const AgainstOptions& options) {
+                                       const BaselineOptions& options) {
   check_comparable(now, before, file, options);
   const std::vector<MatchedRow> matched = match_rows(now, before);
-  BaselineComparison against;
-  against.file = file;
-  against.tolerance = options.tolerance;
-  against.forced = differences(now, before, matched);
-  against.notes = notes_on(now, before, matched);
+  BaselineComparison comparison;
+  comparison.file = file;
+  comparison.tolerance = options.tolerance;
+  comparison.forced = differences(now, before, matched);
+  comparison.notes = notes_on(now, before, matched);
   for (const MatchedRow& row : matched)
-    if (row.now->measurement || row.before->measurement) against.rows.push_back(compare_rows(row, options.tolerance));
-  against.num_only_now = now.rows.size() - matched.size();
-  against.num_only_before = before.rows.size() - std::min(before.rows.size(), matched.size());
-  return against;
+    if (row.now->measurement || row.before->measurement)
+      comparison.rows.push_back(compare_rows(row, options.tolerance));
+  comparison.num_only_now = now.rows.size() - matched.size();
+  comparison.num_only_before = before.rows.size() - std::min(before.rows.size(), matched.size());
+  return comparison;
 }
 
-std::string against_text(const BaselineComparison& against) {
+std::string baseline_text(const BaselineComparison& comparison) {
   std::string text;
-  if (!against.forced.empty())
-    text += "FORCED: this is not a fair comparison.\n  " + join(against.forced, "\n  ") + "\n\n";
-  text += fmt::format("now over {}, {}\n\n", against.file, shared_text(rows_with_keys(against)));
-  text += make_against_table(against).text() + "\n";
-  text += "Ratios of the processes' medians with 95 % intervals; below 1 is faster.\n" + summary_line(against) +
-          unclear_lines(against);
-  for (const std::string& note : against.notes) text += note + "\n";
+  if (!comparison.forced.empty())
+    text += "FORCED: this is not a fair comparison.\n  " + join(comparison.forced, "\n  ") + "\n\n";
+  text += fmt::format("now over {}, {}\n\n", comparison.file, shared_text(rows_with_keys(comparison)));
+  text += make_baseline_table(comparison).text() + "\n";
+  text += "Ratios of the processes' medians with 95 % intervals; below 1 is faster.\n" + summary_line(comparison) +
+          unclear_lines(comparison);
+  for (const std::string& note : comparison.notes) text += note + "\n";
   return text;
 }
 

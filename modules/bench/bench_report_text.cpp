@@ -1,4 +1,4 @@
-#include "bench/report_text.h"
+#include "bench/bench_report.h"
 
 #include <fmt/format.h>
 
@@ -108,17 +108,17 @@ double half_width(const Estimate& seconds) {
   return std::max(seconds.high - seconds.value, seconds.value - seconds.low) / seconds.value;
 }
 
-bool is_near_nothing(const Estimate& seconds) { return seconds.low <= 0; }
+bool contains_zero(const Estimate& seconds) { return seconds.low <= 0; }
 
 bool is_negative(const Estimate& seconds) { return seconds.high <= 0; }
 
-bool is_wide(const Estimate& seconds) { return !is_near_nothing(seconds) && half_width(seconds) > kWidestHalf; }
+bool is_wide(const Estimate& seconds) { return !contains_zero(seconds) && half_width(seconds) > kWidestHalf; }
 
 // Returns "12.81 ±0.3%" with the farther end of the interval; "12.81 wide" if the interval is too wide; "< 0.0455", the
 // upper end, for a difference whose interval contains zero.
 std::string with_half_width(const Estimate& seconds) {
   if (is_negative(seconds)) return "negative";
-  if (is_near_nothing(seconds)) return "< " + milliseconds(seconds.high);
+  if (contains_zero(seconds)) return "< " + milliseconds(seconds.high);
   if (is_wide(seconds)) return milliseconds(seconds.value) + " wide";
   return fmt::format("{} ±{:.1f}%", milliseconds(seconds.value), 100 * half_width(seconds));
 }
@@ -244,7 +244,7 @@ std::string intervals_line(const BenchReport& report) {
   if (count == 1)
     return "One process: the intervals are of its samples, not for different processes; set processes: 5 to measure "
            "five.";
-  if (count < static_cast<size_t>(kFewestForInterval))
+  if (count < static_cast<size_t>(kMinProcessesForInterval))
     return fmt::format("{} processes: the intervals are their range; 95 % intervals need 3.", count);
   return fmt::format("{} processes: the times are means over processes, with 95 % intervals of the mean.", count);
 }
@@ -306,17 +306,17 @@ std::vector<std::string> report_paths(const BenchReport& report, TableWidth widt
   return paths;
 }
 
-std::vector<Warning> report_doubts(const BenchReport& report) {
-  std::vector<Warning> doubts;
+std::vector<Warning> report_warnings(const BenchReport& report) {
+  std::vector<Warning> warnings;
   const std::vector<KeyColumn> varying = varying_columns(report.rows);
   for (const BenchRow& row : report.rows) {
     if (!row.reason.empty())
-      doubts.emplace_back(warning::kNotMeasured,
-                          fmt::format("{} was not measured: {}", row_label(row.key, varying), row.reason));
+      warnings.emplace_back(warning::kNotMeasured,
+                            fmt::format("{} was not measured: {}", row_label(row.key, varying), row.reason));
     for (const Warning& note : row.notes)
-      doubts.emplace_back(note.kind, fmt::format("{}: {}", row_label(row.key, varying), note.text));
+      warnings.emplace_back(note.kind, fmt::format("{}: {}", row_label(row.key, varying), note.text));
   }
-  return doubts;
+  return warnings;
 }
 
 std::vector<std::string> report_legend(const BenchReport& report) {
@@ -324,7 +324,7 @@ std::vector<std::string> report_legend(const BenchReport& report) {
       "Times with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best "
       "above;\ngain: over the first layer, in the forward pass and in all."};
   if (const std::string intervals = intervals_line(report); !intervals.empty()) legend.push_back(intervals);
-  if (has_part(report, is_near_nothing))
+  if (has_part(report, contains_zero))
     legend.emplace_back("< x: too short to distinguish from zero; x is the upper end of the interval.");
   if (has_part(report, is_negative))
     legend.emplace_back(
@@ -342,7 +342,7 @@ std::string report_text(const BenchReport& report, TableWidth width) {
   if (report.rows.empty()) return text + "nothing was measured\n";
   text += shared_text(report.rows) + "\n" + as_lines(report_ceilings(report)) + "\n";
   text += report_table(report, width).text() + "\n" + as_lines(report_legend(report));
-  return text + as_lines(report_paths(report, width)) + as_lines(texts_of(report_doubts(report)));
+  return text + as_lines(report_paths(report, width)) + as_lines(texts_of(report_warnings(report)));
 }
 
 namespace {

@@ -1,10 +1,11 @@
-#include "results/comparison_files.h"
+#include "results/comparison_output.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "results/comparison_text.h"
+#include "results/sample_runs.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -52,7 +53,7 @@ Comparison sample_comparison() {
   return comparison;
 }
 
-// As one process leaves it.
+// Changes the result to that of a group of one process.
 void take_for_one_process(GroupResult& group) {
   group.num_processes = 1;
   group.bounds_are_spread = true;
@@ -152,7 +153,7 @@ TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
                                "\n"));
 }
 
-// The naive run on two devices, a little less than twice as fast.
+// Returns a comparison with the naive run on two devices, which is a little less than twice as fast.
 Comparison comparison_of_devices() {
   Comparison comparison = sample_comparison();
   GroupResult& two = comparison.groups[1];
@@ -201,7 +202,7 @@ TEST(ComparisonJson, HasSpeedUpAndEfficiency) {
   EXPECT_EQ(json["groups"][1]["device_speed"]["efficiency_low"], 0.75);
 }
 
-// A spreadsheet would run them. Numbers stay numbers.
+// A spreadsheet would execute such texts as formulas. Numbers are not changed.
 TEST(ComparisonCsv, HoldsNoTextThatIsAFormula) {
   Comparison comparison = sample_comparison();
   comparison.groups.resize(1);
@@ -221,7 +222,7 @@ TEST(ComparisonText, HoldsNothingThatATerminalObeys) {
   EXPECT_THAT(comparison_text(comparison), ::testing::HasSubstr("a\\x1b[2Jb\n"));
 }
 
-TEST(ComparisonText, TellsOfDifferencesWithoutTheWordForced) {
+TEST(ComparisonText, ReportsDifferencesWithoutTheWordForced) {
   Comparison comparison = sample_comparison();
   comparison.groups.clear();
   comparison.differences = {"batch size: 64 in cpu fused batch_size=64, 128 in cpu fused batch_size=128"};
@@ -268,4 +269,164 @@ TEST(ComparisonJson, HoldsEverything) {
 }
 
 }  // namespace
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Held : public ::testing::Test {
+ protected:
+  void add(const std::string& name, SampleRun run) {
+    run.write(folder_.path() / name);
+    runs_.push_back(load_run(folder_.path() / name));
+  }
+  std::string text() const { return held_equal_text(held_equal(runs_)); }
+
+  TemporaryFolder folder_;
+  std::vector<RunRecord> runs_;
+};
+
+TEST_F(Held, EqualConditionsAreNamedWithTheirValue) {
+  add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
+  add("b", sample_run("cpu", "fused", 1, {9, 2, 2}));
+  EXPECT_THAT(text(), AllOf(HasSubstr("Held equal:\n  data "), HasSubstr("\n  batch size "), HasSubstr(" 128\n"),
+                            HasSubstr("\n  usable CPUs "), Not(HasSubstr("Not held equal"))));
+  EXPECT_THAT(text(), HasSubstr("Not recorded by every run: "));
+}
+
+TEST_F(Held, WeightsAreEqualSeedBySeed) {
+  for (const int64_t seed : {1, 2})
+    for (const char* layer : {"naive", "fused"})
+      add(layer + std::to_string(seed), sample_run("cpu", layer, seed, {9, 1}));
+  EXPECT_THAT(text(), HasSubstr("w1 (seed 1); w2 (seed 2)\n"));
+}
+
+TEST_F(Held, UnequalConditionsAreNamedWithAllTheirValues) {
+  add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
+  SampleRun other = sample_run("cpu", "fused", 1, {9, 2, 2});
+  other.environment.cpu.usable_cpus = 64;
+  add("b", other);
+  EXPECT_THAT(text(), HasSubstr("Not held equal:\n  usable CPUs  2; 64\n"));
+}
+
+// Before version 3 different texts were hashed.
+TEST_F(Held, HashesOfAnOldRunAreComputedAgain) {
+  add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
+  add("b", sample_run("cpu", "fused", 1, {9, 2, 2}));
+  runs_[1].summary.settings_sha256.clear();
+  runs_[1].summary.identity.model_hash = runs_[1].summary.identity.training_hash = "of another text";
+  EXPECT_THAT(text(), Not(HasSubstr("Not held equal")));
+}
+
+TEST_F(Held, DevicesAreListedIfARunHasSeveral) {
+  add("a", run_of_devices(1, 2));
+  EXPECT_THAT(text(), Not(HasSubstr("devices")));
+  add("b", run_of_devices(2, 1));
+  EXPECT_THAT(text(), HasSubstr("Not held equal:\n  devices  1; 2\n"));
+}
+
+TEST_F(Held, TheJsonOfAComparisonHasThemAsAField) {
+  add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
+  EXPECT_THAT(comparison_json(compare(runs_, {}), {.held_equal = held_equal(runs_)}),
+              AllOf(HasSubstr("\"baseline\": \"cpu naive\""), HasSubstr("\"held_equal\": {\n    \"equal\": [")));
+}
+
+}  // namespace
+
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Matrices : public ::testing::Test {
+ protected:
+  void add(const std::string& layer, const std::vector<double>& train_seconds) {
+    const auto folder = folder_.path() / fmt::format("{}{}", layer, runs_.size());
+    sample_run("cpu", layer, 1, train_seconds).write(folder);
+    runs_.push_back(load_run(folder));
+  }
+  std::string text() const { return epoch_matrices_text(epoch_matrices(runs_), compare(runs_, {})); }
+  std::string csv() const { return epoch_matrices_csv(epoch_matrices(runs_), compare(runs_, {})); }
+
+  TemporaryFolder folder_;
+  std::vector<RunRecord> runs_;
+};
+
+TEST_F(Matrices, HaveARowForEachEpochAndAColumnForEachSide) {
+  add("naive", {9, 2, 2.5});
+  add("fused", {8, 1, 1.5});
+  EXPECT_EQ(text(),
+            "Training seconds by epoch:\n"
+            "epoch  cpu naive  cpu fused\n"
+            "-----  ---------  ---------\n"
+            "    1     9.000*     8.000*\n"
+            "    2     2.000      1.000\n"
+            "    3     2.500      1.500\n"
+            "\n"
+            "Train loss by epoch:\n"
+            "epoch  cpu naive  cpu fused\n"
+            "-----  ---------  ---------\n"
+            "    1   0.500000   0.500000\n"
+            "    2   0.500000   0.500000\n"
+            "    3   0.500000   0.500000\n"
+            "\n"
+            "* warm-up, which does not count for s/epoch\n");
+}
+
+TEST_F(Matrices, OfSeveralProcessesHaveTheGeometricMeanAsTheComparisonHas) {
+  for (const double seconds : {1.0, 16.0, 4.0}) add("naive", {9, seconds});
+  EXPECT_DOUBLE_EQ(*epoch_matrices(runs_).train_seconds[1][0], 4.0);
+  EXPECT_THAT(text(), EndsWith("cpu naive: times are the geometric mean, losses the median of 3 runs\n"));
+}
+
+TEST_F(Matrices, HaveAGapWhereARunWasShorter) {
+  add("naive", {9, 2, 2});
+  add("fused", {8, 1});
+  EXPECT_EQ(epoch_matrices(runs_).train_seconds[2][1], std::nullopt);
+  EXPECT_THAT(text(), HasSubstr("    3     2.000          -\n"));
+  EXPECT_THAT(text(), EndsWith("- no run finished this epoch\n"));
+}
+
+TEST_F(Matrices, SayFromWhereOnFewerRunsStandForACell) {
+  add("naive", {9, 2, 2});
+  add("naive", {9, 4});
+  EXPECT_EQ(epoch_matrices(runs_).train_seconds[2][0], 2.0);
+  EXPECT_THAT(
+      text(),
+      EndsWith("cpu naive: times are the geometric mean, losses the median of 2 runs, from epoch 3 on of fewer\n"));
+}
+
+TEST_F(Matrices, HaveNoNumberWhereARunDiverged) {
+  add("naive", {9, 2});
+  add("naive", {9, 2});
+  runs_[1].rows[1].train_loss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(text(), HasSubstr("    2        nan\n"));
+}
+
+TEST_F(Matrices, AreALineForEachCellAsCsv) {
+  add("naive", {9, 2});
+  add("fused", {8});
+  EXPECT_THAT(csv(), ::testing::StartsWith("label,epoch,num_runs,is_warmup,train_seconds,train_loss,forced,warnings,"
+                                           "differences\n"
+                                           "cpu naive,1,1,1,9,0.5,"));
+  EXPECT_THAT(csv(), HasSubstr("\ncpu naive,2,1,0,2,0.5,"));
+  EXPECT_THAT(csv(), Not(HasSubstr("\ncpu fused,2,")));
+}
+
+TEST_F(Matrices, AreAFieldOfAComparisonsJson) {
+  add("naive", {9, 2});
+  add("fused", {8});
+  const auto json =
+      nlohmann::json::parse(comparison_json(compare(runs_, {}), {.epoch_matrices = epoch_matrices(runs_)}));
+  EXPECT_EQ(json["epoch_matrices"]["labels"], nlohmann::json({"cpu naive", "cpu fused"}));
+  EXPECT_EQ(json["epoch_matrices"]["epochs"], nlohmann::json({1, 2}));
+  EXPECT_EQ(json["epoch_matrices"]["train_seconds"], nlohmann::json({{9.0, 8.0}, {2.0, nullptr}}));
+  EXPECT_EQ(json["epoch_matrices"]["is_warmup"], nlohmann::json({{true, true}, {false, false}}));
+}
+
+}  // namespace
+
 }  // namespace rnnlab::testing

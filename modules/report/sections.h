@@ -1,0 +1,94 @@
+// Makes the report's sections on compared runs and on benchmarks, with their sentences, charts and tables.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/bench_report.h"
+#include "report/report.h"
+#include "results/comparison.h"
+#include "results/run_record.h"
+#include "system/table.h"
+
+namespace rnnlab::report {
+
+// ---- the section on compared runs (run_section.cpp) ----
+
+// The facts of one run except its epochs: names in the order of presentation, each once, with values. The tables below
+// show shared facts once and differing facts in one row a run, so that many runs stay readable.
+struct RunFacts {
+  std::string run;
+  std::vector<std::pair<std::string, std::string>> values;
+};
+
+// Returns machine, build, libraries, load, the executed path, and the values that must be equal for a comparison.
+RunFacts environment_of(const RunRecord& run, const std::string& name);
+
+// Returns the settings of config.yaml.
+RunFacts settings_of(const RunRecord& run, const std::string& name);
+
+// Returns a row for each fact that is equal in all of `runs`, which must not be empty.
+TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& what);
+
+// Returns a row for each run and a column for each fact that is not shared; "absent" if a run does not have the fact.
+TextTable differing_facts(const std::vector<RunFacts>& runs);
+
+// Returns refusals and warnings of the comparison, for the opening of the report. `name` names the compared runs.
+std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name);
+
+// `comparison` must be the comparison of `runs`. `prefix` begins the ids of the section.
+Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
+                    const std::string& prefix);
+
+// The following functions summarise a comparison in sentences, with the digits of its table.
+
+// Returns "NOT COMPARABLE: " if the comparison was forced, for titles that may be quoted alone; else "".
+std::string not_comparable(const Comparison& comparison);
+
+// Returns a sentence for each group that was compared with the baseline; for more than eight groups, only for the
+// fastest and the slowest. Each sentence begins with not_comparable.
+std::vector<std::string> headlines(const Comparison& comparison);
+
+// ---- charts of compared runs (run_charts.cpp) ----
+
+// The charts show epoch times and losses as curves, medians and ratios as bars, and a sweep as a heat map. The
+// numbers of the epoch rows and of the comparison are not changed.
+
+// Returns a name for each run of the group: the group's label, with the seed if the group has several runs.
+std::vector<std::string> run_names(const RunGroup& group);
+
+// The ids of the charts are "<prefix>-epoch-time" and so on.
+std::vector<Chart> time_curves(const std::vector<RunGroup>& groups, const std::string& prefix);
+std::vector<Chart> metric_curves(const std::vector<RunGroup>& groups, const std::string& prefix);
+
+// Returns bars of times and ratios. Groups without a time are left out. With only one group there are no ratios.
+std::vector<Chart> time_bars(const Comparison& comparison, const std::string& prefix);
+
+// Returns the speed-up against the number of devices, with the ideal line, for the groups that have a speed-up.
+std::vector<Chart> speed_up_curves(const Comparison& comparison, const std::string& prefix);
+
+// Returns a heat map of the median epoch times if one to three settings vary and both axes have at least two values.
+std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Comparison& comparison,
+                              const std::string& prefix);
+
+// ---- the section on one benchmark of layers (bench_section.cpp) ----
+
+struct Benchmark {
+  std::string file;
+  BenchReport report;
+};
+
+// Returns the charts of one benchmark: the ladder of layers as waterfalls, a sweep of sizes as heat maps of the gains,
+// and the times as bars. The ids are "<prefix>-...". There is a waterfall for each size at which at least two steps of
+// the ladder were measured, if there are at most six sizes, and there are heat maps if at least two kinds of sizes
+// vary.
+std::vector<Chart> bench_charts(const BenchReport& report, const std::string& prefix);
+
+// Returns the warnings of the benchmark and the quality warnings of its rows, for the opening of the report.
+std::vector<Block> opening_notices(const Benchmark& benchmark);
+
+// `prefix` begins the ids of the section.
+Section bench_section(const Benchmark& benchmark, const std::string& prefix);
+
+}  // namespace rnnlab::report

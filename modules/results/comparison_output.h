@@ -1,0 +1,154 @@
+// Writes a comparison for a terminal, and as CSV and JSON for programs. The text has first the reasons not to trust the
+// comparison, then the table, then notes and details.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/comparison.h"
+#include "results/epoch_row.h"
+#include "results/run_record.h"
+#include "system/table.h"
+
+namespace rnnlab {
+
+// ---- text and tables (comparison_output.cpp) ----
+
+std::string comparison_text(const Comparison& comparison);
+
+// comparison_text consists of these parts, which different outputs of a comparison use, too.
+
+// Returns a row for each group, in the order of the groups. The first column contains the whole label, and the ending
+// of a group that is not complete.
+TextTable comparison_table(const Comparison& comparison);
+
+// Returns a label for each group that fits into a table: the whole label if all labels are short, otherwise a number
+// and a part of the label. comparison_text prints the whole labels below its table.
+std::vector<std::string> short_labels(const Comparison& comparison);
+
+// Returns sentences that explain the columns.
+std::vector<std::string> comparison_legend(const Comparison& comparison);
+
+// Returns sentences about the time of each group's work, for a sample and in total, and then about the agreement of
+// each group's losses with the baseline's.
+std::vector<std::string> comparison_work(const Comparison& comparison);
+
+// Returns whether the table shows this metric: train_loss and the metrics of validation. CSV and JSON also contain the
+// other metrics of the training set.
+bool is_shown(const EpochColumn& column);
+
+// Returns "0.302", or "-" if the value is absent.
+std::string significant_digits(const std::optional<double>& value, int digits);
+
+// Returns the shortest text that reads back to the value; "" if the value is absent.
+std::string csv_number(const std::optional<double>& value);
+
+// Return "31.4 %", "30.1 .. 32.0 %", and "+3.1 %" for 1.031; "-" if a value is absent.
+std::string percent_text(const std::optional<double>& part);
+std::string percent_range(const std::optional<double>& low, const std::optional<double>& high);
+std::string excess_text(const std::optional<double>& quotient);
+
+// Returns the speed-up and efficiency of those groups of a comparison that have a speed-up, or an empty table.
+TextTable device_speed_table(const Comparison& comparison);
+
+// Returns sentences that explain the columns of device_speed_table.
+std::vector<std::string> device_speed_legend();
+
+// Explains the columns "exchange" and "slowest" of tables on several devices.
+inline constexpr const char* kExchangeLegend =
+    "exchange: the part of an epoch that was spent in the exchange of gradients without overlap; slowest: how "
+    "much longer the slowest process computes than the fastest. Medians.";
+
+// Returns each text on a line after the prefix.
+std::string lines_of_texts(const std::string& prefix, const std::vector<std::string>& texts);
+
+// ---- conditions that were held equal (comparison_additions.cpp) ----
+
+// HeldEqual lists each condition of a comparison with its value and states whether all runs share the value, so that a
+// reader can check that the comparison is fair.
+
+// Holds a condition and its values: a single value if it was held equal, otherwise each value once.
+struct HeldCondition {
+  std::string what;
+  std::vector<std::string> values;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("what", self.what);
+    field("values", self.values);
+  }
+};
+
+struct HeldEqual {
+  std::vector<HeldCondition> equal;
+  std::vector<HeldCondition> unequal;
+  std::vector<std::string> unrecorded;  // not recorded by at least one run
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("equal", self.equal);
+    field("unequal", self.unequal);
+    field("unrecorded", self.unrecorded);
+  }
+};
+
+HeldEqual held_equal(const std::vector<RunRecord>& runs);
+
+std::string held_equal_text(const HeldEqual& held);
+
+// ---- matrices of epochs (comparison_additions.cpp) ----
+
+// EpochMatrices arranges the training seconds and the train loss of each epoch and group as matrices, as a speed test
+// prints them at its end: an epoch is a row, a group of runs is a column. A cell combines those runs of the group that
+// finished the epoch: the geometric mean of their times, the median of their losses. Warm-up epochs are included and
+// marked. Intervals and ratios are left out; comparison.h has them.
+
+// Each matrix has a row for each of `epochs`, with a cell for each of `labels`.
+struct EpochMatrices {
+  std::vector<std::string> labels;             // of the groups, in the comparison's order
+  std::vector<int64_t> epochs;                 // epochs that at least one run finished, ascending
+  std::vector<std::vector<int64_t>> num_runs;  // runs that finished the epoch
+  std::vector<std::vector<bool>> is_warmup;    // in at least one run
+  // A cell is absent if no run finished the epoch, and NaN if one of several runs diverged.
+  std::vector<std::vector<std::optional<double>>> train_seconds, train_loss;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("labels", self.labels);
+    field("epochs", self.epochs);
+    field("num_runs", self.num_runs);
+    field("is_warmup", self.is_warmup);
+    field("train_seconds", self.train_seconds);
+    field("train_loss", self.train_loss);
+  }
+};
+
+EpochMatrices epoch_matrices(const std::vector<RunRecord>& runs);
+
+// Returns both matrices for a terminal, with the comparison's short labels as headings, and the meaning of the marks.
+// `comparison` must be of the same runs.
+std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison& comparison);
+
+// Returns both matrices as CSV (RFC 4180), with one line for each group and each of its epochs. Every line contains the
+// reasons to refuse or to doubt the comparison.
+std::string epoch_matrices_csv(const EpochMatrices& matrices, const Comparison& comparison);
+
+// ---- CSV and JSON (comparison_output.cpp) ----
+
+// Returns a comparison as CSV (RFC 4180) with one line for each group. Numbers have full precision, absent numbers are
+// empty fields, and several reasons or warnings share one field with "; " between them.
+std::string comparison_csv(const Comparison& comparison);
+
+// Each member that is present becomes a field of the same name.
+struct ComparisonAdditions {
+  std::optional<HeldEqual> held_equal = std::nullopt;
+  std::optional<EpochMatrices> epoch_matrices = std::nullopt;
+};
+
+// Returns a comparison as JSON with its schema version: all fields of `Comparison` under the same names, and the
+// requested additions.
+std::string comparison_json(const Comparison& comparison, const ComparisonAdditions& additions = {});
+
+}  // namespace rnnlab
