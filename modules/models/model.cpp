@@ -1,37 +1,25 @@
 #include "models/model.h"
 
 #include <ATen/ops/dropout.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "models/image_model.h"
-#include "models/language_model.h"
-#include "models/model_parameters.h"
-#include "models/sequence_model.h"
+#include "models/model_graph.h"
 
 namespace rnnlab {
 namespace {
 
-// Returns whether the kind fits the task. A regressor may also be trained on 0/1 targets.
-bool fits(ModelKind kind, Task task) {
-  switch (kind) {
-    case ModelKind::kSequenceClassifier:
-      return task == Task::kClassification || task == Task::kBinary;
-    case ModelKind::kSequenceRegressor:
-      return task == Task::kRegression || task == Task::kBinary;
-    case ModelKind::kLanguageModel:
-      return task == Task::kLanguageModel;
-    case ModelKind::kImageClassifier:
-      return task == Task::kClassification;
-  }
-  return false;
-}
+bool fits(const ModelInfo& model, Task task) { return std::ranges::count(model.tasks, task) > 0; }
 
-ModelKind kind_for(Task task) {
-  if (task == Task::kLanguageModel) return ModelKind::kLanguageModel;
-  return task == Task::kRegression ? ModelKind::kSequenceRegressor : ModelKind::kSequenceClassifier;
+// Returns the first listed model that fits the task.
+std::string_view model_for(Task task) {
+  for (const auto& [kind, name] : config::EnumNames<ModelKind>::kNames)
+    if (fits(info_of(kind), task)) return name;
+  fail_invariant("a task with a model", __FILE__, __LINE__, "no model fits the task");
 }
 
 std::string targets_of(const DataShape& shape) {
@@ -44,7 +32,7 @@ std::string targets_of(const DataShape& shape) {
     case Task::kLanguageModel:
       return fmt::format("a text of {} different tokens", shape.num_outputs);
   }
-  return "";
+  fail_invariant("a listed task", __FILE__, __LINE__, "targets_of does not know the task");
 }
 
 RecurrentOptions computed_by(LayerChoice layer, RecurrentOptions options) {
@@ -62,17 +50,32 @@ at::Tensor Model::dropped(const at::Tensor& values, double probability) const {
   return at::dropout(values, probability, /*train=*/true);
 }
 
+std::vector<ParameterSpec> parameter_specs(const ModelSettings& settings, const DataShape& shape) {
+  std::vector<ParameterSpec> specs = draw_model(settings, shape).parameters();
+  std::ranges::stable_partition(specs, [](const ParameterSpec& spec) { return spec.name.starts_with("recurrent."); });
+  return specs;
+}
+
+int64_t bytes_of(const std::vector<ParameterSpec>& specs) {
+  int64_t bytes = 0;
+  for (const ParameterSpec& spec : specs) {
+    int64_t size = sizeof(float);
+    for (const int64_t dimension : spec.shape) size = saturating_multiply(size, dimension);
+    bytes = saturating_add(bytes, size);
+  }
+  return bytes;
+}
+
 std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                   ConvolutionKind convolution) {
-  if (!fits(settings.kind, shape.task)) {
+  const ModelInfo& info = info_of(settings.kind);
+  if (!fits(info, shape.task)) {
     throw_error(ExitCode::kUsage, "model.kind: {} does not fit data with {}; use {}", config::name_of(settings.kind),
-                targets_of(shape), config::name_of(kind_for(shape.task)));
+                targets_of(shape), model_for(shape.task));
   }
   if (bytes_of(parameter_specs(settings, shape)) == std::numeric_limits<int64_t>::max())
     throw_error(ExitCode::kUsage, "model: its weights do not fit into any memory; use smaller layers or samples");
-  if (settings.kind == ModelKind::kLanguageModel) return std::make_shared<LanguageModel>(settings, layer, shape);
-  if (settings.kind == ModelKind::kImageClassifier) return std::make_shared<ImageModel>(settings, convolution, shape);
-  return std::make_shared<SequenceModel>(settings, layer, shape);
+  return info.make(settings, layer, shape, convolution);
 }
 
 }  // namespace rnnlab

@@ -6,10 +6,12 @@
 #include <torch/nn/module.h>
 
 #include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "data/batches.h"
 #include "models/model_settings.h"
+#include "recurrent/parameters.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
@@ -36,6 +38,12 @@ class Model : public torch::nn::Module {
  private:
   std::shared_ptr<RecurrentLayer> recurrent_;  // registered as "recurrent"; null if the model has no recurrent layer
 };
+
+// Returns the parameters of the model that make_model would make, in its order; int64_t's maximum for an overflow.
+std::vector<ParameterSpec> parameter_specs(const ModelSettings& settings, const DataShape& shape);
+
+// Returns the bytes of float32 parameters; the largest int64_t on overflow.
+int64_t bytes_of(const std::vector<ParameterSpec>& specs);
 
 // Creates a model on the CPU, in float32; initialize() (model_parameters.h) must set its weights. Throws UserError
 // kUsage if the model does not fit the data or the layer does not support the settings.

@@ -16,7 +16,6 @@
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/sha256.h"
-#include "models/image_model.h"
 
 namespace rnnlab {
 namespace {
@@ -29,78 +28,7 @@ int64_t bytes_of(const Model& model) {
   return bytes;
 }
 
-class SpecList {
- public:
-  void add_recurrent(const RecurrentOptions& options) {
-    for (ParameterSpec& spec : parameter_specs(options)) specs_.push_back({"recurrent." + spec.name, spec.shape});
-  }
-  void add(std::string name, std::vector<int64_t> shape) { specs_.push_back({std::move(name), std::move(shape)}); }
-  void add_linear(const std::string& name, int64_t num_inputs, int64_t num_outputs) {
-    add(name + ".weight", {num_outputs, num_inputs});
-    add(name + ".bias", {num_outputs});
-  }
-  // Adds the dense layers and the output layer, for input vectors of `width`.
-  void add_dense(const ModelSettings& settings, int64_t width, int64_t num_outputs) {
-    for (size_t i = 0; i < settings.dense.size(); ++i) {
-      add_linear(fmt::format("dense{}", i), width, settings.dense[i]);
-      width = settings.dense[i];
-    }
-    add_linear("output", width, num_outputs);
-  }
-  std::vector<ParameterSpec> take() { return std::move(specs_); }
-
- private:
-  std::vector<ParameterSpec> specs_;
-};
-
-std::vector<ParameterSpec> specs_of_language_model(const ModelSettings& settings, const DataShape& shape) {
-  const int64_t embedding_size = settings.effective_embedding_size();
-  SpecList list;
-  list.add_recurrent(recurrent_options(settings, embedding_size));
-  if (!settings.tied) list.add("embedding.weight", {shape.num_outputs, embedding_size});
-  list.add_linear("output", settings.hidden_size, shape.num_outputs);
-  return list.take();
-}
-
-std::vector<ParameterSpec> specs_of_image_model(const ModelSettings& settings, const DataShape& shape) {
-  SpecList list;
-  int64_t num_channels = 1;
-  int64_t number = 0;
-  for (const ConvolutionPlan& plan : convolution_plans(settings.num_convolutions)) {
-    const std::string name = fmt::format("convolution{}", number++);
-    list.add(name + ".weight", {plan.num_channels, num_channels, plan.kernel_size, plan.kernel_size});
-    list.add(name + ".bias", {plan.num_channels});
-    num_channels = plan.num_channels;
-  }
-  list.add_dense(settings, flat_size(num_channels, shape), shape.num_outputs);
-  return list.take();
-}
-
-std::vector<ParameterSpec> specs_of_sequence_model(const ModelSettings& settings, const DataShape& shape) {
-  const RecurrentOptions options = recurrent_options(settings, shape.input_size);
-  SpecList list;
-  list.add_recurrent(options);
-  list.add_dense(settings, options.hidden_size * options.num_directions(), shape.num_outputs);
-  return list.take();
-}
-
 }  // namespace
-
-std::vector<ParameterSpec> parameter_specs(const ModelSettings& settings, const DataShape& shape) {
-  if (settings.kind == ModelKind::kLanguageModel) return specs_of_language_model(settings, shape);
-  if (settings.kind == ModelKind::kImageClassifier) return specs_of_image_model(settings, shape);
-  return specs_of_sequence_model(settings, shape);
-}
-
-int64_t bytes_of(const std::vector<ParameterSpec>& specs) {
-  int64_t bytes = 0;
-  for (const ParameterSpec& spec : specs) {
-    int64_t size = sizeof(float);
-    for (const int64_t dimension : spec.shape) size = saturating_multiply(size, dimension);
-    bytes = saturating_add(bytes, size);
-  }
-  return bytes;
-}
 
 std::string weights_sha256(const Model& model) {
   std::map<std::string, at::Tensor> by_name;

@@ -1,21 +1,13 @@
-// A model's parameters: their names, shapes and size before the model exists, their digest, the table at the start of a
-// run's log, and their initial values.
+// The parameters of a model that exists: their digest, the table at the start of a run's log, and their initial values.
+// parameter_specs in models/model.h describes them before the model exists.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "models/model.h"
-#include "recurrent/parameters.h"
 
 namespace rnnlab {
-
-// Returns the parameters of the model that make_model would make, in its order; int64_t's maximum for an overflow.
-std::vector<ParameterSpec> parameter_specs(const ModelSettings& settings, const DataShape& shape);
-
-// Returns the bytes of float32 parameters; the largest int64_t on overflow.
-int64_t bytes_of(const std::vector<ParameterSpec>& specs);
 
 // Returns the SHA-256 over every parameter's name, shape and float32 values, ordered by name. It is equal on every
 // device and for every layer kind.

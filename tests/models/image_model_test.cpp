@@ -1,5 +1,3 @@
-#include "models/image_model.h"
-
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/allclose.h>

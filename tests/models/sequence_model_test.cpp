@@ -12,6 +12,7 @@
 #include <torch/cuda.h>
 
 #include "base/error.h"
+#include "models/operations.h"
 #include "models/small_models.h"
 
 namespace rnnlab {
