@@ -10,7 +10,7 @@
 #include "data/dataset.h"
 #include "models/model_settings.h"
 #include "recurrent/cells/cell.h"
-#include "tensorboard/summaries.h"
+#include "tensorboard/event_file.h"
 
 namespace rnnlab {
 
