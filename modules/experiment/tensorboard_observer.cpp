@@ -11,7 +11,7 @@
 #include "models/model_graph.h"
 #include "results/run_folder.h"
 #include "system/machine.h"
-#include "tensorboard/event_file.h"
+#include "tensorboard/summaries.h"
 
 namespace rnnlab {
 namespace {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/expect_error.h"
-#include "inference/evaluation_report.h"
 #include "inference/trained_runs.h"
 #include "results/epoch_log.h"
 
