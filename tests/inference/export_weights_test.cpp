@@ -58,9 +58,11 @@ TEST_F(ExportWeights, WritesAnImageClassifierAsItIs) {
   const auto again = make_model(trained.experiment, trained.data.shape);
   load_initial_weights(*again, file);
   EXPECT_EQ(weights_sha256(*again), weights_sha256(*trained.model));
-  expect_error(ExitCode::kUsage, "--part recurrent: an image_classifier has no recurrent layers; leave it out",
+  expect_error(ExitCode::kUsage, "--part recurrent: the model has no recurrent layers; remove --part",
                [&] { export_weights(trained, {.part = ExportPart::kRecurrent, .layout = Layout::kPyTorch}, file); });
-  expect_error(ExitCode::kUsage, "--layout keras: an image_classifier can only be written in the pytorch layout",
+  expect_error(ExitCode::kUsage,
+               "--layout keras: a model without recurrent layers can only be written in the pytorch "
+               "layout",
                [&] { export_weights(trained, {.part = ExportPart::kModel, .layout = Layout::kKeras}, file); });
 }
 
@@ -198,18 +200,19 @@ TEST_F(ExportWeights, RefusesAFileOfAnotherLayoutThanSaidAndOfNone) {
 
 TEST_F(ExportWeights, RefusesATableOfTwoUsesWhereTheLayoutHasNone) {
   const TrainedModel trained = load(train_text({"model.tied=true", "training.epochs=1"}));
-  expect_error(ExitCode::kUsage,
-               "model.tied: the keras layout has no table that the embedding and the output layer share; use --layout "
-               "pytorch, or --part recurrent",
-               [&] { export_weights(trained, {.layout = Layout::kKeras}, name("out.safetensors")); });
+  expect_error(
+      ExitCode::kUsage,
+      "model.tied: the keras layout has no weights that the embedding and the output layer share; use --layout "
+      "pytorch, or --part recurrent",
+      [&] { export_weights(trained, {.layout = Layout::kKeras}, name("out.safetensors")); });
   export_weights(trained, {}, name("tied.safetensors"));
-  expect_error(ExitCode::kUsage,
-               "model.tied: the keras layout has no table that the embedding and the output layer share; use --layout "
-               "pytorch, or --part recurrent",
-               [&] {
-                 convert_weights(name("tied.safetensors"), std::nullopt, {.layout = Layout::kKeras},
-                                 name("out.safetensors"));
-               });
+  expect_error(
+      ExitCode::kUsage,
+      "model.tied: the keras layout has no weights that the embedding and the output layer share; use --layout "
+      "pytorch, or --part recurrent",
+      [&] {
+        convert_weights(name("tied.safetensors"), std::nullopt, {.layout = Layout::kKeras}, name("out.safetensors"));
+      });
   const ExportFormat recurrent = {.part = ExportPart::kRecurrent, .layout = Layout::kKeras};
   EXPECT_EQ(export_weights(trained, recurrent, name("lstm.safetensors")).num_tensors, 3);
 }
