@@ -4,7 +4,7 @@
 
 #include "base/numbers.h"
 #include "checkpoint/failure.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "training/train_step.h"
 #include "weights/layouts.h"
 #include "weights/tensor_reader.h"

@@ -18,7 +18,6 @@
 #include "experiment/prepared_run.h"
 #include "experiment/run_checkpoint.h"
 #include "models/model.h"
-#include "models/model_parameters.h"
 #include "results/run_folder.h"
 #include "system/machine.h"
 #include "training/train_step.h"

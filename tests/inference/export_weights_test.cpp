@@ -10,7 +10,7 @@
 #include "experiment/initial_weights.h"
 #include "inference/predict.h"
 #include "inference/trained_runs.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "results/run_record.h"
 #include "weights/tensor_reader.h"
 

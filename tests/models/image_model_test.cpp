@@ -8,7 +8,7 @@
 
 #include "base/expect_error.h"
 #include "models/image_reference.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "models/small_models.h"
 #include "recurrent/execution_path.h"
 

@@ -1,4 +1,4 @@
-#include "models/model_parameters.h"
+#include "models/model.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
