@@ -38,7 +38,7 @@ double PassTimes::samples_per_second() const { return static_cast<double>(num_sa
 double PassTimes::microseconds_per_sample() const { return 1e6 / samples_per_second(); }
 
 PassTimes time_passes(c10::Device device, int64_t num_samples, int64_t num_passes, const std::function<void()>& pass) {
-  RNNLAB_INVARIANT(num_passes > 0, "no pass to time");
+  RNNLAB_INVARIANT(num_passes > 0, "the number of passes is not positive");
   PassTimes times{.num_samples = num_samples};
   for (int64_t i = 0; i < num_passes; ++i) times.seconds.push_back(seconds_of_pass(device, pass));
   return times;
@@ -64,7 +64,7 @@ std::set<int64_t> untimed_batches(const Batches& batches) { return {0, batches.b
 ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
   const TrainerOptions options = trained.options();
   auto batches = make_valid_batches(samples, options);
-  RNNLAB_INVARIANT(batches, "nothing to evaluate on");
+  RNNLAB_INVARIANT(batches, "there are no samples to evaluate");
   const Objective objective = objective_of(trained);
   BatchLoop loop(*batches, 1, evaluation_work(*trained.model, objective, options.precision), Replay::kNever);
   for (const int64_t batch : untimed_batches(*batches)) {

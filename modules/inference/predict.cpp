@@ -48,7 +48,7 @@ at::Tensor outputs_of_all(const TrainedModel& trained, Batches& batches) {
 void compute_outputs(Predictions& predictions, const TrainedModel& trained, const Samples& samples,
                      int64_t num_passes) {
   auto batches = make_valid_batches(with_some_targets(samples), trained.options());
-  RNNLAB_INVARIANT(batches, "nothing to predict");
+  RNNLAB_INVARIANT(batches, "there are no samples to predict");
   for (const int64_t batch : untimed_batches(*batches)) {
     batches->start_epoch(0, batch);
     output_of(trained, batches->next().value());
@@ -92,7 +92,7 @@ std::vector<std::string> output_names(const TrainedModel& trained, PredictionKin
 }  // namespace
 
 Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
-  RNNLAB_INVARIANT(trained.data.shape.task != Task::kLanguageModel, "a language model generates");
+  RNNLAB_INVARIANT(trained.data.shape.task != Task::kLanguageModel, "predict() does not support language models");
   Predictions predictions;
   predictions.kind = kind_of(objective_of(trained).loss());
   predictions.names = output_names(trained, predictions.kind);
@@ -193,12 +193,12 @@ std::vector<std::string> sample_columns(const Predictions& predictions) {
 }
 
 // Returns the names of the data.id columns in the table: the table's own columns keep their names.
-std::vector<std::string> id_columns(const FileRows& rows, std::vector<std::string> taken) {
-  taken.insert(taken.end(), {"index", "row", "reason"});
+std::vector<std::string> id_columns(const FileRows& rows, std::vector<std::string> used) {
+  used.insert(used.end(), {"index", "row", "reason"});
   std::vector<std::string> names;
   for (std::string name : rows.id_names) {
-    while (std::ranges::find(taken, name) != taken.end()) name = "id_" + name;
-    taken.push_back(name);
+    while (std::ranges::find(used, name) != used.end()) name = "id_" + name;
+    used.push_back(name);
     names.push_back(name);
   }
   return names;

@@ -25,8 +25,8 @@ struct Predictions {
   std::vector<std::string> names;  // of the K classes or targets
   at::Tensor raw;                  // (N, K) float32: the result of the output layer
   at::Tensor values;               // (N, K) float64: probabilities, or values in the units of the targets
-  at::Tensor targets;              // (N) int64 classes, -1 unknown; (N, K) float64, NaN unknown; undefined: none
-  PassTimes times = {};            // of computing `raw`, including the copy to the host
+  at::Tensor targets;  // (N) int64 classes, -1 unknown; (N, K) float64, NaN unknown; undefined if there are no targets
+  PassTimes times = {};  // of computing `raw`, including the copy to the host
 };
 
 // Language models are refused (see generate_text.h). Batches have training.valid_batch_size samples. All passes give
@@ -36,7 +36,7 @@ Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t
 // A file of predictions has for each sample its index, the target if it has one, the prediction, and its probability.
 // For a CSV file each line also has the row of the file, and rows without a prediction have a line with the reason. The
 // npy file of raw outputs has no rows of the file.
-// Names of classes are written unchanged, even if a spreadsheet would take them for formulas, because programs read
+// Names of classes are written unchanged, even if a spreadsheet would read them as formulas, because programs read
 // them back (SECURITY.md).
 
 // Returns the columns index,target,prediction,probability_<class>... for classes; index,target,prediction (and

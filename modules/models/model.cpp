@@ -160,7 +160,7 @@ int64_t pytorch_fan(const Model& model, const std::string& name) {
   if (name.starts_with("recurrent.")) return model.recurrent().options().hidden_size;
   const auto weight = name.substr(0, name.rfind('.')) + ".weight";
   const auto parameters = model.named_parameters();
-  RNNLAB_INVARIANT(parameters.contains(weight), name + " belongs to no dense layer");
+  RNNLAB_INVARIANT(parameters.contains(weight), name + " is not a parameter of a dense layer or a convolution");
   return num_inputs(parameters[weight]);
 }
 

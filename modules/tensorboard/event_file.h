@@ -80,7 +80,7 @@ std::string session_start(const std::map<std::string, std::string>& settings);
 
 enum class SessionEnd { kDone = 1, kFailed = 2 };
 
-// Returns a Summary message for the end of the session. A session that may be resumed has none.
+// Returns a Summary message for the end of the session. A session that may be resumed has no such message.
 std::string session_end(SessionEnd end);
 
 // A network as TensorBoard draws it: nodes with their operations and the shapes of their outputs, connected by name. A

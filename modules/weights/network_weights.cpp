@@ -11,9 +11,9 @@ namespace rnnlab {
 
 at::Tensor reordered(const at::Tensor& rows, const std::vector<int64_t>& order) {
   const std::vector<at::Tensor> blocks = rows.chunk(static_cast<int64_t>(order.size()), 0);
-  std::vector<at::Tensor> taken;
-  for (const int64_t index : order) taken.push_back(blocks[static_cast<size_t>(index)]);
-  return at::cat(taken, 0);
+  std::vector<at::Tensor> ordered;
+  for (const int64_t index : order) ordered.push_back(blocks[static_cast<size_t>(index)]);
+  return at::cat(ordered, 0);
 }
 
 DirectionWeights reordered(const DirectionWeights& weights, const std::vector<int64_t>& order) {

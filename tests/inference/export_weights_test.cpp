@@ -270,7 +270,7 @@ TEST_F(ExportWeights, IsComputedAlikeByPyTorch) {
     const NamedTensor inputs{"inputs", samples.inputs}, outputs{"outputs", predict(trained, samples).raw};
     write_safetensors(name("data.safetensors"), SafetensorsImage({view_of(inputs), view_of(outputs)}));
     EXPECT_EQ(std::system((python + " " + script + " " + folder_.path().string() + " " + cell).c_str()), 0) << cell;
-    // And the other way: a model that PyTorch drew, with its outputs for the same inputs.
+    // The other direction is a model that PyTorch drew, with its outputs for the same inputs.
     const auto model = make_model(trained.experiment.model, LayerKind::kFused, trained.data.shape);
     load_initial_weights(*model, name("from_pytorch.safetensors"));
     const TensorFile drawn = read_safetensors(name("outputs_of_pytorch.safetensors"));

@@ -79,7 +79,7 @@ TEST_F(Predict, GivesValuesInTheTargetsOwnUnits) {
   EXPECT_GT(levels.values.max().item<double>(), 60);
 }
 
-// The windows at the end have no target yet: they are what a forecast is for.
+// The windows at the end have no target yet: a forecast predicts them.
 TEST_F(Predict, ForecastsBeyondTheEndOfASeries) {
   const auto run = train_series();
   write_series("new.csv", 12);
@@ -149,7 +149,7 @@ TEST(PredictionCsv, HasARowASample) {
   EXPECT_EQ(prediction_csv(of_one_probability()), "index,prediction,probability\n0,1,0.5\n");
 }
 
-// Rows 2 and 4 of a file whose row 3 lacks a value; the last row lies beyond the end.
+// Returns rows 2 and 4 of a file whose row 3 lacks a value; the last row is after the end.
 FileRows three_rows(std::vector<std::string> id_names) {
   const auto id = [&](const std::string& text) {
     std::vector<std::string> cells(id_names.size());

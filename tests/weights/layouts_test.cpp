@@ -146,7 +146,8 @@ TEST(Layouts, WhatALayoutKeepsWholeComesBackBitForBit) {
                  export_tensors(gru, Layout::kPyTorch));
 }
 
-// What any library wrote, laid out as another's and back, for every cell of libraries and both kinds of stacks.
+// Weights of each library are converted to each other layout and back, for every cell of libraries and both kinds of
+// stacks.
 TEST(Layouts, AFileOfOneBiasComesBackBitForBit) {
   for (const auto& [cell, name] : config::EnumNames<Cell>::kNames) {
     if (!info_of(cell).library) continue;
