@@ -7,6 +7,7 @@
 
 #include "base/folder.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "data/find_data.h"
 #include "models/model.h"
 #include "results/run_folder.h"
@@ -73,10 +74,10 @@ bool is_for_some_layer(const RecurrentOptions& options) {
   return std::ranges::any_of(layer_kinds(), [&](LayerKind kind) { return !unsupported_reason(kind, options); });
 }
 
-bool is_image_classifier(const Experiment& e) { return e.model.kind == ModelKind::kImageClassifier; }
+bool has_recurrent_layers(const Experiment& e) { return info_of(e.model.kind).has_recurrent_layers(); }
 
 void check_layer(const Experiment& e, Checker& checker) {
-  if (is_image_classifier(e)) return;
+  if (!has_recurrent_layers(e)) return;
   const RecurrentOptions options = recurrent_options(e.model, 1);
   const auto reason = unsupported_reason(computed_layer(e), options);
   if (!reason || !is_for_some_layer(options)) return;
@@ -113,7 +114,7 @@ void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
 
 // The layer itself detects this limit only when it runs.
 void check_layer_in_precision(const Experiment& e, Checker& checker) {
-  if (is_image_classifier(e)) return;
+  if (!has_recurrent_layers(e)) return;
   if (const auto reason = unsupported_reason(e.layer, recurrent_options(e.model, 1), e.precision))
     checker.complain({"layer", "precision", "model.hidden_size"}, *reason);
 }
@@ -121,12 +122,12 @@ void check_layer_in_precision(const Experiment& e, Checker& checker) {
 // Reports a key that applies only to a different kind of network.
 void check_implementation(const Experiment& e, Checker& checker) {
   const Experiment defaults;
-  if (is_image_classifier(e) && e.layer != defaults.layer)
-    checker.complain(
-        {"layer", "model.kind"},
-        "an image_classifier has no recurrent layers; remove layer: `convolution` chooses how it is computed");
-  if (!is_image_classifier(e) && e.convolution != defaults.convolution)
-    checker.complain({"convolution", "model.kind"}, "only an image_classifier has convolutions; remove convolution");
+  const ModelInfo& model = info_of(e.model.kind);
+  const std::string_view name = config::name_of(e.model.kind);
+  if (!model.has_recurrent_layers() && e.layer != defaults.layer)
+    checker.complain({"layer", "model.kind"}, fmt::format("{} has no recurrent layers; remove layer", name));
+  if (!model.reads("num_convolutions") && e.convolution != defaults.convolution)
+    checker.complain({"convolution", "model.kind"}, fmt::format("{} has no convolutions; remove convolution", name));
 }
 
 bool watches_accuracy(const Experiment& e) {
@@ -140,29 +141,45 @@ bool watches_validation(const Experiment& e) {
 }
 
 void check_kind(const Experiment& e, Checker& checker) {
-  const bool is_language_model = e.model.kind == ModelKind::kLanguageModel;
+  const ModelInput input = info_of(e.model.kind).input;
   const bool is_text = gives_task(e.data.source, Task::kLanguageModel);
-  if (is_language_model && !is_text)
+  if (input == ModelInput::kTokens && !is_text)
     checker.complain({"model.kind", "data.source"}, "a language model reads text; use data.source: text");
-  if (is_text && !is_language_model)
+  if (is_text && input != ModelInput::kTokens)
     checker.complain({"model.kind", "data.source"}, "text is for a language model; use model.kind: language_model");
-  if (is_image_classifier(e) && info_of(e.data.source).form == DataForm::kTable)
-    checker.complain({"model.kind", "data.source"},
-                     "an image_classifier reads images; use data.source: mnist, digits, idx or npy");
+  if (input == ModelInput::kImages && info_of(e.data.source).form == DataForm::kTable)
+    checker.complain(
+        {"model.kind", "data.source"},
+        fmt::format("{} reads images; use data.source: mnist, digits, idx or npy", config::name_of(e.model.kind)));
+}
+
+// Returns whether the loss fits any task of the model; LossKind::kAuto fits every model.
+bool fits(LossKind loss, const ModelInfo& model) {
+  const auto has = [&](Task task) { return std::ranges::count(model.tasks, task) > 0; };
+  switch (loss) {
+    case LossKind::kAuto:
+      return true;
+    case LossKind::kCrossEntropy:
+      return has(Task::kClassification) || has(Task::kLanguageModel);
+    case LossKind::kBinaryCrossEntropy:
+      return has(Task::kBinary);
+    case LossKind::kMse:
+      return has(Task::kRegression);
+  }
+  fail_invariant("a listed loss", __FILE__, __LINE__, "fits does not know the loss");
 }
 
 void check_loss(const Experiment& e, Checker& checker) {
-  const bool is_regressor = e.model.kind == ModelKind::kSequenceRegressor;
-  if (is_regressor && e.training.loss == LossKind::kCrossEntropy)
-    checker.complain({"training.loss", "model.kind"},
-                     "cross_entropy needs classes; a sequence_regressor takes mse or binary_cross_entropy");
-  if (is_image_classifier(e) && e.training.loss == LossKind::kBinaryCrossEntropy)
-    checker.complain({"training.loss", "model.kind"}, "an image_classifier's loss is cross_entropy");
-  if (!is_regressor && e.training.loss == LossKind::kMse)
-    checker.complain({"training.loss", "model.kind"}, "mse is for a sequence_regressor");
-  if (e.model.kind == ModelKind::kLanguageModel && e.training.loss == LossKind::kBinaryCrossEntropy)
-    checker.complain({"training.loss", "model.kind"}, "a language model's loss is cross_entropy");
-  const bool is_mse = e.training.loss == LossKind::kMse || (is_regressor && e.training.loss == LossKind::kAuto);
+  const ModelInfo& model = info_of(e.model.kind);
+  const LossKind loss = e.training.loss;
+  if (!fits(loss, model)) {
+    std::vector<std::string> losses;
+    for (const auto& [kind, name] : config::EnumNames<LossKind>::kNames)
+      if (fits(kind, model)) losses.emplace_back(name);
+    checker.complain({"training.loss", "model.kind"}, fmt::format("{} does not fit {}; use {}", config::name_of(loss),
+                                                                  config::name_of(e.model.kind), one_of(losses)));
+  }
+  const bool is_mse = loss == LossKind::kMse || (loss == LossKind::kAuto && fits(LossKind::kMse, model));
   if (watches_accuracy(e) && is_mse)
     checker.complain({"training.early_stopping", "training.loss", "model.kind"},
                      "mse has no accuracy; use a different metric");
@@ -252,7 +269,7 @@ config::Schema<Experiment> make_schema() {
 }  // namespace
 
 std::string_view implementation_name(const Experiment& experiment) {
-  if (is_image_classifier(experiment)) return config::name_of(experiment.convolution);
+  if (!has_recurrent_layers(experiment)) return config::name_of(experiment.convolution);
   return config::name_of(computed_layer(experiment));
 }
 
@@ -260,7 +277,7 @@ LayerKind computed_layer(const Experiment& experiment) { return experiment.auto_
 
 std::string implementation_label(const Experiment& experiment) {
   const std::string name(implementation_name(experiment));
-  return experiment.auto_layer && !is_image_classifier(experiment) ? fmt::format("auto ({})", name) : name;
+  return experiment.auto_layer && has_recurrent_layers(experiment) ? fmt::format("auto ({})", name) : name;
 }
 
 std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape& shape) {

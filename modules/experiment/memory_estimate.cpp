@@ -8,7 +8,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/load_dataset.h"
-#include "models/image_model.h"
 #include "models/model_parameters.h"
 
 namespace rnnlab {
@@ -48,19 +47,6 @@ int64_t recurrent_bytes(const RecurrentOptions& options, BatchSize batch, Precis
                   element_bytes(precision)});
 }
 
-// Returns the bytes of every pooling layer's outputs, which the next layer needs.
-int64_t image_bytes(int64_t num_convolutions, const DataShape& shape, BatchSize batch, Precision precision) {
-  int64_t bytes = 0, num_rows = shape.sequence_length, num_columns = shape.input_size;
-  for (const ConvolutionPlan& plan : convolution_plans(num_convolutions)) {
-    if (!plan.is_pooled) continue;
-    num_rows /= 2;
-    num_columns /= 2;
-    const int64_t pooled = product({batch.num_samples, plan.num_channels, num_rows, num_columns});
-    bytes = sum({bytes, product({pooled, element_bytes(precision)})});
-  }
-  return bytes;
-}
-
 int64_t input_bytes(const DataShape& shape, BatchSize batch) {
   const bool are_tokens = shape.task == Task::kLanguageModel;
   const int64_t step_bytes = are_tokens ? int64_t{sizeof(int64_t)} : product({shape.input_size, sizeof(float)});
@@ -82,9 +68,9 @@ int64_t step_bytes(const Experiment& e, Purpose purpose, const DataSize& data) {
   const BatchSize batch{num_steps, std::min(wanted, data.num_samples)};
   const int64_t ends = sum({input_bytes(shape, batch), logit_bytes(shape, batch, e.precision)});
   if (purpose == Purpose::kInference) return ends;
-  const bool is_image_model = e.model.kind == ModelKind::kImageClassifier;
-  return sum({ends, is_image_model ? image_bytes(e.model.num_convolutions, shape, batch, e.precision)
-                                   : recurrent_bytes(recurrent_options(e.model, 1), batch, e.precision)});
+  const auto num_kept_values = info_of(e.model.kind).num_kept_values;
+  const int64_t num_values = num_kept_values(e.model, shape, batch.num_steps, batch.num_samples);
+  return sum({ends, product({num_values, element_bytes(e.precision)})});
 }
 
 // The number of samples in a file is not known before it is read.
@@ -163,10 +149,9 @@ MemoryEstimate estimate_memory(const RecurrentOptions& options, int64_t num_step
 }
 
 MemoryAdvice memory_advice(const Experiment& e, Purpose purpose) {
-  const bool is_image_model = e.model.kind == ModelKind::kImageClassifier;
   const bool trains = purpose == Purpose::kTraining;
   return {.data_key = is_generated(e.data) ? "data.num_train" : "data.path",
-          .weights_key = is_image_model ? "model.dense" : "model.hidden_size",
+          .weights_key = info_of(e.model.kind).has_recurrent_layers() ? "model.hidden_size" : "model.dense",
           .activations_key = trains ? "training.batch_size" : "training.valid_batch_size"};
 }
 

@@ -6,8 +6,12 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/statistics.h"
+#include "base/text.h"
+#include "results/run_folder.h"
+#include "system/json_fields.h"
 #include "training/evaluate.h"
 
 namespace rnnlab {
@@ -34,7 +38,7 @@ double PassTimes::samples_per_second() const { return static_cast<double>(num_sa
 double PassTimes::microseconds_per_sample() const { return 1e6 / samples_per_second(); }
 
 PassTimes time_passes(c10::Device device, int64_t num_samples, int64_t num_passes, const std::function<void()>& pass) {
-  RNNLAB_INVARIANT(num_passes > 0, "no pass to time");
+  RNNLAB_INVARIANT(num_passes > 0, "the number of passes is not positive");
   PassTimes times{.num_samples = num_samples};
   for (int64_t i = 0; i < num_passes; ++i) times.seconds.push_back(seconds_of_pass(device, pass));
   return times;
@@ -60,7 +64,7 @@ std::set<int64_t> untimed_batches(const Batches& batches) { return {0, batches.b
 ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
   const TrainerOptions options = trained.options();
   auto batches = make_valid_batches(samples, options);
-  RNNLAB_INVARIANT(batches, "nothing to evaluate on");
+  RNNLAB_INVARIANT(batches, "there are no samples to evaluate");
   const Objective objective = objective_of(trained);
   BatchLoop loop(*batches, 1, evaluation_work(*trained.model, objective, options.precision), Replay::kNever);
   for (const int64_t batch : untimed_batches(*batches)) {
@@ -71,6 +75,81 @@ ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& sampl
   const PassTimes times = time_passes(options.device, samples.size(), num_passes,
                                       [&] { totals = evaluate(*trained.model, *batches, loop, options.device); });
   return {objective.metrics(totals), times};
+}
+
+namespace {
+
+struct NamedMetric {
+  const char* name;
+  std::optional<double> value;
+};
+
+std::vector<NamedMetric> named_metrics(const Metrics& metrics) {
+  return {{"loss", metrics.loss},
+          {"accuracy", metrics.accuracy},
+          {"perplexity", metrics.perplexity},
+          {"bits_per_character", metrics.bits_per_token},
+          {"mae", metrics.mean_absolute_error},
+          {"rmse", metrics.root_mean_squared_error}};
+}
+
+std::string precision_of(const TrainedModel& trained) {
+  return effective_precision(trained.experiment.precision, trained.device);
+}
+
+// Returns "flowers/2026-11-21T13-53-25Z-cpu-fused/checkpoints/step-000171". For a checkpoint outside of a run it
+// returns the name of the checkpoint.
+std::string shared_name(const TrainedModel& trained) {
+  const std::filesystem::path checkpoint = whole_path(trained.checkpoint);
+  const std::filesystem::path folder = checkpoint.parent_path();
+  const std::string name = last_name(checkpoint.string());
+  if (folder.filename() != kCheckpointsFolder) return name;
+  return fmt::format("{}/{}/{}", shared_run_name(folder.parent_path(), trained.experiment.name), kCheckpointsFolder,
+                     name);
+}
+
+}  // namespace
+
+Json pass_json(const TrainedModel& trained, const InferenceData& data, const PassTimes& times) {
+  const Experiment& e = trained.experiment;
+  return {{"schema_version", kFileVersion},
+          {"name", e.name},
+          {"checkpoint", shared_name(trained)},
+          {"device", e.device},
+          {"layer", implementation_name(e)},
+          {"precision", precision_of(trained)},
+          {"part", config::name_of(trained.part)},
+          {"data", data.description},
+          {"samples", times.num_samples},
+          {"passes", times.seconds.size()},
+          {"seconds", times.median_seconds()},
+          {"low_seconds", std::ranges::min(times.seconds)},
+          {"high_seconds", std::ranges::max(times.seconds)},
+          {"samples_per_second", times.samples_per_second()},
+          {"microseconds_per_sample", to_json(times.microseconds_per_sample())}};
+}
+
+std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
+                            const MachineFacts& machine) {
+  const Experiment& e = trained.experiment;
+  std::string text =
+      fmt::format("model     {} from {}\nlayer     {} on {}, precision {}\ndata      {}\n", e.name,
+                  shared_name(trained), implementation_name(e), e.device, precision_of(trained), data.description);
+  for (const auto& [name, value] : named_metrics(evaluation.metrics))
+    if (value) text += fmt::format("{:<18}  {:.6g}\n", name, *value);
+  text += fmt::format("time      {}\n", pass_times_text(evaluation.times));
+  for (const auto& [name, fact] : machine) text += fmt::format("{:<14}{}\n", name, fact);
+  return text;
+}
+
+std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
+                            const MachineFacts& machine) {
+  Json json = pass_json(trained, data, evaluation.times);
+  json["metrics"] = Json::object();
+  for (const auto& [name, value] : named_metrics(evaluation.metrics))
+    if (value) json["metrics"][name] = to_json(*value);
+  for (const auto& [name, fact] : machine) json["machine"][name] = fact;
+  return json_text(json);
 }
 
 }  // namespace rnnlab

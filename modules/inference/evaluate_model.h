@@ -1,11 +1,12 @@
 // Computes a trained model's loss and metrics on data in the same way as a run's validation, so that equal data, layer
-// and device give equal digits.
+// and device give equal digits, and writes them as text for people and as JSON for programs.
 #pragma once
 
 #include <c10/core/Device.h>
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,5 +47,18 @@ ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& sampl
 
 // Returns the objective that the model was trained to minimise.
 Objective objective_of(const TrainedModel& trained);
+
+// Returns one line on the model, one on the data, one for each metric, one on the time, and one for each entry of
+// `machine`. Only the entries of `machine` contain the folders above the run and the data.
+std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
+                            const MachineFacts& machine = {});
+
+// Returns the same facts as JSON with all digits. Metrics have their names in epochs.csv, without "valid_"; the entries
+// of `machine` are below "machine".
+std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
+                            const MachineFacts& machine = {});
+
+// Returns the model, layer and device of the passes, the data, and the times, for the JSON of a result.
+nlohmann::ordered_json pass_json(const TrainedModel& trained, const InferenceData& data, const PassTimes& times);
 
 }  // namespace rnnlab

@@ -4,10 +4,9 @@
 
 #include "base/numbers.h"
 #include "checkpoint/failure.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "training/train_step.h"
 #include "weights/layouts.h"
-#include "weights/pytorch_layout.h"
 #include "weights/tensor_reader.h"
 
 namespace rnnlab {
@@ -25,20 +24,20 @@ std::vector<NamedTensor> tensors_of_part(const Model& model, ExportPart part) {
 }
 
 // Returns the metadata of the exported part.
-LayoutMetadata facts_of_part(LayoutMetadata known, ExportPart part) {
-  known.is_tied = known.is_tied && part != ExportPart::kRecurrent;
-  return known;
+LayoutMetadata metadata_of_part(LayoutMetadata metadata, ExportPart part) {
+  metadata.is_tied = metadata.is_tied && part != ExportPart::kRecurrent;
+  return metadata;
 }
 
-void refuse_tied(const LayoutMetadata& known, Layout layout) {
-  if (!known.is_tied || layout == Layout::kPyTorch) return;
+void refuse_tied(const LayoutMetadata& metadata, Layout layout) {
+  if (!metadata.is_tied || layout == Layout::kPyTorch) return;
   throw_error(ExitCode::kUsage,
-              "model.tied: the {} layout has no table that the embedding and the output layer share; use --layout "
+              "model.tied: the {} layout has no weights that the embedding and the output layer share; use --layout "
               "pytorch, or --part recurrent",
               config::name_of(layout));
 }
 
-LayoutMetadata facts_of(const RecurrentOptions& options, const ModelSettings& settings) {
+LayoutMetadata layout_metadata(const RecurrentOptions& options, const ModelSettings& settings) {
   return {.cell = options.cell,
           .reset_gate = options.reset_gate,
           .activation = options.activation,
@@ -82,13 +81,14 @@ Exported write_weights(const std::vector<NamedTensor>& tensors, const RecurrentO
   return exported;
 }
 
-// An image model is written unchanged, because its tensors are equal in all layouts.
-Exported export_image_model(const Model& model, const ExportFormat& format, const std::filesystem::path& file,
-                            const MachineFacts& machine) {
+// Writes a model without recurrent layers unchanged, because its tensors are equal in all layouts.
+Exported export_unchanged(const Model& model, const ExportFormat& format, const std::filesystem::path& file,
+                          const MachineFacts& machine) {
   if (format.part == ExportPart::kRecurrent)
-    throw_error(ExitCode::kUsage, "--part recurrent: an image_classifier has no recurrent layers; leave it out");
+    throw_error(ExitCode::kUsage, "--part recurrent: the model has no recurrent layers; remove --part");
   if (format.layout != Layout::kPyTorch)
-    throw_error(ExitCode::kUsage, "--layout {}: an image_classifier can only be written in the pytorch layout",
+    throw_error(ExitCode::kUsage,
+                "--layout {}: a model without recurrent layers can only be written in the pytorch layout",
                 config::name_of(format.layout));
   const std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
   write_safetensors(file, SafetensorsImage(views_of(tensors), metadata_with(metadata_of({}, format.layout), machine)));
@@ -117,20 +117,20 @@ Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {
 Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file,
                         const MachineFacts& machine) {
   const Model& model = *trained.model;
-  if (!model.has_recurrent()) return export_image_model(model, format, file, machine);
+  if (!model.has_recurrent()) return export_unchanged(model, format, file, machine);
   const RecurrentOptions& options = model.recurrent().options();
   require_layout_has(options.cell, format.layout);
   std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
-  const LayoutMetadata known = facts_of_part(facts_of(options, trained.experiment.model), format.part);
-  refuse_tied(known, format.layout);
+  const LayoutMetadata metadata = metadata_of_part(layout_metadata(options, trained.experiment.model), format.part);
+  refuse_tied(metadata, format.layout);
   if (format.layout != Layout::kPyTorch) {
     const TensorFile image{.name = file.string(),
                            .tensors = views_of(tensors),
-                           .metadata = metadata_of(known, Layout::kPyTorch),
+                           .metadata = metadata_of(metadata, Layout::kPyTorch),
                            .bytes = nullptr};
     tensors = export_tensors(read_network(image, Layout::kPyTorch), format.layout);
   }
-  return write_weights(tensors, options, metadata_with(metadata_of(known, format.layout), machine), format.layout,
+  return write_weights(tensors, options, metadata_with(metadata_of(metadata, format.layout), machine), format.layout,
                        file);
 }
 
@@ -142,10 +142,10 @@ Exported convert_weights(const std::filesystem::path& from, std::optional<Layout
     network.embedding.reset();
     network.dense.clear();
   }
-  const LayoutMetadata known = facts_of_part(network.known, format.part);
-  refuse_tied(known, format.layout);
+  const LayoutMetadata metadata = metadata_of_part(network.metadata, format.part);
+  refuse_tied(metadata, format.layout);
   return write_weights(export_tensors(network, format.layout), network.options,
-                       metadata_with(metadata_of(known, format.layout), machine), format.layout, file);
+                       metadata_with(metadata_of(metadata, format.layout), machine), format.layout, file);
 }
 
 }  // namespace rnnlab

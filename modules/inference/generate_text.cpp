@@ -52,7 +52,7 @@ class Reader {
     at::Tensor input = at::empty({static_cast<int64_t>(tokens.size()), 1}, at::kLong);
     std::ranges::copy(tokens, input.mutable_data_ptr<int64_t>());
     const AutocastGuard autocast(precision_, device_);
-    LanguageModelResult result = model_.go_on(input.to(device_), state_);
+    LanguageModelResult result = model_.continue_text(input.to(device_), state_);
     state_ = std::move(result.state);
     return result.logits[-1][0].to(at::kCPU, at::kFloat).contiguous();
   }

@@ -18,7 +18,6 @@
 #include "experiment/prepared_run.h"
 #include "experiment/run_checkpoint.h"
 #include "models/model.h"
-#include "models/model_parameters.h"
 #include "results/run_folder.h"
 #include "system/machine.h"
 #include "training/train_step.h"
@@ -26,9 +25,9 @@
 namespace rnnlab {
 namespace {
 
-constexpr std::array<std::string_view, 4> kOtherData = {"data.path", "data.train_inputs", "data.train_file",
-                                                        "data.source"};
-constexpr std::array<std::string_view, 3> kOfParts = {"data.num_train", "data.num_valid", "data.valid_fraction"};
+constexpr std::array<std::string_view, 4> kDataKeys = {"data.path", "data.train_inputs", "data.train_file",
+                                                       "data.source"};
+constexpr std::array<std::string_view, 3> kSplitKeys = {"data.num_train", "data.num_valid", "data.valid_fraction"};
 
 std::string key_of(const std::string& assignment) { return assignment.substr(0, assignment.find('=')); }
 
@@ -61,33 +60,33 @@ class Overrides {
   const std::vector<std::string>& list_;
 };
 
-void settle_device(Experiment& experiment, const Overrides& overrides, std::vector<std::string>& notes) {
+void choose_device(Experiment& experiment, const Overrides& overrides, std::vector<std::string>& notes) {
   if (overrides.has("device") || why_no_device(experiment.device).empty()) return;
   notes.push_back(fmt::format("trained on {}, which is not available here: runs on the CPU", experiment.device));
   experiment.device = "cpu";
 }
 
 // Returns a layer with which the device can compute the trained model.
-LayerKind other_layer(const Experiment& experiment, c10::Device device) {
+LayerKind supported_layer(const Experiment& experiment, c10::Device device) {
   const RecurrentOptions options = recurrent_options(experiment.model, 1);
   for (const LayerKind kind : {LayerKind::kFused, LayerKind::kHoisted})
     if (!unsupported_reason(kind, options) && !unsupported_reason(kind, device)) return kind;
   return LayerKind::kNaive;
 }
 
-void settle_layer(Experiment& experiment, c10::Device device, const Overrides& overrides,
+void choose_layer(Experiment& experiment, c10::Device device, const Overrides& overrides,
                   std::vector<std::string>& notes) {
   if (overrides.has("layer") || !unsupported_reason(experiment.layer, device)) return;
-  const LayerKind instead = other_layer(experiment, device);
+  const LayerKind instead = supported_layer(experiment, device);
   notes.push_back(fmt::format("trained with layer {}, which does not run on this device: runs with layer {}",
                               config::name_of(experiment.layer), config::name_of(instead)));
   experiment.layer = instead;
 }
 
-void settle_precision(Experiment& experiment, c10::Device device, const Overrides& overrides,
+void choose_precision(Experiment& experiment, c10::Device device, const Overrides& overrides,
                       std::vector<std::string>& notes) {
-  const bool stands = device.is_cuda() || !refusal_on_cpu(experiment.precision);
-  if (overrides.has("precision") || stands) return;
+  const bool is_supported = device.is_cuda() || !refusal_on_cpu(experiment.precision);
+  if (overrides.has("precision") || is_supported) return;
   notes.push_back(fmt::format("trained in {}, which this CPU does not support: runs in fp32",
                               config::name_of(experiment.precision)));
   experiment.precision = Precision::kFp32;
@@ -100,13 +99,13 @@ std::optional<c10::Device> device_named(const std::string& name) {
 }
 
 // Resolves the settings before the overrides are applied, so that the two are compatible.
-Experiment settled(Experiment experiment, const Overrides& overrides, std::vector<std::string>& notes) {
+Experiment with_available_settings(Experiment experiment, const Overrides& overrides, std::vector<std::string>& notes) {
   experiment.layer = computed_layer(experiment);
   experiment.auto_layer.reset();
-  settle_device(experiment, overrides, notes);
+  choose_device(experiment, overrides, notes);
   const auto device = device_named(overrides.has("device") ? overrides.value("device") : experiment.device);
-  if (device) settle_layer(experiment, *device, overrides, notes);
-  if (device) settle_precision(experiment, *device, overrides, notes);
+  if (device) choose_layer(experiment, *device, overrides, notes);
+  if (device) choose_precision(experiment, *device, overrides, notes);
   const bool leaves_cudnn = overrides.has("layer") && overrides.value("layer") != "cudnn";
   if (leaves_cudnn || experiment.layer != LayerKind::kCudnn) experiment.cudnn_algorithm = CudnnAlgorithm::kAuto;
   return experiment;
@@ -119,7 +118,7 @@ Experiment with_overrides(const Experiment& experiment, const std::vector<std::s
                          findings);
 }
 
-void require_settled_layer(const Experiment& experiment) {
+void require_concrete_layer(const Experiment& experiment) {
   if (experiment.layer != LayerKind::kAuto) return;
   throw_error(ExitCode::kUsage, "layer: auto works only for training; choose a layer, such as fused");
 }
@@ -132,7 +131,7 @@ void require_same_form(Source trained, const Overrides& overrides) {
 }
 
 // A new path to a file replaces data.train_file; new inputs without targets or lengths drop the old ones.
-void forget_old_files(DataSettings& data, const Overrides& overrides, std::vector<std::string>& notes) {
+void drop_old_files(DataSettings& data, const Overrides& overrides, std::vector<std::string>& notes) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(data.path, ignored);
   if (overrides.has("data.path") && !overrides.has("data.train_file") && !is_folder) data.train_file.clear();
@@ -150,7 +149,7 @@ bool is_same_file(const std::string& a, const std::string& b) {
 
 // The training file under a different path does not count as other data, because the model was trained on most of it.
 bool has_other_data(const Experiment& trained, const Experiment& now, const Overrides& overrides) {
-  if (!std::ranges::any_of(kOtherData, [&](std::string_view key) { return overrides.has(key); })) return false;
+  if (!std::ranges::any_of(kDataKeys, [&](std::string_view key) { return overrides.has(key); })) return false;
   const bool same_names = trained.data.source == now.data.source && trained.data.train_file == now.data.train_file &&
                           trained.data.train_inputs == now.data.train_inputs;
   return !same_names || !is_same_file(trained.data.path, now.data.path);
@@ -159,7 +158,7 @@ bool has_other_data(const Experiment& trained, const Experiment& now, const Over
 // With all samples there is only one part, so settings of the split would be ignored.
 void require_parts(DataPart part, const Overrides& overrides) {
   if (part != DataPart::kAll) return;
-  for (const std::string_view key : kOfParts)
+  for (const std::string_view key : kSplitKeys)
     if (overrides.has(key))
       throw_error(ExitCode::kUsage, "{}: all data are used as one part; remove this key, or use --part valid", key);
 }
@@ -171,22 +170,22 @@ InferenceSettings inference_settings(const Experiment& trained, const std::vecto
   require_changeable(assignments);
   const Overrides overrides(assignments);
   require_same_form(trained.data.source, overrides);
-  InferenceSettings use;
-  use.experiment = with_overrides(settled(trained, overrides, use.notes), assignments);
-  DataSettings& data = use.experiment.data;
-  require_settled_layer(use.experiment);
-  const bool other_data = has_other_data(trained, use.experiment, overrides);
-  use.part = part.value_or(other_data && info_of(data.source).load_part != nullptr ? DataPart::kAll : DataPart::kValid);
-  require_parts(use.part, overrides);
-  if (use.part == DataPart::kAll) forget_old_files(data, overrides, use.notes);
-  return use;
+  InferenceSettings settings;
+  settings.experiment = with_overrides(with_available_settings(trained, overrides, settings.notes), assignments);
+  DataSettings& data = settings.experiment.data;
+  require_concrete_layer(settings.experiment);
+  const bool other_data = has_other_data(trained, settings.experiment, overrides);
+  settings.part = part.value_or(other_data && info_of(data.source).load_part != nullptr ? DataPart::kAll : DataPart::kValid);
+  require_parts(settings.part, overrides);
+  if (settings.part == DataPart::kAll) drop_old_files(data, overrides, settings.notes);
+  return settings;
 }
 
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path newest_of(const fs::path& folder, std::vector<std::string>& notes) {
+fs::path newest_checkpoint(const fs::path& folder, std::vector<std::string>& notes) {
   const LatestCheckpoint latest = latest_checkpoint(folder);
   for (const std::string& fault : latest.notes) notes.push_back("a newer checkpoint is not usable: " + fault);
   if (latest.place) return latest.place->path;
@@ -196,7 +195,7 @@ fs::path newest_of(const fs::path& folder, std::vector<std::string>& notes) {
                     latest.notes.front());
 }
 
-fs::path named_one_of(const fs::path& folder, const std::string& name) {
+fs::path checkpoint_named(const fs::path& folder, const std::string& name) {
   std::vector<std::string> names;
   for (const CheckpointPlace& place : list_checkpoints(folder)) {
     names.push_back(step_folder_name(place.step));
@@ -211,7 +210,7 @@ fs::path best_of(const fs::path& folder) {
   refuse_checkpoint("{}: no checkpoint is marked as the best; use --checkpoint last", folder.string());
 }
 
-[[noreturn]] void refuse_what_is_no_run(const fs::path& folder) {
+[[noreturn]] void refuse_unknown_folder(const fs::path& folder) {
   if (!is_there(folder))
     throw_error(ExitCode::kUsage, "{}: no such folder; pass the folder of a run or a checkpoint", folder.string());
   if (const auto runs = folders_with(folder, {kCheckpointsFolder}); !runs.empty())
@@ -248,12 +247,12 @@ fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& 
                 "{}: this is a checkpoint, but --checkpoint needs the folder of a run; remove --checkpoint",
                 request.run.string());
   }
-  if (!is_there(folder)) refuse_what_is_no_run(request.run);
+  if (!is_there(folder)) refuse_unknown_folder(request.run);
   if (request.checkpoint == "best") return best_of(folder);
-  if (request.checkpoint == "last") return newest_of(folder, notes);
-  if (!request.checkpoint.empty()) return named_one_of(folder, request.checkpoint);
+  if (request.checkpoint == "last") return newest_checkpoint(folder, notes);
+  if (!request.checkpoint.empty()) return checkpoint_named(folder, request.checkpoint);
   if (const auto best = best_checkpoint(folder)) return best->path;
-  return newest_of(folder, notes);
+  return newest_checkpoint(folder, notes);
 }
 
 TrainedModel load_trained_model(const ModelRequest& request) {
@@ -262,11 +261,11 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   const SavedRun saved = read_saved_run(trained.checkpoint);
   // The data may be in the folder of the run, or, during training, in the folder of the experiment file.
   const Experiment experiment = with_paths_beside(saved.facts.experiment, run_of(trained.checkpoint));
-  InferenceSettings use = inference_settings(experiment, request.overrides, request.part);
-  trained.notes.insert(trained.notes.end(), use.notes.begin(), use.notes.end());
-  trained.experiment = std::move(use.experiment);
+  InferenceSettings settings = inference_settings(experiment, request.overrides, request.part);
+  trained.notes.insert(trained.notes.end(), settings.notes.begin(), settings.notes.end());
+  trained.experiment = std::move(settings.experiment);
   trained.data_settings = experiment.data;
-  trained.part = use.part;
+  trained.part = settings.part;
   trained.data = saved.facts.data;
   trained.device = resolve_device(trained.experiment.device);
   trained.experiment.device = trained.device.str();

@@ -1,13 +1,22 @@
-#include "models/image_model.h"
-
+// The image classifier for gray images: two or four convolutions with ReLU and zero padding that keeps the size, two
+// max poolings of 2 x 2, dense layers with dropout, and an output layer without a non-linearity. Two convolutions: 5 x
+// 5 to 32 channels, pooling, 5 x 5 to 64 channels, pooling. With four, a 3 x 3 convolution with the same number of
+// channels follows each of the two, before the pooling.
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
+#include <fmt/format.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+#include <vector>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "models/model.h"
+#include "models/model_graph.h"
 #include "models/operations.h"
 #include "recurrent/device/gpu_support.h"
 #include "recurrent/dropout.h"
@@ -15,6 +24,24 @@
 
 namespace rnnlab {
 namespace {
+
+struct ConvolutionPlan {
+  int64_t num_channels;
+  int64_t kernel_size;
+  bool is_pooled;
+};
+
+// Returns the plans of 2 or 4 convolutions, in order.
+std::vector<ConvolutionPlan> convolution_plans(int64_t num_convolutions) {
+  if (num_convolutions == 2) return {{32, 5, true}, {64, 5, true}};
+  return {{32, 5, false}, {32, 3, true}, {64, 5, false}, {64, 3, true}};
+}
+
+// Returns the numbers of an image with `num_channels` channels after both poolings; the largest int64_t on overflow.
+int64_t flat_size(int64_t num_channels, const DataShape& shape) {
+  return saturating_multiply(num_channels,
+                             saturating_multiply(shape.sequence_length / 2 / 2, shape.input_size / 2 / 2));
+}
 
 constexpr int64_t kSmallestSide = 4;  // two poolings reduce this side to one pixel
 
@@ -61,17 +88,37 @@ ExecutionPath path_without_own_kernels(c10::Device device) {
                        text_of(gpu.capability), gpu.name, how_to_get_own_kernels(gpu))}};
 }
 
-}  // namespace
+class ImageModel : public Model {
+ public:
+  // Throws UserError kUsage if the samples are not images of one size, or are too small for two poolings.
+  ImageModel(const ModelSettings& settings, ConvolutionKind kind, const DataShape& shape);
 
-std::vector<ConvolutionPlan> convolution_plans(int64_t num_convolutions) {
-  if (num_convolutions == 2) return {{32, 5, true}, {64, 5, true}};
-  return {{32, 5, false}, {32, 3, true}, {64, 5, false}, {64, 3, true}};
-}
+  // Maps batch inputs (rows, B, columns) to (B, classes). Throws UserError kData if the images have a different size.
+  at::Tensor forward(const Batch& batch) override;
 
-int64_t flat_size(int64_t num_channels, const DataShape& shape) {
-  return saturating_multiply(num_channels,
-                             saturating_multiply(shape.sequence_length / 2 / 2, shape.input_size / 2 / 2));
-}
+ private:
+  struct Convolution {
+    torch::nn::Conv2d layer = nullptr;
+    bool is_pooled = false;
+  };
+
+  at::Tensor convolved(const at::Tensor& batch_inputs);
+  at::Tensor convolved(const at::Tensor& values, size_t number);
+  at::Tensor pooled(const at::Tensor& values, size_t number);
+  // These functions check for and run one own kernel for the last dense layer and the output layer.
+  bool can_end_by_own_kernel() const;
+  at::Tensor end_by_own_kernel(const at::Tensor& values);
+  at::MemoryFormat format_after(size_t number) const;
+  bool is_channels_last() const { return kind_ != ConvolutionKind::kPlain; }
+
+  ModelSettings settings_;
+  ConvolutionKind kind_;
+  int64_t num_rows_;
+  int64_t num_columns_;
+  std::vector<Convolution> convolutions_;  // "convolution0", "convolution1" ...
+  std::vector<torch::nn::Linear> dense_;   // "dense0", "dense1" ...
+  torch::nn::Linear output_ = nullptr;     // "output"
+};
 
 ImageModel::ImageModel(const ModelSettings& settings, ConvolutionKind kind, const DataShape& shape)
     : settings_(settings), kind_(kind), num_rows_(shape.sequence_length), num_columns_(shape.input_size) {
@@ -155,6 +202,61 @@ at::Tensor ImageModel::pooled(const at::Tensor& values, size_t number) {
 at::MemoryFormat ImageModel::format_after(size_t number) const {
   const bool is_last = number + 1 == convolutions_.size();
   return is_last ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast;
+}
+
+void draw_image_model(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
+  int64_t num_channels = 1, num_rows = shape.sequence_length, num_columns = shape.input_size;
+  graph.add("images", "Input", {kAnyBatchSize, num_channels, num_rows, num_columns});
+  int64_t number = 0;
+  for (const ConvolutionPlan& plan : convolution_plans(settings.num_convolutions)) {
+    const std::string scope = fmt::format("convolution{}", number++);
+    const ModelGraph::Shape outputs = {kAnyBatchSize, plan.num_channels, num_rows, num_columns};
+    const ModelGraph::Shape weight = {plan.num_channels, num_channels, plan.kernel_size, plan.kernel_size};
+    graph.add(scope + "/convolution", "Convolution2D", outputs,
+              {graph.add_parameter(scope, scope + ".weight", weight)});
+    graph.add(scope + "/bias_add", "Add", outputs, {graph.add_parameter(scope, scope + ".bias", {plan.num_channels})});
+    graph.add(scope + "/relu", "ReLU", outputs);
+    num_channels = plan.num_channels;
+    if (!plan.is_pooled) continue;
+    num_rows /= 2;
+    num_columns /= 2;
+    graph.add(scope + "/pool", "MaxPool2D(2)", {kAnyBatchSize, num_channels, num_rows, num_columns});
+  }
+  graph.add("flatten", "Flatten", {kAnyBatchSize, flat_size(num_channels, shape)});
+  graph.add_dense_layers(settings);
+  graph.add_linear("output", shape.num_outputs);
+}
+
+// Counts the outputs of every pooling, which the next layer needs.
+int64_t num_pooled_values(const ModelSettings& settings, const DataShape& shape, int64_t /*num_steps*/,
+                          int64_t num_samples) {
+  int64_t count = 0, num_rows = shape.sequence_length, num_columns = shape.input_size;
+  for (const ConvolutionPlan& plan : convolution_plans(settings.num_convolutions)) {
+    if (!plan.is_pooled) continue;
+    num_rows /= 2;
+    num_columns /= 2;
+    const int64_t of_image = saturating_multiply(plan.num_channels, saturating_multiply(num_rows, num_columns));
+    count = saturating_add(count, saturating_multiply(num_samples, of_image));
+  }
+  return count;
+}
+
+std::shared_ptr<Model> make_image_model(const ModelSettings& settings, LayerChoice /*layer*/, const DataShape& shape,
+                                        ConvolutionKind convolution) {
+  return std::make_shared<ImageModel>(settings, convolution, shape);
+}
+
+}  // namespace
+
+const ModelInfo& image_classifier_info() {
+  static const ModelInfo info = {.description = "classes of gray images, by convolutions",
+                                 .input = ModelInput::kImages,
+                                 .tasks = {Task::kClassification},
+                                 .keys = {"num_convolutions", "dense", "dense_activation", "dense_dropout"},
+                                 .draw = draw_image_model,
+                                 .num_kept_values = num_pooled_values,
+                                 .make = make_image_model};
+  return info;
 }
 
 }  // namespace rnnlab

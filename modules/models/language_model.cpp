@@ -1,5 +1,7 @@
 #include "models/language_model.h"
 
+#include "models/model_graph.h"
+
 namespace rnnlab {
 
 LanguageModel::LanguageModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape)
@@ -12,16 +14,61 @@ LanguageModel::LanguageModel(const ModelSettings& settings, LayerChoice layer, c
   output_ = register_module("output", torch::nn::Linear(settings.hidden_size, shape.num_outputs));
 }
 
-const at::Tensor& LanguageModel::table() const { return embedding_.is_empty() ? output_->weight : embedding_->weight; }
+const at::Tensor& LanguageModel::embedding() const {
+  return embedding_.is_empty() ? output_->weight : embedding_->weight;
+}
 
 at::Tensor LanguageModel::forward(const Batch& batch) {
-  const auto result = recurrent().forward_tokens(table(), batch.inputs, {}, batch.lengths);
+  const auto result = recurrent().forward_tokens(embedding(), batch.inputs, {}, batch.lengths);
   return output_(dropped(result.output, output_dropout_));
 }
 
-LanguageModelResult LanguageModel::go_on(const at::Tensor& tokens, const RecurrentState& state) {
-  const RecurrentResult result = recurrent().forward_tokens(table(), tokens, state);
+LanguageModelResult LanguageModel::continue_text(const at::Tensor& tokens, const RecurrentState& state) {
+  const RecurrentResult result = recurrent().forward_tokens(embedding(), tokens, state);
   return {output_(dropped(result.output, output_dropout_)), result.state};
+}
+
+namespace {
+
+void check_language_model(const ModelSettings& m, config::Checker& checker) {
+  if (m.bidirectional)
+    checker.complain(
+        {"bidirectional", "kind"},
+        "a bidirectional language model would see the tokens that it has to predict: use bidirectional: false");
+  if (m.tied && m.effective_embedding_size() != m.hidden_size) {
+    checker.complain({"tied", "embedding_size", "hidden_size"},
+                     "tied weights need an embedding_size equal to hidden_size");
+  }
+}
+
+void draw_language_model(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
+  const int64_t size = settings.effective_embedding_size();
+  const std::string weight = settings.tied ? "output.weight" : "embedding.weight";
+  graph.add("tokens", "Input", {shape.sequence_length, kAnyBatchSize});
+  graph.add("embedding/lookup", "Embedding", {shape.sequence_length, kAnyBatchSize, size},
+            {graph.add_parameter("embedding", weight, {shape.num_outputs, size})});
+  graph.add_recurrent(settings);
+  graph.add_dropout("output_dropout", settings.output_dropout);
+  graph.add_linear("output", shape.num_outputs, settings.tied ? "embedding" : "");
+}
+
+std::shared_ptr<Model> make_language_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
+                                           ConvolutionKind /*convolution*/) {
+  return std::make_shared<LanguageModel>(settings, layer, shape);
+}
+
+}  // namespace
+
+const ModelInfo& language_model_info() {
+  static const ModelInfo info = {.description = "the next token of a text",
+                                 .input = ModelInput::kTokens,
+                                 .tasks = {Task::kLanguageModel},
+                                 .keys = recurrent_keys_and({"embedding_size", "tied"}),
+                                 .check = check_language_model,
+                                 .draw = draw_language_model,
+                                 .num_kept_values = num_recurrent_values,
+                                 .make = make_language_model};
+  return info;
 }
 
 }  // namespace rnnlab

@@ -22,15 +22,15 @@ class LanguageModel : public Model {
   // Maps batch inputs (T, B) int64 to (T, B, vocabulary).
   at::Tensor forward(const Batch& batch) override;
 
-  // Continues with tokens (T, B) int64 after `state`; an empty state begins a text.
-  LanguageModelResult go_on(const at::Tensor& tokens, const RecurrentState& state);
+  // Reads more tokens (T, B) int64 after `state`; an empty state begins a text.
+  LanguageModelResult continue_text(const at::Tensor& tokens, const RecurrentState& state);
 
  private:
-  const at::Tensor& table() const;
+  const at::Tensor& embedding() const;
 
   double output_dropout_;
-  torch::nn::Embedding embedding_ =
-      nullptr;  // "embedding"; empty if tied, because then the output layer's weights are the embedding
+  // "embedding"; empty if the model is tied, because then the output layer's weights are the embedding.
+  torch::nn::Embedding embedding_ = nullptr;
   torch::nn::Linear output_ = nullptr;  // "output"
 };
 

@@ -1,37 +1,34 @@
 #include "models/model.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "models/image_model.h"
-#include "models/language_model.h"
-#include "models/model_parameters.h"
-#include "models/sequence_model.h"
+#include "base/random.h"
+#include "base/sha256.h"
+#include "models/model_graph.h"
 
 namespace rnnlab {
 namespace {
 
-// Returns whether the kind fits the task. A regressor may also be trained on 0/1 targets.
-bool fits(ModelKind kind, Task task) {
-  switch (kind) {
-    case ModelKind::kSequenceClassifier:
-      return task == Task::kClassification || task == Task::kBinary;
-    case ModelKind::kSequenceRegressor:
-      return task == Task::kRegression || task == Task::kBinary;
-    case ModelKind::kLanguageModel:
-      return task == Task::kLanguageModel;
-    case ModelKind::kImageClassifier:
-      return task == Task::kClassification;
-  }
-  return false;
-}
+bool fits(const ModelInfo& model, Task task) { return std::ranges::count(model.tasks, task) > 0; }
 
-ModelKind kind_for(Task task) {
-  if (task == Task::kLanguageModel) return ModelKind::kLanguageModel;
-  return task == Task::kRegression ? ModelKind::kSequenceRegressor : ModelKind::kSequenceClassifier;
+// Returns the first listed model that fits the task.
+std::string_view model_for(Task task) {
+  for (const auto& [kind, name] : config::EnumNames<ModelKind>::kNames)
+    if (fits(info_of(kind), task)) return name;
+  fail_invariant("a task with a model", __FILE__, __LINE__, "no model fits the task");
 }
 
 std::string targets_of(const DataShape& shape) {
@@ -44,7 +41,7 @@ std::string targets_of(const DataShape& shape) {
     case Task::kLanguageModel:
       return fmt::format("a text of {} different tokens", shape.num_outputs);
   }
-  return "";
+  fail_invariant("a listed task", __FILE__, __LINE__, "targets_of does not know the task");
 }
 
 RecurrentOptions computed_by(LayerChoice layer, RecurrentOptions options) {
@@ -62,17 +59,137 @@ at::Tensor Model::dropped(const at::Tensor& values, double probability) const {
   return at::dropout(values, probability, /*train=*/true);
 }
 
+std::vector<ParameterSpec> parameter_specs(const ModelSettings& settings, const DataShape& shape) {
+  std::vector<ParameterSpec> specs = draw_model(settings, shape).parameters();
+  std::ranges::stable_partition(specs, [](const ParameterSpec& spec) { return spec.name.starts_with("recurrent."); });
+  return specs;
+}
+
+int64_t bytes_of(const std::vector<ParameterSpec>& specs) {
+  int64_t bytes = 0;
+  for (const ParameterSpec& spec : specs) {
+    int64_t size = sizeof(float);
+    for (const int64_t dimension : spec.shape) size = saturating_multiply(size, dimension);
+    bytes = saturating_add(bytes, size);
+  }
+  return bytes;
+}
+
 std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                   ConvolutionKind convolution) {
-  if (!fits(settings.kind, shape.task)) {
+  const ModelInfo& info = info_of(settings.kind);
+  if (!fits(info, shape.task)) {
     throw_error(ExitCode::kUsage, "model.kind: {} does not fit data with {}; use {}", config::name_of(settings.kind),
-                targets_of(shape), config::name_of(kind_for(shape.task)));
+                targets_of(shape), model_for(shape.task));
   }
   if (bytes_of(parameter_specs(settings, shape)) == std::numeric_limits<int64_t>::max())
     throw_error(ExitCode::kUsage, "model: its weights do not fit into any memory; use smaller layers or samples");
-  if (settings.kind == ModelKind::kLanguageModel) return std::make_shared<LanguageModel>(settings, layer, shape);
-  if (settings.kind == ModelKind::kImageClassifier) return std::make_shared<ImageModel>(settings, convolution, shape);
-  return std::make_shared<SequenceModel>(settings, layer, shape);
+  return info.make(settings, layer, shape, convolution);
+}
+
+namespace {
+
+std::string shape_of(const at::Tensor& tensor) { return fmt::format("({})", fmt::join(tensor.sizes(), ", ")); }
+
+int64_t bytes_of(const Model& model) {
+  int64_t bytes = 0;
+  for (const auto& parameter : model.parameters()) bytes += static_cast<int64_t>(parameter.nbytes());
+  return bytes;
+}
+
+}  // namespace
+
+std::string weights_sha256(const Model& model) {
+  std::map<std::string, at::Tensor> by_name;
+  for (const auto& parameter : model.named_parameters()) by_name.emplace(parameter.key(), parameter.value());
+  Sha256 digest;
+  for (const auto& [name, tensor] : by_name) {
+    const auto values = tensor.detach().to(at::kCPU, at::kFloat).contiguous();
+    digest.update(fmt::format("{} {}\n", name, shape_of(tensor)));
+    digest.update(std::as_bytes(std::span(values.const_data_ptr<float>(), static_cast<size_t>(values.numel()))));
+  }
+  return digest.hex();
+}
+
+std::string parameter_table(const Model& model) {
+  const auto parameters = model.named_parameters();
+  size_t name_width = std::string_view("total").size();
+  size_t shape_width = std::string_view("shape").size();
+  for (const auto& parameter : parameters) {
+    name_width = std::max(name_width, parameter.key().size());
+    shape_width = std::max(shape_width, shape_of(parameter.value()).size());
+  }
+  const auto line = [&](const std::string& name, const std::string& shape, const std::string& count) {
+    return fmt::format("{:<{}}  {:<{}}  {:>12}\n", name, name_width, shape, shape_width, count);
+  };
+  std::string table = line("name", "shape", "parameters");
+  for (const auto& parameter : parameters) {
+    table += line(parameter.key(), shape_of(parameter.value()), format_count(parameter.value().numel()));
+  }
+  table += line("total", "", format_count(num_parameters(model)));
+  table.pop_back();
+  return table + fmt::format("  ({})\n", format_bytes(bytes_of(model)));
+}
+
+int64_t num_parameters(const Model& model) {
+  int64_t count = 0;
+  for (const auto& parameter : model.parameters()) count += parameter.numel();
+  return count;
+}
+
+namespace {
+
+// Hashes the name with FNV-1a and takes draw `seed` of the stream that starts at this hash, so that neighbouring seeds
+// are not correlated.
+uint64_t seed_of(uint64_t seed, std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
+  return SplitMix64(hash + seed * SplitMix64::kStep).next();
+}
+
+// Returns the inputs of one output of a dense layer, (outputs, inputs), or of a convolution, (channels out, channels
+// in, rows, columns).
+int64_t num_inputs(const at::Tensor& weight) { return weight.numel() / weight.size(0); }
+
+// Returns the outputs of one input.
+int64_t num_outputs(const at::Tensor& weight) { return weight.numel() / weight.size(1); }
+
+// Returns the number whose inverse root bounds PyTorch's uniform weights: the hidden units of a recurrent layer, or the
+// inputs of a dense layer or a convolution.
+int64_t pytorch_fan(const Model& model, const std::string& name) {
+  if (name.starts_with("recurrent.")) return model.recurrent().options().hidden_size;
+  const auto weight = name.substr(0, name.rfind('.')) + ".weight";
+  const auto parameters = model.named_parameters();
+  RNNLAB_INVARIANT(parameters.contains(weight), name + " is not a parameter of a dense layer or a convolution");
+  return num_inputs(parameters[weight]);
+}
+
+at::Tensor drawn_as_pytorch(const Model& model, const std::string& name, at::Tensor values,
+                            const at::Generator& generator) {
+  if (name == "embedding.weight") return values.normal_(0.0, 1.0, generator);
+  const double bound = 1.0 / std::sqrt(static_cast<double>(pytorch_fan(model, name)));
+  return values.uniform_(-bound, bound, generator);
+}
+
+// Vectors are biases, and weights from a unit to itself.
+at::Tensor drawn_as_xavier(at::Tensor values, const at::Generator& generator) {
+  if (values.dim() == 1) return values.zero_();
+  const double bound = std::sqrt(6.0 / static_cast<double>(num_outputs(values) + num_inputs(values)));
+  return values.uniform_(-bound, bound, generator);
+}
+
+}  // namespace
+
+void initialize(Model& model, Initialization initialization, uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  for (auto& parameter : model.named_parameters()) {
+    const auto& name = parameter.key();
+    const auto generator = at::detail::createCPUGenerator(seed_of(seed, name));
+    auto values = at::empty(parameter.value().sizes(), at::TensorOptions().dtype(at::kFloat));
+    values = initialization == Initialization::kXavier ? drawn_as_xavier(values, generator)
+                                                       : drawn_as_pytorch(model, name, values, generator);
+    parameter.value().copy_(values);  // in place: the layer may keep its weights in one flat buffer
+  }
 }
 
 }  // namespace rnnlab

@@ -1,15 +1,21 @@
 // The interface of all models: a batch is the input, unnormalised predictions are the output. The loss belongs to
 // training, and the computation of the recurrent layer to the layer. An image model does not have a recurrent layer.
+// Also a model's parameters: their shapes before the model exists, their initial values, their digest, and the table at
+// the start of a run's log.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "data/batches.h"
 #include "models/model_settings.h"
+#include "recurrent/parameters.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
@@ -37,9 +43,33 @@ class Model : public torch::nn::Module {
   std::shared_ptr<RecurrentLayer> recurrent_;  // registered as "recurrent"; null if the model has no recurrent layer
 };
 
-// Creates a model on the CPU, in float32; initialize() (model_parameters.h) must set its weights. Throws UserError
+// Returns the parameters of the model that make_model would make, in its order; int64_t's maximum for an overflow.
+std::vector<ParameterSpec> parameter_specs(const ModelSettings& settings, const DataShape& shape);
+
+// Returns the bytes of float32 parameters; the largest int64_t on overflow.
+int64_t bytes_of(const std::vector<ParameterSpec>& specs);
+
+// Creates a model on the CPU, in float32; initialize() must set its weights. Throws UserError
 // kUsage if the model does not fit the data or the layer does not support the settings.
 std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                   ConvolutionKind convolution = ConvolutionKind::kFused);
+
+// Returns the SHA-256 over every parameter's name, shape and float32 values, ordered by name. It is equal on every
+// device and for every layer kind.
+std::string weights_sha256(const Model& model);
+
+// Returns one line "name  shape  parameters" for each parameter, and the total with its bytes.
+std::string parameter_table(const Model& model);
+
+int64_t num_parameters(const Model& model);
+
+// Overwrites every parameter in place, on every device and for every type, with initial weights drawn in float32 on the
+// CPU. They are a pure function of (seed, parameter name, shape), so every layer kind and every device starts from
+// equal weights, and adding a layer does not change the weights of existing layers.
+//   pytorch  weights and biases U(-a, a) with a = 1 / sqrt(hidden_size) in recurrent layers and 1 / sqrt(inputs) in
+//            dense layers and convolutions; embedding N(0, 1), but a tied embedding is drawn as the output layer.
+//   xavier   weights U(-a, a) with a = sqrt(6 / (inputs + outputs)); biases 0. The outputs of a recurrent kernel are
+//            those of all its gates, as in Keras.
+void initialize(Model& model, Initialization initialization, uint64_t seed);
 
 }  // namespace rnnlab

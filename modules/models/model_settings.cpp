@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "recurrent/cells/cell.h"
 
 namespace rnnlab {
@@ -25,8 +30,15 @@ namespace {
 using Settings = ModelSettings;
 using config::Checker;
 
+std::string described_models() {
+  std::vector<std::string> lines;
+  for (const auto& [kind, name] : config::EnumNames<ModelKind>::kNames)
+    lines.push_back(fmt::format("{}: {}", name, info_of(kind).description));
+  return join(lines, "; ");
+}
+
 void list_recurrent(config::Schema<Settings>& s) {
-  s.field("kind", &Settings::kind, "what the network is for");
+  s.field("kind", &Settings::kind, "what the network is for; " + described_models());
   s.field("cell", &Settings::cell, "the recurrent cell; " + described_cells());
   s.field("hidden_size", &Settings::hidden_size, "units of a recurrent layer, in each direction")
       .unit("units")
@@ -98,48 +110,29 @@ void check_recurrent(const Settings& m, Checker& checker) {
   }
 }
 
-void check_language_model(const Settings& m, Checker& checker) {
-  if (m.bidirectional)
-    checker.complain(
-        {"bidirectional", "kind"},
-        "a bidirectional language model would see the tokens that it has to predict: use bidirectional: false");
-  if (m.pooling == Pooling::kMean)
-    checker.complain({"pooling", "kind"}, "a language model predicts at every step: remove pooling");
-  if (!m.dense.empty()) checker.complain({"dense", "kind"}, "a language model has no dense layers");
-  if (m.tied && m.effective_embedding_size() != m.hidden_size) {
-    checker.complain({"tied", "embedding_size", "hidden_size"},
-                     "tied weights need an embedding_size equal to hidden_size");
-  }
+// The keys that every model reads.
+constexpr std::string_view kCommonKeys[] = {"kind", "initialization", "initial_weights"};
+
+// The keys that have no effect without dense layers, so that every model accepts them.
+constexpr std::string_view kKeysOfDense[] = {"dense_activation", "dense_dropout"};
+
+std::vector<std::string> models_that_read(std::string_view key) {
+  std::vector<std::string> names;
+  for (const auto& [kind, name] : config::EnumNames<ModelKind>::kNames)
+    if (info_of(kind).reads(key)) names.emplace_back(name);
+  return names;
 }
 
-// Refuses keys of recurrent layers that are set although the model has none.
-void check_image_model(const Settings& m, Checker& checker) {
+// Complains about keys that are set although the model does not read them.
+void check_unread_keys(const Settings& m, Checker& checker) {
   const Settings defaults;
-  const auto refuse_other = [&](const char* key, auto Settings::*member) {
-    if (m.*member != defaults.*member)
-      checker.complain({key, "kind"}, "an image_classifier has no recurrent layers; leave it out");
-  };
-  refuse_other("cell", &Settings::cell);
-  refuse_other("hidden_size", &Settings::hidden_size);
-  refuse_other("num_layers", &Settings::num_layers);
-  refuse_other("bidirectional", &Settings::bidirectional);
-  refuse_other("dropout", &Settings::dropout);
-  refuse_other("reset_gate", &Settings::reset_gate);
-  refuse_other("activation", &Settings::activation);
-  refuse_other("candidate", &Settings::candidate);
-  refuse_other("heads", &Settings::heads);
-  refuse_other("pooling", &Settings::pooling);
-  refuse_other("output_dropout", &Settings::output_dropout);
-}
-
-void check_no_convolutions(const Settings& m, Checker& checker) {
-  if (m.num_convolutions != Settings().num_convolutions)
-    checker.complain({"num_convolutions", "kind"}, "only an image_classifier has convolutions");
-}
-
-void check_no_embedding(const Settings& m, Checker& checker) {
-  if (m.embedding_size) checker.complain({"embedding_size", "kind"}, "only a language model has an embedding");
-  if (m.tied) checker.complain({"tied", "kind"}, "only a language model has an embedding to tie");
+  for (const config::Entry& entry : Settings::schema().spec().entries) {
+    if (info_of(m.kind).reads(entry.key) || std::ranges::count(kKeysOfDense, entry.key) > 0) continue;
+    if (entry.field()->get(&m) == entry.field()->get(&defaults)) continue;
+    const std::vector<std::string> readers = models_that_read(entry.key);
+    checker.complain({entry.key, "kind"}, fmt::format("only {} {} {}; remove it", each_of(readers),
+                                                      readers.size() == 1 ? "reads" : "read", entry.key));
+  }
 }
 
 void check_dense(const Settings& m, Checker& checker) {
@@ -152,12 +145,11 @@ void check_dense(const Settings& m, Checker& checker) {
 }
 
 void check_settings(const Settings& m, Checker& checker) {
-  const bool is_image_model = m.kind == ModelKind::kImageClassifier;
-  is_image_model ? check_image_model(m, checker) : check_recurrent(m, checker);
-  if (!is_image_model) check_no_convolutions(m, checker);
-  if (m.kind == ModelKind::kLanguageModel) return check_language_model(m, checker);
-  check_no_embedding(m, checker);
-  check_dense(m, checker);
+  const ModelInfo& info = info_of(m.kind);
+  check_unread_keys(m, checker);
+  if (info.has_recurrent_layers()) check_recurrent(m, checker);
+  if (info.reads("dense")) check_dense(m, checker);
+  if (info.check != nullptr) info.check(m, checker);
 }
 
 config::Schema<Settings> make_schema() {
@@ -169,6 +161,39 @@ config::Schema<Settings> make_schema() {
 }
 
 }  // namespace
+
+#define RNNLAB_MODEL(enumerator, name) const ModelInfo& name##_info();
+#include "models/model_list.inc"
+
+const ModelInfo& info_of(ModelKind kind) {
+  switch (kind) {
+#define RNNLAB_MODEL(enumerator, name) \
+  case ModelKind::enumerator:          \
+    return name##_info();
+#include "models/model_list.inc"
+  }
+  fail_invariant("a listed model", __FILE__, __LINE__, "info_of does not know the model");
+}
+
+bool ModelInfo::reads(std::string_view key) const {
+  return std::ranges::count(keys, key) > 0 || std::ranges::count(kCommonKeys, key) > 0;
+}
+
+std::vector<std::string_view> recurrent_keys_and(std::initializer_list<std::string_view> more) {
+  std::vector<std::string_view> keys = {"cell",       "hidden_size", "num_layers", "bidirectional", "dropout",
+                                        "reset_gate", "activation",  "candidate",  "heads",         "output_dropout"};
+  keys.insert(keys.end(), more);
+  return keys;
+}
+
+int64_t num_recurrent_values(const ModelSettings& settings, const DataShape& /*shape*/, int64_t num_steps,
+                             int64_t num_samples) {
+  int64_t count = num_steps;
+  for (const int64_t factor :
+       {num_samples, settings.num_layers, int64_t{settings.bidirectional ? 2 : 1}, settings.hidden_size})
+    count = saturating_multiply(count, factor);
+  return count;
+}
 
 const config::Schema<ModelSettings>& ModelSettings::schema() {
   static const config::Schema<ModelSettings> schema = make_schema();

@@ -1,9 +1,12 @@
-// The settings under `model:`: the network between the data and the loss. The implementation of its recurrent layer
-// (`layer:`) and its numbers of inputs and outputs (from the data) are not part of these settings.
+// The settings under `model:`: the network between the data and the loss, and the record of each kind of model. The
+// implementation of the recurrent layer (`layer:`) and the numbers of inputs and outputs (from the data) are not part
+// of these settings. Plain values without LibTorch.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,7 +42,10 @@ struct rnnlab::config::EnumNames<rnnlab::ConvolutionKind> {
 
 namespace rnnlab {
 
-enum class ModelKind { kSequenceClassifier, kSequenceRegressor, kLanguageModel, kImageClassifier };
+enum class ModelKind {
+#define RNNLAB_MODEL(enumerator, name) enumerator,
+#include "models/model_list.inc"
+};
 
 // How a sequence's outputs become one vector: the outputs after its last step, or their mean over its steps.
 enum class Pooling { kLast, kMean };
@@ -81,17 +87,64 @@ struct ModelSettings {
 // The recurrent layer's part of the settings, for a layer that reads vectors of `input_size`.
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size);
 
+class Model;         // models/model.h
+class ModelGraph;    // models/model_graph.h
+struct DataShape;    // data/dataset.h
+enum class Task;     // data/dataset.h
+struct LayerChoice;  // recurrent/layer_kind.h
+
+enum class ModelInput { kVectors, kTokens, kImages };
+
+// The record of a kind of model. Each model has a file in this folder with its record, and a line in model_list.inc.
+struct ModelInfo {
+  std::string_view description;  // a short description for people
+  ModelInput input;              // of a step of a sequence, or the whole sample if it is an image
+  std::vector<Task> tasks;       // the tasks that it fits; training.loss follows from them
+
+  // The keys of `model:` that it reads, besides the keys that every model reads. A model with the key "cell" has
+  // recurrent layers in its module "recurrent"; its first parameters are theirs.
+  std::vector<std::string_view> keys;
+
+  // Complains about settings that contradict each other, in addition to the checks of single keys. Null if there are no
+  // such settings.
+  void (*check)(const ModelSettings& settings, config::Checker& checker) = nullptr;
+
+  // Adds the operations and parameters from the inputs to the outputs. The shapes of the parameters are those of the
+  // model that `make` makes, in its order except for the recurrent layers.
+  void (*draw)(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) = nullptr;
+
+  // Returns the least number of values that a forward pass keeps for its backward pass, for estimates of memory;
+  // int64_t's maximum on overflow.
+  int64_t (*num_kept_values)(const ModelSettings& settings, const DataShape& shape, int64_t num_steps,
+                             int64_t num_samples) = nullptr;
+
+  // Makes the model on the CPU. `convolution` is how convolutions are computed if the model has any.
+  std::shared_ptr<Model> (*make)(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
+                                 ConvolutionKind convolution) = nullptr;
+
+  bool reads(std::string_view key) const;
+  bool has_recurrent_layers() const { return reads("cell"); }
+};
+
+const ModelInfo& info_of(ModelKind kind);
+
+// Returns the keys of `model:` that describe recurrent layers, and `more` keys.
+std::vector<std::string_view> recurrent_keys_and(std::initializer_list<std::string_view> more);
+
+// Returns ModelInfo::num_kept_values of the recurrent layers: the outputs of every layer at every step.
+int64_t num_recurrent_values(const ModelSettings& settings, const DataShape& shape, int64_t num_steps,
+                             int64_t num_samples);
+
 }  // namespace rnnlab
 
 namespace rnnlab::config {
 
 template <>
 struct EnumNames<ModelKind> {
-  static constexpr std::array<std::pair<ModelKind, std::string_view>, 4> kNames = {
-      {{ModelKind::kSequenceClassifier, "sequence_classifier"},
-       {ModelKind::kSequenceRegressor, "sequence_regressor"},
-       {ModelKind::kLanguageModel, "language_model"},
-       {ModelKind::kImageClassifier, "image_classifier"}}};
+#define RNNLAB_MODEL(enumerator, name) std::pair<ModelKind, std::string_view>(ModelKind::enumerator, #name),
+  static constexpr std::array kNames = {
+#include "models/model_list.inc"
+  };
 };
 
 template <>

@@ -20,6 +20,16 @@
 
 namespace rnnlab {
 
+at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths) {
+  if (!lengths.defined()) return outputs.mean(0);
+  // The counts are in float32, because bfloat16 cannot represent 257.
+  const auto counts = lengths.to(outputs.device(), at::kFloat, /*non_blocking=*/true).unsqueeze(1);
+  const bool narrow = outputs.scalar_type() == at::kBFloat16;
+  // The outputs beyond each length are zero.
+  const auto sums = narrow ? outputs.sum(0, /*keepdim=*/false, at::kFloat) : outputs.sum(0);
+  return (sums / counts).to(outputs.scalar_type());
+}
+
 at::Tensor added_parts(const at::Tensor& parts) {
   if (parts.size(0) == 1) return parts[0];
   if (parts.scalar_type() != at::kFloat || !has_own_kernels(parts.device())) return parts.sum(0);

@@ -1,10 +1,14 @@
-// Operations of the models with own kernels: the dense head, the first convolution with its pooling, and sums of parts.
+// Operations of the models: the mean over steps and, with own kernels, the dense head, the first convolution with its
+// pooling, and sums of parts.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/modules/linear.h>
 
 namespace rnnlab {
+
+// Returns (B, D * H), the mean of (T, B, D * H) over each sequence's own steps. lengths: (B) on the CPU, or undefined.
+at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths);
 
 // Adds the rows of a dense (parts, n), the partial sums of kernels, in a fixed order and returns (n).
 at::Tensor added_parts(const at::Tensor& parts);

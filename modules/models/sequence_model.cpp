@@ -4,6 +4,7 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 
+#include "models/model_graph.h"
 #include "models/operations.h"
 
 namespace rnnlab {
@@ -55,14 +56,44 @@ at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& 
   return last_layer_state(result.state.hidden, settings_.bidirectional);
 }
 
-at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths) {
-  if (!lengths.defined()) return outputs.mean(0);
-  // The counts are in float32, because bfloat16 cannot represent 257.
-  const auto counts = lengths.to(outputs.device(), at::kFloat, /*non_blocking=*/true).unsqueeze(1);
-  const bool narrow = outputs.scalar_type() == at::kBFloat16;
-  const auto sums = narrow ? outputs.sum(0, /*keepdim=*/false, at::kFloat) : outputs.sum(0);  // outputs beyond each
-                                                                                              // length are zero
-  return (sums / counts).to(outputs.scalar_type());
+namespace {
+
+void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
+  graph.add("sequences", "Input", {shape.sequence_length, kAnyBatchSize, shape.input_size});
+  graph.add_recurrent(settings);
+  graph.add("pooling", settings.pooling == Pooling::kMean ? "MeanOverSteps" : "LastStep",
+            {kAnyBatchSize, graph.width()});
+  graph.add_dropout("output_dropout", settings.output_dropout);
+  graph.add_dense_layers(settings);
+  graph.add_linear("output", shape.num_outputs);
+}
+
+std::shared_ptr<Model> make_sequence_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
+                                           ConvolutionKind /*convolution*/) {
+  return std::make_shared<SequenceModel>(settings, layer, shape);
+}
+
+// Targets of 0 and 1 fit both models.
+ModelInfo sequence_info(std::string_view description, Task task) {
+  return {.description = description,
+          .input = ModelInput::kVectors,
+          .tasks = {task, Task::kBinary},
+          .keys = recurrent_keys_and({"pooling", "dense", "dense_activation", "dense_dropout"}),
+          .draw = draw_sequence_model,
+          .num_kept_values = num_recurrent_values,
+          .make = make_sequence_model};
+}
+
+}  // namespace
+
+const ModelInfo& sequence_classifier_info() {
+  static const ModelInfo info = sequence_info("classes of whole sequences", Task::kClassification);
+  return info;
+}
+
+const ModelInfo& sequence_regressor_info() {
+  static const ModelInfo info = sequence_info("numbers for whole sequences", Task::kRegression);
+  return info;
 }
 
 }  // namespace rnnlab

@@ -29,7 +29,4 @@ class SequenceModel : public Model {
   torch::nn::Linear output_ = nullptr;    // "output"
 };
 
-// Returns (B, D * H), the mean of (T, B, D * H) over each sequence's own steps. lengths: (B) on the CPU, or undefined.
-at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths);
-
 }  // namespace rnnlab

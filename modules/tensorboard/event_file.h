@@ -1,13 +1,17 @@
-// One event file of TensorBoard: records with their lengths and checksums (TFRecord), each an Event message of
-// TensorFlow's event.proto. Each record is appended with one write(2); a full disk is an error. Summaries and graphs
-// are encoded in summaries.h.
+// TensorBoard's event files, and the messages that they contain: scalars, histograms, hyperparameters and a graph. A
+// file is a sequence of records (TFRecord) of events (TensorFlow's event.proto). Each record is appended with one
+// write(2); a full disk is an error.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "system/files.h"
 
@@ -49,5 +53,47 @@ class EventFile {
 // Returns `data` as one record: 8 bytes of length, 4 bytes of its checksum, the data, 4 bytes of its checksum;
 // little-endian.
 std::string as_record(std::string_view data);
+
+// Returns a Summary message with one value. Readers read the value as float32.
+std::string scalar_summary(std::string_view tag, double value);
+
+inline constexpr int64_t kNumBuckets = 30;  // as in TensorBoard's own writers
+
+struct Histogram {
+  double lowest = 0;
+  double highest = 0;
+  double sum = 0;  // of the values
+  double sum_of_squares = 0;
+  std::span<const double> counts;  // kNumBuckets of equal width from the lowest to the highest value
+};
+
+// Returns a Summary message with the number of values in each bucket, for TensorBoard's histograms and distributions.
+std::string histogram_summary(std::string_view tag, const Histogram& histogram);
+
+// The settings and the end of a run for TensorBoard's HParams dashboard, which shows them next to the metrics of the
+// run's scalars (the plugin's plugin_data.proto).
+
+// Returns a Summary message for the start of the session. `settings` are by key, each "true" or "false", a number, or a
+// text. The session has no group name, so TensorBoard shows each run in a separate row: it would show a group as one
+// row of mean metrics.
+std::string session_start(const std::map<std::string, std::string>& settings);
+
+enum class SessionEnd { kDone = 1, kFailed = 2 };
+
+// Returns a Summary message for the end of the session. A session that may be resumed has no such message.
+std::string session_end(SessionEnd end);
+
+// A network as TensorBoard draws it: nodes with their operations and the shapes of their outputs, connected by name. A
+// slash in a name puts a node into a scope, which is drawn as one box that can be expanded.
+struct GraphNode {
+  std::string name;  // "dense0/product"
+  std::string operation;
+  std::vector<std::string> inputs = {};  // names of nodes
+  std::vector<int64_t> shape = {};       // of its output; -1 if it varies
+  std::vector<std::pair<std::string, std::string>> attributes = {};
+};
+
+// Returns a GraphDef message.
+std::string graph_def_of(const std::vector<GraphNode>& nodes);
 
 }  // namespace rnnlab::tensorboard

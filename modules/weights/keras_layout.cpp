@@ -1,3 +1,6 @@
+// The layout of Keras: the variable paths of Keras 3, with kernels of (inputs, gates). An LSTM's gates are in PyTorch's
+// order and a GRU's gates in the order z r h. There is one bias, but a GRU with reset_after=True, which is Keras's
+// default and the reset gate of cuDNN, has two.
 #include "weights/keras_layout.h"
 
 #include <ATen/TensorOperators.h>
@@ -13,12 +16,21 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "checkpoint/failure.h"
-#include "weights/function_facts.h"
 #include "weights/network_weights.h"
 #include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
+
+// The layers in a file of Keras's variables, by their paths: `sequential/lstm_1/lstm_cell/kernel`. The file does not
+// store the order of layers, so layers of one kind are ordered by the number at the end of their names.
+struct KerasNames {
+  std::string cell;  // "lstm_cell", "gru_cell" or "simple_rnn_cell"
+  std::vector<std::array<std::string, 2>>
+      recurrent;                   // for each layer, the path of its cell, and the path of its backward cell or ""
+  std::vector<std::string> dense;  // paths of layers
+  std::string embedding;           // the path of the layer, or ""
+};
 
 constexpr std::string_view kRecurrentKernel = "/recurrent_kernel";
 constexpr std::string_view kKernel = "/kernel";
@@ -108,10 +120,9 @@ void require_same_directions(const TensorFile& file, const KerasNames& names) {
           "{}: some of its layers are bidirectional and some are not; all layers of a model must be alike", file.name);
 }
 
-}  // namespace
-
 bool is_keras_layout(const TensorFile& file) { return !paths_with(file, kRecurrentKernel).empty(); }
 
+// Throws UserError kCheckpoint if the names do not determine the order of layers, or if the layers are not a stack.
 KerasNames keras_names(const TensorFile& file) {
   KerasNames names;
   const std::vector<std::string> cells = paths_with(file, kRecurrentKernel);
@@ -125,23 +136,26 @@ KerasNames keras_names(const TensorFile& file) {
   return names;
 }
 
-std::string keras_layer_name(const std::string& kind, size_t index) {
-  return index == 0 ? kind : fmt::format("{}_{}", kind, index);
-}
-
+// Returns the path of a cell: "lstm_1/lstm_cell", "bidirectional_1/backward_lstm_1/lstm_cell".
 std::string keras_cell_path(const std::string& kind, size_t layer, const char* direction) {
   const std::string name = keras_layer_name(kind, layer);
   if (*direction == '\0') return fmt::format("{}/{}_cell", name, kind);
   return fmt::format("{}/{}_{}/{}_cell", keras_layer_name("bidirectional", layer), direction, name, kind);
 }
 
-LinearWeights take_dense(TensorReader& taker, const std::string& path) {
-  const auto sizes = taker.sizes_of(path + "/kernel", 2);
-  return {taker.take(path + "/kernel", sizes).t().contiguous(), taker.take(path + "/bias", {sizes[1]})};
+}  // namespace
+
+std::string keras_layer_name(const std::string& kind, size_t index) {
+  return index == 0 ? kind : fmt::format("{}_{}", kind, index);
 }
 
-at::Tensor take_embedding(TensorReader& taker, const std::string& path) {
-  return taker.take(path + "/embeddings", taker.sizes_of(path + "/embeddings", 2));
+LinearWeights take_dense(TensorReader& reader, const std::string& path) {
+  const auto sizes = reader.sizes_of(path + "/kernel", 2);
+  return {reader.take(path + "/kernel", sizes).t().contiguous(), reader.take(path + "/bias", {sizes[1]})};
+}
+
+at::Tensor take_embedding(TensorReader& reader, const std::string& path) {
+  return reader.take(path + "/embeddings", reader.sizes_of(path + "/embeddings", 2));
 }
 
 void add_dense_layers(std::vector<NamedTensor>& tensors, const NetworkWeights& network) {
@@ -151,6 +165,10 @@ void add_dense_layers(std::vector<NamedTensor>& tensors, const NetworkWeights& n
     tensors.push_back({path + "/kernel", network.dense[i].weight.t().contiguous()});
     tensors.push_back({path + "/bias", network.dense[i].bias.contiguous()});
   }
+}
+
+std::string repeated_layer(int64_t count, const std::string& layer) {
+  return count == 1 ? layer : fmt::format("{} x {}", count, layer);
 }
 
 namespace {
@@ -192,32 +210,32 @@ Cell cell_named(const std::string& name, const TensorFile& file) {
   refuse_checkpoint("{}: got a {}, expected lstm_cell, gru_cell or simple_rnn_cell", file.name, in_quotes(name));
 }
 
-void read_keras_sizes(const TensorReader& taker, const KerasNames& names, NetworkWeights& network) {
+void read_keras_sizes(const TensorReader& reader, const KerasNames& names, NetworkWeights& network) {
   const std::string& first = names.recurrent.front()[0];
-  settle_cell(network, cell_named(names.cell, taker.file()), taker.file());
+  set_cell(network, cell_named(names.cell, reader.file()), reader.file());
   RecurrentOptions& options = network.options;
-  options.input_size = taker.sizes_of(first + "/kernel", 2)[0];
-  options.hidden_size = taker.sizes_of(first + "/recurrent_kernel", 2)[0];
+  options.input_size = reader.sizes_of(first + "/kernel", 2)[0];
+  options.hidden_size = reader.sizes_of(first + "/recurrent_kernel", 2)[0];
   options.num_layers = std::ssize(names.recurrent);
   options.bidirectional = !names.recurrent.front()[1].empty();
   if (options.cell != Cell::kGru) return;
-  const TensorView* bias = taker.file().find(first + "/bias");
+  const TensorView* bias = reader.file().find(first + "/bias");
   const bool is_flat = bias != nullptr && bias->spec.shape.size() == 1;
-  settle_reset_gate(network, is_flat ? ResetGate::kBefore : ResetGate::kAfter, taker.file());
+  set_reset_gate(network, is_flat ? ResetGate::kBefore : ResetGate::kAfter, reader.file());
 }
 
-DirectionWeights take_keras_cell(TensorReader& taker, const std::string& path, int64_t input_size,
+DirectionWeights take_keras_cell(TensorReader& reader, const std::string& path, int64_t input_size,
                                  const RecurrentOptions& options) {
   const int64_t rows = num_gates(options.cell) * options.hidden_size;
   DirectionWeights weights;
-  weights.weight_ih = taker.take(path + "/kernel", {input_size, rows}).t();
-  weights.weight_hh = taker.take(path + "/recurrent_kernel", {options.hidden_size, rows}).t();
+  weights.weight_ih = reader.take(path + "/kernel", {input_size, rows}).t();
+  weights.weight_hh = reader.take(path + "/recurrent_kernel", {options.hidden_size, rows}).t();
   if (has_two_biases(options)) {
-    const at::Tensor biases = taker.take(path + "/bias", {2, rows});
+    const at::Tensor biases = reader.take(path + "/bias", {2, rows});
     weights.bias_ih = biases[0];
     weights.bias_hh = biases[1];
   } else {
-    weights.bias_ih = weights.bias_hh = half(taker.take(path + "/bias", {rows}));
+    weights.bias_ih = weights.bias_hh = half(reader.take(path + "/bias", {rows}));
   }
   return reordered(weights, keras_order(options.cell));
 }
@@ -231,26 +249,24 @@ void add_keras_cell(std::vector<NamedTensor>& tensors, const std::string& path, 
                                                              : weights.bias_ih + weights.bias_hh});
 }
 
-}  // namespace
-
 NetworkWeights read_keras_layout(const TensorFile& file) {
-  TensorReader taker(file);
+  TensorReader reader(file);
   const KerasNames names = keras_names(file);
   NetworkWeights network = start_network(file);
-  read_keras_sizes(taker, names, network);
+  read_keras_sizes(reader, names, network);
   int64_t input_size = network.options.input_size;
   for (const auto& cells : names.recurrent) {
     for (const std::string& path : cells)
-      if (!path.empty()) network.recurrent.push_back(take_keras_cell(taker, path, input_size, network.options));
+      if (!path.empty()) network.recurrent.push_back(take_keras_cell(reader, path, input_size, network.options));
     input_size = network.options.hidden_size * network.options.num_directions();
   }
-  if (!names.embedding.empty()) network.embedding = take_embedding(taker, names.embedding);
-  for (const std::string& path : names.dense) network.dense.push_back(take_dense(taker, path));
-  taker.require_all_taken();
+  if (!names.embedding.empty()) network.embedding = take_embedding(reader, names.embedding);
+  for (const std::string& path : names.dense) network.dense.push_back(take_dense(reader, path));
+  reader.require_all_taken();
   return network;
 }
 
-std::vector<NamedTensor> keras_layout(const NetworkWeights& network) {
+std::vector<NamedTensor> keras_tensors(const NetworkWeights& network) {
   const RecurrentOptions& options = network.options;
   const std::string kind = keras_kind(options.cell);
   std::vector<NamedTensor> tensors;
@@ -262,6 +278,36 @@ std::vector<NamedTensor> keras_layout(const NetworkWeights& network) {
   }
   add_dense_layers(tensors, network);
   return tensors;
+}
+
+const char* keras_class(Cell cell) {
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+      return "LSTM";
+    case LibraryCell::kGru:
+      return "GRU";
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return "SimpleRNN";
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "keras_class does not know the cell");
+}
+
+std::string keras_text(const RecurrentOptions& options) {
+  std::string text = fmt::format("keras.layers.{}({}", keras_class(options.cell), options.hidden_size);
+  if (options.cell == Cell::kRnnRelu || options.activation == Activation::kRelu) text += ", activation='relu'";
+  if (options.cell == Cell::kGru && options.reset_gate == ResetGate::kBefore) text += ", reset_after=False";
+  text += ")";
+  if (options.bidirectional) text = fmt::format("keras.layers.Bidirectional({})", text);
+  return repeated_layer(options.num_layers, text);
+}
+
+}  // namespace
+
+const LayoutInfo& keras_layout() {
+  static const LayoutInfo info = {
+      .has_names = is_keras_layout, .read = read_keras_layout, .tensors = keras_tensors, .layer_text = keras_text};
+  return info;
 }
 
 }  // namespace rnnlab

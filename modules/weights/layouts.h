@@ -45,18 +45,12 @@ NetworkWeights read_network(const TensorFile& file, Layout layout);
 // recurrent layers. Throws UserError kUsage if the layout cannot represent the network's function.
 std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout layout);
 
-// metadata_of returns the metadata of a file with such tensors; facts_in reads them. Throws UserError kCheckpoint if a
-// value is unknown.
-TensorMetadata metadata_of(const LayoutMetadata& known, Layout layout);
-LayoutMetadata facts_in(const TensorFile& file);
+// Returns the metadata of a file with such tensors.
+TensorMetadata metadata_of(const LayoutMetadata& metadata, Layout layout);
 
 // Throws UserError kUsage if the layout does not have the cell: the layouts of libraries have only the cells of
 // libraries.
 void require_layout_has(Cell cell, Layout layout);
-
-// Checks that the weights of the file belong to the function that `options` describe, as far as the file states it.
-// Throws UserError kCheckpoint with the setting of the model to change.
-void require_same_function(const LayoutMetadata& known, const RecurrentOptions& options, const std::string& file);
 
 // Returns the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128, num_layers=2)" or
 // "2 x keras.layers.LSTM(128)". For a cell that libraries do not have, "min_gru(28, 128) of rnnlab, ...".

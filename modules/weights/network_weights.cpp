@@ -3,13 +3,17 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 
+#include "base/text.h"
+#include "checkpoint/failure.h"
+#include "recurrent/cells/cell.h"
+
 namespace rnnlab {
 
 at::Tensor reordered(const at::Tensor& rows, const std::vector<int64_t>& order) {
   const std::vector<at::Tensor> blocks = rows.chunk(static_cast<int64_t>(order.size()), 0);
-  std::vector<at::Tensor> taken;
-  for (const int64_t index : order) taken.push_back(blocks[static_cast<size_t>(index)]);
-  return at::cat(taken, 0);
+  std::vector<at::Tensor> ordered;
+  for (const int64_t index : order) ordered.push_back(blocks[static_cast<size_t>(index)]);
+  return at::cat(ordered, 0);
 }
 
 DirectionWeights reordered(const DirectionWeights& weights, const std::vector<int64_t>& order) {
@@ -28,5 +32,109 @@ DirectionWeights rows_of(const DirectionWeights& weights, int64_t from, int64_t 
 }
 
 at::Tensor half(const at::Tensor& bias) { return bias * 0.5; }
+
+namespace {
+
+constexpr const char* kCellKey = "rnnlab.cell";
+constexpr const char* kResetGateKey = "rnnlab.reset_gate";
+constexpr const char* kActivationKey = "rnnlab.activation";
+constexpr const char* kTiedKey = "rnnlab.tied";
+
+template <class E>
+std::optional<E> read_entry(const TensorFile& file, const char* key) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) return std::nullopt;
+  if (const auto value = config::from_name<E>(found->second)) return value;
+  refuse_checkpoint("{}: metadata {}: got {}, expected {}", file.name, key, in_quotes(found->second),
+                    one_of(config::names_of<E>()));
+}
+
+template <class E>
+void add_entry(TensorMetadata& metadata, const char* key, const std::optional<E>& value) {
+  if (value) metadata[key] = config::name_of(*value);
+}
+
+template <class E>
+void require_same(const char* setting, const std::optional<E>& known, E wanted, const std::string& file) {
+  if (!known || *known == wanted) return;
+  refuse_checkpoint(
+      "{}: its weights are for model.{}: {}, and the model has {}; with {} they would compute a different function: "
+      "set model.{}={}",
+      file, setting, config::name_of(*known), config::name_of(wanted), config::name_of(wanted), setting,
+      config::name_of(*known));
+}
+
+template <class E>
+[[noreturn]] void refuse_contradiction(const TensorFile& file, const char* key, E said, std::string_view found) {
+  refuse_checkpoint("{}: metadata {}: got {}, but the tensors are those of {}", file.name, key, config::name_of(said),
+                    found);
+}
+
+// The plain cells have the same weights.
+bool is_plain(Cell cell) {
+  switch (library_cell(cell)) {
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return true;
+    case LibraryCell::kLstm:
+    case LibraryCell::kGru:
+      return false;
+  }
+  return false;
+}
+
+std::string_view cell_in_words(Cell cell) { return is_plain(cell) ? "a plain cell" : config::name_of(cell); }
+
+// Layouts of libraries are read for conversion and for a model of a library's cell.
+void require_library_cell(const std::optional<Cell>& cell, const TensorFile& file) {
+  if (!cell || info_of(*cell).library) return;
+  refuse_checkpoint("{}: metadata {}: {} is a cell of rnnlab that no library's layout has; use the file as it is",
+                    file.name, kCellKey, config::name_of(*cell));
+}
+
+LayoutMetadata metadata_in(const TensorFile& file) {
+  return {.cell = read_entry<Cell>(file, kCellKey),
+          .reset_gate = read_entry<ResetGate>(file, kResetGateKey),
+          .activation = read_entry<Activation>(file, kActivationKey),
+          .is_tied = file.metadata.contains(kTiedKey)};
+}
+
+}  // namespace
+
+TensorMetadata to_entries(const LayoutMetadata& metadata) {
+  TensorMetadata entries;
+  add_entry(entries, kCellKey, metadata.cell);
+  add_entry(entries, kResetGateKey, metadata.reset_gate);
+  add_entry(entries, kActivationKey, metadata.activation);
+  if (metadata.is_tied) entries[kTiedKey] = "true";
+  return entries;
+}
+
+void require_same_function(const LayoutMetadata& metadata, const RecurrentOptions& options, const std::string& file) {
+  require_same("cell", metadata.cell, options.cell, file);
+  if (options.cell == Cell::kGru) require_same("reset_gate", metadata.reset_gate, options.reset_gate, file);
+  require_same("activation", metadata.activation, options.activation, file);
+}
+
+NetworkWeights start_network(const TensorFile& file) {
+  NetworkWeights network{.options = {}, .metadata = metadata_in(file), .recurrent = {}, .embedding = {}, .dense = {}};
+  require_library_cell(network.metadata.cell, file);
+  network.options.reset_gate = network.metadata.reset_gate.value_or(ResetGate::kAfter);
+  network.options.activation = network.metadata.activation.value_or(Activation::kTanh);
+  return network;
+}
+
+void set_cell(NetworkWeights& network, Cell cell, const TensorFile& file) {
+  std::optional<Cell>& known = network.metadata.cell;
+  if (known && num_gates(*known) != num_gates(cell)) refuse_contradiction(file, kCellKey, *known, cell_in_words(cell));
+  if (!known && !is_plain(cell)) known = cell;
+  network.options.cell = known.value_or(cell);
+}
+
+void set_reset_gate(NetworkWeights& network, ResetGate reset_gate, const TensorFile& file) {
+  std::optional<ResetGate>& known = network.metadata.reset_gate;
+  if (known && *known != reset_gate) refuse_contradiction(file, kResetGateKey, *known, config::name_of(reset_gate));
+  network.options.reset_gate = known.emplace(reset_gate);
+}
 
 }  // namespace rnnlab

@@ -1,10 +1,10 @@
-#include "weights/pytorch_layout.h"
-
+// PyTorch's layout: the names of torch.nn.LSTM, GRU and RNN, without prefix, or as `recurrent.*` next to the other
+// modules of rnnlab's models.
 #include <fmt/format.h>
 
 #include "checkpoint/failure.h"
 #include "recurrent/parameters.h"
-#include "weights/function_facts.h"
+#include "weights/network_weights.h"
 #include "weights/tensor_reader.h"
 
 namespace rnnlab {
@@ -19,28 +19,28 @@ Cell cell_with(int64_t num_gates_in_file, const std::string& tensor, const Tenso
                     file.name, tensor, num_gates_in_file);
 }
 
-void read_pytorch_sizes(const TensorReader& taker, const std::string& prefix, NetworkWeights& network) {
+void read_pytorch_sizes(const TensorReader& reader, const std::string& prefix, NetworkWeights& network) {
   const std::string weight_hh = prefix + "weight_hh_l0";
-  const auto recurrent = taker.sizes_of(weight_hh, 2);
-  settle_cell(network, cell_with(recurrent[0] / recurrent[1], weight_hh, taker.file()), taker.file());
+  const auto recurrent = reader.sizes_of(weight_hh, 2);
+  set_cell(network, cell_with(recurrent[0] / recurrent[1], weight_hh, reader.file()), reader.file());
   RecurrentOptions& options = network.options;
-  options.input_size = taker.sizes_of(prefix + kFirstWeight, 2)[1];
+  options.input_size = reader.sizes_of(prefix + kFirstWeight, 2)[1];
   options.hidden_size = recurrent[1];
-  options.bidirectional = taker.has(prefix + kFirstWeight + "_reverse");
-  while (taker.has(fmt::format("{}weight_ih_l{}", prefix, options.num_layers))) ++options.num_layers;
+  options.bidirectional = reader.has(prefix + kFirstWeight + "_reverse");
+  while (reader.has(fmt::format("{}weight_ih_l{}", prefix, options.num_layers))) ++options.num_layers;
 }
 
-LinearWeights take_linear(TensorReader& taker, const std::string& module) {
-  const auto sizes = taker.sizes_of(module + ".weight", 2);
-  return {taker.take(module + ".weight", sizes), taker.take(module + ".bias", {sizes[0]})};
+LinearWeights take_linear(TensorReader& reader, const std::string& module) {
+  const auto sizes = reader.sizes_of(module + ".weight", 2);
+  return {reader.take(module + ".weight", sizes), reader.take(module + ".bias", {sizes[0]})};
 }
 
-void take_others(TensorReader& taker, NetworkWeights& network) {
-  if (taker.has("embedding.weight"))
-    network.embedding = taker.take("embedding.weight", taker.sizes_of("embedding.weight", 2));
-  for (int64_t i = 0; taker.has(fmt::format("dense{}.weight", i)); ++i)
-    network.dense.push_back(take_linear(taker, fmt::format("dense{}", i)));
-  if (!network.dense.empty() || taker.has("output.weight")) network.dense.push_back(take_linear(taker, "output"));
+void take_other_layers(TensorReader& reader, NetworkWeights& network) {
+  if (reader.has("embedding.weight"))
+    network.embedding = reader.take("embedding.weight", reader.sizes_of("embedding.weight", 2));
+  for (int64_t i = 0; reader.has(fmt::format("dense{}.weight", i)); ++i)
+    network.dense.push_back(take_linear(reader, fmt::format("dense{}", i)));
+  if (!network.dense.empty() || reader.has("output.weight")) network.dense.push_back(take_linear(reader, "output"));
 }
 
 void add_linear(std::vector<NamedTensor>& tensors, const std::string& module, const LinearWeights& linear) {
@@ -48,29 +48,27 @@ void add_linear(std::vector<NamedTensor>& tensors, const std::string& module, co
   tensors.push_back({module + ".bias", linear.bias.contiguous()});
 }
 
-}  // namespace
-
 bool is_pytorch_layout(const TensorFile& file) {
   return file.find(kFirstWeight) != nullptr || file.find(std::string(kRecurrentPrefix) + kFirstWeight) != nullptr;
 }
 
 NetworkWeights read_pytorch_layout(const TensorFile& file) {
-  TensorReader taker(file);
-  const bool is_bare = taker.has(kFirstWeight);
+  TensorReader reader(file);
+  const bool is_bare = reader.has(kFirstWeight);
   const std::string prefix = is_bare ? "" : kRecurrentPrefix;
   NetworkWeights network = start_network(file);
-  read_pytorch_sizes(taker, prefix, network);
+  read_pytorch_sizes(reader, prefix, network);
   std::vector<at::Tensor> weights;
   for (const ParameterSpec& spec : parameter_specs(network.options))
-    weights.push_back(taker.take(prefix + spec.name, spec.shape));
+    weights.push_back(reader.take(prefix + spec.name, spec.shape));
   for (size_t i = 0; i < weights.size(); i += kParametersPerDirection)
     network.recurrent.push_back({weights[i], weights[i + 1], weights[i + 2], weights[i + 3]});
-  if (!is_bare) take_others(taker, network);
-  taker.require_all_taken();
+  if (!is_bare) take_other_layers(reader, network);
+  reader.require_all_taken();
   return network;
 }
 
-std::vector<NamedTensor> pytorch_layout(const NetworkWeights& network) {
+std::vector<NamedTensor> pytorch_tensors(const NetworkWeights& network) {
   const bool is_bare = network.dense.empty() && !network.embedding.defined();
   const std::string prefix = is_bare ? "" : kRecurrentPrefix;
   std::vector<NamedTensor> tensors;
@@ -85,6 +83,52 @@ std::vector<NamedTensor> pytorch_layout(const NetworkWeights& network) {
   for (size_t i = 0; i < network.dense.size(); ++i)
     add_linear(tensors, i + 1 < network.dense.size() ? fmt::format("dense{}", i) : "output", network.dense[i]);
   return tensors;
+}
+
+const char* pytorch_module(Cell cell) {
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+      return "LSTM";
+    case LibraryCell::kGru:
+      return "GRU";
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return "RNN";
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "pytorch_module does not know the cell");
+}
+
+std::string pytorch_text(const RecurrentOptions& options) {
+  std::string text =
+      fmt::format("torch.nn.{}({}, {}", pytorch_module(options.cell), options.input_size, options.hidden_size);
+  if (options.num_layers > 1) text += fmt::format(", num_layers={}", options.num_layers);
+  if (options.bidirectional) text += ", bidirectional=True";
+  if (options.cell == Cell::kRnnRelu) text += ", nonlinearity='relu'";
+  return text + ")";
+}
+
+std::vector<std::string> pytorch_notes(const RecurrentOptions& options) {
+  std::vector<std::string> notes;
+  if (options.reset_gate == ResetGate::kBefore)
+    notes.emplace_back(
+        "model.reset_gate is before: torch.nn.GRU applies the reset gate after the product and computes a different "
+        "function");
+  if (options.activation == Activation::kRelu)
+    notes.emplace_back("model.activation is relu: torch.nn's cells have tanh and compute a different function");
+  return notes;
+}
+
+}  // namespace
+
+const LayoutInfo& pytorch_layout() {
+  static const LayoutInfo info = {.has_own_cells = true,
+                                  .own_metadata = {{"format", "pt"}},
+                                  .has_names = is_pytorch_layout,
+                                  .read = read_pytorch_layout,
+                                  .tensors = pytorch_tensors,
+                                  .layer_text = pytorch_text,
+                                  .notes = pytorch_notes};
+  return info;
 }
 
 }  // namespace rnnlab

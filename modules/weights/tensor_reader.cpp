@@ -27,7 +27,7 @@ constexpr std::array<std::pair<DType, at::ScalarType>, 10> kTypes = {{{DType::kF
 
 DType dtype_of(at::ScalarType type) {
   const auto found = std::ranges::find(kTypes, type, &std::pair<DType, at::ScalarType>::second);
-  RNNLAB_INVARIANT(found != kTypes.end(), "a tensor of a type that no file holds");
+  RNNLAB_INVARIANT(found != kTypes.end(), "safetensors files do not have this type of tensor");
   return found->first;
 }
 
@@ -51,7 +51,8 @@ TensorSpec spec_of(const NamedTensor& tensor) {
 std::vector<TensorSpec> specs_of(const std::vector<NamedTensor>& tensors) { return all(tensors, spec_of); }
 
 TensorView view_of(const NamedTensor& tensor) {
-  RNNLAB_INVARIANT(tensor.tensor.is_cpu() && tensor.tensor.is_contiguous(), tensor.name);
+  RNNLAB_INVARIANT(tensor.tensor.is_cpu() && tensor.tensor.is_contiguous(),
+                   tensor.name + " is not contiguous on the CPU");
   const auto* bytes = static_cast<const std::byte*>(tensor.tensor.const_data_ptr());
   return {spec_of(tensor), {bytes, tensor.tensor.nbytes()}};
 }

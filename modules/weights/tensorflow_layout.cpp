@@ -1,7 +1,10 @@
-#include "weights/tensorflow_layout.h"
-
+// TensorFlow's canonical layout: the form in which the cuDNN layers of TensorFlow 1 (tf.contrib.cudnn_rnn) were saved,
+// for cells that run on every device. Each cell has one kernel (inputs + hidden, gates). An LSTM's gates are in the
+// order i c f o. A GRU's gates r u are separate from its candidate. Biases are summed when written and halved when
+// read.
+// Source: tensorflow 1, contrib/cudnn_rnn/python/ops/cudnn_rnn_ops.py, the Saveable classes; GRUCell for the other
+// reset gate.
 #include <ATen/TensorOperators.h>
-
 #include <ATen/ops/cat.h>
 #include <fmt/format.h>
 
@@ -10,7 +13,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "checkpoint/failure.h"
-#include "weights/function_facts.h"
 #include "weights/keras_layout.h"
 #include "weights/network_weights.h"
 #include "weights/tensor_reader.h"
@@ -47,38 +49,38 @@ const char* tensorflow_cell(const RecurrentOptions& options) {
 }
 
 // Returns the cell of the file's first layer.
-const CellName& find_cell(const TensorReader& taker, const std::string& prefix) {
+const CellName& find_cell(const TensorReader& reader, const std::string& prefix) {
   for (const CellName& one : kCellNames)
-    if (taker.has_under(prefix + one.name + "/")) return one;
+    if (reader.has_under(prefix + one.name + "/")) return one;
   for (const char* other : {"lstm_cell", "basic_lstm_cell"})
-    if (taker.has_under(prefix + other + "/"))
+    if (reader.has_under(prefix + other + "/"))
       refuse_checkpoint(
           "{}: has weights of a {}, to whose forget gate TensorFlow adds forget_bias, 1.0 by default: add "
           "it to the third quarter of each bias, and call the cells cudnn_compatible_lstm_cell",
-          taker.file().name, other);
+          reader.file().name, other);
   std::vector<std::string> known;
   for (const CellName& one : kCellNames) known.emplace_back(one.name);
-  refuse_checkpoint("{}: no known cell follows {}, expected {}", taker.file().name, in_quotes(prefix), one_of(known));
+  refuse_checkpoint("{}: no known cell follows {}, expected {}", reader.file().name, in_quotes(prefix), one_of(known));
 }
 
 std::string kernel_of(const CellName& cell) { return cell.cell == Cell::kGru ? "/gates/kernel" : "/kernel"; }
 
-void read_tensorflow_sizes(const TensorReader& taker, NetworkWeights& network) {
+void read_tensorflow_sizes(const TensorReader& reader, NetworkWeights& network) {
   RecurrentOptions& options = network.options;
-  options.bidirectional = taker.has_under(kBothDirections);
+  options.bidirectional = reader.has_under(kBothDirections);
   const std::string prefix = cell_prefix(0, 0, options.bidirectional);
-  const CellName& cell = find_cell(taker, prefix);
-  settle_cell(network, cell.cell, taker.file());
-  if (cell.cell == Cell::kGru) settle_reset_gate(network, cell.reset_gate, taker.file());
+  const CellName& cell = find_cell(reader, prefix);
+  set_cell(network, cell.cell, reader.file());
+  if (cell.cell == Cell::kGru) set_reset_gate(network, cell.reset_gate, reader.file());
   const std::string kernel = prefix + cell.name + kernel_of(cell);
-  const auto sizes = taker.sizes_of(kernel, 2);
+  const auto sizes = reader.sizes_of(kernel, 2);
   const int64_t num_blocks = cell.cell == Cell::kGru ? 2 : num_gates(cell.cell);
   options.hidden_size = sizes[1] / num_blocks;
   options.input_size = sizes[0] - options.hidden_size;
   if (sizes[1] % num_blocks != 0 || options.hidden_size < 1 || options.input_size < 1)
-    refuse_checkpoint("{}: tensor {} has shape [{}, {}], expected [inputs + H, {} * H]", taker.file().name,
+    refuse_checkpoint("{}: tensor {} has shape [{}, {}], expected [inputs + H, {} * H]", reader.file().name,
                       in_quotes(kernel, 200), sizes[0], sizes[1], num_blocks);
-  while (taker.has_under(cell_prefix(options.num_layers, 0, options.bidirectional))) ++options.num_layers;
+  while (reader.has_under(cell_prefix(options.num_layers, 0, options.bidirectional))) ++options.num_layers;
 }
 
 std::vector<int64_t> tensorflow_order(Cell cell) {
@@ -95,29 +97,30 @@ std::vector<int64_t> tensorflow_order(Cell cell) {
 }
 
 // Reads one kernel over inputs and hidden state, with one bias.
-DirectionWeights take_joint(TensorReader& taker, const std::string& path, const RecurrentOptions& sizes, int64_t rows) {
+DirectionWeights take_joint(TensorReader& reader, const std::string& path, const RecurrentOptions& sizes,
+                            int64_t rows) {
   const int64_t columns = sizes.input_size + sizes.hidden_size;
-  const at::Tensor kernel = taker.take(path + "/kernel", {columns, rows}).t();
-  const at::Tensor bias = half(taker.take(path + "/bias", {rows}));
+  const at::Tensor kernel = reader.take(path + "/kernel", {columns, rows}).t();
+  const at::Tensor bias = half(reader.take(path + "/bias", {rows}));
   return {kernel.narrow(1, 0, sizes.input_size), kernel.narrow(1, sizes.input_size, sizes.hidden_size), bias, bias};
 }
 
-DirectionWeights take_apart(TensorReader& taker, const std::string& path, const RecurrentOptions& sizes) {
+DirectionWeights take_apart(TensorReader& reader, const std::string& path, const RecurrentOptions& sizes) {
   const int64_t rows = sizes.hidden_size;
-  return {taker.take(path + "/input_projection/kernel", {sizes.input_size, rows}).t(),
-          taker.take(path + "/hidden_projection/kernel", {rows, rows}).t(),
-          taker.take(path + "/input_projection/bias", {rows}), taker.take(path + "/hidden_projection/bias", {rows})};
+  return {reader.take(path + "/input_projection/kernel", {sizes.input_size, rows}).t(),
+          reader.take(path + "/hidden_projection/kernel", {rows, rows}).t(),
+          reader.take(path + "/input_projection/bias", {rows}), reader.take(path + "/hidden_projection/bias", {rows})};
 }
 
 // `sizes.input_size` is the input size of this cell's layer.
-DirectionWeights take_tensorflow_cell(TensorReader& taker, const std::string& path, const RecurrentOptions& sizes) {
+DirectionWeights take_tensorflow_cell(TensorReader& reader, const std::string& path, const RecurrentOptions& sizes) {
   const int64_t hidden = sizes.hidden_size;
   if (sizes.cell != Cell::kGru)
-    return reordered(take_joint(taker, path, sizes, num_gates(sizes.cell) * hidden), tensorflow_order(sizes.cell));
-  const DirectionWeights gates = take_joint(taker, path + "/gates", sizes, 2 * hidden);
+    return reordered(take_joint(reader, path, sizes, num_gates(sizes.cell) * hidden), tensorflow_order(sizes.cell));
+  const DirectionWeights gates = take_joint(reader, path + "/gates", sizes, 2 * hidden);
   const std::string candidate = path + "/candidate";
-  return stacked(gates, sizes.reset_gate == ResetGate::kAfter ? take_apart(taker, candidate, sizes)
-                                                              : take_joint(taker, candidate, sizes, hidden));
+  return stacked(gates, sizes.reset_gate == ResetGate::kAfter ? take_apart(reader, candidate, sizes)
+                                                              : take_joint(reader, candidate, sizes, hidden));
 }
 
 void add_joint(std::vector<NamedTensor>& tensors, const std::string& path, const DirectionWeights& weights) {
@@ -142,13 +145,11 @@ void add_tensorflow_cell(std::vector<NamedTensor>& tensors, const std::string& p
 }
 
 // The paths of the dense layers are "dense", "dense_1" ...
-void take_tensorflow_dense(TensorReader& taker, NetworkWeights& network) {
-  if (taker.has("embedding/embeddings")) network.embedding = take_embedding(taker, "embedding");
-  for (size_t i = 0; taker.has(keras_layer_name("dense", i) + "/kernel"); ++i)
-    network.dense.push_back(take_dense(taker, keras_layer_name("dense", i)));
+void take_tensorflow_dense(TensorReader& reader, NetworkWeights& network) {
+  if (reader.has("embedding/embeddings")) network.embedding = take_embedding(reader, "embedding");
+  for (size_t i = 0; reader.has(keras_layer_name("dense", i) + "/kernel"); ++i)
+    network.dense.push_back(take_dense(reader, keras_layer_name("dense", i)));
 }
-
-}  // namespace
 
 bool is_tensorflow_layout(const TensorFile& file) {
   return std::ranges::any_of(file.tensors, [](const TensorView& view) {
@@ -157,23 +158,24 @@ bool is_tensorflow_layout(const TensorFile& file) {
 }
 
 NetworkWeights read_tensorflow_layout(const TensorFile& file) {
-  TensorReader taker(file);
+  TensorReader reader(file);
   NetworkWeights network = start_network(file);
-  read_tensorflow_sizes(taker, network);
+  read_tensorflow_sizes(reader, network);
   RecurrentOptions sizes = network.options;
   for (int64_t layer = 0; layer < sizes.num_layers; ++layer) {
     for (int64_t direction = 0; direction < sizes.num_directions(); ++direction) {
       const std::string path = cell_prefix(layer, direction, sizes.bidirectional) + tensorflow_cell(sizes);
-      network.recurrent.push_back(take_tensorflow_cell(taker, path, sizes));
+      network.recurrent.push_back(take_tensorflow_cell(reader, path, sizes));
     }
     sizes.input_size = sizes.hidden_size * sizes.num_directions();
   }
-  take_tensorflow_dense(taker, network);
-  taker.require_all_taken();
+  take_tensorflow_dense(reader, network);
+  reader.require_all_taken();
   return network;
 }
 
-std::vector<NamedTensor> tensorflow_layout(const NetworkWeights& network) {
+// Throws UserError kUsage if the cells have a different activation than TensorFlow's cells.
+std::vector<NamedTensor> tensorflow_tensors(const NetworkWeights& network) {
   const RecurrentOptions& options = network.options;
   if (options.activation != Activation::kTanh)
     throw_error(ExitCode::kUsage,
@@ -189,6 +191,37 @@ std::vector<NamedTensor> tensorflow_layout(const NetworkWeights& network) {
   }
   add_dense_layers(tensors, network);
   return tensors;
+}
+
+std::string tensorflow_cell_text(const RecurrentOptions& options) {
+  const int64_t size = options.hidden_size;
+  switch (library_cell(options.cell)) {
+    case LibraryCell::kLstm:
+      return fmt::format("CudnnCompatibleLSTMCell({0}) or LSTMCell({0}, forget_bias=0)", size);
+    case LibraryCell::kGru:
+      return fmt::format("{}({})", options.reset_gate == ResetGate::kAfter ? "CudnnCompatibleGRUCell" : "GRUCell",
+                         size);
+    case LibraryCell::kRnnTanh:
+      return fmt::format("BasicRNNCell({})", size);
+    case LibraryCell::kRnnRelu:
+      return fmt::format("BasicRNNCell({}, activation=tf.nn.relu)", size);
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "tensorflow_text does not know the cell");
+}
+
+std::string tensorflow_text(const RecurrentOptions& options) {
+  return repeated_layer(options.num_layers, tensorflow_cell_text(options)) +
+         (options.bidirectional ? ", bidirectional" : "");
+}
+
+}  // namespace
+
+const LayoutInfo& tensorflow_layout() {
+  static const LayoutInfo info = {.has_names = is_tensorflow_layout,
+                                  .read = read_tensorflow_layout,
+                                  .tensors = tensorflow_tensors,
+                                  .layer_text = tensorflow_text};
+  return info;
 }
 
 }  // namespace rnnlab

@@ -110,21 +110,21 @@ TEST(Experiment, SaysHowANetworkIsComputedByTheKeyThatIsForIt) {
   const std::string classifier = "model: {kind: image_classifier}\n";
   EXPECT_THAT(findings_in(classifier + "convolution: plain\n"), IsEmpty());
   EXPECT_THAT(findings_in(classifier + "layer: naive\n"),
-              ElementsAre("a.yaml:2:8: layer and model.kind (a.yaml:1:15): an image_classifier has no recurrent "
-                          "layers; remove layer: `convolution` chooses how it is computed"));
+              ElementsAre("a.yaml:2:8: layer and model.kind (a.yaml:1:15): image_classifier has no recurrent "
+                          "layers; remove layer"));
   EXPECT_THAT(findings_in("convolution: plain\n"),
-              ElementsAre("a.yaml:1:14: convolution and model.kind (default): only an image_classifier has "
+              ElementsAre("a.yaml:1:14: convolution and model.kind (default): sequence_classifier has no "
                           "convolutions; remove convolution"));
 }
 
 TEST(Experiment, GivesAnImageClassifierImagesAndItsLoss) {
   const std::string classifier = "model: {kind: image_classifier}\n";
   EXPECT_THAT(findings_in(classifier + "data: {source: csv, path: a.csv, target: [b]}\n"),
-              ElementsAre(HasSubstr("an image_classifier reads images; use data.source: mnist, digits, idx or npy")));
+              ElementsAre(HasSubstr("image_classifier reads images; use data.source: mnist, digits, idx or npy")));
   EXPECT_THAT(findings_in(classifier + "data: {source: text, path: a.txt}\n"),
               ElementsAre(HasSubstr("text is for a language model")));
   EXPECT_THAT(findings_in(classifier + "training: {loss: binary_cross_entropy}\n"),
-              ElementsAre(HasSubstr("an image_classifier's loss is cross_entropy")));
+              ElementsAre(HasSubstr("binary_cross_entropy does not fit image_classifier; use auto or cross_entropy")));
 }
 
 TEST(Experiment, ReportsAModelThatContradictsItselfOnce) {
@@ -159,7 +159,9 @@ TEST(Experiment, RefusesALayerOnADeviceThatItIsNotFor) {
 }
 
 TEST(Experiment, RefusesALossThatDoesNotFitTheModel) {
-  EXPECT_THAT(findings_in("training: {loss: mse}\n"), ElementsAre(HasSubstr("mse is for a sequence_regressor")));
+  EXPECT_THAT(
+      findings_in("training: {loss: mse}\n"),
+      ElementsAre(HasSubstr("mse does not fit sequence_classifier; use auto, cross_entropy or binary_cross_entropy")));
 }
 
 TEST(Experiment, RefusesToWatchAMissingAccuracy) {

@@ -61,7 +61,7 @@ bool is_small(const ModelCase& one) {
 }
 
 bool is_for_this_layer(const ModelCase& one) {
-  if (one.settings.kind == ModelKind::kImageClassifier) return true;
+  if (!info_of(one.settings.kind).has_recurrent_layers()) return true;
   return one.layer != LayerKind::kAuto && !refusal(one.layer, Processor::kCpu);
 }
 

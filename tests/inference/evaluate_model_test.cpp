@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/expect_error.h"
-#include "inference/evaluation_report.h"
 #include "inference/trained_runs.h"
 #include "results/epoch_log.h"
 
@@ -57,7 +56,7 @@ TEST_F(EvaluateModel, LooksAtThePartThatIsNamed) {
   EXPECT_EQ(load_data(load(run), Targets::kRequired).samples.size(), 4);
 }
 
-// The same rows give the same samples in other company, and as a part of their own.
+// The same rows give the same samples among different rows, and as a separate part.
 TEST_F(EvaluateModel, ScalesOtherDataAsTheTrainingData) {
   const auto run = train_series();
   write("part.csv",

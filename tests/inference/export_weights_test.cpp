@@ -10,7 +10,7 @@
 #include "experiment/initial_weights.h"
 #include "inference/predict.h"
 #include "inference/trained_runs.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "results/run_record.h"
 #include "weights/tensor_reader.h"
 
@@ -58,9 +58,11 @@ TEST_F(ExportWeights, WritesAnImageClassifierAsItIs) {
   const auto again = make_model(trained.experiment, trained.data.shape);
   load_initial_weights(*again, file);
   EXPECT_EQ(weights_sha256(*again), weights_sha256(*trained.model));
-  expect_error(ExitCode::kUsage, "--part recurrent: an image_classifier has no recurrent layers; leave it out",
+  expect_error(ExitCode::kUsage, "--part recurrent: the model has no recurrent layers; remove --part",
                [&] { export_weights(trained, {.part = ExportPart::kRecurrent, .layout = Layout::kPyTorch}, file); });
-  expect_error(ExitCode::kUsage, "--layout keras: an image_classifier can only be written in the pytorch layout",
+  expect_error(ExitCode::kUsage,
+               "--layout keras: a model without recurrent layers can only be written in the pytorch "
+               "layout",
                [&] { export_weights(trained, {.part = ExportPart::kModel, .layout = Layout::kKeras}, file); });
 }
 
@@ -198,18 +200,19 @@ TEST_F(ExportWeights, RefusesAFileOfAnotherLayoutThanSaidAndOfNone) {
 
 TEST_F(ExportWeights, RefusesATableOfTwoUsesWhereTheLayoutHasNone) {
   const TrainedModel trained = load(train_text({"model.tied=true", "training.epochs=1"}));
-  expect_error(ExitCode::kUsage,
-               "model.tied: the keras layout has no table that the embedding and the output layer share; use --layout "
-               "pytorch, or --part recurrent",
-               [&] { export_weights(trained, {.layout = Layout::kKeras}, name("out.safetensors")); });
+  expect_error(
+      ExitCode::kUsage,
+      "model.tied: the keras layout has no weights that the embedding and the output layer share; use --layout "
+      "pytorch, or --part recurrent",
+      [&] { export_weights(trained, {.layout = Layout::kKeras}, name("out.safetensors")); });
   export_weights(trained, {}, name("tied.safetensors"));
-  expect_error(ExitCode::kUsage,
-               "model.tied: the keras layout has no table that the embedding and the output layer share; use --layout "
-               "pytorch, or --part recurrent",
-               [&] {
-                 convert_weights(name("tied.safetensors"), std::nullopt, {.layout = Layout::kKeras},
-                                 name("out.safetensors"));
-               });
+  expect_error(
+      ExitCode::kUsage,
+      "model.tied: the keras layout has no weights that the embedding and the output layer share; use --layout "
+      "pytorch, or --part recurrent",
+      [&] {
+        convert_weights(name("tied.safetensors"), std::nullopt, {.layout = Layout::kKeras}, name("out.safetensors"));
+      });
   const ExportFormat recurrent = {.part = ExportPart::kRecurrent, .layout = Layout::kKeras};
   EXPECT_EQ(export_weights(trained, recurrent, name("lstm.safetensors")).num_tensors, 3);
 }
@@ -267,7 +270,7 @@ TEST_F(ExportWeights, IsComputedAlikeByPyTorch) {
     const NamedTensor inputs{"inputs", samples.inputs}, outputs{"outputs", predict(trained, samples).raw};
     write_safetensors(name("data.safetensors"), SafetensorsImage({view_of(inputs), view_of(outputs)}));
     EXPECT_EQ(std::system((python + " " + script + " " + folder_.path().string() + " " + cell).c_str()), 0) << cell;
-    // And the other way: a model that PyTorch drew, with its outputs for the same inputs.
+    // The other direction is a model that PyTorch drew, with its outputs for the same inputs.
     const auto model = make_model(trained.experiment.model, LayerKind::kFused, trained.data.shape);
     load_initial_weights(*model, name("from_pytorch.safetensors"));
     const TensorFile drawn = read_safetensors(name("outputs_of_pytorch.safetensors"));

@@ -15,7 +15,7 @@ namespace {
 using testing::TrainedRuns;
 using GenerateText = TrainedRuns;
 
-// Token by token over the whole text so far, as nobody should do it.
+// Generates each token from the whole text before it, which is slow and has no state.
 std::string greedy_without_state(const TrainedModel& trained, std::vector<int64_t> tokens, int64_t length) {
   const at::NoGradGuard no_grad;
   std::string text;
@@ -54,7 +54,7 @@ TEST_F(GenerateText, IsTheSameForTheSameSeed) {
   };
   EXPECT_EQ(text(1, 1.0), text(1, 1.0));
   EXPECT_NE(text(1, 1.0), text(2, 1.0));
-  EXPECT_EQ(text(1, 1e-9), text(2, 0)) << "so cold that only the most probable is left";
+  EXPECT_EQ(text(1, 1e-9), text(2, 0)) << "at this temperature only the most probable token is chosen";
 }
 
 TEST_F(GenerateText, IsTheSameWithEveryLayer) {

@@ -131,7 +131,7 @@ TEST_F(LoadTrainedModel, SaysWhatItTakesInsteadOfALayerThatIsNotForTheDevice) {
 // them.
 constexpr double kSameToRounding = 3e-6;
 
-// What this machine's CPU and the model's options leave.
+// Returns the layers that this machine's CPU and the model's options allow.
 std::vector<std::string> layers_for(const RecurrentOptions& options) {
   std::vector<std::string> names;
   for (const LayerKind kind : layer_kinds())
@@ -168,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(Cells, AnyLayer,
                          ::testing::Values(Used{"lstm", "fused"}, Used{"gru", "naive"}, Used{"rnn_tanh", "hoisted"}),
                          [](const auto& used) { return used.param.cell; });
 
-// A model of 128 TiB must be refused by what the file holds, before anything is made of it.
+// The tensors of the file must refuse a model of 128 TiB before it is allocated.
 TEST_F(LoadTrainedModel, RefusesForgedSettingsOfALargerModel) {
   const auto run = train_flowers();
   const Checkpoint saved = load_checkpoint(run / "checkpoints/step-000020");
@@ -192,7 +192,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// As a machine with a hundred GPUs left it.
+// The run was saved by a machine with a hundred GPUs.
 Experiment trained_on_a_gpu(LayerKind layer) {
   Experiment experiment;
   experiment.device = "cuda:99";

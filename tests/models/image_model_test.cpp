@@ -1,5 +1,3 @@
-#include "models/image_model.h"
-
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/allclose.h>
@@ -10,7 +8,7 @@
 
 #include "base/expect_error.h"
 #include "models/image_reference.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "models/small_models.h"
 #include "recurrent/execution_path.h"
 
@@ -42,7 +40,7 @@ std::shared_ptr<Model> image_model(const ModelSettings& settings, ConvolutionKin
   return model;
 }
 
-// Logits, and the gradients of their weighted sum, all in float64.
+// Returns the logits and the gradients of their weighted sum, all in float64.
 std::vector<at::Tensor> results_of(Model& model, const at::Tensor& logits) {
   model.zero_grad();
   (logits * seeded_randn(logits.sizes(), 9).to(logits.options())).sum().backward();
@@ -75,7 +73,7 @@ class ImageModelOn : public ::testing::TestWithParam<c10::DeviceType> {
     return model;
   }
 
-  // By the definition, in float64.
+  // Returns the results of the definition in float64.
   static std::vector<at::Tensor> expected_of(int64_t num_convolutions, const at::Tensor& images) {
     const auto exact = model_here(num_convolutions, ConvolutionKind::kPlain, at::kDouble);
     return results_of(*exact, reference_logits(*exact, num_convolutions, images.to(at::kDouble)));

@@ -42,7 +42,7 @@ TEST(LanguageModel, IsEmbeddingThenRecurrenceThenOutputLayer) {
   EXPECT_TRUE(at::allclose(model->forward(batch_of(tokens())), expected, 1e-6, 1e-6));
 }
 
-TEST(LanguageModel, TiedHasOneTableThatLearnsFromBothEnds) {
+TEST(LanguageModel, TiedHasOneWeightThatLearnsFromInputAndOutput) {
   auto settings = small_language_model();
   settings.tied = true;
   const auto model = initialized_model(settings, text_shape(5));

@@ -31,7 +31,7 @@ Parameters parameters_in(const std::vector<GraphNode>& nodes) {
   return parameters;
 }
 
-// The parameters are the model's, every edge begins somewhere, and no name comes twice.
+// The parameters are the model's, every edge begins at a node, and every name is unique.
 void expect_drawn_as_it_is(const ModelSettings& settings, const DataShape& shape) {
   const auto nodes = graph_of(settings, shape);
   Parameters of_model;

@@ -1,4 +1,4 @@
-#include "models/model_parameters.h"
+#include "models/model.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
@@ -122,7 +122,7 @@ double largest(const Model& model, const std::string& name) {
   return model.named_parameters()[name].abs().max().item<double>();
 }
 
-// Close below the bound, for so many uniform numbers come near it.
+// The largest of so many uniform numbers is close to the bound.
 void expect_uniform_within(double bound, const Model& model, const std::string& name) {
   EXPECT_LE(largest(model, name), bound) << name;
   EXPECT_GT(largest(model, name), 0.5 * bound) << name;
@@ -154,7 +154,7 @@ TEST(Initialize, XavierLetsPeepholesStartAtZero) {
   EXPECT_EQ(largest(*initialized_model(settings, kShape, LayerKind::kNaive), "recurrent.peephole_l0"), 0.0);
 }
 
-TEST(Initialize, AnEmbeddingIsStandardNormalButATiedTableIsDrawnAsADenseLayer) {
+TEST(Initialize, AnEmbeddingIsStandardNormalButATiedEmbeddingIsDrawnAsADenseLayer) {
   ModelSettings settings;
   settings.kind = ModelKind::kLanguageModel;
   settings.hidden_size = 64;

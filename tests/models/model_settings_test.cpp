@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "config/document.h"
 
 namespace rnnlab {
@@ -65,11 +67,13 @@ TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
   EXPECT_EQ(complaint("kind: language_model\nbidirectional: true"),
             "model.yaml:2:16: bidirectional and kind (model.yaml:1:7): a bidirectional language model would see the "
             "tokens that it has to predict: use bidirectional: false");
-  EXPECT_EQ(
-      complaint("kind: language_model\npooling: mean"),
-      "model.yaml:2:10: pooling and kind (model.yaml:1:7): a language model predicts at every step: remove pooling");
+  EXPECT_EQ(complaint("kind: language_model\npooling: mean"),
+            "model.yaml:2:10: pooling and kind (model.yaml:1:7): only sequence_classifier and sequence_regressor read "
+            "pooling; "
+            "remove it");
   EXPECT_EQ(complaint("kind: language_model\ndense: [3]"),
-            "model.yaml:2:8: dense and kind (model.yaml:1:7): a language model has no dense layers");
+            "model.yaml:2:8: dense and kind (model.yaml:1:7): only sequence_classifier, sequence_regressor and "
+            "image_classifier read dense; remove it");
   EXPECT_EQ(complaint("kind: language_model\ntied: true\nembedding_size: 3\nhidden_size: 4"),
             "model.yaml:2:7: tied, embedding_size (model.yaml:3:17) and hidden_size (model.yaml:4:14): tied weights "
             "need an embedding_size equal to hidden_size");
@@ -91,30 +95,45 @@ TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
   EXPECT_EQ(complaint("dense_dropout: 0.5"),
             "model.yaml:1:16: dense_dropout and dense (default): there are no dense layers: remove dense_dropout");
   EXPECT_EQ(complaint("embedding_size: 5"),
-            "model.yaml:1:17: embedding_size and kind (default): only a language model has an embedding");
+            "model.yaml:1:17: embedding_size and kind (default): only language_model reads embedding_size; remove it");
   EXPECT_EQ(complaint("tied: true"),
-            "model.yaml:1:7: tied and kind (default): only a language model has an embedding to tie");
+            "model.yaml:1:7: tied and kind (default): only language_model reads tied; remove it");
 }
 
-TEST(ModelSettings, AnImageClassifierHasNoKeysOfRecurrentLayers) {
+TEST(ModelInfo, EveryKeyIsReadByAModelAndEveryReadKeyExists) {
+  const config::StructSpec& spec = ModelSettings::schema().spec();
+  std::set<std::string_view> read_keys = {"kind", "initialization", "initial_weights"};
+  for (const auto& [kind, name] : config::EnumNames<ModelKind>::kNames)
+    read_keys.insert(info_of(kind).keys.begin(), info_of(kind).keys.end());
+  for (const config::Entry& entry : spec.entries) EXPECT_TRUE(read_keys.contains(entry.key)) << entry.key;
+  for (const std::string_view key : read_keys) EXPECT_NE(spec.find(key), nullptr) << key;
+}
+
+TEST(ModelSettings, AnImageClassifierDoesNotReadTheKeysOfRecurrentLayers) {
   EXPECT_THAT(read("kind: image_classifier\nnum_convolutions: 4\ndense: [1024]\ndense_dropout: 0.5").complaints,
               IsEmpty());
-  for (const std::string key :
+  for (const std::string line :
        {"cell: gru", "hidden_size: 64", "num_layers: 2", "bidirectional: true", "dropout: 0.1", "reset_gate: before",
-        "activation: relu", "candidate: linear", "heads: 2", "pooling: mean", "output_dropout: 0.1"})
-    EXPECT_EQ(complaint(key + "\nkind: image_classifier"),
-              fmt::format("model.yaml:1:{}: {} and kind (model.yaml:2:7): an image_classifier has no recurrent layers; "
-                          "leave it out",
-                          key.find(' ') + 2, key.substr(0, key.find(':'))));
+        "activation: relu", "candidate: linear", "heads: 2", "output_dropout: 0.1"}) {
+    const std::string key = line.substr(0, line.find(':'));
+    EXPECT_EQ(complaint(line + "\nkind: image_classifier"),
+              fmt::format("model.yaml:1:{}: {} and kind (model.yaml:2:7): only sequence_classifier, sequence_regressor "
+                          "and language_model read {}; remove it",
+                          key.size() + 3, key, key));
+  }
+  EXPECT_EQ(complaint("kind: image_classifier\npooling: mean"),
+            "model.yaml:2:10: pooling and kind (model.yaml:1:7): only sequence_classifier and sequence_regressor read "
+            "pooling; remove it");
   EXPECT_EQ(complaint("kind: image_classifier\ntied: true"),
-            "model.yaml:2:7: tied and kind (model.yaml:1:7): only a language model has an embedding to tie");
+            "model.yaml:2:7: tied and kind (model.yaml:1:7): only language_model reads tied; remove it");
 }
 
 TEST(ModelSettings, ConvolutionsAreTwoOrFourAndAnImageClassifiers) {
   EXPECT_EQ(complaint("kind: image_classifier\nnum_convolutions: 3"),
             "model.yaml:2:19: num_convolutions: got '3', expected an integer, 2 or 4");
-  EXPECT_EQ(complaint("num_convolutions: 4"),
-            "model.yaml:1:19: num_convolutions and kind (default): only an image_classifier has convolutions");
+  EXPECT_EQ(
+      complaint("num_convolutions: 4"),
+      "model.yaml:1:19: num_convolutions and kind (default): only image_classifier reads num_convolutions; remove it");
 }
 
 TEST(ModelSettings, ADenseLayerHasUnits) {

@@ -28,7 +28,7 @@ namespace {
 
 class DenseHeadOnCuda : public ByOwnKernels {};
 
-// Products, bias, weight and output bias.
+// Returns products, bias, weight and output bias.
 std::vector<at::Tensor> head_inputs(int64_t num_rows, int64_t num_columns, int64_t num_outputs) {
   std::vector<at::Tensor> inputs = {seeded_randn({num_rows, num_columns}), seeded_randn({num_columns}, 2),
                                     seeded_randn({num_outputs, num_columns}, 3), seeded_randn({num_outputs}, 4)};
@@ -36,7 +36,7 @@ std::vector<at::Tensor> head_inputs(int64_t num_rows, int64_t num_columns, int64
   return inputs;
 }
 
-// Outputs, then the gradients of their weighted sum in all inputs, all in float64.
+// Returns outputs, then the gradients of their weighted sum in all inputs, all in float64.
 template <class Head>
 std::vector<at::Tensor> head_results(const Head& head, const std::vector<at::Tensor>& inputs) {
   std::vector<at::Tensor> leaves;
@@ -93,7 +93,7 @@ TEST_F(DenseHeadOnCuda, ComputesShortTypesToTheirRounding) {
   }
 }
 
-// All products 1 and all output weights 1: an output is twice the number of hidden values kept at a half.
+// All products and all output weights are 1, so with dropout 0.5 an output is twice the number of kept hidden values.
 at::Tensor twice_the_kept(const at::Tensor& products) {
   const auto options = products.options().requires_grad(false);
   return dense_head(products, at::zeros({products.size(1)}, options), /*dropout=*/0.5,
@@ -232,7 +232,7 @@ TEST(FusedPoolingLimits, AreToldBeforeMemoryIsTaken) {
 INSTANTIATE_TEST_SUITE_P(Devices, FusedPooling, ::testing::Values(at::kCPU, at::kCUDA),
                          [](const auto& tested) { return c10::DeviceTypeName(tested.param, /*lower_case=*/true); });
 
-// The own kernel for a first convolution, which is on GPUs only, against its definition in float64.
+// Compares the own kernel for a first convolution, which exists only for GPUs, with its definition in float64.
 class FirstConvolutionOnCuda : public ByOwnKernels {
  protected:
   static Gradients by_definition(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias) {

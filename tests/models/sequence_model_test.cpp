@@ -12,6 +12,7 @@
 #include <torch/cuda.h>
 
 #include "base/error.h"
+#include "models/operations.h"
 #include "models/small_models.h"
 
 namespace rnnlab {
@@ -87,7 +88,7 @@ TEST(SequenceModel, LastIsTheOutputAfterTheLastStepThroughTheHead) {
   EXPECT_TRUE(at::allclose(model->forward(batch), expected, 1e-6, 1e-6));
 }
 
-// Each sequence alone, without padding, must give what it gives in a padded batch.
+// Each sequence without padding must give the same result as in a padded batch.
 void expect_padding_has_no_influence(const ModelSettings& settings, LayerKind layer) {
   const at::NoGradGuard no_grad;
   const auto model = initialized_model(settings, sequence_shape(Task::kClassification, 3, 2), layer);

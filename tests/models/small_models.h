@@ -7,7 +7,6 @@
 #include <ATen/ops/randn.h>
 
 #include "models/model.h"
-#include "models/model_parameters.h"
 
 namespace rnnlab {
 

@@ -42,7 +42,7 @@ std::vector<GoldenCase> golden_cases() {
 
 class GoldenLayouts : public ::testing::TestWithParam<GoldenCase> {};
 
-// The weights alone, as a user has them.
+// Writes only the weights, as a user has them.
 void write_weights(const TensorFile& golden, const std::filesystem::path& file) {
   std::vector<TensorView> weights = golden.tensors;
   std::erase_if(weights, [](const TensorView& view) { return view.spec.name.starts_with("golden."); });
@@ -83,7 +83,7 @@ TEST_P(GoldenLayouts, GiveTheLibrarysOutputs) {
   batch.inputs = inputs.transpose(0, 1).contiguous();
   batch.size = inputs.size(0);
   EXPECT_LT((model->forward(batch) - outputs).abs().max().item<double>(), kGoldenTolerance);
-  EXPECT_GT(outputs.abs().max().item<double>(), 0.01) << "outputs that prove something";
+  EXPECT_GT(outputs.abs().max().item<double>(), 0.01) << "outputs near zero would not prove anything";
 }
 
 INSTANTIATE_TEST_SUITE_P(OfEveryLibrary, GoldenLayouts, ::testing::ValuesIn(golden_cases()),

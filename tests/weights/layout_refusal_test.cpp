@@ -14,7 +14,7 @@ using testing::expect_error;
 
 using Shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
-// Reads a file of zeros of these names and shapes, in the layout that it is in.
+// Reads a file of zeros of these names and shapes, in the layout that is detected.
 void read_shapes(const Shapes& shapes, const TensorMetadata& metadata = {}, at::ScalarType type = at::kFloat) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, shape] : shapes) tensors.push_back({name, at::zeros(shape, type)});
@@ -103,7 +103,7 @@ TEST(LayoutRefusals, KerasLayersThatAreNoStack) {
                  both(keras_lstm("rnn/forward_a"), keras_lstm("rnn/forward_b")));
 }
 
-// The weights of a cell with a forget bias would load without a word and compute something else.
+// The weights of a cell with a forget bias would load without a message and compute a different function.
 TEST(LayoutRefusals, TensorFlowCellsWithABiasThatIsNotInTheFile) {
   expect_refused(
       "has weights of a lstm_cell, to whose forget gate TensorFlow adds forget_bias, 1.0 by default: add it "
@@ -124,7 +124,7 @@ TEST(LayoutRefusals, MetadataThatTheTensorsContradict) {
 
 TEST(LayoutRefusals, AnActivationThatTheLayoutHasNot) {
   const NetworkWeights network{
-      .options = {.activation = Activation::kRelu}, .known = {}, .recurrent = {}, .embedding = {}, .dense = {}};
+      .options = {.activation = Activation::kRelu}, .metadata = {}, .recurrent = {}, .embedding = {}, .dense = {}};
   expect_error(ExitCode::kUsage,
                "model.activation: got relu, but the cells of TensorFlow's layout have tanh and would compute a "
                "different function; use --layout keras, or pytorch",

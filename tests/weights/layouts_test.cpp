@@ -21,7 +21,7 @@ RecurrentOptions options_of(Cell cell) { return {.cell = cell, .input_size = kIn
 
 NetworkWeights network_of(const RecurrentOptions& options) {
   NetworkWeights network{.options = options,
-                         .known = {options.cell, options.reset_gate, options.activation},
+                         .metadata = {options.cell, options.reset_gate, options.activation},
                          .recurrent = {},
                          .embedding = {},
                          .dense = {}};
@@ -49,7 +49,7 @@ NetworkWeights written_and_read(const NetworkWeights& network, Layout layout) {
   const std::vector<NamedTensor> tensors = export_tensors(network, layout);
   return read_network({.name = "a.safetensors",
                        .tensors = views_of(tensors),
-                       .metadata = metadata_of(network.known, layout),
+                       .metadata = metadata_of(network.metadata, layout),
                        .bytes = nullptr},
                       layout);
 }
@@ -146,7 +146,8 @@ TEST(Layouts, WhatALayoutKeepsWholeComesBackBitForBit) {
                  export_tensors(gru, Layout::kPyTorch));
 }
 
-// What any library wrote, laid out as another's and back, for every cell of libraries and both kinds of stacks.
+// Weights of each library are converted to each other layout and back, for every cell of libraries and both kinds of
+// stacks.
 TEST(Layouts, AFileOfOneBiasComesBackBitForBit) {
   for (const auto& [cell, name] : config::EnumNames<Cell>::kNames) {
     if (!info_of(cell).library) continue;
@@ -200,14 +201,15 @@ TEST(Layouts, KnowWhatTheFileSaysOfTheFunction) {
   options.reset_gate = ResetGate::kBefore;
   options.activation = Activation::kRelu;
   for (const Layout layout : {Layout::kPyTorch, Layout::kKeras}) {
-    const LayoutMetadata known = written_and_read(network_of(options), layout).known;
+    const LayoutMetadata known = written_and_read(network_of(options), layout).metadata;
     EXPECT_EQ(known.cell, Cell::kGru);
     EXPECT_EQ(known.reset_gate, ResetGate::kBefore);
     EXPECT_EQ(known.activation, Activation::kRelu);
   }
   const auto plain = export_tensors(network_of(options_of(Cell::kRnnRelu)), Layout::kKeras);
   const LayoutMetadata unsaid =
-      read_network({.name = "a", .tensors = views_of(plain), .metadata = {}, .bytes = nullptr}, Layout::kKeras).known;
+      read_network({.name = "a", .tensors = views_of(plain), .metadata = {}, .bytes = nullptr}, Layout::kKeras)
+          .metadata;
   EXPECT_EQ(unsaid.cell, std::nullopt) << "tanh and relu have the same weights";
 }
 

@@ -87,7 +87,7 @@ TEST(StrangeFiles, AreReadOrRefusedButNeverAnythingElse) {
     }
   }
   EXPECT_GT(num_refused, 6000) << "of 8400";
-  EXPECT_GT(num_read, 10) << "names may change that nobody looks at";
+  EXPECT_GT(num_read, 10) << "some names may change without an effect";
 }
 
 }  // namespace
