@@ -83,6 +83,16 @@ install_checked() {
   return "$status"
 }
 
+# install_tidy_packages: clang-format and clang-tidy of the versions in requirements-tidy.txt, into .venv/tidy-packages.
+install_tidy_packages() {
+  local folder="$root/.venv/tidy-packages" requirements="$root/requirements-tidy.txt"
+  [[ -e $folder/made-from && "$(<"$folder/made-from")" == "$(sha256sum <"$requirements")" ]] && return
+  say "Installing clang-format and clang-tidy, about 30 MB, once"
+  rm -rf "$folder"
+  install_checked "$root/.venv/bin/python" "$requirements" --target "$folder" || return 1
+  sha256sum <"$requirements" >"$folder/made-from"
+}
+
 # names_in REQUIREMENTS: "torch==2.11.0" of a file with one requirement, else the file's name.
 names_in() {
   local names
