@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config/document.h"
-#include "config/expectation.h"
 #include "config/schema.h"
 #include "config/sweep.h"
 #include "config/value.h"

@@ -1,4 +1,4 @@
-#include "config/yaml_reader.h"
+#include "config/document.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/anchor.h>

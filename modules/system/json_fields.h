@@ -21,7 +21,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/enum_names.h"
-#include "system/file_version.h"
 #include "system/files.h"
 
 namespace rnnlab {
@@ -31,7 +30,7 @@ namespace rnnlab {
 // file and the key. A field that was added later names its first version, field("key", self.member, 3): it is missing
 // in files of earlier versions and then keeps its default. A text or an optional that only some files have is
 // field("key", self.member, kWhereGiven): it is written if it is not empty. All kinds of files share one version number
-// (file_version.h). Include this header only in .cpp files, because it includes nlohmann's header.
+// (files.h). Include this header only in .cpp files, because it includes nlohmann's header.
 
 using Json = nlohmann::ordered_json;
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "system/file_version.h"
+#include "system/files.h"
 
 namespace rnnlab {
 

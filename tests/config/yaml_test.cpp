@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "config/document.h"
 #include "config/settings.h"
-#include "config/yaml_reader.h"
 
 namespace rnnlab::config::testing {
 namespace {
