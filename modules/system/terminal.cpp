@@ -69,7 +69,7 @@ std::string cut(const std::string& text, size_t width) {
 
 }  // namespace
 
-std::string format_duration(double seconds) {
+std::string format_time_left(double seconds) {
   constexpr double kLongestShown = 1e7;
   if (!std::isfinite(seconds) || seconds < 0 || seconds > kLongestShown) return "?";
   const auto whole = static_cast<int64_t>(std::ceil(seconds));
@@ -81,7 +81,7 @@ std::string format_duration(double seconds) {
 std::string format_progress(const Progress& progress, size_t width) {
   constexpr size_t kWidestBar = 30, kNarrowestBar = 5, kBrackets = 3;
   const double part = std::clamp(static_cast<double>(progress.done) / static_cast<double>(progress.total), 0.0, 1.0);
-  const std::string left = part > 0 ? format_duration(progress.seconds * (1 - part) / part) : "?";
+  const std::string left = part > 0 ? format_time_left(progress.seconds * (1 - part) / part) : "?";
   std::string after =
       fmt::format(" {:3.0f} % {}/{}, {} left", 100 * std::floor(part * 100) / 100, progress.done, progress.total, left);
   const std::string detail = progress.detail.empty() ? "" : ", " + progress.detail;

@@ -43,7 +43,7 @@ struct Progress {
 std::string format_progress(const Progress& progress, size_t width);
 
 // Returns "0:07", "12:34", "1:02:03", or "?" if the duration is not known.
-std::string format_duration(double seconds);
+std::string format_time_left(double seconds);
 
 class ProgressBar {
  public:

@@ -67,12 +67,12 @@ TEST(FormatProgress, SaysAHundredOnlyAtTheEnd) {
 }
 
 TEST(FormatDuration, ReadsAsAClock) {
-  EXPECT_EQ(format_duration(0), "0:00");
-  EXPECT_EQ(format_duration(6.2), "0:07");
-  EXPECT_EQ(format_duration(754), "12:34");
-  EXPECT_EQ(format_duration(3723), "1:02:03");
-  EXPECT_EQ(format_duration(std::numeric_limits<double>::infinity()), "?");
-  EXPECT_EQ(format_duration(-1), "?");
+  EXPECT_EQ(format_time_left(0), "0:00");
+  EXPECT_EQ(format_time_left(6.2), "0:07");
+  EXPECT_EQ(format_time_left(754), "12:34");
+  EXPECT_EQ(format_time_left(3723), "1:02:03");
+  EXPECT_EQ(format_time_left(std::numeric_limits<double>::infinity()), "?");
+  EXPECT_EQ(format_time_left(-1), "?");
 }
 
 class ProgressBarTest : public ::testing::Test {
