@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -24,7 +25,7 @@ double quantile_of_sorted(const std::vector<double>& sorted, double q) {
 double binomial_half(size_t k, size_t n) {
   const auto log_factorial = [](size_t i) { return std::lgamma(static_cast<double>(i) + 1); };
   const double log_choose = log_factorial(n) - log_factorial(k) - log_factorial(n - k);
-  return std::exp(log_choose - static_cast<double>(n) * std::log(2.0));
+  return std::exp(log_choose - static_cast<double>(n) * std::numbers::ln2);
 }
 
 struct Ranks {

@@ -186,7 +186,7 @@ std::string expectation(const FieldSpec& field) {
 }
 
 std::optional<Scalar> accept(const FieldSpec& field, const Value& value) {
-  const std::optional<Scalar> scalar = parse(field, value);
+  std::optional<Scalar> scalar = parse(field, value);
   if (scalar && !field.word.empty() && *scalar == Scalar(field.word)) return scalar;
   if (!scalar || !meets_lower(field.lower, *scalar) || !meets_upper(field.upper, *scalar)) return std::nullopt;
   const bool refuses_empty = field.emptiness == FieldSpec::Emptiness::kRefused && field.arity != Arity::kList;

@@ -376,7 +376,7 @@ std::string message_of_error(const YAML::Exception& error, std::string_view text
   if ((is_about("illegal map value") || is_about("illegal block entry")) &&
       indentation.find('\t') != std::string_view::npos)
     return kTabInIndentation;
-  const std::string of_second = is_about("illegal map value") ? message_of_second_colon(line_at(text, error.mark)) : "";
+  std::string of_second = is_about("illegal map value") ? message_of_second_colon(line_at(text, error.mark)) : "";
   if (!of_second.empty()) return of_second;
   if (is_about("end of map not found") && indentation != before) return "unexpected text after the value";
   return explain(error.msg);

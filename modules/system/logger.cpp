@@ -121,6 +121,7 @@ class Logger::Impl {
     try {
       close_file();
     } catch (const UserError&) {
+      // The error is ignored, because the run has failed already.
     }
   }
 

@@ -136,7 +136,7 @@ bool begins_formula(const std::string& text) {
 
 std::string csv_field(const std::string& original, Formulas formulas) {
   const bool is_escaped = formulas == Formulas::kEscaped && begins_formula(original);
-  const std::string text = is_escaped ? "'" + original : original;
+  std::string text = is_escaped ? "'" + original : original;
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string field = "\"";
   for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
