@@ -22,7 +22,7 @@ SECONDS_A_DAY = 24 * 60 * 60
 
 OUR_INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 FINDING = re.compile(r"^(?P<file>/[^:]+):(?P<place>\d+:\d+): (?:error|warning): ")
-NOT_FOR_CLANG = re.compile(r"-W.*|-fno-semantic-interposition|-c")
+NOT_FOR_CLANG = re.compile(r"-W.*|-fno-semantic-interposition|-fopenmp|-c")
 
 
 class TidyError(Exception):
@@ -97,7 +97,8 @@ def newest_first(files):
 
 
 def clang_arguments(command):
-    """The arguments of a GCC call that clang understands, without warnings, precompiled headers, input and output."""
+    """The arguments of a GCC call that clang-tidy can use: without warnings, precompiled headers, input and output, and
+    without OpenMP, whose header belongs to GCC."""
     words, kept = shlex.split(command), []
     words = words[next(i for i, word in enumerate(words) if word.startswith("-D") or word.startswith("-I")):]
     while words:

@@ -32,7 +32,7 @@ class TidyUnitsTest(unittest.TestCase):
                    "-std=c++20 -fno-semantic-interposition -fopenmp -Wall -Werror -Winvalid-pch -include /r/cmake_pch.hxx "
                    "-o a.o -c /r/a.cpp")
         self.assertEqual(tidy_units.clang_arguments(command),
-                         ['-DA="b"', "-I/r/modules", "-O3", "-std=c++20", "-fopenmp"])
+                         ['-DA="b"', "-I/r/modules", "-O3", "-std=c++20"])
 
     def test_a_generated_unit_has_the_sources_that_it_includes(self):
         source = self.write("modules/a/x.cpp")
