@@ -48,7 +48,8 @@ void CudaGraph::abandon_capture() {
     try {
       c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), pool_);
       c10::cuda::CUDACachingAllocator::releasePool(stream_.device_index(), pool_);
-    } catch (const std::exception&) {  // LibTorch had already ended the state
+    } catch (const std::exception&) {
+      // The error is ignored, because it means that LibTorch had already ended the state.
     }
   }
   (void)cudaGetLastError();  // clears the error of the capture, which the next kernel would report otherwise
