@@ -13,7 +13,7 @@ namespace {
 
 class CudaGraph : public CapturedWork {
  public:
-  CudaGraph(c10::cuda::CUDAStream side, c10::MempoolId_t memory) : stream_(side), pool_(memory) {}
+  CudaGraph(c10::cuda::CUDAStream side, c10::MempoolId_t memory) : stream_(side), pool_(std::move(memory)) {}
 
   void capture(const std::function<void()>& work) override;
   void capture_warm(const std::function<void()>& work) override;
