@@ -4,6 +4,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
 
+#include <utility>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "training/cuda_graph.h"
