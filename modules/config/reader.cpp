@@ -127,7 +127,7 @@ void Checker::complain(const std::vector<std::string>& keys, const std::string& 
     if (member && !head) head = member->value.place;
   }
   context_.findings().add(head.value_or(Place{.source = document.source()}),
-                          fmt::format("{}: {}", each_of(names), message));
+                          fmt::format("{}: {}", join_with_and(names), message));
 }
 
 namespace {

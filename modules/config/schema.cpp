@@ -63,7 +63,7 @@ std::string noun(const FieldSpec& field) {
     case ScalarKind::kNumber:
       return "a number";
     case ScalarKind::kChoice:
-      return one_of(field.choices);
+      return join_with_or(field.choices);
     case ScalarKind::kText:
       break;
   }

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 // Returns a suggestion such as " (did you mean 'experiments/mnist.yaml'?)", or "".
 std::string similar_file(const fs::path& path) {
-  const std::string meant = nearest(path.filename().string(), names_beside(path));
+  const std::string meant = nearest(path.filename().string(), sibling_names(path));
   return meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", (path.parent_path() / meant).string());
 }
 

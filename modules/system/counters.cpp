@@ -158,14 +158,14 @@ std::optional<double> throttled_seconds_in(std::string_view cpu_stat) {
   return std::nullopt;
 }
 
-EpochWitness::EpochWitness(const std::string& gpu_uuid, const fs::path& root)
+EpochCounters::EpochCounters(const std::string& gpu_uuid, const fs::path& root)
     : cpus_(usable_cpus()),
       cpu_counters_(is_virtual_machine(root) ? open_to_read(root / "proc/stat") : FileDescriptor()),
       throttle_files_(open_throttle_files(root)),
       gpu_energy_(gpu_uuid),
       cpu_energy_(root) {}
 
-void EpochWitness::read_counters(Reading& reading) const {
+void EpochCounters::read_counters(Reading& reading) const {
   std::array<char, 1 << 16> room;
   if (cpu_counters_.is_open())
     reading.steal_seconds =
@@ -182,7 +182,7 @@ void EpochWitness::read_counters(Reading& reading) const {
 
 // The kernel's clock is read last here and first in stop(), next to the span with which it is compared, because a busy
 // system often schedules another process when a system call returns.
-void EpochWitness::start() {
+void EpochCounters::start() {
   start_ = {};
   read_counters(start_);
   cpu_energy_.start();
@@ -192,7 +192,7 @@ void EpochWitness::start() {
 
 // A GPU updates its energy counter ten times a second, and reading the counter of an H200 took three milliseconds. So
 // the counter is read only in long epochs; the length of the epoch before predicts whether an epoch is long.
-EpochEvidence EpochWitness::stop() {
+EpochMeasurements EpochCounters::stop() {
   constexpr double kLongEnough = 1;
   Reading end;
   end.boot_time = time_of(CLOCK_BOOTTIME);
@@ -233,14 +233,14 @@ int64_t num_new(std::vector<int64_t> before, std::vector<int64_t> now) {
 
 }  // namespace
 
-double part_of_others(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus,
-                      double own_seconds, double ticks_per_second) {
+double foreign_cpu_share(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus,
+                         double own_seconds, double ticks_per_second) {
   const CpuTicks ticks = cpu_ticks_between(before, after, cpus);
   if (ticks.total <= 0) return 0;
   return std::clamp((ticks.busy - own_seconds * ticks_per_second) / ticks.total, 0.0, 1.0);
 }
 
-std::vector<Warning> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
+std::vector<Warning> new_gpu_processes(const GpuSurvey& start, const GpuSurvey& now) {
   std::vector<Warning> found;
   for (const GpuInfo& gpu : start.gpus) {
     const auto same = std::ranges::find(now.gpus, gpu.uuid, &GpuInfo::uuid);
@@ -264,12 +264,12 @@ ContentionMonitor::ContentionMonitor(GpuSurvey gpus, int64_t num_threads, int64_
 
 std::vector<Warning> ContentionMonitor::warnings() const {
   constexpr std::chrono::seconds kShortest{1};  // the counters tick a hundred times a second
-  std::vector<Warning> found = newcomers(gpus_, survey_gpus());
+  std::vector<Warning> found = new_gpu_processes(gpus_, survey_gpus());
   if (std::chrono::steady_clock::now() - since_ < kShortest) return found;
   const std::vector<int64_t> cpus = usable_cpus();
   const double own_seconds = static_cast<double>(num_processes_) * (own_cpu_seconds() - own_seconds_);
   const double part =
-      part_of_others(cpu_counters_, cpu_counters(), cpus, own_seconds, static_cast<double>(::sysconf(_SC_CLK_TCK)));
+      foreign_cpu_share(cpu_counters_, cpu_counters(), cpus, own_seconds, static_cast<double>(::sysconf(_SC_CLK_TCK)));
   if (disturbs(part, std::ssize(cpus), num_threads_))
     found.emplace_back(warning::kCpuShared,
                        fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} during the run", 100 * part,

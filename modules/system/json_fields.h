@@ -173,7 +173,7 @@ inline void from_json(const JsonPlace& place, double& value) {
 template <config::NamedEnum T>
 void from_json(const JsonPlace& place, T& value) {
   const auto named = place.json.is_string() ? config::from_name<T>(place.json.get<std::string>()) : std::nullopt;
-  if (!named) place.throw_unexpected(one_of(config::names_of<T>()).c_str());
+  if (!named) place.throw_unexpected(join_with_or(config::names_of<T>()).c_str());
   value = *named;
 }
 

@@ -27,11 +27,11 @@ double work() {
   return sum;
 }
 
-TEST(EpochWitness, CountsWhatTheProcessDid) {
-  EpochWitness witness;
-  witness.start();
+TEST(EpochCounters, CountsWhatTheProcessDid) {
+  EpochCounters counters;
+  counters.start();
   work();
-  const EpochEvidence evidence = witness.stop();
+  const EpochMeasurements evidence = counters.stop();
   EXPECT_GT(evidence.cpu_seconds.value(), 0);
   EXPECT_GE(evidence.boot_seconds.value(), 0.5 * *evidence.cpu_seconds) << "one thread worked";
   EXPECT_THAT(evidence.voluntary_switches, Optional(Ge(0)));
@@ -39,65 +39,65 @@ TEST(EpochWitness, CountsWhatTheProcessDid) {
   EXPECT_EQ(evidence.gpu_joules, std::nullopt);
 }
 
-TEST(EpochWitness, IsReadFromItsLastStart) {
-  EpochWitness witness;
-  witness.start();
+TEST(EpochCounters, IsReadFromItsLastStart) {
+  EpochCounters counters;
+  counters.start();
   work();
-  const double whole = witness.stop().cpu_seconds.value();
-  witness.start();
-  EXPECT_LT(witness.stop().cpu_seconds.value(), whole);
+  const double whole = counters.stop().cpu_seconds.value();
+  counters.start();
+  EXPECT_LT(counters.stop().cpu_seconds.value(), whole);
 }
 
 // The files of a machine on which this process is in the group `a`.
-class WitnessOfFiles : public ::testing::Test {
+class CountersOfFiles : public ::testing::Test {
  protected:
   void write(const std::string& file, const std::string& text) const { write_text(root_.path() / file, text); }
-  EpochWitness witness() const { return EpochWitness("", root_.path()); }
+  EpochCounters counters_of_root() const { return EpochCounters("", root_.path()); }
 
   TemporaryFolder root_;
 };
 
-TEST_F(WitnessOfFiles, TellsTheTimeThatAHypervisorTook) {
+TEST_F(CountersOfFiles, TellsTheTimeThatAHypervisorTook) {
   write("proc/cpuinfo", kVirtual);
   write("proc/stat", "cpu  0 0 0 0 0 0 0 9 0 0\ncpu0 5 0 0 5 0 0 0 100 0 0\nintr 1\n");
-  EpochWitness watcher = witness();
-  watcher.start();
+  EpochCounters counters = counters_of_root();
+  counters.start();
   write("proc/stat", "cpu  0 0 0 0 0 0 0 9 0 0\ncpu0 5 0 0 5 0 0 0 150 0 0\nintr 1\n");
-  EXPECT_THAT(watcher.stop().steal_seconds, Optional(Eq(0.5))) << "at a hundred ticks a second";
+  EXPECT_THAT(counters.stop().steal_seconds, Optional(Eq(0.5))) << "at a hundred ticks a second";
 }
 
-TEST_F(WitnessOfFiles, SaysNothingOfStealingWhereThereIsNoHypervisor) {
+TEST_F(CountersOfFiles, SaysNothingOfStealingWhereThereIsNoHypervisor) {
   write("proc/cpuinfo", "processor : 0\nflags : fpu avx2\n");
   write("proc/stat", "cpu0 5 0 0 5 0 0 0 100 0 0\n");
-  EpochWitness watcher = witness();
-  watcher.start();
-  EXPECT_EQ(watcher.stop().steal_seconds, std::nullopt);
+  EpochCounters counters = counters_of_root();
+  counters.start();
+  EXPECT_EQ(counters.stop().steal_seconds, std::nullopt);
 }
 
-TEST_F(WitnessOfFiles, TellsTheTimeThatAQuotaHeld) {
+TEST_F(CountersOfFiles, TellsTheTimeThatAQuotaHeld) {
   write("proc/self/cgroup", "0::/a\n");
   write("sys/fs/cgroup/a/cpu.stat", "usage_usec 7\nnr_throttled 1\nthrottled_usec 250000\n");
-  EpochWitness watcher = witness();
-  watcher.start();
+  EpochCounters counters = counters_of_root();
+  counters.start();
   write("sys/fs/cgroup/a/cpu.stat", "usage_usec 9\nnr_throttled 3\nthrottled_usec 750000\n");
-  EXPECT_THAT(watcher.stop().throttled_seconds, Optional(Eq(0.5)));
+  EXPECT_THAT(counters.stop().throttled_seconds, Optional(Eq(0.5)));
 }
 
-TEST_F(WitnessOfFiles, ReadsVersion1OfControlGroupsToo) {
+TEST_F(CountersOfFiles, ReadsVersion1OfControlGroupsToo) {
   write("proc/self/cgroup", "4:cpu,cpuacct:/a\n");
   write("sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 2\nnr_throttled 1\nthrottled_time 250000000\n");
-  EpochWitness watcher = witness();
-  watcher.start();
+  EpochCounters counters = counters_of_root();
+  counters.start();
   write("sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_time 1250000000\n");
-  EXPECT_THAT(watcher.stop().throttled_seconds, Optional(Eq(1.0)));
+  EXPECT_THAT(counters.stop().throttled_seconds, Optional(Eq(1.0)));
 }
 
-TEST_F(WitnessOfFiles, SaysNothingOfQuotasWhereNoGroupCanHaveOne) {
+TEST_F(CountersOfFiles, SaysNothingOfQuotasWhereNoGroupCanHaveOne) {
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/cpu.stat", "usage_usec 7\n");
-  EpochWitness watcher = witness();
-  watcher.start();
-  EXPECT_EQ(watcher.stop().throttled_seconds, std::nullopt);
+  EpochCounters counters = counters_of_root();
+  counters.start();
+  EXPECT_EQ(counters.stop().throttled_seconds, std::nullopt);
 }
 
 TEST(StealSeconds, AreOfTheCpusGiven) {
@@ -175,35 +175,35 @@ GpuSurvey survey_with(std::vector<std::vector<int64_t>> pids) {
   return survey;
 }
 
-TEST(PartOfOthers, IsWhatThisProcessDidNotTake) {
+TEST(ForeignCpuShare, IsTheTimeThatThisProcessDidNotUse) {
   const char* before = "cpu0 100 0 0 100 0 0 0 0\ncpu1 0 0 0 200 0 0 0 0\n";
   const char* after = "cpu0 200 0 0 100 0 0 0 0\ncpu1 60 0 0 240 0 0 0 0\n";
-  EXPECT_DOUBLE_EQ(part_of_others(before, after, {0, 1}, 1.0, 100), 0.3);
-  EXPECT_DOUBLE_EQ(part_of_others(before, after, {0, 1}, 1.6, 100), 0);
-  EXPECT_DOUBLE_EQ(part_of_others(before, after, {0, 1}, 1.8, 100), 0) << "the counters are coarse";
-  EXPECT_DOUBLE_EQ(part_of_others(before, before, {0, 1}, 0, 100), 0);
+  EXPECT_DOUBLE_EQ(foreign_cpu_share(before, after, {0, 1}, 1.0, 100), 0.3);
+  EXPECT_DOUBLE_EQ(foreign_cpu_share(before, after, {0, 1}, 1.6, 100), 0);
+  EXPECT_DOUBLE_EQ(foreign_cpu_share(before, after, {0, 1}, 1.8, 100), 0) << "the counters are coarse";
+  EXPECT_DOUBLE_EQ(foreign_cpu_share(before, before, {0, 1}, 0, 100), 0);
 }
 
-TEST(Newcomers, AreThoseWhoWereNotThereBefore) {
-  EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7, 5}})), IsEmpty());
-  EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7}})), IsEmpty());
+TEST(NewGpuProcesses, AreThoseThatTheFirstSurveyDoesNotHave) {
+  EXPECT_THAT(new_gpu_processes(survey_with({{5, 7}}), survey_with({{7, 5}})), IsEmpty());
+  EXPECT_THAT(new_gpu_processes(survey_with({{5, 7}}), survey_with({{7}})), IsEmpty());
   EXPECT_THAT(
-      texts_of(newcomers(survey_with({{}, {5, 6}}), survey_with({{}, {7, 8, 5}}))),
+      texts_of(new_gpu_processes(survey_with({{}, {5, 6}}), survey_with({{}, {7, 8, 5}}))),
       ElementsAre(
           "GPU 1 (Some GPU) WAS SHARED: 2 other processes started during the run, so its times are not reliable"));
 }
 
-TEST(Newcomers, AreOfTheGpusThatAreWatched) {
-  EXPECT_THAT(newcomers({}, survey_with({{5}})), IsEmpty());
+TEST(NewGpuProcesses, AreOfTheWatchedGpus) {
+  EXPECT_THAT(new_gpu_processes({}, survey_with({{5}})), IsEmpty());
   GpuSurvey second_alone = survey_with({{}, {}});
   second_alone.gpus.erase(second_alone.gpus.begin());
-  EXPECT_THAT(newcomers(second_alone, survey_with({{5}, {}})), IsEmpty());
-  EXPECT_THAT(texts_of(newcomers(second_alone, survey_with({{}, {5}}))),
+  EXPECT_THAT(new_gpu_processes(second_alone, survey_with({{5}, {}})), IsEmpty());
+  EXPECT_THAT(texts_of(new_gpu_processes(second_alone, survey_with({{}, {5}}))),
               ElementsAre(HasSubstr("GPU 1 (Some GPU) WAS SHARED")));
 }
 
-TEST(Newcomers, AreCountedWhereTheyAllGoByOneNumber) {
-  EXPECT_THAT(texts_of(newcomers(survey_with({{0}}), survey_with({{0, 0}}))),
+TEST(NewGpuProcesses, AreCountedIfAllHaveOneId) {
+  EXPECT_THAT(texts_of(new_gpu_processes(survey_with({{0}}), survey_with({{0, 0}}))),
               ElementsAre(HasSubstr("1 other process started during the run")));
 }
 
