@@ -114,7 +114,7 @@ void Checker::complain(const std::vector<std::string>& keys, const std::string& 
   std::optional<Place> head;
   std::vector<std::string> names;
   for (const std::string& key : keys) {
-    RNNLAB_INVARIANT(spec_.find_path(key), fmt::format("a rule names the key '{}', which is in no field list", key));
+    RNNLAB_INVARIANT(spec_.find_path(key), fmt::format("a rule names the key '{}', which no field list has", key));
     const std::string full_key = prefix_ + key;
     if (context_.is_wrong(full_key)) return;
     const Member* member = find_path(document.root(), full_key);
