@@ -12,7 +12,7 @@ TEST(Split, KeepsEmptyParts) {
   EXPECT_EQ(split("", ','), Words{""});
 }
 
-TEST(FirstLine, IsTheWholeWhereThereIsNoOther) {
+TEST(FirstLine, IsTheWholeIfThereIsNoOther) {
   EXPECT_EQ(first_line("what happened\nadvice\nmore"), "what happened");
   EXPECT_EQ(first_line("what happened"), "what happened");
   EXPECT_EQ(first_line("\nadvice"), "");
@@ -92,7 +92,7 @@ TEST(WithoutFolders, NamesNobodysHome) {
   EXPECT_EQ(without_folders("/home/jane/x.csv"), "x.csv");
 }
 
-TEST(WithoutFolders, LeavesWhatIsNoAbsolutePath) {
+TEST(WithoutFolders, KeepsTextWithoutAbsolutePaths) {
   for (const char* text :
        {"runs/tiny/2026", "3.1 MB/s of 4 / 5", "https://example.org/a/b", "and/or", "/", "a // b", "", "5 it/s, m/s"})
     EXPECT_EQ(without_folders(text), text);

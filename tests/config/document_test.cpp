@@ -93,7 +93,7 @@ TEST_F(DocumentFile, ThatCannotBeReadStillHasItsOverridesChecked) {
                                             "argument 'oops': no '='; expected key=value, such as training.epochs=3"));
 }
 
-TEST(Findings, AreSortedAndTold) {
+TEST(Findings, AreSortedAndReported) {
   Findings findings;
   EXPECT_NO_THROW(findings.throw_if_any());
   findings.add({"argument 'b'", 0, 0, 2}, "fifth");

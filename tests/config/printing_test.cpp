@@ -52,7 +52,7 @@ TEST(Print, KeepsCommentsTo120Columns) {
     EXPECT_TRUE(line.size() <= 120u || line.starts_with("features: [xxx")) << line;
 }
 
-TEST(Print, GoesOnBelowWithALongComment) {
+TEST(Print, ContinuesBelowWithALongComment) {
   struct Wordy {
     int64_t n = 1;
   };
@@ -66,7 +66,7 @@ Experiment printed_and_read(const Experiment& experiment) { return accepted(prin
 
 TEST(Print, OfTheDefaultsReadsBack) { EXPECT_EQ(printed_and_read(Experiment{}), Experiment{}); }
 
-TEST(Print, TellsAnAbsentOptionalFromItsDefault) {
+TEST(Print, DistinguishesAnAbsentOptionalFromItsDefault) {
   Experiment experiment;
   experiment.limit.reset();
   EXPECT_THAT(print(experiment, Experiment::schema()), ::testing::HasSubstr("limit: null"));
@@ -219,7 +219,7 @@ std::string example_in(const std::string& page, const std::string& section) {
   return page.substr(begin, page.find("```", begin) - begin);
 }
 
-TEST(Markdown, TellsOfSweepsAndRepeatsByExamplesThatRead) {
+TEST(Markdown, DescribesSweepsAndRepeatsByExamplesThatRead) {
   const std::string page = markdown(Experiment::schema());
   Findings findings;
   const auto sweep = Document::from_text(example_in(page, "sweep"), "page", findings);
@@ -229,7 +229,7 @@ TEST(Markdown, TellsOfSweepsAndRepeatsByExamplesThatRead) {
   EXPECT_THAT(findings.lines(), ::testing::IsEmpty());
 }
 
-TEST(Markdown, TellsOfNoSweepWhereThereIsNone) {
+TEST(Markdown, LeavesOutAMissingSweep) {
   Schema<Model> schema("Fixed");
   schema.refuse_sweep();
   schema.field("kind", &Model::kind, "what it is");

@@ -104,7 +104,7 @@ TEST(WordsForNumbers, AreReadAndPrintedAsTheyWereWritten) {
   EXPECT_EQ(team_in("devices: all", findings).devices, 0);
 }
 
-TEST(WordsForNumbers, AreNamedBesideTheNumbers) {
+TEST(WordsForNumbers, AreNamedNextToTheNumbers) {
   for (const char* wrong : {"devices: 0", "devices: none", "devices: 9"}) {
     Findings findings;
     team_in(wrong, findings);

@@ -57,7 +57,7 @@ class CountersOfFiles : public ::testing::Test {
   TemporaryFolder root_;
 };
 
-TEST_F(CountersOfFiles, TellsTheTimeThatAHypervisorTook) {
+TEST_F(CountersOfFiles, ReportsTheTimeThatAHypervisorTook) {
   write("proc/cpuinfo", kVirtual);
   write("proc/stat", "cpu  0 0 0 0 0 0 0 9 0 0\ncpu0 5 0 0 5 0 0 0 100 0 0\nintr 1\n");
   EpochCounters counters = counters_of_root();
@@ -66,7 +66,7 @@ TEST_F(CountersOfFiles, TellsTheTimeThatAHypervisorTook) {
   EXPECT_THAT(counters.stop().steal_seconds, Optional(Eq(0.5))) << "at a hundred ticks a second";
 }
 
-TEST_F(CountersOfFiles, SaysNothingOfStealingWhereThereIsNoHypervisor) {
+TEST_F(CountersOfFiles, HaveNoStealTimeWithoutAHypervisor) {
   write("proc/cpuinfo", "processor : 0\nflags : fpu avx2\n");
   write("proc/stat", "cpu0 5 0 0 5 0 0 0 100 0 0\n");
   EpochCounters counters = counters_of_root();
@@ -74,7 +74,7 @@ TEST_F(CountersOfFiles, SaysNothingOfStealingWhereThereIsNoHypervisor) {
   EXPECT_EQ(counters.stop().steal_seconds, std::nullopt);
 }
 
-TEST_F(CountersOfFiles, TellsTheTimeThatAQuotaHeld) {
+TEST_F(CountersOfFiles, ReportsTheTimeThatAQuotaHeld) {
   write("proc/self/cgroup", "0::/a\n");
   write("sys/fs/cgroup/a/cpu.stat", "usage_usec 7\nnr_throttled 1\nthrottled_usec 250000\n");
   EpochCounters counters = counters_of_root();
@@ -92,7 +92,7 @@ TEST_F(CountersOfFiles, ReadsVersion1OfControlGroupsToo) {
   EXPECT_THAT(counters.stop().throttled_seconds, Optional(Eq(1.0)));
 }
 
-TEST_F(CountersOfFiles, SaysNothingOfQuotasWhereNoGroupCanHaveOne) {
+TEST_F(CountersOfFiles, HaveNoThrottledTimeWithoutAQuota) {
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/cpu.stat", "usage_usec 7\n");
   EpochCounters counters = counters_of_root();
@@ -142,7 +142,7 @@ TEST_F(CpuEnergyOfFiles, IsThatOfAllPackages) {
   EXPECT_THAT(energy.joules(), Optional(DoubleEq(3.5)));
 }
 
-TEST_F(CpuEnergyOfFiles, IsRightWhereACounterBeginsAgain) {
+TEST_F(CpuEnergyOfFiles, IsRightIfACounterBeginsAgain) {
   add_zone("intel-rapl:0", "package-0", "262142328850");
   CpuEnergy energy(root_.path());
   energy.start();
@@ -150,7 +150,7 @@ TEST_F(CpuEnergyOfFiles, IsRightWhereACounterBeginsAgain) {
   EXPECT_THAT(energy.joules(), Optional(DoubleEq(3)));
 }
 
-TEST_F(CpuEnergyOfFiles, IsNothingWhereItCannotBeRead) {
+TEST_F(CpuEnergyOfFiles, IsNothingIfItCannotBeRead) {
   EXPECT_EQ(CpuEnergy(root_.path()).joules(), std::nullopt);
   write("intel-rapl:0", "name", "package-0");
   CpuEnergy energy(root_.path());

@@ -19,7 +19,7 @@ TEST(Terminal, HasColorsUnlessNoColorIsSet) {
   EXPECT_FALSE(plain.has_color);
 }
 
-TEST(Terminal, IsNoneForAPipeOrADumbOne) {
+TEST(Terminal, IsMissingForAPipeOrADumbOne) {
   for (const Terminal& terminal :
        {terminal_from(Tty::kNo, 0, variables({{"TERM", "xterm"}})),
         terminal_from(Tty::kYes, 80, variables({{"TERM", "dumb"}})), terminal_from(Tty::kYes, 80, variables({}))}) {
