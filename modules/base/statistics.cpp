@@ -208,7 +208,8 @@ double quantile_of_upper_tail(double tail, double degrees_of_freedom) {
 }  // namespace
 
 double student_t_quantile(double q, double degrees_of_freedom) {
-  RNNLAB_INVARIANT(q > 0 && q < 1 && degrees_of_freedom > 0, "a quantile of Student's t needs 0 < q < 1 and degrees of freedom above 0");
+  RNNLAB_INVARIANT(q > 0 && q < 1 && degrees_of_freedom > 0,
+                   "a quantile of Student's t needs 0 < q < 1 and degrees of freedom above 0");
   if (q == 0.5) return 0;
   if (q < 0.5) return -quantile_of_upper_tail(q, degrees_of_freedom);
   return quantile_of_upper_tail(1 - q, degrees_of_freedom);
@@ -286,7 +287,8 @@ MeanEstimate arithmetic_mean_estimate(std::span<const double> samples) {
 }
 
 MeanEstimate paired_ratio(std::span<const double> numerators, std::span<const double> denominators) {
-  RNNLAB_INVARIANT(numerators.size() == denominators.size(), "a paired ratio needs the same number of samples on both sides");
+  RNNLAB_INVARIANT(numerators.size() == denominators.size(),
+                   "a paired ratio needs the same number of samples on both sides");
   std::vector<double> ratios;
   for (size_t i = 0; i < numerators.size(); ++i) ratios.push_back(numerators[i] / denominators[i]);
   return geometric_mean_estimate(ratios);
