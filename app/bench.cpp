@@ -86,6 +86,7 @@ void keep(const BenchReport& report, const std::string& json) {
   try {
     write_report(json, report);
   } catch (const std::exception&) {
+    // The error is ignored, because the last write reports it.
   }
 }
 

@@ -43,7 +43,7 @@ std::optional<std::string> memory_error(const Experiment& experiment, c10::Devic
 
 // Returns why this machine does not support an experiment although its file is valid; nothing if it does.
 std::optional<std::string> unsupported_reason_here(const Experiment& experiment) {
-  if (const std::string reason = device_error(experiment.device); !reason.empty()) return reason;
+  if (std::string reason = device_error(experiment.device); !reason.empty()) return reason;
   const c10::Device device = resolve_device(experiment.device);
   auto reason = unsupported_reason(computed_layer(experiment), device);
   if (!reason && device.is_cpu()) reason = refusal_on_cpu(experiment.precision);

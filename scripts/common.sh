@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Shared by the scripts beside it: messages, and how a preset is configured and built. Sourced, never run.
+# What the scripts of this folder share: messages, and how a preset is configured and built. Scripts source this file.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 readonly root
@@ -50,7 +50,7 @@ configure() {
   ! wants_cuda || [[ $1 == fuzz ]] || cuda=ON
   if ! "$root/.venv/bin/cmake" --preset "$1" "-DRNNLAB_CUDA=$cuda" >"$log" 2>&1; then
     cat "$log" >&2
-    say "error: CMake could not configure the preset '$1'; the whole output stands above and in $log"
+    say "error: CMake could not configure the preset '$1'; the whole output is above and in $log"
     exit 1
   fi
 }
@@ -81,6 +81,16 @@ install_checked() {
   fi
   rm -f "$log"
   return "$status"
+}
+
+# install_tidy_packages: clang-format and clang-tidy of the versions in requirements-tidy.txt, into .venv/tidy-packages.
+install_tidy_packages() {
+  local folder="$root/.venv/tidy-packages" requirements="$root/requirements-tidy.txt"
+  [[ -e $folder/made-from && "$(<"$folder/made-from")" == "$(sha256sum <"$requirements")" ]] && return
+  say "Installing clang-format and clang-tidy, about 30 MB, once"
+  rm -rf "$folder"
+  install_checked "$root/.venv/bin/python" "$requirements" --target "$folder" || return 1
+  sha256sum <"$requirements" >"$folder/made-from"
 }
 
 # names_in REQUIREMENTS: "torch==2.11.0" of a file with one requirement, else the file's name.

@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace rnnlab {
@@ -52,7 +53,11 @@ class InvariantError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] void fail_invariant(const char* expression, const char* file, int line, const std::string& message);
+[[noreturn]] inline void fail_invariant(const char* expression, std::string_view file, int line,
+                                        const std::string& message) {
+  file.remove_prefix(file.rfind('/') + 1);
+  throw InvariantError(fmt::format("internal error at {}:{}: {} ({})", file, line, message, expression));
+}
 
 }  // namespace rnnlab
 

@@ -16,7 +16,7 @@ std::filesystem::path folder_in(const char* variable) {
 
 }  // namespace
 
-std::vector<std::string> names_beside(const std::filesystem::path& path) {
+std::vector<std::string> sibling_names(const std::filesystem::path& path) {
   constexpr size_t kMostNames = 2000;
   std::vector<std::string> names;
   std::error_code error;
@@ -26,7 +26,7 @@ std::vector<std::string> names_beside(const std::filesystem::path& path) {
   return names;
 }
 
-bool is_there(const std::filesystem::path& path) {
+bool path_exists(const std::filesystem::path& path) {
   std::error_code unreadable;
   return std::filesystem::exists(path, unreadable);
 }
@@ -36,13 +36,13 @@ std::vector<std::filesystem::path> folders_with(const std::filesystem::path& fol
   std::vector<std::filesystem::path> found;
   std::error_code unreadable;
   for (std::filesystem::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
-    if (std::ranges::any_of(any_of, [&](const char* name) { return is_there(entry->path() / name); }))
+    if (std::ranges::any_of(any_of, [&](const char* name) { return path_exists(entry->path() / name); }))
       found.push_back(entry->path());
   std::ranges::sort(found);
   return found;
 }
 
-std::filesystem::path whole_path(const std::filesystem::path& path) {
+std::filesystem::path normalized_path(const std::filesystem::path& path) {
   return std::filesystem::absolute(path / "").lexically_normal().parent_path();
 }
 

@@ -11,17 +11,17 @@ namespace rnnlab {
 
 // Returns the names in the folder that contains `path`; empty if the folder cannot be read. At most 2,000 names are
 // returned, because a folder may hold millions.
-std::vector<std::string> names_beside(const std::filesystem::path& path);
+std::vector<std::string> sibling_names(const std::filesystem::path& path);
 
 // Returns whether a file or folder exists at `path`; false if `path` cannot be accessed.
-bool is_there(const std::filesystem::path& path);
+bool path_exists(const std::filesystem::path& path);
 
 // Returns the folders in `folder` that hold one of these names, sorted; empty if `folder` cannot be read.
 std::vector<std::filesystem::path> folders_with(const std::filesystem::path& folder,
                                                 std::initializer_list<const char*> any_of);
 
 // Returns the absolute form of a non-empty `path`, without ".", ".." and a trailing slash. Links are not followed.
-std::filesystem::path whole_path(const std::filesystem::path& path);
+std::filesystem::path normalized_path(const std::filesystem::path& path);
 
 // Returns the content of a small system file (in /proc, /sys or /etc); "" if the file cannot be read.
 std::string system_text(const std::filesystem::path& file);

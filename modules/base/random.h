@@ -1,7 +1,10 @@
 // Random numbers that are equal on every machine, and random names that are different in every process.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <random>
 #include <string>
 
 namespace rnnlab {
@@ -29,6 +32,9 @@ class SplitMix64 {
 };
 
 // Returns a name that no other process has drawn: 16 hexadecimal digits from the random numbers of the system.
-std::string random_name();
+inline std::string random_name() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
 
 }  // namespace rnnlab

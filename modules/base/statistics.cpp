@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -24,7 +25,7 @@ double quantile_of_sorted(const std::vector<double>& sorted, double q) {
 double binomial_half(size_t k, size_t n) {
   const auto log_factorial = [](size_t i) { return std::lgamma(static_cast<double>(i) + 1); };
   const double log_choose = log_factorial(n) - log_factorial(k) - log_factorial(n - k);
-  return std::exp(log_choose - static_cast<double>(n) * std::log(2.0));
+  return std::exp(log_choose - static_cast<double>(n) * std::numbers::ln2);
 }
 
 struct Ranks {
@@ -102,7 +103,7 @@ double resampled_median(const std::vector<double>& samples, std::mt19937_64& ran
 }  // namespace
 
 double quantile(std::vector<double> samples, double q) {
-  RNNLAB_INVARIANT(!samples.empty() && q >= 0 && q <= 1, "quantile of nothing, or outside 0..1");
+  RNNLAB_INVARIANT(!samples.empty() && q >= 0 && q <= 1, "a quantile needs at least one sample and 0 <= q <= 1");
   std::ranges::sort(samples);
   return quantile_of_sorted(samples, q);
 }
@@ -110,7 +111,7 @@ double quantile(std::vector<double> samples, double q) {
 double median(std::vector<double> samples) { return quantile(std::move(samples), 0.5); }
 
 MedianInterval median_interval(std::vector<double> samples) {
-  RNNLAB_INVARIANT(!samples.empty(), "interval of nothing");
+  RNNLAB_INVARIANT(!samples.empty(), "the interval of a median needs at least one sample");
   constexpr double kMostInOneTail = 0.025;
   std::ranges::sort(samples);
   const size_t n = samples.size();
@@ -123,7 +124,7 @@ MedianInterval median_interval(std::vector<double> samples) {
 }
 
 MannWhitney mann_whitney(std::span<const double> first, std::span<const double> second) {
-  RNNLAB_INVARIANT(!first.empty() && !second.empty(), "test of nothing");
+  RNNLAB_INVARIANT(!first.empty() && !second.empty(), "a rank test needs at least one sample on each side");
   constexpr size_t kMostForExact = 100;
   const auto n = static_cast<double>(first.size());
   const auto m = static_cast<double>(second.size());
@@ -207,7 +208,8 @@ double quantile_of_upper_tail(double tail, double degrees_of_freedom) {
 }  // namespace
 
 double student_t_quantile(double q, double degrees_of_freedom) {
-  RNNLAB_INVARIANT(q > 0 && q < 1 && degrees_of_freedom > 0, "a t quantile outside its range");
+  RNNLAB_INVARIANT(q > 0 && q < 1 && degrees_of_freedom > 0,
+                   "a quantile of Student's t needs 0 < q < 1 and degrees of freedom above 0");
   if (q == 0.5) return 0;
   if (q < 0.5) return -quantile_of_upper_tail(q, degrees_of_freedom);
   return quantile_of_upper_tail(1 - q, degrees_of_freedom);
@@ -229,7 +231,7 @@ double mean_of(std::span<const double> samples) {
 }
 
 Mean mean_with_error(std::span<const double> samples) {
-  RNNLAB_INVARIANT(samples.size() >= 2, "an interval over fewer than two samples");
+  RNNLAB_INVARIANT(samples.size() >= 2, "an interval of a mean needs at least two samples");
   const auto n = static_cast<double>(samples.size());
   const double mean = mean_of(samples);
   double squares = 0;
@@ -259,7 +261,7 @@ MeanEstimate from_logarithm(const Mean& log) {
 }  // namespace
 
 double geometric_mean(std::span<const double> samples) {
-  RNNLAB_INVARIANT(!samples.empty(), "the mean of nothing");
+  RNNLAB_INVARIANT(!samples.empty(), "a mean needs at least one sample");
   if (samples.size() == 1) return samples[0];
   return std::exp(mean_of(logarithms(samples)));
 }
@@ -285,7 +287,8 @@ MeanEstimate arithmetic_mean_estimate(std::span<const double> samples) {
 }
 
 MeanEstimate paired_ratio(std::span<const double> numerators, std::span<const double> denominators) {
-  RNNLAB_INVARIANT(numerators.size() == denominators.size(), "pairs of unequal numbers");
+  RNNLAB_INVARIANT(numerators.size() == denominators.size(),
+                   "a paired ratio needs the same number of samples on both sides");
   std::vector<double> ratios;
   for (size_t i = 0; i < numerators.size(); ++i) ratios.push_back(numerators[i] / denominators[i]);
   return geometric_mean_estimate(ratios);

@@ -141,7 +141,7 @@ std::string on_one_line(std::string_view text) {
   return shown;
 }
 
-std::string for_people(std::string_view text) {
+std::string for_display(std::string_view text) {
   constexpr size_t kLongestLine = 4096;
   std::vector<std::string> lines = split(without_controls(text), '\n');
   for (std::string& line : lines) {
@@ -283,9 +283,9 @@ std::string without_folders(std::string_view text) {
   return kept;
 }
 
-std::string one_of(std::span<const std::string> choices) { return listed(choices, " or "); }
+std::string join_with_or(std::span<const std::string> choices) { return listed(choices, " or "); }
 
-std::string each_of(std::span<const std::string> parts) { return listed(parts, " and "); }
+std::string join_with_and(std::span<const std::string> parts) { return listed(parts, " and "); }
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   constexpr size_t kLongestWord = 64;

@@ -45,7 +45,7 @@ std::string on_one_line(std::string_view text);
 
 // Returns without_controls(text) for messages and log lines, with lines cut to 4,096 bytes. A cut line ends with the
 // number of missing bytes. The limit is needed because texts from a file may be arbitrarily long.
-std::string for_people(std::string_view text);
+std::string for_display(std::string_view text);
 
 // Returns `word` as one word of a shell's command line, in single quotes if it needs them. A word that a terminal
 // cannot show is written as $'...' (ANSI-C quoting of bash, zsh and ksh), which is safe to show.
@@ -63,10 +63,10 @@ std::string last_name(std::string_view path);
 std::string without_folders(std::string_view text);
 
 // Returns "a", "a or b" or "a, b or c".
-std::string one_of(std::span<const std::string> choices);
+std::string join_with_or(std::span<const std::string> choices);
 
 // Returns "a", "a and b" or "a, b and c".
-std::string each_of(std::span<const std::string> parts);
+std::string join_with_and(std::span<const std::string> parts);
 
 // Appends `item` (a text, a path) to `list`, unless `item` is empty or `list` already contains it.
 template <class T>

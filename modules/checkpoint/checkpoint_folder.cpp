@@ -84,7 +84,7 @@ LatestCheckpoint latest_checkpoint(const fs::path& folder) {
 std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
   const auto step = best_step(folder);
   if (!step) return std::nullopt;
-  const CheckpointPlace place{*step, folder / step_folder_name(*step)};
+  CheckpointPlace place{*step, folder / step_folder_name(*step)};
   std::error_code ignored;
   if (!fs::is_directory(place.path, ignored))
     throw_checkpoint_error("{}: names step {}, but {} is missing; use a different checkpoint",

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "config/yaml_reader.h"
 
 namespace rnnlab::config {
 

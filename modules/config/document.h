@@ -2,7 +2,10 @@
 // is added to Findings. The schema (config/schema.h) decides which keys exist and which values they accept.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,5 +67,45 @@ std::string with_place(const std::string& message, const std::map<std::string, P
 // Sets the value of a dotted key below the map `root`, and creates maps as needed. If a part of the key has a value
 // that is neither a map nor null, a finding at `key_place` is added.
 void assign(Value& root, std::string_view dotted_key, const Place& key_place, Value value, Findings& findings);
+
+// The functions below convert YAML text to a Value tree with yaml-cpp's event parser. The rules are stricter than YAML:
+// one document; no anchors, aliases, tags, merge keys or duplicate keys; every key a text; bounded depth and size.
+// Nothing is expanded, so a small file cannot become large. First they check that the file is text, and they convert
+// byte positions to the lines and columns that an editor shows.
+
+// Returns the bytes of a regular file of at most kMaxFileBytes. For every other file it adds a finding and returns
+// nullopt. It never blocks on a pipe.
+std::optional<std::string> read_source(const std::string& path, Findings& findings);
+
+// Maps bytes of a text to lines and columns. The text may be destroyed afterwards.
+class LineMap {
+ public:
+  LineMap(std::string_view text, std::string source);
+
+  // Returns the place of the byte at `offset`, counted from 0.
+  Place place_at(size_t offset) const;
+
+  // Returns the place of byte `column` of line `line`, both from 0; only the source if one of them is negative.
+  Place place(int line, int column) const;
+
+ private:
+  std::string source_;
+  std::vector<size_t> line_starts_;
+  std::vector<uint32_t> code_points_before_;  // code points that begin before each byte
+};
+
+// Returns whether `text` is UTF-8 without control characters except tabs and line ends. If not, the first invalid byte
+// and the first control character are findings.
+bool is_clean_text(std::string_view text, const LineMap& lines, Findings& findings);
+
+inline constexpr size_t kMaxFileBytes = 1 << 20;
+inline constexpr size_t kMaxValues = 10000;
+inline constexpr size_t kMaxDepth = 32;
+
+// Returns the place of byte `column` of line `line`, both from 0; both are -1 if the position is not known.
+using PlaceOf = std::function<Place(int line, int column)>;
+
+// Returns nullopt, and adds a finding, if the text is not valid YAML; a null value if the text is empty.
+std::optional<Value> parse_yaml(std::string_view text, const PlaceOf& place_of, Findings& findings);
 
 }  // namespace rnnlab::config

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config/document.h"
-#include "config/expectation.h"
 #include "config/schema.h"
 #include "config/sweep.h"
 #include "config/value.h"
@@ -115,7 +114,7 @@ void Checker::complain(const std::vector<std::string>& keys, const std::string& 
   std::optional<Place> head;
   std::vector<std::string> names;
   for (const std::string& key : keys) {
-    RNNLAB_INVARIANT(spec_.find_path(key), fmt::format("a rule names the key '{}', which is in no field list", key));
+    RNNLAB_INVARIANT(spec_.find_path(key), fmt::format("a rule names the key '{}', which no field list has", key));
     const std::string full_key = prefix_ + key;
     if (context_.is_wrong(full_key)) return;
     const Member* member = find_path(document.root(), full_key);
@@ -128,7 +127,7 @@ void Checker::complain(const std::vector<std::string>& keys, const std::string& 
     if (member && !head) head = member->value.place;
   }
   context_.findings().add(head.value_or(Place{.source = document.source()}),
-                          fmt::format("{}: {}", each_of(names), message));
+                          fmt::format("{}: {}", join_with_and(names), message));
 }
 
 namespace {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "config/expectation.h"
 #include "config/schema.h"
 #include "config/sweep.h"
 

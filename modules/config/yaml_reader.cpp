@@ -1,4 +1,4 @@
-#include "config/yaml_reader.h"
+#include "config/document.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/anchor.h>
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 // Returns a suggestion such as " (did you mean 'experiments/mnist.yaml'?)", or "".
 std::string similar_file(const fs::path& path) {
-  const std::string meant = nearest(path.filename().string(), names_beside(path));
+  const std::string meant = nearest(path.filename().string(), sibling_names(path));
   return meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", (path.parent_path() / meant).string());
 }
 
@@ -376,7 +376,7 @@ std::string message_of_error(const YAML::Exception& error, std::string_view text
   if ((is_about("illegal map value") || is_about("illegal block entry")) &&
       indentation.find('\t') != std::string_view::npos)
     return kTabInIndentation;
-  const std::string of_second = is_about("illegal map value") ? message_of_second_colon(line_at(text, error.mark)) : "";
+  std::string of_second = is_about("illegal map value") ? message_of_second_colon(line_at(text, error.mark)) : "";
   if (!of_second.empty()) return of_second;
   if (is_about("end of map not found") && indentation != before) return "unexpected text after the value";
   return explain(error.msg);

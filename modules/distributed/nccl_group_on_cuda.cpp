@@ -55,7 +55,7 @@ class EnvironmentOverrides {
   std::vector<std::pair<const char*, std::optional<std::string>>> before_;
 };
 
-class NcclGroup : public GpuGroup {
+class NcclGroup final : public GpuGroup {
  public:
   NcclGroup(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options) : device_(options.device) {
     c10::cuda::set_device(device_.index());

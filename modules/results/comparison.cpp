@@ -122,10 +122,12 @@ std::vector<std::string> changes_and(const std::vector<std::string>& differences
 }
 
 void refuse_or_report(Comparison& comparison, std::vector<std::string> found, const std::vector<RunGroup>& groups,
-                      OnDifference on_difference) {
-  if (on_difference == OnDifference::kForce) comparison.forced = std::move(found);
-  if (on_difference == OnDifference::kReport) comparison.differences = std::move(found);
-  if (on_difference != OnDifference::kRefuse || found.empty()) return;
+                    OnDifference on_difference) {
+  if (on_difference != OnDifference::kRefuse) {
+    (on_difference == OnDifference::kForce ? comparison.forced : comparison.differences) = std::move(found);
+    return;
+  }
+  if (found.empty()) return;
   throw_error(ExitCode::kUsage,
               "these runs did not do the same work under the same conditions:\n  {}\n"
               "Run them again under equal conditions, or use --force to compare anyway",

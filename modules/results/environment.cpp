@@ -233,6 +233,7 @@ int add_own_object(dl_phdr_info* object, size_t, void* ids) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = object->dlpi_phdr[i];
     if (header.p_type != PT_NOTE) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the system gives the address as a number
     const auto* notes = reinterpret_cast<const char*>(object->dlpi_addr + header.p_vaddr);
     add_build_id({notes, header.p_memsz}, *static_cast<std::string*>(ids));
   }

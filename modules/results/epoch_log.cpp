@@ -35,7 +35,7 @@ std::string link(const std::string& before, const EpochRow& row) {
 
 // Returns a JSON line without its line end; nothing if the line is not an object.
 std::optional<Json> parsed(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, false);
+  Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   return json;
 }

@@ -197,6 +197,8 @@ GpuSurvey survey_gpus(const char* library) {
 }
 
 struct GpuEnergy::Counter {
+  explicit Counter(const char* library) : nvml(library) {}
+
   Nvml nvml;
   nvmlDevice_t device = nullptr;
 
@@ -210,7 +212,7 @@ struct GpuEnergy::Counter {
 
 GpuEnergy::GpuEnergy(const std::string& uuid, const char* library) {
   if (uuid.empty()) return;
-  auto counter = std::unique_ptr<Counter>(new Counter{.nvml = Nvml(library)});
+  auto counter = std::make_unique<Counter>(library);
   const bool is_found = counter->nvml.is_ready() &&
                         counter->nvml.call(RNNLAB_NVML(nvmlDeviceGetHandleByUUID), uuid.c_str(), &counter->device);
   if (is_found && counter->joules()) counter_ = std::move(counter);

@@ -21,7 +21,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/enum_names.h"
-#include "system/file_version.h"
 #include "system/files.h"
 
 namespace rnnlab {
@@ -31,7 +30,7 @@ namespace rnnlab {
 // file and the key. A field that was added later names its first version, field("key", self.member, 3): it is missing
 // in files of earlier versions and then keeps its default. A text or an optional that only some files have is
 // field("key", self.member, kWhereGiven): it is written if it is not empty. All kinds of files share one version number
-// (file_version.h). Include this header only in .cpp files, because it includes nlohmann's header.
+// (files.h). Include this header only in .cpp files, because it includes nlohmann's header.
 
 using Json = nlohmann::ordered_json;
 
@@ -174,7 +173,7 @@ inline void from_json(const JsonPlace& place, double& value) {
 template <config::NamedEnum T>
 void from_json(const JsonPlace& place, T& value) {
   const auto named = place.json.is_string() ? config::from_name<T>(place.json.get<std::string>()) : std::nullopt;
-  if (!named) place.throw_unexpected(one_of(config::names_of<T>()).c_str());
+  if (!named) place.throw_unexpected(join_with_or(config::names_of<T>()).c_str());
   value = *named;
 }
 

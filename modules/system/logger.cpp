@@ -96,7 +96,7 @@ class Logger::Impl {
 
   // A line may contain text from files, so it is escaped.
   void log(spdlog::level::level_enum level, std::string_view line) {
-    const std::string shown = for_people(line);
+    const std::string shown = for_display(line);
     logger_.log(level, spdlog::string_view_t(shown));
   }
 
@@ -121,6 +121,7 @@ class Logger::Impl {
     try {
       close_file();
     } catch (const UserError&) {
+      // The error is ignored, because the run has failed already.
     }
   }
 

@@ -360,10 +360,10 @@ std::vector<int64_t> numbers_in_list(std::string_view list) {
   return numbers;
 }
 
-bool disturbs(double part_of_others, int64_t usable_cpus, int64_t num_threads) {
+bool disturbs(double foreign_cpu_share, int64_t usable_cpus, int64_t num_threads) {
   constexpr double kPartOfNeed = 0.1, kLeast = 0.25;
   const auto needed = static_cast<double>(std::min(num_threads, usable_cpus));
-  return part_of_others * static_cast<double>(usable_cpus) >= std::max(kLeast, kPartOfNeed * needed);
+  return foreign_cpu_share * static_cast<double>(usable_cpus) >= std::max(kLeast, kPartOfNeed * needed);
 }
 
 CpuInfo parse_cpuinfo(std::string_view cpuinfo) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "system/file_version.h"
+#include "system/files.h"
 
 namespace rnnlab {
 
@@ -161,6 +161,6 @@ double busy_fraction_between(std::string_view before, std::string_view after, co
 
 // Returns whether other processes that use this part of the usable CPUs' time disturb a run of `num_threads`
 // threads: they do if they use a tenth of the CPUs that the run needs, and at least a quarter of one CPU.
-bool disturbs(double part_of_others, int64_t usable_cpus, int64_t num_threads);
+bool disturbs(double foreign_cpu_share, int64_t usable_cpus, int64_t num_threads);
 
 }  // namespace rnnlab

@@ -1,10 +1,12 @@
-// Inspects an output stream, and shows the progress of an epoch as a bar on a terminal.
+// What people read on a terminal: the properties of an output stream, progress bars, and text tables, which are also
+// written as lines of CSV (RFC 4180).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace rnnlab {
 
@@ -41,7 +43,7 @@ struct Progress {
 std::string format_progress(const Progress& progress, size_t width);
 
 // Returns "0:07", "12:34", "1:02:03", or "?" if the duration is not known.
-std::string format_duration(double seconds);
+std::string format_time_left(double seconds);
 
 class ProgressBar {
  public:
@@ -73,5 +75,46 @@ class ProgressBar {
   double last_drawn_ = 0;
   bool is_drawn_ = false;
 };
+
+// Returns fields as a line of CSV (RFC 4180, with a plain line end): fields with a comma, a quote or a line end are
+// quoted. The tables are often opened in spreadsheets, so a text that begins with = + - @, a tab or a carriage return
+// gets a leading ', because a spreadsheet would run it as a formula; numbers stay unchanged. Predictions are data for
+// programs, so their texts stay unchanged (inference/prediction_file.h).
+enum class Formulas { kEscaped, kUnchanged };
+
+std::string csv_line(const std::vector<std::string>& fields, Formulas formulas = Formulas::kEscaped);
+
+// Makes a text table with aligned columns: widths count code points of UTF-8, numbers are aligned right and words left.
+enum class Align { kLeft, kRight };
+
+struct TableColumn {
+  std::string heading;
+  Align align;
+};
+
+class TextTable {
+ public:
+  void add_column(std::string heading, Align align);
+
+  // The row must have one cell for each column.
+  void add_row(std::vector<std::string> cells);
+
+  const std::vector<TableColumn>& columns() const { return columns_; }
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+
+  // Returns the table with two spaces between columns, a rule under the headings, no trailing spaces and a line end
+  // after each line. Control characters of a cell are shown as on_one_line shows them; rows() has the cells unchanged.
+  std::string text() const;
+
+ private:
+  std::string line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
+  std::vector<size_t> widths() const;
+
+  std::vector<TableColumn> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Returns `cell` padded with spaces to `width` columns; a longer cell is unchanged.
+std::string padded(const std::string& cell, size_t width, Align align);
 
 }  // namespace rnnlab

@@ -85,7 +85,7 @@ size_t num_named(const std::vector<std::string>& who) {
 
 std::string names_of(std::vector<std::string> who) {
   const size_t count = num_named(who);
-  if (who.size() <= count + 1) return each_of(who);
+  if (who.size() <= count + 1) return join_with_and(who);
   const size_t num_more = who.size() - count;
   who.resize(count);
   return fmt::format("{} and {} more", join(who, ", "), num_more);

@@ -11,11 +11,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(NamesBeside, AreThoseInTheFolderOfThePath) {
+TEST(SiblingNames, AreThoseInTheFolderOfThePath) {
   std::string pattern = (fs::temp_directory_path() / "rnnlab_folder_test_XXXXXX").string();
   const fs::path folder = ::mkdtemp(pattern.data());
   for (const char* name : {"a.csv", "b.csv"}) std::ofstream(folder / name) << "x";
-  std::vector<std::string> names = names_beside(folder / "c.csv");
+  std::vector<std::string> names = sibling_names(folder / "c.csv");
   std::ranges::sort(names);
   EXPECT_EQ(names, (std::vector<std::string>{"a.csv", "b.csv"}));
   fs::remove_all(folder);
@@ -38,7 +38,7 @@ TEST(CacheFolder, IsTheProgramsOwnThenTheUsers) {
   ::setenv("HOME", home_before.c_str(), 1);
 }
 
-TEST(NamesBeside, AreNoneWhereThereIsNoFolder) { EXPECT_TRUE(names_beside("/no/such/folder/a.csv").empty()); }
+TEST(SiblingNames, AreEmptyIfTheFolderIsMissing) { EXPECT_TRUE(sibling_names("/no/such/folder/a.csv").empty()); }
 
 TEST(FoldersWith, AreThoseThatHoldOneOfTheNames) {
   std::string pattern = (fs::temp_directory_path() / "rnnlab_folder_test_XXXXXX").string();
@@ -52,11 +52,11 @@ TEST(FoldersWith, AreThoseThatHoldOneOfTheNames) {
   fs::remove_all(folder);
 }
 
-TEST(WholePath, IsOneSpelling) {
+TEST(NormalizedPath, IsOneSpelling) {
   const fs::path wanted = fs::current_path() / "runs" / "one";
-  for (const char* given : {"runs/one", "runs/one/", "./runs//two/../one/"}) EXPECT_EQ(whole_path(given), wanted);
-  EXPECT_EQ(whole_path(wanted / ""), wanted);
-  EXPECT_EQ(whole_path("/"), "/");
+  for (const char* given : {"runs/one", "runs/one/", "./runs//two/../one/"}) EXPECT_EQ(normalized_path(given), wanted);
+  EXPECT_EQ(normalized_path(wanted / ""), wanted);
+  EXPECT_EQ(normalized_path("/"), "/");
 }
 
 }  // namespace

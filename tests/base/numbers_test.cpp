@@ -71,7 +71,7 @@ TEST(Counted, PutsTheNounInThePlural) {
   EXPECT_EQ(counted(2, "class"), "2 classes");
 }
 
-TEST(FormatWithin, TurnsToPowersOfTenWhereTheNumberIsTooLong) {
+TEST(FormatWithin, TurnsToPowersOfTenIfTheNumberIsTooLong) {
   EXPECT_EQ(format_within(10, "{:.4f}", 0.5), "0.5000");
   EXPECT_EQ(format_within(10, "{:.4f}", 99999.9999), "99999.9999");
   EXPECT_EQ(format_within(10, "{:.4f}", 100000), "1.000e+05");

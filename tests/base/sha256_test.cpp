@@ -32,7 +32,7 @@ TEST(Hex, BytesGoToDigitsAndBack) {
   EXPECT_EQ(from_hex(""), std::vector<std::byte>());
 }
 
-TEST(Hex, WhatIsNoHexadecimalIsNothing) {
+TEST(Hex, RefusesOtherCharacters) {
   for (const char* digits : {"0", "0g", "g0", " 1", "-1", "0x", "00 "}) EXPECT_FALSE(from_hex(digits)) << digits;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -137,7 +138,7 @@ TEST(MedianInterval, CoversTheTrueMedianAsOftenAsItClaims) {
     Samples samples(15);
     for (double& sample : samples) sample = times(random);
     const Interval bounds = median_interval(samples).bounds;
-    covered += bounds.low <= std::log(2.0) && std::log(2.0) <= bounds.high ? 1 : 0;
+    covered += bounds.low <= std::numbers::ln2 && std::numbers::ln2 <= bounds.high ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(covered) / kTrials, 0.96484375, 0.01);
 }

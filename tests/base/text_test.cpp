@@ -12,7 +12,7 @@ TEST(Split, KeepsEmptyParts) {
   EXPECT_EQ(split("", ','), Words{""});
 }
 
-TEST(FirstLine, IsTheWholeWhereThereIsNoOther) {
+TEST(FirstLine, IsTheWholeIfThereIsNoOther) {
   EXPECT_EQ(first_line("what happened\nadvice\nmore"), "what happened");
   EXPECT_EQ(first_line("what happened"), "what happened");
   EXPECT_EQ(first_line("\nadvice"), "");
@@ -92,7 +92,7 @@ TEST(WithoutFolders, NamesNobodysHome) {
   EXPECT_EQ(without_folders("/home/jane/x.csv"), "x.csv");
 }
 
-TEST(WithoutFolders, LeavesWhatIsNoAbsolutePath) {
+TEST(WithoutFolders, KeepsTextWithoutAbsolutePaths) {
   for (const char* text :
        {"runs/tiny/2026", "3.1 MB/s of 4 / 5", "https://example.org/a/b", "and/or", "/", "a // b", "", "5 it/s, m/s"})
     EXPECT_EQ(without_folders(text), text);
@@ -118,9 +118,9 @@ TEST(WithoutControls, ShowsWhatTurnsOrBreaksALine) {
 TEST(OnOneLine, ShowsLineEndsAndTabsToo) { EXPECT_EQ(on_one_line("a\tb\nc\u00e9\x07"), "a\\x09b\\x0ac\u00e9\\x07"); }
 
 TEST(ForPeople, CutsLongLinesAtACharacter) {
-  EXPECT_EQ(for_people("short\n\x1b\n"), "short\n\\x1b\n");
+  EXPECT_EQ(for_display("short\n\x1b\n"), "short\n\\x1b\n");
   const std::string letters = "x" + std::string(4094, 'y');
-  EXPECT_EQ(for_people(letters + "\u00e9more\nnext"), letters + "... (6 more bytes)\nnext");
+  EXPECT_EQ(for_display(letters + "\u00e9more\nnext"), letters + "... (6 more bytes)\nnext");
 }
 
 TEST(CodePoint, IsTheNumberOfASequence) {
@@ -139,15 +139,15 @@ TEST(ShellQuoted, IsOneWordThatATerminalShows) {
 }
 
 TEST(OneOf, ReadsAsProse) {
-  EXPECT_EQ(one_of(Words{"a"}), "a");
-  EXPECT_EQ(one_of(Words{"a", "b", "c"}), "a, b or c");
-  EXPECT_EQ(one_of(Words{}), "");
+  EXPECT_EQ(join_with_or(Words{"a"}), "a");
+  EXPECT_EQ(join_with_or(Words{"a", "b", "c"}), "a, b or c");
+  EXPECT_EQ(join_with_or(Words{}), "");
 }
 
 TEST(EachOf, ReadsAsProse) {
-  EXPECT_EQ(each_of(Words{"a"}), "a");
-  EXPECT_EQ(each_of(Words{"a", "b"}), "a and b");
-  EXPECT_EQ(each_of(Words{"a", "b", "c"}), "a, b and c");
+  EXPECT_EQ(join_with_and(Words{"a"}), "a");
+  EXPECT_EQ(join_with_and(Words{"a", "b"}), "a and b");
+  EXPECT_EQ(join_with_and(Words{"a", "b", "c"}), "a, b and c");
 }
 
 TEST(AddOnce, LeavesOutWhatIsThereAndWhatIsEmpty) {

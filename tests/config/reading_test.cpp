@@ -43,7 +43,7 @@ TEST(Reading, TakesWhatTheFileSetsAndTheDefaultsForTheRest) {
 
 TEST(Reading, TakesAGroupWithNothingInItAsItsDefaults) { EXPECT_EQ(accepted("training:\nmodel: {}\n"), Experiment{}); }
 
-TEST(Reading, TakesWhatLooksLikeANumberAsTextWhereTextIsWanted) {
+TEST(Reading, TakesWhatLooksLikeANumberAsTextIfTextIsExpected) {
   EXPECT_EQ(accepted("name: 010").name, "010");
   EXPECT_EQ(accepted("name: yes").name, "yes");
   EXPECT_EQ(accepted("name: '3'").name, "3");
@@ -114,7 +114,7 @@ TEST(SeveralValues, WhereOneIsWantedAreASweep) {
               ElementsAre("exp.yaml:1:15: model.cell: got a list, expected lstm, gru or rnn_tanh"));
 }
 
-TEST(Group, ThatIsNoMapSaysHowToWriteOne) {
+TEST(Group, ThatIsNotAMapSaysHowToWriteOne) {
   EXPECT_THAT(complaints("name: a", {"training=epochs:5"}),
               ElementsAre("argument 'training=epochs:5': training: got 'epochs:5', expected a map of keys (write "
                           "training.epochs=5, or the whole argument in quotes if it had braces)"));

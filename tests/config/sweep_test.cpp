@@ -65,12 +65,12 @@ TEST(Sweep, MayBeOverListsAndWholeGroups) {
   EXPECT_EQ(expansion.experiments.back().training.batch_size, 1);
 }
 
-TEST(Sweep, LabelsWithTheWholeKeyWhereTwoEndAlike) {
+TEST(Sweep, LabelsWithTheWholeKeyIfTwoEndAlike) {
   const Expansion expansion = expand("sweep: {model.kind: [a], data.kind: [b], seed: [1]}\n");
   EXPECT_THAT(expansion.labels, ElementsAre("model.kind=a data.kind=b seed=1"));
 }
 
-TEST(Sweep, IsOneCaseWithoutALabelWhereThereIsNone) {
+TEST(Sweep, IsOneCaseWithoutALabelIfThereIsNone) {
   for (const char* text : {"seed: 1\n", "sweep:\n", "sweep: {}\n"}) {
     EXPECT_THAT(expand(text).labels, ElementsAre("")) << text;
     EXPECT_THAT(expand(text).complaints, IsEmpty()) << text;

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "config/document.h"
 #include "config/settings.h"
-#include "config/yaml_reader.h"
 
 namespace rnnlab::config::testing {
 namespace {
@@ -112,7 +112,7 @@ TEST(Yaml, CountsColumnsInCharacters) {
                           "exp.yaml:1:19: unknown key 'ephocs' in training (did you mean 'epochs'?)"));
 }
 
-TEST(Yaml, GoesOnAfterWhatCanBeSteppedOver) {
+TEST(Yaml, ContinuesAfterAnErrorThatCanBeSkipped) {
   EXPECT_THAT(
       complaints("name: &x a\ndevice: *x\n<<: {a: 1}\nseed: !!int 3\nname: b\ntraining: {epochs: 0}\n"),
       ElementsAre("exp.yaml:1:7: anchors (&x) are not supported; write the value out, or put quotes around the text",

@@ -78,7 +78,7 @@ TEST(LossAgreement, IsOfTheSameWorkOnly) {
 
 // ---- differing losses ----
 
-std::optional<int64_t> parting_epoch(std::vector<double> first, std::vector<double> second,
+std::optional<int64_t> parting_epoch(const std::vector<double>& first, const std::vector<double>& second,
                                      const std::string& precision = "fp32") {
   RunRecord a = run_with(first), b = run_with(second);
   a.summary.identity.precision = b.summary.identity.precision = precision;

@@ -69,7 +69,7 @@ esac)";
 TEST_F(Bootstrap, RefusesAnotherProcessor) {
   box.command("uname", "[[ $1 == -s ]] && echo Linux || echo aarch64");
   expect_refusal(run(),
-                 "error: this machine is Linux aarch64; LibTorch 2.11.0 wants Linux x86_64\n"
+                 "error: this machine is Linux aarch64; LibTorch 2.11.0 needs Linux x86_64\n"
                  "  use a 64-bit Intel or AMD machine with Linux\n");
 }
 
@@ -150,7 +150,7 @@ TEST_F(Bootstrap, RefusesAnOldCompiler) {
   box.command("g++", "[[ $1 == -dumpversion ]] && echo 11.4.0 || cat >/dev/null");
   expect_refusal(
       run(),
-      "error: the C++ compiler g++ is version 11.4.0; C++20 as rnnlab uses it wants g++ 12 or newer\n"
+      "error: the C++ compiler g++ is version 11.4.0; C++20 as rnnlab uses it needs g++ 12 or newer\n"
       "  install a newer one and name it: CXX=g++-12 scripts/bootstrap (the same CXX for the scripts that build)\n");
 }
 
@@ -316,7 +316,7 @@ TEST_F(Bootstrap, GoesOnWhereAFailureStoppedIt) {
   EXPECT_EQ(broken.exit_code, 4);
   EXPECT_THAT(broken.output,
               HasSubstr("pip is lost\n"
-                        "error: pip could not install ninja==1 (its words stand above)\n"
+                        "error: pip could not install ninja==1 (see its message above)\n"
                         "  without a network: connect it; a proxy: set HTTPS_PROXY; a mirror: set PIP_INDEX_URL; "
                         "a full disk: make room\n"
                         "  then run the same command again: it continues from here\n"));

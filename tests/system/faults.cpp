@@ -22,7 +22,9 @@ Fault fault;
 enum class Verdict { kPass, kFail, kHalf };
 
 Verdict judge(bool is_write) {
-  if (fault.calls_left == 0 || --fault.calls_left > 0) return Verdict::kPass;
+  if (fault.calls_left == 0) return Verdict::kPass;
+  --fault.calls_left;
+  if (fault.calls_left > 0) return Verdict::kPass;
   fault.was_met = true;
   if (is_write && fault.kind == FaultKind::kShortWrite) {
     fault.kind = FaultKind::kError;

@@ -83,7 +83,7 @@ TEST(WriteFileAtomically, TakesBackAShortWrite) {
   EXPECT_EQ(num_files(folder.path()), 1u);
 }
 
-TEST(WriteFileAtomically, GoesOnAfterAnInterruption) {
+TEST(WriteFileAtomically, ContinuesAfterAnInterruption) {
   const TemporaryFolder folder;
   for (int call = 1; call <= 6; ++call) {
     arm_fault(call, EINTR);
@@ -165,7 +165,7 @@ TEST(WriteOutputFile, TakesANameOfTheGreatestLength) {
 }
 
 // An error for each thing that is no file, and it stays as it was.
-TEST(WriteOutputFile, RefusesWhatIsNoFile) {
+TEST(WriteOutputFile, RefusesWhatIsNotAFile) {
   const TemporaryFolder folder;
   const auto expect_refused = [&](const std::string& name, const std::string& why) {
     const auto type = std::filesystem::symlink_status(folder.path() / name).type();
@@ -240,7 +240,7 @@ TEST(WriteOutputFile, RefusesWhatThisUserMayNotWrite) {
                [&] { resolve_output_file(folder.path() / "closed" / "a.txt"); });
 }
 
-TEST(WriteOutputFile, KeepsOwnerAndGroupWhereRootWrites) {
+TEST(WriteOutputFile, KeepsOwnerAndGroupIfRootWrites) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   const TemporaryFolder folder;
   write_text(folder.path() / "a.txt", "old");
@@ -255,7 +255,7 @@ TEST(WriteOutputFile, KeepsOwnerAndGroupWhereRootWrites) {
 }
 
 // As in a user namespace, or on NFS with root_squash.
-TEST(WriteOutputFile, KeepsItsTextAndModeWhereRootMayNotGiveFilesAway) {
+TEST(WriteOutputFile, KeepsItsTextAndModeIfRootMayNotGiveFilesAway) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   const TemporaryFolder folder;
   write_text(folder.path() / "a.txt", "old");
@@ -330,7 +330,7 @@ TEST(ReadFile, ReadsUpToTheCap) {
       [&] { read_file(folder.path() / "a.txt", 999); });
 }
 
-TEST(ReadFile, RefusesWhatIsNoFile) {
+TEST(ReadFile, RefusesWhatIsNotAFile) {
   const TemporaryFolder folder;
   ::mkfifo(folder.name("fifo").c_str(), 0600);
   expect_error(ExitCode::kData, folder.name("fifo") + ": not a regular file; restore it, or train again",
@@ -345,7 +345,7 @@ TEST(ReadFile, RefusesWhatIsNoFile) {
 }  // namespace
 namespace {
 
-TEST(AppendFile, GoesOnAtTheEnd) {
+TEST(AppendFile, ContinuesAtTheEnd) {
   const TemporaryFolder folder;
   AppendFile(folder.path() / "a").append("one\n");
   AppendFile again(folder.path() / "a");
@@ -373,7 +373,7 @@ TEST(AppendFile, TakesBackAPieceThatDoesNotFit) {
   EXPECT_EQ(read_text(folder.path() / "a"), "whole\n");
 }
 
-TEST(AppendFile, GoesOnAfterAnInterruption) {
+TEST(AppendFile, ContinuesAfterAnInterruption) {
   const TemporaryFolder folder;
   AppendFile file(folder.path() / "a");
   arm_fault(1, EINTR);

@@ -37,7 +37,7 @@ TEST(SurveyGpus, LeavesUnsupportedValuesAtZero) {
   EXPECT_EQ(gpu.uuid, "");
 }
 
-TEST(SurveyGpus, SaysWhyThereAreNone) {
+TEST(SurveyGpus, SaysWhyNoGpuIsFound) {
   EXPECT_EQ(survey_gpus("libno-such-nvml.so.1").note, "libno-such-nvml.so.1 not found");
   EXPECT_EQ(survey_gpus("libm.so.6").note, "libm.so.6 does not start: no driver is loaded");
 }
@@ -52,7 +52,7 @@ TEST(DriverFault, NamesTheDriverThatIsThereAndTheOneThatIsWanted) {
   EXPECT_EQ(driver_fault(survey, 13000), std::nullopt);
 }
 
-TEST(DriverFault, IsNothingWhereNothingIsKnown) {
+TEST(DriverFault, IsNothingIfNothingIsKnown) {
   GpuSurvey survey = survey_gpus(RNNLAB_FAKE_NVML);
   survey.cuda_version = 0;
   EXPECT_EQ(driver_fault(survey, 13000), std::nullopt);

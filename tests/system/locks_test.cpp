@@ -26,7 +26,7 @@ TEST(FolderLock, IsHeldByOneAtATime) {
   EXPECT_NO_THROW(FolderLock(folder.path(), WhenTaken::kRefuse));
 }
 
-TEST(FolderLock, WaitsForAnotherWhereAsked) {
+TEST(FolderLock, WaitsForAnotherIfAsked) {
   const TemporaryFolder folder;
   std::optional<FolderLock> first(std::in_place, folder.path(), WhenTaken::kRefuse);
   std::atomic<bool> is_given_free = false;

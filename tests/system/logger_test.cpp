@@ -30,7 +30,7 @@ TEST(Logger, ObeysTheVerbosity) {
             "a detail {}\nan information\nrnnlab: warning: a warning\nrnnlab: error: an error\n");
 }
 
-TEST(Logger, ColoursOnlyWhereTheTerminalDoes) {
+TEST(Logger, ColoursOnlyIfTheTerminalDoes) {
   const Terminal colored = {.is_terminal = true, .has_color = true, .width = 80};
   EXPECT_THAT(console_of(Verbosity::kQuiet, colored), ContainsRegex("\x1b\\[33m.*warning: a warning\x1b\\[m\n"));
 }

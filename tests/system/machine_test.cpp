@@ -126,7 +126,7 @@ TEST(MachineId, IsAHashThatDoesNotHoldTheSystemsOwn) {
   EXPECT_EQ(machine_id(root.path()), id);
 }
 
-TEST(MachineId, TellsMachinesApart) {
+TEST(MachineId, DiffersBetweenMachines) {
   const TemporaryFolder one, other, same_image;
   write_text(one.path() / "etc/machine-id", kId);
   write_text(other.path() / "etc/machine-id", "b");
@@ -143,7 +143,7 @@ TEST(MachineId, DoesNotDependOnWhoAsks) {
   EXPECT_EQ(machine_id(user.path()), machine_id(root.path()));
 }
 
-TEST(MachineId, IsNothingWhereTheSystemHasNone) {
+TEST(MachineId, IsNothingIfTheSystemHasNone) {
   const TemporaryFolder root;
   EXPECT_EQ(machine_id(root.path()), "");
   write_text(root.path() / "etc/machine-id", "uninitialized\n");
@@ -191,7 +191,7 @@ TEST_F(Cgroups, OfVersion1AreThoseOfTheController) {
   EXPECT_THAT(cgroup_v2_folders(root()), IsEmpty());
 }
 
-TEST_F(Cgroups, OfBothVersionsLieBesideEachOther) {
+TEST_F(Cgroups, OfBothVersionsAreInOneTree) {
   be_in("4:memory:/batch\n0::/batch\n");
   make("memory/batch");
   make("unified/batch");
@@ -259,7 +259,7 @@ TEST_F(CpuLimits, AreReadInVersion1Too) {
   EXPECT_EQ(allowed(), 1) << "rounded down";
 }
 
-TEST_F(CpuLimits, AreNotLoweredByWhatIsNoQuota) {
+TEST_F(CpuLimits, AreNotLoweredByAMissingQuota) {
   write("proc/self/cgroup", "4:cpu,cpuacct:/a\n0::/a\n");
   write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n");
   write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
@@ -339,7 +339,7 @@ TEST_F(MemoryLimitsOfAMachine, AreTheUlimits) {
   ::setrlimit(RLIMIT_DATA, &before);
 }
 
-TEST(MemoryLimits, AreEmptyWhereNothingCanBeRead) {
+TEST(MemoryLimits, AreEmptyIfNothingCanBeRead) {
   const TemporaryFolder nothing;
   EXPECT_FALSE(memory_limits(nothing.path()).available);
 }

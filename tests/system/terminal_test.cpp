@@ -19,7 +19,7 @@ TEST(Terminal, HasColorsUnlessNoColorIsSet) {
   EXPECT_FALSE(plain.has_color);
 }
 
-TEST(Terminal, IsNoneForAPipeOrADumbOne) {
+TEST(Terminal, IsMissingForAPipeOrADumbOne) {
   for (const Terminal& terminal :
        {terminal_from(Tty::kNo, 0, variables({{"TERM", "xterm"}})),
         terminal_from(Tty::kYes, 80, variables({{"TERM", "dumb"}})), terminal_from(Tty::kYes, 80, variables({}))}) {
@@ -67,12 +67,12 @@ TEST(FormatProgress, SaysAHundredOnlyAtTheEnd) {
 }
 
 TEST(FormatDuration, ReadsAsAClock) {
-  EXPECT_EQ(format_duration(0), "0:00");
-  EXPECT_EQ(format_duration(6.2), "0:07");
-  EXPECT_EQ(format_duration(754), "12:34");
-  EXPECT_EQ(format_duration(3723), "1:02:03");
-  EXPECT_EQ(format_duration(std::numeric_limits<double>::infinity()), "?");
-  EXPECT_EQ(format_duration(-1), "?");
+  EXPECT_EQ(format_time_left(0), "0:00");
+  EXPECT_EQ(format_time_left(6.2), "0:07");
+  EXPECT_EQ(format_time_left(754), "12:34");
+  EXPECT_EQ(format_time_left(3723), "1:02:03");
+  EXPECT_EQ(format_time_left(std::numeric_limits<double>::infinity()), "?");
+  EXPECT_EQ(format_time_left(-1), "?");
 }
 
 class ProgressBarTest : public ::testing::Test {
@@ -136,6 +136,38 @@ TEST_F(ProgressBarTest, IsSilentWithoutATerminal) {
     });
   }
   EXPECT_EQ(take(), "");
+}
+
+TEST(Table, AlignsWordsLeftAndNumbersRight) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  table.add_column("s", Align::kRight);
+  table.add_column("note", Align::kLeft);
+  table.add_row({"cpu naive", "12.5", ""});
+  table.add_row({"\u00e9t\u00e9", "3", "\u00b1 1"});
+  EXPECT_EQ(table.text(),
+            "run           s  note\n"
+            "---------  ----  ----\n"
+            "cpu naive  12.5\n"
+            "\u00e9t\u00e9           3  \u00b1 1\n");
+}
+
+TEST(Table, ShowsACellOnOneLine) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  table.add_column("s", Align::kRight);
+  table.add_row({"a\nb\x1b", "1"});
+  EXPECT_EQ(table.text(),
+            "run         s\n"
+            "----------  -\n"
+            "a\\x0ab\\x1b  1\n");
+  EXPECT_EQ(table.rows().front().front(), "a\nb\x1b");
+}
+
+TEST(Table, OfNoRowsIsItsHeadings) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  EXPECT_EQ(table.text(), "run\n---\n");
 }
 
 }  // namespace

@@ -337,6 +337,7 @@ void draw_strokes(Canvas& canvas, const std::vector<Stroke>& strokes, const Hand
   }
 }
 
+// NOLINTNEXTLINE(bugprone-incorrect-roundings): the same bytes as always, and the sum is exact enough
 uint8_t to_byte(double brightness) { return static_cast<uint8_t>(std::clamp(brightness, 0., 1.) * 255 + .5); }
 
 void develop(const Canvas& canvas, const Hand& hand, const RandomStream& random, std::span<uint8_t> pixels) {

@@ -1,6 +1,7 @@
-#include "system/epoch_witness.h"
+#include "system/counters.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,9 +11,12 @@
 #include <charconv>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "base/folder.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "system/machine.h"
 
@@ -154,14 +158,14 @@ std::optional<double> throttled_seconds_in(std::string_view cpu_stat) {
   return std::nullopt;
 }
 
-EpochWitness::EpochWitness(const std::string& gpu_uuid, const fs::path& root)
+EpochCounters::EpochCounters(const std::string& gpu_uuid, const fs::path& root)
     : cpus_(usable_cpus()),
       cpu_counters_(is_virtual_machine(root) ? open_to_read(root / "proc/stat") : FileDescriptor()),
       throttle_files_(open_throttle_files(root)),
       gpu_energy_(gpu_uuid),
       cpu_energy_(root) {}
 
-void EpochWitness::read_counters(Reading& reading) const {
+void EpochCounters::read_counters(Reading& reading) const {
   std::array<char, 1 << 16> room;
   if (cpu_counters_.is_open())
     reading.steal_seconds =
@@ -178,7 +182,7 @@ void EpochWitness::read_counters(Reading& reading) const {
 
 // The kernel's clock is read last here and first in stop(), next to the span with which it is compared, because a busy
 // system often schedules another process when a system call returns.
-void EpochWitness::start() {
+void EpochCounters::start() {
   start_ = {};
   read_counters(start_);
   cpu_energy_.start();
@@ -188,7 +192,7 @@ void EpochWitness::start() {
 
 // A GPU updates its energy counter ten times a second, and reading the counter of an H200 took three milliseconds. So
 // the counter is read only in long epochs; the length of the epoch before predicts whether an epoch is long.
-EpochEvidence EpochWitness::stop() {
+EpochMeasurements EpochCounters::stop() {
   constexpr double kLongEnough = 1;
   Reading end;
   end.boot_time = time_of(CLOCK_BOOTTIME);
@@ -205,6 +209,72 @@ EpochEvidence EpochWitness::stop() {
           .forced_switches = end.forced_switches - start_.forced_switches,
           .gpu_joules = difference(start_.gpu_joules, end.gpu_joules),
           .cpu_joules = cpu_joules};
+}
+
+namespace {
+
+// Returns the CPU time of all threads of this process, in user and kernel mode.
+double own_cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+int64_t num_new(std::vector<int64_t> before, std::vector<int64_t> now) {
+  std::ranges::sort(before);
+  std::ranges::sort(now);
+  std::vector<int64_t> fresh;
+  std::ranges::set_difference(now, before, std::back_inserter(fresh));
+  return std::ssize(fresh);
+}
+
+}  // namespace
+
+double foreign_cpu_share(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus,
+                         double own_seconds, double ticks_per_second) {
+  const CpuTicks ticks = cpu_ticks_between(before, after, cpus);
+  if (ticks.total <= 0) return 0;
+  return std::clamp((ticks.busy - own_seconds * ticks_per_second) / ticks.total, 0.0, 1.0);
+}
+
+std::vector<Warning> new_gpu_processes(const GpuSurvey& start, const GpuSurvey& now) {
+  std::vector<Warning> found;
+  for (const GpuInfo& gpu : start.gpus) {
+    const auto same = std::ranges::find(now.gpus, gpu.uuid, &GpuInfo::uuid);
+    if (same == now.gpus.end()) continue;
+    const int64_t count = num_new(gpu.compute_pids, same->compute_pids);
+    if (count > 0)
+      found.emplace_back(warning::kGpuShared,
+                         fmt::format("GPU {} ({}) WAS SHARED: {} started during the run, so its times are not reliable",
+                                     same - now.gpus.begin(), same->name, counted(count, "other process")));
+  }
+  return found;
+}
+
+ContentionMonitor::ContentionMonitor(GpuSurvey gpus, int64_t num_threads, int64_t num_processes)
+    : gpus_(std::move(gpus)),
+      num_threads_(num_threads * num_processes),
+      num_processes_(num_processes),
+      cpu_counters_(cpu_counters()),
+      own_seconds_(own_cpu_seconds()),
+      since_(std::chrono::steady_clock::now()) {}
+
+std::vector<Warning> ContentionMonitor::warnings() const {
+  constexpr std::chrono::seconds kShortest{1};  // the counters tick a hundred times a second
+  std::vector<Warning> found = new_gpu_processes(gpus_, survey_gpus());
+  if (std::chrono::steady_clock::now() - since_ < kShortest) return found;
+  const std::vector<int64_t> cpus = usable_cpus();
+  const double own_seconds = static_cast<double>(num_processes_) * (own_cpu_seconds() - own_seconds_);
+  const double part =
+      foreign_cpu_share(cpu_counters_, cpu_counters(), cpus, own_seconds, static_cast<double>(::sysconf(_SC_CLK_TCK)));
+  if (disturbs(part, std::ssize(cpus), num_threads_))
+    found.emplace_back(warning::kCpuShared,
+                       fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} during the run", 100 * part,
+                                   counted(std::ssize(cpus), "usable CPU")));
+  return found;
 }
 
 }  // namespace rnnlab

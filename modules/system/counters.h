@@ -1,4 +1,6 @@
-// Measures a span of time by the operating system's counters and by energy counters, to check the clock that timed it.
+// Measures a span of time by the operating system's counters and by energy counters: EpochCounters measures an epoch,
+// to check the clock that timed it, and ContentionMonitor detects other processes that use the machine during a run.
+// Both compare two readings, which costs the run no time. results/environment.h records the machine once, at the start.
 #pragma once
 
 #include <chrono>
@@ -11,6 +13,7 @@
 
 #include "system/files.h"
 #include "system/gpu_info.h"
+#include "system/warning.h"
 
 namespace rnnlab {
 
@@ -42,7 +45,7 @@ class CpuEnergy {
 // Holds the operating system's measurements of an epoch, in addition to its time: how much the process computed,
 // whether it had to wait, and how long the epoch was by a second clock. Both readings are taken outside the timed span
 // and take some microseconds each. Values that the system does not provide are absent.
-struct EpochEvidence {
+struct EpochMeasurements {
   std::optional<double> cpu_seconds;        // computed by all threads of the process
   std::optional<double> boot_seconds;       // the span by the kernel's clock since boot, read by a system call
   std::optional<double> steal_seconds;      // during which a hypervisor withheld usable CPUs, summed over CPUs
@@ -52,14 +55,14 @@ struct EpochEvidence {
   std::optional<double> cpu_joules;                            // of all processors, for all processes
 };
 
-class EpochWitness {
+class EpochCounters {
  public:
   // `gpu_uuid` is the UUID of the GPU that computes, "" for none. `root` is the root of the file system, or a different
   // folder in tests.
-  explicit EpochWitness(const std::string& gpu_uuid = "", const std::filesystem::path& root = "/");
+  explicit EpochCounters(const std::string& gpu_uuid = "", const std::filesystem::path& root = "/");
 
   void start();
-  EpochEvidence stop();  // since start()
+  EpochMeasurements stop();  // since start()
 
  private:
   struct Reading {
@@ -85,5 +88,34 @@ double steal_seconds_in(std::string_view counters, const std::vector<int64_t>& c
 // Returns the throttled time in a cpu.stat of version 1 or 2; nothing if the line is missing, as for a group that
 // cannot have a quota.
 std::optional<double> throttled_seconds_in(std::string_view cpu_stat);
+
+class ContentionMonitor {
+ public:
+  // Begins the period. `gpus` are the GPUs to watch, as surveyed when this process already uses them, because in a
+  // container this process cannot tell its own id on a GPU from those of other processes. `num_threads` is the
+  // number of CPUs that the work needs. `num_processes` processes of this host do the work together, each as much as
+  // this one.
+  ContentionMonitor(GpuSurvey gpus, int64_t num_threads, int64_t num_processes = 1);
+
+  // Returns warnings for the time since the construction: "THE CPU WAS SHARED: ...", "GPU 0 (NVIDIA H200) WAS SHARED:
+  // ...".
+  std::vector<Warning> warnings() const;
+
+ private:
+  GpuSurvey gpus_;
+  int64_t num_threads_;
+  int64_t num_processes_;
+  std::string cpu_counters_;
+  double own_seconds_;
+  std::chrono::steady_clock::time_point since_;
+};
+
+// Returns the part of the time of `cpus` that other processes used between two readings of /proc/stat. This process
+// used `own_seconds`, and a second has `ticks_per_second`.
+double foreign_cpu_share(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus,
+                         double own_seconds, double ticks_per_second);
+
+// Returns a warning for each GPU of `start`, identified by its UUID, on which new processes compute in `now`.
+std::vector<Warning> new_gpu_processes(const GpuSurvey& start, const GpuSurvey& now);
 
 }  // namespace rnnlab
