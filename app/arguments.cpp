@@ -21,7 +21,7 @@ namespace {
 
 bool is_key_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
-bool is_there(const std::string& file) {
+bool path_exists(const std::string& file) {
   std::error_code ignored;
   return std::filesystem::exists(file, ignored);
 }
@@ -32,13 +32,13 @@ bool is_override(const std::string& argument, const config::StructSpec& keys) {
   if (equals == std::string::npos) return false;
   const std::string key = argument.substr(0, equals);
   if (!std::ranges::all_of(key, is_key_character)) return false;
-  return keys.find_path(key) != nullptr || !is_there(argument);
+  return keys.find_path(key) != nullptr || !path_exists(argument);
 }
 
 // Reports `training.epochs = 5` as one argument, with the spaces of a file.
 void refuse_spaces_around_equals(const std::string& argument, const config::StructSpec& keys) {
   const size_t equals = argument.find('=');
-  if (equals == std::string::npos || is_there(argument)) return;
+  if (equals == std::string::npos || path_exists(argument)) return;
   const std::string key(trim(std::string_view(argument).substr(0, equals)));
   const config::Entry* entry = keys.find_path(key);
   if (entry == nullptr) return;
@@ -51,10 +51,10 @@ void refuse_key_without_value(const std::vector<std::string>& arguments, size_t 
   const std::string& argument = arguments[at];
   const std::string key = argument.substr(0, argument.find_last_not_of(':') + 1);
   const config::Entry* entry = keys.find_path(key);
-  if (entry == nullptr || entry->field() == nullptr || is_there(argument)) return;
+  if (entry == nullptr || entry->field() == nullptr || path_exists(argument)) return;
   const std::string next = at + 1 < arguments.size() ? arguments[at + 1] : "";
   const std::string value = next.substr(std::min(next.find_first_not_of('='), next.size()));
-  const bool is_value = !value.empty() && (next[0] == '=' || (!is_override(next, keys) && !is_there(next)));
+  const bool is_value = !value.empty() && (next[0] == '=' || (!is_override(next, keys) && !path_exists(next)));
   throw_error(ExitCode::kUsage, "{} is a key and not a file, and its '=' is missing: write {}={}", in_quotes(argument),
               key, is_value ? in_quotes(value).substr(1, in_quotes(value).size() - 2) : "VALUE");
 }
@@ -226,7 +226,7 @@ std::vector<std::string> expanded(const std::string& folder) {
   const auto runs = runs_below(folder);
   std::vector<std::string> ended;
   for (const auto& run : runs) {
-    if (is_there(run / kSummaryFile))
+    if (path_exists(run / kSummaryFile))
       ended.push_back(run.string());
     else
       print_notice(fmt::format("rnnlab: {} skipped: it still runs, or was killed\n", run.string()));

@@ -12,9 +12,9 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "bench/against.h"
-#include "bench/bench_here.h"
-#include "bench/report_text.h"
+#include "bench/baseline.h"
+#include "bench/bench_report.h"
+#include "bench/run_bench.h"
 #include "experiment/child_process.h"
 #include "experiment/failure.h"
 #include "output.h"
@@ -108,7 +108,7 @@ ExitCode bench_process(const BenchSettings& settings, const BenchOptions& option
   BenchHooks hooks = make_hooks(options);
   hooks.on_report = print_report;
   const StopDeadline deadline([](const StopRequest&) {});  // all rows so far have been printed
-  const BenchOutcome outcome = run_bench_here(settings, command_line, hooks, [](const BenchReport&) {});
+  const BenchOutcome outcome = run_bench_in_this_process(settings, command_line, hooks, [](const BenchReport&) {});
   print_report(outcome.report);
   if (const auto stop = pending_stop()) return stop->exit_code;
   return outcome.exit_code;
@@ -157,14 +157,14 @@ void require_outputs(const BenchOptions& options) {
     throw_error(ExitCode::kUsage, "--csv and --json: both name {}; name two files", options.json);
 }
 
-AgainstOptions against_options(const BenchOptions& options) {
+BaselineOptions against_options(const BenchOptions& options) {
   return {.on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse,
           .tolerance = options.tolerance_percent / 100};
 }
 
 ExitCode print_against(const BenchReport& now, const BenchReport& before, const BenchOptions& options) {
   const BaselineComparison against = compare_to_baseline(now, before, options.against, against_options(options));
-  print_text("\n" + against_text(against));
+  print_text("\n" + baseline_text(against));
   return against.has_regression() ? ExitCode::kRegression : ExitCode::kDone;
 }
 
@@ -183,7 +183,7 @@ BenchOutcome measure_here(const BenchSettings& settings, const BenchOptions& opt
     latest.keep(report);
     keep(report, options.json);
   };
-  return run_bench_here(settings, command_line, hooks, check_plan);
+  return run_bench_in_this_process(settings, command_line, hooks, check_plan);
 }
 
 BenchOutcome measure(const BenchSettings& settings, const BenchOptions& options, const CommandLine& command_line,

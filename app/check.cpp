@@ -46,7 +46,7 @@ std::optional<std::string> unsupported_reason_here(const Experiment& experiment)
   if (std::string reason = device_error(experiment.device); !reason.empty()) return reason;
   const c10::Device device = resolve_device(experiment.device);
   auto reason = unsupported_reason(computed_layer(experiment), device);
-  if (!reason && device.is_cpu()) reason = refusal_on_cpu(experiment.precision);
+  if (!reason && device.is_cpu()) reason = unsupported_on_cpu(experiment.precision);
   if (!reason) return memory_error(experiment, device);
   return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto chose the CPU" : "");
 }

@@ -92,7 +92,8 @@ std::string explain_extra(const CLI::App& command, const std::string& extra) {
   if (extra.starts_with("-")) return fmt::format("unknown option {}{}", in_quotes(extra), option_hint(command, extra));
   const auto verbs = verb_names(command);
   if (!verbs.empty())
-    return fmt::format("unknown verb {}{}, expected {}", in_quotes(extra), did_you_mean(extra, verbs), one_of(verbs));
+    return fmt::format("unknown verb {}{}, expected {}", in_quotes(extra), did_you_mean(extra, verbs),
+                       join_with_or(verbs));
   return fmt::format("unexpected argument {}", in_quotes(extra));
 }
 
@@ -113,7 +114,7 @@ std::string explain_absence(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     if (option->get_required() && option->count() == 0)
       return fmt::format("{}no argument given, expected {}", opening(command), option->get_description());
-  return fmt::format("{}no verb given, expected {}", opening(command), one_of(verb_names(command)));
+  return fmt::format("{}no verb given, expected {}", opening(command), join_with_or(verb_names(command)));
 }
 
 // `message` is CLI11's, which begins with the option's name.

@@ -6,11 +6,8 @@
 
 #include "arguments.h"
 #include "output.h"
-#include "results/comparison_files.h"
-#include "results/comparison_text.h"
+#include "results/comparison_output.h"
 #include "results/device_scaling.h"
-#include "results/epoch_matrices.h"
-#include "results/held_equal.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

@@ -40,7 +40,7 @@ struct ConvertOptions {
 template <class E>
 std::string check_name(const std::string& name) {
   if (config::from_name<E>(name)) return "";
-  return fmt::format("got {}, expected {}", in_quotes(name), one_of(config::names_of<E>()));
+  return fmt::format("got {}, expected {}", in_quotes(name), join_with_or(config::names_of<E>()));
 }
 
 void print_exported(const ConvertOptions& options, const ExportFormat& format, const Exported& exported,

@@ -7,7 +7,7 @@
 #include "arguments.h"
 #include "base/text.h"
 #include "experiment/experiment.h"
-#include "inference/evaluation_report.h"
+#include "inference/evaluate_model.h"
 #include "output.h"
 #include "verbs.h"
 

@@ -63,7 +63,7 @@ void StandardOutput::restore() const {
 }
 
 void print_notice(std::string_view text) {
-  const std::string shown = for_people(text);
+  const std::string shown = for_display(text);
   std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 

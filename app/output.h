@@ -41,7 +41,7 @@ class StandardOutput {
   int number_;
 };
 
-// Prints a message on stderr as for_people shows it. A failure is ignored, because no stream is left to report it.
+// Prints a message on stderr as for_display shows it. A failure is ignored, because no stream is left to report it.
 void print_notice(std::string_view text);
 
 // Checks files that the user names for a verb to write. Each verb calls these functions before it reads or computes

@@ -9,9 +9,9 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/find_data.h"
-#include "inference/evaluation_report.h"
+#include "inference/evaluate_model.h"
 #include "inference/generate_text.h"
-#include "inference/prediction_file.h"
+#include "inference/predict.h"
 #include "output.h"
 #include "system/files.h"
 #include "verbs.h"
@@ -69,7 +69,7 @@ void require_text_options(const PredictOptions& options, const TrainedModel& tra
 
 void predict_samples(const TrainedModel& trained, const PredictOptions& options) {
   if (!options.out.empty()) require_prediction_file(options.out);
-  const InferenceData data = load_data(trained, Targets::kWhereThere);
+  const InferenceData data = load_data(trained, Targets::kIfPresent);
   print_notes(data.notes);
   const Predictions predictions = predict(trained, data.samples, options.num_passes);
   if (options.out.empty()) return print_data(prediction_csv(predictions, data.rows));

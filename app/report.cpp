@@ -13,9 +13,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "output.h"
-#include "report/figures.h"
-#include "report/html.h"
-#include "report/markdown.h"
+#include "report/writers.h"
 #include "system/files.h"
 #include "verbs.h"
 
@@ -58,9 +56,9 @@ void add_or_skip(report::Sources& sources, const std::string& source, const std:
   }
 }
 
-std::string reasons(const std::vector<report::LeftOut>& left_out) {
+std::string reasons(const std::vector<report::UnreadableSource>& left_out) {
   std::vector<std::string> all;
-  for (const report::LeftOut& one : left_out) all.push_back(one.reason);
+  for (const report::UnreadableSource& one : left_out) all.push_back(one.reason);
   return join(all, "\n");
 }
 
@@ -102,7 +100,7 @@ ExitCode write_forms(const ReportOptions& options) {
                           {options.sources.begin(), options.sources.end()});
   require_harmless_folder(options.figures);
   const report::Sources sources = read_sources(options.sources);
-  for (const report::LeftOut& one : sources.left_out) print_notice("rnnlab: left out: " + one.reason + "\n");
+  for (const report::UnreadableSource& one : sources.left_out) print_notice("rnnlab: left out: " + one.reason + "\n");
   const report::Report report = report::make_report(options.with_machine ? sources : report::without_machine(sources));
   if (!page.empty()) {
     const std::string html = report::html_of(report);
@@ -111,7 +109,7 @@ ExitCode write_forms(const ReportOptions& options) {
   }
   if (!options.figures.empty()) {
     const report::Figures figures = report::write_figures(report, options.figures);
-    for (const report::ChartLeftOut& chart : figures.left_out)
+    for (const report::SkippedChart& chart : figures.left_out)
       print_notice(fmt::format("rnnlab: {}: no picture ({}); its CSV is written\n", chart.id, chart.reason));
     print_notice(
         fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(figures.files), "file"), options.figures));

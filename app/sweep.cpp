@@ -86,7 +86,7 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
 // Returns what is wrong with the name, or "", as CLI11 requires.
 std::string check_spread(const std::string& name) {
   if (config::from_name<Spread>(name)) return "";
-  return fmt::format("got {}, expected {}", in_quotes(name), one_of(config::names_of<Spread>()));
+  return fmt::format("got {}, expected {}", in_quotes(name), join_with_or(config::names_of<Spread>()));
 }
 
 void add_plan(CLI::App& sweep, Action& chosen) {

@@ -15,8 +15,7 @@
 #include "experiment/devices.h"
 #include "experiment/sweep.h"
 #include "output.h"
-#include "results/comparison_files.h"
-#include "results/comparison_text.h"
+#include "results/comparison_output.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -88,7 +87,7 @@ std::string summary_line(const RunOutcome& run) {
 Comparison compare_all(const std::vector<RunOutcome>& runs) {
   std::vector<RunRecord> records;
   for (const RunOutcome& run : runs) records.push_back(load_run(run.folder));
-  return compare(records, {.baseline = "", .on_difference = OnDifference::kTell});
+  return compare(records, {.baseline = "", .on_difference = OnDifference::kReport});
 }
 
 void print_results(const std::vector<RunOutcome>& runs, bool json) {
@@ -145,7 +144,7 @@ RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger
 ExitCode train_entry(const TrainOptions& options, RunRequest request, Logger& logger) {
   end_with_parent(STDOUT_FILENO);
   request.on_folder = [](const std::filesystem::path& folder) {
-    print_data(fmt::format("{}{}\n", kFolderMark, whole_path(folder).string()));
+    print_data(fmt::format("{}{}\n", kFolderMark, normalized_path(folder).string()));
   };
   return run_entry_of_sweep(options.resume, *options.entry, request, logger).exit_code;
 }
@@ -229,12 +228,12 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   try {
     this_launch();
   } catch (const UserError& failure) {
-    if (is_surely_not_first(variable_of_this_process)) return failure.exit_code();
+    if (is_certainly_not_rank_0(variable_of_this_process)) return failure.exit_code();
     throw;
   }
   try {
     return finish_process(train_as_rank(options, command_line));
-  } catch (const ToldElsewhere& failure) {
+  } catch (const ReportedElsewhere& failure) {
     return finish_process(failure.exit_code());
   }
 }

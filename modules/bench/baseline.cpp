@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "bench/bench_report.h"
 #include "results/conditions.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {
@@ -89,7 +89,8 @@ std::vector<std::string> notes_on(const BenchReport& now, const BenchReport& bef
   add_difference(found, "cuDNN", software.cudnn, earlier.cudnn);
   add_difference(found, "version of rnnlab", software.rnnlab, earlier.rnnlab);
   const std::vector<std::string> unrecorded = unrecorded_conditions(a, b);
-  if (!unrecorded.empty()) found.push_back("not compared, because only one side recorded it: " + each_of(unrecorded));
+  if (!unrecorded.empty())
+    found.push_back("not compared, because only one side recorded it: " + join_with_and(unrecorded));
   return found;
 }
 

@@ -14,9 +14,9 @@
 #include "base/text.h"
 #include "bench/torch_backend.h"
 #include "experiment/child_process.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 #include "experiment/machine_report.h"
-#include "system/contention.h"
+#include "system/counters.h"
 #include "training/determinism.h"
 
 namespace rnnlab {
@@ -184,7 +184,7 @@ namespace {
 
 // Returns the device name of the rows. A device that this machine lacks keeps the user's name.
 std::string label_of(const std::string& device) {
-  return why_no_device(device).empty() ? device_label(resolve_device(device)) : device;
+  return device_error(device).empty() ? device_label(resolve_device(device)) : device;
 }
 
 std::vector<BenchRow> planned_rows(const BenchSettings& settings) {
@@ -207,7 +207,7 @@ BenchReport plan_of(const BenchSettings& settings, const std::vector<std::string
 GpuSurvey survey_of_all(const BenchSettings& settings) {
   GpuSurvey all;
   for (const std::string& name : settings.device) {
-    if (!why_no_device(name).empty()) continue;
+    if (!device_error(name).empty()) continue;
     const c10::Device device = resolve_device(name);
     torch::empty({1}, device);
     for (const GpuInfo& gpu : survey_of(device).gpus) all.gpus.push_back(gpu);

@@ -12,7 +12,7 @@
 #include "bench/backend.h"
 #include "bench/bench_settings.h"
 #include "results/environment.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 

@@ -8,7 +8,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "results/comparison.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "config/expectation.h"
+#include "config/schema.h"
 #include "config/sweep.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 
 namespace rnnlab {
 namespace {

@@ -23,13 +23,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "bench/sampling.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 #include "experiment/memory_estimate.h"
 #include "recurrent/device/gpu_device.h"
 #include "recurrent/execution_path.h"
 #include "results/checks.h"
 #include "training/determinism.h"
-#include "training/device_memory.h"
 #include "training/profiling.h"
 
 namespace rnnlab {
@@ -325,7 +324,7 @@ void check_possible(const BenchCase& combination, c10::Device device) {
     throw_error(ExitCode::kUsage, "mode: graph needs CUDA; device: cpu has no graphs; use mode=eager");
   if (combination.precision == Precision::kTf32)
     throw_error(ExitCode::kUsage, "precision: tf32 is fp32 on device: cpu; use precision: fp32");
-  if (const auto reason = refusal_on_cpu(combination.precision)) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (const auto reason = unsupported_on_cpu(combination.precision)) throw_error(ExitCode::kUsage, "{}", *reason);
 }
 
 }  // namespace
@@ -372,7 +371,7 @@ void TorchBackend::begin_sampling() {
 // The witness measures the sampling of a combination in the same way as an epoch.
 SamplingRecord TorchBackend::end_sampling() {
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - sampling_began_;
-  const EpochEvidence seen = witness_.stop();
+  const EpochMeasurements seen = witness_.stop();
   SamplingRecord record{.wall_seconds = wall.count(), .cpu_seconds = seen.cpu_seconds, .warnings = {}};
   for (const std::string& warning : memory_warnings_) record.warnings.emplace_back(warning::kLittleMemory, warning);
   for (const Warning& warning : waiting_during(wall.count(), seen)) record.warnings.push_back(warning);
@@ -383,7 +382,7 @@ SamplingRecord TorchBackend::end_sampling() {
 }
 
 // The system counts in hundredths of a second, which is too coarse for shorter times.
-std::vector<Warning> TorchBackend::waiting_during(double wall_seconds, const EpochEvidence& seen) const {
+std::vector<Warning> TorchBackend::waiting_during(double wall_seconds, const EpochMeasurements& seen) const {
   constexpr double kShortest = 0.05;
   if (wall_seconds < kShortest) return {};
   const EpochRow row{.train_seconds = wall_seconds,

@@ -14,9 +14,9 @@
 
 #include "bench/backend.h"
 #include "recurrent/recurrent_layer.h"
-#include "system/epoch_witness.h"
+#include "system/counters.h"
 #include "system/gpu_info.h"
-#include "training/cuda_graph.h"
+#include "training/cuda_functions.h"
 
 namespace rnnlab {
 
@@ -100,12 +100,12 @@ class TorchBackend : public BenchBackend {
   Inspection inspect(LayerKind layer) override;
 
  private:
-  std::vector<Warning> waiting_during(double wall_seconds, const EpochEvidence& seen) const;
+  std::vector<Warning> waiting_during(double wall_seconds, const EpochMeasurements& seen) const;
 
   uint64_t seed_;
   std::vector<std::string> memory_warnings_;  // of the combination
   std::optional<Problem> problem_;
-  EpochWitness witness_;
+  EpochCounters witness_;
   std::chrono::steady_clock::time_point sampling_began_;
   std::unique_ptr<CapturedWork> graph_memory_;  // captures no work; all graphs share its memory
 };

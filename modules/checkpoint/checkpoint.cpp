@@ -225,7 +225,7 @@ std::string state_text(const Json& state) {
 
 // A renamed checkpoint would be treated as newer or older than it is.
 void check_step(const fs::path& checkpoint, const Manifest& manifest) {
-  const auto named = step_of(whole_path(checkpoint).filename().string());
+  const auto named = step_of(normalized_path(checkpoint).filename().string());
   if (named && *named != manifest.step)
     throw_checkpoint_error("{}: the folder's name says step {}, its {} says {}; restore its name", checkpoint.string(),
                            *named, kManifestFile, manifest.step);

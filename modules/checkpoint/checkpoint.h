@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
-#include "system/file_version.h"
+#include "system/files.h"
 #include "system/json_fields.h"
 
 namespace rnnlab {

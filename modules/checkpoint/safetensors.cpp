@@ -83,8 +83,9 @@ DType dtype_from(const std::string& name, const std::string& place) {
   if (const auto dtype = config::from_name<DType>(name)) return *dtype;
   const std::vector<std::string> known = config::names_of<DType>();
   if (std::ranges::count(unsupported_dtype_names(), name) > 0)
-    throw_checkpoint_error("{} is {}, which rnnlab cannot compute with; convert it to {}", place, name, one_of(known));
-  throw_checkpoint_error("{} is {}, expected {}", place, in_quotes(name), one_of(known));
+    throw_checkpoint_error("{} is {}, which rnnlab cannot compute with; convert it to {}", place, name,
+                           join_with_or(known));
+  throw_checkpoint_error("{} is {}, expected {}", place, in_quotes(name), join_with_or(known));
 }
 
 // Handles the parser's events one by one; an event that is not expected is an error. No tree is built, because a tree
@@ -229,7 +230,7 @@ class HeaderEvents {
       case Expected::kTensor:
         return "an object with dtype, shape and data_offsets";
       case Expected::kDtype:
-        return one_of(config::names_of<DType>());
+        return join_with_or(config::names_of<DType>());
       case Expected::kShape:
         return "a list of sizes";
       case Expected::kSize:
@@ -269,7 +270,7 @@ class HeaderEvents {
       std::vector<std::string> names;
       for (const auto& [name, value] : kTensorKeys) names.push_back(name);
       throw_checkpoint_error("{}: tensor {} has an unknown key {}, expected {}", file_, tensor, in_quotes(key),
-                             each_of(names));
+                             join_with_and(names));
     }
     if (!keys_.insert(key).second) throw_checkpoint_error("{}: tensor {}: {} occurs twice", file_, tensor, key);
     key_ = key;

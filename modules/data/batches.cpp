@@ -167,8 +167,8 @@ void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
   seconds_waited_ = 0;
   next_batch_ = first_batch;
   const Stopwatch stopwatch(seconds_waited_);
-  const bool is_there = prepared_ && prepared_->epoch == epoch;
-  const EpochOrder order = is_there ? *std::exchange(prepared_, std::nullopt) : make_order(epoch);
+  const bool path_exists = prepared_ && prepared_->epoch == epoch;
+  const EpochOrder order = path_exists ? *std::exchange(prepared_, std::nullopt) : make_order(epoch);
   EpochPlan plan;
   plan.order = order.on_host;
   plan.order_on_device = order.on_device;

@@ -14,7 +14,7 @@ using Schema = config::Schema<DataSettings>;
 std::string source_names(const std::vector<Source>& sources) {
   std::vector<std::string> names;
   for (const Source source : sources) names.emplace_back(config::name_of(source));
-  return one_of(names);
+  return join_with_or(names);
 }
 
 void check_keys(const DataSettings& settings, Checker& checker) {

@@ -35,7 +35,7 @@ std::vector<Path> places(const DataQuery& query) {
   return list;
 }
 
-bool is_there(const Path& path) {
+bool path_exists(const Path& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored);
 }
@@ -61,8 +61,8 @@ std::filesystem::path find_data(const DataQuery& query) {
   for (const Path& candidate : candidates) {
     Path packed = candidate;
     packed += ".gz";
-    if (is_there(candidate)) return candidate;
-    if (is_there(packed)) return packed;
+    if (path_exists(candidate)) return candidate;
+    if (path_exists(packed)) return packed;
     searched += "\n  " + std::filesystem::absolute(candidate).lexically_normal().string();
   }
   throw_error(ExitCode::kData, "no such data file, with or without .gz; searched:{}\n{}{}", searched,

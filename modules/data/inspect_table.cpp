@@ -187,7 +187,7 @@ std::string hint_on_decimal_commas(const std::vector<ColumnInspection>& columns)
     if (column.num_decimal_commas > 0) names.push_back(in_quotes(column.name));
   if (names.empty()) return "";
   return fmt::format("numbers with a decimal comma (1,5) in {}: they are read as texts; write a point (1.5)",
-                     each_of(names));
+                     join_with_and(names));
 }
 
 std::string hint_on_plan(const Plan& plan) {

@@ -193,7 +193,7 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
   const auto on_failure = [&](size_t rank, ExitCode exit_code, const std::string& text) {
     const std::string how =
         text.empty() ? fmt::format("it ended with exit code {}", static_cast<int>(exit_code)) : text;
-    store.tell_failure(kOnlyRun, static_cast<int64_t>(rank), exit_code, how);
+    store.post_failure(kOnlyRun, static_cast<int64_t>(rank), exit_code, how);
   };
   return run_together(program, requests, on_line, on_failure, must_end);
 }
@@ -213,30 +213,30 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
                                 .start_timeout = milliseconds(experiment.distributed.start_timeout),
                                 .name = name_of_next_run()};
   ++g_num_runs_joined;
-  return make_gloo_ranks(*launch, options);
+  return connect_ranks(*launch, options);
 }
 
 void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   if (ranks == nullptr) return;
   const c10::Device device = device_of_process(experiment);
-  if (device.is_cuda()) ranks->connect_gpus(device, are_shared(ranks->gather_texts(uuid_of_gpu(device))));
+  if (device.is_cuda()) ranks->connect_gpus(device, are_shared(ranks->all_gather_texts(uuid_of_gpu(device))));
 }
 
 void report_once(const std::function<void()>& work) {
   if (!this_launch() || g_num_runs_joined > 0) return work();
   try {
     work();
-  } catch (const ToldElsewhere&) {
+  } catch (const ReportedElsewhere&) {
     throw;
   } catch (const UserError& failure) {
     write_error_file(failure.what());
-    if (is_to_tell_before_joining(*this_launch(), name_of_next_run(), failure)) throw;
-    throw ToldElsewhere(failure.exit_code(), failure.what());
+    if (claim_report_before_joining(*this_launch(), name_of_next_run(), failure)) throw;
+    throw ReportedElsewhere(failure.exit_code(), failure.what());
   }
 }
 
 ExitCode finish_process(ExitCode exit_code) {
-  if (!is_operation_left_behind()) return exit_code;
+  if (!has_abandoned_operation()) return exit_code;
   std::fflush(nullptr);
   ::_exit(static_cast<int>(exit_code));
 }

@@ -78,7 +78,7 @@ c10::Device device_of_process(const Experiment& experiment);
 void connect_gpus(Ranks* ranks, const Experiment& experiment);
 
 // Runs `work`, which each process of a launcher does before it joins the others. If `work` fails, the other processes
-// end too, and all processes but one throw ToldElsewhere. run_as_rank() reports failures after a run was joined.
+// end too, and all processes but one throw ReportedElsewhere. run_as_rank() reports failures after a run was joined.
 void report_once(const std::function<void()>& work);
 
 // Returns the exit code, for the end of main; or ends the process at once if an operation with other ranks does not

@@ -177,7 +177,7 @@ void check_loss(const Experiment& e, Checker& checker) {
     for (const auto& [kind, name] : config::EnumNames<LossKind>::kNames)
       if (fits(kind, model)) losses.emplace_back(name);
     checker.complain({"training.loss", "model.kind"}, fmt::format("{} does not fit {}; use {}", config::name_of(loss),
-                                                                  config::name_of(e.model.kind), one_of(losses)));
+                                                                  config::name_of(e.model.kind), join_with_or(losses)));
   }
   const bool is_mse = loss == LossKind::kMse || (loss == LossKind::kAuto && fits(LossKind::kMse, model));
   if (watches_accuracy(e) && is_mse)
@@ -187,7 +187,7 @@ void check_loss(const Experiment& e, Checker& checker) {
 
 void check_precision(const Experiment& e, Checker& checker) {
   if (e.device != "cpu") return;
-  if (const auto reason = refusal_on_cpu(e.precision)) checker.complain({"precision", "device"}, *reason);
+  if (const auto reason = unsupported_on_cpu(e.precision)) checker.complain({"precision", "device"}, *reason);
 }
 
 void check_devices(const Experiment& e, Checker& checker) {
@@ -303,7 +303,7 @@ std::string file_beside(const std::string& file, const std::filesystem::path& fo
 
 std::string whole_if_there(const std::string& path) {
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored) ? whole_path(path).string() : path;
+  return std::filesystem::exists(path, ignored) ? normalized_path(path).string() : path;
 }
 
 }  // namespace
@@ -317,7 +317,7 @@ Experiment read_experiment(config::Document document, const std::vector<std::str
 }
 
 Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder) {
-  experiment.data.path = whole_if_there(path_beside(experiment.data, folder));
+  experiment.data.path = whole_if_there(resolve_data_path(experiment.data, folder));
   experiment.model.initial_weights = whole_if_there(file_beside(experiment.model.initial_weights, folder));
   return experiment;
 }

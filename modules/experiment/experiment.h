@@ -15,7 +15,7 @@
 #include "config/document.h"
 #include "config/schema.h"
 #include "data/data_settings.h"
-#include "distributed/distributed_settings.h"
+#include "distributed/launch.h"
 #include "models/model_settings.h"
 #include "recurrent/layer_kind.h"
 #include "training/precision.h"

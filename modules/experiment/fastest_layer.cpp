@@ -15,9 +15,9 @@
 #include "base/text.h"
 #include "experiment/failure.h"
 #include "recurrent/device/gpu_support.h"
-#include "training/cuda_graph.h"
+#include "training/cuda_functions.h"
 #include "training/determinism.h"
-#include "training/device_memory.h"
+#include "training/profiling.h"
 #include "training/train_step.h"
 
 namespace rnnlab {

@@ -193,7 +193,7 @@ std::vector<std::string> precision_names() {
   const bool has_gpu = torch::cuda::is_available();
   std::vector<std::string> names;
   for (const auto& [precision, name] : config::EnumNames<Precision>::kNames)
-    if (has_gpu || !refusal_on_cpu(precision)) names.emplace_back(name);
+    if (has_gpu || !unsupported_on_cpu(precision)) names.emplace_back(name);
   return names;
 }
 

@@ -8,7 +8,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/load_dataset.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 
 namespace rnnlab {
 namespace {

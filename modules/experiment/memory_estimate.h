@@ -1,10 +1,11 @@
 // Computes the least memory of a run from its settings, so that a run that cannot fit is rejected before data are
 // loaded or a model is made. Every number is a lower bound that saturates instead of overflowing.
 //
-// Included: the samples (data_size.h), float32 weights, their gradients, the optimiser's tensors, and the tensors that
-// a step must keep: the batch, the outputs of every recurrent or pooling layer, and the logits of a language model.
-// Left out: the memory of LibTorch, CUDA and cuDNN (0.3 to 2 GiB), gates and work spaces of layers, copies while data
-// are read, and checkpoints. So a run within its estimate may still run out of memory, but a rejected run always would.
+// Included: the samples (load_dataset.h), float32 weights, their gradients, the optimiser's tensors, and the tensors
+// that a step must keep: the batch, the outputs of every recurrent or pooling layer, and the logits of a language
+// model. Left out: the memory of LibTorch, CUDA and cuDNN (0.3 to 2 GiB), gates and work spaces of layers, copies while
+// data are read, and checkpoints. So a run within its estimate may still run out of memory, but a rejected run always
+// would.
 #pragma once
 
 #include <c10/core/Device.h>

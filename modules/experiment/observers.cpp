@@ -19,7 +19,7 @@
 #include "results/run_folder.h"
 #include "system/files.h"
 #include "system/machine.h"
-#include "tensorboard/summaries.h"
+#include "tensorboard/event_file.h"
 
 namespace rnnlab {
 namespace {
@@ -99,7 +99,7 @@ void CheckpointObserver::on_run_begin(const RunPlan&) {
 void CheckpointObserver::on_step(const StepProgress& progress) {
   const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;  // on_epoch_end handles it
   if (ends_epoch || !needs_sync_at(progress.step)) return;
-  save(take(), Standing::kOrdinary);
+  save(take(), CheckpointKind::kOrdinary);
 }
 
 bool CheckpointObserver::needs_sync_at(int64_t step) const {
@@ -110,14 +110,14 @@ void CheckpointObserver::on_epoch_end(const TrainingState& state, const EpochRow
   if (!trainer_.epoch_is_over()) return;
   const bool is_best = settings_.best && state.best_epoch == state.epoch;
   if (is_due(state))
-    save(take(), is_best ? Standing::kBest : Standing::kOrdinary);
+    save(take(), is_best ? CheckpointKind::kBest : CheckpointKind::kOrdinary);
   else if (is_best)
     best_ = take();
 }
 
 void CheckpointObserver::on_run_end(const TrainingState&) {
   const bool is_held = best_ && best_->position == position();
-  if (!is_held && saved_ != position()) save(take(), Standing::kOrdinary);
+  if (!is_held && saved_ != position()) save(take(), CheckpointKind::kOrdinary);
   finish();
 }
 
@@ -134,8 +134,8 @@ bool CheckpointObserver::is_due(const TrainingState& state) const {
 
 // A best state that was held back is written first, because the newest checkpoint must be the last one written. If the
 // new state is the best, the held state is dropped.
-void CheckpointObserver::save(Held held, Standing standing) {
-  if (standing == Standing::kBest) best_.reset();
+void CheckpointObserver::save(Held held, CheckpointKind standing) {
+  if (standing == CheckpointKind::kBest) best_.reset();
   save_held();
   make_log_durable_();
   saved_ = held.position;
@@ -147,7 +147,7 @@ void CheckpointObserver::save(Held held, Standing standing) {
 
 void CheckpointObserver::save_held() {
   if (!best_) return;
-  save(*std::exchange(best_, std::nullopt), Standing::kBest);
+  save(*std::exchange(best_, std::nullopt), CheckpointKind::kBest);
 }
 
 namespace {
@@ -363,7 +363,7 @@ void WeightsObserver::on_epoch_end(const TrainingState& state, const EpochRow&) 
 void WeightsObserver::compare(const std::string& when) const {
   const std::vector<NamedTensor>& parameters = trainer_.optimizer().parameters();
   ranks_.wait_for(parameters.front().tensor.device());
-  const at::Tensor all = ranks_.gather(fingerprint_of(parameters));
+  const at::Tensor all = ranks_.all_gather(fingerprint_of(parameters));
   for (int64_t rank = 1; rank < ranks_.size(); ++rank)
     for (size_t i = 0; i < parameters.size(); ++i)
       if (!all[rank][static_cast<int64_t>(i)].equal(all[0][static_cast<int64_t>(i)]))

@@ -16,7 +16,6 @@
 #include "experiment/run_context.h"
 #include "results/epoch_log.h"
 #include "results/epoch_row.h"
-#include "results/epoch_text.h"
 #include "system/logger.h"
 #include "system/terminal.h"
 #include "tensorboard/event_file.h"
@@ -110,7 +109,7 @@ class CheckpointObserver : public Observer {
   Position position() const { return {trainer_.state().step, trainer_.epoch_is_over()}; }
   bool is_due(const TrainingState& state) const;
   Held take() { return {position(), trainer_.snapshot()}; }
-  void save(Held held, Standing standing);
+  void save(Held held, CheckpointKind standing);
   void save_held();
 
   CheckpointSettings settings_;

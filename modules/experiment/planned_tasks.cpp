@@ -116,7 +116,7 @@ ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const Pl
                          Logger& logger) {
   const std::string source = (folder / kPlanFile).string();
   request.folder = folder / run.folder;
-  if (is_first_process() && is_there(request.folder)) wait_for_previous_process(request.folder);
+  if (is_first_process() && path_exists(request.folder)) wait_for_previous_process(request.folder);
   const SweepEntry entry = entry_of(folder, plan, run);
   AutoLayers auto_layers;
   if (takes_layer_auto(entry, source)) auto_layers = auto_layers_of(folder, plan);
@@ -142,7 +142,7 @@ ExitCode run_planned(const fs::path& folder, int64_t task, int64_t position, Run
     return begin_or_resume(folder, plan, run_in_plan(plan, task, position), std::move(request), logger);
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    const bool is_told_elsewhere = is_of_type<ToldElsewhere>(std::current_exception());
+    const bool is_told_elsewhere = is_of_type<ReportedElsewhere>(std::current_exception());
     if (!is_told_elsewhere) logger.error(failure.message);
     logger.abandon_file();
     if (!is_told_elsewhere) on_failure(failure.message);

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_folder.h"
-#include "checkpoint/failure.h"
+#include "checkpoint/safetensors.h"
 #include "config/document.h"
 #include "experiment/child_process.h"
 #include "experiment/devices.h"
@@ -74,8 +74,8 @@ std::optional<LatestState> latest_state(const fs::path& folder, std::vector<Warn
     warnings.emplace_back(warning::kCheckpointUnusable, "a newer checkpoint is not usable: " + fault);
   if (latest.place) return LatestState{latest.place->path, read_saved_run(latest.place->path)};
   if (!latest.notes.empty())
-    refuse_checkpoint("{}: none of {} is valid: {}", (folder / kCheckpointsFolder).string(),
-                      counted(std::ssize(latest.notes), "checkpoint"), latest.notes.front());
+    throw_checkpoint_error("{}: none of {} is valid: {}", (folder / kCheckpointsFolder).string(),
+                           counted(std::ssize(latest.notes), "checkpoint"), latest.notes.front());
   return std::nullopt;
 }
 
@@ -85,7 +85,7 @@ bool may_change(const std::string& key) {
 
 std::string what_may_change() {
   return fmt::format("only {} may change",
-                     each_of(Experiment::schema().spec().changeable_keys(config::Change::kOnResume)));
+                     join_with_and(Experiment::schema().spec().changeable_keys(config::Change::kOnResume)));
 }
 
 void require_same_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
@@ -112,7 +112,7 @@ void require_same_data(const LatestState& found, const RunContext& run) {
   const std::string& then = found.saved.facts.identity.data_fingerprint;
   const std::string& now = run.identity.data_fingerprint;
   if (then == now) return;
-  refuse_checkpoint(
+  throw_checkpoint_error(
       "{}: the data have changed since: their SHA-256 was {}... and is {}...; restore them, or start a new run",
       found.path.string(), then.substr(0, 12), now.substr(0, 12));
 }
@@ -220,8 +220,8 @@ ResumedHistory restore_state(LatestState found, RunContext& run, const fs::path&
 ResumedHistory restart_history(const fs::path& folder) {
   std::error_code ignored;
   if (fs::exists(folder / kSummaryFile, ignored))
-    refuse_checkpoint("{}: the run has ended and left no checkpoint to resume from; start a new run with its {}",
-                      folder.string(), kConfigFile);
+    throw_checkpoint_error("{}: the run has ended and left no checkpoint to resume from; start a new run with its {}",
+                           folder.string(), kConfigFile);
   return {.notes = {"starts from the beginning: the run was stopped before its first checkpoint"}};
 }
 
@@ -273,12 +273,12 @@ void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Devic
   require_same_tensors(snapshot.model, trainer.optimizer().parameters(), (checkpoint / kModelFile).string());
   require_same_tensors(snapshot.optimizer, trainer.optimizer_state(), (checkpoint / kOptimizerFile).string());
   const std::string file = (checkpoint / kStateFile).string();
-  if (const std::string fault = fault_of(snapshot.progress, trainer.plan().steps_per_epoch); !fault.empty())
-    refuse_checkpoint("{}: its progress is impossible: {}", file, fault);
+  if (const std::string fault = invalid_reason(snapshot.progress, trainer.plan().steps_per_epoch); !fault.empty())
+    throw_checkpoint_error("{}: its progress is impossible: {}", file, fault);
   try {
     set_generator_states(snapshot.generators, device);
   } catch (const UserError& error) {
-    refuse_checkpoint("{}: {}", file, error.what());
+    throw_checkpoint_error("{}: {}", file, error.what());
   }
 }
 

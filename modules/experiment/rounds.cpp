@@ -136,7 +136,7 @@ class Rounds {
 
   void run_process(size_t entry) {
     std::vector<std::string> arguments = {"train", "--entry", std::to_string(entry), "--resume",
-                                          whole_path(sweep_.path()).string()};
+                                          normalized_path(sweep_.path()).string()};
     arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
     if (sweep_.entries()[entry].round > 1) arguments.emplace_back("--brief");
     try {
@@ -191,8 +191,8 @@ class Rounds {
   // each of three successive rounds: stopping at the first narrow interval would select intervals that are narrow by
   // chance and contain the true value too rarely (docs/timing.md).
   bool was_precise_before(int64_t round) const {
-    if (round - kPreciseInARow < kFewestForVerdict) return false;
-    for (int64_t i = 1; i <= kPreciseInARow; ++i)
+    if (round - kSuccessivePreciseRounds < kMinProcessesForVerdict) return false;
+    for (int64_t i = 1; i <= kSuccessivePreciseRounds; ++i)
       if (!was_precise_after(round - i)) return false;
     return true;
   }
@@ -204,7 +204,7 @@ class Rounds {
       if (one.round <= round && !failed_.contains(one.case_number)) records.push_back(load_run(outcome.folder));
     }
     if (records.empty()) return false;
-    const CompareOptions options = {.baseline = "", .on_difference = OnDifference::kTell};
+    const CompareOptions options = {.baseline = "", .on_difference = OnDifference::kReport};
     return is_precise(compare(records, options), *repeats_.until);
   }
 

@@ -17,13 +17,13 @@
 #include "experiment/failure.h"
 #include "experiment/observers.h"
 #include "experiment/run_context.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "recurrent/device/gpu_device.h"
+#include "results/checks.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
-#include "results/waiting.h"
 #include "results/work_settings.h"
-#include "system/contention.h"
+#include "system/counters.h"
 #include "system/files.h"
 #include "system/locks.h"
 #include "training/stopping.h"
@@ -292,7 +292,7 @@ void warn_of_waiting(const RunContext& run, const std::vector<EpochRow>& rows, S
 void warn_of_high_loss(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
   if (rows.empty() || run.trainer.state().exit_code != ExitCode::kDone) return;
   const Objective objective(run.options.settings.loss, run.dataset, run.device);
-  const auto warning = high_loss_warning(rows.back().train_loss, loss_of_zeros(objective.loss(), run.dataset));
+  const auto warning = high_loss_warning(rows.back().train_loss, loss_of_zero_outputs(objective.loss(), run.dataset));
   if (!warning) return;
   add_once(summary.warnings, {warning::kHighLoss, *warning});
   logger.warn(*warning);
@@ -325,7 +325,7 @@ const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {
 // The first rank writes files until now, and a launcher may kill it when another rank has ended.
 void wait_for_end(Ranks& ranks) {
   try {
-    ranks.gather_texts("end");
+    ranks.all_gather_texts("end");
   } catch (const RankFailed&) {  // from a rank that has written all of its files
     return;
   }
@@ -347,9 +347,9 @@ RunOutcome run_as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
     return outcome;
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    if (!is_of_type<RankFailed>(std::current_exception())) ranks->tell_failure(failure.exit_code, failure.message);
-    if (ranks->is_to_tell(failure.message)) throw;
-    throw ToldElsewhere(failure.exit_code, failure.message);
+    if (!is_of_type<RankFailed>(std::current_exception())) ranks->post_failure(failure.exit_code, failure.message);
+    if (ranks->claim_report(failure.message)) throw;
+    throw ReportedElsewhere(failure.exit_code, failure.message);
   }
 }
 
@@ -357,7 +357,7 @@ void throw_if_stop_requested(RunKind beginning) {
   if (const auto stop = pending_stop()) throw_error(stop->exit_code, "{}", before_first_step(*stop, beginning));
 }
 
-StopDeadline::LastWords stop_message_before_first_step(RunKind beginning, const RunRequest& request, Logger& logger) {
+StopDeadline::OnDeadline stop_message_before_first_step(RunKind beginning, const RunRequest& request, Logger& logger) {
   return [beginning, &request, &logger](const StopRequest& stop) {
     logger.error(before_first_step(stop, beginning));
     if (!request.how_to_resume.empty()) logger.warn(request.how_to_resume);

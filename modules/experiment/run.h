@@ -79,7 +79,7 @@ void throw_if_stop_requested(RunKind beginning);
 
 // Returns a function for a StopDeadline around the work before the first step; it logs the message of
 // throw_if_stop_requested().
-StopDeadline::LastWords stop_message_before_first_step(RunKind beginning, const RunRequest& request, Logger& logger);
+StopDeadline::OnDeadline stop_message_before_first_step(RunKind beginning, const RunRequest& request, Logger& logger);
 
 // Opens the logger's file and writes config.yaml and environment.json first. Throws UserError kDiverged with a folder
 // that is complete up to that epoch.

@@ -7,7 +7,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
-#include "checkpoint/failure.h"
+#include "checkpoint/safetensors.h"
 #include "config/document.h"
 #include "system/json_fields.h"
 #include "weights/tensor_reader.h"
@@ -84,7 +84,7 @@ std::string hex_of(const at::Tensor& bytes) {
 
 at::Tensor generator_state(const std::string& generator, const std::string& hex, const std::string& file) {
   const auto bytes = from_hex(hex);
-  if (!bytes) refuse_checkpoint("{}: generators.{} is not hexadecimal; the file is damaged", file, generator);
+  if (!bytes) throw_checkpoint_error("{}: generators.{} is not hexadecimal; the file is damaged", file, generator);
   const TensorSpec spec{generator, DType::kU8, {std::ssize(*bytes)}};
   return to_tensor({spec, *bytes}).tensor;
 }
@@ -96,7 +96,7 @@ ShapeRecord to_record(const DataShape& shape) {
 
 DataShape from_record(const ShapeRecord& record, const std::string& file) {
   const auto task = config::from_name<Task>(record.task);
-  if (!task) refuse_checkpoint("{}: shape.task has the unknown value {}", file, in_quotes(record.task));
+  if (!task) throw_checkpoint_error("{}: shape.task has the unknown value {}", file, in_quotes(record.task));
   return {*task, record.input_size, record.sequence_length, record.num_outputs, record.has_lengths};
 }
 
@@ -111,7 +111,7 @@ std::vector<std::string> vocabulary_from(const StateRecord& record, const std::s
   std::vector<std::string> tokens;
   for (const std::string& hex : record.vocabulary) {
     const auto bytes = from_hex(hex);
-    if (!bytes) refuse_checkpoint("{}: vocabulary holds {}, which is not hexadecimal", file, in_quotes(hex));
+    if (!bytes) throw_checkpoint_error("{}: vocabulary holds {}, which is not hexadecimal", file, in_quotes(hex));
     tokens.emplace_back(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   }
   return tokens;
@@ -132,7 +132,7 @@ std::map<std::string, double> from_list(const std::vector<ColumnMean>& list) {
 FittedData data_from(const StateRecord& record, const DataSettings& settings, const std::string& file) {
   const auto normalization = config::from_name<Normalization>(record.normalization);
   if (!normalization || *normalization == Normalization::kAutomatic)
-    refuse_checkpoint("{}: normalization has the unknown value {}", file, in_quotes(record.normalization));
+    throw_checkpoint_error("{}: normalization has the unknown value {}", file, in_quotes(record.normalization));
   FittedData data{.shape = from_record(record.shape, file),
                   .vocabulary = vocabulary_from(record, file),
                   .target_scales = record.target_scales,
@@ -140,7 +140,7 @@ FittedData data_from(const StateRecord& record, const DataSettings& settings, co
                   .feature_scales = record.feature_scales,
                   .column_means = from_list(record.column_means)};
   if (const std::string fault = fault_of(data, settings); !fault.empty())
-    refuse_checkpoint("{}: its description of the data is impossible: {}", file, fault);
+    throw_checkpoint_error("{}: its description of the data is impossible: {}", file, fault);
   return data;
 }
 
@@ -149,7 +149,7 @@ Experiment saved_experiment(const std::string& text, const std::string& file) {
   const auto document = config::Document::from_text(text, file, findings);
   Experiment experiment = config::read(document, Experiment::schema(), findings);
   if (findings.empty()) return experiment;
-  refuse_checkpoint("{}: its experiment is not valid: {}", file, findings.lines().front());
+  throw_checkpoint_error("{}: its experiment is not valid: {}", file, findings.lines().front());
 }
 
 SavedRun from_record(const StateRecord& record, const Checkpoint& checkpoint, const std::string& file) {
@@ -202,7 +202,7 @@ SavedRun read_saved_run(const std::filesystem::path& checkpoint) {
   const Checkpoint loaded = load_checkpoint(checkpoint);
   constexpr int64_t kFirstVersion = 2;
   const std::string file = (checkpoint / kStateFile).string();
-  return reading_checkpoint(
+  return with_checkpoint_errors(
       [&] { return from_record(record_from<StateRecord>(loaded.state, file, kFirstVersion), loaded, file); });
 }
 

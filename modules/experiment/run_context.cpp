@@ -20,16 +20,16 @@
 #include "experiment/fastest_layer.h"
 #include "experiment/machine_report.h"
 #include "experiment/memory_estimate.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "recurrent/device/gpu_device.h"
 #include "recurrent/device/gpu_support.h"
 #include "results/work_settings.h"
 #include "training/determinism.h"
-#include "training/evaluate.h"
+#include "training/objective.h"
 #include "training/snapshot.h"
 #include "training/train_step.h"
 #include "weights/layouts.h"
-#include "weights/pytorch_layout.h"
+#include "weights/network_weights.h"
 #include "weights/tensor_reader.h"
 
 namespace rnnlab {
@@ -40,7 +40,7 @@ void require_runs_on(const Experiment& experiment, c10::Device device) {
   if (device.is_cuda())
     if (const auto reason = unsupported_size(computed_layer(experiment), experiment.model.hidden_size, gpu_of(device)))
       throw_error(ExitCode::kUsage, "{}", *reason);
-  if (const auto reason = refusal_on_cpu(experiment.precision); reason && device.is_cpu())
+  if (const auto reason = unsupported_on_cpu(experiment.precision); reason && device.is_cpu())
     throw_error(ExitCode::kUsage, "{}", *reason);
 }
 
@@ -209,7 +209,7 @@ const Experiment& resolve_layer(Experiment& experiment, const Dataset& dataset, 
   const bool is_first = options.ranks == nullptr || options.ranks->is_first();
   if (is_first) fastest = choose_layer(experiment, dataset, options, earlier);
   if (options.ranks != nullptr) {
-    const auto choices = options.ranks->gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
+    const auto choices = options.ranks->all_gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
     if (!is_first) fastest = choice_of_first_rank(choices.front());
   }
   notes.insert(notes.end(), fastest->notes.begin(), fastest->notes.end());
@@ -287,7 +287,7 @@ double seconds_of_pass(const RunContext& run, int64_t batch_size) {
 // The values are exchanged as texts, because the ranks wait longer for texts.
 double largest_of(Ranks& ranks, double value) {
   double largest = 0;
-  for (const std::string& text : ranks.gather_texts(format_shortest(value))) {
+  for (const std::string& text : ranks.all_gather_texts(format_shortest(value))) {
     const std::optional<double> one = parse_double(text);
     if (!one || !std::isfinite(*one)) return std::numeric_limits<double>::quiet_NaN();
     largest = std::max(largest, *one);
@@ -368,7 +368,7 @@ std::string value_in(const std::string& line) { return line.substr(line.find(kEn
 }  // namespace
 
 void require_same_run(Ranks& ranks, const RunContext& run) {
-  const std::vector<std::string> texts = ranks.gather_texts(lines_of(shared_facts(run)));
+  const std::vector<std::string> texts = ranks.all_gather_texts(lines_of(shared_facts(run)));
   for (size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;
     const auto [first, other] = first_difference(texts[0], texts[rank]);
@@ -378,9 +378,9 @@ void require_same_run(Ranks& ranks, const RunContext& run) {
 }
 
 RanksInfo ranks_info(Ranks& ranks, const HostInfo& host) {
-  const std::vector<std::string> names = ranks.gather_texts(host.hostname + " " + host.machine_id);
+  const std::vector<std::string> names = ranks.all_gather_texts(host.hostname + " " + host.machine_id);
   const std::set<std::string> hosts(names.begin(), names.end());
-  return {.num_processes = ranks.size(), .num_hosts = std::ssize(hosts), .exchange = ranks.engine()};
+  return {.num_processes = ranks.size(), .num_hosts = std::ssize(hosts), .exchange = ranks.backend()};
 }
 
 }  // namespace rnnlab

@@ -22,7 +22,7 @@
 #include "results/run_folder.h"
 #include "results/work_settings.h"
 #include "training/determinism.h"
-#include "training/device_memory.h"
+#include "training/profiling.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {
@@ -165,7 +165,8 @@ std::string failure_reason(const Experiment& experiment, AskGpu ask) {
   if (const std::string reason = device_error(experiment.device); !reason.empty()) return reason;
   const c10::Device device = resolve_device(experiment.device);
   const LayerKind layer = computed_layer(experiment);
-  return (ask == AskGpu::kYes ? refusal(layer, device) : refusal(layer, processor_of(device))).value_or("");
+  return (ask == AskGpu::kYes ? unsupported_reason(layer, device) : unsupported_reason(layer, processor_of(device)))
+      .value_or("");
 }
 
 // Warns of runs that will fail because their device or layer is missing, before the other runs take their time.
@@ -190,7 +191,7 @@ std::string heading(const PendingRun& task, size_t number, size_t count) {
 // If several processes train one run, one of them reports why it ended. Call this function within a catch block.
 void report_failure(const std::string& message, Logger& logger) {
   write_error_file(message);
-  if (is_of_type<ToldElsewhere>(std::current_exception())) return;
+  if (is_of_type<ReportedElsewhere>(std::current_exception())) return;
   const bool names_a_rank = is_first_process() || message.starts_with("rank ");
   logger.error(names_a_rank ? message : fmt::format("rank {}: {}", this_launch()->rank, message));
 }
@@ -247,7 +248,7 @@ RunAllOutcome run_in_order(const std::vector<PendingRun>& tasks, SweepFile* swee
 RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request, Logger& logger) {
   try {
     return run_experiment(one.experiment, request, logger);
-  } catch (const ToldElsewhere&) {
+  } catch (const ReportedElsewhere&) {
     throw;
   } catch (const UserError& error) {
     throw UserError(error.exit_code(), config::with_place(error.what(), one.places));

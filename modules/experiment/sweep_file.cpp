@@ -54,7 +54,7 @@ SweepRecord read_sweep(const fs::path& path) {
   try {
     auto record = read_record<SweepRecord>(path, kFirstVersion, kMostBytes);
     for (SweepEntry& entry : record.runs)
-      if (entry.folder) entry.folder = whole_path(path.parent_path() / *entry.folder).string();
+      if (entry.folder) entry.folder = normalized_path(path.parent_path() / *entry.folder).string();
     return record;
   } catch (const UserError& error) {
     throw UserError(ExitCode::kUsage, error.what());
@@ -87,7 +87,7 @@ void SweepFile::add_entries(const std::vector<SweepEntry>& more) {
 }
 
 void SweepFile::set_folder(size_t entry, const fs::path& folder) {
-  record_.runs.at(entry).folder = whole_path(folder).string();
+  record_.runs.at(entry).folder = normalized_path(folder).string();
   write();
 }
 
@@ -98,7 +98,7 @@ void SweepFile::remove() const {
 
 // Folders are written relative to the file, so that all may be moved together.
 void SweepFile::write() const {
-  const fs::path here = whole_path(path_).parent_path();
+  const fs::path here = normalized_path(path_).parent_path();
   SweepRecord record = record_;
   for (SweepEntry& entry : record.runs)
     if (entry.folder) entry.folder = fs::path(*entry.folder).lexically_relative(here).string();

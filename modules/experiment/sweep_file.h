@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "experiment/run.h"
-#include "system/file_version.h"
+#include "system/files.h"
 #include "system/locks.h"
 
 namespace rnnlab {

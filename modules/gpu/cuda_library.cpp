@@ -24,7 +24,7 @@ std::string load() {
   if (::dlopen(kDriver, RTLD_LAZY | RTLD_LOCAL) == nullptr)
     return fmt::format("NVIDIA's driver is missing ({})", ::dlerror());
   const std::filesystem::path library = own_folder() / kLibrary;
-  if (!is_there(library))
+  if (!path_exists(library))
     return fmt::format("{} is missing: this rnnlab was built without CUDA; scripts/quickstart builds it with CUDA",
                        library.string());
   if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "results/run_folder.h"
 #include "system/json_fields.h"
-#include "training/evaluate.h"
+#include "training/objective.h"
 
 namespace rnnlab {
 namespace {
@@ -100,7 +100,7 @@ std::string precision_of(const TrainedModel& trained) {
 // Returns "flowers/2026-11-21T13-53-25Z-cpu-fused/checkpoints/step-000171". For a checkpoint outside of a run it
 // returns the name of the checkpoint.
 std::string shared_name(const TrainedModel& trained) {
-  const std::filesystem::path checkpoint = whole_path(trained.checkpoint);
+  const std::filesystem::path checkpoint = normalized_path(trained.checkpoint);
   const std::filesystem::path folder = checkpoint.parent_path();
   const std::string name = last_name(checkpoint.string());
   if (folder.filename() != kCheckpointsFolder) return name;

@@ -3,7 +3,7 @@
 #include <ATen/ops/isfinite.h>
 
 #include "base/numbers.h"
-#include "checkpoint/failure.h"
+#include "checkpoint/safetensors.h"
 #include "models/model.h"
 #include "training/train_step.h"
 #include "weights/layouts.h"
@@ -102,13 +102,13 @@ Exported export_unchanged(const Model& model, const ExportFormat& format, const 
 Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {
   const std::optional<Layout> found = layout_of(file);
   if (!found)
-    refuse_checkpoint(
+    throw_checkpoint_error(
         "{}: no weights of recurrent layers in a known layout: there is neither weight_ih_l0 (pytorch), a "
         ".../recurrent_kernel (keras) nor rnn/multi_rnn_cell/cell_0/... (tensorflow)",
         file.name);
   if (expected && *found != *expected)
-    refuse_checkpoint("{}: its tensor names have the {} layout, but --from says {}", file.name, config::name_of(*found),
-                      config::name_of(*expected));
+    throw_checkpoint_error("{}: its tensor names have the {} layout, but --from says {}", file.name,
+                           config::name_of(*found), config::name_of(*expected));
   return *found;
 }
 

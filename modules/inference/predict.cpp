@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "system/files.h"
 #include "system/json_fields.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

@@ -10,13 +10,13 @@
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_folder.h"
-#include "checkpoint/failure.h"
+#include "checkpoint/safetensors.h"
 #include "data/find_data.h"
-#include "experiment/device.h"
+#include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/memory_estimate.h"
-#include "experiment/prepared_run.h"
 #include "experiment/run_checkpoint.h"
+#include "experiment/run_context.h"
 #include "models/model.h"
 #include "results/run_folder.h"
 #include "system/machine.h"
@@ -38,7 +38,7 @@ void require_changeable(const std::vector<std::string>& overrides) {
     const std::string key = key_of(assignment);
     if (spec.find_path(key) == nullptr || spec.may_change(key, config::Change::kOnUse)) continue;
     throw_error(ExitCode::kUsage, "argument {}: {} is fixed by training; only these can change: {}",
-                in_quotes(assignment), key, each_of(spec.changeable_keys(config::Change::kOnUse)));
+                in_quotes(assignment), key, join_with_and(spec.changeable_keys(config::Change::kOnUse)));
   }
 }
 
@@ -61,7 +61,7 @@ class Overrides {
 };
 
 void choose_device(Experiment& experiment, const Overrides& overrides, std::vector<std::string>& notes) {
-  if (overrides.has("device") || why_no_device(experiment.device).empty()) return;
+  if (overrides.has("device") || device_error(experiment.device).empty()) return;
   notes.push_back(fmt::format("trained on {}, which is not available here: runs on the CPU", experiment.device));
   experiment.device = "cpu";
 }
@@ -85,7 +85,7 @@ void choose_layer(Experiment& experiment, c10::Device device, const Overrides& o
 
 void choose_precision(Experiment& experiment, c10::Device device, const Overrides& overrides,
                       std::vector<std::string>& notes) {
-  const bool is_supported = device.is_cuda() || !refusal_on_cpu(experiment.precision);
+  const bool is_supported = device.is_cuda() || !unsupported_on_cpu(experiment.precision);
   if (overrides.has("precision") || is_supported) return;
   notes.push_back(fmt::format("trained in {}, which this CPU does not support: runs in fp32",
                               config::name_of(experiment.precision)));
@@ -94,7 +94,7 @@ void choose_precision(Experiment& experiment, c10::Device device, const Override
 
 // Returns nullopt for an invalid name, which the checks of the settings report.
 std::optional<c10::Device> device_named(const std::string& name) {
-  if (!is_device_name(name) || !why_no_device(name).empty()) return std::nullopt;
+  if (!is_device_name(name) || !device_error(name).empty()) return std::nullopt;
   return resolve_device(name);
 }
 
@@ -175,7 +175,8 @@ InferenceSettings inference_settings(const Experiment& trained, const std::vecto
   DataSettings& data = settings.experiment.data;
   require_concrete_layer(settings.experiment);
   const bool other_data = has_other_data(trained, settings.experiment, overrides);
-  settings.part = part.value_or(other_data && info_of(data.source).load_part != nullptr ? DataPart::kAll : DataPart::kValid);
+  settings.part =
+      part.value_or(other_data && info_of(data.source).load_part != nullptr ? DataPart::kAll : DataPart::kValid);
   require_parts(settings.part, overrides);
   if (settings.part == DataPart::kAll) drop_old_files(data, overrides, settings.notes);
   return settings;
@@ -190,9 +191,9 @@ fs::path newest_checkpoint(const fs::path& folder, std::vector<std::string>& not
   for (const std::string& fault : latest.notes) notes.push_back("a newer checkpoint is not usable: " + fault);
   if (latest.place) return latest.place->path;
   if (latest.notes.empty())
-    refuse_checkpoint("{}: contains no checkpoint; train with checkpoint.save", folder.string());
-  refuse_checkpoint("{}: none of {} is valid: {}", folder.string(), counted(std::ssize(latest.notes), "checkpoint"),
-                    latest.notes.front());
+    throw_checkpoint_error("{}: contains no checkpoint; train with checkpoint.save", folder.string());
+  throw_checkpoint_error("{}: none of {} is valid: {}", folder.string(),
+                         counted(std::ssize(latest.notes), "checkpoint"), latest.notes.front());
 }
 
 fs::path checkpoint_named(const fs::path& folder, const std::string& name) {
@@ -202,16 +203,16 @@ fs::path checkpoint_named(const fs::path& folder, const std::string& name) {
     if (names.back() == name) return place.path;
   }
   names.insert(names.begin(), {"best", "last"});
-  throw_error(ExitCode::kUsage, "--checkpoint: got {}, expected {}", in_quotes(name), one_of(names));
+  throw_error(ExitCode::kUsage, "--checkpoint: got {}, expected {}", in_quotes(name), join_with_or(names));
 }
 
 fs::path best_of(const fs::path& folder) {
   if (const auto best = best_checkpoint(folder)) return best->path;
-  refuse_checkpoint("{}: no checkpoint is marked as the best; use --checkpoint last", folder.string());
+  throw_checkpoint_error("{}: no checkpoint is marked as the best; use --checkpoint last", folder.string());
 }
 
 [[noreturn]] void refuse_unknown_folder(const fs::path& folder) {
-  if (!is_there(folder))
+  if (!path_exists(folder))
     throw_error(ExitCode::kUsage, "{}: no such folder; pass the folder of a run or a checkpoint", folder.string());
   if (const auto runs = folders_with(folder, {kCheckpointsFolder}); !runs.empty())
     throw_error(ExitCode::kUsage, "{}: not a trained model, but a folder of {}; pass one of them, for example {}",
@@ -222,7 +223,7 @@ fs::path best_of(const fs::path& folder) {
 }
 
 // Returns the folder of the run that contains the checkpoint, if the checkpoint is in a run.
-fs::path run_of(const fs::path& checkpoint) { return whole_path(checkpoint).parent_path().parent_path(); }
+fs::path run_of(const fs::path& checkpoint) { return normalized_path(checkpoint).parent_path().parent_path(); }
 
 std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const Experiment& experiment,
                                   const DataShape& shape) {
@@ -241,13 +242,13 @@ TrainerOptions TrainedModel::options() const { return trainer_options(experiment
 
 fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes) {
   const fs::path folder = request.run / kCheckpointsFolder;
-  if (is_there(request.run / kManifestFile)) {
+  if (path_exists(request.run / kManifestFile)) {
     if (request.checkpoint.empty()) return request.run;
     throw_error(ExitCode::kUsage,
                 "{}: this is a checkpoint, but --checkpoint needs the folder of a run; remove --checkpoint",
                 request.run.string());
   }
-  if (!is_there(folder)) refuse_unknown_folder(request.run);
+  if (!path_exists(folder)) refuse_unknown_folder(request.run);
   if (request.checkpoint == "best") return best_of(folder);
   if (request.checkpoint == "last") return newest_checkpoint(folder, notes);
   if (!request.checkpoint.empty()) return checkpoint_named(folder, request.checkpoint);
@@ -277,7 +278,7 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   const DataSize no_data{.shape = trained.data.shape};
   const MemoryEstimate estimate = estimate_memory(trained.experiment, Purpose::kInference, no_data);
   for (const std::string& warning : check_memory_of(trained, estimate)) trained.notes.push_back(warning);
-  set_up_process(trained.experiment);
+  configure_torch(trained.experiment);
   trained.model = model_with(saved.snapshot.model, trained.experiment, trained.data.shape);
   trained.model->to(trained.device);
   trained.model->eval();
@@ -294,14 +295,14 @@ InferenceData load_data(const TrainedModel& trained, Targets targets) {
 MachineFacts machine_facts(const fs::path& source, const std::vector<std::string>& command_line) {
   return {{"host", host_info().hostname},
           {"command_line", command_text(command_line)},
-          {"source", whole_path(source).string()}};
+          {"source", normalized_path(source).string()}};
 }
 
 MachineFacts machine_facts(const TrainedModel& trained, const std::vector<std::string>& command_line) {
   MachineFacts facts = machine_facts(trained.checkpoint, command_line);
   const std::vector<fs::path> files = data_files(trained.experiment.data);
   const fs::path data = files.empty() ? fs::path(trained.experiment.data.path) : files.front();
-  if (!data.empty()) facts.emplace_back("data", whole_path(data).string());
+  if (!data.empty()) facts.emplace_back("data", normalized_path(data).string());
   return facts;
 }
 

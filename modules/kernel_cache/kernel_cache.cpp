@@ -123,7 +123,7 @@ std::string key_of(const KernelProgram& program) {
 }
 
 std::optional<CompiledKernels> KernelCache::find(const std::string& key) const try {
-  if (!is_there(file_of(key))) return std::nullopt;
+  if (!path_exists(file_of(key))) return std::nullopt;
   auto kernels = parse_entry(read_file(file_of(key), kMostBytesOfEntry));
   std::error_code is_read_only;
   if (kernels) fs::last_write_time(file_of(key), fs::file_time_type::clock::now(), is_read_only);
@@ -168,7 +168,7 @@ std::filesystem::path folder_of_build() {
 }  // namespace
 
 std::optional<std::string> KernelProvider::unavailable_reason() const {
-  return is_there(built_.folder()) ? std::nullopt : nvrtc_unavailable_reason();
+  return path_exists(built_.folder()) ? std::nullopt : nvrtc_unavailable_reason();
 }
 
 CompiledKernels KernelProvider::get(const KernelProgram& program) {

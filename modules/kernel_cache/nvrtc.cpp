@@ -160,7 +160,7 @@ class Compilation {
     const Result result = nvrtc_.compile(it_, static_cast<int>(options.size()), options.data());
     if (result == kCompilationFailed)
       throw_error(ExitCode::kDevice, "a kernel does not compile for {}; use layer: cudnn, and report this: {}",
-                  program_.architecture, for_people(text_of(nvrtc_.log_size, nvrtc_.log)));
+                  program_.architecture, for_display(text_of(nvrtc_.log_size, nvrtc_.log)));
     check(result, "nvrtcCompileProgram");
   }
 

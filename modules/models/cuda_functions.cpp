@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "models/kernels/add_parts.h"
+#include "models/kernels/dense_head.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"
 #include "recurrent/device/run_kernels_on_cuda.h"

@@ -149,7 +149,7 @@ at::Tensor ImageModel::forward(const Batch& batch) {
     if (has_own_end && layer.ptr() == dense_.back().ptr()) return end_by_own_kernel(values);
     values = layer(values);
     values = settings_.dense_activation == Activation::kRelu ? at::relu(values) : at::tanh(values);
-    if (is_training() && settings_.dense_dropout > 0.0) values = dropped_out(values, settings_.dense_dropout);
+    if (is_training() && settings_.dense_dropout > 0.0) values = apply_dropout(values, settings_.dense_dropout);
   }
   return output_(values);
 }

@@ -130,7 +130,7 @@ void check_unread_keys(const Settings& m, Checker& checker) {
     if (info_of(m.kind).reads(entry.key) || std::ranges::count(kKeysOfDense, entry.key) > 0) continue;
     if (entry.field()->get(&m) == entry.field()->get(&defaults)) continue;
     const std::vector<std::string> readers = models_that_read(entry.key);
-    checker.complain({entry.key, "kind"}, fmt::format("only {} {} {}; remove it", each_of(readers),
+    checker.complain({entry.key, "kind"}, fmt::format("only {} {} {}; remove it", join_with_and(readers),
                                                       readers.size() == 1 ? "reads" : "read", entry.key));
   }
 }

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "models/cuda_functions.h"
-#include "models/kernels/add_parts.h"
+#include "models/kernels/dense_head.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"
 #include "recurrent/device/gpu_support.h"

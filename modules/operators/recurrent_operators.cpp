@@ -110,7 +110,7 @@ Enum value_of(std::string_view name, const char* what) {
     if (known == name) return value;
     names.emplace_back(known);
   }
-  throw_error(ExitCode::kUsage, "{} is \"{}\"; use {}", what, name, one_of(names));
+  throw_error(ExitCode::kUsage, "{} is \"{}\"; use {}", what, name, join_with_or(names));
 }
 
 at::Tensor leaf_of(const at::Tensor& tensor, bool needs_gradient) {
@@ -234,8 +234,8 @@ std::string unsupported(std::string_view cell, std::string_view implementation, 
                                       .bidirectional = bidirectional,
                                       .dropout = dropout};
     const auto kind = value_of<LayerKind>(implementation, "implementation");
-    if (const auto reason = refusal(kind, on_gpu ? Processor::kGpu : Processor::kCpu)) return *reason;
-    return refusal(kind, options).value_or("");
+    if (const auto reason = unsupported_reason(kind, on_gpu ? Processor::kGpu : Processor::kCpu)) return *reason;
+    return unsupported_reason(kind, options).value_or("");
   });
 }
 

@@ -69,7 +69,7 @@ std::string kinds_that_can(const RecurrentOptions& options) {
   std::vector<std::string> names;
   for (const LayerKind kind : layer_kinds())
     if (!unsupported(kind, options)) names.emplace_back(name_of(kind));
-  return one_of(names);
+  return join_with_or(names);
 }
 
 }  // namespace

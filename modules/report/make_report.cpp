@@ -56,8 +56,8 @@ class ReportBuilder {
 
   Report finish() {
     const bool are_many = subjects_.size() > 3;
-    report_.title = "Report on " +
-                    (are_many ? fmt::format("{} and {} more", subjects_[0], subjects_.size() - 1) : each_of(subjects_));
+    report_.title = "Report on " + (are_many ? fmt::format("{} and {} more", subjects_[0], subjects_.size() - 1)
+                                             : join_with_and(subjects_));
     return std::move(report_);
   }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/statistics.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab::report {
 

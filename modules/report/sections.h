@@ -9,7 +9,7 @@
 #include "report/report.h"
 #include "results/comparison.h"
 #include "results/run_record.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab::report {
 

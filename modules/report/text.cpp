@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab::report {
 namespace {

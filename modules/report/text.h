@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab::report {
 

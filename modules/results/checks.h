@@ -62,7 +62,7 @@ bool counts_warmup(const RunRecord& run);
 // The following functions detect runs and processes that waited: for a CPU, for data, for a quota, or for the slowest
 // process of a run.
 
-// The counters that the system recorded with the epoch times (system/epoch_witness.h) show whether a run had the CPUs
+// The counters that the system recorded with the epoch times (system/counters.h) show whether a run had the CPUs
 // that it needed. A run that was stopped, held by a quota or kept waiting by other processes is slow for external
 // reasons.
 

@@ -313,8 +313,8 @@ void note_unrecorded(std::vector<GroupFinding>& notes, const RunGroup& baseline,
     for (std::string& what : recorded_by_one_program(*baseline.runs[0], *group.runs[0]))
       missing.push_back(std::move(what));
   if (!missing.empty())
-    notes.push_back({fmt::format("not compared, because only one side recorded it: {} (of {} and ", each_of(missing),
-                                 baseline.label),
+    notes.push_back({fmt::format("not compared, because only one side recorded it: {} (of {} and ",
+                                 join_with_and(missing), baseline.label),
                      group.label, ")"});
 }
 

@@ -43,7 +43,7 @@ const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::st
   for (const RunGroup& group : groups) labels.push_back("'" + group.label + "'");
   labels.emplace_back("a run folder");
   throw_error(ExitCode::kUsage, "--baseline: {} does not match any run; choose {}", in_quotes(baseline),
-              one_of(labels));
+              join_with_or(labels));
 }
 
 // The metric of a diverged run may be NaN, which has no order.
@@ -122,7 +122,7 @@ std::vector<std::string> changes_and(const std::vector<std::string>& differences
 }
 
 void refuse_or_report(Comparison& comparison, std::vector<std::string> found, const std::vector<RunGroup>& groups,
-                    OnDifference on_difference) {
+                      OnDifference on_difference) {
   if (on_difference != OnDifference::kRefuse) {
     (on_difference == OnDifference::kForce ? comparison.forced : comparison.differences) = std::move(found);
     return;

@@ -12,7 +12,7 @@
 #include "results/checks.h"
 #include "results/process_times.h"
 #include "results/run_record.h"
-#include "system/file_version.h"
+#include "system/files.h"
 #include "system/warning.h"
 
 namespace rnnlab {

@@ -16,7 +16,7 @@
 #include "results/comparability.h"
 #include "results/conditions.h"
 #include "system/json_fields.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

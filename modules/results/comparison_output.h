@@ -10,7 +10,7 @@
 #include "results/comparison.h"
 #include "results/epoch_row.h"
 #include "results/run_record.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 

@@ -18,7 +18,7 @@
 #include "results/measuring_order.h"
 #include "results/run_folder.h"
 #include "system/json_fields.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {
@@ -195,7 +195,7 @@ std::string batches_text(const ScalingSeries& series) {
     add_once(batches, batches.empty() ? fmt::format("{} on {}", counted(result.batch_size, "sample"),
                                                     counted(result.devices, "device"))
                                       : fmt::format("{} on {}", result.batch_size, result.devices));
-  return each_of(batches);
+  return join_with_and(batches);
 }
 
 std::string training_note(const ScalingSeries& series) {

@@ -354,7 +354,7 @@ std::string gpu_model(const GpuSurvey& survey) {
 std::string model_of_one_gpu(const GpuSurvey& survey) {
   std::vector<std::string> models;
   for (const GpuInfo& gpu : survey.gpus) add_once(models, gpu.name);
-  return one_of(models);
+  return join_with_or(models);
 }
 
 Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, Libraries libraries) {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "system/file_version.h"
+#include "system/files.h"
 #include "system/gpu_info.h"
 #include "system/machine.h"
 #include "system/warning.h"

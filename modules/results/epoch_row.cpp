@@ -11,7 +11,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "system/json_fields.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 

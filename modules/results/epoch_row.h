@@ -39,7 +39,7 @@ struct EpochRow {
   std::optional<double> valid_rmse = std::nullopt;
   std::optional<int64_t> skipped_steps = std::nullopt;  // steps whose gradients overflowed float16 under the loss scale
   std::optional<double> device_seconds = std::nullopt;  // the span of train_seconds by the GPU's own clock
-  // The operating system and the GPU measure these values over the same span (system/epoch_witness.h).
+  // The operating system and the GPU measure these values over the same span (system/counters.h).
   std::optional<double> cpu_seconds = std::nullopt;
   std::optional<double> boot_seconds = std::nullopt;
   std::optional<double> steal_seconds = std::nullopt;

@@ -191,7 +191,7 @@ void add_missing(std::vector<GroupFinding>& found, const RunGroup& group, const 
     if (missing.empty()) continue;
     found.push_back({"", group.label,
                      fmt::format(": no run of {} {} of the measurement; if runs were omitted, compare all of them",
-                                 missing.size() == 1 ? "round" : "rounds", each_of(missing)),
+                                 missing.size() == 1 ? "round" : "rounds", join_with_and(missing)),
                      warning::kMissingRounds});
   }
 }

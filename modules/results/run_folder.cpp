@@ -84,7 +84,7 @@ fs::path create_run_folder(const fs::path& out, const RunLabel& label) {
 }
 
 std::string shared_run_name(const fs::path& folder, const std::string& experiment) {
-  const fs::path whole = whole_path(folder);
+  const fs::path whole = normalized_path(folder);
   const std::string name = last_name(whole.string());
   return whole.parent_path().filename() == experiment ? experiment + "/" + name : name;
 }

@@ -233,7 +233,7 @@ namespace {
 // Returns a key that is equal for runs that are sorted among themselves.
 std::string key_of(const RunRecord& run) {
   if (!run.summary.turn.measurement.empty()) return run.summary.turn.measurement;
-  return run.environment.start_time + " " + whole_path(run.folder).parent_path().string();
+  return run.environment.start_time + " " + normalized_path(run.folder).parent_path().string();
 }
 
 bool is_shown_before(const RunRecord* a, const RunRecord* b) {

@@ -16,7 +16,7 @@
 #include "config/enum_names.h"
 #include "results/conditions.h"
 #include "results/epoch_row.h"
-#include "system/file_version.h"
+#include "system/files.h"
 #include "system/warning.h"
 
 namespace rnnlab {

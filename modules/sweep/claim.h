@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "system/file_version.h"
+#include "system/files.h"
 
 namespace rnnlab {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/enum_names.h"
-#include "system/file_version.h"
+#include "system/files.h"
 
 namespace rnnlab {
 

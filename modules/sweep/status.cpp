@@ -9,7 +9,7 @@
 #include "results/summary.h"
 #include "system/files.h"
 #include "system/json_fields.h"
-#include "system/table.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

@@ -100,7 +100,7 @@ LockFile::LockFile(fs::path path, WhenTaken when_taken, const fs::path& locked, 
   for (int i = 0; i < kMostTries && !is_still(path_, descriptor_); ++i) {
     descriptor_ = open_file(path_);
     if (!take(descriptor_, locked, when_taken, warning_))
-      throw_error(ExitCode::kDevice, "{}: another process is at work {}; wait for it, or end it", locked.string(),
+      throw_error(ExitCode::kDevice, "{}: another process uses {}; wait until it ends, or stop it", locked.string(),
                   where);
   }
 }
@@ -111,8 +111,8 @@ LockFile::~LockFile() {
 }
 
 FolderLock::FolderLock(const fs::path& folder, WhenTaken when_taken)
-    : LockFile(lock_in(folder), when_taken, folder, "in this folder") {}
+    : LockFile(lock_in(folder), when_taken, folder, "this folder") {}
 
-FileLock::FileLock(const fs::path& file) : LockFile(lock_beside(file), WhenTaken::kRefuse, file, "on it") {}
+FileLock::FileLock(const fs::path& file) : LockFile(lock_beside(file), WhenTaken::kRefuse, file, "this file") {}
 
 }  // namespace rnnlab

@@ -25,7 +25,7 @@ class LockFile {
 
  protected:
   // Throws UserError kDevice if the file cannot be made (links are not followed), or, with kRefuse, if a different
-  // process holds the lock: "<locked>: another process is at work in this folder", with `where` = "in this folder".
+  // process holds the lock: "<locked>: another process uses this folder", with `where` = "this folder".
   LockFile(std::filesystem::path path, WhenTaken when_taken, const std::filesystem::path& locked,
            std::string_view where);
   ~LockFile();

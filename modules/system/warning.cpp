@@ -57,18 +57,18 @@ void from_json(const JsonPlace& place, Warning& warning) {
 namespace {
 
 struct RemarkOfSeveral {
-  Remark first;
+  GroupFinding first;
   std::vector<std::string> who;
   bool differ = false;  // whether `after` differs
 };
 
-bool are_of_one_kind(const Remark& a, const Remark& b) {
+bool are_of_one_kind(const GroupFinding& a, const GroupFinding& b) {
   if (a.before != b.before || a.kind != b.kind) return false;
   return !a.kind.empty() || a.after == b.after;
 }
 
 // Two different remarks of one kind about the same subject are not merged, so that both are reported.
-bool can_share(const RemarkOfSeveral& shared, const Remark& remark) {
+bool can_share(const RemarkOfSeveral& shared, const GroupFinding& remark) {
   if (!are_of_one_kind(shared.first, remark)) return false;
   return shared.first.after == remark.after || std::ranges::find(shared.who, remark.who) == shared.who.end();
 }
@@ -93,9 +93,9 @@ std::string names_of(std::vector<std::string> who) {
 
 }  // namespace
 
-std::vector<Warning> merged(const std::vector<Remark>& remarks) {
+std::vector<Warning> merged(const std::vector<GroupFinding>& remarks) {
   std::vector<RemarkOfSeveral> all;
-  for (const Remark& remark : remarks) {
+  for (const GroupFinding& remark : remarks) {
     const auto is_alike = [&](const RemarkOfSeveral& shared) { return can_share(shared, remark); };
     const auto found = std::ranges::find_if(all, is_alike);
     RemarkOfSeveral& shared =

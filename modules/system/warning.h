@@ -115,7 +115,7 @@ void from_json(const JsonPlace& place, Warning& warning);
 
 // States a remark about a run or a group. Remarks that differ only in their subject become one warning with a list of
 // names.
-struct Remark {
+struct GroupFinding {
   std::string before;     // "batch size: 64 in cpu naive, 128 in "
   std::string who;        // "cpu fused"
   std::string after;      // " (data.batch: 1 and 2)"
@@ -125,6 +125,6 @@ struct Remark {
 // Merges alike remarks; the warnings have the order in which their first remarks occur, and the kind of these. `who` is
 // replaced by "a", "a and b" or "a, b, c and 5 more". If `after` differs, the warning has that of the first remark and
 // says so.
-std::vector<Warning> merged(const std::vector<Remark>& remarks);
+std::vector<Warning> merged(const std::vector<GroupFinding>& remarks);
 
 }  // namespace rnnlab

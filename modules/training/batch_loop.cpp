@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "recurrent/device/gpu_device.h"
-#include "recurrent/unrolled/lanes.h"
+#include "recurrent/unrolled/stream_set.h"
 #include "training/profiling.h"
 
 namespace rnnlab {

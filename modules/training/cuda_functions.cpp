@@ -14,10 +14,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "recurrent/device/run_kernels_on_cuda.h"
-#include "training/kernels/adam.h"
 #include "training/kernels/cross_entropy.h"
-#include "training/kernels/norms.h"
-#include "training/kernels/step_numbers.h"
+#include "training/kernels/optimizer.h"
 
 namespace rnnlab {
 namespace {

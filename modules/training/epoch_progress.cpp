@@ -86,7 +86,7 @@ double norm_of(const std::vector<double>& norms) {
   return std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0));
 }
 
-void put_evidence(const EpochEvidence& evidence, EpochRow& row) {
+void put_evidence(const EpochMeasurements& evidence, EpochRow& row) {
   row.cpu_seconds = evidence.cpu_seconds;
   row.boot_seconds = evidence.boot_seconds;
   row.steal_seconds = evidence.steal_seconds;

@@ -11,7 +11,7 @@
 
 #include "distributed/ranks.h"
 #include "results/epoch_row.h"
-#include "system/epoch_witness.h"
+#include "system/counters.h"
 #include "training/objective.h"
 #include "training/snapshot.h"
 
@@ -81,8 +81,8 @@ class EpochProgress {
   bool was_resumed_ = false;
   std::optional<Clock::time_point> training_since_;  // set while the clocks run
   DeviceTimer device_timer_;
-  EpochWitness witness_;
-  EpochEvidence evidence_;
+  EpochCounters witness_;
+  EpochMeasurements evidence_;
   std::optional<double> exchange_seconds_;
 };
 

@@ -24,7 +24,7 @@ struct TrainingState {
   int64_t best_epoch = 0;
   std::optional<double> best_value;  // of early stopping's metric, or of the validation (else training) loss
   std::optional<StopReason> stop_reason;
-  std::string stop_text;                 // the reason as a sentence: "3 epochs are done"
+  std::string stop_text;                 // the reason as a sentence: "the run reached training.epochs (3)"
   ExitCode exit_code = ExitCode::kDone;  // 128 + the signal's number after kSignal
 
   bool stopped() const { return stop_reason.has_value(); }

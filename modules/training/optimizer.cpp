@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
-#include "training/kernels/adam.h"
+#include "training/kernels/optimizer.h"
 #include "training/step_record.h"
 
 namespace rnnlab {

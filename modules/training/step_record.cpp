@@ -19,8 +19,7 @@
 #include "base/error.h"
 #include "recurrent/device/gpu_support.h"
 #include "recurrent/device/run_kernels.h"
-#include "training/kernels/norms.h"
-#include "training/kernels/step_numbers.h"
+#include "training/kernels/optimizer.h"
 
 namespace rnnlab {
 namespace {

@@ -81,7 +81,7 @@ void wait_for(c10::Device device) {
   torch::cuda::synchronize(device.index());
 }
 
-std::string seconds_text(double seconds) { return fmt::format("training.max_seconds ({:g}) are over", seconds); }
+std::string seconds_text(double seconds) { return fmt::format("the run reached training.max_seconds ({:g})", seconds); }
 
 // A rank's stop request is the exit code of a signal, or this value.
 constexpr double kSecondsAreOver = -1;
@@ -357,7 +357,7 @@ bool Trainer::is_time_over() const {
 void Trainer::stop_at_bounds() {
   const auto& settings = options_.settings;
   if (settings.max_steps && state_.step >= *settings.max_steps) {
-    state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
+    state_.stop(StopReason::kSteps, fmt::format("the run reached training.max_steps ({})", *settings.max_steps));
   }
   // The clocks of ranks differ, so only that of the first rank counts.
   if (!has_ranks() && is_time_over()) stop_at_seconds();
@@ -383,7 +383,7 @@ void Trainer::stop_if_done() {
   const int64_t epochs = options_.settings.epochs;
   const int64_t epochs_over = state_.epoch - (epoch_.is_over() ? 0 : 1);
   if (epochs > 0 && epochs_over >= epochs)
-    state_.stop(StopReason::kEpochs, fmt::format("training.epochs ({}) are done", epochs));
+    state_.stop(StopReason::kEpochs, fmt::format("the run reached training.epochs ({})", epochs));
 }
 
 EpochRow Trainer::training_row() const {

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "checkpoint/failure.h"
+#include "checkpoint/safetensors.h"
 #include "weights/network_weights.h"
 #include "weights/tensor_reader.h"
 
@@ -62,7 +62,7 @@ std::vector<std::string> in_order(std::vector<std::string> layers, const TensorF
   for (size_t i = 1; i < layers.size(); ++i) {
     const Numbered one = numbered(layers[i - 1]), other = numbered(layers[i]);
     if (one.stem != other.stem || one.number == other.number)
-      refuse_checkpoint(
+      throw_checkpoint_error(
           "{}: the names of the layers {} and {} do not show which is the first; give them one name with numbers, such "
           "as {} and {}",
           file.name, in_quotes(layers[i - 1]), in_quotes(layers[i]), one.stem, keras_layer_name(one.stem, 1));
@@ -99,12 +99,12 @@ void find_recurrent(const TensorFile& file, const std::vector<std::string>& cell
     const CellPlace place = place_of(path);
     if (names.cell.empty()) names.cell = place.cell;
     if (place.cell != names.cell)
-      refuse_checkpoint("{}: has layers of {} and of {}; all layers of a model must be of one kind", file.name,
-                        in_quotes(names.cell), in_quotes(place.cell));
+      throw_checkpoint_error("{}: has layers of {} and of {}; all layers of a model must be of one kind", file.name,
+                             in_quotes(names.cell), in_quotes(place.cell));
     std::string& slot = paths[place.layer][place.direction];
     if (!slot.empty())
-      refuse_checkpoint("{}: {} and {} are both the same direction of one layer", file.name, in_quotes(slot),
-                        in_quotes(path));
+      throw_checkpoint_error("{}: {} and {} are both the same direction of one layer", file.name, in_quotes(slot),
+                             in_quotes(path));
     slot = path;
   }
   std::vector<std::string> layers;
@@ -116,7 +116,7 @@ void require_same_directions(const TensorFile& file, const KerasNames& names) {
   const bool is_bidirectional = !names.recurrent.front()[1].empty();
   for (const auto& [forward, backward] : names.recurrent)
     if (forward.empty() || backward.empty() == is_bidirectional)
-      refuse_checkpoint(
+      throw_checkpoint_error(
           "{}: some of its layers are bidirectional and some are not; all layers of a model must be alike", file.name);
 }
 
@@ -207,7 +207,7 @@ bool has_two_biases(const RecurrentOptions& options) {
 Cell cell_named(const std::string& name, const TensorFile& file) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     if (name == keras_kind(cell) + "_cell") return cell;
-  refuse_checkpoint("{}: got a {}, expected lstm_cell, gru_cell or simple_rnn_cell", file.name, in_quotes(name));
+  throw_checkpoint_error("{}: got a {}, expected lstm_cell, gru_cell or simple_rnn_cell", file.name, in_quotes(name));
 }
 
 void read_keras_sizes(const TensorReader& reader, const KerasNames& names, NetworkWeights& network) {

@@ -4,7 +4,7 @@
 #include <ATen/ops/cat.h>
 
 #include "base/text.h"
-#include "checkpoint/failure.h"
+#include "checkpoint/safetensors.h"
 #include "recurrent/cells/cell.h"
 
 namespace rnnlab {
@@ -45,8 +45,8 @@ std::optional<E> read_entry(const TensorFile& file, const char* key) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end()) return std::nullopt;
   if (const auto value = config::from_name<E>(found->second)) return value;
-  refuse_checkpoint("{}: metadata {}: got {}, expected {}", file.name, key, in_quotes(found->second),
-                    one_of(config::names_of<E>()));
+  throw_checkpoint_error("{}: metadata {}: got {}, expected {}", file.name, key, in_quotes(found->second),
+                         join_with_or(config::names_of<E>()));
 }
 
 template <class E>
@@ -57,7 +57,7 @@ void add_entry(TensorMetadata& metadata, const char* key, const std::optional<E>
 template <class E>
 void require_same(const char* setting, const std::optional<E>& known, E wanted, const std::string& file) {
   if (!known || *known == wanted) return;
-  refuse_checkpoint(
+  throw_checkpoint_error(
       "{}: its weights are for model.{}: {}, and the model has {}; with {} they would compute a different function: "
       "set model.{}={}",
       file, setting, config::name_of(*known), config::name_of(wanted), config::name_of(wanted), setting,
@@ -66,8 +66,8 @@ void require_same(const char* setting, const std::optional<E>& known, E wanted, 
 
 template <class E>
 [[noreturn]] void refuse_contradiction(const TensorFile& file, const char* key, E said, std::string_view found) {
-  refuse_checkpoint("{}: metadata {}: got {}, but the tensors are those of {}", file.name, key, config::name_of(said),
-                    found);
+  throw_checkpoint_error("{}: metadata {}: got {}, but the tensors are those of {}", file.name, key,
+                         config::name_of(said), found);
 }
 
 // The plain cells have the same weights.
@@ -88,8 +88,8 @@ std::string_view cell_in_words(Cell cell) { return is_plain(cell) ? "a plain cel
 // Layouts of libraries are read for conversion and for a model of a library's cell.
 void require_library_cell(const std::optional<Cell>& cell, const TensorFile& file) {
   if (!cell || info_of(*cell).library) return;
-  refuse_checkpoint("{}: metadata {}: {} is a cell of rnnlab that no library's layout has; use the file as it is",
-                    file.name, kCellKey, config::name_of(*cell));
+  throw_checkpoint_error("{}: metadata {}: {} is a cell of rnnlab that no library's layout has; use the file as it is",
+                         file.name, kCellKey, config::name_of(*cell));
 }
 
 LayoutMetadata metadata_in(const TensorFile& file) {

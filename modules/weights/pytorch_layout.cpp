@@ -2,7 +2,7 @@
 // modules of rnnlab's models.
 #include <fmt/format.h>
 
-#include "checkpoint/failure.h"
+#include "checkpoint/safetensors.h"
 #include "recurrent/parameters.h"
 #include "weights/network_weights.h"
 #include "weights/tensor_reader.h"
@@ -15,8 +15,8 @@ constexpr const char* kFirstWeight = "weight_ih_l0";
 Cell cell_with(int64_t num_gates_in_file, const std::string& tensor, const TensorFile& file) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     if (num_gates(cell) == num_gates_in_file) return cell;
-  refuse_checkpoint("{}: tensor '{}' has {} rows for each column, expected 4 (lstm), 3 (gru) or 1 (a plain cell)",
-                    file.name, tensor, num_gates_in_file);
+  throw_checkpoint_error("{}: tensor '{}' has {} rows for each column, expected 4 (lstm), 3 (gru) or 1 (a plain cell)",
+                         file.name, tensor, num_gates_in_file);
 }
 
 void read_pytorch_sizes(const TensorReader& reader, const std::string& prefix, NetworkWeights& network) {

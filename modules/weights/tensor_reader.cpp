@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "checkpoint/failure.h"
+#include "checkpoint/safetensors.h"
 
 namespace rnnlab {
 namespace {
@@ -89,11 +89,11 @@ const TensorView* TensorReader::find(std::string_view name) const {
 
 std::vector<int64_t> TensorReader::sizes_of(const std::string& name, size_t num_dimensions) const {
   const TensorView* view = find(name);
-  if (view == nullptr) refuse_checkpoint("{}: tensor {} is missing", file_.name, name_in_message(name));
+  if (view == nullptr) throw_checkpoint_error("{}: tensor {} is missing", file_.name, name_in_message(name));
   const std::vector<int64_t>& shape = view->spec.shape;
   if (shape.size() != num_dimensions || std::ranges::min(shape) < 1)
-    refuse_checkpoint("{}: tensor {} has shape {}, expected {} sizes above zero", file_.name, name_in_message(name),
-                      shape_text(view->spec), num_dimensions);
+    throw_checkpoint_error("{}: tensor {} has shape {}, expected {} sizes above zero", file_.name,
+                           name_in_message(name), shape_text(view->spec), num_dimensions);
   return shape;
 }
 
@@ -101,11 +101,11 @@ at::Tensor TensorReader::take(const std::string& name, const std::vector<int64_t
   const TensorSpec wanted{name, DType::kF32, shape};
   const TensorView* view = find(name);
   if (view == nullptr)
-    refuse_checkpoint("{}: tensor {} is missing, expected F32 {}", file_.name, name_in_message(name),
-                      shape_text(wanted));
+    throw_checkpoint_error("{}: tensor {} is missing, expected F32 {}", file_.name, name_in_message(name),
+                           shape_text(wanted));
   if (view->spec != wanted)
-    refuse_checkpoint("{}: tensor {} is {} {}, expected F32 {}", file_.name, name_in_message(name),
-                      config::name_of(view->spec.dtype), shape_text(view->spec), shape_text(wanted));
+    throw_checkpoint_error("{}: tensor {} is {} {}, expected F32 {}", file_.name, name_in_message(name),
+                           config::name_of(view->spec.dtype), shape_text(view->spec), shape_text(wanted));
   taken_.insert(name);
   return to_tensor(*view).tensor;
 }
@@ -113,8 +113,8 @@ at::Tensor TensorReader::take(const std::string& name, const std::vector<int64_t
 void TensorReader::require_all_taken() const {
   for (const TensorView& view : file_.tensors)
     if (!taken_.contains(view.spec.name))
-      refuse_checkpoint("{}: tensor {}, {} {}, is not part of the model", file_.name, name_in_message(view.spec.name),
-                        config::name_of(view.spec.dtype), shape_text(view.spec));
+      throw_checkpoint_error("{}: tensor {}, {} {}, is not part of the model", file_.name,
+                             name_in_message(view.spec.name), config::name_of(view.spec.dtype), shape_text(view.spec));
 }
 
 }  // namespace rnnlab

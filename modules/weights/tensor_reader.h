@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
-#include "checkpoint/tensor_view.h"
 #include "training/named_tensor.h"
 
 namespace rnnlab {

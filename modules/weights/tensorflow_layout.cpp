@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "checkpoint/failure.h"
+#include "checkpoint/safetensors.h"
 #include "weights/keras_layout.h"
 #include "weights/network_weights.h"
 #include "weights/tensor_reader.h"
@@ -54,13 +54,14 @@ const CellName& find_cell(const TensorReader& reader, const std::string& prefix)
     if (reader.has_under(prefix + one.name + "/")) return one;
   for (const char* other : {"lstm_cell", "basic_lstm_cell"})
     if (reader.has_under(prefix + other + "/"))
-      refuse_checkpoint(
+      throw_checkpoint_error(
           "{}: has weights of a {}, to whose forget gate TensorFlow adds forget_bias, 1.0 by default: add "
           "it to the third quarter of each bias, and call the cells cudnn_compatible_lstm_cell",
           reader.file().name, other);
   std::vector<std::string> known;
   for (const CellName& one : kCellNames) known.emplace_back(one.name);
-  refuse_checkpoint("{}: no known cell follows {}, expected {}", reader.file().name, in_quotes(prefix), one_of(known));
+  throw_checkpoint_error("{}: no known cell follows {}, expected {}", reader.file().name, in_quotes(prefix),
+                         join_with_or(known));
 }
 
 std::string kernel_of(const CellName& cell) { return cell.cell == Cell::kGru ? "/gates/kernel" : "/kernel"; }
@@ -78,8 +79,8 @@ void read_tensorflow_sizes(const TensorReader& reader, NetworkWeights& network) 
   options.hidden_size = sizes[1] / num_blocks;
   options.input_size = sizes[0] - options.hidden_size;
   if (sizes[1] % num_blocks != 0 || options.hidden_size < 1 || options.input_size < 1)
-    refuse_checkpoint("{}: tensor {} has shape [{}, {}], expected [inputs + H, {} * H]", reader.file().name,
-                      in_quotes(kernel, 200), sizes[0], sizes[1], num_blocks);
+    throw_checkpoint_error("{}: tensor {} has shape [{}, {}], expected [inputs + H, {} * H]", reader.file().name,
+                           in_quotes(kernel, 200), sizes[0], sizes[1], num_blocks);
   while (reader.has_under(cell_prefix(options.num_layers, 0, options.bidirectional))) ++options.num_layers;
 }
 

@@ -19,7 +19,6 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "results/devices.h"
 #include "results/run_record.h"
 #include "system/files.h"
 
@@ -369,7 +368,8 @@ TEST(Devices, TrainNoStepMoreWhereTheSecondsAreOver) {
     const ProgramResult resumed =
         program.run({"train", "--resume", run, "training.max_steps=null", "training.max_seconds=0.000001"});
     EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-    EXPECT_THAT(resumed.errors, HasSubstr("nothing to resume: training.max_seconds (1e-06) are over")) << devices;
+    EXPECT_THAT(resumed.errors, HasSubstr("nothing to resume: the run reached training.max_seconds (1e-06)"))
+        << devices;
   }
 }
 

@@ -100,7 +100,7 @@ TEST_F(RunBench, AFailureWhileRunningIsARowToo) {
 }
 
 TEST_F(RunBench, ACombinationThatTheMachineCannotDoIsRowsWithTheReason) {
-  backend_.unavailable = "device: got cuda, but LibTorch sees no CUDA GPU here";
+  backend_.unavailable = "device: got cuda, but LibTorch finds no CUDA GPU";
   BenchSettings settings = small_settings();
   settings.device = {"cuda"};
   const BenchOutcome outcome = run(settings);

@@ -6,7 +6,7 @@
 #include "base/expect_error.h"
 #include "experiment/run_context.h"
 #include "experiment/tiny_experiment.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 
 namespace rnnlab {
 namespace {

@@ -99,7 +99,7 @@ TEST_F(ResumeSweep, RemembersTheOverridesOfEveryCommand) {
   resume(sweep_file(), {"training.epochs=2"}, {&again});
   const auto all = resume(sweep_file());
   ASSERT_EQ(all.finished.size(), 4U);
-  for (const RunOutcome& run : all.finished) EXPECT_EQ(run.summary.stop_reason, "training.epochs (2) are done");
+  for (const RunOutcome& run : all.finished) EXPECT_EQ(run.summary.stop_reason, "the run reached training.epochs (2)");
 }
 
 TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {

@@ -94,7 +94,7 @@ TEST_F(Resume, OfACompleteRunReportsItAgain) {
   const fs::path done = run(exactly());
   const FinalState before = final_state(done);
   const auto all = resume(done);
-  EXPECT_EQ(all.finished.at(0).summary.stop_reason, "training.epochs (3) are done");
+  EXPECT_EQ(all.finished.at(0).summary.stop_reason, "the run reached training.epochs (3)");
   EXPECT_EQ(final_state(done), before);
 }
 
@@ -119,7 +119,7 @@ TEST_F(Resume, EndsTheEpochThatABoundCutsShort) {
     const auto all = resume(killed);
     EXPECT_EQ(final_state(killed), whole);
     EXPECT_EQ(all.finished.at(0).summary.final_metrics, summary.final_metrics);
-    EXPECT_EQ(all.finished.at(0).summary.stop_reason, "training.max_steps (6) are done");
+    EXPECT_EQ(all.finished.at(0).summary.stop_reason, "the run reached training.max_steps (6)");
   }
 }
 
@@ -213,8 +213,8 @@ TEST_F(Resume, HasNoSummaryUntilTheRunHasEndedAgain) {
   class LookForSummary : public Observer {
    public:
     explicit LookForSummary(fs::path run) : run_(std::move(run)) {}
-    void on_step(const StepProgress&) override { is_there |= fs::exists(run_ / kSummaryFile); }
-    bool is_there = false;
+    void on_step(const StepProgress&) override { path_exists |= fs::exists(run_ / kSummaryFile); }
+    bool path_exists = false;
 
    private:
     fs::path run_;
@@ -352,7 +352,7 @@ TEST_F(Resume, RefusesASecondProcessInTheFolder) {
     const FolderLock first(stopped, WhenTaken::kRefuse);
     expect_refusal(
         ExitCode::kDevice,
-        fs::canonical(stopped).string() + ": another process is at work in this folder; wait for it, or end it",
+        fs::canonical(stopped).string() + ": another process uses this folder; wait until it ends, or stop it",
         stopped);
   }
   EXPECT_EQ(resume(stopped).exit_code, ExitCode::kDone);

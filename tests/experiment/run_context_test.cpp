@@ -6,7 +6,7 @@
 #include <set>
 
 #include "experiment/tiny_experiment.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 
 namespace rnnlab {
 namespace {

@@ -56,7 +56,7 @@ TEST_F(RunExperiment, SummaryHasTheObservedPath) {
   EXPECT_EQ(record.summary.layer, "fused");
   EXPECT_EQ(record.summary.epochs, 3);
   EXPECT_EQ(record.summary.epoch_time.value().num_epochs, 2);
-  EXPECT_EQ(record.summary.stop_reason, "training.epochs (3) are done");
+  EXPECT_EQ(record.summary.stop_reason, "the run reached training.epochs (3)");
   EXPECT_THAT(record.summary.path, HasSubstr("oneDNN"));
   EXPECT_THAT(record.environment.command_line, ElementsAre("rnnlab", "train"));
 }

@@ -72,7 +72,8 @@ TEST(SweepFile, MayBeNamedWithoutAFolder) {
 TEST(SweepFile, HasOneProcessAtATime) {
   const TemporaryFolder out;
   const SweepFile sweep(out.path(), kTwoRuns);
-  expect_error(ExitCode::kDevice, sweep.path().string() + ": another process is at work on it; wait for it, or end it",
+  expect_error(ExitCode::kDevice,
+               sweep.path().string() + ": another process uses this file; wait until it ends, or stop it",
                [&] { SweepFile(sweep.path()); });
 }
 

@@ -134,7 +134,7 @@ TEST(RunAll, BeginsNoRunAfterASignalAtTheEndOfOne) {
   const auto all = run_four(Signaller(std::nullopt));
   EXPECT_EQ(all.exit_code, ExitCode::kInterrupted);
   ASSERT_EQ(all.finished.size(), 1u);
-  EXPECT_EQ(all.finished[0].summary.stop_reason, "training.epochs (3) are done");
+  EXPECT_EQ(all.finished[0].summary.stop_reason, "the run reached training.epochs (3)");
 }
 
 TEST(RunAll, BeginsNoRunAfterASignalWithinOne) {

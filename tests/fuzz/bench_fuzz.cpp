@@ -1,7 +1,7 @@
 // Fuzzes a stored benchmark of unknown origin, as `rnnlab bench --against` reads it. A valid benchmark is written and
 // read again, and compared with a correct one.
-#include "bench/against.h"
-#include "bench/report.h"
+#include "bench/baseline.h"
+#include "bench/bench_report.h"
 #include "bench/sample_report.h"
 #include "fuzz/memory_file.h"
 #include "system/json_fields.h"

@@ -7,7 +7,6 @@
 #include "fuzz/choices.h"
 #include "fuzz/fuzz_support.h"
 #include "models/model.h"
-#include "models/model_parameters.h"
 
 namespace rnnlab::testing {
 namespace {

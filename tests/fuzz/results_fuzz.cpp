@@ -2,9 +2,8 @@
 // its content. A valid file is written and read again, and compared with a correct run.
 #include "base/text.h"
 #include "fuzz/memory_file.h"
-#include "results/comparison_files.h"
-#include "results/comparison_text.h"
-#include "results/epoch_text.h"
+#include "results/comparison_output.h"
+#include "results/epoch_row.h"
 #include "results/run_folder.h"
 #include "results/sample_runs.h"
 #include "system/json_fields.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/expect_error.h"
-#include "experiment/initial_weights.h"
+#include "experiment/run_context.h"
 #include "inference/predict.h"
 #include "inference/trained_runs.h"
 #include "models/model.h"

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "base/expect_error.h"
-#include "data/readers/npy.h"
+#include "data/readers/array.h"
 #include "inference/trained_runs.h"
 #include "system/temporary_folder.h"
 
@@ -24,7 +24,7 @@ class Predict : public TrainedRuns {
  protected:
   Predictions predictions(const std::filesystem::path& run, const std::vector<std::string>& overrides = {}) const {
     const TrainedModel trained = load(run, overrides);
-    return predict(trained, load_data(trained, Targets::kWhereThere).samples);
+    return predict(trained, load_data(trained, Targets::kIfPresent).samples);
   }
 };
 
@@ -50,7 +50,7 @@ TEST_F(Predict, GivesClassesOfImagesHoweverTheyAreComputed) {
 
 TEST_F(Predict, TimesItsPassesAndGivesTheSame) {
   const TrainedModel trained = load(train_flowers());
-  const auto samples = load_data(trained, Targets::kWhereThere).samples;
+  const auto samples = load_data(trained, Targets::kIfPresent).samples;
   const Predictions once = predict(trained, samples);
   const Predictions often = predict(trained, samples, 3);
   EXPECT_EQ(once.times.seconds.size(), 1u);

@@ -127,8 +127,8 @@ TEST_F(LoadTrainedModel, SaysWhatItTakesInsteadOfALayerThatIsNotForTheDevice) {
   EXPECT_EQ(load(run, {"layer=fused"}).experiment.layer, LayerKind::kFused);
 }
 
-// ---- any layer: the bounds of tests/recurrent/tolerances.h, through dense layers and a softmax that do not widen
-// them.
+// ---- any layer: the bounds of tests/recurrent/layer_under_test.h, through dense layers and a softmax that do not
+// widen them.
 constexpr double kSameToRounding = 3e-6;
 
 // Returns the layers that this machine's CPU and the model's options allow.
@@ -153,7 +153,7 @@ TEST_P(AnyLayer, PredictsTheSameWithEveryOther) {
        {train_flowers({"model.cell=" + used.cell, "layer=" + used.trained_with, "model.num_layers=2"}),
         train_series({"model.cell=" + used.cell, "layer=" + used.trained_with, "model.bidirectional=true"})}) {
     const TrainedModel own = load(run);
-    const Samples samples = load_data(own, Targets::kWhereThere).samples;
+    const Samples samples = load_data(own, Targets::kIfPresent).samples;
     const at::Tensor expected = predict(own, samples).raw;
     const Model& model = *own.model;
     for (const std::string& layer : layers_for(model.recurrent().options())) {

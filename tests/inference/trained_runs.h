@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/run_all.h"
+#include "experiment/sweep.h"
 #include "inference/trained_model.h"
 #include "system/temporary_folder.h"
 

@@ -80,7 +80,7 @@ TEST(KernelPlans, EveryProgramHasAKeyOfItsOwn) {
 
 // A plan of each of the sources, for each kind of GPU that has it.
 TEST(KernelPlans, ASampleCompilesForEveryGpu) {
-  if (const auto reason = nvrtc_refusal()) GTEST_SKIP() << *reason;
+  if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
   for (const int major : {9, 10, 12}) {
     std::set<std::string> sources;
     for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {

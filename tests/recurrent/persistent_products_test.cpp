@@ -15,7 +15,7 @@
 #include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/products.h"
 #include "recurrent/persistent_check.h"
-#include "recurrent/unrolled/forward_pass.h"
+#include "recurrent/unrolled/passes.h"
 
 namespace rnnlab {
 namespace {

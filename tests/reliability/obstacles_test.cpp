@@ -81,7 +81,7 @@ TEST_F(Obstacle, ASecondProcessInTheFolder) {
       },
       out());
   EXPECT_EQ(first.exit_code, 143) << first.errors;
-  expect_error_line(second, 4, folder + ": another process is at work in this folder; wait for it, or end it");
+  expect_error_line(second, 4, folder + ": another process uses this folder; wait until it ends, or stop it");
 }
 
 TEST_F(Obstacle, AFolderThatIsGoneMidway) {

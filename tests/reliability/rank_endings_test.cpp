@@ -277,7 +277,8 @@ class RankEndings : public ::testing::Test {
     const std::string text = read_text(program_.folder() / "stderr.txt");
     ASSERT_TRUE(codes.has_value()) << "a process did not end\n" << text;
     // After the run, a signal also ends the process by its default action.
-    const bool may_be_ended = disturbance.ending == Ending::kAskedToStop && text.find("are done") != std::string::npos;
+    const bool may_be_ended =
+        disturbance.ending == Ending::kAskedToStop && text.find("the run reached training.") != std::string::npos;
     const bool was_done =
         std::ranges::all_of(*codes, [&](int code) { return code == 0 || (may_be_ended && code == -SIGTERM); });
     num_undisturbed_ += was_done ? 1 : 0;

@@ -10,7 +10,7 @@
 #include "results/comparison.h"
 #include "results/conditions.h"
 #include "results/sample_runs.h"
-#include "system/contention.h"
+#include "system/counters.h"
 #include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
@@ -219,7 +219,7 @@ TEST_F(Truth, AProcessThatComesLaterIsShouted) {
   end.gpus.resize(1);
   end.gpus[0].name = "Some GPU";
   end.gpus[0].compute_pids = {42};
-  plant_in_record([&](RunRecord& run) { run.summary.warnings = newcomers(start, end); });
+  plant_in_record([&](RunRecord& run) { run.summary.warnings = new_gpu_processes(start, end); });
   expect_shouted("GPU 0 (Some GPU) WAS SHARED: 1 other process started during the run, so its times are not reliable");
 }
 

@@ -20,7 +20,7 @@ TEST(FolderLock, IsHeldByOneAtATime) {
   const TemporaryFolder folder;
   std::optional<FolderLock> first(std::in_place, folder.path(), WhenTaken::kRefuse);
   const std::string busy =
-      folder.path().string() + ": another process is at work in this folder; wait for it, or end it";
+      folder.path().string() + ": another process uses this folder; wait until it ends, or stop it";
   expect_error(ExitCode::kDevice, busy, [&] { FolderLock(folder.path(), WhenTaken::kRefuse); });
   first.reset();
   EXPECT_NO_THROW(FolderLock(folder.path(), WhenTaken::kRefuse));
@@ -74,7 +74,7 @@ TEST(FileLock, IsHeldByOneAtATimeAndLeavesNothingBehind) {
   std::optional<FileLock> first(std::in_place, folder.path() / "sweep.json");
   EXPECT_TRUE(fs::exists(folder.path() / ".sweep.json.lock"));
   expect_error(ExitCode::kDevice,
-               folder.name("sweep.json") + ": another process is at work on it; wait for it, or end it",
+               folder.name("sweep.json") + ": another process uses this file; wait until it ends, or stop it",
                [&] { FileLock(folder.path() / "sweep.json"); });
   first.reset();
   EXPECT_TRUE(fs::is_empty(folder.path()));

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "distributed/ranks.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "training/determinism.h"
 #include "training/toy.h"
 

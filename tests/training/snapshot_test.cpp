@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/sha256.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "training/stop_signal.h"
 #include "training/toy.h"
 
@@ -123,7 +123,7 @@ TEST(Snapshot, CountsTheSecondsOfAllParts) {
   Part first = train_part(work, std::nullopt, 1);
   first.end.progress.seconds = 1000.0;
   work.options.settings.max_seconds = 900.0;
-  EXPECT_EQ(train_part(work, first.end, std::nullopt).state.stop_text, "training.max_seconds (900) are over");
+  EXPECT_EQ(train_part(work, first.end, std::nullopt).state.stop_text, "the run reached training.max_seconds (900)");
 }
 
 TEST(Snapshot, WithoutValidation) {
@@ -177,7 +177,7 @@ TEST(Snapshot, AFinishedRunIsDoneAtOnceAndGoesOnWhereItsBoundIsRaised) {
   const Part done = train_part(work, std::nullopt, std::nullopt);
   const Part again = train_part(work, done.end, std::nullopt);
   EXPECT_TRUE(again.rows.empty());
-  EXPECT_EQ(again.state.stop_text, "training.epochs (2) are done");
+  EXPECT_EQ(again.state.stop_text, "the run reached training.epochs (2)");
   work.options.settings.epochs = 4;
   const Part longer = train_part(work, done.end, std::nullopt);
   ASSERT_EQ(longer.rows.size(), 2U);

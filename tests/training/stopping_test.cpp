@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "training/toy.h"
 
 namespace rnnlab {

@@ -3,7 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randn.h>
 
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "training/determinism.h"
 
 namespace rnnlab {

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <limits>
 
-#include "models/model_parameters.h"
+#include "models/model.h"
 #include "models/sequence_model.h"
 #include "training/objective.h"
 #include "training/stop_signal.h"
@@ -41,7 +41,7 @@ TEST(Trainer, TellsItsObserversInOrder) {
   const auto run = run_toy(toy_dataset(64), toy_options());
   EXPECT_THAT(run.seen.calls, ElementsAre("run", "epoch 1", "step 1", "step 2", "row 1", "epoch 2", "step 3", "step 4",
                                           "row 2", "end"));
-  EXPECT_EQ(run.state.stop_text, "training.epochs (2) are done");
+  EXPECT_EQ(run.state.stop_text, "the run reached training.epochs (2)");
 }
 
 TEST(Trainer, AnEpochsLossWeighsAShortBatchByItsSize) {
@@ -176,7 +176,7 @@ TEST(Trainer, MaxStepsEndsWithinAnEpochWhoseTimeIsNotCounted) {
   options.settings.warmup_epochs = 0;
   const auto run = run_toy(toy_dataset(), options);
   EXPECT_EQ(run.state.step, 4);
-  EXPECT_EQ(run.state.stop_text, "training.max_steps (4) are done");
+  EXPECT_EQ(run.state.stop_text, "the run reached training.max_steps (4)");
   EXPECT_FALSE(run.seen.rows[0].warmup);
   EXPECT_TRUE(run.seen.rows[1].warmup);
   EXPECT_TRUE(run.seen.rows[1].valid_loss.has_value());
@@ -188,7 +188,7 @@ TEST(Trainer, MaxSecondsEndsAfterTheStepUnderWay) {
   const auto run = run_toy(toy_dataset(), options);
   EXPECT_EQ(run.state.step, 1);
   EXPECT_EQ(run.state.stop_reason, StopReason::kSeconds);
-  EXPECT_EQ(run.state.stop_text, "training.max_seconds (1e-09) are over");
+  EXPECT_EQ(run.state.stop_text, "the run reached training.max_seconds (1e-09)");
 }
 
 TEST(Trainer, StopsEarlyAndSaysWhy) {

@@ -3,7 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "experiment/initial_weights.h"
+#include "experiment/run_context.h"
 #include "models/model.h"
 #include "system/temporary_folder.h"
 #include "weights/layouts.h"

@@ -53,7 +53,7 @@ std::string describe_errno(int code) { return std::generic_category().message(co
     throw_error(ExitCode::kData, "{}: folder '{}' does not exist: check the path", path.string(),
                 path.parent_path().string());
   throw_error(ExitCode::kData, "{}: no such file{}: check the path", path.string(),
-              did_you_mean(path.filename().string(), names_beside(path)));
+              did_you_mean(path.filename().string(), sibling_names(path)));
 }
 
 [[noreturn]] void fail_to_open(const fs::path& path, int code) {

@@ -11,10 +11,9 @@
 
 #include "base/error.h"
 #include "recurrent/cudnn/plan_cache.h"
-#include "recurrent/cudnn_algorithm.h"
 #include "recurrent/execution_path.h"
-#include "recurrent/layer_groups.h"
 #include "recurrent/parameters.h"
+#include "recurrent/stacked_layer.h"
 
 namespace rnnlab {
 namespace {

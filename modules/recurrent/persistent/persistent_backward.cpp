@@ -198,7 +198,7 @@ class PersistentBackwardPass {
   }
 
   void multiply_by_tokens() {
-    lanes_.run(kSideLane, [&] {
+    streams_.run(kSideStream, [&] {
       const at::Tensor sums = sums_of_tokens(layers_[0], gradients_[0], products_[0].input_side_operand());
       if (needs_.weights) multiply_input_weights(layers_[0], sums, weights_[0]);
       if (needs_.input) multiply_table(layers_[0], sums, table_);

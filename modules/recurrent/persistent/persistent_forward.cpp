@@ -17,11 +17,11 @@
 namespace rnnlab {
 namespace {
 
-// Recurrent weights are laid out on a side lane, those of the backward pass while the kernels run. The other side lane
-// prepares the weights for the bottom layer's product. If layers work at the same time, each layer above the bottom one
-// has a main lane.
-constexpr size_t kForwardLane = 0;
-constexpr size_t kPackLane = 1;
+// Recurrent weights are laid out on a side stream, those of the backward pass while the kernels run. The other side
+// stream prepares the weights for the bottom layer's product. If layers work at the same time, each layer above the
+// bottom one has a main stream.
+constexpr size_t kForwardStream = 0;
+constexpr size_t kPackStream = 1;
 constexpr size_t kOperandLane = 2;
 
 class PersistentForwardPass {
@@ -32,7 +32,7 @@ class PersistentForwardPass {
         masks_(masks),
         parts_(parts_of_steps(layers[0].num_steps(), layers.size(), forward_part_of_gpu(spec, layers[0]))),
         packed_(make_room()),
-        lanes_(device(), /*num_side_lanes=*/kOperandLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
+        streams_(device(), /*num_side_streams=*/kOperandLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
 
   void run() {
     multiply_bottom_input();
@@ -46,7 +46,9 @@ class PersistentForwardPass {
   at::Device device() const { return layers_[0].gates.device(); }
   bool may_go_back() const { return spec_.gradients == GradientUse::kPossible; }
   bool drops() const { return spec_.dropout > 0; }
-  size_t lane_of(size_t layer) const { return parts_.size() == 1 || layer == 0 ? kForwardLane : kOperandLane + layer; }
+  size_t stream_of(size_t layer) const {
+    return parts_.size() == 1 || layer == 0 ? kForwardStream : kOperandLane + layer;
+  }
 
   // Runs at the same time as the preparation of the weights for the product and the kernel.
   void multiply_bottom_input() {
@@ -56,12 +58,12 @@ class PersistentForwardPass {
       pack_for_forward(spec_, bottom, packed_[0]);
     });
     if (bottom.weight_ih_operand.defined()) {
-      lanes_.run(kOperandLane, [&] { fill_weight_operand(bottom_parameter_, bottom.weight_ih_operand); });
+      streams_.run(kOperandLane, [&] { fill_weight_operand(bottom_parameter_, bottom.weight_ih_operand); });
       const Operand operand = input_operand(matrix_of(bottom.input));
       bottom.input_operand = operand.values.view({bottom.num_steps(), bottom.batch_size(), -1});
       bottom.input_unscale = operand.unscale;
-      lanes_.order(kOperandLane, kForwardLane);
-      if (may_go_back()) lanes_.run(kOperandLane, [&] { bottom_weight_ih_.run(); });
+      streams_.order(kOperandLane, kForwardStream);
+      if (may_go_back()) streams_.run(kOperandLane, [&] { bottom_weight_ih_.run(); });
     } else {
       bottom_weight_ih_.run();
     }

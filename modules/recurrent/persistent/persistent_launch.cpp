@@ -72,7 +72,7 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .cell = persistent_cell(spec.cell),
           .nonlinearity = step.nonlinearity,
           .operands = spec.operands,
-          .kernels = spec.rung.kernels};
+          .kernels = spec.variant.kernels};
 }
 
 at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {

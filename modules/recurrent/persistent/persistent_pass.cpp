@@ -117,7 +117,7 @@ void remember(const fs::path& mark) try {
 
 void check(const Checked& checked, const cudaDeviceProp& gpu) {
   const fs::path mark = mark_of(gpu, checked);
-  if (!mark.empty() && is_there(mark)) return;
+  if (!mark.empty() && path_exists(mark)) return;
   const double difference = largest_difference_from_fused({c10::kCUDA, checked.device}, checked.type);
   if (difference > 1)
     throw_error(

@@ -33,7 +33,8 @@ std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& opt
                        config::name_of(options.cell));
   if (options.reset_gate == ResetGate::kBefore)
     return "reset_gate: before (its kernel for gru applies the reset gate after the recurrent product)";
-  if (kernels::has_persistent_layer(options.hidden_size, kernels::Factors::kTf32, variant.kernels)) return std::nullopt;
+  if (kernels::has_persistent_layer(options.hidden_size, kernels::Operands::kTf32, variant.kernels))
+    return std::nullopt;
   const bool has_grids = variant.kernels == kernels::PersistentKernels::kAll;
   return fmt::format("hidden_size: {} (its kernels have multiples of 8 from 64 to {})", options.hidden_size,
                      has_grids ? "1536, in fp32 to 1024" : "1024");
@@ -41,10 +42,10 @@ std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& opt
 
 template <const UnrolledVariant& variant>
 std::optional<std::string> precision_unsupported_by_persistent(const RecurrentOptions& options, Precision precision) {
-  const auto has_kernels = [&](kernels::Factors factors) {
+  const auto has_kernels = [&](kernels::Operands factors) {
     return kernels::has_persistent_layer(options.hidden_size, factors, variant.kernels);
   };
-  const bool lacks_float32 = has_kernels(kernels::Factors::kTf32) && !has_kernels(kernels::Factors::kFloat32);
+  const bool lacks_float32 = has_kernels(kernels::Operands::kTf32) && !has_kernels(kernels::Operands::kFloat32);
   if (precision != Precision::kFp32 || !lacks_float32) return std::nullopt;
   return "supports at most 1024 units in fp32; use precision: tf32 or bf16, or layer: cudnn";
 }

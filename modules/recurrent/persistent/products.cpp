@@ -16,8 +16,8 @@
 #include "recurrent/device/number_types.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/operand_conversion.h"
-#include "recurrent/token_rows.h"
-#include "recurrent/unrolled/weight_gradients.h"
+#include "recurrent/recurrent_layer.h"
+#include "recurrent/unrolled/passes.h"
 
 namespace rnnlab {
 namespace {
@@ -191,15 +191,15 @@ void sum_rows(at::Tensor& out, const at::Tensor& rows) {
 
 }  // namespace
 
-bool GateProducts::reads_largest(Needs needs) const {
+bool GateProducts::reads_largest(NeededGradients needs) const {
   return gradients_.input_side.scalar_type() == at::kFloat && gains_by_16_bits(needs);
 }
 
-bool GateProducts::gains_by_16_bits(Needs needs) const {
+bool GateProducts::gains_by_16_bits(NeededGradients needs) const {
   return data_gains() || (needs.weights && (input_weights_gain() || recurrent_weights_gain()));
 }
 
-void GateProducts::prepare_gates(Needs needs) {
+void GateProducts::prepare_gates(NeededGradients needs) {
   if (!gains_by_16_bits(needs)) return;
   const at::Tensor sides = matrix_of(gradients_.sides);
   const Operand both = sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Operand{sides, {}};

@@ -73,7 +73,7 @@ class GateProducts {
 
   // Prepares operands that several products read, after the kernel and before the products. The operands for the
   // weights' gradients are prepared if `needs.weights`.
-  void prepare_gates(Needs needs);
+  void prepare_gates(NeededGradients needs);
 
   // Computes the gradient of the layer's input, if the tensor is defined.
   void multiply_data() const;
@@ -88,7 +88,7 @@ class GateProducts {
 
  private:
   void multiply_recurrent_side(const at::Tensor& out) const;
-  bool gains_by_16_bits(Needs needs) const;
+  bool gains_by_16_bits(NeededGradients needs) const;
   bool data_gains() const;
   bool input_weights_gain() const;
   bool recurrent_weights_gain() const;

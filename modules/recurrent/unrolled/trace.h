@@ -45,10 +45,10 @@ struct LayerTrace {
   at::Tensor table, tokens;
 
   // `packed` is weight_hh in the layout of the backward pass of persistent layers. The next three tensors are 16-bit
-  // factors of large products, if these are faster with such factors (persistent/products.h). input_unscale is the
-  // factor that converts input_factor to the input, or undefined.
+  // operands of large products, if these are faster with such operands (persistent/products.h). input_unscale is the
+  // factor that converts input_operand to the input, or undefined.
   at::Tensor packed;
-  at::Tensor weight_ih_factor, input_factor, half_hidden, input_unscale;
+  at::Tensor weight_ih_operand, input_operand, half_hidden, input_unscale;
 
   int64_t num_steps() const { return gates.size(0); }
   int64_t batch_size() const { return gates.size(1); }
@@ -79,8 +79,8 @@ struct UnrolledSpec {
   at::ScalarType type = at::kFloat;            // of the sequence and the hidden states
   at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products have the type of the sequence
   double dropout = 0;  // for persistent layers, which draw their own masks: dropout between layers
-  GradientUse gradients = GradientUse::kNone;          // states whether a backward pass may follow
-  kernels::Factors factors = kernels::Factors::kTf32;  // for persistent layers in float32, equal for both passes
+  GradientUse gradients = GradientUse::kNone;             // states whether a backward pass may follow
+  kernels::Operands operands = kernels::Operands::kTf32;  // for persistent layers in float32, equal for both passes
 };
 
 // Holds the rows of `hidden` and `cell` before and after step t.

@@ -138,8 +138,8 @@ constexpr size_t kTensorsPerTrace = 16;
 void append(variable_list& list, const LayerTrace& trace) {
   const auto& [weight_ih, weight_hh, bias_ih, bias_hh] = trace.weights;
   list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh, trace.input, trace.gates, trace.candidates,
-                           trace.hidden, trace.cell, trace.table, trace.tokens, trace.packed, trace.weight_ih_factor,
-                           trace.input_factor, trace.half_hidden, trace.input_unscale});
+                           trace.hidden, trace.cell, trace.table, trace.tokens, trace.packed, trace.weight_ih_operand,
+                           trace.input_operand, trace.half_hidden, trace.input_unscale});
 }
 
 LayerTrace trace_of(const variable_list& list, size_t layer) {

@@ -158,7 +158,7 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
   UnrolledSpec spec = {options().cell, options().activation, loop, variant_};
   spec.type = sequence.tokens.defined() ? product_type(sequence.rows) : sequence.rows.scalar_type();
   if (spec.variant.is_persistent && is_training()) spec.dropout = options().dropout;
-  if (!rounds_to_tf32()) spec.factors = kernels::Factors::kFloat32;
+  if (!rounds_to_tf32()) spec.operands = kernels::Operands::kFloat32;
   if (c10::GradMode::is_enabled()) spec.gradients = GradientUse::kPossible;
   const int64_t num_directions = options().num_directions();
   const auto states = [&](const at::Tensor& all) {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "kernel_cache/kernel_supply.h"
+#include "kernel_cache/kernel_cache.h"
 #include "recurrent/kernels/persistent/host/kernel_plan.h"
 #include "recurrent/kernels/persistent/host/loaded_kernels.h"
 #include "recurrent/kernels/persistent/shared/sizes.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernel_cache/kernel_supply.h"
+#include "kernel_cache/kernel_cache.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -39,7 +39,7 @@ class LoadedPrograms {
     return kernels;
   }
 
-  KernelSupply supply = make_kernel_supply();
+  KernelProvider supply = make_kernel_provider();
 
  private:
   // Libraries stay as long as the process: a kernel may be running when it ends.
@@ -68,7 +68,7 @@ LoadedPrograms& programs() {
 
 }  // namespace
 
-KernelSupply& kernel_supply() { return programs().supply; }
+KernelProvider& kernel_supply() { return programs().supply; }
 
 bool runs_as_ptx() {
   const char* value = std::getenv("RNNLAB_KERNELS_AS");

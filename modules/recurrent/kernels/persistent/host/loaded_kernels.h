@@ -1,5 +1,5 @@
 // Kernels that this process has loaded. Each is compiled from the sources in the program when it is first needed, for
-// one architecture, or read from the cache (kernel_cache/kernel_supply.h).
+// one architecture, or read from the cache (kernel_cache/kernel_cache.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 #include "recurrent/kernels/persistent/host/kernel_plan.h"
 
 namespace rnnlab {
-class KernelSupply;
+class KernelProvider;
 }
 
 namespace rnnlab::kernels::persistent {
@@ -23,8 +23,8 @@ std::span<const KernelHeader> kernel_sources();
 // Throws std::runtime_error if a call of CUDA failed. what: the call, as the message names it.
 void check(cudaError_t error, const char* what);
 
-// Returns the source of compiled kernels (kernel_cache/kernel_supply.h). It is not thread-safe.
-KernelSupply& kernel_supply();
+// Returns the source of compiled kernels (kernel_cache/kernel_cache.h). It is not thread-safe.
+KernelProvider& kernel_supply();
 
 // Returns whether the driver compiles the kernels from PTX (persistent_layer.h).
 bool runs_as_ptx();
