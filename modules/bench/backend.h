@@ -62,7 +62,7 @@ struct KernelUse {
 };
 
 // Observations of one step of Pass::kBackward, made outside the timing.
-struct Inspection {
+struct LayerInspection {
   std::string path;                // "cuDNN standard algorithm (float32)"
   std::vector<std::string> notes;  // why no faster path was used
   std::vector<KernelUse> kernels;  // the longest first
@@ -99,7 +99,7 @@ class BenchBackend {
   virtual SamplingRecord end_sampling() = 0;
 
   // Profiling may slow down later work of this process.
-  virtual Inspection inspect(LayerKind layer) = 0;
+  virtual LayerInspection inspect(LayerKind layer) = 0;
 };
 
 }  // namespace rnnlab

@@ -231,7 +231,7 @@ void BenchRun::inspect(MeasuredCase& measured) {
 
 void BenchRun::inspect_layer(BenchRow& row, LayerKind layer) {
   try {
-    Inspection seen = backend_.inspect(layer);
+    LayerInspection seen = backend_.inspect(layer);
     row.path = std::move(seen.path);
     row.path_notes = std::move(seen.notes);
     row.kernels = std::move(seen.kernels);

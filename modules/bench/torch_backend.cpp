@@ -393,12 +393,12 @@ std::vector<Warning> TorchBackend::waiting_during(double wall_seconds, const Epo
   return waiting_warnings({&row, 1}, device(), at::get_num_threads(), "samples");
 }
 
-Inspection TorchBackend::inspect(LayerKind layer) {
+LayerInspection TorchBackend::inspect(LayerKind layer) {
   const c10::DeviceGuard guard(problem_->device);
   TimedLayer timed(problem_.value(), layer, nullptr);
   const auto step = [&] { timed.step(Pass::kBackward); };
   step();  // The first step has additional work and allocations.
-  Inspection seen;
+  LayerInspection seen;
   seen.peak_memory_bytes = peak_bytes_during(problem_->device, step);
   ExecutionPath path = observe_execution_path(step);
   seen.path = std::move(path.path);

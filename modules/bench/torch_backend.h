@@ -97,7 +97,7 @@ class TorchBackend : public BenchBackend {
   Ceiling measure_ceiling() override;
   void begin_sampling() override;
   SamplingRecord end_sampling() override;
-  Inspection inspect(LayerKind layer) override;
+  LayerInspection inspect(LayerKind layer) override;
 
  private:
   std::vector<Warning> waiting_during(double wall_seconds, const EpochMeasurements& seen) const;

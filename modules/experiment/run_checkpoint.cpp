@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "checkpoint/safetensors.h"
 #include "config/document.h"
+#include "data/load_dataset.h"
 #include "system/json_fields.h"
 #include "weights/tensor_reader.h"
 

@@ -133,7 +133,7 @@ std::vector<NamedTensor> pytorch_tensors(const TensorFile& file, const Model& mo
   const Layout layout = layout_of(file).value_or(Layout::kPyTorch);
   if (layout == Layout::kPyTorch || !model.has_recurrent()) return to_tensors(file.tensors);
   const NetworkWeights network = read_network(file, layout);
-  require_same_function(network.known, model.recurrent().options(), file.name);
+  require_same_function(network.metadata, model.recurrent().options(), file.name);
   return export_tensors(network, Layout::kPyTorch);
 }
 

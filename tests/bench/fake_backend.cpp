@@ -50,7 +50,7 @@ Ceiling FakeBackend::measure_ceiling() {
           .copy_bytes_per_second = 1e11};
 }
 
-Inspection FakeBackend::inspect(LayerKind layer) {
+LayerInspection FakeBackend::inspect(LayerKind layer) {
   log.push_back(fmt::format("inspect {}", name_of(layer)));
   if (!inspection_error.empty()) throw UserError(ExitCode::kDevice, inspection_error);
   return {.path = fmt::format("the path of {}", name_of(layer)),

@@ -31,7 +31,7 @@ class FakeBackend : public BenchBackend {
   SamplingRecord end_sampling() override {
     return {.wall_seconds = 2, .cpu_seconds = 1.5, .warnings = warnings_to_report};
   }
-  Inspection inspect(LayerKind layer) override;
+  LayerInspection inspect(LayerKind layer) override;
 
  private:
   BenchCase combination_;

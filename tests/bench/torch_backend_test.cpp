@@ -76,7 +76,7 @@ TEST(TorchBackend, InspectsWhatALayerRan) {
   const BenchSettings settings = tiny_settings();
   TorchBackend backend(settings);
   backend.begin(expand_grid(settings).at(0));
-  const Inspection seen = backend.inspect(LayerKind::kNaive);
+  const LayerInspection seen = backend.inspect(LayerKind::kNaive);
   EXPECT_EQ(seen.path, "native loop, 8 GEMMs a step");
   EXPECT_THAT(seen.kernels, Not(IsEmpty()));
   EXPECT_GT(seen.peak_memory_bytes, 0);

@@ -213,8 +213,8 @@ TEST_F(Resume, HasNoSummaryUntilTheRunHasEndedAgain) {
   class LookForSummary : public Observer {
    public:
     explicit LookForSummary(fs::path run) : run_(std::move(run)) {}
-    void on_step(const StepProgress&) override { path_exists |= fs::exists(run_ / kSummaryFile); }
-    bool path_exists = false;
+    void on_step(const StepProgress&) override { found |= fs::exists(run_ / kSummaryFile); }
+    bool found = false;
 
    private:
     fs::path run_;
@@ -222,7 +222,7 @@ TEST_F(Resume, HasNoSummaryUntilTheRunHasEndedAgain) {
   const fs::path done = run(exactly());
   LookForSummary look(done);
   resume(done, {"training.epochs=4"}, {&look});
-  EXPECT_FALSE(look.is_there);
+  EXPECT_FALSE(look.found);
   EXPECT_TRUE(fs::exists(done / kSummaryFile));
 }
 

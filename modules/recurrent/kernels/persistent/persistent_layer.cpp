@@ -234,7 +234,7 @@ bool runs_persistent_as_ptx() { return persistent::runs_as_ptx(); }
 
 std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
 
-std::optional<std::string> persistent_kernels_refusal() { return persistent::kernel_supply().refusal(); }
+std::optional<std::string> persistent_kernels_refusal() { return persistent::kernel_supply().unavailable_reason(); }
 
 std::vector<std::string> take_persistent_notes() { return persistent::kernel_supply().take_notes(); }
 
