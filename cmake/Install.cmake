@@ -30,7 +30,7 @@ set_target_properties(rnnlab_torch PROPERTIES EXPORT_NAME torch)
 install(EXPORT rnnlab NAMESPACE rnnlab:: FILE rnnlab-targets.cmake DESTINATION lib/cmake/rnnlab)
 foreach(module base config system gpu recurrent)
   install(DIRECTORY "${CMAKE_SOURCE_DIR}/modules/${module}" DESTINATION include/rnnlab
-    FILES_MATCHING PATTERN "*.h" PATTERN "*.inc" PATTERN "kernels" EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
 endforeach()
 
 set(version "${CMAKE_BINARY_DIR}/rnnlab-config-version.cmake")

@@ -173,10 +173,9 @@ TEST(Experiment, RefusesToWatchAMissingAccuracy) {
 
 TEST(Experiment, RefusesToWatchMissingValidation) {
   EXPECT_THAT(findings_in("data: {num_valid: 0}\n"), IsEmpty());
-  EXPECT_THAT(
-      findings_in("data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n"),
-      ElementsAre("a.yaml:2:28: training.early_stopping and data.num_valid (a.yaml:1:19): there is no validation "
-                  "data to watch"));
+  EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n"),
+              ElementsAre("a.yaml:2:28: training.early_stopping and data.num_valid (a.yaml:1:19): there are no "
+                          "validation data; set data.num_valid or use a train_ metric"));
 }
 
 TEST(Experiment, ReportsEverythingInOneGo) {

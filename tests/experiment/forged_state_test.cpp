@@ -73,7 +73,7 @@ TEST_F(ForgedState, WithStepsThatTheEpochDoesNotHave) {
 
 TEST_F(ForgedState, WithAnEpochThatDoesNotFitItsSteps) {
   forge("/progress/state/epoch", 0);
-  expect_not_resumed("its progress is impossible: epoch 0 with the best at 3");
+  expect_not_resumed("its progress is impossible: epoch 0, but the best epoch is 3");
   forge("/progress/state/epoch", std::numeric_limits<int64_t>::max());
   expect_not_resumed("its progress is impossible: step 12 after 4 of 4 steps of epoch 9223372036854775807");
   forge("/progress/state/epoch", 3);
@@ -83,17 +83,17 @@ TEST_F(ForgedState, WithAnEpochThatDoesNotFitItsSteps) {
 
 TEST_F(ForgedState, WithInvalidNumbers) {
   forge("/progress/tally/seconds", "nan");
-  expect_not_resumed("its progress is impossible: a number in it is not finite");
+  expect_not_resumed("its progress is impossible: a number is not finite");
   forge("/progress/tally/seconds", -1.0);
-  expect_not_resumed("its progress is impossible: a count or time in it is negative or too large");
+  expect_not_resumed("its progress is impossible: a count or a time is negative or too large");
   forge("/progress/tally/seconds", 1.0);
   forge("/progress/tally/samples", std::numeric_limits<int64_t>::max());
-  expect_not_resumed("its progress is impossible: a count or time in it is negative or too large");
+  expect_not_resumed("its progress is impossible: a count or a time is negative or too large");
 }
 
 TEST_F(ForgedState, WithAnInvalidGenerator) {
   forge("/generators", nlohmann::ordered_json::object());
-  expect_not_resumed("there is no state of the cpu generator");
+  expect_not_resumed("the state of the cpu generator is missing");
 }
 
 TEST_F(ForgedState, WithImpossibleFittedData) {

@@ -61,7 +61,7 @@ bool is_small(const ModelCase& one) {
 
 bool is_for_this_layer(const ModelCase& one) {
   if (!info_of(one.settings.kind).has_recurrent_layers()) return true;
-  return one.layer != LayerKind::kAuto && !refusal(one.layer, Processor::kCpu);
+  return one.layer != LayerKind::kAuto && !unsupported_reason(one.layer, Processor::kCpu);
 }
 
 Batch batch_of(const ModelCase& one) {

@@ -3,10 +3,15 @@
 import copy
 import pickle
 import random
+import sys
 import unittest
 import warnings
 
-import torch
+try:
+    import torch
+except ImportError as error:
+    print(f"skipped, because torch cannot be imported: {error}")
+    sys.exit(77)
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import rnnlab

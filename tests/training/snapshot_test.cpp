@@ -233,7 +233,7 @@ TEST(Snapshot, RefusesAGeneratorStateThatIsNone) {
   states["cpu"] = states["cpu"].slice(0, 0, 8).clone();
   EXPECT_THROW(set_generator_states(states, c10::Device(c10::kCPU)), UserError);
   EXPECT_THAT([] { set_generator_states({}, c10::Device(c10::kCPU)); },
-              ThrowsMessage<UserError>("there is no state of the cpu generator"));
+              ThrowsMessage<UserError>("the state of the cpu generator is missing"));
 }
 
 }  // namespace
