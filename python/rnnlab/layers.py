@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
+import math
+import time
 import weakref
 
 import torch
@@ -12,6 +15,11 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from . import operators  # noqa: F401  (registers torch.ops.rnnlab)
 
 _owners = itertools.count(1)
+_CANDIDATES = {"cuda": ("torch", "persistent", "cudnn"), "cpu": ("torch", "blocked", "hoisted")}
+_WARMUP_PASSES = 2
+_TIMED_PASSES = 4
+_LONG_ENOUGH = 0.5  # seconds after which no further pass of a candidate is timed
+_fastest: dict[tuple, str] = {}  # by the work of a pass
 
 
 class Recurrent(torch.nn.RNNBase):
@@ -71,7 +79,65 @@ class Recurrent(torch.nn.RNNBase):
     def _choose(self, input) -> str:
         data = input.data if isinstance(input, PackedSequence) else input
         can_be_computed = self.proj_size == 0 and data.numel() > 0 and data.device.type in ("cpu", "cuda")
-        return self.implementation if can_be_computed and not _is_transformed() else "torch"
+        if not can_be_computed or _is_transformed():
+            return "torch"
+        return self._fastest_for(input) if self.implementation == "auto" else self.implementation
+
+    def _fastest_for(self, input) -> str:
+        """Returns the fastest implementation, which is measured once for work of this size.
+
+        Nothing can be measured while torch.compile traces or a CUDA graph is captured: torch.nn's code runs then, if
+        no call before has measured the work.
+        """
+        data = input.data if isinstance(input, PackedSequence) else input
+        num_steps, batch_size = self._size_of(input)
+        work = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
+                self.training, torch.is_grad_enabled(), data.device, data.dtype, _autocast_type(data),
+                _rounded(num_steps), _rounded(batch_size))
+        if work in _fastest:
+            return _fastest[work]
+        if torch.compiler.is_compiling() or (data.is_cuda and torch.cuda.is_current_stream_capturing()):
+            return "torch"
+        _fastest[work] = self._measure(data.new_empty(num_steps, batch_size, self.input_size).normal_)
+        return _fastest[work]
+
+    def _size_of(self, input) -> tuple[int, int]:
+        if isinstance(input, PackedSequence):
+            return input.batch_sizes.size(0), int(input.batch_sizes[0])
+        if input.dim() == 2:
+            return input.size(0), 1
+        return (input.size(1), input.size(0)) if self.batch_first else (input.size(0), input.size(1))
+
+    def _measure(self, draw) -> str:
+        """Returns the implementation with the shortest pass; the random numbers of the caller stay as they are."""
+        device = self.weight_ih_l0.device
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            steps = draw()
+            steps = steps.transpose(0, 1) if self.batch_first else steps
+            seconds = {name: self._seconds_of_pass(name, steps) for name in _CANDIDATES[device.type]}
+        return min(seconds, key=seconds.get)
+
+    def _seconds_of_pass(self, implementation, steps) -> float:
+        shortest, total = math.inf, 0.0
+        with contextlib.suppress(ValueError, RuntimeError):  # an implementation that cannot run here is not chosen
+            for number in range(_WARMUP_PASSES + _TIMED_PASSES):
+                began = time.perf_counter()
+                self._pass(implementation, steps)
+                if steps.is_cuda:
+                    torch.cuda.synchronize(steps.device)
+                seconds = time.perf_counter() - began
+                total += seconds
+                shortest = seconds if number < _WARMUP_PASSES else min(shortest, seconds)
+                if total > _LONG_ENOUGH:
+                    break
+        return shortest
+
+    def _pass(self, implementation, steps) -> None:
+        is_torch = implementation == "torch"
+        output, _ = self._torch_class.forward(self, steps) if is_torch else self._run_whole(implementation, steps, None)
+        weights = [weight for weight in self._weights() if weight.requires_grad]
+        if torch.is_grad_enabled() and weights:
+            torch.autograd.grad(output.sum(), weights)
 
     def _run_whole(self, implementation, input, hx):
         if input.dim() not in (2, 3):
@@ -151,6 +217,11 @@ class Recurrent(torch.nn.RNNBase):
             zeros = matrix.new_zeros(matrix.size(0))
             weights += [matrix, recurrent, zeros, zeros]
         return weights
+
+
+def _rounded(count: int) -> int:
+    """Returns the next power of two: work of nearly the same size is measured once."""
+    return 1 << (count - 1).bit_length()
 
 
 def _is_transformed() -> bool:

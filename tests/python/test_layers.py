@@ -198,6 +198,14 @@ class Modules(unittest.TestCase):
         twin(x)
         torch.testing.assert_close(layer(x)[0], before)
 
+    def test_auto_measures_once_and_keeps_random_numbers_and_gradients(self):
+        theirs, ours = twins("LSTM", 3, 4, implementation="auto")
+        x, state = torch.randn(5, 2, 3, dtype=torch.float64), torch.get_rng_state()
+        torch.testing.assert_close(ours(x), theirs(x))
+        self.assertTrue(torch.equal(torch.get_rng_state(), state))
+        self.assertIsNone(ours.weight_hh_l0.grad)
+        self.assertIn(ours.implementation_used, ("torch", "blocked", "hoisted"))
+
     def test_says_what_ran(self):
         layer = rnnlab.LSTM(3, 4, implementation="hoisted")
         layer(torch.randn(5, 2, 3))
