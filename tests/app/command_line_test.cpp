@@ -59,7 +59,7 @@ TEST(CommandLine, HelpNamesArgumentsWithOneEllipsisEach) {
   EXPECT_THAT(Program().run({"compare", "--help"}).output, HasSubstr("\n  folders RUN ... REQUIRED "));
 }
 
-TEST(CommandLine, VersionIsOneLine) { EXPECT_EQ(Program().run({"--version"}).output, "rnnlab 0.1.0\n"); }
+TEST(CommandLine, VersionIsOneLine) { EXPECT_EQ(Program().run({"--version"}).output, "rnnlab 0.2.0\n"); }
 
 TEST(CommandLine, HelpListsAllExitCodes) {
   const auto result = Program().run({"--help"});
