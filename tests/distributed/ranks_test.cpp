@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <future>
 #include <thread>
@@ -35,6 +36,9 @@ Launch launch_of_rank(int64_t rank, int64_t size, const LocalStore& store) {
   launch.launcher_hosts_store = true;
   return launch;
 }
+
+// LibTorch's flight recorder has one map for the process without a lock, so ranks that are threads must not record.
+const bool kRecorderIsOff = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1) == 0;
 
 // Runs `work` as each of `size` ranks, which are threads of this process.
 void as_ranks(int64_t size, const RanksOptions& options, const std::function<void(Ranks&)>& work) {
