@@ -104,7 +104,7 @@ struct SourceInfo {
   std::vector<std::string_view> files = {};       // the files that it always reads, in a folder of its name
   std::string_view magic = {};                    // the bytes that its files begin with
 
-  // Reports contradictions between the settings. Null if there are none to check.
+  // Reports contradictions between the settings. Null if the source has nothing to check.
   void (*check)(const DataSettings& settings, config::Checker& checker) = nullptr;
 
   // Returns the sizes that the settings state, and 1 for sizes that only the data state.

@@ -36,7 +36,7 @@ std::string device_error(const std::string& name);
 // Returns a note for the run if `auto` chose the CPU although the machine has a GPU; else nothing.
 std::vector<std::string> device_notes(const std::string& name, c10::Device device);
 
-// Returns the driver's fault (gpu_info.h) for the CUDA version of this build; nothing if there is none.
+// Returns the driver's fault (gpu_info.h) for the CUDA version of this build; nothing if the driver has no fault.
 std::optional<std::string> driver_fault_here();
 
 // Returns "cpu", "cuda", or for example "cuda1" for the second GPU; the label can be part of a folder's name.

@@ -24,7 +24,7 @@
 namespace rnnlab {
 namespace {
 
-// Returns a text about an epoch that did not reach its end; "" if there is none.
+// Returns a text about an epoch that did not reach its end; "" if every epoch did.
 std::string cut_short_text(const TrainingState& state, const RunPlan& plan) {
   const int64_t steps = state.step - (state.epoch - 1) * plan.steps_per_epoch;
   if (steps <= 0 || steps >= plan.steps_per_epoch) return "";

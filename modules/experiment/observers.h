@@ -72,7 +72,7 @@ class FileObserver : public Observer {
 };
 
 // Saves a run's state according to its settings: at the ends of epochs, within epochs, after the best epoch so far, and
-// always at the end of the run, however it ends. A background thread writes the files (checkpoint_folder.h): the run
+// always at the end of the run, however it ends. A background thread writes the files (checkpoint_folder.h). The run
 // waits only for the copy to the host, and for an earlier save that has not finished.
 class CheckpointObserver : public Observer {
  public:
@@ -142,7 +142,7 @@ class TraceObserver : public Observer {
   void on_run_end(const TrainingState& state) override;
 
   // Call this function for a run that diverged, which ends without on_run_end. The function writes the steps so far,
-  // and warns if there are none. Throws UserError kDevice if the file cannot be written.
+  // and warns if no step was recorded. Throws UserError kDevice if the file cannot be written.
   void finish();
 
  private:

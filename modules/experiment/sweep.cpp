@@ -196,7 +196,7 @@ void report_failure(const std::string& message, Logger& logger) {
   logger.error(names_a_rank ? message : fmt::format("rank {}: {}", this_launch()->rank, message));
 }
 
-// A failed log is reported only if the run has not failed anyway.
+// A failed log is reported only if the run itself has not failed.
 void run_one(const PendingRun& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
     all.finished.push_back(task.run(request, logger));

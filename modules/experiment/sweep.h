@@ -84,7 +84,7 @@ void record_failure(RunAllOutcome& all, ExitCode exit_code);
 std::string how_to_resume(const std::filesystem::path& run_or_sweep);
 
 // Call this function when the command has run all of its runs except `num_left` of `count`, which a signal prevented.
-// The function logs how to resume these runs, or removes the sweep's file (null: there is none).
+// The function logs how to resume these runs, or removes the sweep's file (null if the command has no sweep).
 void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepFile* sweep, const RunRequest& request,
                  Logger& logger);
 

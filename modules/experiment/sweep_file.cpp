@@ -107,7 +107,7 @@ void SweepFile::write() const {
 
 namespace {
 
-// A run that was killed before its settings were in its folder has not begun.
+// Returns false for a run that was killed before its settings were in its folder.
 bool has_begun(const SweepEntry& entry, Logger& logger) {
   if (!entry.folder) return false;
   std::error_code ignored;

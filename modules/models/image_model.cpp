@@ -133,7 +133,7 @@ ImageModel::ImageModel(const ModelSettings& settings, ConvolutionKind kind, cons
   }
   int64_t width = flat_size(num_channels, shape);
   for (const int64_t size : settings.dense) {
-    dense_.push_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
+    dense_.emplace_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
     width = size;
   }
   output_ = register_module("output", torch::nn::Linear(width, shape.num_outputs));

@@ -164,7 +164,7 @@ int64_t pytorch_fan(const Model& model, const std::string& name) {
   return num_inputs(parameters[weight]);
 }
 
-at::Tensor drawn_as_pytorch(const Model& model, const std::string& name, at::Tensor values,
+at::Tensor drawn_as_pytorch(const Model& model, const std::string& name, const at::Tensor& values,
                             const at::Generator& generator) {
   if (name == "embedding.weight") return values.normal_(0.0, 1.0, generator);
   const double bound = 1.0 / std::sqrt(static_cast<double>(pytorch_fan(model, name)));
@@ -172,7 +172,7 @@ at::Tensor drawn_as_pytorch(const Model& model, const std::string& name, at::Ten
 }
 
 // Vectors are biases, and weights from a unit to itself.
-at::Tensor drawn_as_xavier(at::Tensor values, const at::Generator& generator) {
+at::Tensor drawn_as_xavier(const at::Tensor& values, const at::Generator& generator) {
   if (values.dim() == 1) return values.zero_();
   const double bound = std::sqrt(6.0 / static_cast<double>(num_outputs(values) + num_inputs(values)));
   return values.uniform_(-bound, bound, generator);

@@ -26,7 +26,7 @@ SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, c
     : Model(layer, recurrent_options(settings, shape.input_size)), settings_(settings) {
   int64_t width = settings.hidden_size * recurrent().options().num_directions();
   for (const int64_t size : settings.dense) {
-    dense_.push_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
+    dense_.emplace_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
     width = size;
   }
   output_ = register_module("output", torch::nn::Linear(width, shape.num_outputs));

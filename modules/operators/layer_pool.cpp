@@ -9,31 +9,18 @@
 namespace rnnlab::operators {
 namespace {
 
-bool same_options(const RecurrentOptions& a, const RecurrentOptions& b) {
-  return a.cell == b.cell && a.input_size == b.input_size && a.hidden_size == b.hidden_size &&
-         a.num_layers == b.num_layers && a.bidirectional == b.bidirectional && a.dropout == b.dropout;
-}
-
 bool shares_memory(const at::Tensor& mine, const at::Tensor& theirs) {
   return mine.const_data_ptr() == theirs.const_data_ptr() && mine.scalar_type() == theirs.scalar_type() &&
          mine.device() == theirs.device() && mine.sizes() == theirs.sizes() && mine.strides() == theirs.strides();
 }
 
-std::vector<at::Tensor> parameters_in_order(const RecurrentLayer& layer) {
-  const auto named = layer.named_parameters(/*recurse=*/false);
-  std::vector<at::Tensor> parameters;
-  for (const ParameterSpec& spec : parameter_specs(layer.options())) parameters.push_back(named[spec.name]);
-  return parameters;
-}
-
 bool has_weights(const RecurrentLayer& layer, at::TensorList weights) {
-  const std::vector<at::Tensor> parameters = parameters_in_order(layer);
-  return std::ranges::equal(parameters, weights, shares_memory);
+  return std::ranges::equal(layer.parameters(/*recurse=*/false), weights, shares_memory);
 }
 
 void share_weights(const RecurrentLayer& layer, at::TensorList weights) {
   const c10::AutoGradMode no_gradient(false);
-  std::vector<at::Tensor> parameters = parameters_in_order(layer);
+  std::vector<at::Tensor> parameters = layer.parameters(/*recurse=*/false);
   for (size_t i = 0; i < parameters.size(); ++i)
     if (!shares_memory(parameters[i], weights[i])) parameters[i].set_data(weights[i].detach());
 }
@@ -60,7 +47,7 @@ LayerInUse LayerPool::take(int64_t owner, const LayerRequest& request) {
   const std::scoped_lock lock(mutex_);
   std::vector<Entry>& mine = entries_[owner];
   const auto usable = [&](Entry& entry) {
-    return entry.layer->kind() == request.kind && same_options(entry.layer->options(), request.options) &&
+    return entry.layer->kind() == request.kind && entry.layer->options() == request.options &&
            (entry.in_use.expired() || has_weights(*entry.layer, request.weights));
   };
   auto found = std::ranges::find_if(mine, usable);

@@ -105,12 +105,8 @@ auto with_python_errors(const Work& work) {
 
 template <class Enum>
 Enum value_of(std::string_view name, const char* what) {
-  std::vector<std::string> names;
-  for (const auto& [value, known] : config::EnumNames<Enum>::kNames) {
-    if (known == name) return value;
-    names.emplace_back(known);
-  }
-  throw_error(ExitCode::kUsage, "{} is \"{}\"; use {}", what, name, join_with_or(names));
+  if (const std::optional<Enum> value = config::from_name<Enum>(name)) return *value;
+  throw_error(ExitCode::kUsage, "{} is \"{}\"; use {}", what, name, join_with_or(config::names_of<Enum>()));
 }
 
 at::Tensor leaf_of(const at::Tensor& tensor, bool needs_gradient) {
@@ -143,11 +139,8 @@ std::unique_ptr<PassGraph> run(const LayerInUse& layer, const Call& call) {
   graph->layer = layer;
   graph->input = leaf_of(call.input, call.needs.input);
   for (const at::Tensor& state : call.states) graph->states.push_back(leaf_of(state, call.needs.states));
-  const auto named = layer->named_parameters(/*recurse=*/false);
-  for (const ParameterSpec& spec : parameter_specs(layer->options())) {
-    graph->weights.push_back(named[spec.name]);
-    graph->weights.back().requires_grad_(call.needs.weights);
-  }
+  graph->weights = layer->parameters(/*recurse=*/false);
+  for (at::Tensor& weight : graph->weights) weight.requires_grad_(call.needs.weights);
   layer->train(call.is_training);
   const Autocast autocast(call.input.device().type(), call.autocast);
   const RecordGraph record(call.needs.any());
@@ -223,22 +216,6 @@ std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
 
 void release(int64_t owner) { LayerPool::instance().release(owner); }
 
-// Returns why the implementation cannot compute this layer on this device, or "".
-std::string unsupported(std::string_view cell, std::string_view implementation, int64_t input_size, int64_t hidden_size,
-                        int64_t num_layers, bool bidirectional, double dropout, bool on_gpu) {
-  return with_python_errors([&]() -> std::string {
-    const RecurrentOptions options = {.cell = value_of<Cell>(cell, "cell"),
-                                      .input_size = input_size,
-                                      .hidden_size = hidden_size,
-                                      .num_layers = num_layers,
-                                      .bidirectional = bidirectional,
-                                      .dropout = dropout};
-    const auto kind = value_of<LayerKind>(implementation, "implementation");
-    if (const auto reason = unsupported_reason(kind, on_gpu ? Processor::kGpu : Processor::kCpu)) return *reason;
-    return unsupported_reason(kind, options).value_or("");
-  });
-}
-
 TORCH_LIBRARY(rnnlab, library) {
   library.def(
       "recurrent(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, str cell, str implementation, "
@@ -248,10 +225,6 @@ TORCH_LIBRARY(rnnlab, library) {
       "recurrent_backward(Tensor graph, Tensor?[] upstream, Tensor input, Tensor[] states, Tensor[] weights, "
       "bool needs_input, bool needs_states, bool needs_weights) -> Tensor[]");
   library.def("release(int owner) -> ()", &release);
-  library.def(
-      "unsupported(str cell, str implementation, int input_size, int hidden_size, int num_layers, bool bidirectional, "
-      "float dropout, bool on_gpu) -> str",
-      &unsupported);
 }
 
 TORCH_LIBRARY_IMPL(rnnlab, CPU, library) {

@@ -51,6 +51,7 @@ struct RecurrentOptions {
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;  // affects speed, not results; for layer: cudnn
 
   int64_t num_directions() const { return bidirectional ? 2 : 1; }
+  bool operator==(const RecurrentOptions&) const = default;
 };
 
 }  // namespace rnnlab

@@ -22,8 +22,8 @@ namespace rnnlab {
 // hardware differs from `environment.json`. A bug in the timing or an edited file causes this. An unchanged run of this
 // program is consistent.
 
-// Returns one sentence for each contradiction between the files, with its topic before the first colon; empty if there
-// are none.
+// Returns one sentence for each contradiction between the files, with its topic before the first colon; empty if the
+// files agree.
 std::vector<Warning> check_consistency(const RunRecord& run);
 
 // A run ends as its settings require, or earlier. A run that ended early is compared, because the times of its epochs

@@ -19,7 +19,7 @@ namespace rnnlab {
 struct RunCondition {
   const char* what;
   std::string (*value)(const RunRecord&);  // "": not recorded
-  const char* config_section;              // the section of config.yaml with its settings; "" if there is none
+  const char* config_section;              // the section of config.yaml with its settings; "" if no section has them
 };
 std::span<const RunCondition> run_conditions();
 

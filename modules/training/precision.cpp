@@ -36,7 +36,7 @@ std::string effective_precision_on_gpu(Precision precision, Capability capabilit
   constexpr Capability kAmpere = {8, 0};
   if (capability < kAmpere) return precision_before_ampere(precision);
   const bool is_autocast = precision == Precision::kBf16 || precision == Precision::kFp16;
-  const std::string base(config::name_of(is_autocast ? precision : Precision::kFp32));
+  std::string base(config::name_of(is_autocast ? precision : Precision::kFp32));
   const bool in_cudnn = at::globalContext().allowTF32CuDNN();
   const bool in_cublas = at::globalContext().allowTF32CuBLAS();
   if (!in_cudnn && !in_cublas) return base;

@@ -11,6 +11,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <numeric>
+#include <utility>
 
 #include "training/determinism.h"
 #include "training/profiling.h"
@@ -62,10 +63,10 @@ void add_part(const Evaluation& part, double share, Evaluation& sum) {
 
 }  // namespace
 
-TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
+TrainStep::TrainStep(Model& model, Objective objective, const TrainingSettings& settings, Precision precision,
                      c10::Device device)
     : model_(model),
-      objective_(objective),
+      objective_(std::move(objective)),
       precision_(precision),
       device_(device),
       clip_norm_(settings.clip_norm),

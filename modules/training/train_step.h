@@ -47,7 +47,7 @@ class LossScale {
 class TrainStep {
  public:
   // `model` must be on `device` already, and must outlive this object.
-  TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
+  TrainStep(Model& model, Objective objective, const TrainingSettings& settings, Precision precision,
             c10::Device device);
 
   // Call this function before the first step. Each step is then one of several ranks (null: this process trains alone),
