@@ -6,7 +6,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
 
 #include <optional>
@@ -26,7 +27,8 @@ struct PassGraph {
   at::Tensor input;  // leaves of the graph
   std::vector<at::Tensor> states;
   std::vector<at::Tensor> weights;
-  std::vector<at::Tensor> results;  // the output, then the final states
+  torch::autograd::edge_list weight_edges;  // where gradients of the weights arrive; empty if none is needed
+  std::vector<at::Tensor> results;          // the output, then the final states
 };
 
 // Autograd is off in an operator's kernel. This switches it on for the layer, whose own graph records the pass.
@@ -134,6 +136,17 @@ RecurrentState state_of(const std::vector<at::Tensor>& states) {
   return state;
 }
 
+// Returns new edges for these leaves. Autograd runs a leaf's node on the stream of the pass that first used the leaf,
+// but the layer's weights outlive passes: a CUDA graph would not capture a node of an older pass on another stream.
+torch::autograd::edge_list new_gradient_edges(const std::vector<at::Tensor>& leaves) {
+  torch::autograd::edge_list edges;
+  for (const at::Tensor& leaf : leaves) {
+    torch::autograd::impl::set_grad_accumulator(leaf, {});
+    edges.push_back(torch::autograd::impl::gradient_edge(leaf));
+  }
+  return edges;
+}
+
 std::unique_ptr<PassGraph> run(const LayerInUse& layer, const Call& call) {
   auto graph = std::make_unique<PassGraph>();
   graph->layer = layer;
@@ -141,6 +154,7 @@ std::unique_ptr<PassGraph> run(const LayerInUse& layer, const Call& call) {
   for (const at::Tensor& state : call.states) graph->states.push_back(leaf_of(state, call.needs.states));
   graph->weights = layer->parameters(/*recurse=*/false);
   for (at::Tensor& weight : graph->weights) weight.requires_grad_(call.needs.weights);
+  if (call.needs.weights) graph->weight_edges = new_gradient_edges(graph->weights);
   layer->train(call.is_training);
   const Autocast autocast(call.input.device().type(), call.autocast);
   const RecordGraph record(call.needs.any());
@@ -193,21 +207,27 @@ std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
                                            bool needs_weights) {
   return with_python_errors([&] {
     const PassGraph& graph = graph_of(graph_owner);
-    std::vector<at::Tensor> results, gradients, arguments;
+    torch::autograd::edge_list roots, edges;
+    std::vector<at::Tensor> gradients, arguments;
     for (size_t i = 0; i < graph.results.size(); ++i) {
       const std::optional<at::Tensor> given = upstream.get(i);
       if (!given || !given->defined() || !graph.results[i].requires_grad()) continue;
-      results.push_back(graph.results[i]);
+      roots.push_back(torch::autograd::impl::gradient_edge(graph.results[i]));
       gradients.push_back(given->to(graph.results[i].scalar_type()));
     }
     if (needs_input) arguments.push_back(graph.input);
     if (needs_states) arguments.insert(arguments.end(), graph.states.begin(), graph.states.end());
-    if (needs_weights) arguments.insert(arguments.end(), graph.weights.begin(), graph.weights.end());
+    for (const at::Tensor& argument : arguments) edges.push_back(torch::autograd::impl::gradient_edge(argument));
+    if (needs_weights) {
+      arguments.insert(arguments.end(), graph.weights.begin(), graph.weights.end());
+      edges.insert(edges.end(), graph.weight_edges.begin(), graph.weight_edges.end());
+    }
     const RecordGraph record(false);
     std::vector<at::Tensor> found(arguments.size());
-    if (!results.empty())
-      found = torch::autograd::grad(results, arguments, gradients, /*retain_graph=*/true, /*create_graph=*/false,
-                                    /*allow_unused=*/true);
+    if (!roots.empty())
+      found = torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/true,
+                                                                    /*create_graph=*/false, /*accumulate_grad=*/false,
+                                                                    edges);
     for (size_t i = 0; i < found.size(); ++i)
       found[i] = found[i].defined() ? found[i].contiguous() : at::zeros_like(arguments[i].detach());
     return found;
