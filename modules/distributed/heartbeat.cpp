@@ -44,22 +44,36 @@ std::string text_at(c10d::Store& store, const std::string& key) {
   return {bytes.begin(), bytes.end()};
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
+}
+
 }  // namespace
+
+std::string this_process() { return fmt::format("process {} of {}", ::getpid(), host_name()); }
 
 void put_failure(c10d::Store& store, const RankFailure& failure) {
   store.compareSet(kFailureKey, {},
-                   bytes_of(fmt::format("{1}{0}{2}{0}{3}", kEndOfFailureField, failure.rank,
-                                        static_cast<int>(failure.exit_code), failure.message)));
+                   bytes_of(fmt::format("{1}{0}{2}{0}{3}{0}{4}", kEndOfFailureField, failure.rank,
+                                        static_cast<int>(failure.exit_code), failure.process, failure.message)));
 }
 
 std::optional<RankFailure> failure_in(c10d::Store& store) {
   if (!store.check({kFailureKey})) return std::nullopt;
-  const std::string text = text_at(store, kFailureKey);
-  const size_t first = text.find(kEndOfFailureField), second = text.find(kEndOfFailureField, first + 1);
-  const auto exit_code = parse_int64(text.substr(first + 1, second - first - 1)).value_or(1);
-  return RankFailure{.rank = parse_int64(text.substr(0, first)).value_or(0),
-                     .exit_code = static_cast<ExitCode>(exit_code),
-                     .message = text.substr(second + 1)};
+  std::string rest = text_at(store, kFailureKey);
+  const auto take_field = [&rest] {
+    const size_t end = rest.find(kEndOfFailureField);
+    const std::string field = rest.substr(0, end);
+    rest.erase(0, end + 1);
+    return field;
+  };
+  RankFailure failure;
+  failure.rank = parse_int64(take_field()).value_or(0);
+  failure.exit_code = static_cast<ExitCode>(parse_int64(take_field()).value_or(1));
+  failure.process = take_field();
+  failure.message = rest;
+  return failure;
 }
 
 bool claim_report(c10d::Store& store, int64_t rank, const std::string& message) {
@@ -78,13 +92,6 @@ constexpr char kEndOfField = '|';
 constexpr const char *kWrites = "writes", *kLeft = "left", *kTrains = "trains";
 
 std::string key_of_heartbeat(int64_t rank) { return fmt::format("beat/{}", rank); }
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
-}
-
-std::string this_process() { return fmt::format("process {} of {}", ::getpid(), host_name()); }
 
 RankStatus parse_status(const std::string& text) {
   const std::vector<std::string> parts = split(text, kEndOfField);
@@ -134,6 +141,8 @@ struct Heartbeat::Shared {
       status.ranks[i].num_silent_rounds = num_silent_rounds;
     }
     texts = now;
+    if (failure && status.ranks[static_cast<size_t>(failure->rank)].process.empty())
+      status.ranks[static_cast<size_t>(failure->rank)].process = failure->process;  // it failed before its first heartbeat
     status.failure = std::move(failure);
     ++status.num_rounds;
   }

@@ -26,7 +26,11 @@ struct RankFailure {
   int64_t rank = 0;
   ExitCode exit_code = ExitCode::kInternal;
   std::string message;
+  std::string process;  // see this_process(); "" if another process stores the failure
 };
+
+// Returns for example "process 4711 of node7".
+std::string this_process();
 
 // Stores a failure; a second failure does not replace the first. This function and those below throw if the store
 // cannot be reached.
@@ -39,7 +43,7 @@ bool claim_report(c10d::Store& store, int64_t rank, const std::string& message);
 
 // Holds the latest heartbeat of a rank.
 struct RankStatus {
-  std::string process;         // "process 4711 of node7"; "" if the rank has sent no heartbeat yet
+  std::string process;         // see this_process(); "" if the rank has sent no heartbeat yet
   int64_t num_operations = 0;  // collective operations that the rank has begun
   bool writes_files = false;
   bool has_left = false;

@@ -261,7 +261,7 @@ class ProcessGroupRanks : public Ranks {
 
   void post_failure(ExitCode exit_code, const std::string& message) noexcept override {
     try {
-      run_within(kReportTimeout, [store = store_, failure = RankFailure{rank(), exit_code, message}] {
+      run_within(kReportTimeout, [store = store_, failure = RankFailure{rank(), exit_code, message, this_process()}] {
         put_failure(*store, failure);
         return true;
       });
@@ -500,7 +500,7 @@ bool claim_report_before_joining(const Launch& launch, const std::string& name_o
         connect_to_store(launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run});
     const auto ask = [store, rank = launch.rank, exit_code = failure.exit_code(),
                       message = std::string(failure.what())] {
-      put_failure(*store, {rank, exit_code, message});
+      put_failure(*store, {rank, exit_code, message, this_process()});
       put_heartbeat(*store, rank);
       const bool is_own = claim_report(*store, rank, message);
       put_departure(*store, rank);
@@ -531,7 +531,7 @@ void LocalStore::post_failure(const std::string& name_of_run, int64_t rank, Exit
                               const std::string& message) noexcept {
   try {
     c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
-    put_failure(store, {rank, exit_code, message});
+    put_failure(store, {.rank = rank, .exit_code = exit_code, .message = message, .process = ""});
   } catch (const std::exception&) {  // no process is left to read the message
     return;
   }
