@@ -246,7 +246,9 @@ TEST(Ranks, HearOfOneThatFailsBeforeItJoins) {
   LocalStore store;
   std::jthread failing([&] {
     const UserError failure(ExitCode::kUsage, "a.yaml: no such file");
-    EXPECT_FALSE(claim_report_before_joining(launch_of_rank(1, 2, store), "test", failure));
+    // Which rank reports is not tested: rank 1 waits 3 s for rank 0, but LibTorch can ask a slow name server for 5 s
+    // while rank 0 connects.
+    static_cast<void>(claim_report_before_joining(launch_of_rank(1, 2, store), "test", failure));
   });
   EXPECT_THAT(refusal_of([&] { connect_ranks(launch_of_rank(0, 2, store), {.name = "test"}); }),
               ::testing::ContainsRegex("rank 1 of 2 \\(process .*\\) failed: a.yaml: no such file"));
