@@ -141,8 +141,11 @@ struct Heartbeat::Shared {
       status.ranks[i].num_silent_rounds = num_silent_rounds;
     }
     texts = now;
-    if (failure && status.ranks[static_cast<size_t>(failure->rank)].process.empty())
-      status.ranks[static_cast<size_t>(failure->rank)].process = failure->process;  // it failed before its first heartbeat
+    if (failure) {
+      // A rank that failed before its first heartbeat has sent its process only with the failure.
+      std::string& process = status.ranks[static_cast<size_t>(failure->rank)].process;
+      if (process.empty()) process = failure->process;
+    }
     status.failure = std::move(failure);
     ++status.num_rounds;
   }
