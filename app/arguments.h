@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments that several verbs share: FILE... [key=value ...] of experiments, RUN [key=value ...] of trained
 // models, and the folders of runs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab bench: times single recurrent layers over a grid of sizes, and compares them with an earlier benchmark.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab check: validates experiment files without running them and prints the resulting settings.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the command line: verbs and their options, help, and one clear message (exit code 2) for an invalid command
 // line.
 #pragma once

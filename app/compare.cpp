@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab compare: compares the epoch times of finished runs, and refuses comparisons that would mislead.
 #include <fmt/format.h>
 

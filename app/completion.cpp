@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab completion: prints a completion script for bash or zsh, made from the parser and the field lists.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab convert: writes a trained model's weights for other programs, and converts weight files between layouts.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab data inspect: shows how rnnlab reads a data file, or the data of an experiment.
 #include <CLI/Option.hpp>
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab evaluate: computes loss and metrics of a trained model.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab export: writes everything with which a run begins to one file, for another program that does the same work.
 #include <fmt/format.h>
 

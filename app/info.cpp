@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab info: shows the abilities of this machine and this build.
 #include <CLI/Option.hpp>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program: parses the command line, runs a verb, and converts failures to exit codes.
 #include <fmt/format.h>
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The output of the program: what it prints, and the files that a user names for it. All text for stdout is printed by
 // these functions, so that a full disk is an error and not a truncated result, and so that no control character from a
 // file reaches a terminal.

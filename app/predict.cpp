@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab predict: prints a trained model's prediction for each sample, or text that a language model generates.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab report: writes finished runs and benchmarks as one HTML page, as pictures, or as Markdown.
 #include "report/make_report.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab sweep: runs a sweep on several processes or machines, from a plan that is never changed.
 #include <fmt/format.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab train: runs experiment files, with a separate folder for each combination of a sweep, and prints the
 // comparison.
 #include <fmt/format.h>

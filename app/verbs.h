@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares every verb of the program; each verb has one file. A verb adds its options to the parser; after parsing,
 // `chosen` is the action to run.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # For which GPUs rnnlab's own CUDA kernels are compiled, as RNNLAB_KERNEL_ARCHITECTURES in CMake's notation. 90-real is
 # code for compute capability 9.0 and later minor versions of it, 75-virtual is PTX, which the driver compiles for any GPU
 # from 7.5 on when the kernels are loaded, and 90 is both.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every library that rnnlab stands on, found once.
 
 find_package(yaml-cpp REQUIRED)

@@ -1,23 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` copies: the program with its libraries, and for other CMake projects the headers of the
-# recurrent layers with rnnlab-config.cmake. The component "python" is what the wheel holds beside the Python module.
+# recurrent layers with rnnlab-config.cmake. The component "wheel" is what scripts/package puts into the wheel.
 
 include(CMakePackageConfigHelpers)
-
-set(RNNLAB_INSTALL_RPATH "" CACHE STRING
-  "Where installed libraries look for others; by default their own folder and the LibTorch of this build")
-set(rnnlab_rpath "${RNNLAB_INSTALL_RPATH}")
-if(NOT rnnlab_rpath)
-  set(rnnlab_rpath "$ORIGIN;$ORIGIN/../lib;${torch_real}/lib;${torch_neighbours}")
-endif()
 
 get_property(rnnlab_libraries GLOBAL PROPERTY RNNLAB_MODULES)
 if(TARGET rnnlab_cuda)
   list(APPEND rnnlab_libraries rnnlab_cuda)
 endif()
-set_target_properties(rnnlab ${rnnlab_libraries} PROPERTIES INSTALL_RPATH "${rnnlab_rpath}")
+set_target_properties(rnnlab ${rnnlab_libraries} PROPERTIES
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib;${torch_real}/lib;${torch_neighbours}")
 
-install(TARGETS rnnlab RUNTIME DESTINATION bin COMPONENT python EXCLUDE_FROM_ALL)
-install(TARGETS ${rnnlab_libraries} LIBRARY DESTINATION lib COMPONENT python EXCLUDE_FROM_ALL)
+add_custom_target(wheel_files DEPENDS rnnlab ${rnnlab_libraries})
+install(TARGETS rnnlab RUNTIME DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
+install(TARGETS ${rnnlab_libraries} LIBRARY DESTINATION lib COMPONENT wheel EXCLUDE_FROM_ALL)
 
 # ---- for programs and other projects ----
 set(exported base config system gpu kernels recurrent)

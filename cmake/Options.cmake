@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a builder may switch, and the flags that follow from it.
 
 # On by default if scripts/bootstrap has installed the compiler.

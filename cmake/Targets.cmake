@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One way to declare a module, and one to declare its tests. Sources are listed by hand: a file that no list names is not built.
 
 add_library(rnnlab_warnings INTERFACE)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures sides that are equal in all but their name, and counts how many 95 % intervals of a ratio exclude 1. Equal sides
 should do so in about 1 of 20 comparisons. Each measurement has several sides in rounds (--repeats), and each side is
 compared with the next one of the same measurement.

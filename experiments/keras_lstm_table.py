@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains experiments/keras_lstm.yaml once a row and prints the table of its source as Markdown: seconds an epoch, us a
 sample, losses and accuracies, the times of `evaluate` and `predict` over the validation samples, and the gains over the
 naive layer on the CPU and on the same device. Each row has the numbers of its warnings, whose texts stand below.

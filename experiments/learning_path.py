@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tells how rough the learning paths of finished runs are: does one layer learn more smoothly than another?
 
     build/release/rnnlab train experiments/gru_speed_fair.yaml device=cpu "sweep={seed: [1, 2, 3, 4, 5], layer: [naive, fused]}"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes a made-up hourly weather series as CSV: python3 experiments/make_series.py > data/series.csv"""
 import math
 import random

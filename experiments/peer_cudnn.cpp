@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An LSTM by cuDNN alone, each pass started by the host, without LibTorch: what docs/results sets `layer: cudnn`
 // beside. Prints the median milliseconds of forward, backward-data and backward-weights, and of all three.
 //

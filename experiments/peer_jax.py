@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains what an rnnlab experiment describes in JAX, as a careful user would write it: every step one compiled program,
 the recurrent layers a scan over the steps with the products of their inputs before it, the data on the device. The
 samples, their order, the initial weights and the learning rates are rnnlab's own, by `rnnlab export`. The run folder is

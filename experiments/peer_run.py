@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the peers share: the work of an rnnlab experiment as `rnnlab export` writes it, the clock around an epoch, and the
 run folder that `rnnlab compare` reads beside rnnlab's own. docs/timing.md has both formats. It needs Python alone.
 """

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains what an rnnlab experiment describes in PyTorch, as a careful user would write it: torch.nn's layers, fused Adam,
 the data on the device and, with training.cuda_graph=true on a GPU, every step one CUDA graph. The samples, their order,
 the initial weights and the learning rates are rnnlab's own, by `rnnlab export`. The run folder is for `rnnlab compare`.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures rnnlab beside PyTorch and JAX, in rounds: in each round every side trains once, in a process of its own, in an
 order that is drawn again. `rnnlab compare` then makes each table, with intervals.
 

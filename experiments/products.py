@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times matrix products alone, by NumPy and by LibTorch: what a recurrent layer's products cost without the layer.
 
     python3 -m venv ~/products && ~/products/bin/pip install numpy torch==2.11.0

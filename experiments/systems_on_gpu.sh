@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures on a GPU what docs/systems.md says is not measured yet, in parts of a few minutes each:
 #   experiments/systems_on_gpu.sh OUT vanilla path gru keras seeds lstm-small lstm-large gru-small gru-large products
 # The seconds are estimates for one H200. Runs, tables and benchmarks go to OUT; RNNLAB is the program, PYTHON has NumPy

@@ -1,8 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What the scripts of this folder share: messages, and how a preset is configured and built. Scripts source this file.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 readonly root
+readonly what_tidy_installs="clang-format and clang-tidy, about 30 MB"
 readonly environment_error=4  # the exit code that rnnlab itself uses for an unfit device or environment
 
 say() { printf '%s\n' "$*" >&2; }
@@ -83,14 +85,21 @@ install_checked() {
   return "$status"
 }
 
-# install_tidy_packages: clang-format and clang-tidy of the versions in requirements-tidy.txt, into .venv/tidy-packages.
-install_tidy_packages() {
-  local folder="$root/.venv/tidy-packages" requirements="$root/requirements-tidy.txt"
+# install_apart NAME WHAT: installs the packages of requirements-NAME.txt into .venv/NAME-packages, where only the tools that
+# need them look. WHAT tells the user what is installed.
+install_apart() {
+  local folder="$root/.venv/$1-packages" requirements="$root/requirements-$1.txt"
   [[ -e $folder/made-from && "$(<"$folder/made-from")" == "$(sha256sum <"$requirements")" ]] && return
-  say "Installing clang-format and clang-tidy, about 30 MB, once"
+  say "Installing $2, once"
   rm -rf "$folder"
   install_checked "$root/.venv/bin/python" "$requirements" --target "$folder" || return 1
   sha256sum <"$requirements" >"$folder/made-from"
+}
+
+# must_install_apart NAME WHAT: ends the script if the packages cannot be installed.
+must_install_apart() {
+  install_apart "$@" || fail "pip could not install requirements-$1.txt (see pip's message above)" \
+    "check the network, then run the same command again"
 }
 
 # names_in REQUIREMENTS: "torch==2.11.0" of a file with one requirement, else the file's name.
@@ -101,4 +110,4 @@ names_in() {
 }
 
 # print_header SCRIPT: the comment it opens with is its help.
-print_header() { sed -n '2,/^[^#]/ { s/^# \{0,1\}//p }' "$1"; }
+print_header() { sed -n '2,/^[^#]/ { /^# SPDX/d; s/^# \{0,1\}//p }' "$1"; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints "N passed, N failed, N skipped" over the single test cases of a ctest run; exit code 1 if one failed or none ran.
 
 The folder holds one JSON report of each GoogleTest program, and ctest.xml. A program that crashed leaves no JSON report: it counts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves weights between Keras 3 models and the safetensors files that rnnlab reads and writes as `--layout keras`.
 
   python scripts/keras_weights.py save model.keras weights.safetensors               # for rnnlab

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy on the units of the release build that hold the chosen files: what scripts/check-tidy does once
 clang-tidy is installed and the build is configured. scripts/check-tidy --help has the arguments."""
 

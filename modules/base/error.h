@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors of rnnlab are of two kinds. A user's mistake (UserError) ends the program with one clear message and a
 // documented exit code. A broken invariant (InvariantError) is a defect of rnnlab, and its message says so. This header
 // does not handle errors: main catches both kinds and returns their exit codes.

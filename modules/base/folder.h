@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers for folders and paths: names in a folder (to suggest a name for a missing file), one normal form of a path,
 // the text of small system files, and the cache folder. Files in the cache folder can be deleted: only time is lost.
 #pragma once

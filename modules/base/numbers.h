@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts numbers to text and back, independent of the locale. Parsing is strict: the whole text must be the number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers that are equal on every machine, and random names that are different in every process.
 #pragma once
 

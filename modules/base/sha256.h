@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-256 (FIPS 180-4) of bytes, and conversion of bytes to hexadecimal text and back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The statistics that comparisons of times need: quantiles, medians and exact rank tests, which assume nothing about
 // the distribution (times are skewed and have outliers), and t intervals over processes. All functions are pure.
 // Samples that are sorted are taken by value. Samples must not be empty.

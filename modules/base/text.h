@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small text functions for messages, tables and readers. Text is bytes; the functions do not depend on the locale.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface that the timing protocol (run_bench.h) needs: runnable layers and a clock. The real implementation is
 // torch_backend.h; tests have an implementation with predefined times.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares a benchmark with a stored one of the same grid, row by row, to detect layers that became slower. If a side
 // has one process, the ratio has no interval, because a different process would give a different ratio.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The results of one `rnnlab bench`: the source of its table, CSV and JSON, and the baseline of later comparisons.
 #pragma once
 

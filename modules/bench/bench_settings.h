@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings of `rnnlab bench`: layers, and a grid of sizes, cells, precisions and devices on which each layer is
 // timed. Most keys take a list or one value; every combination of the values is measured.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a whole benchmark: for each combination of the grid the layers are sampled in turn, and then the executed path
 // of each layer is inspected. If a layer cannot run a combination, its row has the reason. Only a signal ends a
 // benchmark early.

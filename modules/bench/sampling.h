@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timing protocol for programs that are compared. Each program is repeated until a sample is long enough for the
 // clock. Then the programs are sampled in turn, in a new random order in each round, so that a machine that becomes
 // slower or faster affects all programs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real backend: it runs layers with LibTorch on this machine.
 #pragma once
 

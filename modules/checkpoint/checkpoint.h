@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A checkpoint: tensors, state and settings of one step in a folder of files, sealed by hashes. It is written
 // completely or not at all, and it is verified when it is read.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checkpoints of one run, <run>/checkpoints/step-000123, and best.json, which names one of them. The newest
 // checkpoint is determined by steps and verification, not by a clock or by a file that could be outdated.
 #pragma once

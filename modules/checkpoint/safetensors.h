@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of tensors in the safetensors layout: the length of the header as 8 little-endian bytes, the header, then the
 // tensors' bytes without gaps. PyTorch's parameter names are read and written unchanged. Python's `safetensors` package
 // reads files of this module, and this module reads files of the package. Reading an untrusted file is safe: no code is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One configuration file with the overrides of the command line applied. Every value carries its place. Malformed text
 // is added to Findings. The schema (config/schema.h) decides which keys exist and which values they accept.
 #pragma once

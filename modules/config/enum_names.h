@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of an enum's values, as configuration files and messages write them. Specialise EnumNames next to the enum:
 //   template <> struct rnnlab::config::EnumNames<Cell> {
 //     static constexpr std::array<std::pair<Cell, std::string_view>, 2> kNames = {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schema<T> is the one field list of a struct of settings: parsing, checks, help and printing all use it. The defaults
 // are the values of T{}. A struct declares `static const config::Schema<TrainingSettings>& schema();` and defines it in
 // its .cpp:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps and repeats: the cases that a file requests, and how often each case runs.
 #pragma once
 

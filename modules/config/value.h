@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of a YAML file with their places, and the errors found at these places, which are reported together.
 #pragma once
 

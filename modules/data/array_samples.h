@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts arrays from files to the tensors of samples. An array that does not fit the task throws UserError kData with
 // the name of the file, and NaN or Inf throws kDiverged. No data are cut off or scaled.
 #pragma once

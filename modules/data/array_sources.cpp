@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sources mnist, idx and npy: a file of inputs, a file of targets, and optionally a file of lengths.
 #include <ATen/core/Tensor.h>
 

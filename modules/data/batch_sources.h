@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches are made from samples in three ways: gathered on request, gathered ahead by a thread, or selected on the
 // device. All three make equal batches. This header is internal to Batches, which decides which batches to make.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of samples for one epoch after another, on the device that trains. The placement of the samples (on the
 // device, or on the host with a thread that prepares batches ahead) affects only the speed: the batches of an epoch are
 // equal, bit for bit, for every placement and device. This class is not thread-safe.

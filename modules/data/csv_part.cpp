@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "data/csv_part.h"
 
 #include <ATen/ops/empty.h>

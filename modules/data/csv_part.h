@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The columns of a CSV file that an experiment uses, typed and checked against its task, before they are split and
 // scaled. Rows keep their numbers in the file, so that messages can name lines.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The source csv: independent rows, or a series with a sliding window. Columns are scaled one by one, with values
 // fitted on the rows of the training part.
 #include <algorithm>

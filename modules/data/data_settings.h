@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `data:` part of an experiment: the source of the samples, and how they are split and scaled. The record
 // of a source says which keys it reads (source.h). A key that the chosen source does not read is an error.
 #pragma once

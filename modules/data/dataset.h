@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The result of loading any data source: two sets of samples in memory, training and validation, and the metadata that
 // a model needs. Tensors are on the CPU, contiguous, without NaN or Inf. It also has the order in which samples are
 // visited, and the split of samples into two parts. This header does not depend on files, settings or devices.

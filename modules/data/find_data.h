@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Searches a data file: in data.path (relative to the current directory, then to the folder of the experiment file),
 // then in $RNNLAB_DATA, then in data/, under its name or with .gz appended. Only names are checked; the reader of the
 // file checks its content.

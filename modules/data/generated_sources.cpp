@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sources digits and synthetic, which the program generates, so that it also runs without data or network.
 #include <ATen/ops/empty.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes data for `rnnlab data inspect`: shapes, types, classes, ranges, missing values, first rows, and a picture
 // of an image. The description consists of typed values; inspection_json writes them for programs and inspection_text
 // for people. No file is changed.

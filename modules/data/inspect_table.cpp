@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes the table of a CSV file for `data inspect`, and guesses from its values how to train on it.
 #include "data/inspect.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the description of data as JSON for programs, and as text for people.
 #include "data/inspect.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads a Dataset from settings, for all sources. The result is checked, split, cut and scaled, and lies on the CPU.
 #pragma once
 

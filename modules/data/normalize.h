@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scales inputs (N, T, F) in place. Steps beyond a sample's length are neither read nor changed. Targets are not scaled
 // here: csv_source.cpp scales them column by column.
 #pragma once

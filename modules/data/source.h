@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines the record of a data source: the keys that it reads, the tasks that it gives, and its loaders. Each source
 // has its record in its own file (such as csv_source.cpp) and a line in source_list.inc. All code that treats sources
 // differently asks the record. A loader reads, checks and splits. load_dataset.cpp does what is the same for all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The source text: windows of a text that do not overlap. The target of each step is the next token.
 #include <ATen/ops/empty.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends heartbeats of this process to the other processes of its run, through the store that all of them reach, and
 // reads theirs. A thread renews the heartbeat twice a second and reads the others at the same time, through its own
 // connection. So a rank that waits for others never reads the store itself, whose process may be suspended. WaitLimit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out which process this is among those that train one run together, from its launcher's environment variables:
 // rnnlab's own command (devices: 4), torchrun, srun or mpirun. This file does not connect to anything. It also has the
 // settings and the errors of runs of several processes.

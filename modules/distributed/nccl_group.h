@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The collective operations of the processes of one run whose gradients are on GPUs, by NCCL through LibTorch's
 // ProcessGroupNCCL. The operations are queued on the current stream like kernels, also while the stream is captured in
 // a CUDA graph, and the functions do not wait for the operations.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Represents the processes that train one run together, for the code that trains: a few collective operations, which
 // every rank must call at the same place of its program. Tensors on CPUs are sent by LibTorch's ProcessGroupGloo, those
 // on GPUs by NCCL (GpuGroup). A run of one process has no Ranks.

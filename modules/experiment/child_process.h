@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts this program as child processes that do parts of the work: a run in a child process has its own memory and
 // address layout. Signals that ask to stop are forwarded to the children, and a child does not outlive its parent.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys `device` and `devices` of an experiment: the LibTorch device that a value means on this machine, and the
 // processes that train one run together, how they are started and how they join. Whether a layer runs on a device is
 // left to the layer.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Represents an experiment file as one struct: the settings that a comparison varies are at its top level, the settings
 // that a comparison keeps equal are below. An experiment that was read without findings is valid as a whole and is not
 // checked again; errors that depend on the machine or on the data are found later.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "experiment/failure.h"
 
 #include <c10/util/Exception.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts an exception to an exit code and one message for the user, without a stack trace. Only this file handles
 // LibTorch's exceptions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `layer: auto`: times every kind that supports the experiment on its own work, and chooses the fastest. A kind that
 // cannot start, has no code for this GPU, or runs out of memory is left out with a note, and never ends the run. Kinds
 // that are earlier steps towards fused_pointwise or persistent are timed only if all others fail, because the later

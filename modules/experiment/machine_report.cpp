@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "experiment/machine_report.h"
 
 #include <ATen/Context.h>

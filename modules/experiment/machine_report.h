@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports the abilities of this machine and this build for `rnnlab info`: hardware, libraries, devices, and the options
 // that each layer does not support. Nothing is timed, and the GPUs are counted but not woken.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the least memory of a run from its settings, so that a run that cannot fit is rejected before data are
 // loaded or a model is made. Every number is a lower bound that saturates instead of overflowing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The observers of a run: its progress and rows on the console and in train.log, epochs.csv and epochs.jsonl,
 // checkpoints, trace.json, TensorBoard's events, and the comparison of the weights of several processes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resumes a run in its folder from its newest valid checkpoint, or from the beginning if it was stopped before the
 // first checkpoint. In deterministic mode the run ends with the weights and the log of a run that was never stopped.
 #pragma once

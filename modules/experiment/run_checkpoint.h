@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts a run's state to a checkpoint and back; state.json holds everything except the tensors. A checkpoint
 // suffices to use the model, because it has the settings and the facts about the data that the model needs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes everything that a run needs before its first step, in an order in which errors are found early. This step
 // writes no files.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the experiments of a configuration: the combinations of its sweep, as often as each is measured. sweep.cpp runs
 // them one after another, rounds.cpp measures in rounds of processes, and planned_tasks.cpp runs the tasks of a plan,
 // which several machines share.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One file lists the runs of a sweep and their folders, so that a stopped sweep can be resumed. The file is in the
 // folder of the runs: <out>/sweep-<start time>-<process>.json. If a name is taken, -2, -3 and so on is appended,
 // because processes in different containers may have the same number. The file is replaced atomically whenever a run

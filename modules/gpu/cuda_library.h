@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads librnnlab_cuda.so, which holds the code that needs CUDA's libraries: own kernels, cuDNN, CUDA graphs. It loads
 // LibTorch's part for GPUs, and is in the folder of rnnlab's other libraries. A build without CUDA (RNNLAB_CUDA=OFF)
 // does not have it.

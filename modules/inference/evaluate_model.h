@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes a trained model's loss and metrics on data in the same way as a run's validation, so that equal data, layer
 // and device give equal digits, and writes them as text for people and as JSON for programs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports a trained model's weights to a file for other programs, and converts weight files, also those of other
 // programs, from one layout to another. The files are safetensors in float32.
 #pragma once

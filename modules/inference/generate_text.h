@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates text with a language model, one token at a time. Each token is passed to the model with the state after the
 // previous token, so the time is proportional to the length.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predicts each sample with a trained model, and writes the predictions as text. The result has the raw outputs, and
 // their interpretation: classes with probabilities, or values in the units of the targets.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads a model from a checkpoint for use on any device, with any layer that can compute it. Only the checkpoint is
 // required, without data and without a run folder.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps compiled kernels in a folder, one file each, for later processes. Losing a file only costs the time to compile
 // it again: a missing, truncated or damaged file is not an entry. Several processes may use a folder at the same time,
 // because files are written atomically (system/files.h). Above a total size, the least recently used files are removed.

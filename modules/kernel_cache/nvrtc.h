@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles kernels with NVRTC of CUDA 13, NVIDIA's compiler as a library, which LibTorch for CUDA requires too. The
 // library is loaded at its first use; it needs neither a GPU nor the CUDA toolkit.
 #pragma once

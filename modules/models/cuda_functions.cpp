@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/cuda_functions.h"
 
 #include <ATen/cuda/CUDAGeneratorImpl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of librnnlab_cuda.so that models call, except the work of their kernels
 // (recurrent/device/run_kernels.h).
 #pragma once

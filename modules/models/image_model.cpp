@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The image classifier for gray images: two or four convolutions with ReLU and zero padding that keeps the size, two
 // max poolings of 2 x 2, dense layers with dropout, and an output layer without a non-linearity. Two convolutions: 5 x
 // 5 to 32 channels, pooling, 5 x 5 to 64 channels, pooling. With four, a 3 x 3 convolution with the same number of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/language_model.h"
 
 #include "models/model_graph.h"

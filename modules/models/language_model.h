@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A language model over tokens: embedding, recurrent layers, dropout, and an output layer over the vocabulary at every
 // step. If it is tied, input and output share one weight matrix (Press and Wolf 2017). In training every batch starts
 // from a zero state, so text before the batch has no influence.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface of all models: a batch is the input, unnormalised predictions are the output. The loss belongs to
 // training, and the computation of the recurrent layer to the layer. An image model does not have a recurrent layer.
 // Also a model's parameters: their shapes before the model exists, their initial values, their digest, and the table at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model as a graph of operations from the inputs to the loss. Modules are scopes with parameters and operations and
 // the shapes of their outputs. The graph shows the function, not its implementation, so every layer kind has the same
 // graph. It is drawn before the model exists: the names and shapes of the parameters follow from it

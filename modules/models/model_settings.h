@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings under `model:`: the network between the data and the loss, and the record of each kind of model. The
 // implementation of the recurrent layer (`layer:`) and the numbers of inputs and outputs (from the data) are not part
 // of these settings. Plain values without LibTorch.

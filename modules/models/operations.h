@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations of the models: the mean over steps and, with own kernels, the dense head, the first convolution with its
 // pooling, and sums of parts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/sequence_model.h"
 
 #include <ATen/ops/cat.h>

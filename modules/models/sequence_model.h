@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sequence classifier and regressor, which are the same network: recurrent layers, pooling of a sequence to one
 // vector, dropout, dense layers, and an output layer without a non-linearity. They differ only in the loss.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "operators/layer_pool.h"
 
 #include <c10/core/GradMode.h>
@@ -19,10 +20,25 @@ bool has_weights(const RecurrentLayer& layer, at::TensorList weights) {
 }
 
 void share_weights(const RecurrentLayer& layer, at::TensorList weights) {
-  const c10::AutoGradMode no_gradient(false);
   std::vector<at::Tensor> parameters = layer.parameters(/*recurse=*/false);
   for (size_t i = 0; i < parameters.size(); ++i)
     if (!shares_memory(parameters[i], weights[i])) parameters[i].set_data(weights[i].detach());
+}
+
+void copy_values(RecurrentLayer& layer, at::TensorList weights) {
+  const at::Tensor& first = weights.front();
+  std::vector<at::Tensor> parameters = layer.parameters(/*recurse=*/false);
+  if (parameters.front().device() != first.device() || parameters.front().scalar_type() != first.scalar_type())
+    layer.to(first.device(), first.scalar_type());
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(weights[i]);
+}
+
+void give_weights(RecurrentLayer& layer, at::TensorList weights) {
+  const c10::AutoGradMode no_gradient(false);
+  if (weights.front().is_cuda() && layer.keeps_weights_in_one_piece())
+    copy_values(layer, weights);
+  else
+    share_weights(layer, weights);
 }
 
 void check_weights(const LayerRequest& request) {
@@ -52,7 +68,7 @@ LayerInUse LayerPool::take(int64_t owner, const LayerRequest& request) {
   };
   auto found = std::ranges::find_if(mine, usable);
   if (found == mine.end()) found = mine.insert(mine.end(), {make_layer(request.kind, request.options), {}});
-  share_weights(*found->layer, request.weights);
+  give_weights(*found->layer, request.weights);
   LayerInUse in_use = found->in_use.lock();
   if (in_use == nullptr) {
     // A control block of its own counts the uses; it keeps the layer alive.

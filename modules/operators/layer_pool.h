@@ -1,6 +1,8 @@
-// Keeps the layers that the operators of recurrent_operators.cpp run. A layer gets the caller's weights as its own
-// parameters, by sharing their memory, so that a layer's plans and buffers stay from call to call although the caller
-// owns the weights. A layer whose last pass still waits for its backward pass is only used again for the same memory.
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the layers that the operators of recurrent_operators.cpp run, so that a layer's plans and buffers stay from
+// call to call although the caller owns the weights. A layer's parameters share the memory of the caller's weights;
+// only a layer that keeps its weights in one piece gets copies at each call. A layer whose last pass still waits for
+// its backward pass is only used again for the same memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>

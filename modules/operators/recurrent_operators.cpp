@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers the layers as operators of PyTorch, torch.ops.rnnlab.*: `recurrent` computes a layer, and
 // `recurrent_backward` its gradients. They are functions of tensors, so that torch.compile, autograd and torch.library
 // handle them as they handle PyTorch's own; python/rnnlab/operators.py adds their shapes and their derivative. No

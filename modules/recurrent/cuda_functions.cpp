@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/cuda_functions.h"
 
 #include <ATen/cuda/CUDAContext.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares the functions of librnnlab_cuda.so that recurrent layers call, except those that run kernels
 // (device/run_kernels.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies dropout between recurrent layers. On CUDA the dropout is LibTorch's own. On the CPU LibTorch draws one
 // element after another in one thread, which took a tenth of a training step. Here all threads draw from counters, so
 // that the mask depends only on the generator's state and not on the number of threads.

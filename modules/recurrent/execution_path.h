@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out which code a recurrent layer or a convolution ran, because LibTorch chooses between cuDNN, oneDNN and its
 // own loops without reporting it. One real training step is observed; LibTorch's conditions are not repeated. Only
 // cuDNN's algorithm, which nothing reports, is derived from the call's arguments.

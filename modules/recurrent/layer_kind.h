@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines the record of a recurrent layer: the cells, options, processors and precisions that it supports, what
 // `layer: auto` and reports ask about it, and how it is made. Each layer has its record in its own folder, and a line
 // in layer_list.inc. Layers differ only in how they compute: all of them give the same results except for rounding.

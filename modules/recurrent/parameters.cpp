@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/parameters.h"
 
 #include <ATen/autocast_mode.h>

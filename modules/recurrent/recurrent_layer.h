@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines the interface of all recurrent layers: a sequence and an initial state in, outputs and a final state out. All
 // implementations have the same parameters (parameters.h), so weights can be copied between layers of the same options,
 // and give the same results except for rounding. Layers differ only in how they compute.
@@ -54,6 +55,10 @@ class RecurrentLayer : public torch::nn::Module {
   // Returns whether final states are separate results. A gradient of the final states alone then takes less time than a
   // gradient of the output's last step, which has zeros for all other steps.
   virtual bool has_own_final_states() const { return false; }
+
+  // Returns whether the layer keeps its parameters in one piece of memory on a GPU, because cuDNN requires it. Copy
+  // values into such parameters; replacing their memory makes the next call copy all of them.
+  virtual bool keeps_weights_in_one_piece() const { return false; }
 
   const RecurrentOptions& options() const { return options_; }
   virtual LayerKind kind() const = 0;

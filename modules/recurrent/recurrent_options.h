@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines what a recurrent layer computes, with the names that experiment files use. Plain values without LibTorch, so
 // that the configuration can check them early. cells/cell.h defines the cells, layer_kind.h the layers that compute
 // them.

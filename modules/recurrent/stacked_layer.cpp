@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/stacked_layer.h"
 
 #include <ATen/ops/arange.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two ways to run a stack of layers. StackedLayer is the base class of layers that compute one direction of one layer
 // at a time. It has the stack, both directions, dropout between layers, the slices of the initial state, lengths and
 // autocast. An implementation supplies only run_direction. layer_groups splits a stack into the groups that are passed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a report from measurements: comparisons of training runs, and benchmarks of layers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The content of a report, independent of its presentation: sections of notices, sentences, tables and charts. Texts
 // from files are untrusted, and the writers (writers.h) must escape them.
 #pragma once

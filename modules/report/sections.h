@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the report's sections on compared runs and on benchmarks, with their sentences, charts and tables.
 #pragma once
 

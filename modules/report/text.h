@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Escapes the texts of a report, which may come from untrusted files, for each kind of output.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a report as one HTML file, as Markdown, and as figures: SVG and PNG files with their data as CSV files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks runs for reasons to doubt their times: files that contradict each other, an early end, and warnings that
 // follow from the rows and the environment. comparability.h decides whether two groups can be compared.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks whether two groups of runs did the same work under the same conditions, so that their times can be compared.
 // Device and layer may differ. Data and their order, batch, model, initial weights, training settings, precision,
 // hardware, build, treatment of the first epoch and the conditions that conditions.h refuses must be equal. Runs of two

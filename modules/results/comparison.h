@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares runs by their epoch times. Runs of the same work with several seeds are pooled, every group is compared to a
 // baseline, and runs of different work are refused. The result contains the reasons to doubt its numbers. Intervals and
 // verdicts are over the processes that trained the runs (process_times.h).

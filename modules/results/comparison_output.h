@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a comparison for a terminal, and as CSV and JSON for programs. The text has first the reasons not to trust the
 // comparison, then the table, then notes and details.
 #pragma once

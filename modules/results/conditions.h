@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists the conditions under which a run or a benchmark was measured: the parts of its environment.json that affect
 // times. The list states which conditions must be equal, which cause a warning if they differ, and which are only
 // noted. A condition that one side did not record is not compared.

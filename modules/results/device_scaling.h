@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the throughput of each device when a run is divided among more devices with equal batches a device: weak
 // scaling. Such runs do not train equally, because an update takes more samples on more devices. So only throughput is
 // compared, not losses and not the time to a result. Runs with equal batches a device are compared to those on the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes the environment of a measurement as `environment.json` records it: build, libraries, variables that change
 // kernels, process, machine and GPUs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Appends rows to `epochs.csv` and `epochs.jsonl` after each epoch, and seals the rows with a chain of hashes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines the row of one logged epoch and the list of its columns, which determines epochs.csv, epochs.jsonl, the
 // console's table and the reading of these files. The names of the columns are a contract with the readers of the
 // files. Later versions add columns.

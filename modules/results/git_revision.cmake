@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT with the revision of the git checkout in SOURCE, and touches it only when something changed, so that a build
 # after a commit compiles one small file. Outside a checkout, or without git, the revision is "unknown".
 

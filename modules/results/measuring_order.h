@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines the order in which runs are measured, and reports when the runs of a comparison were measured: in turn, one
 // side after the other, at the same time, or with missing rounds.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the times of groups of runs. The sample has one number for each process: epochs of one process share
 // properties of the process, such as the location of its memory, so they do not show how times vary between processes.
 // docs/timing.md states how often the intervals contain the true value.

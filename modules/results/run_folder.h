@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines names and paths of the files in a run folder, and reads the settings in its `config.yaml`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a run from its folder: settings, summary, environment and rows. Sorts runs, leaves out copies, groups runs of
 // the same work, and reports files that changed after the run.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines summary.json, a small file with the result of a run: how it ended, its final metrics, its epoch time, the
 // execution path, and everything that must be equal if its time is compared with another run's time.
 #pragma once

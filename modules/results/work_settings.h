@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduces the settings that determine the work of a run to hashes that are equal for equal work. The hashes are
 // computed from config.yaml alone, so everyone who has the file can check the hashes in summary.json. Numbers are
 // written in one form; comments, order and paths are ignored. A setting that is false, 0, auto, none or empty is left

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements claims, with which one process at a time works on a task of a plan. Claims are hard links, which work on
 // network file systems; a claim has the identity of its worker.
 #pragma once

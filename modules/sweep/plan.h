@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the plan of a sweep over machines: its cases, their order in rounds, and the command lines that start its tasks
 // under a scheduler.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the progress of the tasks of a plan from the folders of their runs, claims and records of failures. Reading
 // changes no files, so everyone who can read the folder may ask at any time.
 #pragma once

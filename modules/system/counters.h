@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures a span of time by the operating system's counters and by energy counters: EpochCounters measures an epoch,
 // to check the clock that timed it, and ContentionMonitor detects other processes that use the machine during a run.
 // Both compare two readings, which costs the run no time. results/environment.h records the machine once, at the start.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes and reads files: a file is written completely or not at all, durably if that matters, and every error names
 // the path. The meaning of a file is left to its readers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the GPUs of the machine through NVIDIA's management library (NVML): names, clocks, processes, energy; without
 // CUDA and without waking the GPUs. NVML comes with the driver and is opened at run time. Without NVML the results are
 // empty and no function fails.

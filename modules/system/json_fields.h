@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts structs to JSON and back by their lists of fields, with errors that name the file and the field, and seals
 // files so that an edit can be detected.
 #pragma once

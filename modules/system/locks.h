@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks a folder, or a file that is replaced whenever it changes, so that one process at a time can change it. Each
 // lock has a lock file, which is removed with the lock. The system releases a lock when its process ends for any
 // reason, so a lock never has to be removed by hand, and a remaining lock file locks nothing. If the file system has no

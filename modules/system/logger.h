@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the log of the program: lines for people on stderr, and the same lines with times in a run's train.log. If
 // train.log cannot be written, the next check() throws, so no line is lost silently. The progress bar is cleared before
 // a line. Both outputs show control characters as \xNN and cut very long lines (for_display in base/text.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes this machine and the part of it that the process may use: CPU model, usable CPUs, quotas of control groups,
 // memory. The functions work on Linux only; values that cannot be read are empty.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What people read on a terminal: the properties of an output stream, progress bars, and text tables, which are also
 // written as lines of CSV (RFC 4180).
 #pragma once

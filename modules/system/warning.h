@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines warnings: each has a code for programs and a sentence for people. Remarks that differ only in their subject
 // become one warning.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorBoard's event files, and the messages that they contain: scalars, histograms, hyperparameters and a graph. A
 // file is a sequence of records (TFRecord) of events (TensorFlow's event.proto). Each record is appended with one
 // write(2); a full disk is an error.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one piece of work on the batches of an epoch, step by step; a step is one call of the work, on one batch or
 // several. The work runs eagerly or, if the samples are on a GPU, as CUDA graphs. There is one graph for each
 // combination of batch sizes, because the last batch of an epoch is often shorter. A graph also gathers the batch, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares what training calls in librnnlab_cuda.so, except the functions that start kernels
 // (recurrent/device/run_kernels.h): the random generator, ranges of profilers, and CUDA graphs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the weights of repeated runs bit-identical on one machine: only deterministic kernels, no autotuning, a fixed
 // number of threads. If determinism is off, cuDNN's convolutions are chosen by timing them. Determinism costs speed if
 // a library's fastest kernel has no fixed order of addition; a report of a layer's times should name the mode.

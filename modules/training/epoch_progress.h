@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The progress of one epoch of training: how many steps are done, their sums, and their times by several clocks. All of
 // it makes the epoch's row, which several processes combine.
 #pragma once

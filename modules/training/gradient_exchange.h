@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds up, in each step, the values of the processes of one run, so that each process then makes the same update:
 // gradients, the sums in a step's row, and whether a process was asked to stop. The result is the gradient of the mean
 // loss over all targets, however the targets are divided.

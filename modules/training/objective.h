@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines the objective of training: a loss and one metric, computed on the device of the outputs without reading from
 // it. A step's loss is the mean over its targets, and an epoch's loss is the mean over all its targets, so a short last
 // batch has less weight (as in Keras; the mean of batch means, common in PyTorch scripts, would give its samples more

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An observer watches a run; console, log, files and checkpoints are observers. The functions of an observer are called
 // in the order of their declarations, on the training thread. A slow observer slows the run, but only the time of
 // on_step counts as training time of an epoch.

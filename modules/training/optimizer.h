@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimisers and schedules of the learning rate. The optimisers are SGD with momentum, Adam (Kingma and Ba 2015) and
 // AdamW (Loshchilov and Hutter 2019). On a GPU one kernel updates all parameters (Adam has our own kernel); on a CPU
 // one vectorised pass does. The step count is a tensor on the device of the weights. torch::optim's versions loop over

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "training/precision.h"
 
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One setting for the arithmetic of a whole run, so that both sides of a comparison use the same precision: LibTorch
 // starts with TF32 on in cuDNN and off in cuBLAS. fp32 and tf32 set both libraries alike. bf16 and fp16 are autocast
 // with float32 weights, and operations that autocast leaves in float32 use true float32. train_step.h scales the

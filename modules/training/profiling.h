@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures what the program does: recordings by Kineto, LibTorch's profiler, named ranges, and the memory of a device.
 #pragma once
 

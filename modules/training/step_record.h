@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The numbers of a step: its losses, whether its update was skipped, and the norms of its gradients. They stay on the
 // device that computed them, and StepRecord copies them to the host in blocks, so that neither a loss curve nor a check
 // for NaN makes the host wait at every step. Clipping uses the same norms.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SIGINT, SIGTERM, SIGHUP, SIGXCPU and SIGUSR1 ask the program to end at the next good moment, such as after a training
 // step. A signal that was ignored before stays ignored, because nohup and background jobs of scripts need that. A
 // second SIGINT or SIGTERM kills the process at once, as if unhandled. Repetitions of the other three signals change

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends a run before its last epoch: early stopping, and errors for losses and weights that are not finite.
 #pragma once
 

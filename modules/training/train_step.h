@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes one optimiser update: forward and backward over one batch or several, clipping, the update, and the step's
 // numbers. Everything is queued on the device and nothing is read from it. The first loss or gradient that is not
 // finite sets a flag that stays set: from then on no update is applied, so when the host reads the flag, the weights

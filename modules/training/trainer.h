@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements the training loop. The trainer owns the run's progress (TrainingState) and no other lasting state:
 // observers write files, tables and progress bars. On a GPU the host only queues work: it waits for the device at the
 // start and end of an epoch, and about every ten seconds within long epochs to check for NaN. If several processes

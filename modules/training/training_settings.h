@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holds the settings under `training:` in an experiment file. The settings are validated when the file is read; the
 // loop does not check them again. The whole run's seed, precision and determinism are at the top level of the file
 // instead.

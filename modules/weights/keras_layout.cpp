@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layout of Keras: the variable paths of Keras 3, with kernels of (inputs, gates). An LSTM's gates are in PyTorch's
 // order and a GRU's gates in the order z r h. There is one bias, but a GRU with reset_after=True, which is Keras's
 // default and the reset gate of cuDNN, has two.

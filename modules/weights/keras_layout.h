@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of Keras that the layouts of Keras and TensorFlow have in common: dense layers and embeddings, `dense_1/kernel`
 // (inputs, outputs), `dense_1/bias`, `embedding/embeddings`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes weights in the layouts of PyTorch, Keras and TensorFlow; docs/weights.md has the tables. If a layout
 // has one bias and PyTorch has two, the sum is written, and each of the two is read as half of the bias, as TensorFlow
 // does: the sum of the halves is exactly the bias in the file.

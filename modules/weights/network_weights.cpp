@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weights/network_weights.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network's weights without names, as the common form of all layouts: the tensors have PyTorch's shapes and order of
 // gates and two biases. Also the record of a layout, which converts a file to this form and back.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PyTorch's layout: the names of torch.nn.LSTM, GRU and RNN, without prefix, or as `recurrent.*` next to the other
 // modules of rnnlab's models.
 #include <fmt/format.h>

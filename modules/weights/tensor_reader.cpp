@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weights/tensor_reader.h"
 
 #include <ATen/ops/empty.h>

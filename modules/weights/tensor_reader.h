@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the tensors of a file one by one with their expected shapes, and checks that all tensors were read. Converts
 // LibTorch's tensors to the bytes of checkpoints and back.
 #pragma once

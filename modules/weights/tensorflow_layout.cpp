@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorFlow's canonical layout: the form in which the cuDNN layers of TensorFlow 1 (tf.contrib.cudnn_rnn) were saved,
 // for cells that run on every device. Each cell has one kernel (inputs + hidden, gates). An LSTM's gates are in the
 // order i c f o. A GRU's gates r u are separate from its candidate. Biases are summed when written and halved when

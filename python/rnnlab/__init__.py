@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rnnlab's recurrent layers for PyTorch: LSTM, GRU and RNN as in torch.nn, computed by faster code."""
 
 import importlib

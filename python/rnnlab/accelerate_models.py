@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets rnnlab compute the recurrent layers of a model that was written with torch.nn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LSTM, GRU and RNN with the arguments, results and state_dict of torch.nn, computed by rnnlab's layers."""
 
 from __future__ import annotations

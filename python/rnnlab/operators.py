@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads the operators of librnnlab_operators.so and tells PyTorch their shapes and their derivative."""
 
 from __future__ import annotations
@@ -6,7 +7,7 @@ import pathlib
 
 import torch
 
-REQUIRED_TORCH = "2.11"
+from ._command import REQUIRED_TORCH
 
 
 def _load() -> None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the commands that documents and experiments name: verbs, options, files and keys; experiments by `rnnlab check`.
 
 usage: check_commands.py PROGRAM      names each mistake; exit code 1 if there is one, or no command at all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests one run that several processes train on GPUs. On a machine with one GPU, the processes share it: NCCL then uses
 // sockets, so the tests check the results but not the speed.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests one run that several processes train together: the numbers of a single process, equal bits in repeats, and one
 // ending for all processes.
 #include <gmock/gmock.h>

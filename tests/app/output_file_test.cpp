@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests how verbs handle the names of output files that the user gives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

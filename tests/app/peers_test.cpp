@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The peers of experiments/ do the work of an experiment in different programs: `rnnlab compare` reads their run
 // folders together with ours, and finds equal losses.
 #include <gmock/gmock.h>

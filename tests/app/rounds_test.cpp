@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests a measurement in rounds, with a separate process for each run.
 #include <gmock/gmock.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes the times of one side from outside of the program: each change is refused or causes a warning. The program is
 // unchanged, but its environment is manipulated.
 #include <fmt/format.h>

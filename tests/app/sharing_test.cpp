@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results that are made for sharing must not contain data about the machine and its user, unless the user requests it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library for LD_PRELOAD: the clocks with which programs measure run at a quarter of their speed. A program that asks
 // the kernel by a system call gets the correct time.
 #include <sys/syscall.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every verb reads files of earlier versions (tests/stored): the numbers are unchanged, and their runs can be resumed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests a sweep on which several processes work, with the built program.
 #include <gmock/gmock.h>
 #include <signal.h>

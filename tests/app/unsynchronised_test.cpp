@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests a timer that really does not wait for the GPU: the program is unchanged, but its CUDA runtime does not wait.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

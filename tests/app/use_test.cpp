@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests evaluate, predict and convert, which use a trained run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asserts that an action throws a UserError with this exit code and exactly this message.
 #pragma once
 

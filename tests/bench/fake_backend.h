@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A backend with times that a test sets. It records its calls.
 #pragma once
 

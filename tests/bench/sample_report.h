@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small report for tests of code that reads reports.
 #pragma once
 

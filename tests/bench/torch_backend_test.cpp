@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bench/torch_backend.h"
 
 #include <ATen/ops/empty.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library for LD_PRELOAD before the C library. It makes one system call that changes files fail, or all calls from
 // one on.
 //   RNNLAB_FAIL_CALL=n     the n-th call fails, from 1; RNNLAB_FAIL_LOG then has the file as "FAILED name path"

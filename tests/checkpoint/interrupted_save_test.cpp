@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves while the system fails: each system call of a save fails in turn, once or from then on (failing_system.cpp).
 // Then sends kill -9 at random moments of saving; RNNLAB_KILLS=1000 makes that a long run.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests every way in which a file can break the rules of safetensors, with the message of each.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints that are small enough for damaging each bit, or large enough for killing a process while it saves them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab_save_checkpoint FOLDER FIRST LAST HIDDEN_SIZE KEEP: saves the sample checkpoint of each step from FIRST to
 // LAST as training does, and marks each as the best. A failure gives one line on stderr and an exit code.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests files that are not configuration files, and findings about them.
 #include "config/document.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damages a valid file and its overrides at random: the result is always a finding or an experiment, never a crash or a
 // hang.
 #include <gmock/gmock.h>

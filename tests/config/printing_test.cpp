@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the form of a printed configuration, and that the printed text has the same meaning when it is read again.
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

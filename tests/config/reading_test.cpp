@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the messages for users who mistype a value or a key.
 #include <gmock/gmock.h>
 

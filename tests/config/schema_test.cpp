@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A setting says with its field when it may change: when a run is resumed, or when its model is used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small experiment with a field of every kind, which the tests of config read and print.
 #pragma once
 

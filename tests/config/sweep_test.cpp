@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests a sweep's combinations, and sweeps without meaning.
 #include "config/sweep.h"
 

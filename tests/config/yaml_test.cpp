@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests YAML that other readers accept or misread, and the messages of this reader.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

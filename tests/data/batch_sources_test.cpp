@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "data/batch_sources.h"
 
 #include <ATen/ops/arange.h>

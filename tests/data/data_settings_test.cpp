@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "data/data_settings.h"
 
 #include "data_test.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that tests of data share: a fresh folder, files, settings from YAML, and the message of an error.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """data/fetch against a server of our own on 127.0.0.1 that can be told to misbehave."""
 
 import gzip

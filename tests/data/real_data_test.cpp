@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the real MNIST and Tiny Shakespeare, if $RNNLAB_DATA has them.
 #include <ATen/ops/bincount.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // R7: two runs of one seed on one machine end with equal bits.
 #include <gtest/gtest.h>
 #include <torch/cuda.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests checkpoints with valid checksums whose state no run of this program has written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // R8: NaN or Inf is put into a run at every place where it can occur. The run ends with exit code 5 and names the
 // place, and no checkpoint contains a number that is not finite.
 #include <ATen/ops/full_like.h>

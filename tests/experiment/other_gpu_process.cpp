@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that begins to use the first GPU, prints its process number and waits for at most a minute until it is
 // killed. It returns exit code 1 if there is no GPU.
 #include <dlfcn.h>

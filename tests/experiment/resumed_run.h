@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that is stopped and resumed, for tests of resuming runs and sweeps.
 #pragma once
 

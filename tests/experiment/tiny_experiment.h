@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An experiment that trains in a moment, for tests of the code around training.
 #pragma once
 

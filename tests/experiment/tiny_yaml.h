@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines an experiment file that trains in a moment.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that real runs record the differences that a comparison refuses: results/truth_test.cpp changes records, this
 // test changes experiments.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """experiments/keras_lstm_table.py with a program in rnnlab's place that trains nothing."""
 
 import subprocess

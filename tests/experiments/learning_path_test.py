@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """experiments/learning_path.py on runs whose losses are written here."""
 
 import json

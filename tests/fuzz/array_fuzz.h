@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the readers of arrays: an array has consistent fields and does not take more bytes than its file allows,
 // and the same file as gzip has the same content.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes a stored benchmark of unknown origin, as `rnnlab bench --against` reads it. A valid benchmark is written and
 // read again, and compared with a correct one.
 #include "bench/baseline.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uses the bytes of an input as choices, for targets that build their settings and changes instead of reading bytes,
 // because mutations of text would rarely produce them. An input without further bytes chooses zeros.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes a table of unknown origin; the first byte is the delimiter. A valid table is written in quotes and read again:
 // it must be the same. Then columns are made from it, under every policy.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes settings of data of unknown origin, with the files that they name. The input is the YAML below `data:`, and
 // after each line of "===" a file, named a, b and c. Loaded data must be consistent, pass the checks of a checkpoint,
 // and be read again for predictions.

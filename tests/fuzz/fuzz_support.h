@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that all fuzz targets share: a reader accepts the input, or refuses it with the right exit code and, if it
 // stops at the first error, with one line. Also provides the folder of targets that need files.
 #pragma once

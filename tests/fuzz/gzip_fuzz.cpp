@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes a file of unknown origin, plain or gzip: unchanged, and as the content of two members. Unpacking never returns
 // more than the limit, for the whole file or piece by piece.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file in memory, for readers that need a path. Its name does not depend on its content.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes settings of a model that pass validation, and data of any shape: a small model is made and computes a batch
 // forward and backward, or is refused. The input's bytes choose the values.
 #include <ATen/Parallel.h>

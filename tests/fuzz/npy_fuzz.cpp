@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes an npy file of unknown origin.
 #include "data/readers/array.h"
 #include "fuzz/array_fuzz.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes overrides of a file, such as training.epochs=3, of unknown origin: any number of them, with a NUL after each
 // except the last, as in /proc/self/cmdline.
 #include "base/text.h"

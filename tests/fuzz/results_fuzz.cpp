@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes a file of a run folder of unknown origin, as `rnnlab compare` reads it: the first line is its name, the rest
 // its content. A valid file is written and read again, and compared with a correct run.
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes a safetensors file of unknown origin. A valid file is written and read again: it must be the same.
 #include <algorithm>
 

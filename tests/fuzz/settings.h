@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of an experiment's settings that does not need LibTorch, read from YAML, and checks of every document:
 // findings of one line each, or settings that print to YAML which reads back to the same settings, including a sweep.
 // The device, the precision and the rules about the whole experiment are left out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes the state.json of a checkpoint that was changed and sealed again, which a checksum does not detect. Small runs
 // of every kind of data are trained first; the input's bytes choose a run, leaves of its state, and new values. For any
 // values, evaluating, predicting and resuming accept the checkpoint or refuse it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes a text of unknown origin, in bytes and in characters: its tokens give the text again, and a second text in its
 // vocabulary is read or refused.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzzes an experiment file of unknown origin.
 #include "fuzz/fuzz_support.h"
 #include "fuzz/settings.h"

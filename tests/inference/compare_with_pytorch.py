@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes an exported regressor with torch.nn's own layer, and leaves one that PyTorch drew for the way back.
 
 FOLDER holds recurrent.safetensors and model.safetensors, as `rnnlab convert` writes them, and data.safetensors: inputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "inference/export_weights.h"
 
 #include <ATen/core/grad_mode.h>

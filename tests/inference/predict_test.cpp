@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "inference/predict.h"
 
 #include <ATen/ops/tensor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small trained runs for the tests of inference/, each in a fresh folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Installs the build BUILD into a folder of it, then configures, builds and runs the example there.
 set(prefix "${BUILD}/install-test/prefix")
 set(example "${BUILD}/install-test/example")

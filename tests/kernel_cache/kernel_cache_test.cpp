@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests compiled kernels on the disk (they are found unchanged, never found if damaged, and never larger than the
 // limit), the sources of kernels (the build's folder, the cache, the compiler), and the notes for the user.
 #include "kernel_cache/kernel_cache.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVRTC does not need a GPU; these tests are skipped if it is not installed.
 #include "kernel_cache/nvrtc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the image classifier by the definitions of its parts, without convolution or pooling operators, as the
 // reference of the tests. Differentiable, in the type of its inputs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small models and batches that the tests of models/ share.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rnnlab's layers in PyTorch: equal to torch.nn's in every option, and well-behaved operators of PyTorch."""
 
 import copy

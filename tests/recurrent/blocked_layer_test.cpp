@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests parts of blocked that the parity suite's small problems do not reach: batches divided among threads, several
 // panels, several groups of steps.
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/blocked/panel.h"
 
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the records of the cells: their contents, and which layers have each cell.
 #include "recurrent/cells/cell.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests `cudnn_algorithm: auto` without a GPU: which algorithms are measured and stored, and that a bad cache costs
 // only time.
 #include <ATen/Context.h>

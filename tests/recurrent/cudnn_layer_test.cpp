@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests `layer: cudnn` on a GPU: every algorithm against naive in float64, lengths, one buffer of weights, CUDA graphs.
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAGraph.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuDNN requires all weights of a call in one piece of memory; LibTorch warns at every call if they are not.
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests which persistent kernels exist for a pass, and that they compile for every kind of GPU that runs them. No GPU
 // is needed, because NVRTC does not need one. scripts/compile-kernels compiles all of them.
 #include "recurrent/kernels/persistent/host/kernel_plan.h"

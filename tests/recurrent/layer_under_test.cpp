@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/layer_under_test.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a layer and the reference on the same problem, forward and backward, and returns the results of both in one
 // form: a list of named vectors in float64. Defines the largest allowed errors.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines base classes of tests that need a CUDA GPU, or this build's own kernels on a GPU, without which the tests are
 // skipped; and autocast for tests.
 #pragma once

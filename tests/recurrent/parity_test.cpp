@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares every layer kind, cell and option with the float64 reference, and naive with fused: outputs, final states
 // and the gradients of inputs, initial states and every weight.
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/persistent_check.h"
 
 #include <ATen/ATen.h>

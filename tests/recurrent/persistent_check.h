@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares `persistent` in any shape with a float64 layer on the same GPU (`hoisted`, which the parity suite compares
 // with the reference), for shapes that take too long in plain loops on the CPU.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests `persistent` for each cell in each class of precision, over the parity suite's options, over sizes and batches
 // that its small problems do not reach, and with options that it refuses.
 #include <ATen/ATen.h>

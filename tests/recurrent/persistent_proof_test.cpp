@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests properties of `persistent` that need many runs: results of random shapes, and equal bits in repeats, alone and
 // with other work at the same time. The default is 40 shapes and 16,000 steps of layers; RNNLAB_LONG_RUN=1 requests
 // 1,000 shapes and a million steps.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests how training uses a persistent layer beyond single passes: masks, layers at the same time, graphs, and
 // gradients that are not needed.
 #include <ATen/Functions.h>

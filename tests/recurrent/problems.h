@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes random problems for the reference and the layers, as a pure function of shape and seed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the interface: names and shapes of parameters, unsupported options, checks, copies, moves, dropout.
 #include "recurrent/recurrent_layer.h"
 

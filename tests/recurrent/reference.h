@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements the reference of a recurrent layer, in float64 and plain loops over one sequence at a time: forward, and
 // backward through time with hand-written gradients. It is written for comparison with the equations, without LibTorch
 // and without optimisation. Finite differences check it in reference_test.cpp, and every layer is checked against it in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/reference_cells.h"
 
 #include "recurrent/reference_math.h"

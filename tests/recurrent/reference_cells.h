@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes one step of one sequence, forward and backward, for each cell of the reference.
 #pragma once
 

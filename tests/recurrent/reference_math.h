@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions that the reference's equations use: products with weights, activations, and their gradients.
 #pragma once
 

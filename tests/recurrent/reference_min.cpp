@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference of minGRU and minLSTM, whose gates read only the input.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference of the LSTM with peepholes.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference of sLSTM: the equations of the paper with the stabilizer state, and heads as blocks of the weights.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the reference itself: its gradients against finite differences of its outputs, and a few hand-computed steps.
 #include "recurrent/reference.h"
 

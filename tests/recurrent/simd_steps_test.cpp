@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the vectorised steps of each instruction set of this processor with the plain steps in float64.
 #include "recurrent/kernels/simd_steps.h"
 

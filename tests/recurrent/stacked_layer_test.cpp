@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests that stacks with dropout run layer by layer, with the results of a single call, and with the same dropout
 // between layers as every other layer kind.
 #include "recurrent/stacked_layer.h"

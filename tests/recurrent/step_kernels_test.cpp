@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library is not loaded here: the test shows the error of a machine without a GPU on which a step's kernel is
 // started.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the products of tile units. PanelProducts uses the processor's own tiles if there are any. Here a program
 // emulates the tiles, so that every machine tests which rows and columns are read and written.
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests parts of the unrolled layers that the parity suite does not reach: grouping of steps, larger stacks, and
 // omitted work.
 #include "recurrent/unrolled/unrolled_layer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // R2: a disk becomes full while a run logs, measures and saves, on a real small file system. By default some sizes are
 // tested; with RNNLAB_PAGES_APART=1 every size, page by page, until a whole run fits.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests what the system may refuse or end: files beyond a size, threads, locks, the current folder; and signals before
 // anything can be saved.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests obstacles of a run: other processes in its folder, a folder that is read-only, missing or a link, names that a
 // shell would split.
 #include <gmock/gmock.h>

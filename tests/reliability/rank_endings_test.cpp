@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests a run of two processes, one of which is killed, suspended, asked to stop, without its data, late, or on a full
 // disk at any time. All processes end with the documented exit code, one line names the rank, no process remains, and
 // the run resumes to the weights of an undisturbed run. RNNLAB_RANK_ENDINGS=1000 makes it a long run; RNNLAB_SEED=n

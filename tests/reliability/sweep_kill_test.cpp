@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests a sweep of 24 runs over four workers, any of which is killed at any time and started again: each run is
 // completed exactly once. RNNLAB_SWEEP_ROUNDS=200 makes it a long run; RNNLAB_SEED=n selects different moments.
 #include <fcntl.h>

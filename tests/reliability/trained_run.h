@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The results of a run in its folder that must not depend on whether the run was interrupted.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs as they are read from folders, and reports of these runs, for tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks by simulation the claims of docs/timing.md: how often the intervals of a comparison contain the true value,
 // and how often equal sides seem to differ, for realistic measurements. Epochs of a process are similar, processes
 // differ, the machine drifts. The test takes minutes, runs only with RNNLAB_LONG_RUN in the environment, and prints its

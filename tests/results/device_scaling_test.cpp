@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "results/device_scaling.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "results/epoch_row.h"
 
 #include <gmock/gmock.h>

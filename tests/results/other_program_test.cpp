@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests a comparison with a run of another program: which differences are refused and which are only noted
 // (comparability.h).
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sample run folders, as a training run writes them, for tests of their readers.
 #pragma once
 

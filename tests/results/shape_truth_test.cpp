@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plants times with a doubtful shape into one of two runs that are otherwise comparable: a warning above the table
 // names each, although the median does not show it.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests how a comparison detects wrong records after a bug, a mistake or a manipulation: it refuses or warns. Every
 // test plants one wrong record in one of two runs that are otherwise comparable.
 #include <fmt/format.h>

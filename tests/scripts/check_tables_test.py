@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scripts/check-tables on small documents: right tables pass, and each kind of wrong one is named with its line."""
 
 import datetime

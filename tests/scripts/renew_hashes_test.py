@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scripts/renew-hashes with a package index of its own: a folder of HTML pages, or a server on 127.0.0.1."""
 
 import http.server

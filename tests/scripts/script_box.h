@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder with a copy of scripts/, and a PATH with only the commands of a test, so that a test can imitate a machine
 // with missing or failing commands. Nothing outside of the folder is changed or downloaded.
 #pragma once

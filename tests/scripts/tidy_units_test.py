@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scripts/tidy_units.py on a small repository: which units hold the chosen files, what clang gets, what is printed."""
 
 import sys

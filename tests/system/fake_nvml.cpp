@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library with NVML's functions and one GPU, so that reading NVML is tested on machines without NVML.
 #include <nvml.h>
 #include <unistd.h>

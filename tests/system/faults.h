@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the n-th system call that writes results fail. This program's open, write, fsync and rename replace those of
 // the C library, also for the libraries of the program. Without an armed fault they call the originals.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Provides a folder with space for only a few kilobytes: a small tmpfs if mounting is permitted, otherwise a limit on
 // the size of files.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Provides a fresh folder for one test, which is removed after the test.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads event files and their messages for tests, only by field numbers.
 #pragma once
 

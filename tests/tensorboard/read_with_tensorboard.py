@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains with the program, stops it, goes on, and reads the event files with TensorBoard's own readers.
 
 usage: read_with_tensorboard.py RNNLAB

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "training/batch_loop.h"
 
 #include <ATen/ops/stack.h>

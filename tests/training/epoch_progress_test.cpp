@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "training/epoch_progress.h"
 
 #include <ATen/ops/matmul.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "training/optimizer.h"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Other tests check that ranks compute the results of one process, by comparing losses, norms of gradients and weights.
 // Here a mistake of each kind is planted, and the same comparison must detect it.
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "training/step_record.h"
 
 #include <ATen/ops/allclose.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines a small problem that can be learned: short random sequences whose class is the sign of their mean. The tests
 // of training/ share it.
 #pragma once

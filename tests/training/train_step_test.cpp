@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "training/train_step.h"
 
 #include <ATen/ops/tensor.h>

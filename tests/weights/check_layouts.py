@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks rnnlab's layouts of weights against the real Keras, TensorFlow and PyTorch, both ways, for every cell, one layer
 and two bidirectional ones. scripts/check-layouts runs it.
 

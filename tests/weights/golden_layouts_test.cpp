@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests weights and outputs of the real libraries, as check_layouts.py wrote them: rnnlab's layers compute equal
 // outputs.
 #include <ATen/core/grad_mode.h>

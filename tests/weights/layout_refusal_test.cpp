@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests which files of weights from other programs are refused, with one message each.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>

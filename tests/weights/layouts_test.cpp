@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the layouts of weights without their libraries: names, shapes, and reading after writing.
 #include "weights/layouts.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same small network as a model of Keras 3, of TensorFlow 1's cells and of PyTorch: recurrent layers, the last states
 of a sequence, a dense layer with tanh, and one without.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests manipulated files of weights: for any names, shapes and types, reading returns weights that every layout can
 // represent, or throws one clear refusal.
 #include <ATen/ops/zeros.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A dense array as readers return it: element type, shape, bytes. It is row-major, in native byte order. It has no
 // arithmetic and no views.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of a file on disk in order, plain or unpacked from gzip; all readers use it. Errors throw UserError kData
 // with the path, the byte and the next step. The class neither seeks nor writes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CSV (RFC 4180) as a table of text cells, and typed columns of this table. The reader accepts quotes, doubled quotes,
 // line breaks in quotes, LF, CRLF or CR, and a byte order mark. It is strict: a row of a different length, a misplaced
 // quote, a NUL or invalid UTF-8 is an error with its line. Blank lines are skipped.

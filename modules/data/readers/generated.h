@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generated data: random sequences and drawn digits, equal on every machine and for every number of threads.
 #pragma once
 

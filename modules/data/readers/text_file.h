@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text as token numbers; a token is a byte or a Unicode code point. The vocabulary is the set of tokens that occur, in
 // order of value. Text is not normalised: the model sees the whole content, including byte order marks and CRLF.
 #pragma once

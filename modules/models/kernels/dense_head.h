@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dense end of a classifier on a GPU, forward and backward in one kernel each: the operations after the product of
 // the last dense layer (bias, ReLU, dropout), and the output layer. A library's matrix product for ten classes uses
 // only four multiprocessors. Sums are in float32, for every type of the dense layer's product; outputs are in float32.

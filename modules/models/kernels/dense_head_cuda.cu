@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In the forward pass a block computes one row. In the backward pass a block computes 32 columns of a part of the rows,
 // and a thread computes one column.
 #include "models/kernels/dense_head.h"

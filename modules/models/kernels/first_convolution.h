@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first convolution of an image model on a GPU, fused with the following operations: 5 x 5 over one channel, zero
 // padding "same", then bias, ReLU and 2 x 2 max pooling as in pooling.h. Convolutions of libraries are optimised for
 // many input channels, and their output at this place would be the largest tensor of the network. All arithmetic is in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A block computes two pooled rows of an image and keeps their pixels in shared memory, with a border of zeros. A warp
 // computes 32 channels of a pooled pixel. A thread computes one channel and keeps its 25 weights, or their gradients,
 // in registers.

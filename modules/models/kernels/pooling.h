@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operations between two convolutions in one pass over memory, forward and backward: bias, ReLU and 2 x 2 max
 // pooling, on plain pointers and without LibTorch. ReLU is applied after the maximum, which gives the same result. A
 // last row or column without a partner is left out, as in torch.nn.MaxPool2d. "acc" marks the accumulation type

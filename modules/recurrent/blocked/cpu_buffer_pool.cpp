@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/blocked/cpu_buffer_pool.h"
 
 #include <ATen/ops/empty.h>

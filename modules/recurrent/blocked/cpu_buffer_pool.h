@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes CPU tensors whose memory is reused. glibc returns large blocks to the system, which then fills every page of a
 // new block with zeros: this takes up to a third of the time of a pass.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multiplies matrices by panels: the right matrix is packed in panels of 64 columns, so that a panel stays in the cache
 // while the rows of a block are read. The kernels take float32 or bfloat16 operands, sum in float32 and use one thread.
 // The kernels are oneDNN's, through LibTorch (at::native::cpublas::brgemm); but on a processor with tile units (AMX)

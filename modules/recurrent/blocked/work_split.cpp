@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/blocked/work_split.h"
 
 #include <ATen/Parallel.h>

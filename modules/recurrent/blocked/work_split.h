@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Divides a recurrence among threads. The sequences are cut into groups, and the units of a group into parts. A group
 // does not depend on other groups, so a group of one part runs through all steps without waiting; the parts of a group
 // wait for each other after each step.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines the record of a recurrent cell: its states, parameters, the options that it reads, and its equations for
 // `naive`. Each cell has a file in this folder with its record, and a line in cell_list.inc. The record leaves out
 // which layers compute the cell: each layer lists its cells (layer_kind.h). Plain values without LibTorch.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One step of one direction of one layer, and the parts from which the cells' equations are built. Every operation is
 // one operation of LibTorch, on the CPU and on CUDA, and autograd differentiates it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements the gated recurrent unit (Cho et al. 2014, arXiv 1406.1078), in both forms of its reset gate:
 //   r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)        z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
 //   after:   n = act(W_in x + b_in + r * (W_hn h + b_hn))      cuDNN's and PyTorch's form

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements long short-term memory (Hochreiter and Schmidhuber 1997) with the forget gate of Gers, Schmidhuber and
 // Cummins 2000, without peepholes:
 //   i = sigmoid(W_ii x + b_ii + W_hi h + b_hi)        f = sigmoid(W_if x + b_if + W_hf h + b_hf)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements the LSTM with peepholes (Gers, Schraudolph and Schmidhuber 2002, "Learning Precise Timing with LSTM
 // Recurrent Networks"). Each unit's gates also read the unit's cell state: the input and forget gate read the old
 // state, the output gate reads the new state:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements minGRU (Feng et al. 2024, "Were RNNs All We Needed?", arXiv 2410.01201), whose gates read only the input:
 //   z = sigmoid(W_z x + b_z)        n = g(W_n x + b_n)        h' = (1 - z) * h + z * n
 // `candidate` selects g. Two GEMMs a step. Rows of the parameters: z n.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements minLSTM (Feng et al. 2024, "Were RNNs All We Needed?", arXiv 2410.01201), whose gates read only the input
 // and add up to 1, so that its single state has the same scale at every step:
 //   i = sigmoid(W_i x + b_i)        f = sigmoid(W_f x + b_f)        n = g(W_n x + b_n)

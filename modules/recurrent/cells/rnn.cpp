@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements the simple recurrent network (Elman 1990), as two cells that differ in their activation:
 //   h' = act(W_i x + b_i + W_h h + b_h)
 // Two GEMMs a step. act is tanh or relu, according to the cell's name.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements sLSTM (Beck et al. 2024, "xLSTM: Extended Long Short-Term Memory", arXiv 2405.04517, section 2.2), with an
 // exponential input gate, a normalizer state n and a stabilizer state m. The sum of each gate a is a~ = W_a x + b_a +
 // R_a h:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/cudnn/algorithm_choice.h"
 
 #include <c10/util/Exception.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `cudnn_algorithm: auto`: measures each of cuDNN's algorithms once for a shape and chooses the fastest. The measuring
 // function is a parameter, so that this file needs no GPU.
 #pragma once

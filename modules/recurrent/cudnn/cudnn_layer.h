@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `cudnn`: calls cuDNN directly, with the algorithm that the options name or, with auto, the fastest of all measured
 // ones (algorithm_choice.h). The layer supports CUDA only, with float32 (with TF32 if LibTorch allows TF32 for cuDNN),
 // float64, bfloat16, float16, and autocast. Left out: activations other than tanh in LSTM and GRU, and the reset gate
@@ -43,8 +44,8 @@ class CudnnLayer : public RecurrentLayer {
   explicit CudnnLayer(const RecurrentOptions& options);
   LayerKind kind() const override { return LayerKind::kCudnn; }
 
-  // The parameters move into one new buffer. If user code replaces the memory of a parameter, the next call copies it
-  // into a new buffer.
+  // The parameters move into one new buffer.
+  bool keeps_weights_in_one_piece() const override { return true; }
   void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Device device, bool non_blocking = false) override;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The record of `cudnn` is in the main library, and the layer in librnnlab_cuda.so.
 #include "base/error.h"
 #include "recurrent/cuda_functions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the plans that a layer has made, one for each shape, with the requested or the fastest algorithm. Making a plan
 // may measure and wait for the device; finding one costs a comparison. Plans for sequences of varied lengths are made
 // again every time, because cuDNN stores the lengths in them, and always use the standard algorithm, because only this

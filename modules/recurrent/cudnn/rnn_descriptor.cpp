@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/cudnn/rnn_descriptor.h"
 
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes a recurrent stack and an algorithm to cuDNN, and finds the position of each parameter in its weight space.
 // The description does not depend on the number of steps; only that of the dynamic persistent algorithm depends on the
 // batch size.

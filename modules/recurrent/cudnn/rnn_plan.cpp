@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/cudnn/rnn_plan.h"
 
 #include <ATen/cudnn/Handle.h>

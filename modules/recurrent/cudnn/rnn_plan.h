@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs cuDNN's forward and backward pass of a recurrent stack for one shape, with one algorithm. A plan holds the
 // descriptors and the sizes of its spaces, is made once and used at every step. A pass does not wait for the device and
 // allocates only through LibTorch's allocator, so a CUDA graph can hold it. A pass runs on the current device and

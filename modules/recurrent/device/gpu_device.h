@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPUs and their streams, by LibTorch's interface for all kinds of devices, which does not need CUDA's own libraries.
 #pragma once
 

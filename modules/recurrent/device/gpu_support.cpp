@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/device/gpu_support.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which of this build's own kernels and which layers a GPU supports. All code with own kernels asks
 // has_own_kernels() and uses LibTorch's operators if it returns false. If a layer consists of own kernels that
 // are missing, unsupported_reason has a message, and the run ends before it begins.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/device/number_types.h"
 
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LibTorch's types of numbers: their names for people and for kernels, and whether products of float32 may round their
 // operands to TF32.
 #pragma once

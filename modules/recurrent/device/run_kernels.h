@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts kernels, which take plain pointers, on the GPU of LibTorch's tensors. A kernel that does not start is an error
 // of the user's machine. run_kernels_on_cuda.h has the part in librnnlab_cuda.so.
 #pragma once

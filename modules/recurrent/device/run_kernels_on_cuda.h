@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of run_kernels.h in librnnlab_cuda.so: work is started by `run(work, stream)`.
 //
 //   const auto defined = define_kernels<LstmForward, LstmBackward>();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements `fused` by torch::nn::LSTM, GRU or RNN over the whole stack, by cuDNN on CUDA, and by oneDNN or LibTorch's
 // own loop on the CPU (execution_path.h reports which). Lengths are passed as packed sequences. Activations other than
 // tanh in LSTM and GRU, and the reset gate before the product, are not supported. With dropout between layers the stack
@@ -34,8 +35,8 @@ class FusedLayer : public RecurrentLayer {
   explicit FusedLayer(const RecurrentOptions& options);
   LayerKind kind() const override { return LayerKind::kFused; }
 
-  // cuDNN requires all weights in one piece of memory. Moving the module separates the weights, so these functions join
-  // them again. Copying into the parameters keeps them joined.
+  // Moving the module separates the weights, so these functions join them again.
+  bool keeps_weights_in_one_piece() const override { return true; }
   void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Device device, bool non_blocking = false) override;

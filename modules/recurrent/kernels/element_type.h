@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines nonlinearities and number types, which kernels and their callers share, and how kernels load and store
 // numbers of these types. Sums and cell states have the accumulation type: float32 for the 16-bit types, otherwise the
 // type itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the recurrence of minGRU and minLSTM over all steps of one direction of one layer on a GPU, with one kernel for
 // the forward pass and one for the backward pass: h' = a * h + (1 - a) * n, element by element. The factor a is between
 // 0 and 1, so products of factors cannot overflow, and the kernels do not need logarithms. They take plain pointers and

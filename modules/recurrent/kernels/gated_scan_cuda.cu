@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each thread runs over all steps of one unit of a sequence. Neighbours in a warp are neighbours in memory. The
 // operands of the next steps are loaded before the current operands are used: with 32,768 threads, this keeps the
 // memory busy.

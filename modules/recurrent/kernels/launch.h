@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shares what all CUDA sources of kernels on plain pointers need at a launch: the C++ type of an element type, the
 // shape of a block, and an exception for a failed launch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/kernels/own_code.h"
 
 #include <charconv>

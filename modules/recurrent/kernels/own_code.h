@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports for which GPUs this build's own kernels have code: by the configuration of the build, and by CUDA for the GPU
 // of this machine. All own kernels except the persistent kernels are compiled for the same list.
 #pragma once

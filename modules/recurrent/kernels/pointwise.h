@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the parts of a recurrent step besides its two matrix products, forward and backward, in one kernel each:
 // sums of products and biases, gates, cell state, hidden state. The kernels take plain pointers, for B sequences and H
 // hidden units, and do not use LibTorch; matrices are row-major and dense. The formulas are in pointwise_unit.h, with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each thread computes one unit of a sequence, so neighbours in a warp are neighbours in memory, for every gate.
 #include <algorithm>
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the steps of pointwise.h for one element (row, unit): loads, the formula of the cell, stores. The CPU's loops
 // and the CUDA kernels share these functions. T is the element type, Real the accumulation type.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines vectors of kSimdWidth floats: loads and stores of float32 and bfloat16, exp, sigmoid and tanh; and the
 // functions of simd_steps.h that do not depend on a cell: transposing, interleaving and narrowing of words, and random
 // words. This header is for sources that are compiled once for each instruction set, with RNNLAB_SIMD_WIDTH and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the steps of pointwise.h and copies matrices by vector instructions, in float32 and bfloat16, on processors with
 // AVX2 or AVX-512. The instruction set is selected at run time. Here the products of a step may also be float32 sums of
 // the caller, for a part of the units.

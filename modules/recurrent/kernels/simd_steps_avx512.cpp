@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #define RNNLAB_SIMD_WIDTH 16
 #include "recurrent/kernels/simd_steps_impl.h"
 

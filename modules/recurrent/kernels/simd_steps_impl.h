@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements simd_steps.h for one instruction set; simd.h explains how these sources are compiled. The formulas are
 // those of pointwise_unit.h, for kSimdWidth units of one sequence at a time.
 #pragma once

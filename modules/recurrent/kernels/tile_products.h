@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multiplies bfloat16 matrices by the tile units (AMX) of newer Xeons, summed in float32. Support is checked at run
 // time. The kernels configure the tiles themselves and do not rely on the configuration that a library remembers:
 // oneDNN's primitives configure and release the tiles of a thread too, and LibTorch's block kernels then run on tiles

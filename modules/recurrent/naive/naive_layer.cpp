@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements `naive`: the plain loop over steps, with one small GEMM for every gate and side, and a separate operation
 // for every point-wise operation. It is written for readers and as the baseline; nothing is grouped, hoisted or fused.
 // It supports every cell and every option.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/persistent/layer_parts.h"
 
 #include <ATen/ops/_foreach_copy.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the layers of a persistent pass at the same time. A kernel that uses half of the GPU leaves the other half to
 // the layer above, which reads its results. So the steps are divided into parts, and while a layer works on one part,
 // the layer above works on the previous part. Each part costs a start of a kernel, so a pass has only one part if the

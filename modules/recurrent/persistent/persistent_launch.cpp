@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/persistent/persistent_launch.h"
 
 #include <ATen/ops/empty.h>

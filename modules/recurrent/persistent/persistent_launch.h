@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches the kernels of a persistent pass (kernels/persistent/persistent_layer.h) on the current stream, from a
 // layer's tensors.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/persistent/persistent_pass.h"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records of the persistent layers are in the main library, and their passes in librnnlab_cuda.so.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes products of whole sequences before and after the persistent kernels: of inputs and weights, of tokens, and
 // of gates and their gradients.
 #pragma once

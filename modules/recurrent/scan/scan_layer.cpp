@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/scan/scan_layer.h"
 
 #include <ATen/Parallel.h>

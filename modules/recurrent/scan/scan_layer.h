@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements `scan`: minGRU and minLSTM, whose gates read only the input, by one GEMM for the inputs of all steps and
 // one scan for the states h' = a * h + (1 - a) * n (Feng et al. 2024, arXiv 2410.01201). On a GPU one own kernel
 // computes the gates and runs over the steps of all units at once, forward and backward (kernels/gated_scan.h). On a

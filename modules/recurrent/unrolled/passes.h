@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares the passes of the unrolled layers: the loop over steps of a stack of layers of one direction, forward, and
 // back-propagation through time (Werbos 1990). A variant (trace.h) states the optimisations of both. A pass fills or
 // reads the traces and does not read from the device. The loops contain only what a step must wait for: the gradient of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/unrolled/step_runner.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the point-wise part of one layer's steps, forward and backward: by one own kernel, or for LSTM by separate
 // operations, on the device of the tensors and on its current stream.
 #pragma once

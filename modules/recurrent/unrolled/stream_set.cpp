@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/unrolled/stream_set.h"
 
 #include <c10/core/Event.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA streams on which a pass queues its work, by their index. Stream 0 is the stream that is current when the
 // pass begins. Side streams have the lowest priority and fill unused parts of the GPU. Main streams have the priority
 // of stream 0. On the CPU, and with only one stream, everything runs in the order in which it is queued.

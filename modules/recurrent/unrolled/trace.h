@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines the values that a forward pass stores for one direction of one layer, which are all that the backward pass
 // needs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records of the unrolled layers.
 #include "recurrent/unrolled/unrolled_layer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the cross-entropy of logits and classes: the mean loss, the number of correct answers and the gradient, by
 // two kernels (LibTorch launches ten). The order of addition is fixed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One warp computes one row.
 #include "training/kernels/cross_entropy.h"
 

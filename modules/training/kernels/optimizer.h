@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of the end of a training step, in float32: the norms of the gradients, the numbers of the step, and the
 // update of all parameters by Adam. The order of addition is fixed.
 #pragma once

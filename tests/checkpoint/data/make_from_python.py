@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes from_python.safetensors beside this script: pip install safetensors numpy, then python3 make_from_python.py"""
 import pathlib
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs every reader on thousands of damaged files: it reads a file or refuses it as data, and never crashes or hangs.
 // The damage is the same in every run.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that tests of readers share: a fresh folder, files from bytes, gzip by zlib, and the message of an error.
 #pragma once
 

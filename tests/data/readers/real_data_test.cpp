@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the readers on data sets that are in wide use. Needs $RNNLAB_DATA, a folder with mnist/ and tinyshakespeare/.
 #include <gtest/gtest.h>
 

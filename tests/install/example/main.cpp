@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains one of rnnlab's layers in a program of its own: an LSTM learns to sum the numbers of a sequence.
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/rand.h>

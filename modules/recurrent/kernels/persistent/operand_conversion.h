@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts matrices before large products, whose operands have 16 bits. Products are faster with rows of whole vectors,
 // so rows may be padded with zeros.
 #pragma once

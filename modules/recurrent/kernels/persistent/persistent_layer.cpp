@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/kernels/persistent/persistent_layer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recurrent layer whose recurrent weights stay on the GPU's chip for a whole sequence, for GPUs with thread-block
 // clusters. A pass is one kernel, in which a group of blocks computes all steps for a group of sequences. The blocks
 // exchange hidden states, or, in the backward pass, sums of gradients: the blocks of a cluster through distributed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Back-propagation through time for a group of sequences by a cluster. In each step a block waits until all blocks have
 // sent what they add to the gradients of this block's hidden states, adds that up, computes the gates' gradients, gives
 // them to all its warps, multiplies, and sends each block the sums for that block's units.

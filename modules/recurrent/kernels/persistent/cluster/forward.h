@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forward pass of a group of sequences by a cluster. In each step a warp begins to read the next step's inputs,
 // waits until the hidden states of the previous step have arrived from all blocks, multiplies, activates, sends the
 // hidden states of its 8 units to all blocks, and only then writes to memory.

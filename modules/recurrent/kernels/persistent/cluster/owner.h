@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holds the unit and the sequences of a thread of a cluster kernel, their places in the tensors, and the inputs of a
 // step of the backward pass.
 #pragma once

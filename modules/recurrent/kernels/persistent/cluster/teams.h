@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of two teams of warps, whose groups of sequences take turns: while the hidden states, or the sums, of one
 // group are on their way to other blocks, the block works on the other group. Both teams multiply for both groups, each
 // with its part of the weights, so that all weights are in registers.

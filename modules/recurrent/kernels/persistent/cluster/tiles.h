@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which part of a layer a cluster, a block, a warp and a thread compute, as host and device know it. A cluster of P
 // blocks holds all recurrent weights and computes one group of N sequences. Each of a block's W warps owns 8 hidden
 // units, with all their gates, so that a cell state never leaves its thread. The threads of a warp are numbered as in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recurrent weights of a cluster kernel: the kernel that packs them, where a warp keeps its part (registers, shared
 // memory and L2), and the products of that part with the vectors of the group, forward and backward, by mma.m16n8k16
 // with operands of 16 bits and float32 sums.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Back-propagation through time for a group of sequences by a group of blocks. In each step a block waits until all
 // senders have sent what they add to the gradients of this block's hidden states, adds that up, computes the gates'
 // gradients, writes them to shared memory for itself and its partners, multiplies, and sends each block the sums for

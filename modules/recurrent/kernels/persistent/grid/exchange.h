@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the blocks of a group exchange data through L2, and the blocks of a cluster through shared memory: words that
 // show whether they have been written, the gates' gradients of a cluster, and the sums of the backward pass.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forward pass of a group of sequences by a group of blocks. In each step a block waits until the hidden states of
 // the previous step have arrived from all blocks, writes them to shared memory, multiplies (each warpgroup by half of
 // them), adds the halves, activates, hands the hidden states of its units to all blocks, and only then writes to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of a step of the backward pass of a grid kernel: what a thread reads and writes of the tensors, step by
 // step, and by what gates' gradients are multiplied before they become float16.
 #pragma once

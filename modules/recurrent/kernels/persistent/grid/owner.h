@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holds the cells of a thread of a grid kernel, each a unit for one sequence, their places in the tensors, and the
 // turns in which its groups of sequences are computed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which part of a layer a group of blocks, a block, a warp and a thread compute if the group spans a large part of the
 // GPU, as host and device know it. This is for layers for which a cluster has too little room, or too little for as
 // many sequences. A group of P blocks holds all recurrent weights. It computes 16 or 32 sequences at once, or twice 32

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recurrent weights of a grid kernel: the kernel that packs them, where a warpgroup keeps its part (registers and
 // shared memory), and the products of that part with vectors in shared memory, by wgmma, which only compute capability
 // 9.0 has. One instruction multiplies 64 rows by 16 columns of 16-bit operands by 16 or 32 sequences and adds up in

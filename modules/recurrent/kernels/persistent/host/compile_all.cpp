@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnnlab_compile_kernels FOLDER CAPABILITY...: compiles every persistent kernel for GPUs of these compute capabilities
 // (9.0) into a folder, which the program searches before it compiles a kernel (kernel_cache/kernel_cache.h).
 // Existing files are not changed.

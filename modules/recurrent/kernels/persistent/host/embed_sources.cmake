@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT, the source of kernel_sources() (loaded_kernels.h): the texts of FILES below ROOT under their names, and
 # the text of FREESTANDING under the names of standard headers.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels that a pass may take, as the host knows them: their names, how they are launched, and what a step of each
 // costs. This file leaves out their code, which is compiled when a kernel is chosen (persistent_layer.cpp).
 #pragma once

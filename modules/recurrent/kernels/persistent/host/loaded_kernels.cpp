@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recurrent/kernels/persistent/host/loaded_kernels.h"
 
 #include <c10/cuda/CUDAGraphsC10Utils.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that this process has loaded. Each is compiled from the sources in the program when it is first needed, for
 // one architecture, or read from the cache (kernel_cache/kernel_cache.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The point-wise part of the cells: LSTM (Gers, Schmidhuber and Cummins 2000), GRU with the reset gate after the
 // product, as in cuDNN (Cho et al. 2014), and the plain cell with tanh or relu (Elman 1990). A kernel asks every cell
 // for the same members, which Lstm explains. Left out: products, and reading and writing of states.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The blocks of a cluster exchange data by stores into another block's shared memory, which count
 // themselves on a barrier there (st.async, mbarrier), and waits for them, which time out. Also barriers of the cluster
 // and of some warps of a block. Left out: what is sent (cluster/forward.h, cluster/backward.h, grid/exchange.h).

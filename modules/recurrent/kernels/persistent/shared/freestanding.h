@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the standard library that kernels use, for NVRTC, which has no headers of its own: it finds this text
 // under the names of the headers that kernels include. A compiler that has a standard library never reads this file.
 #ifndef RNNLAB_FREESTANDING

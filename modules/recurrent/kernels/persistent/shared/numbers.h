@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic on single numbers: conversions between float32 and operands of 16 bits, and the activation functions of
 // the cells with their derivatives, all by PTX of compute capability 9.0 and later. Left out: products
 // (cluster/weights.h, grid/weights.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of a pass of a persistent layer (persistent_layer.h). The host fills them in, and kernels get them as
 // they are.
 #pragma once

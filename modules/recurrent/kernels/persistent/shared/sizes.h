@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants of host and device: the classes of precision and the cells that have kernels, the sizes of warps
 // and of tiles, the shared memory of a block, and how many of its weights a warp keeps where. cluster/tiles.h and
 // grid/tiles.h derive all other sizes of a kernel from these. Left out: arithmetic (numbers.h, cells.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places in the tensors of a pass (passes.h) that kernels of both kinds, cluster/ and grid/, read and write: rows of
 // steps, columns of gates' gradients, recurrent weights, and sums of the biases' gradients. Left out: which units and
 // sequences a thread works on (cluster/owner.h, grid/owner.h).

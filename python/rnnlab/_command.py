@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `rnnlab`: runs the program with the LibTorch of the installed torch, which it does not import."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import pathlib
+import sys
+
+REQUIRED_TORCH = "2.11"
+CANNOT_RUN = 4  # the program's exit code for a machine or an environment that does not suit it
+_PACKAGE = pathlib.Path(__file__).parent
+
+
+def program() -> pathlib.Path:
+    return _PACKAGE / "bin" / "rnnlab"
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment for the program.
+
+    The libraries of rnnlab look for torch's in their own site-packages. If torch is in another one, LD_LIBRARY_PATH says
+    where. ImportError if torch is missing or has another version.
+    """
+    variables = dict(os.environ)
+    site = _folder_of_torch().parent
+    if not site.samefile(_PACKAGE.parent):
+        folders = [site / folder for folder in ("torch/lib", *_nvidia_folders(site))]
+        variables["LD_LIBRARY_PATH"] = ":".join([*map(str, folders), *filter(None, [variables.get("LD_LIBRARY_PATH")])])
+    return variables
+
+
+def _nvidia_folders(site: pathlib.Path) -> list[str]:
+    return sorted(str(folder.relative_to(site)) for folder in site.glob("nvidia/*/lib"))
+
+
+@functools.cache
+def _folder_of_torch() -> pathlib.Path:
+    advice = f"pip install 'torch=={REQUIRED_TORCH}.*'"
+    spec = importlib.util.find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError(f"torch is missing; install it: {advice}")
+    version = importlib.metadata.version("torch")
+    if version.split(".")[:2] != REQUIRED_TORCH.split("."):
+        raise ImportError(f"torch {version} is installed, and rnnlab was built for torch {REQUIRED_TORCH}: {advice}")
+    return pathlib.Path(spec.submodule_search_locations[0])
+
+
+def main() -> None:
+    try:
+        variables = environment()
+    except ImportError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(CANNOT_RUN)
+    os.execve(program(), ["rnnlab", *sys.argv[1:]], variables)
