@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers the layers as operators of PyTorch, torch.ops.rnnlab.*: `recurrent` computes a layer, and
 // `recurrent_backward` its gradients. They are functions of tensors, so that torch.compile, autograd and torch.library
-// handle them as they handle PyTorch's own; python/rnnlab/operators.py adds their shapes and their derivative. No
-// function here knows Python.
+// handle them as they handle PyTorch's own; python/rnnlab/operators.py adds their shapes for torch.compile. The
+// derivative of `recurrent` is C++, because one of torch.library in Python takes several times as long as a small
+// layer. No function here knows Python.
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
@@ -237,6 +240,110 @@ std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
 
 void release(int64_t owner) { LayerPool::instance().release(owner); }
 
+// ---- the derivative of `recurrent` ----
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// The arguments of `recurrent` without a gradient.
+struct Settings {
+  std::optional<at::Tensor> lengths;
+  std::string_view cell, implementation;
+  int64_t num_layers;
+  bool bidirectional;
+  double dropout;
+  bool training;
+  Needs needs;
+  std::optional<at::ScalarType> autocast;
+  int64_t owner;
+};
+
+// The calls go through PyTorch's dispatcher, where torch.compile records them.
+Results call_recurrent(const at::Tensor& input, at::TensorList states, at::TensorList weights, const Settings& s) {
+  static const auto kOperator =
+      c10::Dispatcher::singleton().findSchemaOrThrow("rnnlab::recurrent", "").typed<decltype(recurrent)>();
+  return kOperator.call(input, states, weights, s.lengths, s.cell, s.implementation, s.num_layers, s.bidirectional,
+                        s.dropout, s.training, s.needs.input, s.needs.states, s.needs.weights, s.autocast, s.owner);
+}
+
+std::vector<at::Tensor> call_recurrent_backward(const at::Tensor& graph,
+                                                const c10::List<std::optional<at::Tensor>>& upstream,
+                                                const at::Tensor& input, at::TensorList states, at::TensorList weights,
+                                                const Needs& needs) {
+  static const auto kOperator = c10::Dispatcher::singleton()
+                                    .findSchemaOrThrow("rnnlab::recurrent_backward", "")
+                                    .typed<decltype(recurrent_backward)>();
+  return kOperator.call(graph, upstream, input, states, weights, needs.input, needs.states, needs.weights);
+}
+
+class RecurrentFunction : public torch::autograd::Function<RecurrentFunction> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& input, at::TensorList states,
+                               at::TensorList weights, const Settings& settings) {
+    const at::AutoDispatchBelowADInplaceOrView without_autograd;
+    auto [output, final_states, graph] = call_recurrent(input, states, weights, settings);
+    variable_list saved = {graph, input};
+    saved.insert(saved.end(), states.begin(), states.end());
+    saved.insert(saved.end(), weights.begin(), weights.end());
+    context->save_for_backward(std::move(saved));
+    context->set_materialize_grads(false);
+    context->mark_non_differentiable({graph});
+    context->saved_data["num_states"] = static_cast<int64_t>(states.size());
+    context->saved_data["needs_input"] = settings.needs.input;
+    context->saved_data["needs_states"] = settings.needs.states;
+    context->saved_data["needs_weights"] = settings.needs.weights;
+    variable_list results = {output, graph};
+    results.insert(results.end(), final_states.begin(), final_states.end());
+    return results;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto num_states = static_cast<size_t>(context->saved_data["num_states"].toInt());
+    const at::TensorList states = at::TensorList(saved).slice(2, num_states);
+    const at::TensorList weights = at::TensorList(saved).slice(2 + num_states);
+    const Needs needs = {context->saved_data["needs_input"].toBool(), context->saved_data["needs_states"].toBool(),
+                         context->saved_data["needs_weights"].toBool()};
+    const variable_list found =
+        call_recurrent_backward(saved[0], upstream_of(gradients), saved[1], states, weights, needs);
+    auto next = found.begin();
+    variable_list results;
+    const auto append = [&](size_t count, bool is_needed) {
+      for (size_t i = 0; i < count; ++i) results.push_back(is_needed ? *next++ : at::Tensor());
+    };
+    append(1, needs.input);
+    append(states.size(), needs.states);
+    append(weights.size(), needs.weights);
+    results.emplace_back();  // the settings
+    return results;
+  }
+
+ private:
+  // Returns the gradients of the output and of the final states; that of the graph's owner, the second, is left out.
+  static c10::List<std::optional<at::Tensor>> upstream_of(const variable_list& gradients) {
+    c10::List<std::optional<at::Tensor>> upstream;
+    for (size_t i = 0; i < gradients.size(); ++i)
+      if (i != 1) upstream.push_back(gradients[i].defined() ? std::optional(gradients[i]) : std::nullopt);
+    return upstream;
+  }
+};
+
+Results differentiable_recurrent(const at::Tensor& input, at::TensorList states, at::TensorList weights,
+                                 const std::optional<at::Tensor>& lengths, std::string_view cell,
+                                 std::string_view implementation, int64_t num_layers, bool bidirectional,
+                                 double dropout, bool training, bool needs_input, bool needs_states, bool needs_weights,
+                                 std::optional<at::ScalarType> autocast, int64_t owner) {
+  const Settings settings = {lengths,       cell,    implementation, num_layers,
+                             bidirectional, dropout, training,       {needs_input, needs_states, needs_weights},
+                             autocast,      owner};
+  if (!settings.needs.any()) {
+    const at::AutoDispatchBelowADInplaceOrView without_autograd;
+    return call_recurrent(input, states, weights, settings);
+  }
+  variable_list results = RecurrentFunction::apply(input, states, weights, settings);
+  return {results[0], {results.begin() + 2, results.end()}, results[1]};
+}
+
 TORCH_LIBRARY(rnnlab, library) {
   library.def(
       "recurrent(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, str cell, str implementation, "
@@ -256,6 +363,11 @@ TORCH_LIBRARY_IMPL(rnnlab, CPU, library) {
 TORCH_LIBRARY_IMPL(rnnlab, CUDA, library) {
   library.impl("recurrent", &recurrent);
   library.impl("recurrent_backward", &recurrent_backward);
+}
+
+TORCH_LIBRARY_IMPL(rnnlab, Autograd, library) {
+  library.impl("recurrent", &differentiable_recurrent);
+  library.impl("recurrent_backward", torch::autograd::autogradNotImplementedFallback());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the operators of librnnlab_operators.so and tells PyTorch their shapes and their derivative."""
+"""Loads the operators of librnnlab_operators.so and tells PyTorch their shapes."""
 
 from __future__ import annotations
 
@@ -37,28 +37,3 @@ def _(input, states, weights, lengths, cell, implementation, num_layers, bidirec
 def _(graph, upstream, input, states, weights, needs_input, needs_states, needs_weights):
     needed = ([input] if needs_input else []) + (states if needs_states else []) + (weights if needs_weights else [])
     return [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in needed]
-
-
-def _save_for_backward(ctx, inputs, output):
-    (input, states, weights, *_, needs_input, needs_states, needs_weights, _autocast, _owner) = inputs
-    ctx.num_states = len(states)
-    ctx.needs = (needs_input, needs_states, needs_weights)
-    ctx.save_for_backward(output[2], input, *states, *weights)
-    ctx.set_materialize_grads(False)
-
-
-def _backward(context, output_gradient, state_gradients, _):
-    graph, input, *others = context.saved_tensors
-    states, weights = others[: context.num_states], others[context.num_states :]
-    upstream = [output_gradient, *(state_gradients or [None] * len(states))]
-    found = iter(torch.ops.rnnlab.recurrent_backward(graph, upstream, input, states, weights, *context.needs))
-    needs_input, needs_states, needs_weights = context.needs
-    return (
-        next(found) if needs_input else None,
-        [next(found) if needs_states else None for _ in states],
-        [next(found) if needs_weights else None for _ in weights],
-        *[None] * 12,
-    )
-
-
-torch.library.register_autograd("rnnlab::recurrent", _backward, setup_context=_save_for_backward)
