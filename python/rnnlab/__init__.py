@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rnnlab's recurrent layers for PyTorch: LSTM, GRU and RNN as in torch.nn, computed by faster code."""
+"""rnnlab in Python: recurrent layers for PyTorch as in torch.nn, computed by faster code, and the program's runs."""
 
 import importlib
 
@@ -10,6 +10,14 @@ _PLACES = {
     "RNN": "layers",
     "Acceleration": "accelerate_models",
     "accelerate": "accelerate_models",
+    "Comparison": "runs",
+    "ProgramError": "runs",
+    "RunResult": "runs",
+    "TrainResult": "runs",
+    "compare": "runs",
+    "copy_experiments": "runs",
+    "load_run": "runs",
+    "train": "runs",
 }
 __all__ = sorted(_PLACES)
 

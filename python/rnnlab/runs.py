@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""train, load_run and compare: the program's own verbs and files, as Python values.
+
+The program trains in a process of its own. Everything here is read from its JSON output and from run folders.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from . import _command
+
+SCHEMA_VERSION = 3  # of run folders and of the program's JSON
+_SIGNAL_BASE = 128
+
+
+class ProgramError(RuntimeError):
+    """The program failed. `exit_code` is one of those that `rnnlab --help` lists; the text is the program's message."""
+
+    def __init__(self, message: str, exit_code: int):
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@dataclasses.dataclass(frozen=True)
+class RunResult:
+    """What a run folder holds. A run that was interrupted has the epochs until then, and no summary.
+
+    epochs: a dict for each epoch, with the columns of epochs.csv; None where a value does not exist.
+    summary: summary.json, or None.
+    """
+
+    folder: pathlib.Path
+    epochs: list[dict]
+    summary: dict | None
+    environment: dict
+
+    @property
+    def is_complete(self) -> bool:
+        return self.summary is not None
+
+    @property
+    def config_text(self) -> str:
+        """The effective experiment, as YAML."""
+        return (self.folder / "config.yaml").read_text(encoding="utf-8")
+
+    def frame(self):
+        """Returns the epochs as a pandas DataFrame, indexed by the epoch. ImportError if pandas is missing."""
+        return _pandas().DataFrame(self.epochs).set_index("epoch")
+
+    def __str__(self) -> str:
+        state = "complete" if self.is_complete else "not complete"
+        return f"{self.folder}: {len(self.epochs)} epochs, {state}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """The result of `rnnlab compare`.
+
+    groups: a dict for each case, as `rnnlab compare --json` prints them: label, folders, seconds, ratio, verdict ...
+    table: the program's own table.
+    """
+
+    groups: list[dict]
+    table: str
+
+    def frame(self):
+        """Returns the groups as a pandas DataFrame, indexed by the label. ImportError if pandas is missing."""
+        return _pandas().DataFrame(self.groups).set_index("label")
+
+    def __str__(self) -> str:
+        return self.table
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainResult:
+    """What train() made: `runs`, in the order of `groups`. A sweep or `repeats` makes several runs.
+
+    groups: as in Comparison; their epoch times are medians over the processes of a group.
+    """
+
+    runs: list[RunResult]
+    groups: list[dict]
+
+    @property
+    def run(self) -> RunResult:
+        """The only run. ValueError if there are several."""
+        if len(self.runs) != 1:
+            raise ValueError(f"there are {len(self.runs)} runs; use .runs")
+        return self.runs[0]
+
+
+def train(experiment, overrides: dict | None = None, *, out="runs", quiet: bool = False, **keys) -> TrainResult:
+    """Trains an experiment file by `rnnlab train`, whose log goes to stderr.
+
+    overrides: values by key, {"training.epochs": 5}; keys: the same for keys without a dot, device="cpu". None removes a
+    key, True and False are written as YAML writes them. out: the folder for new run folders.
+    ProgramError if the program fails; the run folders of what was trained until then stay.
+    """
+    settings = [f"{key}={_yaml_value(value)}" for key, value in {**(overrides or {}), **keys}.items()]
+    options = ["--json", "--out", str(out), *(["--quiet"] if quiet else [])]
+    result = json.loads(_run("train", str(experiment), *settings, *options, shows_log=not quiet))
+    runs = [load_run(folder) for group in result["groups"] for folder in group["folders"]]
+    return TrainResult(runs, result["groups"])
+
+
+def load_run(folder) -> RunResult:
+    """Reads a run folder. ValueError if the folder is not one, or if a newer version of rnnlab wrote it."""
+    folder = pathlib.Path(folder)
+    if not (folder / "config.yaml").is_file():
+        raise ValueError(f"{folder} is not a run folder: it has no config.yaml")
+    environment = _read_json(folder / "environment.json")
+    summary = _read_json(folder / "summary.json") if (folder / "summary.json").exists() else None
+    return RunResult(folder, _read_epochs(folder / "epochs.jsonl"), summary, environment)
+
+
+def compare(*runs, baseline: str | None = None) -> Comparison:
+    """Compares runs (RunResults, folders of runs, or folders full of them) by `rnnlab compare`.
+
+    baseline: a label of the table, or a folder. ProgramError if the runs cannot be compared, with the reason.
+    """
+    folders = [str(run.folder if isinstance(run, RunResult) else run) for run in runs]
+    options = ["--baseline", baseline] if baseline else []
+    groups = json.loads(_run("compare", "--json", *options, *folders))["groups"]
+    return Comparison(groups, _run("compare", *options, *folders))
+
+
+def copy_experiments(folder="experiments") -> pathlib.Path:
+    """Copies the experiment files that the wheel contains into a new folder. FileExistsError if it exists."""
+    return pathlib.Path(shutil.copytree(pathlib.Path(__file__).parent / "experiments", folder))
+
+
+def _yaml_value(value) -> str:
+    return value if isinstance(value, str) else json.dumps(value)  # JSON is YAML
+
+
+def _run(*arguments: str, shows_log: bool = False) -> str:
+    """Returns the standard output of the program."""
+    command = [str(_command.program()), *arguments]
+    lines = []
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:  # a pipe could fill up while the log is read
+        with subprocess.Popen(command, env=_command.environment(), stdout=output, stderr=subprocess.PIPE, text=True,
+                              encoding="utf-8", errors="replace") as process:
+            try:
+                for line in process.stderr:
+                    lines.append(line)
+                    if shows_log:
+                        print(line, end="", file=sys.stderr)
+            except BaseException:  # for example KeyboardInterrupt: the program writes its results before it ends
+                process.terminate()
+                raise
+        if process.returncode != 0:
+            raise ProgramError(_message_in(lines), _exit_code(process.returncode))
+        output.seek(0)
+        return output.read()
+
+
+def _exit_code(status: int) -> int:
+    return status if status > 0 else _SIGNAL_BASE - status
+
+
+def _message_in(lines: list[str]) -> str:
+    """Returns the log from the first error on, or its last lines."""
+    first = next((i for i, line in enumerate(lines) if "error:" in line), max(0, len(lines) - 5))
+    return "".join(lines[first:]).strip()
+
+
+def _read_json(path: pathlib.Path) -> dict:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    version = value.get("schema_version", 0)
+    if version > SCHEMA_VERSION:
+        raise ValueError(f"{path} has version {version}, written by a newer rnnlab; this one reads up to {SCHEMA_VERSION}")
+    return value
+
+
+def _read_epochs(path: pathlib.Path) -> list[dict]:
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines[:-1]]  # a line without an end was not written to its end
+
+
+def _pandas():
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("pandas is missing; install it: pip install pandas") from None
+    return pandas

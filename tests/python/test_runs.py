@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training, loading and comparing runs from Python."""
+
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch  # noqa: F401  (the program needs its libraries)
+except ImportError as error:
+    print(f"skipped, because torch cannot be imported: {error}")
+    sys.exit(77)
+
+import rnnlab
+
+EXPERIMENT = """
+name: small
+device: cpu
+layer: hoisted
+data: {source: synthetic, num_train: 32, num_valid: 16, sequence_length: 4, num_features: 3, num_classes: 2}
+model: {kind: sequence_classifier, cell: lstm, hidden_size: 4}
+training: {epochs: 2, batch_size: 8}
+"""
+
+
+class Runs(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.experiment = self.folder / "small.yaml"
+        self.experiment.write_text(EXPERIMENT)
+
+    def train(self, *arguments, **keys):
+        return rnnlab.train(self.experiment, *arguments, out=self.folder / "runs", quiet=True, **keys)
+
+    def test_one_run(self):
+        run = self.train({"training.epochs": 3}, seed=7).run
+        self.assertTrue(run.is_complete)
+        self.assertEqual([epoch["epoch"] for epoch in run.epochs], [1, 2, 3])
+        self.assertEqual(run.epochs[-1]["train_loss"], run.summary["final_metrics"]["train_loss"])
+        self.assertIn("seed: 7", run.config_text)
+        self.assertIn("host", run.environment)
+
+    def test_a_sweep_and_its_comparison(self):
+        result = self.train({"sweep": {"layer": ["naive", "hoisted"]}})
+        self.assertEqual([group["label"] for group in result.groups], ["cpu naive", "cpu hoisted"])
+        self.assertEqual(len(result.runs), 2)
+        with self.assertRaisesRegex(ValueError, "there are 2 runs"):
+            result.run
+        comparison = rnnlab.compare(*result.runs, baseline="cpu hoisted")
+        self.assertEqual(sorted(group["label"] for group in comparison.groups), ["cpu hoisted", "cpu naive"])
+        self.assertIn("baseline", str(comparison))
+
+    def test_an_interrupted_run_has_its_epochs(self):
+        run = self.train().run
+        (run.folder / "summary.json").unlink()
+        with open(run.folder / "epochs.jsonl", "a") as file:
+            file.write('{"epoch": 3, "train_lo')
+        again = rnnlab.load_run(run.folder)
+        self.assertFalse(again.is_complete)
+        self.assertEqual(len(again.epochs), 2)
+
+    def test_a_mistake_is_the_programs_message_and_exit_code(self):
+        with self.assertRaisesRegex(rnnlab.ProgramError, "nosuch.yaml: no such file") as raised:
+            rnnlab.train(self.folder / "nosuch.yaml", quiet=True)
+        self.assertEqual(raised.exception.exit_code, 2)
+        with self.assertRaisesRegex(rnnlab.ProgramError, "unknown key 'layr'"):
+            self.train(layr="naive")
+
+    def test_refuses_what_it_cannot_read(self):
+        with self.assertRaisesRegex(ValueError, "is not a run folder"):
+            rnnlab.load_run(self.folder)
+        run = self.train().run
+        environment = run.folder / "environment.json"
+        environment.write_text(json.dumps({**run.environment, "schema_version": 99}))
+        with self.assertRaisesRegex(ValueError, "has version 99, written by a newer rnnlab"):
+            rnnlab.load_run(run.folder)
+
+    def test_a_frame_of_epochs(self):
+        run = self.train().run
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            with self.assertRaisesRegex(ImportError, "pandas is missing"):
+                run.frame()
+            return
+        self.assertEqual(list(run.frame().index), [1, 2])
+
+
+if __name__ == "__main__":
+    unittest.main()
