@@ -5,6 +5,7 @@ import copy
 import pickle
 import random
 import sys
+import tempfile
 import unittest
 import warnings
 
@@ -270,6 +271,33 @@ class Accelerate(unittest.TestCase):
 
         done = rnnlab.accelerate(torch.nn.Sequential(Mine(3, 4)))
         self.assertEqual(done.skipped, {"0": "Mine is derived from torch.nn.GRU and may compute differently"})
+
+
+def train_one_process(rank, folder):
+    """Process `rank` of two: a backward pass of its half of the batch by DistributedDataParallel."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    model = Tagger()
+    model.load_state_dict(torch.load(f"{folder}/weights.pt"))
+    rnnlab.accelerate(model, implementation="hoisted")
+    parallel = torch.nn.parallel.DistributedDataParallel(model)
+    words = torch.load(f"{folder}/words.pt")[2 * rank : 2 * rank + 2]
+    parallel.eval()
+    parallel(words).sin().mean().backward()
+    torch.save([parameter.grad for parameter in model.parameters()], f"{folder}/gradients{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+class SeveralProcesses(unittest.TestCase):
+    def test_gradients_are_those_of_the_whole_batch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plain, words = Tagger().eval(), torch.randint(20, (4, 7))
+            torch.save(plain.state_dict(), f"{folder}/weights.pt")
+            torch.save(words, f"{folder}/words.pt")
+            torch.multiprocessing.spawn(train_one_process, (folder,), nprocs=2)
+            plain(words).sin().mean().backward()
+            wanted = [parameter.grad for parameter in plain.parameters()]
+            for rank in range(2):
+                torch.testing.assert_close(torch.load(f"{folder}/gradients{rank}.pt"), wanted)
 
 
 class Mistakes(unittest.TestCase):
