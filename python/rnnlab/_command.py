@@ -12,6 +12,7 @@ import sys
 
 REQUIRED_TORCH = "2.11"
 CANNOT_RUN = 4  # the program's exit code for a machine or an environment that does not suit it
+_ADVICE = f"pip install 'torch=={REQUIRED_TORCH}.*'"
 _PACKAGE = pathlib.Path(__file__).parent
 
 
@@ -37,15 +38,18 @@ def _nvidia_folders(site: pathlib.Path) -> list[str]:
     return sorted(str(folder.relative_to(site)) for folder in site.glob("nvidia/*/lib"))
 
 
+def check_version(torch_version: str) -> None:
+    """ImportError if rnnlab was not built for this version of torch."""
+    if torch_version.split(".")[:2] != REQUIRED_TORCH.split("."):
+        raise ImportError(f"torch {torch_version} is installed, and rnnlab was built for torch {REQUIRED_TORCH}: {_ADVICE}")
+
+
 @functools.cache
 def _folder_of_torch() -> pathlib.Path:
-    advice = f"pip install 'torch=={REQUIRED_TORCH}.*'"
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
-        raise ImportError(f"torch is missing; install it: {advice}")
-    version = importlib.metadata.version("torch")
-    if version.split(".")[:2] != REQUIRED_TORCH.split("."):
-        raise ImportError(f"torch {version} is installed, and rnnlab was built for torch {REQUIRED_TORCH}: {advice}")
+        raise ImportError(f"torch is missing; install it: {_ADVICE}")
+    check_version(importlib.metadata.version("torch"))
     return pathlib.Path(spec.submodule_search_locations[0])
 
 

@@ -7,15 +7,11 @@ import pathlib
 
 import torch
 
-from ._command import REQUIRED_TORCH
+from ._command import check_version
 
 
 def _load() -> None:
-    if torch.__version__.split(".")[:2] != REQUIRED_TORCH.split("."):
-        raise ImportError(
-            f"rnnlab was built for torch {REQUIRED_TORCH}, and torch {torch.__version__} is installed; "
-            f"install torch {REQUIRED_TORCH}: pip install 'torch=={REQUIRED_TORCH}.*'"
-        )
+    check_version(torch.__version__)
     torch.ops.load_library(pathlib.Path(__file__).parent / "lib" / "librnnlab_operators.so")
 
 

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 try:
     import torch  # noqa: F401  (the program needs its libraries)
@@ -88,6 +89,25 @@ class Runs(unittest.TestCase):
                 run.frame()
             return
         self.assertEqual(list(run.frame().index), [1, 2])
+
+
+class OtherTorch(unittest.TestCase):
+    def test_is_refused_with_the_version_that_is_needed(self):
+        from rnnlab import _command, operators
+
+        wanted = "torch 2.10.1 is installed, and rnnlab was built for torch 2.11: pip install 'torch==2.11..'"
+        with mock.patch("torch.__version__", "2.10.1"), self.assertRaisesRegex(ImportError, wanted):
+            operators._load()
+        _command._folder_of_torch.cache_clear()
+        with mock.patch("importlib.metadata.version", return_value="2.10.1"), self.assertRaisesRegex(ImportError, wanted):
+            _command.environment()
+
+    def test_missing_torch_is_said(self):
+        from rnnlab import _command
+
+        _command._folder_of_torch.cache_clear()
+        with mock.patch("importlib.util.find_spec", return_value=None), self.assertRaisesRegex(ImportError, "is missing"):
+            _command.environment()
 
 
 if __name__ == "__main__":
