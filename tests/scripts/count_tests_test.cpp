@@ -59,6 +59,24 @@ TEST_F(CountTests, CountsAProgramThatCrashedAsOneFailure) {
   EXPECT_EQ(result.exit_code, 1);
 }
 
+TEST_F(CountTests, CountsAScriptThatSkippedItselfAsSkipped) {
+  report("base", kPassed);
+  ctest_ran(R"(<testcase name="base" status="run"/><testcase name="gpu_script" status="notrun">)"
+            R"(<skipped message="SKIP_RETURN_CODE=77"/></testcase>)");
+  const ScriptResult result = count();
+  EXPECT_EQ(result.output, "1 passed, 0 failed, 1 skipped\n");
+  EXPECT_EQ(result.exit_code, 0);
+}
+
+TEST_F(CountTests, CountsATestThatCouldNotStartAsOneFailure) {
+  report("base", kPassed);
+  ctest_ran(R"(<testcase name="base" status="run"/><testcase name="data" status="notrun">)"
+            R"(<skipped message="Unable to find executable"/></testcase>)");
+  const ScriptResult result = count();
+  EXPECT_EQ(result.output, "1 passed, 1 failed, 0 skipped\n");
+  EXPECT_EQ(result.exit_code, 1);
+}
+
 TEST_F(CountTests, FailsWhenNothingRan) {
   ctest_ran("");
   const ScriptResult result = count();
