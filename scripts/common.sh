@@ -43,16 +43,17 @@ why_no_cuda() {
   if [[ ${RNNLAB_CUDA:-} == OFF ]]; then echo "RNNLAB_CUDA is OFF"; else echo "nvidia-smi finds no NVIDIA GPU here"; fi
 }
 
-# configure PRESET: CMake's own talk, LibTorch's warnings among it, goes to a log that is shown when it fails.
+# configure PRESET [cmake options]: CMake's own talk, LibTorch's warnings among it, goes to a log that is shown when it fails.
 configure() {
-  local log="$root/build/configure-$1.log"
+  local preset="$1" log="$root/build/configure-$1.log"
+  shift
   mkdir -p "$root/build"
-  say "Configuring the preset '$1', a few seconds"
+  say "Configuring the preset '$preset', a few seconds"
   local cuda=OFF
-  ! wants_cuda || [[ $1 == fuzz ]] || cuda=ON
-  if ! "$root/.venv/bin/cmake" --preset "$1" "-DRNNLAB_CUDA=$cuda" >"$log" 2>&1; then
+  ! wants_cuda || [[ $preset == fuzz ]] || cuda=ON
+  if ! "$root/.venv/bin/cmake" --preset "$preset" "-DRNNLAB_CUDA=$cuda" "$@" >"$log" 2>&1; then
     cat "$log" >&2
-    say "error: CMake could not configure the preset '$1'; the whole output is above and in $log"
+    say "error: CMake could not configure the preset '$preset'; the whole output is above and in $log"
     exit 1
   fi
 }
