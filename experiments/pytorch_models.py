@@ -2,34 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains three PyTorch models with LSTMs, as they are written and after rnnlab.accelerate(model).
 
-usage: pytorch_models.py --check                 compares the losses of every training step; exit code 1 on a failure
+usage: pytorch_models.py --check                      compares the losses of all steps; exit code 1 on a failure
        pytorch_models.py OUT.json [--processes N]     times an epoch, with the optimizer and everything else
 
-  tagger          words to tags by a bidirectional LSTM and a conditional random field (Huang et al. 2015, arXiv 1508.01991)
+  tagger          words to tags: a bidirectional LSTM and a conditional random field (Huang et al. 2015, arXiv
+                  1508.01991). The sentences have different lengths and are packed.
   forecaster      DeepAR: an LSTM gives mean and deviation of the next value (Salinas et al. 2017, arXiv 1704.04110)
-  language_model  the next word, with dropout as in Zaremba et al. 2014 (arXiv 1409.2329), tied weights and dropout masks
-                  that stay for a sequence as in Merity et al. 2017 (arXiv 1708.02182), and states carried between batches
+  language_model  the next word, with dropout as in Zaremba et al. 2014 (arXiv 1409.2329). Tied weights and dropout
+                  masks for whole sequences are as in Merity et al. 2017 (arXiv 1708.02182). Batches carry states on.
 
-The tagger's sentences have different lengths and are packed. Data are made here by known rules; --text PATH trains the
-language model on a text. Sizes are "full" on a GPU and "tiny" on a CPU, if --sizes does not say otherwise.
+Data are made here by known rules; --text PATH trains the language model on a text. Without --sizes, sizes are "full" on
+a GPU and "tiny" on a CPU. Ways to run an epoch:
 
-Ways to run an epoch:
   eager     the training loop as a program writes it
   compiled  the same with torch.compile(model); it needs a C compiler
-  graph     every whole training step is the replay of one CUDA graph; not for the tagger, whose shapes change
-Each process times torch.nn's and rnnlab's epochs in turn, in several rounds, and keeps the median of each. A row has the
-median over the processes of the quotient nn's time / rnnlab's time, with the smallest and the largest.
+  graph     every training step is the replay of one CUDA graph; not for the tagger, whose shapes change
+
+Each process times torch.nn's and rnnlab's epochs in turn, in several rounds, and keeps the median of each. A row has
+the median over the processes of the quotient nn's time / rnnlab's time, with the smallest and the largest.
 """
 
 import argparse
 import collections
-import contextlib
 import copy
-import dataclasses
+import itertools
 import json
 import math
 import pathlib
-import re
 import shutil
 import statistics
 import subprocess
@@ -40,31 +39,24 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+import pytorch_model_data as data
 import rnnlab
+from pytorch_layers import captured
 
 WAYS = ("eager", "compiled", "graph")
 NUM_WARMUP_STEPS = 3
 
-# The largest difference of two losses of the same step, relative to max(1, loss). Both sides round the same products, but
-# add them in another order. A loss is a mean over hundreds of outputs, each of them rounded about as often in both
-# directions, and 20 updates of an optimizer carry the differences on. The bounds of TF32 and bfloat16 are 16 units of
-# rounding of a factor (2^-11 and 2^-9). That of float32 has 50 times the room of the differences seen (2e-6), and is below
-# a tenth of what a learning rate 1 % larger changes (tests/python/test_models.py).
-BOUNDS = {"float32": 1e-4, "tf32": 16 * 2**-11, "bf16": 16 * 2**-9}
+# The largest difference of two losses of the same step, relative to max(1, loss). Both sides round the same products,
+# but add them in another order. The bounds of TF32 and bfloat16 are 8 units of rounding of a factor, 2^-11 and 2^-9.
+# That of float32 is 80 times the differences seen on a CPU (2.5e-7), because a sum of 1024 products rounds more often.
+# It finds small mistakes: the tiny models exceed it after 20 steps with a learning rate that is 0.1 % larger.
+BOUNDS = {"float32": 2e-5, "tf32": 8 * 2**-11, "bf16": 8 * 2**-9}
 
 UNLIKELY = -1e4  # the logarithm of a zero; minus infinity has no derivative
 
 
-@dataclasses.dataclass(frozen=True)
-class Sizes:
-    num_words: int  # or series
-    input_size: int
-    hidden_size: int
-    num_layers: int
-    num_steps: int
-    batch_size: int
-    num_batches: int  # of an epoch
-    learning_rate: float
+Sizes = collections.namedtuple(  # num_words is the number of series, too; num_batches is an epoch's
+    "Sizes", "num_words input_size hidden_size num_layers num_steps batch_size num_batches learning_rate")
 
 
 def adam(parameters, learning_rate):
@@ -105,8 +97,7 @@ class ConditionalRandomField(nn.Module):
     def log_of_sum(self, scores, mask):
         """Returns the logarithm of the sum over all sequences of tags, (batch).
 
-        The sum is a product of one matrix a step. The matrices are multiplied in pairs, so that the number of operations
-        grows with the logarithm of the steps.
+        The sum is a product of one matrix a step. Matrices are multiplied in pairs, which takes log2(steps) rounds.
         """
         unit = torch.full_like(self.transitions, UNLIKELY).fill_diagonal_(0)
         matrices = torch.where(mask[1:, :, None, None], self.transitions + scores[1:].unsqueeze(-2), unit)
@@ -144,29 +135,33 @@ class Tagger(Model):
         self.embedding = nn.Embedding(sizes.num_words, sizes.input_size)
         self.lstm = nn.LSTM(sizes.input_size, sizes.hidden_size, sizes.num_layers, bidirectional=True, dropout=dropout)
         self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(2 * sizes.hidden_size, 1 + 2 * NUM_KINDS)
-        self.field = ConditionalRandomField(1 + 2 * NUM_KINDS)
+        self.head = nn.Linear(2 * sizes.hidden_size, 1 + 2 * data.NUM_KINDS)
+        self.field = ConditionalRandomField(1 + 2 * data.NUM_KINDS)
+
+    @torch.compiler.disable  # torch.compile fails at packed sequences after a graph break
+    def encoded(self, vectors, lengths):
+        packed = pack_padded_sequence(vectors, lengths, enforce_sorted=False)
+        return pad_packed_sequence(self.lstm(packed)[0], total_length=vectors.size(0))[0]
 
     def scores(self, words, lengths):
-        packed = pack_padded_sequence(self.dropout(self.embedding(words)), lengths, enforce_sorted=False)
-        output, _ = pad_packed_sequence(self.lstm(packed)[0], total_length=words.size(0))
-        scores = self.head(self.dropout(output))
-        return scores.float() if scores.dtype == torch.bfloat16 else scores
+        output = self.encoded(self.dropout(self.embedding(words)), lengths)
+        return self.head(self.dropout(output)).to(self.head.weight.dtype)
 
     def forward(self, batch, states):
         words, lengths, tags, mask = batch
         return self.field(self.scores(words, lengths), tags, mask), states
 
     def quality(self, batch):
+        """Returns the share of right tags."""
         words, lengths, tags, mask = batch
         right = self.field.best_tags(self.scores(words, lengths), mask) == tags
-        return "share of right tags", (right & mask).sum().item() / mask.sum().item()
+        return (right & mask).sum().item() / mask.sum().item()
 
 
 class Forecaster(Model):
-    """DeepAR with a normal distribution. A batch is series (steps + 1, batch), calendar (steps, batch, 4), number (batch).
+    """DeepAR with a normal distribution. A series is divided by 1 + its mean before the horizon.
 
-    A series is divided by its scale, 1 + the mean of what is known before the horizon.
+    A batch is series (steps + 1, batch), calendar (steps, batch, 4) and the series' numbers (batch).
     """
 
     sizes = {"full": Sizes(370, 20, 512, 3, 192, 64, 50, 1e-3), "tiny": Sizes(20, 4, 16, 2, 32, 16, 30, 1e-2)}
@@ -210,26 +205,21 @@ class Forecaster(Model):
         return torch.stack(values).view(len(values), -1, num_samples).transpose(1, 2)
 
     def quality(self, batch):
+        """Returns the absolute error of the median of samples, divided by the absolute value."""
         wanted = batch[0][self.num_known :]
         error = (self.forecast(batch).median(1).values - wanted).abs().sum() / wanted.abs().sum()
-        return "absolute error of the forecast / value", error.item()
+        return error.item()
 
 
-class LockedDropout(nn.Module):
+def locked_dropout(values, share, is_training):
     """Drops the same features in every step of a sequence, (steps, batch, features)."""
-
-    def __init__(self, share):
-        super().__init__()
-        self.share = share
-
-    def forward(self, values):
-        if not self.training or self.share == 0:
-            return values
-        return values * nn.functional.dropout(torch.ones_like(values[:1]), self.share)
+    if not is_training or share == 0:
+        return values
+    return values * nn.functional.dropout(torch.ones_like(values[:1]), share)
 
 
 class LanguageModel(Model):
-    """Layers of LSTM whose output has the embedding's weights. A batch is words and the words after them, (steps, batch)."""
+    """Layers of LSTM; the output has the embedding's weights. A batch is words and the next words, (steps, batch)."""
 
     sizes = {"full": Sizes(10000, 1024, 1024, 3, 70, 64, 50, 20.0), "tiny": Sizes(50, 24, 24, 2, 16, 16, 30, 20.0)}
     make_optimizer, clip_norm, dropout_share = staticmethod(torch.optim.SGD), 0.25, 0.4
@@ -238,15 +228,15 @@ class LanguageModel(Model):
         super().__init__()
         self.embedding = nn.Embedding(sizes.num_words, sizes.hidden_size)
         self.lstm = nn.LSTM(sizes.hidden_size, sizes.hidden_size, sizes.num_layers, dropout=dropout)
-        self.dropout = LockedDropout(dropout)
+        self.dropout = dropout
         self.head = nn.Linear(sizes.hidden_size, sizes.num_words)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         self.head.weight = self.embedding.weight
 
     def forward(self, batch, states):
         words, next_words = batch
-        output, states = self.lstm(self.dropout(self.embedding(words)), states)
-        scores = self.head(self.dropout(output))
+        output, states = self.lstm(locked_dropout(self.embedding(words), self.dropout, self.training), states)
+        scores = self.head(locked_dropout(output, self.dropout, self.training))
         return nn.functional.cross_entropy(scores.flatten(0, 1), next_words.flatten()), states
 
     def first_states(self, batch):
@@ -254,95 +244,19 @@ class LanguageModel(Model):
         return tuple(weight.new_zeros(self.lstm.num_layers, batch[0].size(1), weight.size(1)) for _ in range(2))
 
     def quality(self, batch):
-        return "perplexity", math.exp(self(batch, self.first_states(batch))[0].item())
+        """Returns the perplexity."""
+        return math.exp(self(batch, self.first_states(batch))[0].item())
 
 
-NUM_KINDS = 4  # of the tagger's entities
-NUM_OPENING, NUM_CLOSING = 2 * NUM_KINDS, 6  # words
-DAY, WEEK = 24, 168  # steps
-
-
-def sentences(sizes, num_batches, text_path):
-    """The rule of the tags: a word below 8 opens an entity of kind word % 4; one of the next six words closes it.
-
-    An entity without a closing word before the next opening word or the end is none. Its first word has the tag 1 + kind,
-    its other words 5 + kind, and every other word 0: a tag depends on words on both sides.
-    """
-    for _ in range(num_batches):
-        lengths = torch.randint(sizes.num_steps // 4, sizes.num_steps + 1, (sizes.batch_size,))
-        words = torch.randint(sizes.num_words, (sizes.num_steps, sizes.batch_size))
-        special = torch.rand(words.shape) < 0.25
-        words[special] %= NUM_OPENING + NUM_CLOSING
-        mask = torch.arange(sizes.num_steps).unsqueeze(1) < lengths
-        words[~mask] = 0
-        yield words, lengths, tags_of(words, mask), mask
-
-
-def tags_of(words, mask):
-    opens, closes = words < NUM_OPENING, (words >= NUM_OPENING) & (words < NUM_OPENING + NUM_CLOSING)
-    is_closed, will_close = torch.zeros_like(mask), torch.zeros_like(mask[0])
-    for step in reversed(range(len(words))):
-        is_closed[step] = will_close  # whether a closing word is the next special word
-        will_close = mask[step] & (closes[step] | (will_close & ~opens[step]))
-    tags, inside = torch.zeros_like(words), torch.zeros_like(words[0])  # 1 + kind of the entity that is open
-    for step in range(len(words)):
-        begins = opens[step] & is_closed[step]
-        inside = torch.where(begins, 1 + words[step] % NUM_KINDS, inside * ~opens[step])
-        tags[step] = torch.where(inside > 0, inside + NUM_KINDS * ~begins, 0)
-        inside = inside * ~closes[step]
-    return tags * mask
-
-
-def seasonal_series(sizes, num_batches, text_path):
-    """A series is level * (1 + daily wave + weekly wave) + noise; it is cut where its number and a random time say."""
-    level = torch.empty(sizes.num_words).uniform_(1, 100)
-    wave = torch.rand(2, sizes.num_words)
-    phase = torch.rand(sizes.num_words)
-    for _ in range(num_batches):
-        number = torch.randint(sizes.num_words, (sizes.batch_size,))
-        steps = torch.randint(10 * WEEK, (sizes.batch_size,)) + torch.arange(sizes.num_steps + 1).unsqueeze(1)
-        angles = [2 * math.pi * steps / period for period in (DAY, WEEK)]
-        waves = sum(wave[i, number] * torch.sin(angle + 6.28 * phase[number]) for i, angle in enumerate(angles))
-        values = level[number] * (1 + 0.5 * waves + 0.05 * torch.randn(steps.shape))
-        calendar = torch.stack([function(angle[1:]) for angle in angles for function in (torch.sin, torch.cos)], dim=-1)
-        yield values, calendar, number
-
-
-def text(sizes, num_batches, text_path):
-    """Streams of words. The rule of a made text: one of four words, (5 * word + 0 .. 3) % num_words, follows a word."""
-    stream_length = num_batches * sizes.num_steps + 1
-    words = words_of(text_path, sizes.num_words) if text_path else made_words(sizes.num_words, sizes.batch_size * stream_length)
-    stream_length = min(stream_length, len(words) // sizes.batch_size)
-    streams = words[: stream_length * sizes.batch_size].view(sizes.batch_size, stream_length).t().contiguous()
-    for begin in range(0, stream_length - sizes.num_steps, sizes.num_steps):
-        yield tuple(streams[begin + i : begin + i + sizes.num_steps] for i in (0, 1))
-
-
-def made_words(num_words, count):
-    word, words = 1, []
-    for choice in torch.randint(4, (count,)).tolist():
-        word = (5 * word + choice) % num_words
-        words.append(word)
-    return torch.tensor(words)
-
-
-def words_of(path, num_words):
-    """Words, marks and line ends as numbers in the order of their frequency; the last number stands for all rare words."""
-    tokens = re.findall(r"\w+|[^\w\s]|\n", pathlib.Path(path).read_text(encoding="utf-8"))
-    numbers = {token: i for i, (token, _) in enumerate(collections.Counter(tokens).most_common(num_words - 1))}
-    return torch.tensor([numbers.get(token, num_words - 1) for token in tokens])
-
-
-BATCHES = {"tagger": sentences, "forecaster": seasonal_series, "language_model": text}
+BATCHES = {"tagger": data.sentences, "forecaster": data.seasonal_series, "language_model": data.text}
 MODELS = {"tagger": Tagger, "forecaster": Forecaster, "language_model": LanguageModel}
 
 
 def moved(batch, device, dtype):
-    """Packing needs the lengths, the one vector of a tagger's batch, on the CPU."""
-    is_packed = len(batch) == 4
+    """Packing needs the lengths, the second of a tagger's four tensors, on the CPU."""
     return tuple(
-        tensor if is_packed and tensor.dim() == 1 else tensor.to(device, dtype if tensor.is_floating_point() else None)
-        for tensor in batch)
+        tensor if (i, len(batch)) == (1, 4) else tensor.to(device, dtype if tensor.is_floating_point() else None)
+        for i, tensor in enumerate(batch))
 
 
 class Training:
@@ -377,11 +291,6 @@ class Training:
             total += loss
         return total.item() / len(self.batches)
 
-    def warm_up(self):
-        states = self.model.first_states(self.batches[0])
-        for batch in self.batches[:NUM_WARMUP_STEPS]:
-            _, states = self.run(batch, states)
-
     def change_to(self, way):
         if way == "compiled":
             self.called = torch.compile(self.model)
@@ -389,32 +298,22 @@ class Training:
             self.run = self.captured_step()
 
     def captured_step(self):
-        """Returns a step that replays a CUDA graph over copies of its batch and states, which it keeps."""
+        """Returns a step that replays a CUDA graph over copies of its batch and states, which the step keeps."""
         batch = tuple(tensor.clone() for tensor in self.batches[0])
-        states = self.model.first_states(self.batches[0])
+        results = torch.zeros((), device=self.device), *self.model.first_states(batch)
 
         def work():
-            loss, new_states = self.step(batch, states)
-            copy_all(states, new_states)
-            return loss
+            loss, states = self.step(batch, results[1:])
+            copy_all(results, (loss, *states))
 
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(NUM_WARMUP_STEPS):
-                work()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            loss = work()
+        replay = captured(work)
 
-        def replay(new_batch, new_states):  # the graph reads batch and states, which live as long as this function
-            copy_all(batch, new_batch)
-            copy_all(states, new_states)
-            graph.replay()
-            return loss, states
+        def run(new_batch, states):
+            copy_all((*batch, *results[1:]), (*new_batch, *states))
+            replay()
+            return results[0], results[1:]
 
-        return replay
+        return run
 
 
 def copy_all(targets, sources):
@@ -455,7 +354,7 @@ def evaluated(model, batch):
     """Returns the loss of a held-out batch and what quality() says, without dropout."""
     model.eval()
     torch.manual_seed(3)
-    return model(batch, model.first_states(batch))[0].item(), model.quality(batch)[1]
+    return model(batch, model.first_states(batch))[0].item(), model.quality(batch)
 
 
 def check(name, sizes, batches, precision, implementation, device):
@@ -487,23 +386,24 @@ def check(name, sizes, batches, precision, implementation, device):
                 failures=[failure for failure, holds in conditions.items() if not holds])
 
 
-CHECK_HEADER = (f"{'model':14} {'precision':9} {'layer':10} {'used':10} steps   first    last  {'nn-rnnlab':>9} "
-                f"{'bound':>8} {'nn-f64':>8}  quality nn, rnnlab")
-
-
 def print_check(row):
-    print(f"{row['model']:14} {row['precision']:9} {row['implementation']:10} {row['used']:10} {row['num_steps']:5d} "
-          f"{row['first']:7.4f} {row['last']:7.4f}  {row['difference']:9.1e} {row['bound']:8.1e} {row['rounding']:8.1e}  "
-          f"{row['their_quality']:.4g}, {row['our_quality']:.4g}  {', '.join(row['failures']) or 'passed'}", flush=True)
+    """Prints the row, or for None the head of the table."""
+    table = ("model:16 precision:10 implementation:15 used:10 num_steps:10 first:8.4f last:8.4f difference:11.1e "
+             "bound:8.1e rounding:9.1e their_quality:14.4g our_quality:12.4g")
+    columns = [column.split(":") for column in table.split()]
+    if row is None:
+        print(*(f"{name:{form.split('.')[0]}}" for name, form in columns), "result", flush=True)
+    else:
+        print(*(f"{row[name]:{form}}" for name, form in columns), ", ".join(row["failures"]) or "passed", flush=True)
 
 
 def check_all(arguments):
     """Prints the table and returns its rows.
 
-    "nn-rnnlab" is the largest difference of their losses, "nn-f64" that of nn's from nn's in float64: what the precision
-    itself changes. The quality is that of held-out data, as a model's quality() says.
+    difference: of rnnlab's losses from nn's. rounding: of nn's losses from nn's in float64, which is what the precision
+    itself changes. The qualities are those of held-out data, as a model's quality() says.
     """
-    print(CHECK_HEADER, flush=True)
+    print_check(None)
     rows = []
     for name in arguments.models:
         sizes = MODELS[name].sizes[arguments.sizes]
@@ -516,39 +416,39 @@ def check_all(arguments):
 
 
 def training_of(name, sizes, batches, implementation, way, precision, device):
-    """Returns a training that is warm: the layer "auto" has measured, and kernels are compiled."""
+    """Returns a training after an epoch in its way: the layer "auto" has measured, and kernels are compiled."""
     model = model_of(name, sizes, MODELS[name].dropout_share).to(device)
     if implementation != "nn":
         rnnlab.accelerate(model, implementation)
     training = Training(model, batches, precision, sizes.learning_rate)
-    training.warm_up()
+    list(itertools.islice(training.losses(), NUM_WARMUP_STEPS))
     training.change_to(way)
-    training.warm_up()
+    training.epoch()
     return training
 
 
 def seconds_of(training):
-    is_cuda = training.device.type == "cuda"
-    torch.cuda.synchronize() if is_cuda else None
+    """Returns the seconds and the mean loss of an epoch."""
+    synchronize = torch.cuda.synchronize if training.device.type == "cuda" else torch.cpu.synchronize
+    synchronize()
     began = time.perf_counter()
     loss = training.epoch()
-    torch.cuda.synchronize() if is_cuda else None
+    synchronize()
     return time.perf_counter() - began, loss
 
 
 def reason_against(name, way, device):
-    if way == "graph" and device == "cpu":
-        return "a CPU has no CUDA graphs"
-    if way == "graph" and not MODELS[name].has_fixed_shapes:
-        return "its shapes change"
-    if way == "compiled" and not any(map(shutil.which, ("cc", "c++", "gcc"))):
-        return "there is no C compiler"
-    return None
+    has_compiler = any(map(shutil.which, ("cc", "c++", "gcc")))
+    reasons = {"graph": {"a CPU has no CUDA graphs": device == "cpu",
+                         "its shapes change": not MODELS[name].has_fixed_shapes},
+               "compiled": {"there is no C compiler": not has_compiler}}
+    return next((reason for reason, holds in reasons.get(way, {}).items() if holds), None)
 
 
 def measure(name, sizes, batches, way, precision, arguments):
     """Yields a row for every side; a side that cannot run has the reason instead of a time."""
     set_precision(precision)
+    torch.compiler.reset()  # it compiles a model's code again only a few times
     case = dict(model=name, precision=precision, way=way)
     reason = reason_against(name, way, arguments.device)
     if reason:
@@ -570,8 +470,8 @@ def measure(name, sizes, batches, way, precision, arguments):
             times[side].append(seconds)
     for side, training in sides.items():
         used = getattr(training.model.lstm, "implementation_used", "torch")
-        yield dict(case, implementation=side, used=used, num_batches=len(batches), seconds=statistics.median(times[side]),
-                   loss=losses[side])
+        yield dict(case, implementation=side, used=used, num_batches=len(batches), loss=losses[side],
+                   seconds=statistics.median(times[side]))
 
 
 def measure_all(arguments):
@@ -602,7 +502,8 @@ def case_of(row):
 
 def print_row(number, row):
     side = row.get("implementation", "both sides")
-    result = f"missing, because {row['missing']}" if "missing" in row else f"{row['seconds']:.4f} s, loss {row['loss']:.4f}"
+    is_missing = "missing" in row
+    result = f"missing: {row['missing']}" if is_missing else f"{row['seconds']:.4f} s, loss {row['loss']:.4f}"
     print(f"process {number}: {case_of(row):32} {side:10} {result}", flush=True)
 
 
@@ -619,7 +520,7 @@ def summary_of(processes):
         if side == "nn" or not common:
             continue
         ratios = sorted(theirs[number]["seconds"] / rows[number]["seconds"] for number in common)
-        seconds = [statistics.median(by_process[number]["seconds"] for number in common) for by_process in (theirs, rows)]
+        seconds = [statistics.median(by_side[number]["seconds"] for number in common) for by_side in (theirs, rows)]
         used = ",".join(sorted({row["used"] for row in rows.values()}))
         lines.append(f"{case:32} {side:10} ({used}): nn {seconds[0]:.4f} s, rnnlab {seconds[1]:.4f} s, quotient "
                      f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f})")
@@ -628,29 +529,18 @@ def summary_of(processes):
 
 def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    is_gpu = torch.cuda.is_available()
-
-    def words(allowed):
-        def parse(value):
-            chosen = value.split(",")
-            wrong = [word for word in chosen if allowed and word not in allowed]
-            if wrong:
-                raise argparse.ArgumentTypeError(f"{wrong[0]} is not one of {', '.join(allowed)}")
-            return chosen
-        return parse
-
     parser.add_argument("out", nargs="?", help="the JSON file of the times")
     parser.add_argument("--check", action="store_true", help="compare losses instead of timing")
     parser.add_argument("--steps", type=int, default=20, help="of --check")
     parser.add_argument("--processes", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3, help="epochs of each side in a process")
-    parser.add_argument("--models", type=words(MODELS), default=list(MODELS), help="separated by commas, as what follows")
-    parser.add_argument("--ways", type=words(WAYS), default=list(WAYS))
-    parser.add_argument("--precisions", type=words(BOUNDS), help="of float32, tf32, bf16")
-    parser.add_argument("--implementations", type=words(None), help="of rnnlab (docs/pytorch.md)")
-    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda" if is_gpu else "cpu")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
+    parser.add_argument("--precisions", nargs="+", choices=BOUNDS)
+    parser.add_argument("--implementations", nargs="+", help="of rnnlab (docs/pytorch.md)")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--sizes", choices=["full", "tiny"])
-    parser.add_argument("--text", help="a text for the language model, such as Tiny Shakespeare's input.txt")
+    parser.add_argument("--text", help="a text for the language model, such as Tiny Shakespeare's")
     parser.add_argument("--one-process", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not arguments.check and arguments.out is None:
@@ -662,10 +552,10 @@ def with_defaults(arguments):
     is_cuda = arguments.device == "cuda"
     arguments.sizes = arguments.sizes or ("full" if is_cuda else "tiny")
     if arguments.precisions is None:
-        all_of_device = ["float32", "tf32", "bf16"] if is_cuda else ["float32", "bf16"]
-        arguments.precisions = all_of_device if arguments.check else [all_of_device[-2], "bf16"]
+        fast = ["tf32", "bf16"] if is_cuda else ["bf16"]
+        arguments.precisions = ["float32", *fast] if arguments.check or not is_cuda else fast
     if arguments.implementations is None:
-        arguments.implementations = ["auto"] + (["persistent" if is_cuda else "hoisted"] if arguments.check else [])
+        arguments.implementations = ["auto", "persistent" if is_cuda else "hoisted"] if arguments.check else ["auto"]
     return arguments
 
 
@@ -688,5 +578,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        main()
+    main()
