@@ -73,10 +73,14 @@ class Recurrent(torch.nn.RNNBase):
         implementation = self._choose(input)
         self.implementation_used = implementation
         if implementation == "torch":
-            return self._torch_class.forward(self, input, hx)
+            return self._run_torch(input, hx)
         if isinstance(input, PackedSequence):
             return self._run_packed(implementation, input, hx)
         return self._run_whole(implementation, input, hx)
+
+    @torch.compiler.disable  # torch.compile skips torch.nn's layers too; it cannot trace oneDNN's operator
+    def _run_torch(self, input, hx):
+        return self._torch_class.forward(self, input, hx)
 
     def _choose(self, input) -> str:
         data = input.data if isinstance(input, PackedSequence) else input
@@ -160,6 +164,7 @@ class Recurrent(torch.nn.RNNBase):
             output, states = output.squeeze(batch_axis), [state.squeeze(1) for state in states]
         return output, self._as_hidden(states)
 
+    @torch.compiler.disable  # torch.compile cannot trace sequences that are packed outside its graph
     def _run_packed(self, implementation, input, hx):
         states = None if hx is None else self.permute_hidden(hx, input.sorted_indices)
         in_order = PackedSequence(input.data, input.batch_sizes)

@@ -131,6 +131,22 @@ class Operators(unittest.TestCase):
             traced = torch.autograd.grad(flat(compiled(x))[0].sin().sum(), [x, *layer.parameters()])
             torch.testing.assert_close(traced, eager)
 
+    def test_compiled_calls_that_are_not_traced(self):
+        """torch.nn's own code and packed sequences run outside the compiled graph, as torch.nn's layers do."""
+        x = torch.randn(5, 3, 4)
+        states = torch.zeros(2, 3, 6), torch.zeros(2, 3, 6)
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, [5, 2, 3], enforce_sorted=False)
+        for implementation, arguments in (("torch", (x,)), ("torch", (x, states)), ("hoisted", (packed,))):
+            with self.subTest(implementation=implementation, num_arguments=len(arguments)):
+                torch._dynamo.reset()
+                layer = rnnlab.LSTM(4, 6, num_layers=2, implementation=implementation)
+                twin = torch.nn.LSTM(4, 6, num_layers=2)
+                twin.load_state_dict(layer.state_dict())
+                compiled = torch.compile(layer, backend="aot_eager")
+                given = torch.autograd.grad(flat(compiled(*arguments))[0].sum(), list(layer.parameters()))
+                wanted = torch.autograd.grad(flat(twin(*arguments))[0].sum(), list(twin.parameters()))
+                torch.testing.assert_close(given, wanted)
+
     def test_backward_twice_with_a_kept_graph(self):
         layer = rnnlab.GRU(3, 4, implementation="hoisted")
         loss = layer(torch.randn(5, 2, 3))[0].sum()
