@@ -2,6 +2,7 @@
 #include "data/dataset.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
@@ -46,8 +47,10 @@ uint64_t stream_of(uint64_t seed, int64_t epoch) {
 
 at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch) {
   RNNLAB_INVARIANT(n >= 0, "a permutation of fewer than zero samples");
-  at::Tensor order = at::arange(n, at::kLong);
+  // By one thread: LibTorch would use several, and where other processes have the CPUs they wait for each other.
+  at::Tensor order = at::empty({n}, at::kLong);
   int64_t* const items = order.mutable_data_ptr<int64_t>();
+  std::iota(items, items + n, 0);
   SplitMix64 random(stream_of(seed, epoch));
   for (int64_t last = n - 1; last > 0; --last) {
     std::swap(items[last], items[draw_below(random, static_cast<uint64_t>(last) + 1)]);

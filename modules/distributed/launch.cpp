@@ -202,7 +202,8 @@ namespace {
 config::Schema<DistributedSettings> make_distributed_schema() {
   using Settings = DistributedSettings;
   constexpr double kShortest = 1, kLongest = 86'400;
-  config::Schema<Settings> s("How processes that train one run wait for each other");
+  constexpr int64_t kLeastPiece = 1024, kMostChannels = 64;
+  config::Schema<Settings> s("How processes that train one run wait for each other and exchange gradients");
   s.field("timeout", &Settings::timeout,
           "time without an answer of another process, in a step, after which the run ends")
       .unit("seconds")
@@ -213,6 +214,18 @@ config::Schema<DistributedSettings> make_distributed_schema() {
       .unit("seconds")
       .at_least(kShortest)
       .at_most(kLongest);
+  s.field("exchange", &Settings::exchange,
+          "how gradients are added up: auto is all_reduce, NCCL's between GPUs and Gloo's between CPUs; "
+          "symmetric_memory is LibTorch's for GPUs of one host, whose interface may change");
+  s.field("overlap", &Settings::overlap,
+          "send gradients of upper layers while lower layers compute; null: on GPUs, except with training.shards");
+  s.field("piece_bytes", &Settings::piece_bytes,
+          "with overlap, the least bytes of gradients that are sent together; null: by layers")
+      .at_least(kLeastPiece);
+  s.field("channels", &Settings::channels,
+          "on GPUs, the most channels of NCCL, each of which takes an SM from other kernels; null: 16")
+      .at_least(1)
+      .at_most(kMostChannels);
   return s;
 }
 

@@ -4,12 +4,16 @@
 // settings and the errors of runs of several processes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "config/enum_names.h"
 #include "config/schema.h"
 
 namespace rnnlab {
@@ -59,13 +63,32 @@ class ReportedElsewhere : public UserError {
   using UserError::UserError;
 };
 
-// Holds the settings under `distributed:` in an experiment file: how long the processes of one run wait for each other.
-// The settings do not change the training.
+// How gradients travel between GPUs. kAuto: kAllReduce. kAllReduce: NCCL's, also between CPUs (Gloo's).
+// kSymmetricMemory: LibTorch's kernels that read the memory of other GPUs of the same host.
+enum class ExchangeKind { kAuto, kAllReduce, kSymmetricMemory };
+
+// Holds the settings under `distributed:` in an experiment file: how long the processes of one run wait for each other,
+// and how they exchange gradients. The settings change the training only by rounding.
 struct DistributedSettings {
   double timeout = 30;
   double start_timeout = 120;
+  ExchangeKind exchange = ExchangeKind::kAuto;
+  std::optional<bool> overlap;         // empty: on GPUs
+  std::optional<int64_t> piece_bytes;  // empty: by layers
+  std::optional<int64_t> channels;     // empty: kUsualChannels
+
+  // NCCL needs no more than this for full speed over NVLink with registered memory; more would take SMs from kernels.
+  static constexpr int64_t kUsualChannels = 16;
 
   static const config::Schema<DistributedSettings>& schema();
+};
+
+template <>
+struct config::EnumNames<ExchangeKind> {
+  static constexpr std::array<std::pair<ExchangeKind, std::string_view>, 3> kNames = {
+      {{ExchangeKind::kAuto, "auto"},
+       {ExchangeKind::kAllReduce, "all_reduce"},
+       {ExchangeKind::kSymmetricMemory, "symmetric_memory"}}};
 };
 
 }  // namespace rnnlab

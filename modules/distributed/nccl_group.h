@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collective operations of the processes of one run whose gradients are on GPUs, by NCCL through LibTorch's
 // ProcessGroupNCCL. The operations are queued on the current stream like kernels, also while the stream is captured in
-// a CUDA graph, and the functions do not wait for the operations.
+// a CUDA graph, and the functions do not wait for the operations. Large messages lie in memory that is registered with
+// NCCL, whose kernels then need half as many SMs for the same speed (docs/results/2026-11-25-two-gpus.md).
 //
 // Left out: failures of these operations. Kernels wait for a missing rank for ever, until abort() ends them.
 #pragma once
@@ -9,8 +10,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "distributed/ranks.h"
 #include "gpu/cuda_library.h"
 
 namespace rnnlab {
@@ -26,6 +29,13 @@ class GpuGroup {
   virtual void all_reduce(at::Tensor& values) = 0;
   virtual void all_gather_into(const at::Tensor& values, const at::Tensor& all) = 0;
 
+  // Returns zeros, (count) float32, in registered memory; nothing if this machine has none. All ranks must call this
+  // function at the same place, before any graph with operations of this group exists.
+  virtual std::optional<at::Tensor> registered_zeros(int64_t count) = 0;
+
+  // Smaller messages gain nothing by registered memory.
+  virtual int64_t least_registered_count() const = 0;
+
   // Ends the queued operations; their results are then meaningless. Does not return before the CUDA graphs with
   // operations of this group are destroyed. The destructor also calls this function.
   virtual void abort() noexcept = 0;
@@ -37,11 +47,10 @@ class GpuGroup {
 };
 
 struct GpuGroupOptions {
-  c10::Device device = c10::kCUDA;
+  GpuConnection connection;  // NCCL permits a shared GPU only if it believes that the ranks are on two hosts
   int64_t rank = 0;
   int64_t size = 1;
   bool is_one_host = true;
-  bool shares_gpu = false;  // with another rank; NCCL permits that only if it believes that the ranks are on two hosts
 };
 
 // Connects to all ranks, and waits for them.

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/cuda/MemPool.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#include <torch/csrc/distributed/c10d/symm_mem/SymmetricMemory.hpp>
 #include <utility>
 #include <vector>
 
@@ -30,7 +40,7 @@ class EnvironmentOverrides {
           "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
       set(name, "0");  // also under torchrun, which sets the first one
     if (options.is_one_host && std::getenv("NCCL_SOCKET_IFNAME") == nullptr) set("NCCL_SOCKET_IFNAME", "lo");
-    if (!options.shares_gpu) return;
+    if (!options.connection.is_shared) return;
     set("NCCL_HOSTID", fmt::format("rank{}", options.rank));
     set("NCCL_P2P_DISABLE", "1");
     set("NCCL_SHM_DISABLE", "1");
@@ -58,13 +68,16 @@ class EnvironmentOverrides {
 
 class NcclGroup final : public GpuGroup {
  public:
-  NcclGroup(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options) : device_(options.device) {
+  NcclGroup(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options)
+      : device_(options.connection.device),
+        can_register_(options.is_one_host && !options.connection.is_shared),
+        exchange_(options.connection.exchange) {
     c10::cuda::set_device(device_.index());
     const EnvironmentOverrides overrides(options);
-    group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, static_cast<int>(options.rank),
-                                                         static_cast<int>(options.size),
-                                                         c10d::ProcessGroupNCCL::Options::create());
+    const int rank = static_cast<int>(options.rank), size = static_cast<int>(options.size);
+    group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, nccl_options(options.connection));
     group_->eagerConnectSingleDevice(device_);
+    if (exchange_ == ExchangeKind::kSymmetricMemory) connect_symmetric_memory(store, rank, size);
     // The first operation allocates memory, and an operation within a capture must not.
     at::Tensor one = at::ones({1}, at::TensorOptions().device(device_).dtype(at::kFloat));
     all_reduce(one);
@@ -74,6 +87,7 @@ class NcclGroup final : public GpuGroup {
   ~NcclGroup() override { abort(); }
 
   void all_reduce(at::Tensor& values) override {
+    if (is_symmetric(values)) return all_reduce_in_symmetric_memory(values);
     std::vector<at::Tensor> tensors{values};
     c10d::AllreduceOptions options;
     options.asyncOp = false;
@@ -85,6 +99,18 @@ class NcclGroup final : public GpuGroup {
     options.asyncOp = false;
     at::Tensor input = values, output = all;
     wait_in_stream(group_->_allgather_base(output, input, options));
+  }
+
+  std::optional<at::Tensor> registered_zeros(int64_t count) override {
+    if (!can_register_) return std::nullopt;
+    const at::Tensor zeros = exchange_ == ExchangeKind::kSymmetricMemory ? symmetric_zeros(count) : window_zeros(count);
+    c10::cuda::device_synchronize();  // other streams use it
+    return zeros;
+  }
+
+  int64_t least_registered_count() const override {
+    constexpr int64_t kLeastInWindow = 1 << 18;
+    return exchange_ == ExchangeKind::kSymmetricMemory ? 1 : kLeastInWindow;
   }
 
   void abort() noexcept override {
@@ -103,11 +129,67 @@ class NcclGroup final : public GpuGroup {
   void make_current() override { c10::cuda::set_device(device_.index()); }
 
  private:
+  static c10::intrusive_ptr<c10d::ProcessGroupNCCL::Options> nccl_options(const GpuConnection& connection) {
+    auto options = c10d::ProcessGroupNCCL::Options::create();
+    options->config.minCTAs = 1;
+    options->config.maxCTAs = static_cast<int>(connection.channels);
+    return options;
+  }
+
+  // NCCL finds the memory of other GPUs through a window that all ranks make together (ncclCommWindowRegister).
+  at::Tensor window_zeros(int64_t count) {
+    using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
+    const auto allocator = std::dynamic_pointer_cast<Allocator>(group_->getMemAllocator());
+    auto& pool = *pools_.emplace_back(std::make_unique<at::cuda::MemPool>(allocator));
+    c10::cuda::CUDACachingAllocator::beginAllocateToPool(device_.index(), pool.id(), [](cudaStream_t) { return true; });
+    at::Tensor zeros = at::zeros({count}, options());
+    c10::cuda::CUDACachingAllocator::endAllocateToPool(device_.index(), pool.id());
+    group_->registerMemPool(&pool, /*symm=*/true);
+    return zeros;
+  }
+
+  // LibTorch finds the ranks of its symmetric memory by a name of the process.
+  void connect_symmetric_memory(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size) {
+    static int64_t number = 0;
+    name_ = fmt::format("rnnlab{}", ++number);
+    auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
+    group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL, group_);
+    group->setGroupName(name_);
+    c10d::register_process_group(name_, group);
+    c10d::symmetric_memory::set_group_info(name_, rank, size, store);
+  }
+
+  at::Tensor symmetric_zeros(int64_t count) {
+    const at::Tensor memory =
+        c10d::symmetric_memory::empty_strided_p2p({count}, {1}, at::kFloat, device_, name_, std::nullopt);
+    c10d::symmetric_memory::rendezvous(memory, name_);
+    symmetric_.push_back(memory);
+    return memory.zero_();
+  }
+
+  bool is_symmetric(const at::Tensor& values) const {
+    return std::ranges::any_of(symmetric_, [&](const at::Tensor& memory) { return memory.is_alias_of(values); });
+  }
+
+  // Each GPU adds a part of the values in the order of ranks, and then reads the other parts.
+  void all_reduce_in_symmetric_memory(const at::Tensor& values) const {
+    static const auto sum = c10::Dispatcher::singleton().findSchemaOrThrow("symm_mem::two_shot_all_reduce_", "");
+    c10::Stack stack{values, "sum", name_};
+    sum.callBoxed(stack);
+  }
+
+  at::TensorOptions options() const { return at::TensorOptions().device(device_).dtype(at::kFloat); }
+
   static void wait_in_stream(const c10::intrusive_ptr<c10d::Work>& work) {
     if (work) work->wait();
   }
 
   c10::Device device_;
+  bool can_register_;
+  ExchangeKind exchange_;
+  std::string name_;                                        // of the group, for symmetric memory
+  std::vector<std::unique_ptr<at::cuda::MemPool>> pools_;   // with windows
+  std::vector<at::Tensor> symmetric_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> group_;
   std::atomic<bool> is_over_ = false;
 };

@@ -216,14 +216,23 @@ class ProcessGroupRanks : public Ranks {
 
   std::string backend() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
 
-  void connect_gpus(c10::Device device, bool shares_gpu) override {
+  void connect_gpus(const GpuConnection& connection) override {
     const GpuGroupOptions options{
-        .device = device, .rank = rank(), .size = size(), .is_one_host = is_one_host_, .shares_gpu = shares_gpu};
+        .connection = connection, .rank = rank(), .size = size(), .is_one_host = is_one_host_};
     // NCCL gets its own connection to the store, because a request that waits in the store would delay the failure
     // message of this rank.
     const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
     gpus_->make_current();
+  }
+
+  std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts, const at::TensorOptions& options) override {
+    std::vector<at::Tensor> all = Ranks::message_memory(counts, options);
+    if (gpus_ == nullptr || options.device().is_cpu()) return all;
+    for (size_t i = 0; i < all.size(); ++i)
+      if (counts[i] >= gpus_->least_registered_count())
+        if (const auto registered = registered_zeros(counts[i])) all[i] = *registered;
+    return all;
   }
 
   void wait_for(const std::function<bool()>& has_ended) override {
@@ -293,6 +302,21 @@ class ProcessGroupRanks : public Ranks {
     if (!holds_store_) return;
     heartbeat_->poll_until(timeout_ + kReportTimeout,
                            [](const RunStatus& status) { return !has_remaining_ranks(status); });
+  }
+
+  // Returns memory only if all ranks have it.
+  std::optional<at::Tensor> registered_zeros(int64_t count) {
+    const auto make = [gpus = gpus_, count]() -> std::optional<at::Tensor> {
+      try {
+        gpus->make_current();
+        return gpus->registered_zeros(count);
+      } catch (const std::exception&) {  // the GPUs cannot read each other's memory
+        return std::nullopt;
+      }
+    };
+    run_collective(start_timeout_, [&] { return start_on_thread(make); });
+    const std::optional<at::Tensor> memory = std::exchange(registered_, std::nullopt);
+    return is_true_on_all(memory.has_value()) ? memory : std::nullopt;
   }
 
   // A launcher may kill the first rank as soon as another rank has ended.
@@ -382,14 +406,15 @@ class ProcessGroupRanks : public Ranks {
     work->wait();
     return true;
   }
-  template <class Group>
-  bool has_ended(std::future<Group>& group) {
-    if (group.wait_for(WaitLimit::kPollInterval) != std::future_status::ready) return false;
-    store_group(group.get());
+  template <class Result>
+  bool has_ended(std::future<Result>& result) {
+    if (result.wait_for(WaitLimit::kPollInterval) != std::future_status::ready) return false;
+    store_result(result.get());
     return true;
   }
-  void store_group(GroupPointer group) { group_ = std::move(group); }
-  void store_group(std::unique_ptr<GpuGroup> gpus) { gpus_ = std::move(gpus); }
+  void store_result(GroupPointer group) { group_ = std::move(group); }
+  void store_result(std::unique_ptr<GpuGroup> gpus) { gpus_ = std::move(gpus); }
+  void store_result(std::optional<at::Tensor> memory) { registered_ = std::move(memory); }
 
   static bool has_ended_within_poll(const std::function<bool()>& has_ended) {
     constexpr std::chrono::microseconds kPause{20};
@@ -451,7 +476,8 @@ class ProcessGroupRanks : public Ranks {
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
   GroupPointer group_;
-  std::shared_ptr<GpuGroup> gpus_;  // null before connect_gpus()
+  std::shared_ptr<GpuGroup> gpus_;        // null before connect_gpus()
+  std::optional<at::Tensor> registered_;  // while registered_zeros() runs
 };
 
 }  // namespace
@@ -483,7 +509,13 @@ void Ranks::wait_for(c10::Device device) {
   wait_for([&] { return end.query(); });
 }
 
-void Ranks::connect_gpus(c10::Device, bool) {
+std::vector<at::Tensor> Ranks::message_memory(const std::vector<int64_t>& counts, const at::TensorOptions& options) {
+  std::vector<at::Tensor> all;
+  for (const int64_t count : counts) all.push_back(at::zeros({count}, options));
+  return all;
+}
+
+void Ranks::connect_gpus(const GpuConnection&) {
   RNNLAB_INVARIANT(false, "this implementation of Ranks does not support GPUs");
 }
 

@@ -18,6 +18,14 @@
 
 namespace rnnlab {
 
+// How the ranks' GPUs are connected. Each rank has its own GPU, unless `is_shared`.
+struct GpuConnection {
+  c10::Device device = c10::kCUDA;
+  bool is_shared = false;
+  ExchangeKind exchange = ExchangeKind::kAuto;
+  int64_t channels = DistributedSettings::kUsualChannels;
+};
+
 // all_reduce(), all_gather(), wait_for() and the functions that use them are collective. On a GPU the first two only
 // queue their work on the current stream, and wait_for() throws their errors. All of these functions throw RankFailed
 // if another process has failed, sends no heartbeat for the timeout, or sends heartbeats but does not reach the
@@ -57,8 +65,12 @@ class Ranks {
   // Returns "gloo" or "nccl".
   virtual std::string backend() const = 0;
 
-  // After this call tensors may be on this rank's GPU. Each rank has its own GPU, unless `shares_gpu`.
-  virtual void connect_gpus(c10::Device device, bool shares_gpu);
+  // After this call tensors may be on this rank's GPU.
+  virtual void connect_gpus(const GpuConnection& connection);
+
+  // Returns zeros, (count) float32 for each of `counts`, on the device of `options`: memory that the backend sends
+  // fastest. All ranks call this function with the same counts. all_reduce() also takes a leading part of such a tensor.
+  virtual std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts, const at::TensorOptions& options);
 
   // Sets the training step of this process, for messages.
   virtual void set_step(int64_t) {}

@@ -17,6 +17,7 @@
 #include "experiment/failure.h"
 #include "gpu/cuda_library.h"
 #include "recurrent/device/gpu_device.h"
+#include "results/environment.h"
 #include "training/determinism.h"
 
 namespace rnnlab {
@@ -220,7 +221,17 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
 void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   if (ranks == nullptr) return;
   const c10::Device device = device_of_process(experiment);
-  if (device.is_cuda()) ranks->connect_gpus(device, are_shared(ranks->all_gather_texts(uuid_of_gpu(device))));
+  const DistributedSettings& settings = experiment.distributed;
+  if (device.is_cpu()) {
+    if (settings.exchange != ExchangeKind::kSymmetricMemory) return;
+    throw_error(ExitCode::kUsage, "distributed.exchange: symmetric_memory is for GPUs, but device: {} is a CPU here; use "
+                "all_reduce", experiment.device);
+  }
+  remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts
+  ranks->connect_gpus({.device = device,
+                       .is_shared = are_shared(ranks->all_gather_texts(uuid_of_gpu(device))),
+                       .exchange = settings.exchange,
+                       .channels = settings.channels.value_or(DistributedSettings::kUsualChannels)});
 }
 
 void report_once(const std::function<void()>& work) {

@@ -173,11 +173,12 @@ bool ends_as_json(const std::filesystem::path& path) {
 
 }  // namespace
 
-TraceObserver::TraceObserver(TraceRequest request, Logger& logger) : request_(std::move(request)), logger_(logger) {}
+TraceObserver::TraceObserver(TraceRequest request, Logger& logger)
+    : request_(std::move(request)), logger_(logger), steps_(request_.num_steps, request_.warmup_epochs) {}
 
 void TraceObserver::on_epoch_begin(const TrainingState& state) {
-  if (profiling_ && last_step_ - steps_before_ >= request_.num_steps) write();
-  if (!profiling_ && !is_written_ && state.epoch > request_.warmup_epochs) begin(state.step);
+  if (profiling_ && steps_.end_at(last_step_)) write();
+  if (steps_.begin_with(state)) profiling_.emplace(activities(request_.device));
 }
 
 void TraceObserver::on_step(const StepProgress& progress) {
@@ -186,10 +187,6 @@ void TraceObserver::on_step(const StepProgress& progress) {
   // After the last step of an epoch the trace continues, because the end of the epoch is of interest too.
   const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;
   if (needs_sync_at(last_step_) && !ends_epoch) write();
-}
-
-bool TraceObserver::needs_sync_at(int64_t step) const {
-  return profiling_ && step - steps_before_ >= request_.num_steps;
 }
 
 void TraceObserver::on_run_end(const TrainingState&) { finish(); }
@@ -203,15 +200,11 @@ void TraceObserver::finish() {
                   request_.warmup_epochs + 1));
 }
 
-void TraceObserver::begin(int64_t num_steps_before) {
-  steps_before_ = last_step_ = num_steps_before;
-  profiling_.emplace(activities(request_.device));
-}
-
 void TraceObserver::write() {
   if (request_.device.is_cuda()) torch::cuda::synchronize(request_.device.index());
   const auto result = profiling_->finish();
   profiling_.reset();
+  steps_.set_over();
   is_written_ = true;
   remove_file(temporary_file(request_.file));  // left by a killed process, or a link to a different place
   result->save(request_.file.string());
@@ -222,7 +215,7 @@ void TraceObserver::write() {
                 "(--trace-steps)",
                 request_.file.string());
   }
-  logger_.info(fmt::format("trace     steps {} to {} in {}; open it in https://ui.perfetto.dev", steps_before_ + 1,
+  logger_.info(fmt::format("trace     steps {} to {} in {}; open it in https://ui.perfetto.dev", steps_.steps_before() + 1,
                            last_step_, request_.file.string()));
 }
 
@@ -353,7 +346,12 @@ at::Tensor fingerprint_of(const std::vector<NamedTensor>& tensors) {
 
 }  // namespace
 
+void WeightsObserver::on_epoch_begin(const TrainingState& state) {
+  if (traced_) traced_->begin_with(state);
+}
+
 void WeightsObserver::on_step(const StepProgress& progress) {
+  if (traced_ && traced_->end_at(progress.step)) traced_->set_over();
   if (is_saved(progress.step)) compare(fmt::format("step {}", progress.step));
 }
 

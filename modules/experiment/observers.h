@@ -123,6 +123,28 @@ class CheckpointObserver : public Observer {
   std::optional<Held> best_;  // taken, but too soon after the last save to be written
 };
 
+// The steps of a run that the first rank traces: at least `num_steps`, from the first epoch after the warm-up. All ranks
+// know them, because no rank may queue the last of them together with a later step.
+class TracedSteps {
+ public:
+  TracedSteps(int64_t num_steps, int64_t warmup_epochs) : num_steps_(num_steps), warmup_epochs_(warmup_epochs) {}
+
+  // Returns whether the traced steps begin with this epoch. `state` is that before its first step.
+  bool begin_with(const TrainingState& state) {
+    if (steps_before_ || state.epoch <= warmup_epochs_) return false;
+    steps_before_ = state.step;
+    return true;
+  }
+  bool end_at(int64_t step) const { return steps_before_ && !are_over_ && step - *steps_before_ >= num_steps_; }
+  void set_over() { are_over_ = true; }
+  int64_t steps_before() const { return steps_before_.value_or(0); }
+
+ private:
+  int64_t num_steps_, warmup_epochs_;
+  std::optional<int64_t> steps_before_;
+  bool are_over_ = false;
+};
+
 // Writes trace.json, the Chrome trace of a run's first steps after warm-up: the ranges of training/profiling.h,
 // LibTorch's operators within them, and the work of a GPU, on one time line. Tracing slows down the traced steps.
 struct TraceRequest {
@@ -139,7 +161,7 @@ class TraceObserver : public Observer {
 
   void on_epoch_begin(const TrainingState& state) override;
   void on_step(const StepProgress& progress) override;
-  bool needs_sync_at(int64_t step) const override;
+  bool needs_sync_at(int64_t step) const override { return steps_.end_at(step); }
   void on_run_end(const TrainingState& state) override;
 
   // Call this function for a run that diverged, which ends without on_run_end. The function writes the steps so far,
@@ -147,13 +169,12 @@ class TraceObserver : public Observer {
   void finish();
 
  private:
-  void begin(int64_t num_steps_before);
   void write();
 
   TraceRequest request_;
   Logger& logger_;
+  TracedSteps steps_;
   std::optional<Profiling> profiling_;
-  int64_t steps_before_ = 0;
   int64_t last_step_ = 0;
   bool is_written_ = false;
 };
@@ -193,25 +214,23 @@ class TensorBoardObserver : public Observer {
 // Throws UserError kInternal with the first tensor that differs and its rank.
 class WeightsObserver : public Observer {
  public:
-  struct Steps {
-    std::optional<int64_t> between_saves;
-    bool are_traced = false;  // by the first rank, which then queues them one by one, so all ranks must
-  };
+  WeightsObserver(Ranks& ranks, const Trainer& trainer, std::optional<int64_t> steps_between_saves,
+                  std::optional<TracedSteps> traced)
+      : ranks_(ranks), trainer_(trainer), steps_between_saves_(steps_between_saves), traced_(traced) {}
 
-  WeightsObserver(Ranks& ranks, const Trainer& trainer, const Steps& steps)
-      : ranks_(ranks), trainer_(trainer), steps_(steps) {}
-
-  bool needs_sync_at(int64_t step) const override { return steps_.are_traced || is_saved(step); }
+  bool needs_sync_at(int64_t step) const override { return is_saved(step) || (traced_ && traced_->end_at(step)); }
+  void on_epoch_begin(const TrainingState& state) override;
   void on_step(const StepProgress& progress) override;
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
 
  private:
-  bool is_saved(int64_t step) const { return steps_.between_saves && step % *steps_.between_saves == 0; }
+  bool is_saved(int64_t step) const { return steps_between_saves_ && step % *steps_between_saves_ == 0; }
   void compare(const std::string& when) const;
 
   Ranks& ranks_;
   const Trainer& trainer_;
-  Steps steps_;
+  std::optional<int64_t> steps_between_saves_;
+  std::optional<TracedSteps> traced_;
 };
 
 }  // namespace rnnlab

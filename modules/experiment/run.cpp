@@ -145,6 +145,10 @@ std::vector<std::string> graph_notes(const RunContext& run) {
   return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
 }
 
+int64_t epochs_before_trace(const RunContext& run) {
+  return run.trainer.state().epoch + run.experiment.training.warmup_epochs;
+}
+
 std::optional<TraceObserver> make_trace(const RunContext& run, const std::filesystem::path& folder,
                                         const RunRequest& request, Logger& logger) {
   if (!request.trace_steps) return std::nullopt;
@@ -152,7 +156,7 @@ std::optional<TraceObserver> make_trace(const RunContext& run, const std::filesy
       std::in_place,
       TraceRequest{.file = folder / kTraceFile,
                    .num_steps = *request.trace_steps,
-                   .warmup_epochs = run.trainer.state().epoch + run.experiment.training.warmup_epochs,
+                   .warmup_epochs = epochs_before_trace(run),
                    .device = run.device},
       logger);
 }
@@ -317,8 +321,9 @@ void open_folder(const RunContext& run, const std::filesystem::path& folder, Log
 
 const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {
   if (run.options.ranks == nullptr) return run.trainer.run();
-  WeightsObserver weights(*run.options.ranks, run.trainer,
-                          {run.experiment.checkpoint.every_steps, request.trace_steps.has_value()});
+  std::optional<TracedSteps> traced;
+  if (request.trace_steps) traced.emplace(*request.trace_steps, epochs_before_trace(run));
+  WeightsObserver weights(*run.options.ranks, run.trainer, run.experiment.checkpoint.every_steps, traced);
   run.trainer.add_observer(weights);
   return run.trainer.run();
 }

@@ -56,7 +56,8 @@ TrainerOptions trainer_options(const Experiment& experiment, c10::Device device)
           .seed = static_cast<uint64_t>(experiment.seed),
           .device = device,
           .precision = experiment.precision,
-          .placement = experiment.data.placement};
+          .placement = experiment.data.placement,
+          .distributed = experiment.distributed};
 }
 
 namespace {
@@ -297,12 +298,14 @@ double largest_of(Ranks& ranks, double value) {
 }
 
 // The first rank measures the whole batch while the others wait.
-ScalingEstimate estimate_of(RunContext& run, const Trainer::ExchangeAlone& exchange) {
+ScalingEstimate estimate_of(RunContext& run, const GradientExchange::Alone& exchange) {
   Ranks& ranks = *run.options.ranks;
   const int64_t batch_size = std::min(run.options.settings.batch_size, run.dataset.train.size());
   ScalingEstimate estimate{.num_processes = ranks.size(),
-                           .exchange_seconds = exchange.seconds / static_cast<double>(run.options.settings.accumulate),
-                           .num_bytes = exchange.num_bytes};
+                           .exchange_seconds =
+                               exchange.seconds_of_last / static_cast<double>(run.options.settings.accumulate),
+                           .num_bytes = exchange.num_bytes,
+                           .num_pieces = exchange.num_pieces};
   estimate.part_seconds = largest_of(ranks, seconds_of_pass(run, (batch_size + ranks.size() - 1) / ranks.size()));
   estimate.whole_seconds = largest_of(ranks, ranks.is_first() ? seconds_of_pass(run, batch_size) : 0);
   return estimate;
@@ -313,16 +316,18 @@ ScalingEstimate estimate_of(RunContext& run, const Trainer::ExchangeAlone& excha
 std::string text_of(const ScalingEstimate& estimate) {
   if (!std::isfinite(estimate.speedup())) return "no estimate: a pass over the whole batch fails on one GPU";
   return fmt::format(
-      "expected: {:.2g} times as fast as one GPU with this batch (a pass over it takes {}, over a part of {} {}, the "
-      "exchange of {} {}); {:.0f} % of {} times if each GPU has a batch of this size",
+      "expected: {:.2g} times as fast as one GPU with this batch (a pass over it takes {}, over a part of {} {}; "
+      "gradients of {} are sent in {}, the last of which takes {}); {:.0f} % of {} times if each GPU has a batch of this "
+      "size",
       estimate.speedup(), format_seconds(estimate.whole_seconds), estimate.num_processes,
       format_seconds(estimate.part_seconds), format_bytes(estimate.num_bytes),
-      format_seconds(estimate.exchange_seconds), 100 * estimate.weak_efficiency(), estimate.num_processes);
+      counted(static_cast<int64_t>(estimate.num_pieces), "piece"), format_seconds(estimate.exchange_seconds),
+      100 * estimate.weak_efficiency(), estimate.num_processes);
 }
 
 void note_exchange(RunContext& run) {
   if (run.options.ranks == nullptr) return;
-  const Trainer::ExchangeAlone exchange = run.trainer.measure_exchange();
+  const GradientExchange::Alone exchange = run.trainer.measure_exchange();
   const bool has_shards = run.options.settings.shards.has_value();  // their passes are smaller
   if (run.device.is_cuda() && !has_shards)
     run.exchange_note = text_of(estimate_of(run, exchange));

@@ -92,14 +92,15 @@ struct RunContext {
 void load_initial_weights(Model& model, const std::filesystem::path& file);
 
 // Estimates the speed-up of several GPUs over one before a run of several processes begins, from the times of a pass
-// over the whole batch, of a pass over one process's part, and of one exchange of gradients, each measured alone. Left
-// out: CPUs, because processes on them share the CPUs that one process would have.
+// over the whole batch, of a pass over one process's part, and of an exchange of the last gradients, each measured
+// alone. Left out: CPUs, because processes on them share the CPUs that one process would have.
 struct ScalingEstimate {
   int64_t num_processes = 1;
   double whole_seconds = 0;     // forward and backward over a batch, on one GPU
   double part_seconds = 0;      // over a process's part of it, on the slowest process
-  double exchange_seconds = 0;  // for each batch
-  int64_t num_bytes = 0;        // sent by a process to the others
+  double exchange_seconds = 0;  // for each batch: of the piece that is sent last, which no pass hides
+  int64_t num_bytes = 0;        // of all gradients
+  size_t num_pieces = 1;        // in which they are sent
 
   // Returns the speed relative to one GPU with the same batch.
   double speedup() const { return whole_seconds / (part_seconds + exchange_seconds); }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "recurrent/gradient_sink.h"
 #include "recurrent/layer_kind.h"
 #include "recurrent/parameters.h"
 
@@ -60,6 +61,10 @@ class RecurrentLayer : public torch::nn::Module {
   // values into such parameters; replacing their memory makes the next call copy all of them.
   virtual bool keeps_weights_in_one_piece() const { return false; }
 
+  // Sets who receives gradients during the backward pass of later calls of forward(); null: nobody. `sink` must outlive
+  // these passes. Layers that compute all gradients at once do not use it.
+  void set_gradient_sink(GradientSink* sink) { gradient_sink_ = sink; }
+
   const RecurrentOptions& options() const { return options_; }
   virtual LayerKind kind() const = 0;
 
@@ -74,6 +79,8 @@ class RecurrentLayer : public torch::nn::Module {
 
   // Returns the tensors of register_parameters in order. They stay the same tensors if the module moves.
   const std::vector<at::Tensor>& weights() const { return weights_; }
+
+  GradientSink* gradient_sink() const { return gradient_sink_; }  // may be null
 
   // Computes the layer. input: (T, B, I). initial: checked, with all states of the cell; a state is undefined if it was
   // not given and begins_without_states. lengths: checked, or undefined. The result has T first.
@@ -92,6 +99,7 @@ class RecurrentLayer : public torch::nn::Module {
 
   RecurrentOptions options_;
   std::vector<at::Tensor> weights_;
+  GradientSink* gradient_sink_ = nullptr;
 };
 
 // Implements LayerInfo::make for a class that is constructed from the options.

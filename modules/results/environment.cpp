@@ -301,9 +301,14 @@ std::vector<Warning> gpu_warnings(const GpuInfo& gpu, size_t index) {
 
 // After the first CUDA call this process is among those that keep the GPU busy, and in a container it cannot
 // distinguish its own process from others. So the other processes are those of the first survey.
+const GpuSurvey& first_survey() {
+  static const GpuSurvey first = survey_gpus();
+  return first;
+}
+
 GpuSurvey survey_gpus_with_first_occupancy() {
+  const GpuSurvey& first = first_survey();
   GpuSurvey survey = survey_gpus();
-  static const GpuSurvey first = survey;
   for (size_t i = 0; i < std::min(survey.gpus.size(), first.gpus.size()); ++i) {
     survey.gpus[i].compute_pids = first.gpus[i].compute_pids;
     survey.gpus[i].utilization_percent = first.gpus[i].utilization_percent;
@@ -337,6 +342,8 @@ std::optional<Warning> queue_warning(const CpuInfo& cpu) {
 }
 
 }  // namespace
+
+void remember_gpu_occupancy() { first_survey(); }
 
 std::string versions_text(const SoftwareVersions& software) {
   return fmt::format("LibTorch {}, CUDA {}, cuDNN {}", software.libtorch,

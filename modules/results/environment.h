@@ -200,6 +200,10 @@ struct Environment {
   }
 };
 
+// Remembers which other processes use the GPUs. The first call of this function or of collect_environment() counts. Call
+// it before this process, or another one of its run, opens a GPU.
+void remember_gpu_occupancy();
+
 // Collects the environment in a tenth of a second.
 Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, Libraries libraries);
 

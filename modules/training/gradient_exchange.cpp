@@ -2,10 +2,10 @@
 #include "training/gradient_exchange.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -13,6 +13,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "recurrent/device/gpu_device.h"
+#include "recurrent/device/run_kernels.h"
+#include "training/batch_loop.h"
+#include "training/cuda_functions.h"
+#include "training/kernels/optimizer.h"
 #include "training/profiling.h"
 
 namespace rnnlab {
@@ -40,8 +45,6 @@ std::optional<at::Tensor> DelayedValues::next(const WaitUntil& wait_until) {
 
 namespace {
 
-constexpr int64_t kNumSums = 3;  // loss, weighted loss, metric
-
 int64_t num_whole_samples(std::span<const Batch> batches) {
   int64_t sum = 0;
   for (const Batch& batch : batches) sum += batch.whole_size;
@@ -64,28 +67,30 @@ at::Tensor samples_of(const at::Tensor& tensor, int64_t dimension, int64_t begin
 
 }  // namespace
 
-GradientExchange::GradientExchange(Ranks* ranks, std::optional<int64_t> shards, std::vector<NamedTensor> parameters,
-                                   int64_t targets_per_sample)
-    : ranks_(ranks),
-      is_ordered_(shards.has_value()),
-      num_shards_(shards.value_or(num_ranks())),
+GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<NamedTensor> parameters)
+    : ranks_(options.ranks),
+      num_shards_(options.shards.value_or(num_ranks())),
       num_own_shards_(num_shards_ / num_ranks()),
       parameters_(std::move(parameters)),
-      targets_per_sample_(targets_per_sample) {
+      targets_per_sample_(options.targets_per_sample) {
   RNNLAB_INVARIANT(num_own_shards_ * num_ranks() == num_shards_,
                    "the number of ranks must divide the number of shards");
-  int64_t offset = 0;
-  for (const NamedTensor& parameter : parameters_) {
-    offsets_.push_back(offset);
-    offset += parameter.tensor.numel();
+  RNNLAB_INVARIANT(ranks_ != nullptr || options.shards, "one process that has no shards needs no exchange");
+  const auto floats = parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false);
+  own_request_on_device_ = at::zeros({}, floats);
+  if (ranks_ != nullptr && can_use_own_kernels(own_request_on_device_)) {
+    clock_ = at::zeros({2}, floats.dtype(at::kLong));
+    clock_stream_ = stream_from_pool(clock_.device(), kLowestPriority);
   }
-  offsets_.push_back(offset);
-  const auto options = parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false);
-  const int64_t length = offset + kNumSums + num_ranks();
-  messages_ = at::zeros({num_own_shards_, length}, options);
-  if (ranks_ != nullptr && is_ordered_) messages_of_all_ = at::zeros({num_ranks(), length}, options);
+  const int64_t tail = MessageTail::kNumSums + num_ranks();
+  if (!options.shards) {
+    pieces_.emplace(*ranks_, parameters_, tail, options.overlaps ? Pieces::kSeveral : Pieces::kOne, options.piece_bytes);
+    return;
+  }
+  layout_ = layout_of(parameters_, tail, Pieces::kOne);
+  messages_ = at::zeros({num_own_shards_, layout_.piece_sizes.front()}, floats);
+  if (ranks_ != nullptr) messages_of_all_ = at::zeros({num_ranks(), layout_.piece_sizes.front()}, floats);
   result_ = (messages_of_all_.defined() ? messages_of_all_ : messages_)[0];
-  own_request_on_device_ = at::zeros({}, options);
 }
 
 Batch GradientExchange::shard_of(const Batch& batch, int64_t shard) const {
@@ -104,17 +109,8 @@ double GradientExchange::weight_of(int64_t num_samples, std::span<const Batch> b
   return static_cast<double>(num_samples) / static_cast<double>(num_whole_samples(batches));
 }
 
-at::Tensor GradientExchange::slice(const at::Tensor& message, size_t parameter) const {
-  const at::Tensor& tensor = parameters_[parameter].tensor;
-  return message.narrow(0, offsets_[parameter], tensor.numel()).view(tensor.sizes());
-}
-
-at::Tensor GradientExchange::sums_of(const at::Tensor& message) const {
-  return message.narrow(0, offsets_.back(), kNumSums);
-}
-
-at::Tensor GradientExchange::requests_of(const at::Tensor& message) const {
-  return message.narrow(0, offsets_.back() + kNumSums, num_ranks());
+at::Tensor GradientExchange::tail() const {
+  return pieces_ ? pieces_->tail() : result_.narrow(0, layout_.tail_offset, MessageTail::kNumSums + num_ranks());
 }
 
 void GradientExchange::request_stop(double reason) {
@@ -123,71 +119,141 @@ void GradientExchange::request_stop(double reason) {
 }
 
 std::optional<std::vector<double>> GradientExchange::stop_requests() {
-  delayed_requests_.append(requests_of(result_));
+  delayed_requests_.append(tail().narrow(0, MessageTail::kNumSums, num_ranks()));
   const auto requests = delayed_requests_.next([this](const auto& has_ended) { ranks_->wait_for(has_ended); });
   if (!requests) return std::nullopt;
   const float* values = requests->const_data_ptr<float>();
   return std::vector<double>(values, values + requests->numel());
 }
 
-void GradientExchange::store_shard(int64_t shard, const Evaluation& sums) {
+void GradientExchange::set_sums(const Evaluation& sums, double factor) {
+  MessageTail tail{
+      .sums = sums, .factor = factor, .request = own_request_on_device_, .rank = rank(), .num_ranks = num_ranks()};
+  tail.sums.loss = sums.loss.detach();
+  if (pieces_)
+    pieces_->set_tail(std::move(tail));
+  else
+    tail_of_shard_ = std::move(tail);
+}
+
+void GradientExchange::begin_last_pass(bool is_only_pass) {
+  if (pieces_) pieces_->begin_last_pass(is_only_pass);
+}
+
+void GradientExchange::store_shard(int64_t shard) {
+  if (pieces_) return;  // which know when a gradient is written
   const at::NoGradGuard no_grad;
   const at::Tensor message = messages_[shard - first_shard()];
-  std::vector<at::Tensor> places, gradients;
+  GradientCopies copies;
   for (size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor place = place_in(message, layout_.places[i].offset, parameters_[i].tensor);
     const at::Tensor& gradient = parameters_[i].tensor.grad();
-    if (!gradient.defined()) {
-      slice(message, i).zero_();
-      continue;
-    }
-    places.push_back(slice(message, i));
-    gradients.push_back(gradient);
+    if (gradient.defined())
+      copies.emplace_back(gradient, place);
+    else
+      place.zero_();
   }
-  if (!places.empty()) at::_foreach_copy_(places, gradients);
-  sums_of(message).copy_(at::stack({sums.loss, sums.weighted_loss, sums.metric_sum}));
-  requests_of(message).zero_();
+  MessageTail tail = std::exchange(tail_of_shard_, {});
+  if (shard > first_shard()) tail.request = at::zeros_like(tail.request);  // a rank has one request for all its shards
+  fill_message(copies, &tail, message.narrow(0, layout_.tail_offset, tail.size()));
 }
 
-void GradientExchange::reduce_over_ranks() {
+// The clock is read when the work that is queued on the current stream has ended. The stream itself does not wait for it.
+void GradientExchange::read_clock() {
+  if (!clock_.defined()) return;
+  order_streams(current_stream(clock_.device()), *clock_stream_);
+  const c10::StreamGuard guard(*clock_stream_);
+  run_kernels(kernels::ReadClock{clock_.mutable_data_ptr<int64_t>()}, clock_);
+}
+
+void GradientExchange::sum_pieces() {
+  pieces_->finish();
+  for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].tensor.mutable_grad() = pieces_->gradient(i);
+}
+
+void GradientExchange::sum_shards() {
+  sum_in_tree(messages_);
+  if (ranks_ != nullptr) queue_exchange();
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    parameters_[i].tensor.mutable_grad() = place_in(result_, layout_.places[i].offset, parameters_[i].tensor);
+}
+
+// Sums the messages of all ranks, whatever they have.
+void GradientExchange::queue_exchange() {
+  if (pieces_) return pieces_->send_all();
   const auto began = std::chrono::steady_clock::now();
-  if (is_ordered_)
-    ranks_->all_gather_into(messages_[0], messages_of_all_);
-  else
-    ranks_->all_reduce(result_);
+  ranks_->all_gather_into(messages_[0], messages_of_all_);
   seconds_ += elapsed_since(began);
-  if (is_ordered_) sum_in_tree(messages_of_all_);
-}
-
-std::optional<double> GradientExchange::take_seconds() {
-  const double seconds = std::exchange(seconds_, 0);
-  return is_timed() ? std::optional(seconds) : std::nullopt;
-}
-
-double GradientExchange::measure() {
-  constexpr int kWarmup = 3, kTimed = 9;
-  const auto seconds_of_one = [&] {
-    ranks_->wait_for(result_.device());
-    const auto began = std::chrono::steady_clock::now();
-    reduce_over_ranks();
-    ranks_->wait_for(result_.device());
-    return elapsed_since(began);
-  };
-  for (int i = 0; i < kWarmup; ++i) seconds_of_one();
-  std::vector<double> seconds;
-  for (int i = 0; i < kTimed; ++i) seconds.push_back(seconds_of_one());
-  std::ranges::nth_element(seconds, seconds.begin() + kTimed / 2);
-  return seconds[kTimed / 2];
+  sum_in_tree(messages_of_all_);
 }
 
 Evaluation GradientExchange::all_reduce(std::span<const Batch> batches) {
   const TraceRange range("exchange");
   const at::NoGradGuard no_grad;
-  requests_of(messages_[0])[rank()].copy_(own_request_on_device_);
-  sum_in_tree(messages_);
-  if (ranks_ != nullptr) reduce_over_ranks();
-  for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].tensor.mutable_grad() = slice(result_, i);
-  const at::Tensor sums = sums_of(result_);
+  read_clock();
+  if (pieces_)
+    sum_pieces();
+  else
+    sum_shards();
+  if (clock_.defined()) order_streams(*clock_stream_, current_stream(clock_.device()));
+  const at::Tensor sums = tail();
   return {sums[0], sums[1], sums[2], num_whole_samples(batches) * targets_per_sample_};
+}
+
+std::optional<double> GradientExchange::take_seconds() {
+  const double seconds = pieces_ ? pieces_->take_seconds() : std::exchange(seconds_, 0);
+  if (ranks_ == nullptr) return std::nullopt;
+  if (is_on_cpu()) return seconds;
+  if (!clock_.defined()) return std::nullopt;
+  const auto now = clock_[1].item<int64_t>();
+  constexpr double kNanosecond = 1e-9;
+  return kNanosecond * static_cast<double>(now - std::exchange(clock_before_, now));
+}
+
+// On a GPU the exchanges are captured, as those of steps are, because the host takes longer to start one than it takes.
+double GradientExchange::seconds_alone(const std::function<void()>& queue) {
+  constexpr int kWarmup = 3, kTimed = 9, kInGraph = 8;
+  const c10::Device device = own_request_on_device_.device();
+  const auto median_of = [&](const std::function<void()>& run) {
+    std::vector<double> seconds;
+    for (int i = 0; i < kWarmup + kTimed; ++i) {
+      ranks_->wait_for(device);
+      const auto began = std::chrono::steady_clock::now();
+      run();
+      ranks_->wait_for(device);
+      if (i >= kWarmup) seconds.push_back(elapsed_since(began));
+    }
+    std::ranges::nth_element(seconds, seconds.begin() + kTimed / 2);
+    return seconds[kTimed / 2];
+  };
+  if (device.is_cpu()) return median_of(queue);
+
+  const c10::OptionalStreamGuard stream(graph_stream(device));
+  for (int i = 0; i < kWarmup; ++i) queue();
+  ranks_->wait_for(device);
+  const auto graph = make_captured_work(device);
+  bool is_captured = true;
+  try {
+    graph->capture_without_warmup([&] {
+      for (int i = 0; i < kInGraph; ++i) queue();
+    });
+  } catch (const UserError&) {
+    is_captured = false;
+  }
+  if (!ranks_->is_true_on_all(is_captured)) return median_of(queue);
+  const double seconds = median_of([&] { graph->replay(); }) / kInGraph;
+  return seconds;
+}
+
+GradientExchange::Alone GradientExchange::measure() {
+  const at::NoGradGuard no_grad;
+  Alone alone;
+  alone.seconds = alone.seconds_of_last = seconds_alone([this] { queue_exchange(); });
+  alone.num_bytes = pieces_ ? pieces_->num_bytes() : static_cast<int64_t>(result_.nbytes());
+  if (!pieces_ || pieces_->num_pieces() == 1) return alone;
+  alone.num_pieces = pieces_->num_pieces();
+  alone.seconds_of_last = seconds_alone([this] { pieces_->send_last(); });
+  return alone;
 }
 
 }  // namespace rnnlab

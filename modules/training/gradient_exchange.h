@@ -5,8 +5,9 @@
 //
 // A batch is cut into shards, and each shard is computed separately, with its own masks of dropout. Every rank has the
 // same number of consecutive shards. Without `training.shards` each rank has one shard, and the backend adds them up in
-// an order of its own. With `training.shards`, the order of addition is a fixed tree over the numbers of shards, so
-// that any number of ranks that divides the number of shards gives the same bits.
+// an order of its own, piece by piece while the backward pass computes (GradientPieces). With `training.shards`, the
+// order of addition is a fixed tree over the numbers of shards, so that any number of ranks that divides the number of
+// shards gives the same bits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,6 +21,7 @@
 
 #include "data/batches.h"
 #include "distributed/ranks.h"
+#include "training/gradient_pieces.h"
 #include "training/named_tensor.h"
 #include "training/step_record.h"
 
@@ -51,12 +53,17 @@ class DelayedValues {
   std::deque<Copy> copies_;
 };
 
+struct ExchangeOptions {
+  Ranks* ranks = nullptr;         // must outlive the exchange; null if this process trains alone
+  std::optional<int64_t> shards;  // a power of two that the number of ranks divides, or empty
+  int64_t targets_per_sample = 1;  // the number of targets that a sample adds to Evaluation::count
+  bool overlaps = false;           // whether gradients travel while the backward pass computes; not with shards
+  std::optional<int64_t> piece_bytes = std::nullopt;  // as of layout_of()
+};
+
 class GradientExchange {
  public:
-  // `ranks` must outlive this object; null if this process trains alone. `shards` is a power of two that the number of
-  // ranks divides, or empty. `targets_per_sample` is the number of targets that a sample adds to Evaluation::count.
-  GradientExchange(Ranks* ranks, std::optional<int64_t> shards, std::vector<NamedTensor> parameters,
-                   int64_t targets_per_sample);
+  GradientExchange(const ExchangeOptions& options, std::vector<NamedTensor> parameters);
 
   // This rank has num_own_shards() shards from first_shard() on.
   int64_t first_shard() const { return rank() * num_own_shards_; }
@@ -70,26 +77,43 @@ class GradientExchange {
   // Returns the weight of the mean loss of `num_samples` samples: their part of the samples of `batches` on all ranks.
   static double weight_of(int64_t num_samples, std::span<const Batch> batches);
 
-  // Stores the parameters' gradients and the sums of a shard. A gradient may be undefined if the shard has no sample.
-  // Each loss in `sums` must be multiplied by its share already.
-  void store_shard(int64_t shard, const Evaluation& sums);
+  // Returns who receives gradients during a backward pass, for layers; null with shards.
+  GradientSink* sink() { return pieces_ ? &*pieces_ : nullptr; }
+
+  // Sets the sums of the next shard. Each loss in `sums` times `factor` must be the loss times the shard's weight. Call
+  // this function before begin_last_pass().
+  void set_sums(const Evaluation& sums, double factor);
+
+  // Call this function before the last backward pass of a shard, if there is one (GradientPieces::begin_last_pass).
+  void begin_last_pass(bool is_only_pass);
+
+  // Stores the parameters' gradients of a shard. A gradient may be undefined if the shard has no sample.
+  void store_shard(int64_t shard);
 
   // Sets the stop request of this rank for the next steps (an exit code, or any other number but 0). The request stays
   // until the next call.
   void request_stop(double reason);
 
   // Sets the parameters' gradients to the sums over all ranks, and returns the sums of losses and metrics. All shards
-  // of this rank must have been taken.
+  // of this rank must have been stored.
   Evaluation all_reduce(std::span<const Batch> batches);
 
-  // Returns the seconds that all_reduce() spent in the backend since the last call, including waits for other ranks.
-  // Returns nothing if this process trains alone, or on a GPU, because there the backend only queues work.
+  // A GPU's clock: (2) int64 on the device, for kernels::Norms; undefined on a CPU, or if this process trains alone.
+  const at::Tensor& clock() const { return clock_; }
+
+  // Returns the seconds since the last call in which all_reduce() waited for the exchange, and so for other ranks. On a
+  // GPU it is the time from the end of the backward passes to the begin of the update; call this function when the
+  // device has ended the steps. Returns nothing if this process trains alone, or the GPU has no own kernels.
   std::optional<double> take_seconds();
 
-  // Returns the seconds of one exchange alone: the median of a few, after a warm-up. All ranks must call this function,
-  // before the first step.
-  double measure();
-  int64_t num_bytes() const { return result_.numel() * result_.element_size(); }  // size of a message
+  // Measures exchanges without other work. All ranks must call this function, before the first step.
+  struct Alone {
+    double seconds = 0;            // of the whole message
+    double seconds_of_last = 0;    // of the piece that is sent last, which no backward pass hides
+    int64_t num_bytes = 0;         // of the message of a rank
+    size_t num_pieces = 1;
+  };
+  Alone measure();
 
   // Returns the requests of all ranks in the last step, or, on a GPU, in an earlier step (DelayedValues); 0
   // means that the rank has no request. Returns nothing if the requests are not known yet. Call this function once
@@ -102,26 +126,36 @@ class GradientExchange {
  private:
   int64_t rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
   int64_t num_ranks() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
-  void reduce_over_ranks();
-  bool is_timed() const { return ranks_ != nullptr && messages_.is_cpu(); }
-  at::Tensor slice(const at::Tensor& message, size_t parameter) const;
-  at::Tensor sums_of(const at::Tensor& message) const;
-  at::Tensor requests_of(const at::Tensor& message) const;
+  bool is_on_cpu() const { return own_request_on_device_.is_cpu(); }
+  at::Tensor tail() const;  // of the summed message: the sums, then the requests
+  void read_clock();
+  void sum_pieces();
+  void sum_shards();
+  void queue_exchange();
+  double seconds_alone(const std::function<void()>& queue);
 
   Ranks* ranks_;
-  bool is_ordered_;
   int64_t num_shards_;
   int64_t num_own_shards_;
   std::vector<NamedTensor> parameters_;
   int64_t targets_per_sample_;
-  std::vector<int64_t> offsets_;  // in a message: of each parameter, then of the sums
-  at::Tensor messages_;           // one for each own shard: all gradients, three sums, and a request of each rank
-  at::Tensor messages_of_all_;    // one for each rank, if they are added up in order
-  at::Tensor result_;             // the sum over all ranks, always at the same address
+
+  std::optional<GradientPieces> pieces_;  // without shards
+
+  // With shards.
+  MessageTail tail_of_shard_;
+  MessageLayout layout_;
+  at::Tensor messages_;         // one for each own shard
+  at::Tensor messages_of_all_;  // one for each rank, if there are several
+  at::Tensor result_;           // the sum over all ranks, always at the same address
+
   double own_request_ = 0;
   at::Tensor own_request_on_device_;  // captured steps read it
   DelayedValues delayed_requests_;
-  double seconds_ = 0;  // spent in the backend
+  double seconds_ = 0;  // with shards, of the host: in the backend
+  at::Tensor clock_;                         // on a GPU
+  std::optional<c10::Stream> clock_stream_;  // so that the step does not wait for the clock
+  int64_t clock_before_ = 0;  // clock_[1] at the last call of take_seconds()
 };
 
 }  // namespace rnnlab

@@ -14,6 +14,7 @@
 #include <numeric>
 #include <utility>
 
+#include "recurrent/recurrent_layer.h"
 #include "training/determinism.h"
 #include "training/profiling.h"
 #include "training/step_record.h"
@@ -56,6 +57,7 @@ Evaluation no_targets(const at::Tensor& one) {
 }
 
 void add_part(const Evaluation& part, double share, Evaluation& sum) {
+  const at::NoGradGuard no_grad;
   sum.loss.add_(part.loss, share);
   sum.weighted_loss.add_(part.weighted_loss, share);
   sum.metric_sum.add_(part.metric_sum);
@@ -75,12 +77,21 @@ TrainStep::TrainStep(Model& model, Objective objective, const TrainingSettings& 
       optimizer_(make_optimizer(settings, named_parameters(model))),
       loss_scale_(precision == Precision::kFp16 ? std::optional<LossScale>(device) : std::nullopt),
       found_inf_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device))),
-      one_(at::ones({}, found_inf_.options())),
-      shards_(settings.shards) {}
+      one_(at::ones({}, found_inf_.options())) {}
 
-void TrainStep::enable_exchange(Ranks* ranks, uint64_t seed, int64_t targets_per_sample) {
-  exchange_.emplace(ranks, shards_, optimizer_->parameters(), targets_per_sample);
+void TrainStep::enable_exchange(const ExchangeOptions& options, uint64_t seed) {
+  exchange_.emplace(options, optimizer_->parameters());
   seed_ = seed;
+  set_gradient_sink(exchange_->sink());
+}
+
+TrainStep::~TrainStep() {
+  if (exchange_) set_gradient_sink(nullptr);
+}
+
+void TrainStep::set_gradient_sink(GradientSink* sink) {
+  for (const auto& module : model_.modules(/*include_self=*/false))
+    if (auto* layer = dynamic_cast<RecurrentLayer*>(module.get())) layer->set_gradient_sink(sink);
 }
 
 EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t slot) {
@@ -89,7 +100,8 @@ EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t slot) {
   const auto evaluation = exchange_ ? backpropagate_shards(batches, slot) : backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto skipped = unscale(gradients);
-  const auto [step, scale] = summarize_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
+  const at::Tensor clock = exchange_ ? exchange_->clock() : at::Tensor();
+  const auto [step, scale] = summarize_step(gradients, evaluation, skipped, found_inf_, clip_norm_, clock);
   const auto scale_of_update = clip(gradients, scale);
   const TraceRange update_range("update");
   optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_, scale_of_update, slot);
@@ -127,26 +139,50 @@ Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches, int64
     optimizer_->zero_grad();
     seed_shard(device_, seed_,
                {.first_step = step_number_, .slot = slot, .num_shards = exchange_->num_shards(), .shard = shard});
-    exchange_->store_shard(shard, backpropagate_shard(batches, shard));
+    backpropagate_shard(batches, shard);
   }
   return exchange_->all_reduce(batches);
 }
 
 // A batch may have fewer samples than there are shards.
-Evaluation TrainStep::backpropagate_shard(std::span<const Batch> batches, int64_t shard) {
-  Evaluation sum = no_targets(one_);
+void TrainStep::backpropagate_shard(std::span<const Batch> batches, int64_t shard) {
+  std::vector<Batch> parts;
   for (const Batch& batch : batches) {
-    const Batch part = exchange_->shard_of(batch, shard);
-    if (part.size == 0) continue;
-    const double share = GradientExchange::weight_of(part.size, batches);
-    add_part(backpropagate_one(part, share), share, sum);
+    parts.push_back(exchange_->shard_of(batch, shard));
+    if (parts.back().size == 0) parts.pop_back();
   }
-  return sum;
+  const auto weight_of = [&](const Batch& part) { return GradientExchange::weight_of(part.size, batches); };
+  if (parts.size() == 1) {
+    const double share = weight_of(parts.front());
+    backpropagate_one(parts.front(), share, [&](const Evaluation& evaluation) {
+      exchange_->set_sums(evaluation, share);
+      exchange_->begin_last_pass(/*is_only_pass=*/true);
+    });
+    return exchange_->store_shard(shard);
+  }
+  Evaluation sum = no_targets(one_);
+  if (parts.empty()) exchange_->set_sums(sum, /*factor=*/1);
+  for (const Batch& part : parts)
+    backpropagate_one(part, weight_of(part), [&](const Evaluation& evaluation) {
+      add_part(evaluation, weight_of(part), sum);
+      if (&part != &parts.back()) return;
+      exchange_->set_sums(sum, /*factor=*/1);
+      exchange_->begin_last_pass(/*is_only_pass=*/false);
+    });
+  exchange_->store_shard(shard);
 }
 
-Evaluation TrainStep::backpropagate_one(const Batch& batch, double share) {
-  if (loss_scale_) return backpropagate(model_, batch, objective_, precision_, loss_scale_->value() * share);
-  return backpropagate(model_, batch, objective_, precision_, share == 1.0 ? at::Tensor() : one_ * share);
+Evaluation TrainStep::backpropagate_one(const Batch& batch, double share, const BeforeBackward& before_backward) {
+  const at::Tensor scale = loss_scale_ ? loss_scale_->value() * share : scale_of(share);
+  return backpropagate(model_, batch, objective_, precision_, scale, before_backward);
+}
+
+// Every step has one of a few shares, so a step that is captured in a graph needs no kernel for it.
+at::Tensor TrainStep::scale_of(double share) {
+  if (share == 1.0) return one_;
+  at::Tensor& scale = shares_[share];
+  if (!scale.defined()) scale = one_ * share;
+  return scale;
 }
 
 at::Tensor TrainStep::unscale(at::TensorList gradients) {
@@ -165,7 +201,7 @@ at::Tensor TrainStep::clip(at::TensorList gradients, const at::Tensor& scale) co
 }
 
 Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,
-                         const at::Tensor& scale) {
+                         const at::Tensor& scale, const BeforeBackward& before_backward) {
   at::Tensor output;
   {
     const TraceRange range("forward");
@@ -173,8 +209,9 @@ Evaluation backpropagate(Model& model, const Batch& batch, const Objective& obje
     output = model.forward(batch);
   }
   auto evaluation = objective.evaluate(output, batch.targets);
+  if (before_backward) before_backward(evaluation);
   const TraceRange range("backward");
-  (scale.defined() ? evaluation.loss * scale : evaluation.loss).backward();
+  evaluation.loss.backward(scale);
   evaluation.loss = evaluation.loss.detach();
   return evaluation;
 }

@@ -5,6 +5,8 @@
 // are still the last good ones. In fp16 a gradient that is too large for its loss scale only skips one update.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -45,16 +47,28 @@ class LossScale {
   at::Tensor good_steps_;  // () int32, good steps in a row
 };
 
+// Is called with the evaluation after the forward pass.
+using BeforeBackward = std::function<void(const Evaluation&)>;
+
+// Runs one forward pass in the run's precision, and one backward pass from the loss (times `scale`, () float32, if it
+// is defined), which adds to the gradients. Returns the loss in float32, computed outside autocast, without the scale
+// and detached.
+Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,
+                         const at::Tensor& scale = {}, const BeforeBackward& before_backward = {});
+
 class TrainStep {
  public:
   // `model` must be on `device` already, and must outlive this object.
   TrainStep(Model& model, Objective objective, const TrainingSettings& settings, Precision precision,
             c10::Device device);
 
-  // Call this function before the first step. Each step is then one of several ranks (null: this process trains alone),
-  // or is cut into settings.shards. `seed` is the seed of dropout, for which each shard of each step draws its own
-  // numbers. GradientExchange documents `ranks` and `targets_per_sample`.
-  void enable_exchange(Ranks* ranks, uint64_t seed, int64_t targets_per_sample);
+  ~TrainStep();
+  TrainStep(const TrainStep&) = delete;
+  TrainStep& operator=(const TrainStep&) = delete;
+
+  // Call this function before the first step. Each step is then one of several ranks, or is cut into shards. `seed` is the seed of dropout, for which each shard of each step draws its own
+  // numbers.
+  void enable_exchange(const ExchangeOptions& options, uint64_t seed);
 
   // Sets the number of the next step, or of the first step of those that are queued together, from 1. With an exchange,
   // the masks of dropout depend on this number.
@@ -74,10 +88,12 @@ class TrainStep {
   std::vector<NamedTensor> state() const;
 
  private:
+  void set_gradient_sink(GradientSink* sink);  // of the model's recurrent layers
   Evaluation backpropagate_all(std::span<const Batch> batches);
   Evaluation backpropagate_shards(std::span<const Batch> batches, int64_t slot);
-  Evaluation backpropagate_shard(std::span<const Batch> batches, int64_t shard);
-  Evaluation backpropagate_one(const Batch& batch, double share);
+  void backpropagate_shard(std::span<const Batch> batches, int64_t shard);
+  Evaluation backpropagate_one(const Batch& batch, double share, const BeforeBackward& before_backward = {});
+  at::Tensor scale_of(double share);
   at::Tensor unscale(at::TensorList gradients);
   at::Tensor clip(at::TensorList gradients, const at::Tensor& scale) const;
 
@@ -91,17 +107,11 @@ class TrainStep {
   std::optional<LossScale> loss_scale_;  // in fp16
   at::Tensor found_inf_;
   at::Tensor one_;
-  std::optional<int64_t> shards_;
+  std::map<double, at::Tensor> shares_;  // () float32: numbers on the device
   std::optional<GradientExchange> exchange_;
   uint64_t seed_ = 0;  // of dropout, if there is an exchange
   int64_t step_number_ = 0;
 };
-
-// Runs one forward pass in the run's precision, and one backward pass from the loss (times `scale`, () float32, if it
-// is defined), which adds to the gradients. Returns the loss in float32, computed outside autocast, without the scale
-// and detached.
-Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,
-                         const at::Tensor& scale = {});
 
 // Returns the parameters of a module in registration order.
 std::vector<NamedTensor> named_parameters(const torch::nn::Module& module);

@@ -91,6 +91,16 @@ int64_t targets_per_sample(const Samples& samples) {
   return samples.size() == 0 ? 1 : samples.targets.numel() / samples.size();
 }
 
+// On CPUs a process computes nothing while it exchanges gradients, so by default they travel as one message there.
+ExchangeOptions exchange_options(const TrainerOptions& options, const Dataset& dataset) {
+  const std::optional<int64_t>& shards = options.settings.shards;
+  return {.ranks = options.ranks,
+          .shards = shards,
+          .targets_per_sample = targets_per_sample(dataset.train),
+          .overlaps = !shards && options.distributed.overlap.value_or(options.device.is_cuda()),
+          .piece_bytes = options.distributed.piece_bytes};
+}
+
 BatchLoop::Agree agreement(const TrainerOptions& options) {
   if (options.ranks == nullptr) return {};
   return [ranks = options.ranks](bool is_so) { return ranks->is_true_on_all(is_so); };
@@ -119,15 +129,9 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
           train_batches_, options.settings.accumulate,
           [this](auto batches, int64_t slot) { return step_.run(batches, slot); }, replay(options), agreement(options)),
       epoch_(options.device) {
-  if (has_exchange()) step_.enable_exchange(options.ranks, options.seed, targets_per_sample(dataset.train));
+  if (has_exchange()) step_.enable_exchange(exchange_options(options, dataset), options.seed);
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
-}
-
-Trainer::ExchangeAlone Trainer::measure_exchange() {
-  const double seconds = step_.exchange()->measure();
-  if (options_.device.is_cuda()) seconds_of_exchange_ = seconds;
-  return {seconds, step_.exchange()->num_bytes()};
 }
 
 // If a rank has ended, a plain wait for the device would never return.
@@ -181,7 +185,10 @@ void Trainer::resume_epoch() {
 void Trainer::train_epoch() {
   model_.train();
   wait_for_device();
-  if (has_ranks()) step_.exchange()->take_seconds();
+  if (has_ranks()) {
+    step_.exchange()->take_seconds();
+    options_.ranks->is_true_on_all(true);  // no rank's clock counts what other ranks do between epochs
+  }
   epoch_.start_clocks();
   record_read_ = Clock::now();
   const int64_t batches_done =
@@ -194,20 +201,13 @@ void Trainer::train_epoch() {
     train_batches_.prepare_epoch(state_.epoch);  // prepares the next epoch while the device works
   wait_for_device();
   epoch_.stop_clocks(train_batches_.seconds_waited());
-  if (has_ranks()) epoch_.set_exchange_seconds(exchange_seconds());
+  if (has_ranks()) epoch_.set_exchange_seconds(step_.exchange()->take_seconds());
   read_record();
 }
 
 bool Trainer::has_next_epoch() const {
   const int64_t epochs = options_.settings.epochs;
   return !state_.stopped() && (epochs == 0 || state_.epoch < epochs);
-}
-
-// On a GPU the result is the measured time of one exchange alone, multiplied by the number of steps.
-std::optional<double> Trainer::exchange_seconds() {
-  const auto seconds = step_.exchange()->take_seconds();
-  if (!seconds_of_exchange_) return seconds;
-  return static_cast<double>(epoch_.tally().steps) * *seconds_of_exchange_;
 }
 
 double Trainer::run_seconds() const { return seconds_before_ + seconds_since(run_began_); }

@@ -36,6 +36,7 @@ struct TrainerOptions {
   Precision precision = Precision::kFp32;
   Placement placement = Placement::kAutomatic;
   Ranks* ranks = nullptr;  // of all processes of this run, each with a part of every batch; null: this one alone
+  DistributedSettings distributed = {};  // how they exchange gradients
 };
 
 Batches make_train_batches(const Samples& train, const TrainerOptions& options);
@@ -72,13 +73,8 @@ class Trainer {
   // and run() only ends the epoch within which the snapshot was taken.
   void restore(Snapshot snapshot);
 
-  struct ExchangeAlone {
-    double seconds = 0;
-    int64_t num_bytes = 0;  // of the message of a rank
-  };
-  // Measures one exchange of gradients alone; all ranks must call it, before run(). On a GPU each step only queues its
-  // exchange, so the row of an epoch has this time multiplied by the number of steps.
-  ExchangeAlone measure_exchange();
+  // Measures one exchange of gradients without other work; all ranks must call this function, before run().
+  GradientExchange::Alone measure_exchange() { return step_.exchange()->measure(); }
 
   const TrainingState& state() const { return state_; }
   bool epoch_is_over() const { return epoch_.is_over(); }
@@ -129,7 +125,6 @@ class Trainer {
   bool has_next_epoch() const;
   bool is_whole() const { return epoch_.tally().steps == plan_.steps_per_epoch; }
   double latest_loss() const;
-  std::optional<double> exchange_seconds();
 
   Model& model_;
   const Dataset& dataset_;
@@ -150,7 +145,6 @@ class Trainer {
   EpochProgress epoch_;           // of the epoch that began last
   int64_t unreported_steps_ = 0;  // queued, but not reported to observers yet
 
-  std::optional<double> seconds_of_exchange_;  // of one exchange alone, on a GPU
   std::optional<double> last_loss_;
   std::optional<GeneratorStates> restored_;  // until the run resumes
   double seconds_before_ = 0.0;              // of the run before it was stopped

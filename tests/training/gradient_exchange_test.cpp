@@ -75,7 +75,8 @@ class TwoEqualRanks : public Ranks {
 Evaluation one_step(GradientExchange& exchange, at::Tensor weight) {
   weight.mutable_grad() = at::ones_like(weight);
   const at::Tensor one = at::ones({});
-  exchange.store_shard(exchange.first_shard(), {one, one, one, 2});
+  exchange.set_sums({one, one, one, 2}, /*factor=*/1);
+  exchange.store_shard(exchange.first_shard());
   const Batch batch{.inputs = weight, .targets = weight, .lengths = {}, .size = 2, .whole_size = 4};
   return exchange.all_reduce({&batch, 1});
 }
@@ -84,7 +85,7 @@ TEST(GradientExchange, TellsOnceHowLongItTook) {
   TwoEqualRanks ranks;
   for (const std::optional<int64_t> shards : {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
     const at::Tensor weight = at::zeros({3});
-    GradientExchange exchange(&ranks, shards, {{"weight", weight}}, 1);
+    GradientExchange exchange({.ranks = &ranks, .shards = shards}, {{"weight", weight}});
     EXPECT_EQ(exchange.take_seconds(), 0);
     one_step(exchange, weight);
     EXPECT_TRUE(weight.grad().equal(at::full({3}, 2.0F)));
@@ -95,7 +96,7 @@ TEST(GradientExchange, TellsOnceHowLongItTook) {
 
 TEST(GradientExchange, OfAProcessAloneTakesNoTime) {
   const at::Tensor weight = at::zeros({3});
-  GradientExchange exchange(nullptr, 1, {{"weight", weight}}, 1);
+  GradientExchange exchange({.shards = 1}, {{"weight", weight}});
   one_step(exchange, weight);
   EXPECT_FALSE(exchange.take_seconds());
 }
@@ -103,7 +104,7 @@ TEST(GradientExchange, OfAProcessAloneTakesNoTime) {
 // There are as many steps as samples, so the sizes do not show which axis of the targets is that of the samples.
 TEST(GradientExchange, CutsTokensBySamples) {
   const at::Tensor weight = at::arange(3, at::kFloat);
-  const GradientExchange exchange(nullptr, 2, {{"weight", weight}}, 1);
+  const GradientExchange exchange({.shards = 2}, {{"weight", weight}});
   const at::Tensor tokens = at::arange(16, at::kLong).view({4, 4});
   const Batch batch{.inputs = tokens, .targets = tokens + 1, .lengths = {}, .size = 4, .whole_size = 4};
   const Batch first = exchange.shard_of(batch, 0), second = exchange.shard_of(batch, 1);

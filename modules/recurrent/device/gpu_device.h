@@ -2,6 +2,7 @@
 // GPUs and their streams, by LibTorch's interface for all kinds of devices, which does not need CUDA's own libraries.
 #pragma once
 
+#include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -22,6 +23,13 @@ inline c10::Stream current_stream(c10::Device device) {
 // Returns one of LibTorch's streams. LibTorch has several of each priority and returns them in turn.
 inline c10::Stream stream_from_pool(c10::Device device, int priority) {
   return c10::impl::VirtualGuardImpl(device.type()).getNewStream(device, priority);
+}
+
+// Work that is queued on stream `after` from now on waits for all work that is queued on stream `before` now.
+inline void order_streams(const c10::Stream& before, const c10::Stream& after) {
+  c10::Event event(before.device_type());
+  event.record(before);
+  event.block(after);
 }
 
 inline void synchronize(c10::Device device) {

@@ -6,6 +6,8 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <array>
+
 #include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
@@ -106,9 +108,22 @@ class PersistentBackwardPass {
 
   // Every bias has its own gradient, because autograd would copy a shared gradient after the pass.
   std::vector<WeightGradients> make_room_for_weights() const {
+    if (!needs_.weights) return {};
+    if (spec_.gradient_sink != nullptr) return places_of_sink();
     std::vector<WeightGradients> all = empty_weight_gradients(spec_, layers_, needs_);
     for (WeightGradients& weights : all)
       if (weights.bias_hh.is_same(weights.bias_ih)) weights.bias_hh = at::empty_like(weights.bias_ih);
+    return all;
+  }
+
+  std::vector<WeightGradients> places_of_sink() const {
+    const auto place_of = [this](const at::Tensor& parameter) {
+      const at::Tensor place = spec_.gradient_sink->place_of(parameter);
+      return place.defined() ? place : at::empty_like(parameter);
+    };
+    std::vector<WeightGradients> all;
+    for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : spec_.parameters)
+      all.push_back({place_of(weight_ih), place_of(weight_hh), place_of(bias_ih), place_of(bias_hh)});
     return all;
   }
 
@@ -171,11 +186,40 @@ class PersistentBackwardPass {
   // waits for it.
   void multiply_weights(size_t layer) {
     streams_.order(kSideStream, kOtherSideStream);
-    streams_.run(kSideStream, [&] {
-      products_[layer].multiply_input_weights(weights_[layer]);
-      products_[layer].multiply_recurrent_weights(weights_[layer]);
-    });
-    streams_.run(kOtherSideStream, [&] { products_[layer].sum_biases(weights_[layer]); });
+    streams_.run(kOtherSideStream, [&] { sum_biases(layer); });
+    streams_.run(fills_gpu(layer) ? kSideStream : kOtherSideStream, [&] { multiply_recurrent_weights(layer); });
+    streams_.run(kSideStream, [&] { multiply_input_weights(layer); });
+  }
+
+  // Products that fill the GPU run one after the other, so that the first gradients are there early. The order is that
+  // in which a sink sends gradients: from the last parameter to the first.
+  bool fills_gpu(size_t layer) const {
+    constexpr double kLeastMultiplications = 2e9;
+    const int64_t rows = layers_[layer].num_steps() * layers_[layer].batch_size();
+    return static_cast<double>(layers_[layer].weights.weight_hh.numel()) * static_cast<double>(rows) >=
+           kLeastMultiplications;
+  }
+
+  // These functions queue the work of a layer's gradients on the current stream, and then tell the sink.
+  void sum_biases(size_t layer) {
+    products_[layer].sum_biases(weights_[layer]);
+    announce(layer, &DirectionWeights::bias_ih, &DirectionWeights::bias_hh);
+  }
+  void multiply_recurrent_weights(size_t layer) {
+    products_[layer].multiply_recurrent_weights(weights_[layer]);
+    announce(layer, &DirectionWeights::weight_hh);
+  }
+  void multiply_input_weights(size_t layer) {
+    products_[layer].multiply_input_weights(weights_[layer]);
+    announce_input_weights(layer);
+  }
+  void announce_input_weights(size_t layer) const { announce(layer, &DirectionWeights::weight_ih); }
+
+  template <class... Member>
+  void announce(size_t layer, Member... members) const {
+    if (spec_.gradient_sink == nullptr) return;
+    const std::array<at::Tensor, sizeof...(members)> written = {spec_.parameters[layer].*members...};
+    spec_.gradient_sink->on_written(written);
   }
 
   // The kernel has priority, but it and the products wait for the same work: blocks that start a moment before the
@@ -184,26 +228,30 @@ class PersistentBackwardPass {
 
   bool reads_tokens() const { return layers_[0].tokens.defined(); }
 
-  // Multiplies the weights of the bottom layer, after which no kernel follows: all products run at the same time.
+  // Multiplies the weights of the bottom layer, after which no kernel follows: all products run at the same time, unless
+  // a sink waits for those of upper layers first.
   void multiply_last_weights() {
     if (parts_.size() > 1 && needs_.weights) streams_.run(stream_of(0), [&] { products_[0].prepare_gates(needs_); });
     streams_.order(stream_of(0), kSideStream);
     streams_.order(stream_of(0), kOtherSideStream);
+    if (needs_.weights) {
+      const bool is_in_order = spec_.gradient_sink != nullptr && layers_.size() > 1 && fills_gpu(0);
+      streams_.run(kOtherSideStream, [&] { sum_biases(0); });
+      streams_.run(is_in_order ? kSideStream : stream_of(0), [&] { multiply_recurrent_weights(0); });
+    }
     if (reads_tokens())
-      multiply_by_tokens();
+      streams_.run(kSideStream, [&] { multiply_by_tokens(); });
     else if (needs_.weights)
-      streams_.run(kSideStream, [&] { products_[0].multiply_input_weights(weights_[0]); });
-    if (!needs_.weights) return;
-    streams_.run(stream_of(0), [&] { products_[0].multiply_recurrent_weights(weights_[0]); });
-    streams_.run(kOtherSideStream, [&] { products_[0].sum_biases(weights_[0]); });
+      streams_.run(kSideStream, [&] { multiply_input_weights(0); });
   }
 
   void multiply_by_tokens() {
-    streams_.run(kSideStream, [&] {
-      const at::Tensor sums = sums_of_tokens(layers_[0], gradients_[0], products_[0].input_side_operand());
-      if (needs_.weights) multiply_input_weights(layers_[0], sums, weights_[0]);
-      if (needs_.input) multiply_table(layers_[0], sums, table_);
-    });
+    const at::Tensor sums = sums_of_tokens(layers_[0], gradients_[0], products_[0].input_side_operand());
+    if (needs_.weights) {
+      rnnlab::multiply_input_weights(layers_[0], sums, weights_[0]);
+      announce_input_weights(0);
+    }
+    if (needs_.input) multiply_table(layers_[0], sums, table_);
   }
 
   const UnrolledSpec& spec_;

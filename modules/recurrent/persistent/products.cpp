@@ -3,9 +3,7 @@
 
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/Exceptions.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
@@ -230,20 +228,21 @@ void GateProducts::multiply_input_weights(WeightGradients& weights) const {
 }
 
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
-  if (!gradients_.has_two_sides()) return multiply_recurrent_side(weights.weight_hh);
-  const at::Tensor candidate_first = at::empty_like(weights.weight_hh);
-  multiply_recurrent_side(candidate_first);
-  const int64_t hidden_size = trace_.hidden_size();
-  at::cat_out(weights.weight_hh,
-              {candidate_first.narrow(0, hidden_size, 2 * hidden_size), candidate_first.narrow(0, 0, hidden_size)});
+  const int64_t hidden_size = trace_.hidden_size(), num_rows = weights.weight_hh.size(0);
+  if (!gradients_.has_two_sides()) return multiply_recurrent_side(0, weights.weight_hh);
+  // The candidate's gate is the first of the gradients, and the last of the weights.
+  multiply_recurrent_side(hidden_size, weights.weight_hh.narrow(0, 0, num_rows - hidden_size));
+  multiply_recurrent_side(0, weights.weight_hh.narrow(0, num_rows - hidden_size, hidden_size));
 }
 
-void GateProducts::multiply_recurrent_side(const at::Tensor& out) const {
+// Computes the rows of the product from `first` on, as many as `out` has.
+void GateProducts::multiply_recurrent_side(int64_t first, const at::Tensor& out) const {
   const auto before = [&](const at::Tensor& states) { return matrix_of(states_before(spec_.direction, states)); };
+  const auto rows = [&](const at::Tensor& side) { return side.narrow(1, first, out.size(0)).t(); };
   if (recurrent_weights_gain())
-    multiply_scaled(out, recurrent_side_->t(), {before(trace_.half_hidden), {}});
+    multiply_scaled(out, {rows(recurrent_side_->values), recurrent_side_->unscale}, {before(trace_.half_hidden), {}});
   else
-    multiply_into(out, matrix_of(gradients_.recurrent_side).t(), before(trace_.hidden));
+    multiply_into(out, rows(matrix_of(gradients_.recurrent_side)), before(trace_.hidden));
 }
 
 void GateProducts::sum_biases(WeightGradients& weights) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recurrent/unrolled/stream_set.h"
 
-#include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 
 #include <exception>
@@ -54,9 +53,7 @@ void StreamSet::run(size_t stream, const std::function<void()>& work) const {
 
 void StreamSet::order(size_t before, size_t after) const {
   if (before == after || streams_.size() <= 1) return;
-  c10::Event event(streams_[before].device_type());
-  event.record(streams_[before]);
-  event.block(streams_[after]);
+  order_streams(streams_[before], streams_[after]);
 }
 
 void StreamSet::join() {

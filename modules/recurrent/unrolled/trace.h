@@ -3,6 +3,7 @@
 // needs.
 #pragma once
 
+#include "recurrent/gradient_sink.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/layer_kind.h"
 #include "recurrent/parameters.h"
@@ -82,6 +83,9 @@ struct UnrolledSpec {
   double dropout = 0;  // for persistent layers, which draw their own masks: dropout between layers
   GradientUse gradients = GradientUse::kNone;             // states whether a backward pass may follow
   kernels::Operands operands = kernels::Operands::kTf32;  // for persistent layers in float32, equal for both passes
+  // For persistent layers: who receives the gradients of these parameters, one item for each layer; null: nobody.
+  GradientSink* gradient_sink = nullptr;
+  std::vector<DirectionWeights> parameters = {};
 };
 
 // Holds the rows of `hidden` and `cell` before and after step t.

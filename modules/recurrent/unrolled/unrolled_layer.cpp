@@ -181,6 +181,10 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
                                                       : direction_weights(weights(), index));
   }
   spec.parameter_type = input.layers.front().weight_ih.scalar_type();
+  if (spec.variant.is_persistent && gradient_sink() != nullptr) {
+    spec.gradient_sink = gradient_sink();
+    spec.parameters = input.layers;
+  }
 
   const UnrolledResult result = run_unrolled(spec, input);
   const at::Tensor& output = result.hidden.back();

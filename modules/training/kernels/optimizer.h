@@ -32,6 +32,32 @@ struct Norms {
   std::span<const NormTensor> tensors;
   float* parts = nullptr;  // partial sums
   float* norms = nullptr;  // (tensors)
+  // (2) or null: the GPU's clock at an earlier time, in nanoseconds, and a sum to which the time since then is added
+  int64_t* clock = nullptr;
+};
+
+// Writes a message to other processes: copies of tensors, and, if `tail` is not null, numbers of the step.
+struct CopiedTensor {
+  const float* from = nullptr;
+  float* to = nullptr;
+  int64_t size = 0;
+};
+
+struct FillMessage {
+  std::span<const CopiedTensor> tensors;
+  float* tail = nullptr;  // (3 + num_ranks), or null: the two losses, the metric, the request of each rank
+  const float* loss = nullptr;           // ()
+  const float* weighted_loss = nullptr;  // ()
+  const float* metric_sum = nullptr;     // ()
+  float factor = 1.0F;                   // of both losses
+  const float* request = nullptr;        // (), of this rank; that of another rank is 0
+  int64_t rank = 0;
+  int64_t num_ranks = 0;
+};
+
+// Reads the GPU's clock, in nanoseconds.
+struct ReadClock {
+  int64_t* time = nullptr;  // ()
 };
 
 // Computes the numbers of a step from the norms of its gradients by one kernel (LibTorch launches nine): the step's
@@ -76,6 +102,8 @@ struct AdamUpdate {
 
 // Queue the work on `stream`. Throw std::runtime_error with CUDA's message if a launch fails.
 void run(const Norms& work, CUstream_st* stream);
+void run(const FillMessage& work, CUstream_st* stream);
+void run(const ReadClock& work, CUstream_st* stream);
 void run(const StepNumbers& work, CUstream_st* stream);
 void run(const AdamUpdate& update, CUstream_st* stream);
 

@@ -29,7 +29,7 @@ struct WorkList {
     for (size_t i = 0; i < work.size(); ++i) first_block[i + 1] = first_block[i] + num_pieces(work[i].size);
   }
 
-  uint32_t num_blocks() const { return first_block[num_tensors]; }
+  __host__ __device__ uint32_t num_blocks() const { return first_block[num_tensors]; }
 
   // Returns the index in the list of the tensor on which a block works.
   __device__ uint32_t tensor_of(uint32_t block) const {
@@ -62,8 +62,16 @@ __device__ float block_sum(float value) {
   return value;
 }
 
+// Returns the GPU's clock, which goes on between kernels, in nanoseconds.
+__device__ int64_t now() {
+  int64_t time;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+  return time;
+}
+
 __global__ void __launch_bounds__(kThreadsOfPiece)
-    squares_kernel(const __grid_constant__ WorkList<NormTensor> list, float* parts) {
+    squares_kernel(const __grid_constant__ WorkList<NormTensor> list, float* parts, int64_t* clock) {
+  if (clock != nullptr && blockIdx.x == 0 && threadIdx.x == 0) clock[1] += now() - clock[0];
   const uint32_t number = list.tensor_of(blockIdx.x);
   const NormTensor& tensor = list.tensors[number];
   const int64_t first = static_cast<int64_t>(blockIdx.x - list.first_block[number]) * kPiece + threadIdx.x;
@@ -96,13 +104,78 @@ __global__ void __launch_bounds__(kThreadsOfPiece)
 void run(const Norms& work, cudaStream_t stream) {
   float* parts = work.parts;
   float* norms = work.norms;
+  int64_t* clock = work.clock;
   for_each_list(work.tensors, [&](const WorkList<NormTensor>& list) {
-    if (list.num_blocks() > 0) squares_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, parts);
+    if (list.num_blocks() > 0) {
+      squares_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, parts, clock);
+      clock = nullptr;  // only the first kernel reads it
+    }
     roots_kernel<<<list.num_tensors, kThreadsOfPiece, 0, stream>>>(list, parts, norms);
     parts += list.num_blocks();
     norms += list.num_tensors;
   });
   require_started("the kernel of gradients' norms");
+}
+
+namespace {
+
+__device__ bool is_aligned(const CopiedTensor& tensor) {
+  return (reinterpret_cast<uintptr_t>(tensor.from) | reinterpret_cast<uintptr_t>(tensor.to)) % sizeof(float4) == 0;
+}
+
+// One thread writes the numbers, because there are few.
+__device__ void write_tail(const FillMessage& work) {
+  work.tail[0] = *work.loss * work.factor;
+  work.tail[1] = *work.weighted_loss * work.factor;
+  work.tail[2] = *work.metric_sum;
+  for (int64_t i = 0; i < work.num_ranks; ++i) work.tail[3 + i] = i == work.rank ? *work.request : 0.0F;
+}
+
+// The last block writes the tail, if there is one.
+__global__ void __launch_bounds__(kThreadsOfPiece)
+    fill_kernel(const __grid_constant__ WorkList<CopiedTensor> list, const __grid_constant__ FillMessage work) {
+  if (blockIdx.x == list.num_blocks()) {
+    if (threadIdx.x == 0) write_tail(work);
+    return;
+  }
+  const uint32_t number = list.tensor_of(blockIdx.x);
+  const CopiedTensor& tensor = list.tensors[number];
+  const int64_t first = static_cast<int64_t>(blockIdx.x - list.first_block[number]) * kPiece;
+  if (is_aligned(tensor) && first + static_cast<int64_t>(kPiece) <= tensor.size) {
+    const auto* from = reinterpret_cast<const float4*>(tensor.from + first);
+    auto* to = reinterpret_cast<float4*>(tensor.to + first);
+    for (uint32_t i = threadIdx.x; i < kPiece / 4; i += kThreadsOfPiece) to[i] = from[i];
+    return;
+  }
+  const int64_t last = min(first + static_cast<int64_t>(kPiece), tensor.size);
+  for (int64_t i = first + threadIdx.x; i < last; i += kThreadsOfPiece) tensor.to[i] = tensor.from[i];
+}
+
+}  // namespace
+
+void run(const FillMessage& work, cudaStream_t stream) {
+  FillMessage rest = work;
+  const auto launch = [&](const WorkList<CopiedTensor>& list) {
+    const uint32_t blocks = list.num_blocks() + (rest.tail == nullptr ? 0 : 1);
+    if (blocks > 0) fill_kernel<<<blocks, kThreadsOfPiece, 0, stream>>>(list, rest);
+    rest.tail = nullptr;  // only the first kernel writes it
+  };
+  if (work.tensors.empty())
+    launch(WorkList<CopiedTensor>({}));
+  else
+    for_each_list(work.tensors, launch);
+  require_started("the kernel of a message");
+}
+
+namespace {
+
+__global__ void clock_kernel(int64_t* time) { *time = now(); }
+
+}  // namespace
+
+void run(const ReadClock& work, cudaStream_t stream) {
+  clock_kernel<<<1, 1, 0, stream>>>(work.time);
+  require_started("the kernel that reads the clock");
 }
 
 namespace {

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/gradient_pieces.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/stack.h>
+#include <c10/core/StreamGuard.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "recurrent/device/gpu_device.h"
+#include "recurrent/device/run_kernels.h"
+#include "training/kernels/optimizer.h"
+#include "training/profiling.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr int64_t kLeastOfLayer = (int64_t{512} << 10) / 4;
+constexpr int64_t kMostOfLayer = (int64_t{4} << 20) / 4;
+
+int64_t aligned(int64_t size) {
+  return (size + MessageLayout::kAlignment - 1) / MessageLayout::kAlignment * MessageLayout::kAlignment;
+}
+
+// Returns a name that all parameters of a layer share: "recurrent.weight_hh_l1" and "recurrent.bias_ih_l1" are of
+// "recurrent.l1". The table of an embedding is written together with the first layer, which reads it.
+std::string layer_of(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  const std::string module = dot == std::string::npos ? "" : name.substr(0, dot);
+  if (module.ends_with("embedding")) return "recurrent.l0";
+  const size_t layer = name.rfind("_l");
+  return layer == std::string::npos ? module : module + "." + name.substr(layer + 1, name.find('_', layer + 1) - layer - 1);
+}
+
+class Layout {
+ public:
+  Layout(const std::vector<NamedTensor>& parameters, const std::optional<int64_t>& least_bytes)
+      : parameters_(parameters), least_bytes_(least_bytes) {
+    layout_.places.resize(parameters.size());
+    layout_.piece_sizes.push_back(0);
+  }
+
+  MessageLayout make(int64_t tail, Pieces pieces) && {
+    for (size_t i = parameters_.size(); i-- > 0;) {
+      int64_t& size = layout_.piece_sizes.back();
+      layout_.places[i] = {layout_.piece_sizes.size() - 1, size};
+      size += aligned(parameters_[i].tensor.numel());
+      if (pieces == Pieces::kSeveral && i > 0 && ends_after(i)) layout_.piece_sizes.push_back(0);
+    }
+    layout_.tail_offset = layout_.piece_sizes.front();
+    layout_.piece_sizes.front() += aligned(tail);
+    return std::move(layout_);
+  }
+
+ private:
+  bool ends_after(size_t parameter) const {
+    const int64_t size = layout_.piece_sizes.back();
+    if (least_bytes_) return 4 * size >= *least_bytes_;
+    const int64_t rest = rest_of_layer(parameter);
+    return rest == 0 ? size >= kLeastOfLayer : size >= kMostOfLayer && rest >= kLeastOfLayer;
+  }
+
+  // Returns the size of the parameters of the same layer that come after this one in the message.
+  int64_t rest_of_layer(size_t parameter) const {
+    const std::string layer = layer_of(parameters_[parameter].name);
+    int64_t size = 0;
+    while (parameter-- > 0 && layer_of(parameters_[parameter].name) == layer) size += parameters_[parameter].tensor.numel();
+    return size;
+  }
+
+  const std::vector<NamedTensor>& parameters_;
+  const std::optional<int64_t>& least_bytes_;
+  MessageLayout layout_;
+};
+
+class AccumulatedHook : public torch::autograd::PostAccumulateGradHook {
+ public:
+  explicit AccumulatedHook(std::function<void()> call) : call_(std::move(call)) {}
+  void operator()(const at::Tensor&) override { call_(); }
+
+ private:
+  std::function<void()> call_;
+};
+
+}  // namespace
+
+MessageLayout layout_of(const std::vector<NamedTensor>& parameters, int64_t tail, Pieces pieces,
+                        const std::optional<int64_t>& least_bytes) {
+  return Layout(parameters, least_bytes).make(tail, pieces);
+}
+
+at::Tensor place_in(const at::Tensor& piece, int64_t offset, const at::Tensor& parameter) {
+  const at::Tensor part = piece.narrow(0, offset, parameter.numel());
+  if (parameter.is_non_overlapping_and_dense())
+    return part.as_strided(parameter.sizes(), parameter.strides(), part.storage_offset());
+  return part.view(parameter.sizes());
+}
+
+namespace {
+
+// Returns the copies that own kernels can make, which copy memory; the others are made at once.
+std::vector<kernels::CopiedTensor> memory_copies(const GradientCopies& copies) {
+  std::vector<kernels::CopiedTensor> work;
+  for (const auto& [from, to] : copies) {
+    if (from.scalar_type() == at::kFloat && from.strides() == to.strides() && from.is_non_overlapping_and_dense())
+      work.push_back({from.const_data_ptr<float>(), to.mutable_data_ptr<float>(), from.numel()});
+    else
+      to.copy_(from);
+  }
+  return work;
+}
+
+void write_tail(const MessageTail& tail, const at::Tensor& place) {
+  const auto& [loss, weighted_loss, metric_sum, count] = tail.sums;
+  place.narrow(0, 0, MessageTail::kNumSums).copy_(at::stack({loss.detach(), weighted_loss, metric_sum}));
+  place.narrow(0, 0, MessageTail::kNumSums - 1).mul_(tail.factor);  // not of the metric
+  const at::Tensor requests = place.narrow(0, MessageTail::kNumSums, tail.num_ranks);
+  requests.zero_()[tail.rank].copy_(tail.request);
+}
+
+void copy_by_operators(const GradientCopies& copies) {
+  if (copies.empty()) return;
+  std::vector<at::Tensor> from, to;
+  for (const auto& [source, place] : copies) {
+    from.push_back(source);
+    to.push_back(place);
+  }
+  at::_foreach_copy_(to, from);
+}
+
+}  // namespace
+
+void fill_message(const GradientCopies& copies, const MessageTail* tail, const at::Tensor& place) {
+  if (copies.empty() && tail == nullptr) return;
+  const at::Tensor& destination = tail != nullptr ? place : copies.front().second;
+  if (!can_use_own_kernels(destination)) {
+    copy_by_operators(copies);
+    if (tail != nullptr) write_tail(*tail, place);
+    return;
+  }
+  const auto tensors = memory_copies(copies);
+  kernels::FillMessage work = {.tensors = tensors};
+  if (tail != nullptr) {
+    work.tail = place.mutable_data_ptr<float>();
+    work.loss = tail->sums.loss.const_data_ptr<float>();
+    work.weighted_loss = tail->sums.weighted_loss.const_data_ptr<float>();
+    work.metric_sum = tail->sums.metric_sum.const_data_ptr<float>();
+    work.factor = static_cast<float>(tail->factor);
+    work.request = tail->request.const_data_ptr<float>();
+    work.rank = tail->rank;
+    work.num_ranks = tail->num_ranks;
+  }
+  run_kernels(work, destination);
+}
+
+GradientPieces::GradientPieces(Ranks& ranks, std::vector<NamedTensor> parameters, int64_t tail, Pieces pieces,
+                               const std::optional<int64_t>& least_bytes)
+    : ranks_(ranks),
+      parameters_(std::move(parameters)),
+      layout_(layout_of(parameters_, tail, pieces, least_bytes)),
+      states_(parameters_.size(), State::kMissing),
+      num_missing_(layout_.piece_sizes.size()) {
+  forget_step();
+  const auto options = parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false);
+  messages_ = ranks.message_memory(layout_.piece_sizes, options);
+  if (options.device().is_cuda() && num_pieces() > 1) stream_ = stream_from_pool(options.device(), kHighPriority);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
+    if (num_pieces() > 1) watch(i);
+  }
+}
+
+GradientPieces::~GradientPieces() {
+  for (const NamedTensor& parameter : parameters_)
+    if (num_pieces() > 1) torch::autograd::impl::set_post_acc_grad_hooks(parameter.tensor, nullptr);
+}
+
+void GradientPieces::watch(size_t parameter) {
+  torch::autograd::impl::set_post_acc_grad_hooks(
+      parameters_[parameter].tensor,
+      std::make_unique<AccumulatedHook>([this, parameter] { on_accumulated(parameter); }));
+}
+
+void GradientPieces::begin_last_pass(bool is_only_pass) {
+  is_last_pass_ = true;
+  gives_places_ = is_only_pass;
+}
+
+void GradientPieces::forget_step() {
+  tail_ = {};  // its tensors may be memory of a graph
+  is_last_pass_ = gives_places_ = false;
+  next_ = 0;
+  std::ranges::fill(states_, State::kMissing);
+  std::ranges::fill(num_missing_, 0);
+  for (const MessageLayout::Place& place : layout_.places) ++num_missing_[place.piece];
+}
+
+at::Tensor GradientPieces::place_of(const at::Tensor& parameter) {
+  const auto number = numbers_.find(parameter.unsafeGetTensorImpl());
+  if (!gives_places_ || number == numbers_.end() || parameter.scalar_type() != at::kFloat) return {};
+  return gradient(number->second);
+}
+
+void GradientPieces::on_written(std::span<const at::Tensor> parameters) {
+  if (!gives_places_) return;
+  for (const at::Tensor& parameter : parameters) {
+    const auto number = numbers_.find(parameter.unsafeGetTensorImpl());
+    if (number != numbers_.end()) mark(number->second, State::kInPlace);
+  }
+  send_complete_pieces();
+}
+
+void GradientPieces::on_accumulated(size_t parameter) {
+  if (!is_last_pass_ || states_[parameter] != State::kMissing) return;
+  mark(parameter, State::kToBeCopied);
+  send_complete_pieces();
+}
+
+void GradientPieces::mark(size_t parameter, State state) {
+  states_[parameter] = state;
+  const size_t piece = layout_.places[parameter].piece;
+  --num_missing_[piece];
+  if (!is_last(piece)) let_stream_follow();
+}
+
+// The last piece travels on the stream of the step, which would have to wait for another one.
+void GradientPieces::send_complete_pieces() {
+  const at::NoGradGuard no_grad;
+  const c10::OptionalStreamGuard stream(stream_);
+  for (; !is_last(next_) && num_missing_[next_] == 0; ++next_) {
+    fill(next_);
+    send(next_);
+  }
+}
+
+void GradientPieces::fill(size_t piece) {
+  if (piece == 0)
+    fill_message(copies_of(piece), &tail_, tail());
+  else
+    fill_message(copies_of(piece));
+}
+
+void GradientPieces::send(size_t piece) {
+  const TraceRange range("exchange");
+  const auto began = std::chrono::steady_clock::now();
+  ranks_.all_reduce(messages_[piece]);
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+GradientCopies GradientPieces::copies_of(size_t piece) const {
+  GradientCopies copies;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (layout_.places[i].piece != piece || states_[i] == State::kInPlace) continue;
+    const at::Tensor& written = parameters_[i].tensor.grad();
+    if (written.defined())
+      copies.emplace_back(written, gradient(i));
+    else
+      gradient(i).zero_();
+  }
+  return copies;
+}
+
+// The stream of the pieces waits for all work that is queued on the current stream now.
+void GradientPieces::let_stream_follow() {
+  if (!stream_) return;
+  order_streams(current_stream(stream_->device()), *stream_);
+  is_forked_ = true;
+}
+
+void GradientPieces::join() {
+  if (std::exchange(is_forked_, false)) order_streams(*stream_, current_stream(stream_->device()));
+}
+
+void GradientPieces::finish() {
+  const at::NoGradGuard no_grad;
+  if (is_last(next_)) fill(next_);  // while other pieces may still travel
+  const bool is_filled = is_last(next_);
+  join();
+  for (; next_ < messages_.size(); ++next_) {
+    if (!is_filled) fill(next_);
+    send(next_);
+  }
+  forget_step();
+}
+
+at::Tensor GradientPieces::gradient(size_t parameter) const {
+  const auto& [piece, offset] = layout_.places[parameter];
+  return place_in(messages_[piece], offset, parameters_[parameter].tensor);
+}
+
+at::Tensor GradientPieces::tail() const {
+  return messages_.front().narrow(0, layout_.tail_offset, messages_.front().numel() - layout_.tail_offset);
+}
+
+int64_t GradientPieces::num_bytes() const {
+  int64_t bytes = 0;
+  for (const at::Tensor& message : messages_) bytes += static_cast<int64_t>(message.nbytes());
+  return bytes;
+}
+
+void GradientPieces::send_all() {
+  for (size_t i = 0; i < messages_.size(); ++i) send(i);
+}
+
+}  // namespace rnnlab
