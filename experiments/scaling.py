@@ -8,8 +8,8 @@
 
 In each round every case trains once, in a process of its own, in an order that is drawn again. A step's time is that of
 the median epoch, the slowest process's. Weak efficiency is the time on the fewest devices over the time on more.
-The table has the median over rounds and the range. --variants adds a case for each group of settings; settings of one
-group are separated by commas.
+The table has the median over rounds and the range. --variants has groups of settings, each of which is a case for each
+number of devices but the fewest; settings of one group are separated by commas, and an empty group changes nothing.
 """
 import argparse
 import csv
@@ -97,7 +97,7 @@ def text_of_times(times):
 
 def row_of(case, found, options):
     work, precision, devices, variant = case
-    base = [step for step, _ in found[(work, precision, min(options.devices), variant)]]
+    base = [step for step, _ in found[(work, precision, min(options.devices), "")]]
     times = [step for step, _ in found[case]]
     if not times or not base:
         return None
@@ -111,7 +111,10 @@ def row_of(case, found, options):
 
 def main():
     options = parse_arguments()
-    cases = list(itertools.product(options.works, options.precisions, options.devices, options.variants))
+    fewest = min(options.devices)
+    cases = [(work, precision, devices, variant)
+             for work, precision, devices in itertools.product(options.works, options.precisions, options.devices)
+             for variant in ([""] if devices == fewest else options.variants)]
     found = all_measurements(cases, options)
     gain = "speed-up" if options.strong else "efficiency"
     print(f"| work | precision | GPUs | settings | ms a step | {gain} | range | exposed us |\n" + "|---" * 8 + "|")

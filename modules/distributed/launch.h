@@ -77,7 +77,7 @@ struct DistributedSettings {
   std::optional<int64_t> piece_bytes;  // empty: by layers
   std::optional<int64_t> channels;     // empty: kUsualChannels
 
-  // NCCL needs no more than this for full speed over NVLink with registered memory; more would take SMs from kernels.
+  // NCCL needs fewer than these for full speed over NVLink with registered memory. More would take SMs from kernels.
   static constexpr int64_t kUsualChannels = 16;
 
   static const config::Schema<DistributedSettings>& schema();

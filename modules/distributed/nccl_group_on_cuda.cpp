@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cuda/MemPool.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -40,6 +42,8 @@ class EnvironmentOverrides {
           "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
       set(name, "0");  // also under torchrun, which sets the first one
     if (options.is_one_host && std::getenv("NCCL_SOCKET_IFNAME") == nullptr) set("NCCL_SOCKET_IFNAME", "lo");
+    // Streams order all operations, so NCCL need not order those of graphs and others itself.
+    if (std::getenv("NCCL_GRAPH_MIXING_SUPPORT") == nullptr) set("NCCL_GRAPH_MIXING_SUPPORT", "0");
     if (!options.connection.is_shared) return;
     set("NCCL_HOSTID", fmt::format("rank{}", options.rank));
     set("NCCL_P2P_DISABLE", "1");
@@ -71,7 +75,9 @@ class NcclGroup final : public GpuGroup {
   NcclGroup(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options)
       : device_(options.connection.device),
         can_register_(options.is_one_host && !options.connection.is_shared),
-        exchange_(options.connection.exchange) {
+        exchange_(options.connection.exchange),
+        rank_(options.rank),
+        size_(options.size) {
     c10::cuda::set_device(device_.index());
     const EnvironmentOverrides overrides(options);
     const int rank = static_cast<int>(options.rank), size = static_cast<int>(options.size);
@@ -84,10 +90,13 @@ class NcclGroup final : public GpuGroup {
     c10::cuda::device_synchronize();
   }
 
-  ~NcclGroup() override { abort(); }
+  ~NcclGroup() override {
+    abort();
+    if (!is_aborted_) static_cast<void>(group_.release());  // its destructor would throw the same exception
+  }
 
   void all_reduce(at::Tensor& values) override {
-    if (is_symmetric(values)) return all_reduce_in_symmetric_memory(values);
+    if (const SharedMessage* message = shared_message_of(values)) return add_other_ranks(*message);
     std::vector<at::Tensor> tensors{values};
     c10d::AllreduceOptions options;
     options.asyncOp = false;
@@ -117,6 +126,7 @@ class NcclGroup final : public GpuGroup {
     if (is_over_.exchange(true)) return;
     try {
       group_->abort();
+      is_aborted_ = true;
     } catch (const std::exception&) {  // the process ends after this anyway
       return;
     }
@@ -159,20 +169,55 @@ class NcclGroup final : public GpuGroup {
     c10d::symmetric_memory::set_group_info(name_, rank, size, store);
   }
 
+  // A message in symmetric memory.
+  struct SharedMessage {
+    at::Tensor own;
+    c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> memory;
+    std::vector<at::Tensor> of_ranks;  // in the memory of their GPUs
+    std::vector<at::Tensor> copies;    // of the messages of other ranks; empty if the message is small
+  };
+
   at::Tensor symmetric_zeros(int64_t count) {
-    const at::Tensor memory =
-        c10d::symmetric_memory::empty_strided_p2p({count}, {1}, at::kFloat, device_, name_, std::nullopt);
-    c10d::symmetric_memory::rendezvous(memory, name_);
-    symmetric_.push_back(memory);
-    return memory.zero_();
+    constexpr int64_t kLeastCopied = 1 << 18;
+    SharedMessage message;
+    message.own = c10d::symmetric_memory::empty_strided_p2p({count}, {1}, at::kFloat, device_, name_, std::nullopt);
+    message.memory = c10d::symmetric_memory::rendezvous(message.own, name_);
+    for (int64_t rank = 0; rank < size_; ++rank) {
+      const bool is_own = rank == rank_;
+      message.of_ranks.push_back(
+          is_own ? message.own : message.memory->get_buffer(static_cast<int>(rank), {count}, at::kFloat, 0));
+      if (count >= kLeastCopied) message.copies.push_back(is_own ? message.own : at::empty({count}, options()));
+    }
+    messages_.push_back(message);
+    return message.own.zero_();
   }
 
-  bool is_symmetric(const at::Tensor& values) const {
-    return std::ranges::any_of(symmetric_, [&](const at::Tensor& memory) { return memory.is_alias_of(values); });
+  const SharedMessage* shared_message_of(const at::Tensor& values) const {
+    const auto found = std::ranges::find_if(
+        messages_, [&](const SharedMessage& message) { return message.own.is_alias_of(values); });
+    return found == messages_.end() ? nullptr : &*found;
   }
 
-  // Each GPU adds a part of the values in the order of ranks, and then reads the other parts.
-  void all_reduce_in_symmetric_memory(const at::Tensor& values) const {
+  // Copy engines fetch large messages, so that kernels keep all SMs meanwhile. All ranks add in the order of ranks.
+  void add_other_ranks(const SharedMessage& message) const {
+    if (message.copies.empty()) return add_by_kernel(message.own);
+    constexpr int kAreWritten = 0, kAreRead = 1;  // channels of the barriers
+    constexpr size_t kNoLimit = 0;                // WaitLimit limits the waits
+    message.memory->barrier(kAreWritten, kNoLimit);
+    for (size_t i = 0; i < message.copies.size(); ++i)
+      if (!message.copies[i].is_same(message.own)) message.copies[i].copy_(message.of_ranks[i], /*non_blocking=*/true);
+    message.memory->barrier(kAreRead, kNoLimit);
+    at::Tensor sum = rank_ == 0 ? message.own : message.copies.front();
+    at::Tensor own = message.own;
+    if (size_ == 2) {
+      at::add_out(own, message.copies[0], message.copies[1]);
+      return;
+    }
+    for (size_t i = 1; i < message.copies.size(); ++i) sum.add_(message.copies[i]);
+    if (rank_ != 0) own.copy_(sum);
+  }
+
+  void add_by_kernel(const at::Tensor& values) const {
     static const auto sum = c10::Dispatcher::singleton().findSchemaOrThrow("symm_mem::two_shot_all_reduce_", "");
     c10::Stack stack{values, "sum", name_};
     sum.callBoxed(stack);
@@ -187,11 +232,13 @@ class NcclGroup final : public GpuGroup {
   c10::Device device_;
   bool can_register_;
   ExchangeKind exchange_;
+  int64_t rank_, size_;
   std::string name_;                                        // of the group, for symmetric memory
   std::vector<std::unique_ptr<at::cuda::MemPool>> pools_;   // with windows
-  std::vector<at::Tensor> symmetric_;
+  std::vector<SharedMessage> messages_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> group_;
   std::atomic<bool> is_over_ = false;
+  std::atomic<bool> is_aborted_ = false;
 };
 
 std::unique_ptr<GpuGroup> make_group(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "base/error.h"
@@ -29,30 +30,45 @@ int64_t aligned(int64_t size) {
   return (size + MessageLayout::kAlignment - 1) / MessageLayout::kAlignment * MessageLayout::kAlignment;
 }
 
+std::string module_of(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
+bool is_table(const NamedTensor& parameter) { return module_of(parameter.name).ends_with("embedding"); }
+
 // Returns a name that all parameters of a layer share: "recurrent.weight_hh_l1" and "recurrent.bias_ih_l1" are of
 // "recurrent.l1". The table of an embedding is written together with the first layer, which reads it.
-std::string layer_of(const std::string& name) {
-  const size_t dot = name.rfind('.');
-  const std::string module = dot == std::string::npos ? "" : name.substr(0, dot);
-  if (module.ends_with("embedding")) return "recurrent.l0";
+std::string layer_of(const NamedTensor& parameter) {
+  const std::string& name = parameter.name;
+  if (is_table(parameter)) return "recurrent.l0";
   const size_t layer = name.rfind("_l");
-  return layer == std::string::npos ? module : module + "." + name.substr(layer + 1, name.find('_', layer + 1) - layer - 1);
+  if (layer == std::string::npos) return module_of(name);
+  return module_of(name) + "." + name.substr(layer + 1, name.find('_', layer + 1) - layer - 1);
+}
+
+// Returns the numbers of the parameters in the order in which a backward pass writes their gradients.
+std::vector<size_t> in_order_of_writing(const std::vector<NamedTensor>& parameters) {
+  std::vector<size_t> numbers(parameters.size());
+  std::iota(numbers.rbegin(), numbers.rend(), size_t{0});
+  std::ranges::stable_partition(numbers, [&](size_t number) { return !is_table(parameters[number]); });
+  return numbers;
 }
 
 class Layout {
  public:
   Layout(const std::vector<NamedTensor>& parameters, const std::optional<int64_t>& least_bytes)
-      : parameters_(parameters), least_bytes_(least_bytes) {
+      : parameters_(parameters), order_(in_order_of_writing(parameters)), least_bytes_(least_bytes) {
     layout_.places.resize(parameters.size());
     layout_.piece_sizes.push_back(0);
   }
 
   MessageLayout make(int64_t tail, Pieces pieces) && {
-    for (size_t i = parameters_.size(); i-- > 0;) {
+    for (size_t i = 0; i < order_.size(); ++i) {
       int64_t& size = layout_.piece_sizes.back();
-      layout_.places[i] = {layout_.piece_sizes.size() - 1, size};
-      size += aligned(parameters_[i].tensor.numel());
-      if (pieces == Pieces::kSeveral && i > 0 && ends_after(i)) layout_.piece_sizes.push_back(0);
+      layout_.places[order_[i]] = {layout_.piece_sizes.size() - 1, size};
+      size += aligned(at(i).tensor.numel());
+      if (pieces == Pieces::kSeveral && i + 1 < order_.size() && ends_after(i)) layout_.piece_sizes.push_back(0);
     }
     layout_.tail_offset = layout_.piece_sizes.front();
     layout_.piece_sizes.front() += aligned(tail);
@@ -60,22 +76,25 @@ class Layout {
   }
 
  private:
-  bool ends_after(size_t parameter) const {
+  const NamedTensor& at(size_t place_in_order) const { return parameters_[order_[place_in_order]]; }
+
+  bool ends_after(size_t i) const {
     const int64_t size = layout_.piece_sizes.back();
     if (least_bytes_) return 4 * size >= *least_bytes_;
-    const int64_t rest = rest_of_layer(parameter);
+    const int64_t rest = rest_of_layer(i);
     return rest == 0 ? size >= kLeastOfLayer : size >= kMostOfLayer && rest >= kLeastOfLayer;
   }
 
   // Returns the size of the parameters of the same layer that come after this one in the message.
-  int64_t rest_of_layer(size_t parameter) const {
-    const std::string layer = layer_of(parameters_[parameter].name);
+  int64_t rest_of_layer(size_t i) const {
+    const std::string layer = layer_of(at(i));
     int64_t size = 0;
-    while (parameter-- > 0 && layer_of(parameters_[parameter].name) == layer) size += parameters_[parameter].tensor.numel();
+    while (++i < order_.size() && layer_of(at(i)) == layer) size += at(i).tensor.numel();
     return size;
   }
 
   const std::vector<NamedTensor>& parameters_;
+  std::vector<size_t> order_;
   const std::optional<int64_t>& least_bytes_;
   MessageLayout layout_;
 };

@@ -2,7 +2,7 @@
 // The message in which the gradients of a rank travel to the other ranks: where each gradient lies in it, and which
 // gradients travel together as one piece. A piece is summed over all ranks as soon as its gradients are written, while
 // the backward pass still computes the gradients of later pieces. Gradients lie in the order in which a backward pass
-// writes them: from the last parameter to the first. The sums of a step's losses travel with the first piece, because
+// writes them: from the last parameter to the first, and then the tables of embeddings. The sums of a step's losses travel with the first piece, because
 // they are known before the backward pass.
 #pragma once
 
@@ -30,7 +30,7 @@ struct MessageLayout {
   };
   static constexpr int64_t kAlignment = 32;  // kernels load vectors
 
-  std::vector<Place> places;  // of each parameter
+  std::vector<Place> places;  // of each parameter, in the order of the network
   std::vector<int64_t> piece_sizes;
   int64_t tail_offset = 0;  // in the first piece, of numbers that are not gradients
 };
@@ -89,7 +89,7 @@ class GradientPieces : public GradientSink {
 
   at::Tensor gradient(size_t parameter) const;  // a view of the message
   at::Tensor tail() const;                      // a view of the message
-  size_t num_pieces() const { return messages_.size(); }
+  size_t num_pieces() const { return layout_.piece_sizes.size(); }
   int64_t num_bytes() const;
 
   double take_seconds() { return std::exchange(seconds_, 0); }  // of the host in the backend, since the last call
@@ -110,7 +110,7 @@ class GradientPieces : public GradientSink {
   void forget_step();
   void send_complete_pieces();
   void fill(size_t piece);
-  bool is_last(size_t piece) const { return piece + 1 == messages_.size(); }
+  bool is_last(size_t piece) const { return piece + 1 == layout_.piece_sizes.size(); }
   void send(size_t piece);
   GradientCopies copies_of(size_t piece) const;
   void let_stream_follow();

@@ -26,8 +26,7 @@ constexpr int64_t kMebi = int64_t{1} << 18;  // floats of a MiB
 
 // A character language model: an embedding, two layers and a head.
 std::vector<NamedTensor> two_layers(int64_t weight) {
-  return parameters_of({{"embedding.weight", 100},
-                        {"recurrent.weight_ih_l0", weight},
+  return parameters_of({{"recurrent.weight_ih_l0", weight},
                         {"recurrent.weight_hh_l0", weight},
                         {"recurrent.bias_ih_l0", 64},
                         {"recurrent.bias_hh_l0", 64},
@@ -35,6 +34,7 @@ std::vector<NamedTensor> two_layers(int64_t weight) {
                         {"recurrent.weight_hh_l1", weight},
                         {"recurrent.bias_ih_l1", 64},
                         {"recurrent.bias_hh_l1", 64},
+                        {"embedding.weight", 100},
                         {"output.weight", 70},
                         {"output.bias", 7}});
 }
@@ -45,24 +45,26 @@ std::vector<size_t> pieces_of(const MessageLayout& layout) {
   return pieces;
 }
 
-TEST(MessageLayout, HasGradientsFromTheLastToTheFirstAndThenTheTail) {
+TEST(MessageLayout, HasGradientsInTheOrderOfABackwardPass) {
   const MessageLayout layout = layout_of(two_layers(4), /*tail=*/5, Pieces::kOne);
-  EXPECT_EQ(layout.piece_sizes.size(), 1U);
-  for (size_t i = 1; i < layout.places.size(); ++i) EXPECT_GT(layout.places[i - 1].offset, layout.places[i].offset);
-  EXPECT_EQ(layout.places.back().offset, 0);
-  EXPECT_GE(layout.tail_offset, layout.places.front().offset + 100);
+  ASSERT_EQ(layout.piece_sizes.size(), 1U);
+  const size_t embedding = 8, output_bias = 10;
+  EXPECT_EQ(layout.places[output_bias].offset, 0);
+  for (size_t i = 1; i < embedding; ++i) EXPECT_GT(layout.places[i - 1].offset, layout.places[i].offset);
+  EXPECT_GT(layout.places[embedding].offset, layout.places[0].offset) << "the first layer reads the table";
+  EXPECT_GE(layout.tail_offset, layout.places[embedding].offset + 100);
   EXPECT_GE(layout.piece_sizes[0], layout.tail_offset + 5);
   for (const MessageLayout::Place& place : layout.places) EXPECT_EQ(place.offset % MessageLayout::kAlignment, 0);
 }
 
 TEST(MessageLayout, EndsAPieceWithALayer) {
   EXPECT_EQ(pieces_of(layout_of(two_layers(kMebi), 5, Pieces::kSeveral)),
-            (std::vector<size_t>{1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0}));
+            (std::vector<size_t>{1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0}));
 }
 
 TEST(MessageLayout, EndsAPieceWithinALargeLayer) {
   EXPECT_EQ(pieces_of(layout_of(two_layers(4 * kMebi), 5, Pieces::kSeveral)),
-            (std::vector<size_t>{3, 3, 2, 2, 2, 1, 0, 0, 0, 0, 0}));
+            (std::vector<size_t>{3, 2, 2, 2, 1, 0, 0, 0, 3, 0, 0}));
 }
 
 TEST(MessageLayout, DoesNotCutSmallNetworks) {

@@ -228,16 +228,15 @@ class PersistentBackwardPass {
 
   bool reads_tokens() const { return layers_[0].tokens.defined(); }
 
-  // Multiplies the weights of the bottom layer, after which no kernel follows: all products run at the same time, unless
-  // a sink waits for those of upper layers first.
+  // Multiplies the weights of the bottom layer, after which no kernel follows: products that do not fill the GPU run at
+  // the same time.
   void multiply_last_weights() {
     if (parts_.size() > 1 && needs_.weights) streams_.run(stream_of(0), [&] { products_[0].prepare_gates(needs_); });
     streams_.order(stream_of(0), kSideStream);
     streams_.order(stream_of(0), kOtherSideStream);
     if (needs_.weights) {
-      const bool is_in_order = spec_.gradient_sink != nullptr && layers_.size() > 1 && fills_gpu(0);
       streams_.run(kOtherSideStream, [&] { sum_biases(0); });
-      streams_.run(is_in_order ? kSideStream : stream_of(0), [&] { multiply_recurrent_weights(0); });
+      streams_.run(fills_gpu(0) ? kSideStream : stream_of(0), [&] { multiply_recurrent_weights(0); });
     }
     if (reads_tokens())
       streams_.run(kSideStream, [&] { multiply_by_tokens(); });
