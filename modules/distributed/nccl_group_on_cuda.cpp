@@ -93,6 +93,7 @@ class NcclGroup final : public GpuGroup {
   ~NcclGroup() override {
     abort();
     if (!is_aborted_) static_cast<void>(group_.release());  // its destructor would throw the same exception
+    if (named_group_) c10d::unregister_process_group(name_);
   }
 
   void all_reduce(at::Tensor& values) override {
@@ -162,10 +163,10 @@ class NcclGroup final : public GpuGroup {
   void connect_symmetric_memory(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size) {
     static int64_t number = 0;
     name_ = fmt::format("rnnlab{}", ++number);
-    auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
-    group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL, group_);
-    group->setGroupName(name_);
-    c10d::register_process_group(name_, group);
+    named_group_ = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
+    named_group_->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL, group_);
+    named_group_->setGroupName(name_);
+    c10d::register_process_group(name_, named_group_);
     c10d::symmetric_memory::set_group_info(name_, rank, size, store);
   }
 
@@ -233,10 +234,11 @@ class NcclGroup final : public GpuGroup {
   bool can_register_;
   ExchangeKind exchange_;
   int64_t rank_, size_;
-  std::string name_;                                        // of the group, for symmetric memory
+  std::string name_;                                        // of named_group_
   std::vector<std::unique_ptr<at::cuda::MemPool>> pools_;   // with windows
   std::vector<SharedMessage> messages_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> group_;
+  c10::intrusive_ptr<c10d::ProcessGroup> named_group_;  // for symmetric memory
   std::atomic<bool> is_over_ = false;
   std::atomic<bool> is_aborted_ = false;
 };

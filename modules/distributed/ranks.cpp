@@ -178,6 +178,11 @@ std::unique_ptr<GpuGroup> connected_gpus(const StorePointer& store, const GpuGro
   }
 }
 
+struct RegisteredMemory {
+  std::optional<at::Tensor> zeros;
+  std::string error;  // why it cannot be had
+};
+
 class ProcessGroupRanks : public Ranks {
  public:
   ProcessGroupRanks(const Launch& launch, const RanksOptions& options)
@@ -217,6 +222,7 @@ class ProcessGroupRanks : public Ranks {
   std::string backend() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
 
   void connect_gpus(const GpuConnection& connection) override {
+    exchange_ = connection.exchange;
     const GpuGroupOptions options{
         .connection = connection, .rank = rank(), .size = size(), .is_one_host = is_one_host_};
     // NCCL gets its own connection to the store, because a request that waits in the store would delay the failure
@@ -304,19 +310,24 @@ class ProcessGroupRanks : public Ranks {
                            [](const RunStatus& status) { return !has_remaining_ranks(status); });
   }
 
-  // Returns memory only if all ranks have it.
+  // Returns memory only if all ranks have it. Throws UserError kDevice if they need it.
   std::optional<at::Tensor> registered_zeros(int64_t count) {
-    const auto make = [gpus = gpus_, count]() -> std::optional<at::Tensor> {
+    const auto make = [gpus = gpus_, count]() -> RegisteredMemory {
       try {
         gpus->make_current();
-        return gpus->registered_zeros(count);
-      } catch (const std::exception&) {  // the GPUs cannot read each other's memory
-        return std::nullopt;
+        return {gpus->registered_zeros(count), ""};
+      } catch (const std::exception& error) {  // the GPUs cannot read each other's memory
+        return {std::nullopt, first_line(error.what())};
       }
     };
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
-    const std::optional<at::Tensor> memory = std::exchange(registered_, std::nullopt);
-    return is_true_on_all(memory.has_value()) ? memory : std::nullopt;
+    const RegisteredMemory memory = std::exchange(registered_, {});
+    if (is_true_on_all(memory.zeros.has_value())) return memory.zeros;
+    if (exchange_ != ExchangeKind::kSymmetricMemory) return std::nullopt;
+    throw_error(ExitCode::kDevice,
+                "distributed.exchange: symmetric_memory needs GPUs of one host that read each other's memory, one for "
+                "each process; use all_reduce{}",
+                memory.error.empty() ? "" : " (" + memory.error + ")");
   }
 
   // A launcher may kill the first rank as soon as another rank has ended.
@@ -414,7 +425,7 @@ class ProcessGroupRanks : public Ranks {
   }
   void store_result(GroupPointer group) { group_ = std::move(group); }
   void store_result(std::unique_ptr<GpuGroup> gpus) { gpus_ = std::move(gpus); }
-  void store_result(std::optional<at::Tensor> memory) { registered_ = std::move(memory); }
+  void store_result(RegisteredMemory memory) { registered_ = std::move(memory); }
 
   static bool has_ended_within_poll(const std::function<bool()>& has_ended) {
     constexpr std::chrono::microseconds kPause{20};
@@ -477,7 +488,8 @@ class ProcessGroupRanks : public Ranks {
   std::optional<Heartbeat> heartbeat_;
   GroupPointer group_;
   std::shared_ptr<GpuGroup> gpus_;        // null before connect_gpus()
-  std::optional<at::Tensor> registered_;  // while registered_zeros() runs
+  ExchangeKind exchange_ = ExchangeKind::kAuto;
+  RegisteredMemory registered_;  // while registered_zeros() runs
 };
 
 }  // namespace

@@ -82,7 +82,14 @@ class Layout {
     const int64_t size = layout_.piece_sizes.back();
     if (least_bytes_) return 4 * size >= *least_bytes_;
     const int64_t rest = rest_of_layer(i);
-    return rest == 0 ? size >= kLeastOfLayer : size >= kMostOfLayer && rest >= kLeastOfLayer;
+    if (rest == 0) return size >= kLeastOfLayer;
+    return !is_of_only_layer(i) && size >= kMostOfLayer && rest >= kLeastOfLayer;
+  }
+
+  // While the products of a network's only layer fill the GPU, no piece can travel.
+  bool is_of_only_layer(size_t i) const {
+    const std::string last = layer_of(at(order_.size() - 1));
+    return layout_.piece_sizes.size() == 1 && layer_of(at(i)) == last;
   }
 
   // Returns the size of the parameters of the same layer that come after this one in the message.
