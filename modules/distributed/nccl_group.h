@@ -13,7 +13,7 @@
 #include <optional>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "distributed/ranks.h"
+#include "distributed/launch.h"
 #include "gpu/cuda_library.h"
 
 namespace rnnlab {
@@ -47,7 +47,10 @@ class GpuGroup {
 };
 
 struct GpuGroupOptions {
-  GpuConnection connection;  // NCCL permits a shared GPU only if it believes that the ranks are on two hosts
+  c10::Device device = c10::kCUDA;
+  bool is_shared = false;  // with another rank; NCCL permits that only if it believes that the ranks are on two hosts
+  ExchangeKind exchange = ExchangeKind::kAuto;
+  int64_t channels = DistributedSettings::kUsualChannels;
   int64_t rank = 0;
   int64_t size = 1;
   bool is_one_host = true;

@@ -44,7 +44,7 @@ class EnvironmentOverrides {
     if (options.is_one_host && std::getenv("NCCL_SOCKET_IFNAME") == nullptr) set("NCCL_SOCKET_IFNAME", "lo");
     // Streams order all operations, so NCCL need not order those of graphs and others itself.
     if (std::getenv("NCCL_GRAPH_MIXING_SUPPORT") == nullptr) set("NCCL_GRAPH_MIXING_SUPPORT", "0");
-    if (!options.connection.is_shared) return;
+    if (!options.is_shared) return;
     set("NCCL_HOSTID", fmt::format("rank{}", options.rank));
     set("NCCL_P2P_DISABLE", "1");
     set("NCCL_SHM_DISABLE", "1");
@@ -73,15 +73,15 @@ class EnvironmentOverrides {
 class NcclGroup final : public GpuGroup {
  public:
   NcclGroup(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options)
-      : device_(options.connection.device),
-        can_register_(options.is_one_host && !options.connection.is_shared),
-        exchange_(options.connection.exchange),
+      : device_(options.device),
+        can_register_(options.is_one_host && !options.is_shared),
+        exchange_(options.exchange),
         rank_(options.rank),
         size_(options.size) {
     c10::cuda::set_device(device_.index());
     const EnvironmentOverrides overrides(options);
     const int rank = static_cast<int>(options.rank), size = static_cast<int>(options.size);
-    group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, nccl_options(options.connection));
+    group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, nccl_options(options.channels));
     group_->eagerConnectSingleDevice(device_);
     if (exchange_ == ExchangeKind::kSymmetricMemory) connect_symmetric_memory(store, rank, size);
     // The first operation allocates memory, and an operation within a capture must not.
@@ -140,10 +140,10 @@ class NcclGroup final : public GpuGroup {
   void make_current() override { c10::cuda::set_device(device_.index()); }
 
  private:
-  static c10::intrusive_ptr<c10d::ProcessGroupNCCL::Options> nccl_options(const GpuConnection& connection) {
+  static c10::intrusive_ptr<c10d::ProcessGroupNCCL::Options> nccl_options(int64_t most_channels) {
     auto options = c10d::ProcessGroupNCCL::Options::create();
     options->config.minCTAs = 1;
-    options->config.maxCTAs = static_cast<int>(connection.channels);
+    options->config.maxCTAs = static_cast<int>(most_channels);
     return options;
   }
 
@@ -185,8 +185,8 @@ class NcclGroup final : public GpuGroup {
     message.memory = c10d::symmetric_memory::rendezvous(message.own, name_);
     for (int64_t rank = 0; rank < size_; ++rank) {
       const bool is_own = rank == rank_;
-      message.of_ranks.push_back(
-          is_own ? message.own : message.memory->get_buffer(static_cast<int>(rank), {count}, at::kFloat, 0));
+      message.of_ranks.push_back(is_own ? message.own
+                                        : message.memory->get_buffer(static_cast<int>(rank), {count}, at::kFloat, 0));
       if (count >= kLeastCopied) message.copies.push_back(is_own ? message.own : at::empty({count}, options()));
     }
     messages_.push_back(message);
@@ -194,8 +194,8 @@ class NcclGroup final : public GpuGroup {
   }
 
   const SharedMessage* shared_message_of(const at::Tensor& values) const {
-    const auto found = std::ranges::find_if(
-        messages_, [&](const SharedMessage& message) { return message.own.is_alias_of(values); });
+    const auto found =
+        std::ranges::find_if(messages_, [&](const SharedMessage& message) { return message.own.is_alias_of(values); });
     return found == messages_.end() ? nullptr : &*found;
   }
 
@@ -234,8 +234,8 @@ class NcclGroup final : public GpuGroup {
   bool can_register_;
   ExchangeKind exchange_;
   int64_t rank_, size_;
-  std::string name_;                                        // of named_group_
-  std::vector<std::unique_ptr<at::cuda::MemPool>> pools_;   // with windows
+  std::string name_;                                       // of named_group_
+  std::vector<std::unique_ptr<at::cuda::MemPool>> pools_;  // with windows
   std::vector<SharedMessage> messages_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> group_;
   c10::intrusive_ptr<c10d::ProcessGroup> named_group_;  // for symmetric memory

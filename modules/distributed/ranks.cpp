@@ -219,12 +219,20 @@ class ProcessGroupRanks : public Ranks {
     all_gather_into(values, all, timeout_);
   }
 
-  std::string backend() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
+  std::string backend() const override {
+    if (gpus_ == nullptr) return "gloo";
+    return exchange_ == ExchangeKind::kSymmetricMemory ? "symmetric_memory" : "nccl";
+  }
 
   void connect_gpus(const GpuConnection& connection) override {
     exchange_ = connection.exchange;
-    const GpuGroupOptions options{
-        .connection = connection, .rank = rank(), .size = size(), .is_one_host = is_one_host_};
+    const GpuGroupOptions options{.device = connection.device,
+                                  .is_shared = connection.is_shared,
+                                  .exchange = connection.exchange,
+                                  .channels = connection.channels,
+                                  .rank = rank(),
+                                  .size = size(),
+                                  .is_one_host = is_one_host_};
     // NCCL gets its own connection to the store, because a request that waits in the store would delay the failure
     // message of this rank.
     const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
@@ -232,7 +240,8 @@ class ProcessGroupRanks : public Ranks {
     gpus_->make_current();
   }
 
-  std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts, const at::TensorOptions& options) override {
+  std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts,
+                                         const at::TensorOptions& options) override {
     std::vector<at::Tensor> all = Ranks::message_memory(counts, options);
     if (gpus_ == nullptr || options.device().is_cpu()) return all;
     for (size_t i = 0; i < all.size(); ++i)
@@ -487,7 +496,7 @@ class ProcessGroupRanks : public Ranks {
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
   GroupPointer group_;
-  std::shared_ptr<GpuGroup> gpus_;        // null before connect_gpus()
+  std::shared_ptr<GpuGroup> gpus_;  // null before connect_gpus()
   ExchangeKind exchange_ = ExchangeKind::kAuto;
   RegisteredMemory registered_;  // while registered_zeros() runs
 };

@@ -62,14 +62,15 @@ class Ranks {
   virtual void wait_for(const std::function<bool()>& has_ended);
   void wait_for(c10::Device device);  // waits for the work on its current stream; returns at once on a CPU
 
-  // Returns "gloo" or "nccl".
+  // Returns "gloo", "nccl" or "symmetric_memory".
   virtual std::string backend() const = 0;
 
   // After this call tensors may be on this rank's GPU.
   virtual void connect_gpus(const GpuConnection& connection);
 
   // Returns zeros, (count) float32 for each of `counts`, on the device of `options`: memory that the backend sends
-  // fastest. All ranks call this function with the same counts. all_reduce() also takes a leading part of such a tensor.
+  // fastest. All ranks call this function with the same counts. all_reduce() also takes a leading part of such a
+  // tensor.
   virtual std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts, const at::TensorOptions& options);
 
   // Sets the training step of this process, for messages.

@@ -224,8 +224,10 @@ void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   const DistributedSettings& settings = experiment.distributed;
   if (device.is_cpu()) {
     if (settings.exchange != ExchangeKind::kSymmetricMemory) return;
-    throw_error(ExitCode::kUsage, "distributed.exchange: symmetric_memory is for GPUs, but device: {} is a CPU here; use "
-                "all_reduce", experiment.device);
+    throw_error(ExitCode::kUsage,
+                "distributed.exchange: symmetric_memory is for GPUs, but device: {} is a CPU here; use "
+                "all_reduce",
+                experiment.device);
   }
   remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts
   ranks->connect_gpus({.device = device,

@@ -246,8 +246,9 @@ void list_fields(config::Schema<Experiment>& s) {
   s.group("training", &Experiment::training, "how the weights are fitted", TrainingSettings::schema());
   s.group("checkpoint", &Experiment::checkpoint, "when the run's state is saved, to resume it and to use the model",
           CheckpointSettings::schema(), {config::Change::kOnResume});
-  s.group("distributed", &Experiment::distributed, "how processes that train one run wait for each other and exchange gradients",
-          DistributedSettings::schema(), {config::Change::kOnResume});
+  s.group("distributed", &Experiment::distributed,
+          "how processes that train one run wait for each other and exchange gradients", DistributedSettings::schema(),
+          {config::Change::kOnResume});
 }
 
 config::Schema<Experiment> make_schema() {

@@ -215,8 +215,8 @@ void TraceObserver::write() {
                 "(--trace-steps)",
                 request_.file.string());
   }
-  logger_.info(fmt::format("trace     steps {} to {} in {}; open it in https://ui.perfetto.dev", steps_.steps_before() + 1,
-                           last_step_, request_.file.string()));
+  logger_.info(fmt::format("trace     steps {} to {} in {}; open it in https://ui.perfetto.dev",
+                           steps_.steps_before() + 1, last_step_, request_.file.string()));
 }
 
 namespace {

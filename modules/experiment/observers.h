@@ -123,8 +123,8 @@ class CheckpointObserver : public Observer {
   std::optional<Held> best_;  // taken, but too soon after the last save to be written
 };
 
-// The steps of a run that the first rank traces: at least `num_steps`, from the first epoch after the warm-up. All ranks
-// know them, because no rank may queue the last of them together with a later step.
+// The steps of a run that the first rank traces: at least `num_steps`, from the first epoch after the warm-up. All
+// ranks know them, because no rank may queue the last of them together with a later step.
 class TracedSteps {
  public:
   TracedSteps(int64_t num_steps, int64_t warmup_epochs) : num_steps_(num_steps), warmup_epochs_(warmup_epochs) {}

@@ -38,10 +38,14 @@ std::string device_text(const RunContext& run) {
   return fmt::format("{} ({})", model_of_one_gpu(run.environment.nvidia), run.device.str());
 }
 
+std::string engine_text(const RunContext& run) {
+  if (run.device.is_cpu()) return "Gloo";
+  return run.experiment.distributed.exchange == ExchangeKind::kSymmetricMemory ? "LibTorch's symmetric memory" : "NCCL";
+}
+
 std::string ranks_text(const RunContext& run) {
   return fmt::format("{} by {}, each with a part of every batch; gradients are exchanged by {}",
-                     counted(run.options.ranks->size(), "process"), name_of(this_launch()->launcher),
-                     run.device.is_cpu() ? "Gloo" : "NCCL");
+                     counted(run.options.ranks->size(), "process"), name_of(this_launch()->launcher), engine_text(run));
 }
 
 std::string layer_text(const RunContext& run) {
@@ -152,13 +156,12 @@ int64_t epochs_before_trace(const RunContext& run) {
 std::optional<TraceObserver> make_trace(const RunContext& run, const std::filesystem::path& folder,
                                         const RunRequest& request, Logger& logger) {
   if (!request.trace_steps) return std::nullopt;
-  return std::optional<TraceObserver>(
-      std::in_place,
-      TraceRequest{.file = folder / kTraceFile,
-                   .num_steps = *request.trace_steps,
-                   .warmup_epochs = epochs_before_trace(run),
-                   .device = run.device},
-      logger);
+  return std::optional<TraceObserver>(std::in_place,
+                                      TraceRequest{.file = folder / kTraceFile,
+                                                   .num_steps = *request.trace_steps,
+                                                   .warmup_epochs = epochs_before_trace(run),
+                                                   .device = run.device},
+                                      logger);
 }
 
 RunFacts facts_to_save(const RunContext& run, const std::vector<Warning>& warnings) {

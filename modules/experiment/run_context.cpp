@@ -301,11 +301,11 @@ double largest_of(Ranks& ranks, double value) {
 ScalingEstimate estimate_of(RunContext& run, const GradientExchange::Alone& exchange) {
   Ranks& ranks = *run.options.ranks;
   const int64_t batch_size = std::min(run.options.settings.batch_size, run.dataset.train.size());
-  ScalingEstimate estimate{.num_processes = ranks.size(),
-                           .exchange_seconds =
-                               exchange.seconds_of_last / static_cast<double>(run.options.settings.accumulate),
-                           .num_bytes = exchange.num_bytes,
-                           .num_pieces = exchange.num_pieces};
+  ScalingEstimate estimate{
+      .num_processes = ranks.size(),
+      .exchange_seconds = exchange.seconds_of_last / static_cast<double>(run.options.settings.accumulate),
+      .num_bytes = exchange.num_bytes,
+      .num_pieces = exchange.num_pieces};
   estimate.part_seconds = largest_of(ranks, seconds_of_pass(run, (batch_size + ranks.size() - 1) / ranks.size()));
   estimate.whole_seconds = largest_of(ranks, ranks.is_first() ? seconds_of_pass(run, batch_size) : 0);
   return estimate;
@@ -317,7 +317,8 @@ std::string text_of(const ScalingEstimate& estimate) {
   if (!std::isfinite(estimate.speedup())) return "no estimate: a pass over the whole batch fails on one GPU";
   return fmt::format(
       "expected: {:.2g} times as fast as one GPU with this batch (a pass over it takes {}, over a part of {} {}; "
-      "gradients of {} are sent in {}, the last of which takes {}); {:.0f} % of {} times if each GPU has a batch of this "
+      "gradients of {} are sent in {}, the last of which takes {}); {:.0f} % of {} times if each GPU has a batch of "
+      "this "
       "size",
       estimate.speedup(), format_seconds(estimate.whole_seconds), estimate.num_processes,
       format_seconds(estimate.part_seconds), format_bytes(estimate.num_bytes),

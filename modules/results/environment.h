@@ -153,7 +153,7 @@ struct Libraries {
 struct RanksInfo {
   int64_t num_processes = 0;
   int64_t num_hosts = 0;
-  std::string exchange;  // the engine that adds up their gradients: "gloo", "nccl"
+  std::string exchange;  // the engine that adds up their gradients: "gloo", "nccl", "symmetric_memory"
 
   friend bool operator==(const RanksInfo&, const RanksInfo&) = default;
 
@@ -200,8 +200,8 @@ struct Environment {
   }
 };
 
-// Remembers which other processes use the GPUs. The first call of this function or of collect_environment() counts. Call
-// it before this process, or another one of its run, opens a GPU.
+// Remembers which other processes use the GPUs. The first call of this function or of collect_environment() counts.
+// Call it before this process, or another one of its run, opens a GPU.
 void remember_gpu_occupancy();
 
 // Collects the environment in a tenth of a second.

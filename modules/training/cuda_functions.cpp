@@ -42,8 +42,8 @@ void move_to_section(c10::Device device, uint64_t seed, uint64_t first, uint64_t
 [[maybe_unused]] const bool kTrainingFunctions =
     move_generator.define(move_to_section) && begin_profiler_range.define(begin_range) &&
     end_profiler_range.define(end_range) &&
-    define_kernels<kernels::AdamUpdate, kernels::CrossEntropy, kernels::FillMessage, kernels::Norms,
-                   kernels::ReadClock, kernels::StepNumbers>();
+    define_kernels<kernels::AdamUpdate, kernels::CrossEntropy, kernels::FillMessage, kernels::Norms, kernels::ReadClock,
+                   kernels::StepNumbers>();
 
 class CudaGraph : public CapturedWork {
  public:

@@ -84,7 +84,8 @@ GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<N
   }
   const int64_t tail = MessageTail::kNumSums + num_ranks();
   if (!options.shards) {
-    pieces_.emplace(*ranks_, parameters_, tail, options.overlaps ? Pieces::kSeveral : Pieces::kOne, options.piece_bytes);
+    pieces_.emplace(*ranks_, parameters_, tail, options.overlaps ? Pieces::kSeveral : Pieces::kOne,
+                    options.piece_bytes);
     return;
   }
   layout_ = layout_of(parameters_, tail, Pieces::kOne);
@@ -158,7 +159,8 @@ void GradientExchange::store_shard(int64_t shard) {
   fill_message(copies, &tail, message.narrow(0, layout_.tail_offset, tail.size()));
 }
 
-// The clock is read when the work that is queued on the current stream has ended. The stream itself does not wait for it.
+// The clock is read when the work that is queued on the current stream has ended. The stream itself does not wait for
+// it.
 void GradientExchange::read_clock() {
   if (!clock_.defined()) return;
   order_streams(current_stream(clock_.device()), *clock_stream_);

@@ -54,8 +54,8 @@ class DelayedValues {
 };
 
 struct ExchangeOptions {
-  Ranks* ranks = nullptr;         // must outlive the exchange; null if this process trains alone
-  std::optional<int64_t> shards;  // a power of two that the number of ranks divides, or empty
+  Ranks* ranks = nullptr;          // must outlive the exchange; null if this process trains alone
+  std::optional<int64_t> shards;   // a power of two that the number of ranks divides, or empty
   int64_t targets_per_sample = 1;  // the number of targets that a sample adds to Evaluation::count
   bool overlaps = false;           // whether gradients travel while the backward pass computes; not with shards
   std::optional<int64_t> piece_bytes = std::nullopt;  // as of layout_of()
@@ -108,9 +108,9 @@ class GradientExchange {
 
   // Measures exchanges without other work. All ranks must call this function, before the first step.
   struct Alone {
-    double seconds = 0;            // of the whole message
-    double seconds_of_last = 0;    // of the piece that is sent last, which no backward pass hides
-    int64_t num_bytes = 0;         // of the message of a rank
+    double seconds = 0;          // of the whole message
+    double seconds_of_last = 0;  // of the piece that is sent last, which no backward pass hides
+    int64_t num_bytes = 0;       // of the message of a rank
     size_t num_pieces = 1;
   };
   Alone measure();
@@ -152,10 +152,10 @@ class GradientExchange {
   double own_request_ = 0;
   at::Tensor own_request_on_device_;  // captured steps read it
   DelayedValues delayed_requests_;
-  double seconds_ = 0;  // with shards, of the host: in the backend
+  double seconds_ = 0;                       // with shards, of the host: in the backend
   at::Tensor clock_;                         // on a GPU
   std::optional<c10::Stream> clock_stream_;  // so that the step does not wait for the clock
-  int64_t clock_before_ = 0;  // clock_[1] at the last call of take_seconds()
+  int64_t clock_before_ = 0;                 // clock_[1] at the last call of take_seconds()
 };
 
 }  // namespace rnnlab

@@ -2,8 +2,8 @@
 // The message in which the gradients of a rank travel to the other ranks: where each gradient lies in it, and which
 // gradients travel together as one piece. A piece is summed over all ranks as soon as its gradients are written, while
 // the backward pass still computes the gradients of later pieces. Gradients lie in the order in which a backward pass
-// writes them: from the last parameter to the first, and then the tables of embeddings. The sums of a step's losses travel with the first piece, because
-// they are known before the backward pass.
+// writes them: from the last parameter to the first, and then the tables of embeddings. The sums of a step's losses
+// travel with the first piece, because they are known before the backward pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -38,16 +38,16 @@ struct MessageLayout {
 enum class Pieces { kOne, kSeveral };
 
 // Returns the layout of the parameters' gradients and of `tail` further floats. With kSeveral, a piece ends where
-// another layer begins if it has 512 KiB by then, or within a layer at 4 MiB if 512 KiB are left; or, if `least_bytes` is
-// given, at this size.
+// another layer begins if it has 512 KiB by then, or within a layer at 4 MiB if 512 KiB are left; or, if `least_bytes`
+// is given, at this size.
 MessageLayout layout_of(const std::vector<NamedTensor>& parameters, int64_t tail, Pieces pieces,
                         const std::optional<int64_t>& least_bytes = std::nullopt);
 
 // Returns the place of a gradient in its piece, with the shape and the strides of the parameter.
 at::Tensor place_in(const at::Tensor& piece, int64_t offset, const at::Tensor& parameter);
 
-// What travels beside the gradients: the sums of a step's losses and its metric, and a number of each rank, 0 unless the
-// rank asks all to stop.
+// What travels beside the gradients: the sums of a step's losses and its metric, and a number of each rank, 0 unless
+// the rank asks all to stop.
 struct MessageTail {
   Evaluation sums;
   double factor = 1;   // of both losses
@@ -77,11 +77,13 @@ class GradientPieces : public GradientSink {
   GradientPieces(const GradientPieces&) = delete;
   GradientPieces& operator=(const GradientPieces&) = delete;
 
-  // Sets the tail of the next step. Call this function before begin_last_pass(), or before finish() if there is no pass.
+  // Sets the tail of the next step. Call this function before begin_last_pass(), or before finish() if there is no
+  // pass.
   void set_tail(MessageTail tail) { tail_ = std::move(tail); }
 
-  // Call this function before the last backward pass of a step, if there is one: the gradients that this pass writes may
-  // be sent at once. `is_only_pass`: no other pass adds to the same gradients, so layers may write them into the message.
+  // Call this function before the last backward pass of a step, if there is one: the gradients that this pass writes
+  // may be sent at once. `is_only_pass`: no other pass adds to the same gradients, so layers may write them into the
+  // message.
   void begin_last_pass(bool is_only_pass);
 
   // Sends what is not sent yet. Afterwards the current stream waits for all pieces, and the message has all sums.

@@ -66,8 +66,8 @@ class TrainStep {
   TrainStep(const TrainStep&) = delete;
   TrainStep& operator=(const TrainStep&) = delete;
 
-  // Call this function before the first step. Each step is then one of several ranks, or is cut into shards. `seed` is the seed of dropout, for which each shard of each step draws its own
-  // numbers.
+  // Call this function before the first step. Each step is then one of several ranks, or is cut into shards. `seed` is
+  // the seed of dropout, for which each shard of each step draws its own numbers.
   void enable_exchange(const ExchangeOptions& options, uint64_t seed);
 
   // Sets the number of the next step, or of the first step of those that are queued together, from 1. With an exchange,

@@ -89,6 +89,24 @@ TEST(Devices, OfOneRunComputeWhatOneComputes) {
   }
 }
 
+// A piece of 1 KiB has a weight or two, so most gradients travel within the backward pass.
+TEST(Devices, SendGradientsInPiecesWithTheSameResults) {
+  const std::vector<std::string> pieces = {"distributed.overlap=true", "distributed.piece_bytes=1024"};
+  for (const std::vector<std::string>& settings :
+       {std::vector<std::string>{"devices=2"}, {"devices=4", "training.accumulate=2", "training.clip_norm=0.05"}}) {
+    std::vector<std::string> in_pieces = settings;
+    in_pieces.insert(in_pieces.end(), pieces.begin(), pieces.end());
+    EXPECT_LT(largest_difference(trained(settings), trained(in_pieces)), 1e-6) << settings.front();
+  }
+}
+
+TEST(Devices, OnCpusHaveNoSymmetricMemory) {
+  const ProgramResult result = train(Program(), {"devices=2", "distributed.exchange=symmetric_memory"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("distributed.exchange: symmetric_memory is for GPUs, but device: cpu is a CPU "
+                                       "here; use all_reduce"));
+}
+
 TEST(Devices, ClipAndAccumulateAsOneDoes) {
   const std::vector<std::string> settings = {"training.clip_norm=0.05", "training.accumulate=2"};
   const RunRecord one = trained(settings);

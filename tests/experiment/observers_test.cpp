@@ -232,6 +232,22 @@ TEST_F(Traced, HasCaptureReplayAndKernelsOfAGraphRun) {
   EXPECT_THAT(events(trace, "kernel"), Not(IsEmpty()));
 }
 
+TEST(TracedSteps, BeginAfterTheWarmUpAndEndOnce) {
+  TracedSteps steps(/*num_steps=*/5, /*warmup_epochs=*/1);
+  TrainingState state;
+  state.epoch = 1;
+  EXPECT_FALSE(steps.begin_with(state));
+  EXPECT_FALSE(steps.end_at(100)) << "no step is traced yet";
+  state.epoch = 2;
+  state.step = 8;
+  EXPECT_TRUE(steps.begin_with(state));
+  EXPECT_FALSE(steps.end_at(12));
+  EXPECT_TRUE(steps.end_at(13));
+  steps.set_over();
+  EXPECT_FALSE(steps.end_at(14));
+  EXPECT_FALSE(steps.begin_with(state)) << "a run has one trace";
+}
+
 TEST(TraceObserver, ThrowsIfTheDiskIsFull) {
   const testing::SmallDisk disk;
   const auto file = disk.path() / "trace.json";

@@ -88,15 +88,19 @@ TEST(LoadKernels, RunsEachBatchSizeOfTrainingAndValidation) {
 }
 
 TEST(ScalingEstimate, AddsTheExchangeToThePartOfEachProcess) {
-  const ScalingEstimate estimate{
-      .num_processes = 4, .whole_seconds = 8e-3, .part_seconds = 3e-3, .exchange_seconds = 1e-3, .num_bytes = 2 << 20,
-      .num_pieces = 3};
+  const ScalingEstimate estimate{.num_processes = 4,
+                                 .whole_seconds = 8e-3,
+                                 .part_seconds = 3e-3,
+                                 .exchange_seconds = 1e-3,
+                                 .num_bytes = 2 << 20,
+                                 .num_pieces = 3};
   EXPECT_DOUBLE_EQ(estimate.speedup(), 2);
   EXPECT_DOUBLE_EQ(estimate.weak_efficiency(), 8.0 / 9);
-  EXPECT_EQ(text_of(estimate),
-            "expected: 2 times as fast as one GPU with this batch (a pass over it takes 8 ms, over a part of 4 3 ms; "
-            "gradients of 2.00 MiB are sent in 3 pieces, the last of which takes 1 ms); 89 % of 4 times if each GPU has a "
-            "batch of this size");
+  EXPECT_EQ(
+      text_of(estimate),
+      "expected: 2 times as fast as one GPU with this batch (a pass over it takes 8 ms, over a part of 4 3 ms; "
+      "gradients of 2.00 MiB are sent in 3 pieces, the last of which takes 1 ms); 89 % of 4 times if each GPU has a "
+      "batch of this size");
 }
 
 TEST(ScalingEstimate, IsMissingIfTheWholeBatchFailsOnOneGpu) {

@@ -115,7 +115,8 @@ class ThreePieces : public ::testing::Test {
   at::Tensor weight(size_t i) const { return parameters_[i].tensor; }
   void set_tail() {
     const at::Tensor one = at::ones({});
-    pieces_.set_tail({.sums = {one * 2, one * 4, one * 8, 1}, .factor = 0.5, .request = one * 3, .rank = 0, .num_ranks = 2});
+    pieces_.set_tail(
+        {.sums = {one * 2, one * 4, one * 8, 1}, .factor = 0.5, .request = one * 3, .rank = 0, .num_ranks = 2});
   }
   void finish() {
     pieces_.finish();

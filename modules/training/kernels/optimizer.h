@@ -45,8 +45,8 @@ struct CopiedTensor {
 
 struct FillMessage {
   std::span<const CopiedTensor> tensors;
-  float* tail = nullptr;  // (3 + num_ranks), or null: the two losses, the metric, the request of each rank
-  const float* loss = nullptr;           // ()
+  float* tail = nullptr;        // (3 + num_ranks), or null: the two losses, the metric, the request of each rank
+  const float* loss = nullptr;  // ()
   const float* weighted_loss = nullptr;  // ()
   const float* metric_sum = nullptr;     // ()
   float factor = 1.0F;                   // of both losses
