@@ -202,7 +202,7 @@ namespace {
 config::Schema<DistributedSettings> make_distributed_schema() {
   using Settings = DistributedSettings;
   constexpr double kShortest = 1, kLongest = 86'400;
-  constexpr int64_t kLeastPiece = 1024, kMostChannels = 64;
+  constexpr int64_t kLeastPiece = 1024, kMostPiece = int64_t{1} << 30, kMostChannels = 64;
   config::Schema<Settings> s("How processes that train one run wait for each other and exchange gradients");
   s.field("timeout", &Settings::timeout,
           "time without an answer of another process, in a step, after which the run ends")
@@ -218,12 +218,14 @@ config::Schema<DistributedSettings> make_distributed_schema() {
           "how gradients are added up: auto is all_reduce, NCCL's between GPUs and Gloo's between CPUs; "
           "symmetric_memory is LibTorch's for GPUs of one host, whose interface may change");
   s.field("overlap", &Settings::overlap,
-          "send gradients of upper layers while lower layers compute; null: on GPUs, except with training.shards");
+          "send gradients of upper layers while lower layers compute; without a value: on GPUs, except with "
+          "training.shards");
   s.field("piece_bytes", &Settings::piece_bytes,
-          "with overlap, the least bytes of gradients that are sent together; null: by layers")
-      .at_least(kLeastPiece);
+          "with overlap, the least bytes of gradients that are sent together; without a value: by layers")
+      .at_least(kLeastPiece)
+      .at_most(kMostPiece);
   s.field("channels", &Settings::channels,
-          "on GPUs, the most channels of NCCL, each of which takes an SM from other kernels; null: 16")
+          "on GPUs, the most channels of NCCL, each of which takes an SM from other kernels; without a value: 16")
       .at_least(1)
       .at_most(kMostChannels);
   return s;

@@ -70,6 +70,23 @@ class EnvironmentOverrides {
   std::vector<std::pair<const char*, std::optional<std::string>>> before_;
 };
 
+// During its lifetime, tensors on the current stream are allocated in a pool.
+class AllocationToPool {
+ public:
+  AllocationToPool(c10::Device device, c10::MempoolId_t pool) : device_(device), pool_(pool) {
+    const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
+    c10::cuda::CUDACachingAllocator::beginAllocateToPool(device.index(), pool,
+                                                         [stream](cudaStream_t other) { return other == stream; });
+  }
+  ~AllocationToPool() { c10::cuda::CUDACachingAllocator::endAllocateToPool(device_.index(), pool_); }
+  AllocationToPool(const AllocationToPool&) = delete;
+  AllocationToPool& operator=(const AllocationToPool&) = delete;
+
+ private:
+  c10::Device device_;
+  c10::MempoolId_t pool_;
+};
+
 class NcclGroup final : public GpuGroup {
  public:
   NcclGroup(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options)
@@ -91,7 +108,9 @@ class NcclGroup final : public GpuGroup {
   }
 
   ~NcclGroup() override {
+    const bool has_failed = is_over_;
     abort();
+    if (has_failed) leave_symmetric_memory();
     if (!is_aborted_) static_cast<void>(group_.release());  // its destructor would throw the same exception
     if (named_group_) c10d::unregister_process_group(name_);
   }
@@ -152,11 +171,21 @@ class NcclGroup final : public GpuGroup {
     using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
     const auto allocator = std::dynamic_pointer_cast<Allocator>(group_->getMemAllocator());
     auto& pool = *pools_.emplace_back(std::make_unique<at::cuda::MemPool>(allocator));
-    c10::cuda::CUDACachingAllocator::beginAllocateToPool(device_.index(), pool.id(), [](cudaStream_t) { return true; });
-    at::Tensor zeros = at::zeros({count}, options());
-    c10::cuda::CUDACachingAllocator::endAllocateToPool(device_.index(), pool.id());
+    at::Tensor zeros;
+    {
+      const AllocationToPool allocation(device_, pool.id());
+      zeros = at::zeros({count}, options());
+    }
     group_->registerMemPool(&pool, /*symm=*/true);
     return zeros;
+  }
+
+  // abort() does not end kernels that wait in symmetric memory, and freeing this memory would wait for them. So it
+  // stays until the process ends by _exit(2).
+  void leave_symmetric_memory() {
+    if (messages_.empty()) return;
+    static_cast<void>(new std::vector<SharedMessage>(std::move(messages_)));
+    static_cast<void>(c10::intrusive_ptr<c10d::ProcessGroup>(named_group_).release());
   }
 
   // LibTorch finds the ranks of its symmetric memory by a name of the process.

@@ -69,8 +69,7 @@ class Ranks {
   virtual void connect_gpus(const GpuConnection& connection);
 
   // Returns zeros, (count) float32 for each of `counts`, on the device of `options`: memory that the backend sends
-  // fastest. All ranks call this function with the same counts. all_reduce() also takes a leading part of such a
-  // tensor.
+  // fastest. All ranks call this function with the same counts.
   virtual std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts, const at::TensorOptions& options);
 
   // Sets the training step of this process, for messages.

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "experiment/child_process.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
@@ -218,6 +219,38 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
   return connect_ranks(*launch, options);
 }
 
+namespace {
+
+constexpr char kEndOfLine = '\n', kEndOfName = '\t';
+
+std::string lines_of(const SharedFacts& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) text += name + kEndOfName + value + kEndOfLine;
+  return text;
+}
+
+// Returns the first pair of lines in which two texts differ.
+std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
+  const auto first = split(a, kEndOfLine), second = split(b, kEndOfLine);
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
+    if (first[i] != second[i]) return {first[i], second[i]};
+  return {a, b};
+}
+
+std::string value_in(const std::string& line) { return line.substr(line.find(kEndOfName) + 1); }
+
+}  // namespace
+
+void require_equal_facts(Ranks& ranks, const SharedFacts& facts) {
+  const std::vector<std::string> texts = ranks.all_gather_texts(lines_of(facts));
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    const auto [first, other] = first_difference(texts[0], texts[rank]);
+    throw_error(ExitCode::kUsage, "{} differs between the processes of this run: {} on rank 0, {} on rank {}",
+                first.substr(0, first.find(kEndOfName)), in_quotes(value_in(first)), in_quotes(value_in(other)), rank);
+  }
+}
+
 void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   if (ranks == nullptr) return;
   const c10::Device device = device_of_process(experiment);
@@ -229,6 +262,8 @@ void connect_gpus(Ranks* ranks, const Experiment& experiment) {
                 "all_reduce",
                 experiment.device);
   }
+  const auto equal = effective_settings(experiment);  // because they decide which messages there are
+  require_equal_facts(*ranks, {equal.begin(), equal.end()});
   remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts
   ranks->connect_gpus({.device = device,
                        .is_shared = are_shared(ranks->all_gather_texts(uuid_of_gpu(device))),

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -74,8 +75,13 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment);
 // there are too few.
 c10::Device device_of_process(const Experiment& experiment);
 
+// Facts that must be equal on all ranks, by name. require_equal_facts throws UserError kUsage on every rank, with the
+// first fact that differs, the rank, and both values.
+using SharedFacts = std::vector<std::pair<std::string, std::string>>;
+void require_equal_facts(Ranks& ranks, const SharedFacts& facts);
+
 // Call this function after joining; it connects the GPUs if the ranks train on GPUs. Throws UserError kDevice on all
-// ranks if two have the same GPU.
+// ranks if two have the same GPU, and kUsage if their settings differ.
 void connect_gpus(Ranks* ranks, const Experiment& experiment);
 
 // Runs `work`, which each process of a launcher does before it joins the others. If `work` fails, the other processes

@@ -339,8 +339,6 @@ void note_exchange(RunContext& run) {
 
 namespace {
 
-using SharedFacts = std::vector<std::pair<std::string, std::string>>;
-
 // Returns the facts that must be equal on all ranks, by name.
 SharedFacts shared_facts(const RunContext& run) {
   SharedFacts facts = {{"the version of rnnlab", run.environment.software.rnnlab},
@@ -354,35 +352,9 @@ SharedFacts shared_facts(const RunContext& run) {
   return facts;
 }
 
-constexpr char kEndOfLine = '\n', kEndOfName = '\t';
-
-std::string lines_of(const SharedFacts& facts) {
-  std::string text;
-  for (const auto& [name, value] : facts) text += name + kEndOfName + value + kEndOfLine;
-  return text;
-}
-
-// Returns the first pair of lines in which two texts differ.
-std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
-  const auto first = split(a, kEndOfLine), second = split(b, kEndOfLine);
-  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
-    if (first[i] != second[i]) return {first[i], second[i]};
-  return {a, b};
-}
-
-std::string value_in(const std::string& line) { return line.substr(line.find(kEndOfName) + 1); }
-
 }  // namespace
 
-void require_same_run(Ranks& ranks, const RunContext& run) {
-  const std::vector<std::string> texts = ranks.all_gather_texts(lines_of(shared_facts(run)));
-  for (size_t rank = 1; rank < texts.size(); ++rank) {
-    if (texts[rank] == texts[0]) continue;
-    const auto [first, other] = first_difference(texts[0], texts[rank]);
-    throw_error(ExitCode::kUsage, "{} differs between the processes of this run: {} on rank 0, {} on rank {}",
-                first.substr(0, first.find(kEndOfName)), in_quotes(value_in(first)), in_quotes(value_in(other)), rank);
-  }
-}
+void require_same_run(Ranks& ranks, const RunContext& run) { require_equal_facts(ranks, shared_facts(run)); }
 
 RanksInfo ranks_info(Ranks& ranks, const HostInfo& host) {
   const std::vector<std::string> names = ranks.all_gather_texts(host.hostname + " " + host.machine_id);

@@ -80,7 +80,7 @@ GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<N
   own_request_on_device_ = at::zeros({}, floats);
   if (ranks_ != nullptr && can_use_own_kernels(own_request_on_device_)) {
     clock_ = at::zeros({2}, floats.dtype(at::kLong));
-    clock_stream_ = stream_from_pool(clock_.device(), kLowestPriority);
+    clock_stream_ = stream_from_pool(clock_.device(), kHighPriority);
   }
   const int64_t tail = MessageTail::kNumSums + num_ranks();
   if (!options.shards) {
@@ -125,6 +125,10 @@ std::optional<std::vector<double>> GradientExchange::stop_requests() {
   if (!requests) return std::nullopt;
   const float* values = requests->const_data_ptr<float>();
   return std::vector<double>(values, values + requests->numel());
+}
+
+void GradientExchange::begin_step() {
+  if (pieces_) pieces_->begin_step();
 }
 
 void GradientExchange::set_sums(const Evaluation& sums, double factor) {
@@ -230,6 +234,7 @@ double GradientExchange::seconds_alone(const std::function<void()>& queue) {
   };
   if (device.is_cpu()) return median_of(queue);
 
+  ranks_->wait_for(device);  // the messages were allocated on another stream
   const c10::OptionalStreamGuard stream(graph_stream(device));
   for (int i = 0; i < kWarmup; ++i) queue();
   ranks_->wait_for(device);

@@ -80,6 +80,9 @@ class GradientExchange {
   // Returns who receives gradients during a backward pass, for layers; null with shards.
   GradientSink* sink() { return pieces_ ? &*pieces_ : nullptr; }
 
+  // Call this function before each step. It forgets the last step, which may have ended by an exception.
+  void begin_step();
+
   // Sets the sums of the next shard. Each loss in `sums` times `factor` must be the loss times the shard's weight. Call
   // this function before begin_last_pass().
   void set_sums(const Evaluation& sums, double factor);

@@ -5,6 +5,7 @@
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/stack.h>
 #include <c10/core/StreamGuard.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -106,6 +107,18 @@ class Layout {
   MessageLayout layout_;
 };
 
+// If the sizes differ, so do the collective operations that register memory for messages.
+void require_same_sizes(Ranks& ranks, const std::vector<int64_t>& sizes) {
+  const std::vector<std::string> all = ranks.all_gather_texts(fmt::format("{}", fmt::join(sizes, " + ")));
+  for (size_t i = 1; i < all.size(); ++i)
+    if (all[i] != all[0])
+      throw_error(
+          ExitCode::kUsage,
+          "the gradients of the processes of this run differ in size: {} numbers on rank 0, {} on rank {}; give "
+          "all of them the same settings and data",
+          all[0], all[i], i);
+}
+
 class AccumulatedHook : public torch::autograd::PostAccumulateGradHook {
  public:
   explicit AccumulatedHook(std::function<void()> call) : call_(std::move(call)) {}
@@ -193,8 +206,9 @@ GradientPieces::GradientPieces(Ranks& ranks, std::vector<NamedTensor> parameters
       layout_(layout_of(parameters_, tail, pieces, least_bytes)),
       states_(parameters_.size(), State::kMissing),
       num_missing_(layout_.piece_sizes.size()) {
-  forget_step();
+  begin_step();
   const auto options = parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false);
+  if (options.device().is_cuda()) require_same_sizes(ranks, layout_.piece_sizes);
   messages_ = ranks.message_memory(layout_.piece_sizes, options);
   if (options.device().is_cuda() && num_pieces() > 1) stream_ = stream_from_pool(options.device(), kHighPriority);
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -219,8 +233,9 @@ void GradientPieces::begin_last_pass(bool is_only_pass) {
   gives_places_ = is_only_pass;
 }
 
-void GradientPieces::forget_step() {
+void GradientPieces::begin_step() {
   tail_ = {};  // its tensors may be memory of a graph
+  is_forked_ = false;
   is_last_pass_ = gives_places_ = false;
   next_ = 0;
   std::ranges::fill(states_, State::kMissing);
@@ -231,21 +246,24 @@ void GradientPieces::forget_step() {
 at::Tensor GradientPieces::place_of(const at::Tensor& parameter) {
   const auto number = numbers_.find(parameter.unsafeGetTensorImpl());
   if (!gives_places_ || number == numbers_.end() || parameter.scalar_type() != at::kFloat) return {};
+  State& state = states_[number->second];
+  RNNLAB_INVARIANT(state == State::kMissing, "a layer that writes gradients into a message must run once a step");
+  state = State::kPlaced;
   return gradient(number->second);
 }
 
 void GradientPieces::on_written(std::span<const at::Tensor> parameters) {
-  if (!gives_places_) return;
   for (const at::Tensor& parameter : parameters) {
     const auto number = numbers_.find(parameter.unsafeGetTensorImpl());
-    if (number != numbers_.end()) mark(number->second, State::kInPlace);
+    if (number != numbers_.end() && states_[number->second] == State::kPlaced) mark(number->second, State::kInPlace);
   }
   send_complete_pieces();
 }
 
 void GradientPieces::on_accumulated(size_t parameter) {
-  if (!is_last_pass_ || states_[parameter] != State::kMissing) return;
-  mark(parameter, State::kToBeCopied);
+  const State state = states_[parameter];
+  if (!is_last_pass_ || (state != State::kMissing && state != State::kPlaced)) return;
+  mark(parameter, state == State::kPlaced ? State::kInPlace : State::kToBeCopied);
   send_complete_pieces();
 }
 
@@ -313,7 +331,7 @@ void GradientPieces::finish() {
     if (!is_filled) fill(next_);
     send(next_);
   }
-  forget_step();
+  begin_step();
 }
 
 at::Tensor GradientPieces::gradient(size_t parameter) const {

@@ -38,8 +38,8 @@ struct MessageLayout {
 enum class Pieces { kOne, kSeveral };
 
 // Returns the layout of the parameters' gradients and of `tail` further floats. With kSeveral, a piece ends where
-// another layer begins if it has 512 KiB by then, or within a layer at 4 MiB if 512 KiB are left; or, if `least_bytes`
-// is given, at this size.
+// another layer begins if it has 512 KiB by then. A piece also ends within a layer, at 4 MiB, if 512 KiB of the layer
+// are left and the layer is not the only large one. If `least_bytes` is given, pieces end at this size instead.
 MessageLayout layout_of(const std::vector<NamedTensor>& parameters, int64_t tail, Pieces pieces,
                         const std::optional<int64_t>& least_bytes = std::nullopt);
 
@@ -77,6 +77,9 @@ class GradientPieces : public GradientSink {
   GradientPieces(const GradientPieces&) = delete;
   GradientPieces& operator=(const GradientPieces&) = delete;
 
+  // Call this function before each step. It forgets the last step, which may have ended by an exception.
+  void begin_step();
+
   // Sets the tail of the next step. Call this function before begin_last_pass(), or before finish() if there is no
   // pass.
   void set_tail(MessageTail tail) { tail_ = std::move(tail); }
@@ -104,12 +107,12 @@ class GradientPieces : public GradientSink {
   void on_written(std::span<const at::Tensor> parameters) override;
 
  private:
-  enum class State { kMissing, kToBeCopied, kInPlace };
+  // kPlaced: a layer has the place and will write the gradient there.
+  enum class State { kMissing, kPlaced, kToBeCopied, kInPlace };
 
   void watch(size_t parameter);
   void on_accumulated(size_t parameter);
   void mark(size_t parameter, State state);
-  void forget_step();
   void send_complete_pieces();
   void fill(size_t piece);
   bool is_last(size_t piece) const { return piece + 1 == layout_.piece_sizes.size(); }

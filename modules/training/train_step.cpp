@@ -134,6 +134,7 @@ void TrainStep::set_step_number(int64_t step) {
 }
 
 Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches, int64_t slot) {
+  exchange_->begin_step();
   const int64_t end = exchange_->first_shard() + exchange_->num_own_shards();
   for (int64_t shard = exchange_->first_shard(); shard < end; ++shard) {
     optimizer_->zero_grad();

@@ -13,6 +13,8 @@
 #include <array>
 #include <numeric>
 
+#include "base/error.h"
+
 namespace rnnlab {
 namespace {
 
@@ -197,6 +199,27 @@ TEST_F(ThreePieces, GivePlacesToALayerThatWritesThem) {
   (weight(0) + weight(1)).sum().backward();
   finish();
   expect_gradients(2, 2, 10);
+}
+
+TEST_F(ThreePieces, ForgetAStepThatFailed) {
+  pieces_.begin_last_pass(true);
+  pieces_.place_of(weight(1)).fill_(9);
+  (weight(2) * 9).sum().backward();  // its piece is sent
+  forget_gradients();
+
+  pieces_.begin_step();
+  set_tail();
+  pieces_.begin_last_pass(true);
+  (weight(0) + weight(1) + weight(2)).sum().backward();
+  finish();
+  expect_gradients(2, 2, 2);
+  EXPECT_EQ(ranks_.messages.size(), 4U);
+}
+
+TEST_F(ThreePieces, RefuseASecondPlaceInAStep) {
+  pieces_.begin_last_pass(true);
+  pieces_.place_of(weight(2));
+  EXPECT_THROW(pieces_.place_of(weight(2)), InvariantError);
 }
 
 TEST_F(ThreePieces, GiveNoPlacesWhereSeveralPassesAdd) {
