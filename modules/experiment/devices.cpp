@@ -262,6 +262,9 @@ void connect_gpus(Ranks* ranks, const Experiment& experiment) {
                 "all_reduce",
                 experiment.device);
   }
+  if (settings.exchange == ExchangeKind::kSymmetricMemory && experiment.training.shards)
+    throw_error(ExitCode::kUsage,
+                "distributed.exchange: symmetric_memory cannot add up training.shards in their order; use all_reduce");
   const auto equal = effective_settings(experiment);  // because they decide which messages there are
   require_equal_facts(*ranks, {equal.begin(), equal.end()});
   remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts
