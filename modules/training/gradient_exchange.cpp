@@ -82,7 +82,7 @@ GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<N
     clock_ = at::zeros({2}, floats.dtype(at::kLong));
     clock_stream_ = stream_from_pool(clock_.device(), kHighPriority);
   }
-  const int64_t tail = MessageTail::kNumSums + num_ranks();
+  const int64_t tail = MessageTail::size_for(num_ranks());
   if (!options.shards) {
     pieces_.emplace(*ranks_, parameters_, tail, options.overlaps ? Pieces::kSeveral : Pieces::kOne,
                     options.piece_bytes);
@@ -111,7 +111,7 @@ double GradientExchange::weight_of(int64_t num_samples, std::span<const Batch> b
 }
 
 at::Tensor GradientExchange::tail() const {
-  return pieces_ ? pieces_->tail() : result_.narrow(0, layout_.tail_offset, MessageTail::kNumSums + num_ranks());
+  return pieces_ ? pieces_->tail() : result_.narrow(0, layout_.tail_offset, MessageTail::size_for(num_ranks()));
 }
 
 void GradientExchange::request_stop(double reason) {
@@ -151,16 +151,12 @@ void GradientExchange::store_shard(int64_t shard) {
   const at::Tensor message = messages_[shard - first_shard()];
   GradientCopies copies;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const at::Tensor place = place_in(message, layout_.places[i].offset, parameters_[i].tensor);
-    const at::Tensor& gradient = parameters_[i].tensor.grad();
-    if (gradient.defined())
-      copies.emplace_back(gradient, place);
-    else
-      place.zero_();
+    const at::Tensor& parameter = parameters_[i].tensor;
+    append_copy(parameter, place_in(message, layout_.places[i].offset, parameter), copies);
   }
   MessageTail tail = std::exchange(tail_of_shard_, {});
   if (shard > first_shard()) tail.request = at::zeros_like(tail.request);  // a rank has one request for all its shards
-  fill_message(copies, &tail, message.narrow(0, layout_.tail_offset, tail.size()));
+  fill_message(copies, &tail, message.narrow(0, layout_.tail_offset, MessageTail::size_for(num_ranks())));
 }
 
 // The clock is read when the work that is queued on the current stream has ended. The stream itself does not wait for

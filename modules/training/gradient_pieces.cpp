@@ -135,6 +135,13 @@ MessageLayout layout_of(const std::vector<NamedTensor>& parameters, int64_t tail
   return Layout(parameters, least_bytes).make(tail, pieces);
 }
 
+void append_copy(const at::Tensor& parameter, const at::Tensor& place, GradientCopies& copies) {
+  if (parameter.grad().defined())
+    copies.emplace_back(parameter.grad(), place);
+  else
+    place.zero_();
+}
+
 at::Tensor place_in(const at::Tensor& piece, int64_t offset, const at::Tensor& parameter) {
   const at::Tensor part = piece.narrow(0, offset, parameter.numel());
   if (parameter.is_non_overlapping_and_dense())
@@ -302,11 +309,7 @@ GradientCopies GradientPieces::copies_of(size_t piece) const {
   GradientCopies copies;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (layout_.places[i].piece != piece || states_[i] == State::kInPlace) continue;
-    const at::Tensor& written = parameters_[i].tensor.grad();
-    if (written.defined())
-      copies.emplace_back(written, gradient(i));
-    else
-      gradient(i).zero_();
+    append_copy(parameters_[i].tensor, gradient(i), copies);
   }
   return copies;
 }

@@ -56,11 +56,14 @@ struct MessageTail {
   int64_t num_ranks = 1;
 
   static constexpr int64_t kNumSums = 3;  // loss, weighted loss, metric
-  int64_t size() const { return kNumSums + num_ranks; }
+  static int64_t size_for(int64_t num_ranks) { return kNumSums + num_ranks; }
 };
 
 // Gradients, and their places in a message.
 using GradientCopies = std::vector<std::pair<at::Tensor, at::Tensor>>;  // from, to
+
+// Appends the copy of a parameter's gradient to its place; sets the place to 0 if there is no gradient.
+void append_copy(const at::Tensor& parameter, const at::Tensor& place, GradientCopies& copies);
 
 // Queues copies of gradients, and writes the tail, if there is one, to `place`. On a GPU with own kernels it is one
 // kernel.

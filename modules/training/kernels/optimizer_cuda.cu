@@ -62,7 +62,7 @@ __device__ float block_sum(float value) {
   return value;
 }
 
-// Returns the GPU's clock, which goes on between kernels, in nanoseconds.
+// Returns the GPU's clock in nanoseconds. Kernels of one GPU read the same clock.
 __device__ int64_t now() {
   int64_t time;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
