@@ -138,8 +138,7 @@ class NcclGroup final : public GpuGroup {
   }
 
   int64_t least_registered_count() const override {
-    constexpr int64_t kLeastInWindow = 1 << 18;
-    return exchange_ == ExchangeKind::kSymmetricMemory ? 1 : kLeastInWindow;
+    return exchange_ == ExchangeKind::kSymmetricMemory ? 1 : kLeastLarge;
   }
 
   void abort() noexcept override {
@@ -208,7 +207,6 @@ class NcclGroup final : public GpuGroup {
   };
 
   at::Tensor symmetric_zeros(int64_t count) {
-    constexpr int64_t kLeastCopied = 1 << 18;
     SharedMessage message;
     message.own = c10d::symmetric_memory::empty_strided_p2p({count}, {1}, at::kFloat, device_, name_, std::nullopt);
     message.memory = c10d::symmetric_memory::rendezvous(message.own, name_);
@@ -216,7 +214,7 @@ class NcclGroup final : public GpuGroup {
       const bool is_own = rank == rank_;
       message.of_ranks.push_back(is_own ? message.own
                                         : message.memory->get_buffer(static_cast<int>(rank), {count}, at::kFloat, 0));
-      if (count >= kLeastCopied) message.copies.push_back(is_own ? message.own : at::empty({count}, options()));
+      if (count >= kLeastLarge) message.copies.push_back(is_own ? message.own : at::empty({count}, options()));
     }
     messages_.push_back(message);
     return message.own.zero_();
@@ -237,14 +235,9 @@ class NcclGroup final : public GpuGroup {
     for (size_t i = 0; i < message.copies.size(); ++i)
       if (!message.copies[i].is_same(message.own)) message.copies[i].copy_(message.of_ranks[i], /*non_blocking=*/true);
     message.memory->barrier(kAreRead, kNoLimit);
-    at::Tensor sum = rank_ == 0 ? message.own : message.copies.front();
-    at::Tensor own = message.own;
-    if (size_ == 2) {
-      at::add_out(own, message.copies[0], message.copies[1]);
-      return;
-    }
-    for (size_t i = 1; i < message.copies.size(); ++i) sum.add_(message.copies[i]);
-    if (rank_ != 0) own.copy_(sum);
+    at::Tensor sum = message.copies.front(), own = message.own;
+    for (size_t i = 1; i + 1 < message.copies.size(); ++i) sum.add_(message.copies[i]);
+    at::add_out(own, sum, message.copies.back());
   }
 
   void add_by_kernel(const at::Tensor& values) const {
@@ -258,6 +251,8 @@ class NcclGroup final : public GpuGroup {
   static void wait_in_stream(const c10::intrusive_ptr<c10d::Work>& work) {
     if (work) work->wait();
   }
+
+  static constexpr int64_t kLeastLarge = 1 << 18;  // number of floats of a large message
 
   c10::Device device_;
   bool can_register_;

@@ -317,9 +317,8 @@ std::string text_of(const ScalingEstimate& estimate) {
   if (!std::isfinite(estimate.speedup())) return "no estimate: a pass over the whole batch fails on one GPU";
   return fmt::format(
       "expected: {:.2g} times as fast as one GPU with this batch (a pass over it takes {}, over a part of {} {}; "
-      "gradients of {} are sent in {}, the last of which takes {}); {:.0f} % of {} times if each GPU has a batch of "
-      "this "
-      "size",
+      "gradients of {} are sent in {}, the last of which takes {}); "
+      "{:.0f} % of {} times if each GPU has a batch of this size",
       estimate.speedup(), format_seconds(estimate.whole_seconds), estimate.num_processes,
       format_seconds(estimate.part_seconds), format_bytes(estimate.num_bytes),
       counted(static_cast<int64_t>(estimate.num_pieces), "piece"), format_seconds(estimate.exchange_seconds),

@@ -212,27 +212,31 @@ std::optional<double> GradientExchange::take_seconds() {
   return kNanosecond * static_cast<double>(now - std::exchange(clock_before_, now));
 }
 
+// Returns the median of a few runs, after a warm-up.
+double GradientExchange::median_seconds(const std::function<void()>& run) {
+  constexpr int kWarmup = 3, kTimed = 9;
+  const c10::Device device = own_request_on_device_.device();
+  std::vector<double> seconds;
+  for (int i = 0; i < kWarmup + kTimed; ++i) {
+    ranks_->wait_for(device);
+    const auto began = std::chrono::steady_clock::now();
+    run();
+    ranks_->wait_for(device);
+    if (i >= kWarmup) seconds.push_back(elapsed_since(began));
+  }
+  std::ranges::nth_element(seconds, seconds.begin() + kTimed / 2);
+  return seconds[kTimed / 2];
+}
+
 // On a GPU the exchanges are captured, as those of steps are, because the host takes longer to start one than it takes.
 double GradientExchange::seconds_alone(const std::function<void()>& queue) {
-  constexpr int kWarmup = 3, kTimed = 9, kInGraph = 8;
+  constexpr int kInGraph = 8;
   const c10::Device device = own_request_on_device_.device();
-  const auto median_of = [&](const std::function<void()>& run) {
-    std::vector<double> seconds;
-    for (int i = 0; i < kWarmup + kTimed; ++i) {
-      ranks_->wait_for(device);
-      const auto began = std::chrono::steady_clock::now();
-      run();
-      ranks_->wait_for(device);
-      if (i >= kWarmup) seconds.push_back(elapsed_since(began));
-    }
-    std::ranges::nth_element(seconds, seconds.begin() + kTimed / 2);
-    return seconds[kTimed / 2];
-  };
-  if (device.is_cpu()) return median_of(queue);
+  if (device.is_cpu()) return median_seconds(queue);
 
   ranks_->wait_for(device);  // the messages were allocated on another stream
   const c10::OptionalStreamGuard stream(graph_stream(device));
-  for (int i = 0; i < kWarmup; ++i) queue();
+  for (int i = 0; i < CapturedWork::kWarmupRuns; ++i) queue();
   ranks_->wait_for(device);
   const auto graph = make_captured_work(device);
   bool is_captured = true;
@@ -243,9 +247,8 @@ double GradientExchange::seconds_alone(const std::function<void()>& queue) {
   } catch (const UserError&) {
     is_captured = false;
   }
-  if (!ranks_->is_true_on_all(is_captured)) return median_of(queue);
-  const double seconds = median_of([&] { graph->replay(); }) / kInGraph;
-  return seconds;
+  if (!ranks_->is_true_on_all(is_captured)) return median_seconds(queue);
+  return median_seconds([&] { graph->replay(); }) / kInGraph;
 }
 
 GradientExchange::Alone GradientExchange::measure() {

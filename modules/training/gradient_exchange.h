@@ -135,6 +135,7 @@ class GradientExchange {
   void sum_pieces();
   void sum_shards();
   void queue_exchange();
+  double median_seconds(const std::function<void()>& run);
   double seconds_alone(const std::function<void()>& queue);
 
   Ranks* ranks_;

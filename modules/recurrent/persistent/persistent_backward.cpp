@@ -182,22 +182,17 @@ class PersistentBackwardPass {
     multiply_weights(layer + 1);
   }
 
+  // Products that fill the GPU run one after the other, so that the first gradients are there early. The order is that
+  // in which a sink sends gradients: from the last parameter to the first.
+  //
   // The products start after the work that is queued on the side stream. Adding up biases takes few blocks, and nothing
   // waits for it.
   void multiply_weights(size_t layer) {
     streams_.order(kSideStream, kOtherSideStream);
     streams_.run(kOtherSideStream, [&] { sum_biases(layer); });
-    streams_.run(fills_gpu(layer) ? kSideStream : kOtherSideStream, [&] { multiply_recurrent_weights(layer); });
+    streams_.run(products_[layer].fill_gpu() ? kSideStream : kOtherSideStream,
+                 [&] { multiply_recurrent_weights(layer); });
     streams_.run(kSideStream, [&] { multiply_input_weights(layer); });
-  }
-
-  // Products that fill the GPU run one after the other, so that the first gradients are there early. The order is that
-  // in which a sink sends gradients: from the last parameter to the first.
-  bool fills_gpu(size_t layer) const {
-    constexpr double kLeastMultiplications = 2e9;
-    const int64_t rows = layers_[layer].num_steps() * layers_[layer].batch_size();
-    return static_cast<double>(layers_[layer].weights.weight_hh.numel()) * static_cast<double>(rows) >=
-           kLeastMultiplications;
   }
 
   // These functions queue the work of a layer's gradients on the current stream, and then tell the sink.
@@ -236,7 +231,7 @@ class PersistentBackwardPass {
     streams_.order(stream_of(0), kOtherSideStream);
     if (needs_.weights) {
       streams_.run(kOtherSideStream, [&] { sum_biases(0); });
-      streams_.run(fills_gpu(0) ? kSideStream : stream_of(0), [&] { multiply_recurrent_weights(0); });
+      streams_.run(products_[0].fill_gpu() ? kSideStream : stream_of(0), [&] { multiply_recurrent_weights(0); });
     }
     if (reads_tokens())
       streams_.run(kSideStream, [&] { multiply_by_tokens(); });

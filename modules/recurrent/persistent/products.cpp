@@ -217,6 +217,10 @@ void GateProducts::multiply_data() const {
     multiply_into(product, matrix_of(gradients_.input_side), trace_.weights.weight_ih);
 }
 
+bool GateProducts::fill_gpu() const {
+  return is_large(trace_.weights.weight_hh, trace_.num_steps() * trace_.batch_size());
+}
+
 void GateProducts::multiply_input_weights(WeightGradients& weights) const {
   if (!input_weights_gain()) return rnnlab::multiply_input_weights(trace_, gradients_, weights);
   const Operand input = {matrix_of(trace_.input_operand), trace_.input_unscale};

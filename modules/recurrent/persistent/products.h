@@ -79,6 +79,9 @@ class GateProducts {
   // Computes the gradient of the layer's input, if the tensor is defined.
   void multiply_data() const;
 
+  // Returns whether the product for the gradient of the recurrent weights is large enough to fill the GPU.
+  bool fill_gpu() const;
+
   void multiply_input_weights(WeightGradients& weights) const;
   void multiply_recurrent_weights(WeightGradients& weights) const;
   // Sums the biases' gradients from the sums of the kernel.
