@@ -38,7 +38,8 @@ Examples:
 constexpr const char* kPlanFooter = R"(
 A task is what a worker takes at a time: by default one round of all sides that may be compared with each other, so that
 they run on one machine, one right after the other. --spread runs makes a task of each run, and `rnnlab compare` then
-treats sides as measured apart. --spread comparisons makes a task of all rounds of a comparison.
+treats sides as measured apart. --spread comparisons makes a task of all rounds of a comparison. --pin accepts only
+machines with the same GPU, because `rnnlab compare` refuses times of different hardware.
 
 Examples:
   rnnlab sweep plan experiments/quickstart.yaml repeats=5 --out sweeps/quickstart
@@ -62,11 +63,14 @@ Examples:
   rnnlab sweep status sweeps/quickstart
   rnnlab sweep status sweeps/quickstart --failed)";
 
+constexpr const char* kWithoutValue = "true";  // CLI11's value of a flag without a value
+
 // ---- plan ----
 
 struct PlanOptions {
   std::vector<std::string> arguments;
   std::string out;
+  std::string pin;  // a model, or kWithoutValue for this machine's; "": any machine
   Spread spread = Spread::kRounds;
 };
 
@@ -75,11 +79,14 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
     throw_error(ExitCode::kUsage,
                 "sweep plan: no folder given; name a new one for the sweep, such as --out sweeps/first");
   require_folder_for_runs(options.out);
-  const SweepPlan plan = plan_sweep(read_all_cases("sweep plan", options.arguments), options.spread, command_line);
+  const SweepPlan plan =
+      plan_sweep(read_all_cases("sweep plan", options.arguments), options.spread,
+                 options.pin == kWithoutValue ? processor_of_this_machine() : options.pin, command_line);
   const std::string hash = write_plan(options.out, plan);
   constexpr size_t kDigitsShown = 12;
-  print_text(fmt::format("{}: {} of {}, numbered from 0; hash {}\nRun them with any of these:\n{}", options.out,
+  print_text(fmt::format("{}: {} of {}, numbered from 0{}; hash {}\nRun them with any of these:\n{}", options.out,
                          counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"),
+                         plan.processor.empty() ? "" : ", for machines with " + plan.processor,
                          hash.substr(0, kDigitsShown), launch_commands(options.out, plan.num_tasks())));
   return ExitCode::kDone;
 }
@@ -101,6 +108,8 @@ void add_plan(CLI::App& sweep, Action& chosen) {
       ->type_name("WHAT")
       ->check(check_spread)
       ->capture_default_str();
+  command->add_flag("--pin", options->pin,
+                    "only machines with this machine's GPU, or CPU if it has no GPU; --pin='NVIDIA H200' for another");
   command->footer(kPlanFooter);
   command->callback([&chosen, options, spread] {
     options->spread = *config::from_name<Spread>(*spread);
@@ -110,11 +119,9 @@ void add_plan(CLI::App& sweep, Action& chosen) {
 
 // ---- work ----
 
-constexpr const char* kAllGpus = "true";  // CLI11's value of a flag without a value
-
 struct WorkOptions {
   std::string folder;
-  std::string gpus;  // of this machine, "0,1", or kAllGpus; "": one worker with the visible ones
+  std::string gpus;  // of this machine, "0,1", or kWithoutValue for all; "": one worker with the visible ones
   std::string gpu;   // of this worker
   bool retry_failed = false;
   bool wait = false;
@@ -155,7 +162,7 @@ std::vector<std::string> gpus_of_this_machine() {
 }
 
 std::vector<std::string> gpus_of(const WorkOptions& options) {
-  std::vector<std::string> gpus = options.gpus == kAllGpus ? gpus_of_this_machine() : split(options.gpus, ',');
+  std::vector<std::string> gpus = options.gpus == kWithoutValue ? gpus_of_this_machine() : split(options.gpus, ',');
   std::erase(gpus, "");
   if (gpus.empty())
     throw_error(ExitCode::kDevice, "--gpus: this machine has no NVIDIA GPU; remove the option, or see `rnnlab info`");
@@ -163,7 +170,7 @@ std::vector<std::string> gpus_of(const WorkOptions& options) {
 }
 
 ExitCode work_on_gpus(const WorkOptions& options) {
-  read_plan(options.folder);  // checked once for all workers, so that a mistake gives one message
+  require_processor(read_plan(options.folder));  // checked once for all workers, so that a mistake gives one message
   std::vector<ChildRequest> workers;
   for (const std::string& gpu : gpus_of(options)) {
     std::vector<std::string> words = {"sweep", "work", options.folder, "--gpu", gpu, "--ends-with-parent"};

@@ -93,13 +93,15 @@ std::string comparison_of(const Experiment& experiment) {
   return text;
 }
 
-SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> command_line) {
+SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::string processor,
+                     std::vector<std::string> command_line) {
   require_plannable(cases);
   SweepPlan plan{.measurement = random_name(),
                  .spread = spread,
                  .command_line = std::move(command_line),
                  .cases = {},
-                 .tasks = {}};
+                 .tasks = {},
+                 .processor = std::move(processor)};
   std::vector<PlanSide> sides;
   for (const ExperimentCase& one : cases) {
     plan.cases.push_back({name_of(one), config::print(one.experiment, Experiment::schema())});

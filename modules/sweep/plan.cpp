@@ -14,10 +14,13 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "results/environment.h"
 #include "results/measuring_order.h"
 #include "results/run_folder.h"
 #include "system/files.h"
+#include "system/gpu_info.h"
 #include "system/json_fields.h"
+#include "system/machine.h"
 
 namespace rnnlab {
 
@@ -176,6 +179,21 @@ SweepPlan read_plan(const fs::path& folder) {
   plan.hash = std::move(hash);
   if (!is_valid_plan(plan)) throw_plan_changed(file);
   return plan;
+}
+
+std::string processor_of_this_machine() {
+  const std::string gpu = model_of_one_gpu(survey_gpus());
+  return gpu.empty() ? cpu_info().model : gpu;
+}
+
+void require_processor(const SweepPlan& plan) {
+  if (plan.processor.empty()) return;
+  const std::string gpu = model_of_one_gpu(survey_gpus()), cpu = cpu_info().model;
+  if (plan.processor == gpu || plan.processor == cpu) return;
+  throw_error(ExitCode::kDevice,
+              "the plan is for machines with {} (--pin), but this machine has {}: start the worker on such a machine, "
+              "or make a new plan without --pin",
+              in_quotes(plan.processor), gpu.empty() ? in_quotes(cpu) : in_quotes(gpu) + " and " + in_quotes(cpu));
 }
 
 std::string launch_commands(const std::string& folder, int64_t num_tasks) {

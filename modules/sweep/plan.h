@@ -82,7 +82,8 @@ struct SweepPlan {
   std::vector<std::string> command_line;
   std::vector<PlannedCase> cases;
   std::vector<PlannedTask> tasks;
-  std::string hash = {};  // of the file; not in the field list
+  std::string processor = {};  // the model of GPU or CPU on which all tasks must run; "": any
+  std::string hash = {};       // of the file; not in the field list
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -92,6 +93,7 @@ struct SweepPlan {
     field("command_line", self.command_line);
     field("cases", self.cases);
     field("tasks", self.tasks);
+    field("processor", self.processor, kWhereGiven);
   }
 
   const PlannedCase& case_of(const PlannedRun& run) const { return cases.at(static_cast<size_t>(run.case_number - 1)); }
@@ -122,6 +124,13 @@ std::string write_plan(const std::filesystem::path& folder, const SweepPlan& pla
 
 // Throws UserError kUsage if there is no plan, kData if it was changed or cannot be read.
 SweepPlan read_plan(const std::filesystem::path& folder);
+
+// Returns the model of this machine's GPUs, or of its CPU if it has no GPU: "NVIDIA H200". GPUs of several models are
+// "NVIDIA H200 or NVIDIA T4".
+std::string processor_of_this_machine();
+
+// Throws UserError kDevice if the plan is for another model than this machine's GPUs or CPU.
+void require_processor(const SweepPlan& plan);
 
 // Returns commands that run the tasks of a plan with the tools of a user: this machine, xargs, GNU parallel, a Slurm
 // array. Each tool only has to count. The commands are indented, one a line; `folder` is as the user wrote it.

@@ -170,8 +170,9 @@ std::string status_text(const std::string& folder, const SweepPlan& plan, const 
       table.add_row({std::to_string(status.task), std::string(config::name_of(status.state)), progress_of(status),
                      task_in(plan, status).runs.at(0).folder, task_details(status)});
   const std::string rows = table.rows().empty() ? "" : table.text() + "\n";
-  return fmt::format("{}{}{} of {}: {}\n{}", rows, longer_reasons(tasks), counted(plan.num_tasks(), "task"),
-                     counted(plan.num_runs(), "run"), counts_text(tasks), next_step(folder, tasks));
+  const std::string pin = plan.processor.empty() ? "" : " on machines with " + plan.processor;
+  return fmt::format("{}{}{} of {}{}: {}\n{}", rows, longer_reasons(tasks), counted(plan.num_tasks(), "task"),
+                     counted(plan.num_runs(), "run"), pin, counts_text(tasks), next_step(folder, tasks));
 }
 
 std::string status_json(const SweepPlan& plan, const std::vector<TaskStatus>& tasks) {

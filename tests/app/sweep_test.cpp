@@ -228,6 +228,22 @@ TEST_F(SweepVerb, HasAWorkerForEachGpuThatIsNamed) {
     EXPECT_THAT(read_environment(run(task)).variables.value()["CUDA_VISIBLE_DEVICES"], ::testing::AnyOf("5", "7"));
 }
 
+TEST_F(SweepVerb, PinsAPlanToAProcessor) {
+  plan(kThreeSeeds, {"--pin"});
+  EXPECT_EQ(plan_.processor, processor_of_this_machine());
+  EXPECT_THAT(status(), HasSubstr("3 tasks of 3 runs on machines with " + plan_.processor));
+  EXPECT_EQ(work().exit_code, 0);
+}
+
+TEST_F(SweepVerb, LeavesAPlanForAnotherProcessorAsItIs) {
+  plan(kThreeSeeds, {"--pin=Abacus 2000"});
+  for (const ProgramResult& refused : {work(), work({"--gpus=0,1"}), task("1")}) {
+    EXPECT_EQ(refused.exit_code, static_cast<int>(ExitCode::kDevice));
+    EXPECT_THAT(refused.errors, HasSubstr("the plan is for machines with 'Abacus 2000' (--pin), but this machine has"));
+  }
+  EXPECT_THAT(states(), ElementsAre(TaskState::kFree, TaskState::kFree, TaskState::kFree));
+}
+
 TEST_F(SweepVerb, StatusIsJsonForPrograms) {
   plan(kThreeSeeds);
   ASSERT_EQ(task("0").exit_code, 0);

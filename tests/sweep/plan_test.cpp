@@ -143,6 +143,26 @@ TEST(Plan, OfAFolderThatLeadsElsewhereIsRefused) {
   }
 }
 
+TEST(Plan, MayBeForOneProcessor) {
+  const TemporaryFolder folder;
+  SweepPlan plan = small_plan();
+  write_plan(folder.path() / "any", plan);
+  EXPECT_NO_THROW(require_processor(read_plan(folder.path() / "any")));
+  plan.processor = processor_of_this_machine();
+  write_plan(folder.path() / "here", plan);
+  EXPECT_NO_THROW(require_processor(read_plan(folder.path() / "here")));
+  plan.processor = "Abacus 2000";
+  write_plan(folder.path() / "elsewhere", plan);
+  try {
+    require_processor(read_plan(folder.path() / "elsewhere"));
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
+    EXPECT_THAT(error.what(), ::testing::StartsWith("the plan is for machines with 'Abacus 2000' (--pin), but this "
+                                                    "machine has "));
+  }
+}
+
 TEST(Plan, ThatIsMissingIsAUsageError) {
   const TemporaryFolder folder;
   expect_error(
