@@ -211,7 +211,7 @@ GpuSurvey survey_of_all(const BenchSettings& settings) {
     if (!device_error(name).empty()) continue;
     const c10::Device device = resolve_device(name);
     torch::empty({1}, device);
-    for (const GpuInfo& gpu : survey_of(device).gpus) all.gpus.push_back(gpu);
+    for (const GpuInfo& gpu : survey_of(uuid_of(device)).gpus) all.gpus.push_back(gpu);
   }
   return all;
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "distributed/store.h"
 #include "experiment/child_process.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
@@ -74,14 +75,16 @@ std::vector<std::string> device_notes(const std::string& name, c10::Device devic
   return {"device: auto chose the CPU: " + *fault};
 }
 
-GpuSurvey survey_of(c10::Device device) {
-  if (device.is_cpu()) return {};
+GpuSurvey survey_of(const std::string& uuids) {
+  if (uuids.empty()) return {};
   GpuSurvey survey = survey_gpus();
-  const std::string uuid = uuid_of_gpu(device);
-  const bool is_known = std::ranges::find(survey.gpus, uuid, &GpuInfo::uuid) != survey.gpus.end();
-  if (is_known) std::erase_if(survey.gpus, [&](const GpuInfo& gpu) { return gpu.uuid != uuid; });
+  const std::vector<std::string> wanted = split(uuids, ',');
+  const auto is_other = [&](const GpuInfo& gpu) { return std::ranges::find(wanted, gpu.uuid) == wanted.end(); };
+  if (!std::ranges::all_of(survey.gpus, is_other)) std::erase_if(survey.gpus, is_other);
   return survey;
 }
+
+std::string uuid_of(c10::Device device) { return device.is_cuda() ? uuid_of_gpu(device) : ""; }
 
 std::string device_label(c10::Device device) {
   if (device.is_cpu()) return "cpu";

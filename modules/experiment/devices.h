@@ -28,9 +28,12 @@ Processor processor_of(c10::Device device);
 // lacks the GPU; the message lists its GPUs. Requires is_device_name(name).
 c10::Device resolve_device(const std::string& name);
 
-// Returns NVML's survey of the GPU that the device is. The survey has all GPUs if the GPU cannot be identified (parts
-// of a GPU, MIG), and none for a CPU.
-GpuSurvey survey_of(c10::Device device);
+// Returns NVML's survey of the GPUs of this machine with these UUIDs, which commas separate. The survey has all GPUs if
+// none of them can be identified (parts of a GPU, MIG), and no GPU for "".
+GpuSurvey survey_of(const std::string& uuids);
+
+// Returns the UUID of the GPU that the device is; "" for a CPU.
+std::string uuid_of(c10::Device device);
 
 // Returns the message with which resolve_device(name) would throw; "" if it would not throw.
 std::string device_error(const std::string& name);

@@ -315,7 +315,7 @@ RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, co
   ResumedHistory earlier =
       found ? restore_state(*std::exchange(found, std::nullopt), run, folder) : restart_history(folder);
   if (ranks != nullptr) require_same_run(*ranks, run);
-  if (ranks != nullptr) run.environment.ranks = ranks_info(*ranks, run.environment.host);
+  if (ranks != nullptr) record_ranks(*ranks, run.environment);
   if (auto outcome = finished_outcome(run, folder, logger)) return *std::move(outcome);
   note_exchange(run);
   deadline.reset();

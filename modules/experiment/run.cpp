@@ -384,7 +384,8 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
   RunObservers observers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
-  const ContentionMonitor contention(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
+  const ContentionMonitor contention(survey_of(run.environment.used_gpus), run.environment.num_threads,
+                                     num_ranks_here(run));
   try {
     writing.reset();
     const TrainingState& end = run_trainer(run, request);
@@ -426,7 +427,7 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
                  request.auto_layers, ranks);
   if (ranks != nullptr) require_same_run(*ranks, run);
   note_exchange(run);
-  if (ranks != nullptr) run.environment.ranks = ranks_info(*ranks, run.environment.host);
+  if (ranks != nullptr) record_ranks(*ranks, run.environment);
   deadline.reset();
   throw_if_stop_requested(RunKind::kNew);
   if (ranks != nullptr && !ranks->is_first()) return train_on_other_rank(run, request);

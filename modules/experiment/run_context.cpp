@@ -178,7 +178,7 @@ Experiment with_device(Experiment experiment, c10::Device device, const Ranks* r
 Environment set_up(const Experiment& experiment, c10::Device device, const std::vector<std::string>& command_line) {
   configure_torch(experiment);
   Environment environment = collect_environment(command_line, at::get_num_threads(), libraries());
-  if (device.is_cuda()) environment.used_gpus = uuid_of_gpu(device);
+  environment.used_gpus = uuid_of(device);
   return environment;
 }
 
@@ -355,10 +355,8 @@ SharedFacts shared_facts(const RunContext& run) {
 
 void require_same_run(Ranks& ranks, const RunContext& run) { require_equal_facts(ranks, shared_facts(run)); }
 
-RanksInfo ranks_info(Ranks& ranks, const HostInfo& host) {
-  const std::vector<std::string> names = ranks.all_gather_texts(host.hostname + " " + host.machine_id);
-  const std::set<std::string> hosts(names.begin(), names.end());
-  return {.num_processes = ranks.size(), .num_hosts = std::ssize(hosts), .exchange = ranks.backend()};
+void record_ranks(Ranks& ranks, Environment& environment) {
+  record_ranks(environment, ranks.all_gather_texts(text_of(describe_rank(environment))), ranks.backend());
 }
 
 }  // namespace rnnlab

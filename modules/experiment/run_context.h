@@ -118,7 +118,7 @@ void note_exchange(RunContext& run);
 // Throws UserError kUsage on every rank, with the difference, the rank, and both values.
 void require_same_run(Ranks& ranks, const RunContext& run);
 
-// Returns the ranks' entry in environment.json; `host` is the host of this rank. All ranks must call this function.
-RanksInfo ranks_info(Ranks& ranks, const HostInfo& host);
+// Records the machines of all ranks in environment.json. All ranks must call this function.
+void record_ranks(Ranks& ranks, Environment& environment);
 
 }  // namespace rnnlab

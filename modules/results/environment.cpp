@@ -359,6 +359,11 @@ std::string gpu_model(const GpuSurvey& survey) {
   return join(models, ", ");
 }
 
+std::string model_of_gpu(const GpuSurvey& survey, std::string_view uuid) {
+  const auto found = std::ranges::find(survey.gpus, uuid, &GpuInfo::uuid);
+  return found == survey.gpus.end() ? "" : found->name;
+}
+
 std::string model_of_one_gpu(const GpuSurvey& survey) {
   std::vector<std::string> models;
   for (const GpuInfo& gpu : survey.gpus) add_once(models, gpu.name);
@@ -379,6 +384,74 @@ Environment collect_environment(std::vector<std::string> command_line, int64_t n
           .process = process_facts()};
 }
 
+namespace {
+
+std::string processor_of(const RankInfo& rank) { return rank.gpu.empty() ? rank.cpu : rank.gpu; }
+
+// Returns whether a process before this one has the same machine, and so has the same warnings.
+bool is_on_a_known_machine(const std::vector<RankInfo>& ranks, size_t rank) {
+  return std::any_of(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(rank), [&](const RankInfo& other) {
+    return other.host == ranks[rank].host && other.machine_id == ranks[rank].machine_id;
+  });
+}
+
+// Rank 0's own warnings are left out.
+std::vector<Warning> warnings(const RanksInfo& ranks) {
+  std::vector<Warning> found;
+  const std::vector<std::string> processors = processors_of(ranks);
+  if (processors.size() > 1)
+    found.emplace_back(warning::kUnequalProcessors,
+                       fmt::format("the processes of this run train on different processors ({}): all of them wait for "
+                                   "the slowest",
+                                   join(processors, ", ")));
+  for (size_t rank = 1; rank < ranks.each.size(); ++rank) {
+    if (is_on_a_known_machine(ranks.each, rank)) continue;
+    for (const Warning& one : ranks.each[rank].warnings)
+      found.emplace_back(one.kind, fmt::format("on the host of rank {}: {}", rank, one.text));
+  }
+  return found;
+}
+
+int64_t number_of_hosts(const std::vector<RankInfo>& ranks) {
+  int64_t count = 0;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) count += is_on_a_known_machine(ranks, rank) ? 0 : 1;
+  return count;
+}
+
+}  // namespace
+
+std::vector<std::string> processors_of(const RanksInfo& ranks) {
+  std::vector<std::string> processors;
+  for (const RankInfo& rank : ranks.each) add_once(processors, processor_of(rank));
+  return processors;
+}
+
+RankInfo describe_rank(const Environment& environment) {
+  return {.host = environment.host.hostname,
+          .machine_id = environment.host.machine_id,
+          .cpu = environment.cpu.model,
+          .gpu = model_of_gpu(environment.nvidia, environment.used_gpus),
+          .gpu_uuid = environment.used_gpus,
+          .driver_version = environment.nvidia.driver_version,
+          .warnings = warnings(environment)};
+}
+
+std::string text_of(const RankInfo& rank) { return json_text(to_json(rank)); }
+
+void record_ranks(Environment& environment, const std::vector<std::string>& texts, std::string exchange) {
+  RanksInfo ranks{.num_processes = std::ssize(texts), .exchange = std::move(exchange)};
+  std::vector<std::string> gpus;
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    const std::string source = fmt::format("the description of rank {}", rank);
+    const Json json = parse_json(texts[rank], source);
+    from_json(JsonPlace{json, source, "", kFileVersion}, ranks.each.emplace_back());
+    if (const std::string& gpu = ranks.each.back().gpu_uuid; !gpu.empty()) add_once(gpus, gpu);
+  }
+  ranks.num_hosts = number_of_hosts(ranks.each);
+  environment.used_gpus = join(gpus, ",");
+  environment.ranks = std::move(ranks);
+}
+
 std::vector<Warning> warnings(const Environment& environment) {
   std::vector<Warning> found;
   if (const auto build = build_warning(environment.build)) found.push_back(*build);
@@ -397,6 +470,8 @@ std::vector<Warning> warnings(const Environment& environment) {
   if (const auto queue = queue_warning(environment.cpu)) found.push_back(*queue);
   for (size_t i = 0; i < environment.nvidia.gpus.size(); ++i)
     for (Warning& warning : gpu_warnings(environment.nvidia.gpus[i], i)) found.push_back(std::move(warning));
+  if (environment.ranks)
+    for (Warning& warning : warnings(*environment.ranks)) found.push_back(std::move(warning));
   return found;
 }
 

@@ -149,11 +149,36 @@ struct Libraries {
   InstructionSets instruction_sets;
 };
 
+// Describes the machine of one of the processes that trained the run together. Texts are "" if they are unknown.
+struct RankInfo {
+  std::string host;  // its name
+  std::string machine_id;
+  std::string cpu;                     // model
+  std::string gpu;                     // model; "" if the process trained on a CPU
+  std::string gpu_uuid;                // as above
+  std::string driver_version;          // of the GPUs
+  std::vector<Warning> warnings = {};  // about this machine when the run began
+
+  friend bool operator==(const RankInfo&, const RankInfo&) = default;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("host", self.host);
+    field("machine_id", self.machine_id);
+    field("cpu", self.cpu);
+    field("gpu", self.gpu, kWhereGiven);
+    field("gpu_uuid", self.gpu_uuid, kWhereGiven);
+    field("driver_version", self.driver_version, kWhereGiven);
+    field("warnings", self.warnings, kWhereGiven);
+  }
+};
+
 // Describes the processes that trained the run together.
 struct RanksInfo {
   int64_t num_processes = 0;
   int64_t num_hosts = 0;
-  std::string exchange;  // the engine that adds up their gradients: "gloo", "nccl", "symmetric_memory"
+  std::string exchange;             // the engine that adds up their gradients: "gloo", "nccl", "symmetric_memory"
+  std::vector<RankInfo> each = {};  // by rank; empty in files that do not record it
 
   friend bool operator==(const RanksInfo&, const RanksInfo&) = default;
 
@@ -162,8 +187,12 @@ struct RanksInfo {
     field("num_processes", self.num_processes);
     field("num_hosts", self.num_hosts);
     field("exchange", self.exchange);
+    field("each", self.each, kWhereGiven);
   }
 };
+
+// Returns the models of the processors on which the ranks train, each once: "NVIDIA H200", "NVIDIA T4".
+std::vector<std::string> processors_of(const RanksInfo& ranks);
 
 struct Environment {
   int64_t schema_version = kFileVersion;
@@ -210,12 +239,24 @@ Environment collect_environment(std::vector<std::string> command_line, int64_t n
 // Returns the GPU models of the machine, for Identity: "NVIDIA H200", "2 x NVIDIA H200", "".
 std::string gpu_model(const GpuSurvey& survey);
 
+// Returns the model of the GPU with this UUID; "" if it is not in the survey.
+std::string model_of_gpu(const GpuSurvey& survey, std::string_view uuid);
+
 // Returns the model of any one of the GPUs: "NVIDIA H200". If the models differ, returns all of them, "NVIDIA H200 or
 // NVIDIA T4", because CUDA numbers GPUs differently than NVML does.
 std::string model_of_one_gpu(const GpuSurvey& survey);
 
+// Describes the machine of this process for the other processes of its run. `environment.used_gpus` must be set.
+RankInfo describe_rank(const Environment& environment);
+
+// Sets `environment.ranks` and `environment.used_gpus`. `texts` are those that text_of() returns, by rank.
+void record_ranks(Environment& environment, const std::vector<std::string>& texts, std::string exchange);
+
+// Returns a text for record_ranks() on a different machine.
+std::string text_of(const RankInfo& rank);
+
 // Warns about reasons to doubt times of a run that started in this environment: a debug build, other processes on the
-// GPU or the CPU, more threads than CPUs, a long queue for the CPUs, throttled clocks.
+// GPU or the CPU, more threads than CPUs, a long queue for the CPUs, throttled clocks; on the machine of each rank.
 std::vector<Warning> warnings(const Environment& environment);
 
 // Returns the hash of the text that write_environment writes. run_record.h compares it with the file.

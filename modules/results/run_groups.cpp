@@ -41,11 +41,14 @@ bool is_copy(const RunRecord& a, const RunRecord& b) {
 
 namespace {
 
-// Returns the number of processes that trained the run, and their engine of the exchange.
+// Returns the number of processes that trained the run, their engine of the exchange, and their processors if they are
+// not all alike.
 std::string ranks_text(const Environment& environment) {
   if (!environment.ranks) return "";
   const RanksInfo& ranks = *environment.ranks;
-  return fmt::format("{} on {} by {}", ranks.num_processes, ranks.num_hosts, ranks.exchange);
+  const std::vector<std::string> processors = processors_of(ranks);
+  return fmt::format("{} on {} by {}{}", ranks.num_processes, ranks.num_hosts, ranks.exchange,
+                     processors.size() > 1 ? " on " + join(processors, ", ") : "");
 }
 
 // Returns what makes a run the same work as another run, for any seed: its device, hardware and software, and its

@@ -29,7 +29,7 @@ namespace rnnlab {
 // A struct has one field list for both directions: a static `visit(self, field)` that calls field("key", self.member)
 // for each member. Reading is strict: a missing, unknown, duplicate or mistyped key throws UserError kData with the
 // file and the key. A field that was added later names its first version, field("key", self.member, 3): it is missing
-// in files of earlier versions and then keeps its default. A text or an optional that only some files have is
+// in files of earlier versions and then keeps its default. A text, list or optional that only some files have is
 // field("key", self.member, kWhereGiven): it is written if it is not empty. All kinds of files share one version number
 // (files.h). Include this header only in .cpp files, because it includes nlohmann's header.
 
@@ -39,6 +39,10 @@ inline bool is_given(const std::string& value) { return !value.empty(); }
 template <class T>
 bool is_given(const std::optional<T>& value) {
   return value.has_value();
+}
+template <class T>
+bool is_given(const std::vector<T>& value) {
+  return !value.empty();
 }
 template <class T>
 bool is_given(const T&) {

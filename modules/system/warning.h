@@ -38,6 +38,7 @@ inline constexpr const char* kGpuBusy = "gpu_busy";
 inline constexpr const char* kGpuThrottled = "gpu_throttled";
 inline constexpr const char* kLittleMemory = "little_memory";
 inline constexpr const char* kDebugged = "debugged";
+inline constexpr const char* kUnequalProcessors = "unequal_processors";  // of the processes of one run
 inline constexpr const char* kFixedAddresses = "fixed_addresses";
 
 // These warnings are about events during the run.

@@ -167,7 +167,13 @@ TEST(Devices, ResumeOnADifferentNumber) {
 
 TEST(Devices, AreRecordedWithTheTimesOfTheSlowestAndTheFastest) {
   const RunRecord run = trained({"devices=2"});
-  EXPECT_EQ(run.environment.ranks, (RanksInfo{.num_processes = 2, .num_hosts = 1, .exchange = "gloo"}));
+  const RanksInfo& ranks = run.environment.ranks.value();
+  EXPECT_EQ(ranks.num_processes, 2);
+  EXPECT_EQ(ranks.num_hosts, 1);
+  EXPECT_EQ(ranks.exchange, "gloo");
+  ASSERT_EQ(ranks.each.size(), 2u);
+  EXPECT_EQ(ranks.each[1].host, run.environment.host.hostname);
+  EXPECT_EQ(processors_of(ranks), std::vector<std::string>{run.environment.cpu.model});
   ASSERT_EQ(run.rows.size(), 3u);
   for (const EpochRow& row : run.rows) {
     EXPECT_GT(row.exchange_seconds.value(), 0);

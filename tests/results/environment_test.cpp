@@ -78,6 +78,58 @@ TEST(EnvironmentFile, HasTheProcessesOfARunThatSeveralTrain) {
   EXPECT_EQ(text_and_back().second, environment.ranks);
 }
 
+Environment environment_on(const std::string& host, const std::string& gpu, const std::string& uuid) {
+  Environment environment = quiet_environment();
+  environment.host.hostname = host;
+  environment.nvidia.gpus = {sample_gpu()};
+  environment.nvidia.gpus[0].name = gpu;
+  environment.nvidia.gpus[0].uuid = uuid;
+  environment.used_gpus = uuid;
+  return environment;
+}
+
+std::vector<std::string> described(const std::vector<Environment>& environments) {
+  std::vector<std::string> texts;
+  for (const Environment& one : environments) texts.push_back(text_of(describe_rank(one)));
+  return texts;
+}
+
+TEST(RecordRanks, DescribesTheMachineOfEach) {
+  const TemporaryFolder folder;
+  Environment first = environment_on("node1", "NVIDIA H200", "GPU-1");
+  record_ranks(first, described({first, environment_on("node2", "NVIDIA H200", "GPU-2")}), "nccl");
+  write_environment(folder.path(), first);
+  const Environment read = read_environment(folder.path());
+  EXPECT_EQ(read.ranks, first.ranks);
+  EXPECT_EQ(read.used_gpus, "GPU-1,GPU-2");
+  EXPECT_EQ(read.ranks->num_hosts, 2);
+  EXPECT_EQ(read.ranks->each[1].host, "node2");
+  EXPECT_EQ(processors_of(*read.ranks), std::vector<std::string>{"NVIDIA H200"});
+  EXPECT_TRUE(warnings(read).empty());
+}
+
+TEST(RecordRanks, WarnsOfUnequalProcessors) {
+  Environment first = environment_on("node1", "NVIDIA H200", "GPU-1");
+  record_ranks(first, described({first, environment_on("node2", "NVIDIA T4", "GPU-2")}), "nccl");
+  ASSERT_EQ(warnings(first).size(), 1u);
+  EXPECT_EQ(warnings(first)[0].kind, warning::kUnequalProcessors);
+  EXPECT_EQ(
+      warnings(first)[0].text,
+      "the processes of this run train on different processors (NVIDIA H200, NVIDIA T4): all of them wait for the "
+      "slowest");
+}
+
+TEST(RecordRanks, WarnsOfEachOtherHostOnce) {
+  Environment first = environment_on("node1", "NVIDIA H200", "GPU-1");
+  Environment other = environment_on("node2", "NVIDIA H200", "GPU-2");
+  other.nvidia.gpus[0].compute_pids = {41};
+  record_ranks(first, described({first, first, other, other}), "nccl");
+  EXPECT_EQ(texts_of(warnings(first)),
+            (std::vector<std::string>{"on the host of rank 2: GPU 0 (NVIDIA H200) IS SHARED: 1 other process on it at "
+                                      "the start (pid 41), so its times are not reliable"}));
+  EXPECT_EQ(warnings(first)[0].kind, warning::kGpuShared);
+}
+
 TEST(EnvironmentFile, NamesTheKeyThatIsWrong) {
   const TemporaryFolder folder;
   write_environment(folder.path(), quiet_environment());
