@@ -4,14 +4,16 @@
 // a CUDA graph, and the functions do not wait for the operations. Large messages lie in memory that is registered with
 // NCCL, whose kernels then need half as many SMs for the same speed (docs/results/2026-11-25-two-gpus.md).
 //
-// Left out: failures of these operations. Kernels wait for a missing rank for ever, until abort() ends them.
+// Left out: time limits. Kernels wait for a missing rank for ever, until abort() ends them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <vector>
 
 #include "distributed/launch.h"
 #include "gpu/cuda_library.h"
@@ -29,12 +31,23 @@ class GpuGroup {
   virtual void all_reduce(at::Tensor& values) = 0;
   virtual void all_gather_into(const at::Tensor& values, const at::Tensor& all) = 0;
 
-  // Returns zeros, (count) float32, in registered memory; nothing if this machine has none. All ranks must call this
+  // Returns zeros, (count) float32, in memory that can be registered, or throws. This function concerns this rank only.
+  virtual at::Tensor registrable_zeros(int64_t count) = 0;
+
+  // Registers the memory of the last registrable_zeros() with the other ranks, or throws. All ranks must call this
   // function at the same place, before any graph with operations of this group exists.
-  virtual std::optional<at::Tensor> registered_zeros(int64_t count) = 0;
+  virtual void register_memory(const at::Tensor& zeros) = 0;
+
+  // Symmetric memory: these three functions do what those of Ranks do.
+  virtual std::vector<at::Tensor> sources_of(const at::Tensor& message) = 0;
+  virtual void fetch(const at::Tensor& message) = 0;
+  virtual void end_fetches() = 0;
 
   // Smaller messages gain nothing by registered memory.
   virtual int64_t least_registered_count() const = 0;
+
+  // Returns NCCL's error of an earlier operation, such as a broken connection to another host; "" if there is none.
+  virtual std::string error() const = 0;
 
   // Ends the queued operations; their results are then meaningless. Does not return before the CUDA graphs with
   // operations of this group are destroyed. The destructor also calls this function.
@@ -56,7 +69,7 @@ struct GpuGroupOptions {
   bool is_one_host = true;
 };
 
-// Connects to all ranks, and waits for them.
+// Connects to all ranks, and waits for them. NCCL and LibTorch read variables of the environment meanwhile.
 inline constinit CudaFunction<std::unique_ptr<GpuGroup>(const c10::intrusive_ptr<c10d::Store>& store,
                                                         const GpuGroupOptions& options)>
     make_nccl_group;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cuda/MemPool.h>
-#include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
@@ -9,6 +7,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -25,50 +25,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "distributed/nccl_group.h"
 
 namespace rnnlab {
 namespace {
-
-// Sets variables that LibTorch and NCCL read while they connect. The destructor restores the variables, because the
-// recorded environment of a run is the one that the user has set. Variables of NCCL that the user has set are kept.
-class EnvironmentOverrides {
- public:
-  explicit EnvironmentOverrides(const GpuGroupOptions& options) {
-    // LibTorch's own watchdog would end the process after ten minutes, and it does not detect operations of graphs. The
-    // ranks watch each other through their store instead (WaitLimit).
-    for (const char* name :
-         {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
-          "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
-      set(name, "0");  // also under torchrun, which sets the first one
-    if (options.is_one_host && std::getenv("NCCL_SOCKET_IFNAME") == nullptr) set("NCCL_SOCKET_IFNAME", "lo");
-    // Streams order all operations, so NCCL need not order those of graphs and others itself.
-    if (std::getenv("NCCL_GRAPH_MIXING_SUPPORT") == nullptr) set("NCCL_GRAPH_MIXING_SUPPORT", "0");
-    if (!options.is_shared) return;
-    set("NCCL_HOSTID", fmt::format("rank{}", options.rank));
-    set("NCCL_P2P_DISABLE", "1");
-    set("NCCL_SHM_DISABLE", "1");
-  }
-  ~EnvironmentOverrides() {
-    for (const auto& [name, before] : before_) {
-      if (before)
-        ::setenv(name, before->c_str(), /*overwrite=*/1);
-      else
-        ::unsetenv(name);
-    }
-  }
-  EnvironmentOverrides(const EnvironmentOverrides&) = delete;
-  EnvironmentOverrides& operator=(const EnvironmentOverrides&) = delete;
-
- private:
-  void set(const char* name, const std::string& value) {
-    const char* before = std::getenv(name);
-    before_.emplace_back(name, before == nullptr ? std::nullopt : std::optional<std::string>(before));
-    ::setenv(name, value.c_str(), /*overwrite=*/1);
-  }
-
-  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
-};
 
 // During its lifetime, tensors on the current stream are allocated in a pool.
 class AllocationToPool {
@@ -96,7 +57,6 @@ class NcclGroup final : public GpuGroup {
         rank_(options.rank),
         size_(options.size) {
     c10::cuda::set_device(device_.index());
-    const EnvironmentOverrides overrides(options);
     const int rank = static_cast<int>(options.rank), size = static_cast<int>(options.size);
     group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, nccl_options(options.channels));
     group_->eagerConnectSingleDevice(device_);
@@ -116,7 +76,6 @@ class NcclGroup final : public GpuGroup {
   }
 
   void all_reduce(at::Tensor& values) override {
-    if (const SharedMessage* message = shared_message_of(values)) return add_other_ranks(*message);
     std::vector<at::Tensor> tensors{values};
     c10d::AllreduceOptions options;
     options.asyncOp = false;
@@ -130,12 +89,35 @@ class NcclGroup final : public GpuGroup {
     wait_in_stream(group_->_allgather_base(output, input, options));
   }
 
-  std::optional<at::Tensor> registered_zeros(int64_t count) override {
-    if (!can_register_) return std::nullopt;
-    const at::Tensor zeros = exchange_ == ExchangeKind::kSymmetricMemory ? symmetric_zeros(count) : window_zeros(count);
+  at::Tensor registrable_zeros(int64_t count) override {
+    if (!can_register_) throw std::runtime_error("the GPUs are not of one host, or not one for each process");
+    const bool is_symmetric = exchange_ == ExchangeKind::kSymmetricMemory;
+    const at::Tensor zeros = is_symmetric ? symmetric_zeros(count) : zeros_in_pool(count);
     c10::cuda::device_synchronize();  // other streams use it
     return zeros;
   }
+
+  void register_memory(const at::Tensor& zeros) override {
+    if (exchange_ == ExchangeKind::kSymmetricMemory)
+      messages_.push_back(shared_message(zeros));
+    else  // NCCL finds the memory of other GPUs through a window (ncclCommWindowRegister)
+      group_->registerMemPool(pools_.back().get(), /*symm=*/true);
+    c10::cuda::device_synchronize();
+  }
+
+  std::vector<at::Tensor> sources_of(const at::Tensor& message) override {
+    const SharedMessage& found = shared_message_of(message);
+    return found.copies.empty() ? found.of_ranks : found.copies;
+  }
+
+  void fetch(const at::Tensor& message) override {
+    const SharedMessage& found = shared_message_of(message);
+    found.memory->barrier(kAreWritten, kNoLimit);
+    for (size_t i = 0; i < found.copies.size(); ++i)
+      if (!found.copies[i].is_same(found.own)) found.copies[i].copy_(found.of_ranks[i], /*non_blocking=*/true);
+  }
+
+  void end_fetches() override { messages_.back().memory->barrier(kAreRead, kNoLimit); }
 
   int64_t least_registered_count() const override {
     return exchange_ == ExchangeKind::kSymmetricMemory ? 1 : kLeastLarge;
@@ -149,6 +131,18 @@ class NcclGroup final : public GpuGroup {
     } catch (const std::exception&) {  // the process ends after this anyway
       return;
     }
+  }
+
+  std::string error() const override {
+    // LibTorch has this function only for its own watchdog.
+    static const auto ask =
+        reinterpret_cast<decltype(&ncclCommGetAsyncError)>(::dlsym(RTLD_DEFAULT, "ncclCommGetAsyncError"));
+    if (ask == nullptr || is_over_) return "";
+    ncclResult_t result = ncclSuccess;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): LibTorch gives the address as a number
+    const ncclResult_t answer = ask(reinterpret_cast<ncclComm_t>(group_->getCommPtr()), &result);
+    const bool is_working = answer == ncclSuccess && (result == ncclSuccess || result == ncclInProgress);
+    return is_working ? "" : c10d::ncclGetErrorWithVersion(answer == ncclSuccess ? result : answer);
   }
 
   bool is_capturing() const override {
@@ -165,18 +159,12 @@ class NcclGroup final : public GpuGroup {
     return options;
   }
 
-  // NCCL finds the memory of other GPUs through a window that all ranks make together (ncclCommWindowRegister).
-  at::Tensor window_zeros(int64_t count) {
+  at::Tensor zeros_in_pool(int64_t count) {
     using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
     const auto allocator = std::dynamic_pointer_cast<Allocator>(group_->getMemAllocator());
     auto& pool = *pools_.emplace_back(std::make_unique<at::cuda::MemPool>(allocator));
-    at::Tensor zeros;
-    {
-      const AllocationToPool allocation(device_, pool.id());
-      zeros = at::zeros({count}, options());
-    }
-    group_->registerMemPool(&pool, /*symm=*/true);
-    return zeros;
+    const AllocationToPool allocation(device_, pool.id());
+    return at::zeros({count}, options());
   }
 
   // abort() does not end kernels that wait in symmetric memory, and freeing this memory would wait for them. So it
@@ -198,52 +186,36 @@ class NcclGroup final : public GpuGroup {
     c10d::symmetric_memory::set_group_info(name_, rank, size, store);
   }
 
-  // A message in symmetric memory.
+  // A message in symmetric memory. Copy engines fetch a large one, so that kernels keep all SMs meanwhile.
   struct SharedMessage {
     at::Tensor own;
     c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> memory;
     std::vector<at::Tensor> of_ranks;  // in the memory of their GPUs
-    std::vector<at::Tensor> copies;    // of the messages of other ranks; empty if the message is small
+    std::vector<at::Tensor> copies;    // of them, but of `own` itself; empty if the message is small
   };
 
-  at::Tensor symmetric_zeros(int64_t count) {
-    SharedMessage message;
-    message.own = c10d::symmetric_memory::empty_strided_p2p({count}, {1}, at::kFloat, device_, name_, std::nullopt);
-    message.memory = c10d::symmetric_memory::rendezvous(message.own, name_);
+  at::Tensor symmetric_zeros(int64_t count) const {
+    return c10d::symmetric_memory::empty_strided_p2p({count}, {1}, at::kFloat, device_, name_, std::nullopt).zero_();
+  }
+
+  SharedMessage shared_message(const at::Tensor& own) const {
+    const int64_t count = own.numel();
+    SharedMessage message{
+        .own = own, .memory = c10d::symmetric_memory::rendezvous(own, name_), .of_ranks = {}, .copies = {}};
     for (int64_t rank = 0; rank < size_; ++rank) {
       const bool is_own = rank == rank_;
       message.of_ranks.push_back(is_own ? message.own
                                         : message.memory->get_buffer(static_cast<int>(rank), {count}, at::kFloat, 0));
       if (count >= kLeastLarge) message.copies.push_back(is_own ? message.own : at::empty({count}, options()));
     }
-    messages_.push_back(message);
-    return message.own.zero_();
+    return message;
   }
 
-  const SharedMessage* shared_message_of(const at::Tensor& values) const {
+  const SharedMessage& shared_message_of(const at::Tensor& values) const {
     const auto found =
         std::ranges::find_if(messages_, [&](const SharedMessage& message) { return message.own.is_alias_of(values); });
-    return found == messages_.end() ? nullptr : &*found;
-  }
-
-  // Copy engines fetch large messages, so that kernels keep all SMs meanwhile. All ranks add in the order of ranks.
-  void add_other_ranks(const SharedMessage& message) const {
-    if (message.copies.empty()) return add_by_kernel(message.own);
-    constexpr int kAreWritten = 0, kAreRead = 1;  // channels of the barriers
-    constexpr size_t kNoLimit = 0;                // WaitLimit limits the waits
-    message.memory->barrier(kAreWritten, kNoLimit);
-    for (size_t i = 0; i < message.copies.size(); ++i)
-      if (!message.copies[i].is_same(message.own)) message.copies[i].copy_(message.of_ranks[i], /*non_blocking=*/true);
-    message.memory->barrier(kAreRead, kNoLimit);
-    at::Tensor sum = message.copies.front(), own = message.own;
-    for (size_t i = 1; i + 1 < message.copies.size(); ++i) sum.add_(message.copies[i]);
-    at::add_out(own, sum, message.copies.back());
-  }
-
-  void add_by_kernel(const at::Tensor& values) const {
-    static const auto sum = c10::Dispatcher::singleton().findSchemaOrThrow("symm_mem::two_shot_all_reduce_", "");
-    c10::Stack stack{values, "sum", name_};
-    sum.callBoxed(stack);
+    RNNLAB_INVARIANT(found != messages_.end(), "only messages in symmetric memory are fetched");
+    return *found;
   }
 
   at::TensorOptions options() const { return at::TensorOptions().device(device_).dtype(at::kFloat); }
@@ -252,7 +224,9 @@ class NcclGroup final : public GpuGroup {
     if (work) work->wait();
   }
 
-  static constexpr int64_t kLeastLarge = 1 << 18;  // number of floats of a large message
+  static constexpr int64_t kLeastLarge = 1 << 18;      // number of floats of a large message
+  static constexpr int kAreWritten = 0, kAreRead = 1;  // channels of the barriers
+  static constexpr size_t kNoLimit = 0;                // WaitLimit limits the waits
 
   c10::Device device_;
   bool can_register_;

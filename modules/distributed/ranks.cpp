@@ -4,32 +4,26 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
-#include <arpa/inet.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Logging.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <torch/headeronly/version.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <future>
 #include <optional>
 #include <thread>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 #include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "distributed/heartbeat.h"
 #include "distributed/nccl_group.h"
+#include "distributed/store.h"
 
 namespace rnnlab {
 namespace {
@@ -39,76 +33,6 @@ static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 11);
 static_assert(sizeof(c10d::ProcessGroupGloo) == 488 && sizeof(c10d::ProcessGroupGloo::Options) == 176);
 
 using GroupPointer = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
-using StorePointer = c10::intrusive_ptr<c10d::Store>;
-
-// Returns a socket that listens on the loopback interface, at `port` or, if it is 0, at a port that the system chooses.
-int listen_on_loopback(int64_t port) {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int yes = 1;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  constexpr int kWaiting = 1024;
-  const bool is_listening = descriptor >= 0 &&
-                            ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-                            ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-                            ::listen(descriptor, kWaiting) == 0;
-  if (is_listening) return descriptor;
-  const int error = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  if (error == EADDRINUSE)
-    throw_error(ExitCode::kDevice,
-                "127.0.0.1:{} is used by another program, but the processes of this run need it to connect: set "
-                "MASTER_PORT to a free port for all of them",
-                port);
-  throw_error(ExitCode::kDevice, "127.0.0.1:{} cannot be opened, but the processes of this run need it to connect: {}",
-              port, std::strerror(error));
-}
-
-int64_t port_of(int descriptor) {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
-}
-
-c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds timeout) {
-  c10d::TCPStoreOptions options;
-  options.port = static_cast<uint16_t>(port);
-  options.waitWorkers = false;
-  options.timeout = timeout;
-  return options;
-}
-
-StorePointer make_server(int descriptor, std::chrono::milliseconds timeout) {
-  c10d::TCPStoreOptions options = store_options(port_of(descriptor), timeout);
-  options.isServer = true;
-  options.masterListenFd = descriptor;
-  return c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
-}
-
-StorePointer open_store(const Launch& launch, const RanksOptions& options) {
-  try {
-    const bool is_server = launch.rank == 0 && !launch.launcher_hosts_store;
-    if (is_server && launch.is_one_host) return make_server(listen_on_loopback(launch.port), options.start_timeout);
-    c10d::TCPStoreOptions of_store = store_options(launch.port, options.start_timeout);
-    of_store.isServer = is_server;
-    return c10::make_intrusive<c10d::TCPStore>(launch.address, of_store);
-  } catch (const c10::Error& error) {
-    throw_error(ExitCode::kDevice,
-                "rank {} of {} cannot reach the store of its run at {}:{}, which rank 0 or its launcher holds: {}",
-                launch.rank, launch.size, launch.address, launch.port, first_line(error.what_without_backtrace()));
-  }
-}
-
-std::string prefix_of(const std::string& attempt, const std::string& name) { return "rnnlab/" + attempt + "/" + name; }
-
-StorePointer store_of_run(const Launch& launch, const RanksOptions& options) {
-  return c10::make_intrusive<c10d::PrefixStore>(prefix_of(launch.attempt, options.name), open_store(launch, options));
-}
-
-bool holds_store(const Launch& launch) { return launch.rank == 0 && !launch.launcher_hosts_store; }
 
 // Starts `work` on a new thread and returns its future result. The work may never end, because a store whose process is
 // suspended does not answer; so `work` must own all that it uses.
@@ -133,10 +57,12 @@ auto run_within(std::chrono::milliseconds limit, Work work) -> std::optional<dec
 
 constexpr std::chrono::seconds kReportTimeout{5};
 
-// Returns store_of_run(), or throws after a time limit: a suspended process accepts connections but does not answer.
+// Returns open_store(), or throws after a time limit.
 StorePointer connect_to_store(const Launch& launch, const RanksOptions& options) {
   const auto limit = options.start_timeout + kReportTimeout;
-  if (auto store = run_within(limit, [launch, options] { return store_of_run(launch, options); })) return *store;
+  if (auto store =
+          run_within(limit, [launch, options] { return open_store(launch, options.name, options.start_timeout); }))
+    return *store;
   throw_error(ExitCode::kDevice,
               "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: "
               "check whether that process is suspended",
@@ -178,10 +104,57 @@ std::unique_ptr<GpuGroup> connected_gpus(const StorePointer& store, const GpuGro
   }
 }
 
-struct RegisteredMemory {
-  std::optional<at::Tensor> zeros;
-  std::string error;  // why it cannot be had
+// Sets variables that LibTorch and NCCL read while they connect. The destructor restores the variables, because the
+// recorded environment of a run is the one that the user has set. Variables of NCCL that the user has set are kept. The
+// main thread must own the object, because other threads must not change the environment while this one reads it.
+class NcclVariables {
+ public:
+  explicit NcclVariables(const GpuGroupOptions& options) {
+    // LibTorch's own watchdog would end the process after ten minutes, and it does not detect operations of graphs. The
+    // ranks watch each other through their store instead (WaitLimit).
+    for (const char* name :
+         {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
+          "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
+      set(name, "0");  // also under torchrun, which sets the first one
+    if (options.is_one_host && std::getenv("NCCL_SOCKET_IFNAME") == nullptr) set("NCCL_SOCKET_IFNAME", "lo");
+    // Streams order all operations, so NCCL need not order those of graphs and others itself.
+    if (std::getenv("NCCL_GRAPH_MIXING_SUPPORT") == nullptr) set("NCCL_GRAPH_MIXING_SUPPORT", "0");
+    if (!options.is_shared) return;
+    set("NCCL_HOSTID", fmt::format("rank{}", options.rank));
+    set("NCCL_P2P_DISABLE", "1");
+    set("NCCL_SHM_DISABLE", "1");
+  }
+  ~NcclVariables() {
+    for (const auto& [name, before] : before_) {
+      if (before)
+        ::setenv(name, before->c_str(), /*overwrite=*/1);
+      else
+        ::unsetenv(name);
+    }
+  }
+  NcclVariables(const NcclVariables&) = delete;
+  NcclVariables& operator=(const NcclVariables&) = delete;
+
+ private:
+  void set(const char* name, const std::string& value) {
+    const char* before = std::getenv(name);
+    before_.emplace_back(name, before == nullptr ? std::nullopt : std::optional<std::string>(before));
+    ::setenv(name, value.c_str(), /*overwrite=*/1);
+  }
+
+  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
 };
+
+// Returns the error of the work; "" if there is none.
+template <class Work>
+std::string error_of(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return first_line(error.what());
+  }
+  return "";
+}
 
 class ProcessGroupRanks : public Ranks {
  public:
@@ -236,6 +209,7 @@ class ProcessGroupRanks : public Ranks {
     // NCCL gets its own connection to the store, because a request that waits in the store would delay the failure
     // message of this rank.
     const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
+    const NcclVariables variables(options);
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
     gpus_->make_current();
   }
@@ -250,15 +224,27 @@ class ProcessGroupRanks : public Ranks {
     return all;
   }
 
+  bool gives_sources() const override { return gpus_ != nullptr && exchange_ == ExchangeKind::kSymmetricMemory; }
+  std::vector<at::Tensor> sources_of(const at::Tensor& message) override { return gpus_->sources_of(message); }
+  void fetch(const at::Tensor& message) override {
+    queue_on_gpu([&] { gpus_->fetch(message); });
+  }
+  void end_fetches() override {
+    queue_on_gpu([&] { gpus_->end_fetches(); });
+  }
+
   void wait_for(const std::function<bool()>& has_ended) override {
     WaitLimit limit(*heartbeat_, rank(), timeout_, timeout_, heartbeat_->num_operations(),
                     WaitLimit::WaitingFor::kDevice);
     try {
-      while (!has_ended_within_poll(has_ended)) limit.check();
+      while (!has_ended_within_poll(has_ended)) {
+        limit.check();
+        require_working_nccl();
+      }
     } catch (const RankFailed&) {
       abandon_operation();
       throw;
-    } catch (const std::exception&) {  // from the GPU
+    } catch (const std::exception&) {  // from the GPU or NCCL
       fail_on_gpu();
     }
   }
@@ -319,24 +305,29 @@ class ProcessGroupRanks : public Ranks {
                            [](const RunStatus& status) { return !has_remaining_ranks(status); });
   }
 
-  // Returns memory only if all ranks have it. Throws UserError kDevice if they need it.
+  // Returns memory only if all ranks have it. Throws UserError kDevice if they need it. A rank registers its memory
+  // only after all ranks have allocated theirs, because it waits for the others meanwhile.
   std::optional<at::Tensor> registered_zeros(int64_t count) {
-    const auto make = [gpus = gpus_, count]() -> RegisteredMemory {
-      try {
-        gpus->make_current();
-        return {gpus->registered_zeros(count), ""};
-      } catch (const std::exception& error) {  // the GPUs cannot read each other's memory
-        return {std::nullopt, first_line(error.what())};
-      }
-    };
-    run_collective(start_timeout_, [&] { return start_on_thread(make); });
-    const RegisteredMemory memory = std::exchange(registered_, {});
-    if (is_true_on_all(memory.zeros.has_value())) return memory.zeros;
+    at::Tensor zeros;
+    registration_error_ = error_of([&] { zeros = gpus_->registrable_zeros(count); });
+    const bool is_allocated = is_true_on_all(registration_error_.empty());
+    if (is_allocated) register_memory(zeros);
+    if (is_allocated && is_true_on_all(registration_error_.empty())) return zeros;
     if (exchange_ != ExchangeKind::kSymmetricMemory) return std::nullopt;
     throw_error(ExitCode::kDevice,
                 "distributed.exchange: symmetric_memory needs GPUs of one host that read each other's memory, one for "
                 "each process; use all_reduce{}",
-                memory.error.empty() ? "" : " (" + memory.error + ")");
+                registration_error_.empty() ? "" : " (" + registration_error_ + ")");
+  }
+
+  void register_memory(const at::Tensor& zeros) {
+    const auto work = [gpus = gpus_, zeros] {
+      return error_of([&] {
+        gpus->make_current();
+        gpus->register_memory(zeros);
+      });
+    };
+    run_collective(start_timeout_, [&] { return start_on_thread(work); });
   }
 
   // A launcher may kill the first rank as soon as another rank has ended.
@@ -384,6 +375,12 @@ class ProcessGroupRanks : public Ranks {
       if (gpus_->is_capturing()) throw;
       fail_on_gpu();
     }
+  }
+
+  // After an error of the network between hosts, all ranks wait for each other, so none of them is behind.
+  void require_working_nccl() {
+    const std::string error = gpus_ == nullptr ? "" : gpus_->error();
+    if (!error.empty()) throw_error(ExitCode::kDevice, "NCCL can no longer exchange gradients: {}", first_line(error));
   }
 
   // Call this function within a catch block: it throws this rank's own error, unless another rank has failed before.
@@ -434,7 +431,7 @@ class ProcessGroupRanks : public Ranks {
   }
   void store_result(GroupPointer group) { group_ = std::move(group); }
   void store_result(std::unique_ptr<GpuGroup> gpus) { gpus_ = std::move(gpus); }
-  void store_result(RegisteredMemory memory) { registered_ = std::move(memory); }
+  void store_result(std::string error) { registration_error_ = std::move(error); }
 
   static bool has_ended_within_poll(const std::function<bool()>& has_ended) {
     constexpr std::chrono::microseconds kPause{20};
@@ -498,7 +495,7 @@ class ProcessGroupRanks : public Ranks {
   GroupPointer group_;
   std::shared_ptr<GpuGroup> gpus_;  // null before connect_gpus()
   ExchangeKind exchange_ = ExchangeKind::kAuto;
-  RegisteredMemory registered_;  // while registered_zeros() runs
+  std::string registration_error_;  // of the last registered_zeros(); "" if it succeeded
 };
 
 }  // namespace
@@ -540,6 +537,19 @@ void Ranks::connect_gpus(const GpuConnection&) {
   RNNLAB_INVARIANT(false, "this implementation of Ranks does not support GPUs");
 }
 
+namespace {
+
+constexpr const char* kNoSources = "this implementation of Ranks gives no sources";
+
+}  // namespace
+
+std::vector<at::Tensor> Ranks::sources_of(const at::Tensor&) {
+  RNNLAB_INVARIANT(false, kNoSources);
+  return {};
+}
+void Ranks::fetch(const at::Tensor&) { RNNLAB_INVARIANT(false, kNoSources); }
+void Ranks::end_fetches() { RNNLAB_INVARIANT(false, kNoSources); }
+
 std::unique_ptr<Ranks> connect_ranks(const Launch& launch, const RanksOptions& options) {
   silence_process_groups();
   return std::make_unique<ProcessGroupRanks>(launch, options);
@@ -569,28 +579,5 @@ bool claim_report_before_joining(const Launch& launch, const std::string& name_o
 }
 
 bool has_abandoned_operation() { return g_has_abandoned_operation; }
-
-struct LocalStore::Server {
-  StorePointer store;
-};
-
-LocalStore::LocalStore() : server_(std::make_unique<Server>()) {
-  constexpr std::chrono::seconds kTimeout{30};
-  server_->store = make_server(listen_on_loopback(0), kTimeout);
-}
-
-LocalStore::~LocalStore() = default;
-
-void LocalStore::post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
-                              const std::string& message) noexcept {
-  try {
-    c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
-    put_failure(store, {.rank = rank, .exit_code = exit_code, .message = message, .process = ""});
-  } catch (const std::exception&) {  // no process is left to read the message
-    return;
-  }
-}
-
-int64_t LocalStore::port() const { return static_cast<const c10d::TCPStore&>(*server_->store).getPort(); }
 
 }  // namespace rnnlab

@@ -72,6 +72,17 @@ class Ranks {
   // fastest. All ranks call this function with the same counts.
   virtual std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts, const at::TensorOptions& options);
 
+  // If this function returns true, a caller that has messages from message_memory() calls the next three functions
+  // instead of all_reduce(), and adds up itself.
+  virtual bool gives_sources() const { return false; }
+
+  // sources_of() returns where the messages of all ranks, in their order, lie for this rank. fetch() queues work after
+  // which they have the values that the ranks gave them before they called it. end_fetches() queues work after which
+  // all messages may be written again.
+  virtual std::vector<at::Tensor> sources_of(const at::Tensor& message);
+  virtual void fetch(const at::Tensor& message);
+  virtual void end_fetches();
+
   // Sets the training step of this process, for messages.
   virtual void set_step(int64_t) {}
 
@@ -131,22 +142,5 @@ bool claim_report_before_joining(const Launch& launch, const std::string& name_o
 
 // Returns whether a thread still runs an operation that will not end, so that this process must end by _exit(2).
 bool has_abandoned_operation();
-
-// Owns a store through which processes of one host connect; the store listens only on the loopback interface. The
-// destructor closes the store.
-class LocalStore {
- public:
-  LocalStore();  // throws UserError kDevice if no socket can be opened
-  ~LocalStore();
-  int64_t port() const;
-
-  // Does what Ranks::post_failure does, for a rank of the run with this name that can no longer do so itself.
-  void post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
-                    const std::string& message) noexcept;
-
- private:
-  struct Server;
-  std::unique_ptr<Server> server_;
-};
 
 }  // namespace rnnlab

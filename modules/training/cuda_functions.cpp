@@ -43,7 +43,7 @@ void move_to_section(c10::Device device, uint64_t seed, uint64_t first, uint64_t
     move_generator.define(move_to_section) && begin_profiler_range.define(begin_range) &&
     end_profiler_range.define(end_range) &&
     define_kernels<kernels::AdamUpdate, kernels::CrossEntropy, kernels::FillMessage, kernels::Norms, kernels::ReadClock,
-                   kernels::StepNumbers>();
+                   kernels::StepNumbers, kernels::SumOfRanks>();
 
 class CudaGraph : public CapturedWork {
  public:

@@ -61,6 +61,12 @@ double elapsed_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+// Messages that are fetched need no kernels, so they can travel beside any work.
+Pieces pieces_for(const ExchangeOptions& options) {
+  if (!options.overlaps) return Pieces::kOne;
+  return options.ranks->gives_sources() ? Pieces::kSeveralOfEachLayer : Pieces::kSeveral;
+}
+
 at::Tensor samples_of(const at::Tensor& tensor, int64_t dimension, int64_t begin, int64_t end) {
   return tensor.defined() ? tensor.slice(dimension, begin, end).contiguous() : tensor;
 }
@@ -84,8 +90,7 @@ GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<N
   }
   const int64_t tail = MessageTail::size_for(num_ranks());
   if (!options.shards) {
-    pieces_.emplace(*ranks_, parameters_, tail, options.overlaps ? Pieces::kSeveral : Pieces::kOne,
-                    options.piece_bytes);
+    pieces_.emplace(*ranks_, parameters_, tail, pieces_for(options), options.piece_bytes);
     return;
   }
   layout_ = layout_of(parameters_, tail, Pieces::kOne);
@@ -129,6 +134,10 @@ std::optional<std::vector<double>> GradientExchange::stop_requests() {
 
 void GradientExchange::begin_step() {
   if (pieces_) pieces_->begin_step();
+}
+
+void GradientExchange::end_step() {
+  if (pieces_) pieces_->end_step();
 }
 
 void GradientExchange::set_sums(const Evaluation& sums, double factor) {

@@ -101,6 +101,9 @@ class GradientExchange {
   // of this rank must have been stored.
   Evaluation all_reduce(std::span<const Batch> batches);
 
+  // Call this function after the work that a step queues after all_reduce().
+  void end_step();
+
   // A GPU's clock: (2) int64 on the device, for kernels::Norms; undefined on a CPU, or if this process trains alone.
   const at::Tensor& clock() const { return clock_; }
 

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/StreamGuard.h>
 #include <fmt/ranges.h>
 #include <torch/csrc/autograd/function_hook.h>
@@ -69,7 +70,7 @@ class Layout {
       int64_t& size = layout_.piece_sizes.back();
       layout_.places[order_[i]] = {layout_.piece_sizes.size() - 1, size};
       size += aligned(at(i).tensor.numel());
-      if (pieces == Pieces::kSeveral && i + 1 < order_.size() && ends_after(i)) layout_.piece_sizes.push_back(0);
+      if (pieces != Pieces::kOne && i + 1 < order_.size() && ends_after(i, pieces)) layout_.piece_sizes.push_back(0);
     }
     layout_.tail_offset = layout_.piece_sizes.front();
     layout_.piece_sizes.front() += aligned(tail);
@@ -79,15 +80,16 @@ class Layout {
  private:
   const NamedTensor& at(size_t place_in_order) const { return parameters_[order_[place_in_order]]; }
 
-  bool ends_after(size_t i) const {
+  bool ends_after(size_t i, Pieces pieces) const {
     const int64_t size = layout_.piece_sizes.back();
     if (least_bytes_) return 4 * size >= *least_bytes_;
     const int64_t rest = rest_of_layer(i);
     if (rest == 0) return size >= kLeastOfLayer;
-    return !is_of_only_layer(i) && size >= kMostOfLayer && rest >= kLeastOfLayer;
+    const bool may_be_cut = pieces == Pieces::kSeveralOfEachLayer || !is_of_only_layer(i);
+    return may_be_cut && size >= kMostOfLayer && rest >= kLeastOfLayer;
   }
 
-  // While the products of a network's only layer fill the GPU, no piece can travel.
+  // While the products of a network's only layer fill the GPU, no kernel can send a piece.
   bool is_of_only_layer(size_t i) const {
     const std::string last = layer_of(at(order_.size() - 1));
     return layout_.piece_sizes.size() == 1 && layer_of(at(i)) == last;
@@ -117,6 +119,19 @@ void require_same_sizes(Ranks& ranks, const std::vector<int64_t>& sizes) {
           "the gradients of the processes of this run differ in size: {} numbers on rank 0, {} on rank {}; give "
           "all of them the same settings and data",
           all[0], all[i], i);
+}
+
+void require_few_ranks(const Ranks& ranks) {
+  if (ranks.size() <= kernels::kMostSummed) return;
+  throw_error(ExitCode::kUsage,
+              "distributed.exchange: symmetric_memory is for at most {} processes, but this run has {}; use all_reduce",
+              kernels::kMostSummed, ranks.size());
+}
+
+std::vector<at::Tensor> zeros_like_all(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> zeros;
+  for (const at::Tensor& tensor : tensors) zeros.push_back(at::zeros_like(tensor));
+  return zeros;
 }
 
 class AccumulatedHook : public torch::autograd::PostAccumulateGradHook {
@@ -206,6 +221,34 @@ void fill_message(const GradientCopies& copies, const MessageTail* tail, const a
   run_kernels(work, destination);
 }
 
+namespace {
+
+void add_up_by_operators(const std::vector<at::Tensor>& sources, at::Tensor sum) {
+  sum.copy_(sources.front());
+  for (size_t rank = 1; rank < sources.size(); ++rank) sum.add_(sources[rank]);
+}
+
+kernels::SummedTensor summed_tensor(const std::vector<at::Tensor>& sources, const at::Tensor& sum) {
+  kernels::SummedTensor work{.sum = sum.mutable_data_ptr<float>(), .size = sum.numel()};
+  for (size_t rank = 0; rank < sources.size(); ++rank) work.sources[rank] = sources[rank].const_data_ptr<float>();
+  return work;
+}
+
+}  // namespace
+
+void add_up(std::span<const std::vector<at::Tensor>> sources, std::span<const at::Tensor> sums) {
+  if (sums.empty()) return;
+  const bool has_kernel = can_use_own_kernels(sums.front());
+  std::vector<kernels::SummedTensor> tensors;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (has_kernel)
+      tensors.push_back(summed_tensor(sources[i], sums[i]));
+    else
+      add_up_by_operators(sources[i], sums[i]);
+  }
+  if (has_kernel) run_kernels(kernels::SumOfRanks{tensors, std::ssize(sources.front())}, sums.front());
+}
+
 GradientPieces::GradientPieces(Ranks& ranks, std::vector<NamedTensor> parameters, int64_t tail, Pieces pieces,
                                const std::optional<int64_t>& least_bytes)
     : ranks_(ranks),
@@ -217,7 +260,10 @@ GradientPieces::GradientPieces(Ranks& ranks, std::vector<NamedTensor> parameters
   const auto options = parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false);
   if (options.device().is_cuda()) require_same_sizes(ranks, layout_.piece_sizes);
   messages_ = ranks.message_memory(layout_.piece_sizes, options);
-  if (options.device().is_cuda() && num_pieces() > 1) stream_ = stream_from_pool(options.device(), kHighPriority);
+  if (ranks.gives_sources()) find_sources(ranks);
+  sums_ = sources_.empty() ? messages_ : zeros_like_all(messages_);
+  const bool has_side_work = num_pieces() > 1 || !sources_.empty();
+  if (options.device().is_cuda() && has_side_work) stream_ = stream_from_pool(options.device(), kHighPriority);
   for (size_t i = 0; i < parameters_.size(); ++i) {
     numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
     if (num_pieces() > 1) watch(i);
@@ -227,6 +273,11 @@ GradientPieces::GradientPieces(Ranks& ranks, std::vector<NamedTensor> parameters
 GradientPieces::~GradientPieces() {
   for (const NamedTensor& parameter : parameters_)
     if (num_pieces() > 1) torch::autograd::impl::set_post_acc_grad_hooks(parameter.tensor, nullptr);
+}
+
+void GradientPieces::find_sources(Ranks& ranks) {
+  require_few_ranks(ranks);
+  for (const at::Tensor& message : messages_) sources_.push_back(ranks.sources_of(message));
 }
 
 void GradientPieces::watch(size_t parameter) {
@@ -241,8 +292,12 @@ void GradientPieces::begin_last_pass(bool is_only_pass) {
 }
 
 void GradientPieces::begin_step() {
-  tail_ = {};  // its tensors may be memory of a graph
   is_forked_ = false;
+  forget_gradients();
+}
+
+void GradientPieces::forget_gradients() {
+  tail_ = {};  // its tensors may be memory of a graph
   is_last_pass_ = gives_places_ = false;
   next_ = 0;
   std::ranges::fill(states_, State::kMissing);
@@ -256,7 +311,7 @@ at::Tensor GradientPieces::place_of(const at::Tensor& parameter) {
   State& state = states_[number->second];
   RNNLAB_INVARIANT(state == State::kMissing, "a layer that writes gradients into a message must run once a step");
   state = State::kPlaced;
-  return gradient(number->second);
+  return place_of(number->second);
 }
 
 void GradientPieces::on_written(std::span<const at::Tensor> parameters) {
@@ -293,7 +348,7 @@ void GradientPieces::send_complete_pieces() {
 
 void GradientPieces::fill(size_t piece) {
   if (piece == 0)
-    fill_message(copies_of(piece), &tail_, tail());
+    fill_message(copies_of(piece), &tail_, tail_of(messages_));
   else
     fill_message(copies_of(piece));
 }
@@ -301,7 +356,10 @@ void GradientPieces::fill(size_t piece) {
 void GradientPieces::send(size_t piece) {
   const TraceRange range("exchange");
   const auto began = std::chrono::steady_clock::now();
-  ranks_.all_reduce(messages_[piece]);
+  if (sources_.empty())
+    ranks_.all_reduce(messages_[piece]);
+  else
+    ranks_.fetch(messages_[piece]);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
@@ -309,7 +367,7 @@ GradientCopies GradientPieces::copies_of(size_t piece) const {
   GradientCopies copies;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (layout_.places[i].piece != piece || states_[i] == State::kInPlace) continue;
-    append_copy(parameters_[i].tensor, gradient(i), copies);
+    append_copy(parameters_[i].tensor, place_of(i), copies);
   }
   return copies;
 }
@@ -332,19 +390,54 @@ void GradientPieces::finish() {
   join();
   for (; next_ < messages_.size(); ++next_) {
     if (!is_filled) fill(next_);
-    send(next_);
+    if (is_last(next_) && !sources_.empty())
+      send_last_and_add_up();
+    else
+      send(next_);
   }
-  begin_step();
+  forget_gradients();
+}
+
+// While the last piece is fetched, the others are added up. The end of the fetches is not on the way to the update.
+void GradientPieces::send_last_and_add_up() {
+  const size_t last = messages_.size() - 1;
+  if (last == 0) {
+    send(last);
+  } else {
+    let_stream_follow();
+    {
+      const c10::OptionalStreamGuard stream(stream_);
+      send(last);
+    }
+    add_up_pieces(0, last);
+    join();
+  }
+  add_up_pieces(last, last + 1);
+  let_stream_follow();
+  const c10::OptionalStreamGuard stream(stream_);
+  ranks_.end_fetches();
+}
+
+// Adds up the pieces from `first` to the one before `last`.
+void GradientPieces::add_up_pieces(size_t first, size_t last) const {
+  add_up(std::span(sources_).subspan(first, last - first), std::span(sums_).subspan(first, last - first));
 }
 
 at::Tensor GradientPieces::gradient(size_t parameter) const {
   const auto& [piece, offset] = layout_.places[parameter];
+  return place_in(sums_[piece], offset, parameters_[parameter].tensor);
+}
+
+at::Tensor GradientPieces::place_of(size_t parameter) const {
+  const auto& [piece, offset] = layout_.places[parameter];
   return place_in(messages_[piece], offset, parameters_[parameter].tensor);
 }
 
-at::Tensor GradientPieces::tail() const {
-  return messages_.front().narrow(0, layout_.tail_offset, messages_.front().numel() - layout_.tail_offset);
+at::Tensor GradientPieces::tail_of(const std::vector<at::Tensor>& pieces) const {
+  return pieces.front().narrow(0, layout_.tail_offset, pieces.front().numel() - layout_.tail_offset);
 }
+
+at::Tensor GradientPieces::tail() const { return tail_of(sums_); }
 
 int64_t GradientPieces::num_bytes() const {
   int64_t bytes = 0;
@@ -354,6 +447,17 @@ int64_t GradientPieces::num_bytes() const {
 
 void GradientPieces::send_all() {
   for (size_t i = 0; i < messages_.size(); ++i) send(i);
+  if (sources_.empty()) return;
+  add_up_pieces(0, messages_.size());
+  ranks_.end_fetches();
+}
+
+void GradientPieces::send_last() {
+  const size_t last = messages_.size() - 1;
+  send(last);
+  if (sources_.empty()) return;
+  add_up_pieces(last, last + 1);
+  ranks_.end_fetches();
 }
 
 }  // namespace rnnlab

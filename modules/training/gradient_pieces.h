@@ -4,6 +4,10 @@
 // the backward pass still computes the gradients of later pieces. Gradients lie in the order in which a backward pass
 // writes them: from the last parameter to the first, and then the tables of embeddings. The sums of a step's losses
 // travel with the first piece, because they are known before the backward pass.
+//
+// The backend adds the pieces up where they lie, or this rank fetches those of all ranks and adds them up itself
+// (Ranks::sources_of). Fetching needs no kernels, so it takes nothing from the backward pass. The sums are then
+// computed at the end of the step, while the last piece is fetched.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -35,11 +40,12 @@ struct MessageLayout {
   int64_t tail_offset = 0;  // in the first piece, of numbers that are not gradients
 };
 
-enum class Pieces { kOne, kSeveral };
+enum class Pieces { kOne, kSeveral, kSeveralOfEachLayer };
 
 // Returns the layout of the parameters' gradients and of `tail` further floats. With kSeveral, a piece ends where
 // another layer begins if it has 512 KiB by then. A piece also ends within a layer, at 4 MiB, if 512 KiB of the layer
-// are left and the layer is not the only large one. If `least_bytes` is given, pieces end at this size instead.
+// are left and the layer is not the only large one. With kSeveralOfEachLayer it may be the only large one. If
+// `least_bytes` is given, pieces end at this size instead.
 MessageLayout layout_of(const std::vector<NamedTensor>& parameters, int64_t tail, Pieces pieces,
                         const std::optional<int64_t>& least_bytes = std::nullopt);
 
@@ -69,6 +75,10 @@ void append_copy(const at::Tensor& parameter, const at::Tensor& place, GradientC
 // kernel.
 void fill_message(const GradientCopies& copies, const MessageTail* tail = nullptr, const at::Tensor& place = {});
 
+// Adds up the messages of all ranks in their order, so that all ranks get the same bits: sums[i] becomes the sum of
+// sources[i]. The sources are no sums. On a GPU with own kernels it is one kernel.
+void add_up(std::span<const std::vector<at::Tensor>> sources, std::span<const at::Tensor> sums);
+
 // Autograd and layers (GradientSink) tell which gradients are written. All ranks send the pieces in the same order, and
 // the last piece at the end of the step.
 class GradientPieces : public GradientSink {
@@ -92,11 +102,14 @@ class GradientPieces : public GradientSink {
   // message.
   void begin_last_pass(bool is_only_pass);
 
-  // Sends what is not sent yet. Afterwards the current stream waits for all pieces, and the message has all sums.
+  // Sends what is not sent yet. Afterwards the current stream waits for all pieces, and gradients and tail are sums.
   void finish();
 
-  at::Tensor gradient(size_t parameter) const;  // a view of the message
-  at::Tensor tail() const;                      // a view of the message
+  // Call this function after the work that a step queues after finish(). Afterwards messages may be written again.
+  void end_step() { join(); }
+
+  at::Tensor gradient(size_t parameter) const;  // a view of the sums
+  at::Tensor tail() const;                      // a view of the sums
   size_t num_pieces() const { return layout_.piece_sizes.size(); }
   int64_t num_bytes() const;
 
@@ -104,7 +117,7 @@ class GradientPieces : public GradientSink {
 
   // These functions queue an exchange of all pieces, or of the last piece, whatever the message has.
   void send_all();
-  void send_last() { send(messages_.size() - 1); }
+  void send_last();
 
   at::Tensor place_of(const at::Tensor& parameter) override;
   void on_written(std::span<const at::Tensor> parameters) override;
@@ -113,6 +126,8 @@ class GradientPieces : public GradientSink {
   // kPlaced: a layer has the place and will write the gradient there.
   enum class State { kMissing, kPlaced, kToBeCopied, kInPlace };
 
+  void find_sources(Ranks& ranks);
+  void forget_gradients();
   void watch(size_t parameter);
   void on_accumulated(size_t parameter);
   void mark(size_t parameter, State state);
@@ -120,6 +135,10 @@ class GradientPieces : public GradientSink {
   void fill(size_t piece);
   bool is_last(size_t piece) const { return piece + 1 == layout_.piece_sizes.size(); }
   void send(size_t piece);
+  void send_last_and_add_up();
+  void add_up_pieces(size_t first, size_t last) const;
+  at::Tensor place_of(size_t parameter) const;  // in the message
+  at::Tensor tail_of(const std::vector<at::Tensor>& pieces) const;
   GradientCopies copies_of(size_t piece) const;
   void let_stream_follow();
   void join();
@@ -128,8 +147,10 @@ class GradientPieces : public GradientSink {
   std::vector<NamedTensor> parameters_;
   std::map<const c10::TensorImpl*, size_t> numbers_;  // of the parameters
   MessageLayout layout_;
-  std::vector<at::Tensor> messages_;   // one for each piece
-  std::optional<c10::Stream> stream_;  // on which pieces travel during a pass; empty on a CPU
+  std::vector<at::Tensor> messages_;              // one for each piece
+  std::vector<at::Tensor> sums_;                  // of all ranks; messages_, if the backend adds up
+  std::vector<std::vector<at::Tensor>> sources_;  // of the sums; empty if the backend adds up
+  std::optional<c10::Stream> stream_;             // on which pieces travel beside other work; empty on a CPU
 
   // Of the current step.
   MessageTail tail_;

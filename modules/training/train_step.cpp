@@ -105,6 +105,7 @@ EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t slot) {
   const auto scale_of_update = clip(gradients, scale);
   const TraceRange update_range("update");
   optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_, scale_of_update, slot);
+  if (exchange_) exchange_->end_step();
   return step;
 }
 

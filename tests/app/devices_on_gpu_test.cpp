@@ -107,6 +107,21 @@ TEST_F(DevicesOnGpu, GiveTheSameBitsAgain) {
   EXPECT_TRUE(weights_of(settings) == weights_of(settings));
 }
 
+// Two numbers have one sum, whoever adds them.
+TEST_F(DevicesOnGpu, OfTwoGpusGiveTheSameBitsBySymmetricMemory) {
+  ::unsetenv("RNNLAB_SHARE_GPUS");
+  const Program program;
+  if (train(program, {"devices=2", "training.epochs=1"}).exit_code != 0) GTEST_SKIP() << "needs two GPUs";
+  for (const char* graph : {"training.cuda_graph=true", "training.cuda_graph=false"})
+    for (const char* pieces : {"distributed.piece_bytes=4096", "distributed.piece_bytes=null"}) {
+      const std::vector<std::string> settings = {"devices=2", "training.clip_norm=0.05", "model.dropout=0.2", graph,
+                                                 pieces};
+      std::vector<std::string> of_symmetric_memory = settings;
+      of_symmetric_memory.emplace_back("distributed.exchange=symmetric_memory");
+      EXPECT_TRUE(weights_of(settings) == weights_of(of_symmetric_memory)) << graph << " " << pieces;
+    }
+}
+
 TEST_F(DevicesOnGpu, GiveTheSameBitsInAnyNumberThatDividesTheShards) {
   const std::vector<std::string> settings = {"training.shards=4", "model.dropout=0.2", "model.output_dropout=0.2"};
   const std::string one = weights_of(settings);
@@ -146,13 +161,12 @@ TEST_F(DevicesOnGpu, SaveAndEndTogetherAtASignal) {
   EXPECT_EQ(load_run(run_of(program)).summary.ending, RunEnding::kInterrupted);
 }
 
-// The first rank leaves, and the others' kernels wait for it.
-TEST_F(DevicesOnGpu, EndTogetherWhereOneFails) {
+// The first rank leaves between two graphs, and the others' kernels wait for it.
+void expect_all_end_where_one_fails(const std::string& setting) {
   const Program program;
   program.write("together.yaml", kGpuYaml);
-
   const ProgramResult result =
-      program.run_and_signal({"train", "together.yaml", "devices=2", "training.epochs=100000"}, 0, [&] {
+      program.run_and_signal({"train", "together.yaml", "devices=2", "training.epochs=100000", setting}, 0, [&] {
         const auto folders = program.run_folders("together");
         if (folders.empty() || !fs::exists(fs::path(folders.back()) / "epochs.csv")) return false;
         std::error_code ignored;
@@ -161,6 +175,14 @@ TEST_F(DevicesOnGpu, EndTogetherWhereOneFails) {
       });
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.errors, HasSubstr("No such file or directory"));
+}
+
+TEST_F(DevicesOnGpu, EndTogetherWhereOneFails) { expect_all_end_where_one_fails("distributed.exchange=all_reduce"); }
+
+TEST_F(DevicesOnGpu, EndTogetherWhereOneFailsInSymmetricMemory) {
+  ::unsetenv("RNNLAB_SHARE_GPUS");
+  if (train(Program(), {"devices=2", "training.epochs=1"}).exit_code != 0) GTEST_SKIP() << "needs two GPUs";
+  expect_all_end_where_one_fails("distributed.exchange=symmetric_memory");
 }
 
 // No process started these ranks, so no process ends the other rank.

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "distributed/ranks.h"
+#include "distributed/store.h"
 
 namespace rnnlab {
 namespace {

@@ -5,9 +5,11 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -69,6 +71,12 @@ TEST(MessageLayout, EndsAPieceWithinALargeLayer) {
             (std::vector<size_t>{3, 2, 2, 2, 1, 0, 0, 0, 3, 0, 0}));
 }
 
+TEST(MessageLayout, CutsTheOnlyLargeLayerIfFetchingNeedsNoKernels) {
+  const auto one_layer = parameters_of({{"recurrent.weight_ih_l0", 4 * kMebi}, {"recurrent.weight_hh_l0", 4 * kMebi}});
+  EXPECT_EQ(layout_of(one_layer, 5, Pieces::kSeveral).piece_sizes.size(), 1U);
+  EXPECT_EQ(pieces_of(layout_of(one_layer, 5, Pieces::kSeveralOfEachLayer)), (std::vector<size_t>{1, 0}));
+}
+
 TEST(MessageLayout, DoesNotCutSmallNetworks) {
   EXPECT_EQ(layout_of(two_layers(64), 5, Pieces::kSeveral).piece_sizes.size(), 1U);
 }
@@ -89,7 +97,7 @@ TEST(MessageLayout, KeepsTheStridesOfAParameter) {
 // The first of two ranks, the second of which always has the same values. Remembers the messages.
 class RememberingRanks : public Ranks {
  public:
-  RememberingRanks() : Ranks(0, 2) {}
+  explicit RememberingRanks(int64_t size = 2) : Ranks(0, size) {}
   std::string backend() const override { return "none"; }
   void all_reduce(at::Tensor& values) override {
     messages.push_back(values.clone());
@@ -228,6 +236,73 @@ TEST_F(ThreePieces, GiveNoPlacesWhereSeveralPassesAdd) {
   const std::array<at::Tensor, 1> written = {weight(2)};
   pieces_.on_written(written);
   EXPECT_TRUE(ranks_.messages.empty());
+}
+
+// The first of two ranks, which fetches the messages of the second; those always have the same values.
+class FetchingRanks : public RememberingRanks {
+ public:
+  using RememberingRanks::RememberingRanks;
+  bool gives_sources() const override { return true; }
+  std::vector<at::Tensor> sources_of(const at::Tensor& message) override {
+    sources.emplace_back(message, at::zeros_like(message));
+    return {sources.back().first, sources.back().second};
+  }
+  void fetch(const at::Tensor& message) override {
+    messages.push_back(message.clone());
+    for (const auto& [own, other] : sources)
+      if (own.is_same(message)) other.copy_(message);
+  }
+  void end_fetches() override { ++num_ends; }
+
+  std::vector<std::pair<at::Tensor, at::Tensor>> sources;  // own message, the other's
+  int num_ends = 0;
+};
+
+TEST(GradientPieces, AreAddedUpHereIfTheyAreFetched) {
+  FetchingRanks ranks;
+  const auto parameters = parameters_of({{"a.weight", 40}, {"b.weight", 40}});
+  GradientPieces pieces(ranks, parameters, 2, Pieces::kSeveral, 160);
+  const at::Tensor one = at::ones({});
+  for (int step = 1; step <= 2; ++step) {
+    pieces.begin_step();
+    pieces.set_tail({.sums = {one, one, one, 1}, .request = one, .rank = 0, .num_ranks = 2});
+    pieces.begin_last_pass(true);
+    (parameters[0].tensor * 3 + parameters[1].tensor * step).sum().backward();
+    pieces.finish();
+    pieces.end_step();
+    EXPECT_EQ(ranks.messages.size(), 2U * step);
+    EXPECT_EQ(ranks.num_ends, step);
+    EXPECT_TRUE(pieces.gradient(0).equal(at::full({40}, 6.0F)));
+    EXPECT_TRUE(pieces.gradient(1).equal(at::full({40}, 2.0F * static_cast<float>(step))));
+    EXPECT_EQ(ranks.sources[1].first[0].item<double>(), 3) << "another rank may still fetch the message";
+    for (const NamedTensor& parameter : parameters) parameter.tensor.mutable_grad() = at::Tensor();
+  }
+}
+
+TEST(GradientPieces, AreFetchedByAFewRanksOnly) {
+  FetchingRanks ranks(16);
+  EXPECT_THROW(GradientPieces(ranks, parameters_of({{"a.weight", 40}}), 2, Pieces::kOne, {}), UserError);
+}
+
+TEST(AddUp, HasTheOrderOfTheRanks) {
+  std::vector<c10::Device> devices = {c10::kCPU};
+  if (at::hasCUDA()) devices.emplace_back(c10::kCUDA);
+  for (const c10::Device device : devices)
+    for (const int64_t num_ranks : {2, 3, 8}) {
+      std::vector<std::vector<at::Tensor>> sources;
+      std::vector<at::Tensor> sums;
+      for (const int64_t size : {4, 2048, 6000}) {
+        sources.emplace_back();
+        sums.push_back(at::full({size}, 9.0F, device));
+        for (int64_t rank = 0; rank < num_ranks; ++rank) sources.back().push_back(at::randn({size}, device));
+      }
+      add_up(sources, sums);
+      for (size_t i = 0; i < sums.size(); ++i) {
+        at::Tensor expected = sources[i][0].clone();
+        for (size_t rank = 1; rank < sources[i].size(); ++rank) expected += sources[i][rank];
+        EXPECT_TRUE(sums[i].equal(expected)) << device << " " << num_ranks << " " << i;
+      }
+    }
 }
 
 TEST(GradientPieces, LeaveTheParametersAlone) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the end of a training step, in float32: the norms of the gradients, the numbers of the step, and the
-// update of all parameters by Adam. The order of addition is fixed.
+// Kernels of the end of a training step, in float32: messages to other processes and their sums, the norms of the
+// gradients, the numbers of the step, and the update of all parameters by Adam. The order of addition is fixed.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,21 @@ struct FillMessage {
   int64_t num_ranks = 0;
 };
 
+// Adds up messages of several processes, in the order of their ranks. Sources may be in the memory of other GPUs. All
+// memory is aligned to 16 bytes, and sizes are multiples of 4.
+inline constexpr int64_t kMostSummed = 8;
+
+struct SummedTensor {
+  const float* sources[kMostSummed] = {};
+  float* sum = nullptr;  // none of the sources
+  int64_t size = 0;
+};
+
+struct SumOfRanks {
+  std::span<const SummedTensor> tensors;
+  int64_t num_ranks = 0;  // number of sources of each tensor
+};
+
 // Reads the GPU's clock, in nanoseconds.
 struct ReadClock {
   int64_t* time = nullptr;  // ()
@@ -103,6 +118,7 @@ struct AdamUpdate {
 // Queue the work on `stream`. Throw std::runtime_error with CUDA's message if a launch fails.
 void run(const Norms& work, CUstream_st* stream);
 void run(const FillMessage& work, CUstream_st* stream);
+void run(const SumOfRanks& work, CUstream_st* stream);
 void run(const ReadClock& work, CUstream_st* stream);
 void run(const StepNumbers& work, CUstream_st* stream);
 void run(const AdamUpdate& update, CUstream_st* stream);

@@ -14,7 +14,7 @@ namespace {
 // Work on many tensors by one launch: each tensor is cut into pieces, and a block works on one piece. LibTorch's fused
 // operators give a block 65,536 elements, so a network with one large weight leaves half of a large GPU idle.
 
-constexpr size_t kTensorsAtOnce = 48;  // the limit of a launch's arguments
+constexpr size_t kTensorsAtOnce = 46;  // the limit of a launch's arguments, 4 KiB
 
 // `Tensor` must be a struct with an int64_t `size`.
 template <class Tensor>
@@ -165,6 +165,51 @@ void run(const FillMessage& work, cudaStream_t stream) {
   else
     for_each_list(work.tensors, launch);
   require_started("the kernel of a message");
+}
+
+namespace {
+
+__device__ void add(float4& sum, const float4& other) {
+  sum.x += other.x;
+  sum.y += other.y;
+  sum.z += other.z;
+  sum.w += other.w;
+}
+
+constexpr int kSummedVectors = kPiece / kThreadsOfPiece / 4;
+
+// A thread issues the loads of all its vectors before it adds, because memory of another GPU is far away.
+__global__ void __launch_bounds__(kThreadsOfPiece)
+    sum_kernel(const __grid_constant__ WorkList<SummedTensor> list, int32_t num_ranks) {
+  const uint32_t number = list.tensor_of(blockIdx.x);
+  const SummedTensor& tensor = list.tensors[number];
+  const int64_t first = static_cast<int64_t>(blockIdx.x - list.first_block[number]) * kPiece;
+  const auto place = [&](int i) { return first + 4 * (i * static_cast<int64_t>(kThreadsOfPiece) + threadIdx.x); };
+  float4 sums[kSummedVectors], others[kSummedVectors];
+  const auto load = [&](int32_t rank, float4* values) {
+#pragma unroll
+    for (int i = 0; i < kSummedVectors; ++i)
+      if (place(i) < tensor.size) values[i] = *reinterpret_cast<const float4*>(tensor.sources[rank] + place(i));
+  };
+  load(0, sums);
+  for (int32_t rank = 1; rank < num_ranks; ++rank) {
+    load(rank, others);
+#pragma unroll
+    for (int i = 0; i < kSummedVectors; ++i) add(sums[i], others[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kSummedVectors; ++i)
+    if (place(i) < tensor.size) *reinterpret_cast<float4*>(tensor.sum + place(i)) = sums[i];
+}
+
+}  // namespace
+
+void run(const SumOfRanks& work, cudaStream_t stream) {
+  for_each_list(work.tensors, [&](const WorkList<SummedTensor>& list) {
+    if (list.num_blocks() > 0)
+      sum_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, static_cast<int32_t>(work.num_ranks));
+  });
+  require_started("the kernel that adds up messages");
 }
 
 namespace {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens the store through which the processes of a run find each other, LibTorch's TCPStore: keys and values that one
+// process holds and the others ask for. On one host the store listens on the loopback interface only.
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "distributed/launch.h"
+
+namespace c10d {
+class Store;
+}
+
+namespace rnnlab {
+
+using StorePointer = c10::intrusive_ptr<c10d::Store>;
+
+// Opens the store of the run with this name; ranks of a run with a different name use different keys. `timeout` is that
+// of each request. Throws UserError kDevice if the store cannot be reached. A suspended process accepts connections but
+// does not answer, so the function may never return.
+StorePointer open_store(const Launch& launch, const std::string& name_of_run, std::chrono::milliseconds timeout);
+
+// Returns whether this process holds the store.
+bool holds_store(const Launch& launch);
+
+// Owns a store through which processes of one host connect; the store listens only on the loopback interface. The
+// destructor closes the store.
+class LocalStore {
+ public:
+  LocalStore();  // throws UserError kDevice if no socket can be opened
+  ~LocalStore();
+  int64_t port() const;
+
+  // Does what Ranks::post_failure does, for a rank of the run with this name that can no longer do so itself.
+  void post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
+                    const std::string& message) noexcept;
+
+ private:
+  struct Server;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace rnnlab
