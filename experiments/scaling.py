@@ -8,7 +8,8 @@
 
 In each round every case trains once, in a process of its own, in an order that is drawn again. A step's time is that of
 the median epoch, the slowest process's. Weak efficiency is the time on the fewest devices over the time on more.
-The table has the median over rounds and the range. --variants has groups of settings, each of which is a case for each
+The table has the median over rounds and the range, and what the program's log expected before training: the speed-up
+with a divided batch, and the efficiency with a batch of that size for each GPU. --variants has groups of settings, each of which is a case for each
 number of devices but the fewest; settings of one group are separated by commas, and an empty group changes nothing.
 """
 import argparse
@@ -17,6 +18,7 @@ import glob
 import itertools
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -61,7 +63,7 @@ def column(rows, name):
 
 
 def measure(case, folder, options):
-    """Returns the milliseconds of a step and of the exposed part of its exchange."""
+    """Returns the milliseconds of a step and of the exposed part of its exchange, and the expected gains."""
     work, precision, devices, variant = case
     command = [options.program, "train", *settings_of(*case, options), "--quiet", "--out", folder]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
@@ -74,7 +76,10 @@ def measure(case, folder, options):
     steps = WORKS[work][2]
     exposed = column(rows, "exchange_seconds")
     step = 1e3 * statistics.median(column(rows, "train_seconds")) / steps
-    return step, 1e3 * statistics.median(exposed) / steps if exposed and devices > 1 else None
+    with open(os.path.join(os.path.dirname(newest), "train.log"), encoding="utf-8") as file:
+        expected = re.search(r"expected: (\S+) times.*; (\d+) % of", file.read())
+    return (step, 1e3 * statistics.median(exposed) / steps if exposed and devices > 1 else None,
+            [float(number) for number in expected.groups()] if expected else None)
 
 
 def all_measurements(cases, options):
@@ -97,16 +102,18 @@ def text_of_times(times):
 
 def row_of(case, found, options):
     work, precision, devices, variant = case
-    base = [step for step, _ in found[(work, precision, min(options.devices), "")]]
-    times = [step for step, _ in found[case]]
+    base = [step for step, _, _ in found[(work, precision, min(options.devices), "")]]
+    times = [step for step, _, _ in found[case]]
     if not times or not base:
         return None
     ratios = [a / b for a, b in zip(base, times)]
-    exposed = [part for _, part in found[case] if part is not None]
+    exposed = [part for _, part, _ in found[case] if part is not None]
+    expected = [gains for _, _, gains in found[case] if gains is not None]
     gain = f"{statistics.median(ratios):.2f}" if options.strong else f"{100 * statistics.median(ratios):.1f} %"
     spread = f"{min(ratios):.3f} .. {max(ratios):.3f}"
     return [work, precision, devices, variant or "-", text_of_times(times), gain, spread,
-            f"{1e3 * statistics.median(exposed):.1f}" if exposed else "-"]
+            f"{1e3 * statistics.median(exposed):.1f}" if exposed else "-",
+            "{:.2g}, {:.0f} %".format(*map(statistics.median, zip(*expected))) if expected else "-"]
 
 
 def main():
@@ -117,7 +124,7 @@ def main():
              for variant in ([""] if devices == fewest else options.variants)]
     found = all_measurements(cases, options)
     gain = "speed-up" if options.strong else "efficiency"
-    print(f"| work | precision | GPUs | settings | ms a step | {gain} | range | exposed us |\n" + "|---" * 8 + "|")
+    print(f"| work | precision | GPUs | settings | ms a step | {gain} | range | exposed us | expected |\n" + "|---" * 9 + "|")
     for case in cases:
         row = row_of(case, found, options)
         if row:

@@ -13,9 +13,9 @@
 #include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
-#include <vector>
 
 #include "distributed/launch.h"
+#include "distributed/ranks.h"
 #include "gpu/cuda_library.h"
 
 namespace rnnlab {
@@ -38,10 +38,11 @@ class GpuGroup {
   // function at the same place, before any graph with operations of this group exists.
   virtual void register_memory(const at::Tensor& zeros) = 0;
 
-  // Symmetric memory: these three functions do what those of Ranks do.
-  virtual std::vector<at::Tensor> sources_of(const at::Tensor& message) = 0;
+  // Symmetric memory: these functions do what those of Ranks do.
+  virtual MessageSources sources_of(const at::Tensor& message) = 0;
+  virtual void announce(const at::Tensor& message) = 0;
   virtual void fetch(const at::Tensor& message) = 0;
-  virtual void end_fetches() = 0;
+  virtual void end_reads() = 0;
 
   // Smaller messages gain nothing by registered memory.
   virtual int64_t least_registered_count() const = 0;

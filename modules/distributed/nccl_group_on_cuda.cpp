@@ -105,19 +105,20 @@ class NcclGroup final : public GpuGroup {
     c10::cuda::device_synchronize();
   }
 
-  std::vector<at::Tensor> sources_of(const at::Tensor& message) override {
-    const SharedMessage& found = shared_message_of(message);
-    return found.copies.empty() ? found.of_ranks : found.copies;
+  MessageSources sources_of(const at::Tensor& message) override { return shared_message_of(message).sources; }
+
+  void announce(const at::Tensor& message) override {
+    shared_message_of(message).memory->barrier(kAreWritten, kNoLimit);
   }
 
+  // Copy engines copy between GPUs, so that kernels keep all SMs.
   void fetch(const at::Tensor& message) override {
-    const SharedMessage& found = shared_message_of(message);
-    found.memory->barrier(kAreWritten, kNoLimit);
-    for (size_t i = 0; i < found.copies.size(); ++i)
-      if (!found.copies[i].is_same(found.own)) found.copies[i].copy_(found.of_ranks[i], /*non_blocking=*/true);
+    const auto& [of_ranks, fetched] = shared_message_of(message).sources;
+    for (size_t rank = 0; rank < fetched.size(); ++rank)
+      if (!fetched[rank].is_same(of_ranks[rank])) fetched[rank].copy_(of_ranks[rank], /*non_blocking=*/true);
   }
 
-  void end_fetches() override { messages_.back().memory->barrier(kAreRead, kNoLimit); }
+  void end_reads() override { messages_.back().memory->barrier(kAreRead, kNoLimit); }
 
   int64_t least_registered_count() const override {
     return exchange_ == ExchangeKind::kSymmetricMemory ? 1 : kLeastLarge;
@@ -186,12 +187,11 @@ class NcclGroup final : public GpuGroup {
     c10d::symmetric_memory::set_group_info(name_, rank, size, store);
   }
 
-  // A message in symmetric memory. Copy engines fetch a large one, so that kernels keep all SMs meanwhile.
+  // A message in symmetric memory.
   struct SharedMessage {
     at::Tensor own;
     c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> memory;
-    std::vector<at::Tensor> of_ranks;  // in the memory of their GPUs
-    std::vector<at::Tensor> copies;    // of them, but of `own` itself; empty if the message is small
+    MessageSources sources;
   };
 
   at::Tensor symmetric_zeros(int64_t count) const {
@@ -200,13 +200,12 @@ class NcclGroup final : public GpuGroup {
 
   SharedMessage shared_message(const at::Tensor& own) const {
     const int64_t count = own.numel();
-    SharedMessage message{
-        .own = own, .memory = c10d::symmetric_memory::rendezvous(own, name_), .of_ranks = {}, .copies = {}};
-    for (int64_t rank = 0; rank < size_; ++rank) {
-      const bool is_own = rank == rank_;
-      message.of_ranks.push_back(is_own ? message.own
-                                        : message.memory->get_buffer(static_cast<int>(rank), {count}, at::kFloat, 0));
-      if (count >= kLeastLarge) message.copies.push_back(is_own ? message.own : at::empty({count}, options()));
+    SharedMessage message{.own = own, .memory = c10d::symmetric_memory::rendezvous(own, name_), .sources = {}};
+    for (int rank = 0; rank < size_; ++rank) {
+      const bool is_copied = rank != rank_ && count >= kLeastLarge;
+      const at::Tensor of_rank = rank == rank_ ? own : message.memory->get_buffer(rank, {count}, at::kFloat, 0);
+      message.sources.of_ranks.push_back(of_rank);
+      message.sources.fetched.push_back(is_copied ? at::empty({count}, options()) : of_rank);
     }
     return message;
   }

@@ -225,12 +225,15 @@ class ProcessGroupRanks : public Ranks {
   }
 
   bool gives_sources() const override { return gpus_ != nullptr && exchange_ == ExchangeKind::kSymmetricMemory; }
-  std::vector<at::Tensor> sources_of(const at::Tensor& message) override { return gpus_->sources_of(message); }
+  MessageSources sources_of(const at::Tensor& message) override { return gpus_->sources_of(message); }
+  void announce(const at::Tensor& message) override {
+    queue_on_gpu([&] { gpus_->announce(message); });
+  }
   void fetch(const at::Tensor& message) override {
     queue_on_gpu([&] { gpus_->fetch(message); });
   }
-  void end_fetches() override {
-    queue_on_gpu([&] { gpus_->end_fetches(); });
+  void end_reads() override {
+    queue_on_gpu([&] { gpus_->end_reads(); });
   }
 
   void wait_for(const std::function<bool()>& has_ended) override {
@@ -543,12 +546,13 @@ constexpr const char* kNoSources = "this implementation of Ranks gives no source
 
 }  // namespace
 
-std::vector<at::Tensor> Ranks::sources_of(const at::Tensor&) {
+MessageSources Ranks::sources_of(const at::Tensor&) {
   RNNLAB_INVARIANT(false, kNoSources);
   return {};
 }
+void Ranks::announce(const at::Tensor&) { RNNLAB_INVARIANT(false, kNoSources); }
 void Ranks::fetch(const at::Tensor&) { RNNLAB_INVARIANT(false, kNoSources); }
-void Ranks::end_fetches() { RNNLAB_INVARIANT(false, kNoSources); }
+void Ranks::end_reads() { RNNLAB_INVARIANT(false, kNoSources); }
 
 std::unique_ptr<Ranks> connect_ranks(const Launch& launch, const RanksOptions& options) {
   silence_process_groups();

@@ -26,6 +26,13 @@ struct GpuConnection {
   int64_t channels = DistributedSettings::kUsualChannels;
 };
 
+// Where the messages of all ranks lie, in the order of ranks: in the memory of their GPUs, and where fetch() copies
+// them. Small messages are not copied.
+struct MessageSources {
+  std::vector<at::Tensor> of_ranks;
+  std::vector<at::Tensor> fetched;
+};
+
 // all_reduce(), all_gather(), wait_for() and the functions that use them are collective. On a GPU the first two only
 // queue their work on the current stream, and wait_for() throws their errors. All of these functions throw RankFailed
 // if another process has failed, sends no heartbeat for the timeout, or sends heartbeats but does not reach the
@@ -72,16 +79,19 @@ class Ranks {
   // fastest. All ranks call this function with the same counts.
   virtual std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts, const at::TensorOptions& options);
 
-  // If this function returns true, a caller that has messages from message_memory() calls the next three functions
+  // If this function returns true, a caller that has messages from message_memory() calls the next four functions
   // instead of all_reduce(), and adds up itself.
   virtual bool gives_sources() const { return false; }
 
-  // sources_of() returns where the messages of all ranks, in their order, lie for this rank. fetch() queues work after
-  // which they have the values that the ranks gave them before they called it. end_fetches() queues work after which
-  // all messages may be written again.
-  virtual std::vector<at::Tensor> sources_of(const at::Tensor& message);
+  // Returns where the messages of all ranks lie for this rank.
+  virtual MessageSources sources_of(const at::Tensor& message);
+
+  // These functions queue work. announce() ends when all ranks have announced the message, which they have written by
+  // then. fetch() copies an announced message to this rank. After end_reads() all messages may be written again: it
+  // ends when all ranks have called it.
+  virtual void announce(const at::Tensor& message);
   virtual void fetch(const at::Tensor& message);
-  virtual void end_fetches();
+  virtual void end_reads();
 
   // Sets the training step of this process, for messages.
   virtual void set_step(int64_t) {}

@@ -104,8 +104,9 @@ class GradientExchange {
   // Call this function after the work that a step queues after all_reduce().
   void end_step();
 
-  // A GPU's clock: (2) int64 on the device, for kernels::Norms; undefined on a CPU, or if this process trains alone.
-  const at::Tensor& clock() const { return clock_; }
+  // Returns a GPU's clock, (2) int64 on the device, which does not exist on a CPU or if this process trains alone; and
+  // the partial sums of the gradients' norms after all_reduce(), if they were computed with the sums.
+  SummedGradients summed() const { return {clock_, pieces_ ? pieces_->norm_parts() : at::Tensor()}; }
 
   // Returns the seconds since the last call in which all_reduce() waited for the exchange, and so for other ranks. On a
   // GPU it is the time from the end of the backward passes to the begin of the update; call this function when the

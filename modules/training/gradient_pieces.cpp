@@ -228,25 +228,14 @@ void add_up_by_operators(const std::vector<at::Tensor>& sources, at::Tensor sum)
   for (size_t rank = 1; rank < sources.size(); ++rank) sum.add_(sources[rank]);
 }
 
-kernels::SummedTensor summed_tensor(const std::vector<at::Tensor>& sources, const at::Tensor& sum) {
-  kernels::SummedTensor work{.sum = sum.mutable_data_ptr<float>(), .size = sum.numel()};
-  for (size_t rank = 0; rank < sources.size(); ++rank) work.sources[rank] = sources[rank].const_data_ptr<float>();
-  return work;
-}
-
 }  // namespace
 
-void add_up(std::span<const std::vector<at::Tensor>> sources, std::span<const at::Tensor> sums) {
-  if (sums.empty()) return;
-  const bool has_kernel = can_use_own_kernels(sums.front());
-  std::vector<kernels::SummedTensor> tensors;
-  for (size_t i = 0; i < sums.size(); ++i) {
-    if (has_kernel)
-      tensors.push_back(summed_tensor(sources[i], sums[i]));
-    else
-      add_up_by_operators(sources[i], sums[i]);
-  }
-  if (has_kernel) run_kernels(kernels::SumOfRanks{tensors, std::ssize(sources.front())}, sums.front());
+void add_up(const std::vector<at::Tensor>& sources, const at::Tensor& sum, std::span<const kernels::SummedPart> parts) {
+  if (!can_use_own_kernels(sum)) return add_up_by_operators(sources, sum);
+  kernels::SumOfRanks work{
+      .num_ranks = std::ssize(sources), .sum = sum.mutable_data_ptr<float>(), .parts = parts};
+  for (size_t rank = 0; rank < sources.size(); ++rank) work.sources[rank] = sources[rank].const_data_ptr<float>();
+  run_kernels(work, sum);
 }
 
 GradientPieces::GradientPieces(Ranks& ranks, std::vector<NamedTensor> parameters, int64_t tail, Pieces pieces,
@@ -264,6 +253,10 @@ GradientPieces::GradientPieces(Ranks& ranks, std::vector<NamedTensor> parameters
   sums_ = sources_.empty() ? messages_ : zeros_like_all(messages_);
   const bool has_side_work = num_pieces() > 1 || !sources_.empty();
   if (options.device().is_cuda() && has_side_work) stream_ = stream_from_pool(options.device(), kHighPriority);
+  if (stream_ && !sources_.empty()) {
+    copy_stream_ = stream_from_pool(options.device(), kHighPriority);
+    sum_stream_ = stream_from_pool(options.device(), kLowPriority);
+  }
   for (size_t i = 0; i < parameters_.size(); ++i) {
     numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
     if (num_pieces() > 1) watch(i);
@@ -278,6 +271,25 @@ GradientPieces::~GradientPieces() {
 void GradientPieces::find_sources(Ranks& ranks) {
   require_few_ranks(ranks);
   for (const at::Tensor& message : messages_) sources_.push_back(ranks.sources_of(message));
+  std::vector<kernels::NormTensor> gradients;
+  for (const NamedTensor& parameter : parameters_) gradients.push_back({nullptr, parameter.tensor.numel()});
+  if (can_use_own_kernels(messages_.front()))
+    norm_parts_ = at::zeros({kernels::num_norm_parts(gradients)}, messages_.front().options());
+  summed_parts_ = parts_of_sums();
+}
+
+// Partial sums have the order of the parameters.
+std::vector<std::vector<kernels::SummedPart>> GradientPieces::parts_of_sums() const {
+  std::vector<std::vector<kernels::SummedPart>> parts(num_pieces());
+  float* next = norm_parts_.defined() ? norm_parts_.mutable_data_ptr<float>() : nullptr;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [piece, offset] = layout_.places[i];
+    const int64_t size = parameters_[i].tensor.numel();
+    parts[piece].push_back({.offset = offset, .size = size, .norm_parts = next});
+    if (next != nullptr) next += kernels::num_pieces(size);
+  }
+  parts.front().push_back({.offset = layout_.tail_offset, .size = messages_.front().numel() - layout_.tail_offset});
+  return parts;
 }
 
 void GradientPieces::watch(size_t parameter) {
@@ -292,7 +304,7 @@ void GradientPieces::begin_last_pass(bool is_only_pass) {
 }
 
 void GradientPieces::begin_step() {
-  is_forked_ = false;
+  is_forked_ = is_fetching_ = false;
   forget_gradients();
 }
 
@@ -359,8 +371,37 @@ void GradientPieces::send(size_t piece) {
   if (sources_.empty())
     ranks_.all_reduce(messages_[piece]);
   else
-    ranks_.fetch(messages_[piece]);
+    announce_and_fetch(piece);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+// Announcements, copies and sums have a stream each, so that none of them waits for work of another piece. The sums
+// have a low priority, so they take the SMs that the kernels of the pass leave.
+void GradientPieces::announce_and_fetch(size_t piece) {
+  ranks_.announce(messages_[piece]);
+  if (copy_stream_) order_streams(*stream_, *copy_stream_);
+  {
+    const c10::OptionalStreamGuard stream(copy_stream_);
+    ranks_.fetch(messages_[piece]);
+  }
+  if (copy_stream_) order_streams(*copy_stream_, *sum_stream_);
+  is_fetching_ = sum_stream_.has_value();
+  const c10::OptionalStreamGuard stream(sum_stream_);
+  add_up(sources_[piece].fetched, sums_[piece], summed_parts_[piece]);
+}
+
+// Reads the messages in the memory of their GPUs.
+void GradientPieces::announce_and_read(size_t piece) {
+  ranks_.announce(messages_[piece]);
+  add_up(sources_[piece].of_ranks, sums_[piece], summed_parts_[piece]);
+}
+
+// The end of the reads is not on the way to the update.
+void GradientPieces::end_reads() {
+  join();
+  let_stream_follow();
+  const c10::OptionalStreamGuard stream(stream_);
+  ranks_.end_reads();
 }
 
 GradientCopies GradientPieces::copies_of(size_t piece) const {
@@ -381,46 +422,23 @@ void GradientPieces::let_stream_follow() {
 
 void GradientPieces::join() {
   if (std::exchange(is_forked_, false)) order_streams(*stream_, current_stream(stream_->device()));
+  if (std::exchange(is_fetching_, false)) order_streams(*sum_stream_, current_stream(sum_stream_->device()));
 }
 
 void GradientPieces::finish() {
   const at::NoGradGuard no_grad;
   if (is_last(next_)) fill(next_);  // while other pieces may still travel
   const bool is_filled = is_last(next_);
-  join();
+  if (sources_.empty()) join();
   for (; next_ < messages_.size(); ++next_) {
     if (!is_filled) fill(next_);
-    if (is_last(next_) && !sources_.empty())
-      send_last_and_add_up();
-    else
+    if (sources_.empty())
       send(next_);
+    else
+      announce_and_read(next_);
   }
+  if (!sources_.empty()) end_reads();
   forget_gradients();
-}
-
-// While the last piece is fetched, the others are added up. The end of the fetches is not on the way to the update.
-void GradientPieces::send_last_and_add_up() {
-  const size_t last = messages_.size() - 1;
-  if (last == 0) {
-    send(last);
-  } else {
-    let_stream_follow();
-    {
-      const c10::OptionalStreamGuard stream(stream_);
-      send(last);
-    }
-    add_up_pieces(0, last);
-    join();
-  }
-  add_up_pieces(last, last + 1);
-  let_stream_follow();
-  const c10::OptionalStreamGuard stream(stream_);
-  ranks_.end_fetches();
-}
-
-// Adds up the pieces from `first` to the one before `last`.
-void GradientPieces::add_up_pieces(size_t first, size_t last) const {
-  add_up(std::span(sources_).subspan(first, last - first), std::span(sums_).subspan(first, last - first));
 }
 
 at::Tensor GradientPieces::gradient(size_t parameter) const {
@@ -446,18 +464,21 @@ int64_t GradientPieces::num_bytes() const {
 }
 
 void GradientPieces::send_all() {
-  for (size_t i = 0; i < messages_.size(); ++i) send(i);
-  if (sources_.empty()) return;
-  add_up_pieces(0, messages_.size());
-  ranks_.end_fetches();
+  const size_t num_before_last = messages_.size() - 1;
+  if (!sources_.empty()) let_stream_follow();
+  {
+    const c10::OptionalStreamGuard stream(sources_.empty() ? std::nullopt : stream_);
+    for (size_t i = 0; i < num_before_last; ++i) send(i);
+  }
+  send_last();
 }
 
 void GradientPieces::send_last() {
   const size_t last = messages_.size() - 1;
-  send(last);
-  if (sources_.empty()) return;
-  add_up_pieces(last, last + 1);
-  ranks_.end_fetches();
+  if (sources_.empty()) return send(last);
+  announce_and_read(last);
+  end_reads();
+  join();
 }
 
 }  // namespace rnnlab

@@ -6,8 +6,8 @@
 // travel with the first piece, because they are known before the backward pass.
 //
 // The backend adds the pieces up where they lie, or this rank fetches those of all ranks and adds them up itself
-// (Ranks::sources_of). Fetching needs no kernels, so it takes nothing from the backward pass. The sums are then
-// computed at the end of the step, while the last piece is fetched.
+// (Ranks::sources_of). Fetching needs no kernels, so it takes nothing from the backward pass; the sums need few SMs. The
+// sum of the last piece reads the messages where they lie.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,6 +22,7 @@
 
 #include "distributed/ranks.h"
 #include "recurrent/gradient_sink.h"
+#include "training/kernels/optimizer.h"
 #include "training/named_tensor.h"
 #include "training/step_record.h"
 
@@ -75,9 +76,9 @@ void append_copy(const at::Tensor& parameter, const at::Tensor& place, GradientC
 // kernel.
 void fill_message(const GradientCopies& copies, const MessageTail* tail = nullptr, const at::Tensor& place = {});
 
-// Adds up the messages of all ranks in their order, so that all ranks get the same bits: sums[i] becomes the sum of
-// sources[i]. The sources are no sums. On a GPU with own kernels it is one kernel.
-void add_up(std::span<const std::vector<at::Tensor>> sources, std::span<const at::Tensor> sums);
+// Adds up the messages of all ranks in their order, so that all ranks get the same bits. On a GPU with own kernels it is
+// one kernel, which adds up `parts` only; elsewhere the whole messages are added up, without partial sums of norms.
+void add_up(const std::vector<at::Tensor>& sources, const at::Tensor& sum, std::span<const kernels::SummedPart> parts);
 
 // Autograd and layers (GradientSink) tell which gradients are written. All ranks send the pieces in the same order, and
 // the last piece at the end of the step.
@@ -110,6 +111,7 @@ class GradientPieces : public GradientSink {
 
   at::Tensor gradient(size_t parameter) const;  // a view of the sums
   at::Tensor tail() const;                      // a view of the sums
+  at::Tensor norm_parts() const { return norm_parts_; }  // of all gradients, for kernels::Norms; may be undefined
   size_t num_pieces() const { return layout_.piece_sizes.size(); }
   int64_t num_bytes() const;
 
@@ -127,6 +129,7 @@ class GradientPieces : public GradientSink {
   enum class State { kMissing, kPlaced, kToBeCopied, kInPlace };
 
   void find_sources(Ranks& ranks);
+  std::vector<std::vector<kernels::SummedPart>> parts_of_sums() const;
   void forget_gradients();
   void watch(size_t parameter);
   void on_accumulated(size_t parameter);
@@ -135,8 +138,9 @@ class GradientPieces : public GradientSink {
   void fill(size_t piece);
   bool is_last(size_t piece) const { return piece + 1 == layout_.piece_sizes.size(); }
   void send(size_t piece);
-  void send_last_and_add_up();
-  void add_up_pieces(size_t first, size_t last) const;
+  void announce_and_fetch(size_t piece);
+  void announce_and_read(size_t piece);
+  void end_reads();
   at::Tensor place_of(size_t parameter) const;  // in the message
   at::Tensor tail_of(const std::vector<at::Tensor>& pieces) const;
   GradientCopies copies_of(size_t piece) const;
@@ -149,14 +153,18 @@ class GradientPieces : public GradientSink {
   MessageLayout layout_;
   std::vector<at::Tensor> messages_;              // one for each piece
   std::vector<at::Tensor> sums_;                  // of all ranks; messages_, if the backend adds up
-  std::vector<std::vector<at::Tensor>> sources_;  // of the sums; empty if the backend adds up
+  std::vector<MessageSources> sources_;  // of the sums; empty if the backend adds up
+  std::vector<std::vector<kernels::SummedPart>> summed_parts_;  // of each piece, with sources_
+  at::Tensor norm_parts_;
   std::optional<c10::Stream> stream_;             // on which pieces travel beside other work; empty on a CPU
+  std::optional<c10::Stream> copy_stream_, sum_stream_;  // with sources_
 
   // Of the current step.
   MessageTail tail_;
   bool is_last_pass_ = false;
   bool gives_places_ = false;
   bool is_forked_ = false;            // the current stream has not waited for stream_ yet
+  bool is_fetching_ = false;          // the same for sum_stream_
   std::vector<State> states_;         // of each parameter
   std::vector<int64_t> num_missing_;  // of each piece
   size_t next_ = 0;                   // the next piece to send

@@ -96,15 +96,17 @@ at::Tensor gradient_norms(at::TensorList gradients) {
   return norms;
 }
 
-void write_gradient_norms(at::TensorList gradients, const at::Tensor& norms, const at::Tensor& clock) {
+void write_gradient_norms(at::TensorList gradients, const at::Tensor& norms, const SummedGradients& summed) {
   std::vector<kernels::NormTensor> work;
   work.reserve(gradients.size());
   for (const at::Tensor& gradient : gradients) work.push_back({gradient.const_data_ptr<float>(), gradient.numel()});
-  const at::Tensor parts = at::empty({kernels::num_norm_parts(work)}, norms.options());
+  const bool has_parts = summed.norm_parts.defined();
+  const at::Tensor parts = has_parts ? summed.norm_parts : at::empty({kernels::num_norm_parts(work)}, norms.options());
   run_kernels(kernels::Norms{.tensors = work,
                              .parts = parts.mutable_data_ptr<float>(),
                              .norms = norms.mutable_data_ptr<float>(),
-                             .clock = clock.defined() ? clock.mutable_data_ptr<int64_t>() : nullptr},
+                             .clock = summed.clock.defined() ? summed.clock.mutable_data_ptr<int64_t>() : nullptr,
+                             .has_parts = has_parts},
               norms);
 }
 
@@ -123,11 +125,11 @@ namespace {
 
 StepSummary summarize_with_own_kernels(at::TensorList gradients, const Evaluation& evaluation,
                                        const at::Tensor& skipped, at::Tensor& found_inf,
-                                       const std::optional<double>& max_norm, const at::Tensor& clock) {
+                                       const std::optional<double>& max_norm, const SummedGradients& summed) {
   const auto num_norms = std::ssize(gradients);
   const at::Tensor row = at::empty({kernels::kNumbersBeforeNorms + num_norms}, found_inf.options());
   const at::Tensor scale = max_norm ? at::empty({}, found_inf.options()) : at::Tensor();
-  write_gradient_norms(gradients, row.narrow(0, kernels::kNumbersBeforeNorms, num_norms), clock);
+  write_gradient_norms(gradients, row.narrow(0, kernels::kNumbersBeforeNorms, num_norms), summed);
   run_kernels(kernels::StepNumbers{.loss = evaluation.loss.const_data_ptr<float>(),
                                    .weighted_loss = evaluation.weighted_loss.const_data_ptr<float>(),
                                    .metric_sum = evaluation.metric_sum.const_data_ptr<float>(),
@@ -150,10 +152,11 @@ void flag_non_finite(const at::Tensor& row, at::Tensor& found_inf) {
 }  // namespace
 
 StepSummary summarize_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
-                           at::Tensor& found_inf, const std::optional<double>& max_norm, const at::Tensor& clock) {
+                           at::Tensor& found_inf, const std::optional<double>& max_norm,
+                           const SummedGradients& summed) {
   const at::NoGradGuard no_grad;
   if (can_use_own_kernels(gradients))
-    return summarize_with_own_kernels(gradients, evaluation, skipped, found_inf, max_norm, clock);
+    return summarize_with_own_kernels(gradients, evaluation, skipped, found_inf, max_norm, summed);
   const at::Tensor norms = gradient_norms(gradients);
   const at::Tensor none = at::zeros_like(found_inf);
   StepSummary summary;

@@ -78,8 +78,14 @@ bool can_use_own_kernels(at::TensorList tensors);
 // Returns the Euclidean norm of each gradient, (number of gradients).
 at::Tensor gradient_norms(at::TensorList gradients);
 
-// Writes these norms with our own kernels to `norms`, (number of gradients) float32. `clock`: as of kernels::Norms.
-void write_gradient_norms(at::TensorList gradients, const at::Tensor& norms, const at::Tensor& clock = {});
+// What an exchange tells of the gradients that it has summed, for kernels::Norms; undefined if there is nothing to tell.
+struct SummedGradients {
+  at::Tensor clock;
+  at::Tensor norm_parts;
+};
+
+// Writes these norms with our own kernels to `norms`, (number of gradients) float32.
+void write_gradient_norms(at::TensorList gradients, const at::Tensor& norms, const SummedGradients& summed = {});
 
 // Returns the factor for all gradients: min(1, max_norm / (total + 1e-6)), where total is the norm of `norms` (Pascanu
 // et al. 2013). With the 1e-6, gradients that are all zero do not become NaN; PyTorch adds the same.
@@ -95,8 +101,8 @@ struct StepSummary {
 
 // `skipped`: () float32, or undefined if there is no loss scale that skips updates; the norms of a skipped step count
 // as 0. `found_inf`: () float32, set to 1 if a number of the row is not finite, and never set to 0.
-// `clock`: as of kernels::Norms, or undefined.
 StepSummary summarize_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
-                           at::Tensor& found_inf, const std::optional<double>& max_norm, const at::Tensor& clock = {});
+                           at::Tensor& found_inf, const std::optional<double>& max_norm,
+                           const SummedGradients& summed = {});
 
 }  // namespace rnnlab

@@ -100,8 +100,9 @@ EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t slot) {
   const auto evaluation = exchange_ ? backpropagate_shards(batches, slot) : backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto skipped = unscale(gradients);
-  const at::Tensor clock = exchange_ ? exchange_->clock() : at::Tensor();
-  const auto [step, scale] = summarize_step(gradients, evaluation, skipped, found_inf_, clip_norm_, clock);
+  SummedGradients summed = exchange_ ? exchange_->summed() : SummedGradients();
+  if (loss_scale_) summed.norm_parts.reset();  // they are of the gradients before unscale()
+  const auto [step, scale] = summarize_step(gradients, evaluation, skipped, found_inf_, clip_norm_, summed);
   const auto scale_of_update = clip(gradients, scale);
   const TraceRange update_range("update");
   optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_, scale_of_update, slot);

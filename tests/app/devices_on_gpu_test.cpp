@@ -107,7 +107,7 @@ TEST_F(DevicesOnGpu, GiveTheSameBitsAgain) {
   EXPECT_TRUE(weights_of(settings) == weights_of(settings));
 }
 
-// Two numbers have one sum, whoever adds them.
+// The sum of two numbers does not depend on their order.
 TEST_F(DevicesOnGpu, OfTwoGpusGiveTheSameBitsBySymmetricMemory) {
   ::unsetenv("RNNLAB_SHARE_GPUS");
   const Program program;

@@ -16,6 +16,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "training/step_record.h"
 
 namespace rnnlab {
 namespace {
@@ -243,19 +244,24 @@ class FetchingRanks : public RememberingRanks {
  public:
   using RememberingRanks::RememberingRanks;
   bool gives_sources() const override { return true; }
-  std::vector<at::Tensor> sources_of(const at::Tensor& message) override {
-    sources.emplace_back(message, at::zeros_like(message));
-    return {sources.back().first, sources.back().second};
+  MessageSources sources_of(const at::Tensor& message) override {
+    sources.push_back({{message, at::zeros_like(message)}, {message, at::zeros_like(message)}});
+    return sources.back();
+  }
+  void announce(const at::Tensor& message) override {
+    messages.push_back(message.clone());
+    for (const auto& [of_ranks, fetched] : sources)
+      if (of_ranks[0].is_same(message)) of_ranks[1].copy_(message);
   }
   void fetch(const at::Tensor& message) override {
-    messages.push_back(message.clone());
-    for (const auto& [own, other] : sources)
-      if (own.is_same(message)) other.copy_(message);
+    for (const auto& [of_ranks, fetched] : sources)
+      if (of_ranks[0].is_same(message)) fetched[1].copy_(of_ranks[1]);
+    ++num_fetched;
   }
-  void end_fetches() override { ++num_ends; }
+  void end_reads() override { ++num_ends; }
 
-  std::vector<std::pair<at::Tensor, at::Tensor>> sources;  // own message, the other's
-  int num_ends = 0;
+  std::vector<MessageSources> sources;
+  int num_fetched = 0, num_ends = 0;
 };
 
 TEST(GradientPieces, AreAddedUpHereIfTheyAreFetched) {
@@ -271,10 +277,11 @@ TEST(GradientPieces, AreAddedUpHereIfTheyAreFetched) {
     pieces.finish();
     pieces.end_step();
     EXPECT_EQ(ranks.messages.size(), 2U * step);
+    EXPECT_EQ(ranks.num_fetched, step) << "the last piece is read where it lies";
     EXPECT_EQ(ranks.num_ends, step);
     EXPECT_TRUE(pieces.gradient(0).equal(at::full({40}, 6.0F)));
     EXPECT_TRUE(pieces.gradient(1).equal(at::full({40}, 2.0F * static_cast<float>(step))));
-    EXPECT_EQ(ranks.sources[1].first[0].item<double>(), 3) << "another rank may still fetch the message";
+    EXPECT_EQ(ranks.sources[1].of_ranks[0][0].item<double>(), 3) << "another rank may still fetch the message";
     for (const NamedTensor& parameter : parameters) parameter.tensor.mutable_grad() = at::Tensor();
   }
 }
@@ -289,20 +296,30 @@ TEST(AddUp, HasTheOrderOfTheRanks) {
   if (at::hasCUDA()) devices.emplace_back(c10::kCUDA);
   for (const c10::Device device : devices)
     for (const int64_t num_ranks : {2, 3, 8}) {
-      std::vector<std::vector<at::Tensor>> sources;
-      std::vector<at::Tensor> sums;
-      for (const int64_t size : {4, 2048, 6000}) {
-        sources.emplace_back();
-        sums.push_back(at::full({size}, 9.0F, device));
-        for (int64_t rank = 0; rank < num_ranks; ++rank) sources.back().push_back(at::randn({size}, device));
-      }
-      add_up(sources, sums);
-      for (size_t i = 0; i < sums.size(); ++i) {
-        at::Tensor expected = sources[i][0].clone();
-        for (size_t rank = 1; rank < sources[i].size(); ++rank) expected += sources[i][rank];
-        EXPECT_TRUE(sums[i].equal(expected)) << device << " " << num_ranks << " " << i;
-      }
+      std::vector<at::Tensor> sources;
+      for (int64_t rank = 0; rank < num_ranks; ++rank) sources.push_back(at::randn({9000}, device));
+      const at::Tensor sum = at::full({9000}, 9.0F, device);
+      const std::array<kernels::SummedPart, 3> parts = {{{0, 3}, {3, 2048}, {2051, 6949}}};
+      add_up(sources, sum, parts);
+      at::Tensor expected = sources[0].clone();
+      for (size_t rank = 1; rank < sources.size(); ++rank) expected += sources[rank];
+      EXPECT_TRUE(sum.equal(expected)) << device << " " << num_ranks;
     }
+}
+
+// The norms have the same bits, whichever kernel computes their parts.
+TEST(AddUp, ComputesThePartsOfNorms) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  const auto on_gpu = at::TensorOptions().device(at::kCUDA).dtype(at::kFloat);
+  const std::vector<at::Tensor> sources = {at::randn({9000}, on_gpu), at::randn({9000}, on_gpu)};
+  const at::Tensor sum = at::zeros({9000}, on_gpu), known = at::zeros({6}, on_gpu);
+  float* const data = known.mutable_data_ptr<float>();
+  const std::array<kernels::SummedPart, 2> parts = {{{32, 2048, data}, {2080, 6920, data + 1}}};
+  add_up(sources, sum, parts);
+  const std::vector<at::Tensor> gradients = {sum.narrow(0, 32, 2048), sum.narrow(0, 2080, 6920)};
+  const at::Tensor computed = gradient_norms(gradients), from_parts = at::zeros({2}, on_gpu);
+  write_gradient_norms(gradients, from_parts, {.clock = {}, .norm_parts = known});
+  EXPECT_TRUE(from_parts.equal(computed));
 }
 
 TEST(GradientPieces, LeaveTheParametersAlone) {

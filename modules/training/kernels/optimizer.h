@@ -34,6 +34,7 @@ struct Norms {
   float* norms = nullptr;  // (tensors)
   // (2) or null: the GPU's clock at an earlier time, in nanoseconds, and a sum to which the time since then is added
   int64_t* clock = nullptr;
+  bool has_parts = false;  // SumOfRanks has computed `parts`
 };
 
 // Writes a message to other processes: copies of tensors, and, if `tail` is not null, numbers of the step.
@@ -55,19 +56,21 @@ struct FillMessage {
   int64_t num_ranks = 0;
 };
 
-// Adds up messages of several processes, in the order of their ranks. Sources may be in the memory of other GPUs. All
-// memory is aligned to 16 bytes, and sizes are multiples of 4.
+// Adds up the messages of several processes, in the order of their ranks; messages may be in the memory of other GPUs.
+// Also computes the partial sums for the norms of the gradients in the sum, with the bits that Norms gives them.
 inline constexpr int64_t kMostSummed = 8;
 
-struct SummedTensor {
-  const float* sources[kMostSummed] = {};
-  float* sum = nullptr;  // none of the sources
+struct SummedPart {
+  int64_t offset = 0;  // in each message
   int64_t size = 0;
+  float* norm_parts = nullptr;  // (num_pieces(size)), or null
 };
 
 struct SumOfRanks {
-  std::span<const SummedTensor> tensors;
-  int64_t num_ranks = 0;  // number of sources of each tensor
+  const float* sources[kMostSummed] = {};
+  int64_t num_ranks = 0;
+  float* sum = nullptr;               // none of the sources
+  std::span<const SummedPart> parts;  // what to add up
 };
 
 // Reads the GPU's clock, in nanoseconds.

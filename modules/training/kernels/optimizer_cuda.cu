@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "recurrent/kernels/launch.h"
 
@@ -14,7 +15,7 @@ namespace {
 // Work on many tensors by one launch: each tensor is cut into pieces, and a block works on one piece. LibTorch's fused
 // operators give a block 65,536 elements, so a network with one large weight leaves half of a large GPU idle.
 
-constexpr size_t kTensorsAtOnce = 46;  // the limit of a launch's arguments, 4 KiB
+constexpr size_t kTensorsAtOnce = 48;  // the limit of a launch's arguments
 
 // `Tensor` must be a struct with an int64_t `size`.
 template <class Tensor>
@@ -69,9 +70,22 @@ __device__ int64_t now() {
   return time;
 }
 
+// Returns the sum of the squares of the block's values in thread 0.
+__device__ float sum_of_squares(const float (&values)[kOfThread]) {
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < kOfThread; ++i) sum += values[i] * values[i];
+  return block_sum(sum);
+}
+
+// One thread of a kernel adds the time since the clock was read; `clock` may be null.
+__device__ void add_elapsed(int64_t* clock) {
+  if (clock != nullptr && blockIdx.x == 0 && threadIdx.x == 0) clock[1] += now() - clock[0];
+}
+
 __global__ void __launch_bounds__(kThreadsOfPiece)
     squares_kernel(const __grid_constant__ WorkList<NormTensor> list, float* parts, int64_t* clock) {
-  if (clock != nullptr && blockIdx.x == 0 && threadIdx.x == 0) clock[1] += now() - clock[0];
+  add_elapsed(clock);
   const uint32_t number = list.tensor_of(blockIdx.x);
   const NormTensor& tensor = list.tensors[number];
   const int64_t first = static_cast<int64_t>(blockIdx.x - list.first_block[number]) * kPiece + threadIdx.x;
@@ -81,16 +95,14 @@ __global__ void __launch_bounds__(kThreadsOfPiece)
     const int64_t place = first + i * static_cast<int64_t>(kThreadsOfPiece);
     values[i] = place < tensor.size ? tensor.values[place] : 0.0F;
   }
-  float sum = 0;
-#pragma unroll
-  for (int i = 0; i < kOfThread; ++i) sum += values[i] * values[i];
-  sum = block_sum(sum);
+  const float sum = sum_of_squares(values);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
 // Each block computes the norm of one tensor.
 __global__ void __launch_bounds__(kThreadsOfPiece)
-    roots_kernel(const __grid_constant__ WorkList<NormTensor> list, const float* parts, float* norms) {
+    roots_kernel(const __grid_constant__ WorkList<NormTensor> list, const float* parts, float* norms, int64_t* clock) {
+  add_elapsed(clock);
   float sum = 0;
   for (uint32_t i = list.first_block[blockIdx.x] + threadIdx.x; i < list.first_block[blockIdx.x + 1];
        i += kThreadsOfPiece)
@@ -106,11 +118,9 @@ void run(const Norms& work, cudaStream_t stream) {
   float* norms = work.norms;
   int64_t* clock = work.clock;
   for_each_list(work.tensors, [&](const WorkList<NormTensor>& list) {
-    if (list.num_blocks() > 0) {
-      squares_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, parts, clock);
-      clock = nullptr;  // only the first kernel reads it
-    }
-    roots_kernel<<<list.num_tensors, kThreadsOfPiece, 0, stream>>>(list, parts, norms);
+    if (list.num_blocks() > 0 && !work.has_parts)  // only the first kernel reads the clock
+      squares_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, parts, std::exchange(clock, nullptr));
+    roots_kernel<<<list.num_tensors, kThreadsOfPiece, 0, stream>>>(list, parts, norms, std::exchange(clock, nullptr));
     parts += list.num_blocks();
     norms += list.num_tensors;
   });
@@ -169,45 +179,51 @@ void run(const FillMessage& work, cudaStream_t stream) {
 
 namespace {
 
-__device__ void add(float4& sum, const float4& other) {
-  sum.x += other.x;
-  sum.y += other.y;
-  sum.z += other.z;
-  sum.w += other.w;
-}
+struct Sources {
+  const float* of_ranks[kMostSummed];
+  int32_t num_ranks;
+};
 
-constexpr int kSummedVectors = kPiece / kThreadsOfPiece / 4;
-
-// A thread issues the loads of all its vectors before it adds, because memory of another GPU is far away.
+// A thread issues its loads of several ranks before it adds, because memory of another GPU is far away.
 __global__ void __launch_bounds__(kThreadsOfPiece)
-    sum_kernel(const __grid_constant__ WorkList<SummedTensor> list, int32_t num_ranks) {
+    sum_kernel(const __grid_constant__ WorkList<SummedPart> list, const __grid_constant__ Sources sources, float* sum) {
   const uint32_t number = list.tensor_of(blockIdx.x);
-  const SummedTensor& tensor = list.tensors[number];
-  const int64_t first = static_cast<int64_t>(blockIdx.x - list.first_block[number]) * kPiece;
-  const auto place = [&](int i) { return first + 4 * (i * static_cast<int64_t>(kThreadsOfPiece) + threadIdx.x); };
-  float4 sums[kSummedVectors], others[kSummedVectors];
-  const auto load = [&](int32_t rank, float4* values) {
+  const SummedPart& part = list.tensors[number];
+  const uint32_t piece = blockIdx.x - list.first_block[number];
+  const int64_t first = static_cast<int64_t>(piece) * kPiece + threadIdx.x;
+  const auto load = [&](int32_t rank, float* values) {
+    const float* const source = sources.of_ranks[rank] + part.offset;
 #pragma unroll
-    for (int i = 0; i < kSummedVectors; ++i)
-      if (place(i) < tensor.size) values[i] = *reinterpret_cast<const float4*>(tensor.sources[rank] + place(i));
+    for (int i = 0; i < kOfThread; ++i) {
+      const int64_t place = first + i * static_cast<int64_t>(kThreadsOfPiece);
+      values[i] = place < part.size ? source[place] : 0.0F;
+    }
   };
-  load(0, sums);
-  for (int32_t rank = 1; rank < num_ranks; ++rank) {
+  float values[kOfThread], others[kOfThread];
+  load(0, values);
+  for (int32_t rank = 1; rank < sources.num_ranks; ++rank) {
     load(rank, others);
 #pragma unroll
-    for (int i = 0; i < kSummedVectors; ++i) add(sums[i], others[i]);
+    for (int i = 0; i < kOfThread; ++i) values[i] += others[i];
   }
 #pragma unroll
-  for (int i = 0; i < kSummedVectors; ++i)
-    if (place(i) < tensor.size) *reinterpret_cast<float4*>(tensor.sum + place(i)) = sums[i];
+  for (int i = 0; i < kOfThread; ++i) {
+    const int64_t place = first + i * static_cast<int64_t>(kThreadsOfPiece);
+    if (place < part.size) sum[part.offset + place] = values[i];
+  }
+  if (part.norm_parts == nullptr) return;
+  const float squares = sum_of_squares(values);
+  if (threadIdx.x == 0) part.norm_parts[piece] = squares;
 }
 
 }  // namespace
 
 void run(const SumOfRanks& work, cudaStream_t stream) {
-  for_each_list(work.tensors, [&](const WorkList<SummedTensor>& list) {
+  Sources sources{.of_ranks = {}, .num_ranks = static_cast<int32_t>(work.num_ranks)};
+  std::copy_n(work.sources, work.num_ranks, sources.of_ranks);
+  for_each_list(work.parts, [&](const WorkList<SummedPart>& list) {
     if (list.num_blocks() > 0)
-      sum_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, static_cast<int32_t>(work.num_ranks));
+      sum_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, sources, work.sum);
   });
   require_started("the kernel that adds up messages");
 }
