@@ -30,8 +30,8 @@ GRAPHS = ["device=cuda", "training.cuda_graph=true", "checkpoint.save=false", "t
 WORKS = {
     "mnist_rows": ("mnist_rows", 128, 232, ["data.num_valid=0", "layer=persistent", "training.epochs=6"]),
     "char_lm": ("char_lm", 128, 24, ["data.num_valid=0", "layer=persistent", "training.epochs=8"]),
-    "paper": ("paper_step", 64, 24, ["layer=persistent", "training.epochs=8"]),
-    "gru": ("gru_speed_fair", 256, 16, ["layer=persistent", "training.epochs=10", "data.placement=device"]),
+    "paper": ("paper_step", 64, 48, ["layer=persistent", "training.epochs=6"]),
+    "gru": ("gru_speed_fair", 256, 40, ["layer=persistent", "training.epochs=6", "data.placement=device"]),
     "cnn": ("cnn_mnist_fast", 128, 232, ["data.num_valid=0", "training.epochs=6"]),
 }
 

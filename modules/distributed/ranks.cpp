@@ -7,6 +7,7 @@
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Logging.h>
+#include <sys/prctl.h>
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
@@ -91,6 +92,12 @@ void wait_for_failing_ranks(c10d::Store& store, int64_t size, std::chrono::milli
 void silence_process_groups() {
   constexpr int kFatal = 3;
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
+}
+
+// Lets this thread's short pauses between two looks at a GPU (wait_for) end in time: Linux adds 50 us to each by default.
+void make_pauses_exact() {
+  constexpr unsigned long kNanoseconds = 1;
+  ::prctl(PR_SET_TIMERSLACK, kNanoseconds, 0UL, 0UL, 0UL);
 }
 
 // The operations themselves have practically no time limit, because WaitLimit limits the waits.
@@ -212,6 +219,7 @@ class ProcessGroupRanks : public Ranks {
     const NcclVariables variables(options);
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
     gpus_->make_current();
+    make_pauses_exact();
   }
 
   std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts,
