@@ -94,7 +94,8 @@ void silence_process_groups() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 
-// Lets this thread's short pauses between two looks at a GPU (wait_for) end in time: Linux adds 50 us to each by default.
+// Lets this thread's short pauses between two looks at a GPU (wait_for) end in time: Linux adds 50 us to each by
+// default.
 void make_pauses_exact() {
   constexpr unsigned long kNanoseconds = 1;
   ::prctl(PR_SET_TIMERSLACK, kNanoseconds, 0UL, 0UL, 0UL);

@@ -232,8 +232,7 @@ void add_up_by_operators(const std::vector<at::Tensor>& sources, at::Tensor sum)
 
 void add_up(const std::vector<at::Tensor>& sources, const at::Tensor& sum, std::span<const kernels::SummedPart> parts) {
   if (!can_use_own_kernels(sum)) return add_up_by_operators(sources, sum);
-  kernels::SumOfRanks work{
-      .num_ranks = std::ssize(sources), .sum = sum.mutable_data_ptr<float>(), .parts = parts};
+  kernels::SumOfRanks work{.num_ranks = std::ssize(sources), .sum = sum.mutable_data_ptr<float>(), .parts = parts};
   for (size_t rank = 0; rank < sources.size(); ++rank) work.sources[rank] = sources[rank].const_data_ptr<float>();
   run_kernels(work, sum);
 }

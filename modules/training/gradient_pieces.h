@@ -6,8 +6,8 @@
 // travel with the first piece, because they are known before the backward pass.
 //
 // The backend adds the pieces up where they lie, or this rank fetches those of all ranks and adds them up itself
-// (Ranks::sources_of). Fetching needs no kernels, so it takes nothing from the backward pass; the sums need few SMs. The
-// sum of the last piece reads the messages where they lie.
+// (Ranks::sources_of). Fetching needs no kernels, so it takes nothing from the backward pass; the sums need few SMs.
+// The sum of the last piece reads the messages where they lie.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -76,8 +76,8 @@ void append_copy(const at::Tensor& parameter, const at::Tensor& place, GradientC
 // kernel.
 void fill_message(const GradientCopies& copies, const MessageTail* tail = nullptr, const at::Tensor& place = {});
 
-// Adds up the messages of all ranks in their order, so that all ranks get the same bits. On a GPU with own kernels it is
-// one kernel, which adds up `parts` only; elsewhere the whole messages are added up, without partial sums of norms.
+// Adds up the messages of all ranks in their order, so that all ranks get the same bits. On a GPU with own kernels it
+// is one kernel, which adds up `parts` only; elsewhere the whole messages are added up, without partial sums of norms.
 void add_up(const std::vector<at::Tensor>& sources, const at::Tensor& sum, std::span<const kernels::SummedPart> parts);
 
 // Autograd and layers (GradientSink) tell which gradients are written. All ranks send the pieces in the same order, and
@@ -109,8 +109,8 @@ class GradientPieces : public GradientSink {
   // Call this function after the work that a step queues after finish(). Afterwards messages may be written again.
   void end_step() { join(); }
 
-  at::Tensor gradient(size_t parameter) const;  // a view of the sums
-  at::Tensor tail() const;                      // a view of the sums
+  at::Tensor gradient(size_t parameter) const;           // a view of the sums
+  at::Tensor tail() const;                               // a view of the sums
   at::Tensor norm_parts() const { return norm_parts_; }  // of all gradients, for kernels::Norms; may be undefined
   size_t num_pieces() const { return layout_.piece_sizes.size(); }
   int64_t num_bytes() const;
@@ -151,12 +151,12 @@ class GradientPieces : public GradientSink {
   std::vector<NamedTensor> parameters_;
   std::map<const c10::TensorImpl*, size_t> numbers_;  // of the parameters
   MessageLayout layout_;
-  std::vector<at::Tensor> messages_;              // one for each piece
-  std::vector<at::Tensor> sums_;                  // of all ranks; messages_, if the backend adds up
-  std::vector<MessageSources> sources_;  // of the sums; empty if the backend adds up
+  std::vector<at::Tensor> messages_;                            // one for each piece
+  std::vector<at::Tensor> sums_;                                // of all ranks; messages_, if the backend adds up
+  std::vector<MessageSources> sources_;                         // of the sums; empty if the backend adds up
   std::vector<std::vector<kernels::SummedPart>> summed_parts_;  // of each piece, with sources_
   at::Tensor norm_parts_;
-  std::optional<c10::Stream> stream_;             // on which pieces travel beside other work; empty on a CPU
+  std::optional<c10::Stream> stream_;                    // on which pieces travel beside other work; empty on a CPU
   std::optional<c10::Stream> copy_stream_, sum_stream_;  // with sources_
 
   // Of the current step.

@@ -78,7 +78,8 @@ bool can_use_own_kernels(at::TensorList tensors);
 // Returns the Euclidean norm of each gradient, (number of gradients).
 at::Tensor gradient_norms(at::TensorList gradients);
 
-// What an exchange tells of the gradients that it has summed, for kernels::Norms; undefined if there is nothing to tell.
+// What an exchange tells of the gradients that it has summed, for kernels::Norms; undefined if there is nothing to
+// tell.
 struct SummedGradients {
   at::Tensor clock;
   at::Tensor norm_parts;

@@ -222,8 +222,7 @@ void run(const SumOfRanks& work, cudaStream_t stream) {
   Sources sources{.of_ranks = {}, .num_ranks = static_cast<int32_t>(work.num_ranks)};
   std::copy_n(work.sources, work.num_ranks, sources.of_ranks);
   for_each_list(work.parts, [&](const WorkList<SummedPart>& list) {
-    if (list.num_blocks() > 0)
-      sum_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, sources, work.sum);
+    if (list.num_blocks() > 0) sum_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, sources, work.sum);
   });
   require_started("the kernel that adds up messages");
 }
