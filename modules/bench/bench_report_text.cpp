@@ -104,7 +104,7 @@ constexpr double kWidestHalf = 1;  // of the value; a wider interval is not usef
 
 std::string milliseconds(double seconds) { return significant(seconds * 1e3, 4); }
 
-// Returns the distance to the farther end of an interval above zero, as a part of its value.
+// Returns the distance from the value to the farther end of its interval, divided by the value. Both ends are positive.
 double half_width(const Estimate& seconds) {
   return std::max(seconds.high - seconds.value, seconds.value - seconds.low) / seconds.value;
 }

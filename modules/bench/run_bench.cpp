@@ -189,7 +189,7 @@ void BenchRun::measure_layers(MeasuredCase& measured) {
   add_rates(measured);
 }
 
-// A failure here is only a note, because the times are valid without rates.
+// A failure here is only a note, because the times are valid without FLOP/s and bytes/s.
 void BenchRun::add_rates(MeasuredCase& measured) {
   if (std::ranges::none_of(measured.rows, is_measured)) return;
   try {

@@ -177,7 +177,7 @@ std::optional<FileInspection> inspect_npy_file(const Path& path, const std::stri
   return inspect_array(Source::kNpy, read_npy, path);
 }
 
-// The functions below describe a text and guess its unit.
+// The functions below describe a text, and guess whether its tokens are characters, words or bytes.
 
 namespace {
 

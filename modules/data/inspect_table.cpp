@@ -92,7 +92,7 @@ const ColumnInspection* choose_series_target(const std::vector<ColumnInspection>
 struct Plan {
   const ColumnInspection* target = nullptr;
   std::vector<const ColumnInspection*> features;
-  bool names_features = false;  // needed if some columns are left out
+  bool names_features = false;  // whether the settings must list the features, because some columns are left out
   bool is_classification = false;
   int64_t window = 0;
 

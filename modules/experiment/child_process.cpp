@@ -111,7 +111,7 @@ bool is_pending_stop_signal(int signal) {
 
 struct Ending {
   ExitCode exit_code = ExitCode::kDone;
-  std::string text;  // for a signal that did not come from a stop request
+  std::string text;  // what the signal was, if no stop request was sent; else ""
 };
 
 Ending ending_of(int status) {

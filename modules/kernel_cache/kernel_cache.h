@@ -67,7 +67,7 @@ class KernelProvider {
   KernelCache built_, cache_;
   int num_compiled_ = 0;
   double seconds_ = 0;
-  std::string cache_error_;         // why kernels were not kept, until it is reported
+  std::string cache_error_;         // why kernels were not stored in the cache's folder; "" after report
   bool is_cache_unusable_ = false;  // reported or not; storing is not retried
 };
 

@@ -294,7 +294,7 @@ void add_curve(CurveLines& lines, const Curves& chart, size_t number, const Curv
       "$warmup{} using 1:2 with points linecolor rgb '{}' pointtype 6 pointsize 1.1 notitle", number, style.color));
 }
 
-// The key names a group once, and no group if there are too many groups.
+// The legend lists each group once; it is empty if there are too many groups.
 Drawing draw(const Curves& chart) {
   const std::vector<std::string> groups = groups_of(chart);
   const bool has_key = groups.size() <= kMostInKey;

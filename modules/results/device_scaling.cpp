@@ -164,7 +164,7 @@ ScalingResult measured(const RunGroup& group) {
   return result;
 }
 
-// The efficiency is the inverse ratio of the times for one sample of one device.
+// The efficiency is the time of a device for one sample on the fewest devices, over that time on these devices.
 void set_efficiency(ScalingResult& result, const RunGroup& group, const ScalingResult& fewest,
                     const RunGroup& reference) {
   if (!result.samples_per_second || !fewest.samples_per_second) return;

@@ -67,7 +67,8 @@ class EpochProgress {
   bool was_resumed() const { return was_resumed_; }  // the epoch began before the run was stopped
   const EpochTally& tally() const { return tally_; }
 
-  // Returns the tally for a snapshot; stop_clocks() says what `seconds_waited` is, and is called later.
+  // Returns the counts of the epoch until now, for a checkpoint. `seconds_waited` is as of stop_clocks(), which is
+  // called later.
   EpochTally tally_now(double seconds_waited) const;
 
   // Returns the row of the epoch: the metrics and times of its training. An epoch that was resumed has no times of

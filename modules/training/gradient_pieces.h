@@ -151,9 +151,9 @@ class GradientPieces : public GradientSink {
   std::vector<NamedTensor> parameters_;
   std::map<const c10::TensorImpl*, size_t> numbers_;  // of the parameters
   MessageLayout layout_;
-  std::vector<at::Tensor> messages_;                            // one for each piece
-  std::vector<at::Tensor> sums_;                                // of all ranks; messages_, if the backend adds up
-  std::vector<MessageSources> sources_;                         // of the sums; empty if the backend adds up
+  std::vector<at::Tensor> messages_;     // one for each piece
+  std::vector<at::Tensor> sums_;         // of all ranks; messages_, if the backend adds up
+  std::vector<MessageSources> sources_;  // of each message; empty if the backend computes the sums
   std::vector<std::vector<kernels::SummedPart>> summed_parts_;  // of each piece, with sources_
   at::Tensor norm_parts_;
   std::optional<c10::Stream> stream_;                    // on which pieces travel beside other work; empty on a CPU

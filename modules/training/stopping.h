@@ -68,7 +68,8 @@ void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>&
 // targets.
 double loss_of_zero_outputs(LossKind loss, const Dataset& dataset);
 
-// Returns a warning if the last training loss of a run is more than ten times `of_zeros`, else nothing.
+// Returns a warning if the last training loss of a run is more than ten times `of_zeros`, the loss of outputs that are
+// all zero. Else returns nothing.
 std::optional<std::string> high_loss_warning(double train_loss, double of_zeros);
 
 }  // namespace rnnlab

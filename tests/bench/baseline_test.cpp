@@ -252,7 +252,7 @@ Ratios of the processes' medians with 95 % intervals; below 1 is faster.
 )");
 }
 
-// naive takes 1.2 s in total in both reports, but its processes differ.
+// naive takes 1.2 s in total in both reports, but the times of its processes differ.
 BenchReport noisy_report() {
   BenchReport report = report_with(measured_row(LayerKind::kNaive, 0.4, 1.0, 1.2));
   const std::vector<double> of_process = {1.05, 1.1, 1.2, 1.3, 1.4};

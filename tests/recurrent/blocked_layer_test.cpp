@@ -153,7 +153,7 @@ TEST(Blocked, IsForTheCpu) {
             "layer: blocked is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn");
 }
 
-// An LSTM's forward pass.
+// Returns how the threads share an LSTM's forward pass.
 WorkSplit split_of(int64_t batch_size, int64_t hidden_size, int64_t num_threads) {
   return split_work({1, batch_size, hidden_size / 64, 2 * hidden_size * 64 * 4}, num_threads);
 }

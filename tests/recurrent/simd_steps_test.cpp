@@ -61,7 +61,7 @@ std::vector<float> tanh_by(const SimdSteps& steps, std::vector<float> values) {
   return values;
 }
 
-// Returns the results of an LSTM for these sums as its first gate.
+// Returns the results of an LSTM step whose first gate has these sums, so that they show its sigmoid.
 std::vector<float> sigmoid_by(const SimdSteps& steps, std::vector<float> values) {
   const auto count = static_cast<int64_t>(values.size());
   const std::vector<float> zeros(4 * values.size());

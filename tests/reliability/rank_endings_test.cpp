@@ -277,7 +277,7 @@ class RankEndings : public ::testing::Test {
   void expect_end(const Disturbance& disturbance, const std::optional<std::vector<int>>& codes) {
     const std::string text = read_text(program_.folder() / "stderr.txt");
     ASSERT_TRUE(codes.has_value()) << "a process did not end\n" << text;
-    // After the run, a signal also ends the process by its default action.
+    // A signal that comes after the end of the run has its default action, which ends the process.
     const bool may_be_ended =
         disturbance.ending == Ending::kAskedToStop && text.find("the run reached training.") != std::string::npos;
     const bool was_done =

@@ -83,7 +83,8 @@ std::vector<std::string> order_of(const std::vector<RunRecord>& runs) {
   return folders;
 }
 
-// In a sweep of naive and fused, the folders' names contain the start to the second, and are sorted by layer.
+// In a sweep of naive and fused, the folders' names contain the start in whole seconds, so within a second they are
+// sorted by layer.
 TEST(RunOrder, OfRunsOfOneSecondIsThatOfTheirStarts) {
   EXPECT_THAT(order_of({run("runs/rows/51Z-cpu-fused", "2026-11-21T02:59:51.700Z"),
                         run("runs/rows/51Z-cpu-naive", "2026-11-21T02:59:51.079Z"),

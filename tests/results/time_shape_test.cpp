@@ -79,7 +79,7 @@ TEST(TwoModes, TakeThreeOfEachAndAGap) {
   EXPECT_FALSE(find_two_modes(Seconds{3, 3.5, 4, 1, 1.5, 2})) << "each kind is as wide as the gap";
 }
 
-// ---- honest times ----
+// ---- times that nobody has changed ----
 
 enum class Noise { kLognormal, kExponentialTail, kAutocorrelated };
 

@@ -24,8 +24,8 @@ struct GateSum {
   Accumulate accumulate;
 };
 
-// The input's products are computed first. A GRU's candidate needs a separate sum for each side, because the reset gate
-// is applied between them.
+// The input's products are computed first. A GRU's candidate needs one sum of the input and one of the hidden state,
+// because the reset gate multiplies only the second.
 std::vector<GateSum> input_sums(Cell cell) {
   std::vector<GateSum> sums;
   for (int64_t gate = 0; gate < num_gates(cell); ++gate) sums.push_back({gate, Accumulate::kOverwrite});
