@@ -39,7 +39,7 @@ constexpr const char* kPlanFooter = R"(
 A task is what a worker takes at a time: by default one round of all sides that may be compared with each other, so that
 they run on one machine, one right after the other. --spread runs makes a task of each run, and `rnnlab compare` then
 treats sides as measured apart. --spread comparisons makes a task of all rounds of a comparison. --pin accepts only
-machines with the same GPU, because `rnnlab compare` refuses times of different hardware.
+machines with the same CPU and GPUs, because `rnnlab compare` refuses times of different ones.
 
 Examples:
   rnnlab sweep plan experiments/quickstart.yaml repeats=5 --out sweeps/quickstart
@@ -70,9 +70,15 @@ constexpr const char* kWithoutValue = "true";  // CLI11's value of a flag withou
 struct PlanOptions {
   std::vector<std::string> arguments;
   std::string out;
-  std::string pin;  // a model, or kWithoutValue for this machine's; "": any machine
+  std::string pin;  // a model, or kWithoutValue for this machine's hardware; "": any machine
   Spread spread = Spread::kRounds;
 };
+
+std::vector<std::string> hardware_of(const PlanOptions& options) {
+  if (options.pin.empty()) return {};
+  if (options.pin == kWithoutValue) return hardware_here();
+  return {options.pin};
+}
 
 ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
   if (options.out.empty())
@@ -80,13 +86,12 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
                 "sweep plan: no folder given; name a new one for the sweep, such as --out sweeps/first");
   require_folder_for_runs(options.out);
   const SweepPlan plan =
-      plan_sweep(read_all_cases("sweep plan", options.arguments), options.spread,
-                 options.pin == kWithoutValue ? processor_of_this_machine() : options.pin, command_line);
+      plan_sweep(read_all_cases("sweep plan", options.arguments), options.spread, hardware_of(options), command_line);
   const std::string hash = write_plan(options.out, plan);
   constexpr size_t kDigitsShown = 12;
   print_text(fmt::format("{}: {} of {}, numbered from 0{}; hash {}\nRun them with any of these:\n{}", options.out,
                          counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"),
-                         plan.processor.empty() ? "" : ", for machines with " + plan.processor,
+                         plan.hardware.empty() ? "" : ", for machines with " + join(plan.hardware, " and "),
                          hash.substr(0, kDigitsShown), launch_commands(options.out, plan.num_tasks())));
   return ExitCode::kDone;
 }
@@ -109,7 +114,7 @@ void add_plan(CLI::App& sweep, Action& chosen) {
       ->check(check_spread)
       ->capture_default_str();
   command->add_flag("--pin", options->pin,
-                    "only machines with this machine's GPU, or CPU if it has no GPU; --pin='NVIDIA H200' for another");
+                    "only machines with this machine's CPU and GPUs; --pin='NVIDIA H200' for any with this GPU");
   command->footer(kPlanFooter);
   command->callback([&chosen, options, spread] {
     options->spread = *config::from_name<Spread>(*spread);
@@ -170,7 +175,7 @@ std::vector<std::string> gpus_of(const WorkOptions& options) {
 }
 
 ExitCode work_on_gpus(const WorkOptions& options) {
-  require_processor(read_plan(options.folder));  // checked once for all workers, so that a mistake gives one message
+  require_hardware(read_plan(options.folder));  // checked once for all workers, so that a mistake gives one message
   std::vector<ChildRequest> workers;
   for (const std::string& gpu : gpus_of(options)) {
     std::vector<std::string> words = {"sweep", "work", options.folder, "--gpu", gpu, "--ends-with-parent"};

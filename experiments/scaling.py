@@ -9,8 +9,9 @@
 In each round every case trains once, in a process of its own, in an order that is drawn again. A step's time is that of
 the median epoch, the slowest process's. Weak efficiency is the time on the fewest devices over the time on more.
 The table has the median over rounds and the range, and what the program's log expected before training: the speed-up
-with a divided batch, and the efficiency with a batch of that size for each GPU. --variants has groups of settings, each of which is a case for each
-number of devices but the fewest; settings of one group are separated by commas, and an empty group changes nothing.
+with a divided batch, and the efficiency with a batch of that size for each GPU. --variants has groups of settings, each
+of which is a case for each number of devices but the fewest; settings of one group are separated by commas, and an
+empty group changes nothing.
 """
 import argparse
 import csv
@@ -44,7 +45,8 @@ def parse_arguments():
     parser.add_argument("--devices", nargs="+", type=int, default=[1, 2], metavar="N", help="numbers of GPUs (1 2)")
     parser.add_argument("--strong", action="store_true", help="one batch for all GPUs, instead of one each")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="processes of each case (3)")
-    parser.add_argument("--variants", nargs="+", default=[""], metavar="KEY=VALUE[,KEY=VALUE]", help="settings of a case")
+    parser.add_argument("--variants", nargs="+", default=[""], metavar="KEY=VALUE[,KEY=VALUE]",
+                        help="settings of a case")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="for all cases")
     parser.add_argument("--out", help="folder for the runs (a temporary one)")
     return parser.parse_args()
@@ -87,7 +89,8 @@ def all_measurements(cases, options):
     with tempfile.TemporaryDirectory() as temporary:
         for number in range(options.rounds):
             for case in random.sample(cases, len(cases)):
-                folder = os.path.join(options.out or temporary, str(number), *[str(part).replace("/", "_") for part in case])
+                names = [str(part).replace("/", "_") for part in case]
+                folder = os.path.join(options.out or temporary, str(number), *names)
                 measured = measure(case, folder, options)
                 print(f"round {number + 1}: {' '.join(map(str, case))}: {measured}", file=sys.stderr, flush=True)
                 if measured:
@@ -124,7 +127,8 @@ def main():
              for variant in ([""] if devices == fewest else options.variants)]
     found = all_measurements(cases, options)
     gain = "speed-up" if options.strong else "efficiency"
-    print(f"| work | precision | GPUs | settings | ms a step | {gain} | range | exposed us | expected |\n" + "|---" * 9 + "|")
+    headings = ["work", "precision", "GPUs", "settings", "ms a step", gain, "range", "exposed us", "expected"]
+    print(f"| {' | '.join(headings)} |\n" + "|---" * len(headings) + "|")
     for case in cases:
         row = row_of(case, found, options)
         if row:

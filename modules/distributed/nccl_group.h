@@ -4,7 +4,8 @@
 // a CUDA graph, and the functions do not wait for the operations. Large messages lie in memory that is registered with
 // NCCL, whose kernels then need half as many SMs for the same speed (docs/results/2026-11-25-two-gpus.md).
 //
-// Left out: time limits. Kernels wait for a missing rank for ever, until abort() ends them.
+// Left out: time limits. Kernels wait for a missing rank for ever: until abort() ends them, or, in symmetric
+// memory, until the process ends.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -111,11 +111,14 @@ class NcclGroup final : public GpuGroup {
     shared_message_of(message).memory->barrier(kAreWritten, kNoLimit);
   }
 
-  // Copy engines copy between GPUs, so that kernels keep all SMs.
+  // Copy engines copy between GPUs, so that kernels keep all SMs. Each rank begins at the rank after it, so that they
+  // do not all read from the same GPU.
   void fetch(const at::Tensor& message) override {
     const auto& [of_ranks, fetched] = shared_message_of(message).sources;
-    for (size_t rank = 0; rank < fetched.size(); ++rank)
+    for (int64_t i = 1; i < size_; ++i) {
+      const auto rank = static_cast<size_t>((rank_ + i) % size_);
       if (!fetched[rank].is_same(of_ranks[rank])) fetched[rank].copy_(of_ranks[rank], /*non_blocking=*/true);
+    }
   }
 
   void end_reads() override { messages_.back().memory->barrier(kAreRead, kNoLimit); }
@@ -139,9 +142,11 @@ class NcclGroup final : public GpuGroup {
     static const auto ask =
         reinterpret_cast<decltype(&ncclCommGetAsyncError)>(::dlsym(RTLD_DEFAULT, "ncclCommGetAsyncError"));
     if (ask == nullptr || is_over_) return "";
-    ncclResult_t result = ncclSuccess;
+    const c10::cuda::CUDAGuard guard(device_);  // LibTorch finds the communicator by the current device
     // NOLINTNEXTLINE(performance-no-int-to-ptr): LibTorch gives the address as a number
-    const ncclResult_t answer = ask(reinterpret_cast<ncclComm_t>(group_->getCommPtr()), &result);
+    const auto communicator = reinterpret_cast<ncclComm_t>(group_->getCommPtr());
+    ncclResult_t result = ncclSuccess;
+    const ncclResult_t answer = communicator == nullptr ? ncclSuccess : ask(communicator, &result);
     const bool is_working = answer == ncclSuccess && (result == ncclSuccess || result == ncclInProgress);
     return is_working ? "" : c10d::ncclGetErrorWithVersion(answer == ncclSuccess ? result : answer);
   }

@@ -112,9 +112,8 @@ std::unique_ptr<GpuGroup> connected_gpus(const StorePointer& store, const GpuGro
   }
 }
 
-// Sets variables that LibTorch and NCCL read while they connect. The destructor restores the variables, because the
-// recorded environment of a run is the one that the user has set. Variables of NCCL that the user has set are kept. The
-// main thread must own the object, because other threads must not change the environment while this one reads it.
+// Sets variables that LibTorch and NCCL read while they connect. Variables of NCCL that the user has set are kept. The
+// main thread must own the object, because no thread may change the environment while another one reads it.
 class NcclVariables {
  public:
   explicit NcclVariables(const GpuGroupOptions& options) {
@@ -132,7 +131,10 @@ class NcclVariables {
     set("NCCL_P2P_DISABLE", "1");
     set("NCCL_SHM_DISABLE", "1");
   }
-  ~NcclVariables() {
+
+  // Call this function when the connection is made, because the recorded environment of a run is the one that the user
+  // has set.
+  void restore() const {
     for (const auto& [name, before] : before_) {
       if (before)
         ::setenv(name, before->c_str(), /*overwrite=*/1);
@@ -140,8 +142,6 @@ class NcclVariables {
         ::unsetenv(name);
     }
   }
-  NcclVariables(const NcclVariables&) = delete;
-  NcclVariables& operator=(const NcclVariables&) = delete;
 
  private:
   void set(const char* name, const std::string& value) {
@@ -153,15 +153,16 @@ class NcclVariables {
   std::vector<std::pair<const char*, std::optional<std::string>>> before_;
 };
 
-// Returns the error of the work; "" if there is none.
+using PossibleError = std::optional<std::string>;
+
 template <class Work>
-std::string error_of(const Work& work) {
+PossibleError error_of(const Work& work) {
   try {
     work();
   } catch (const std::exception& error) {
     return first_line(error.what());
   }
-  return "";
+  return std::nullopt;
 }
 
 class ProcessGroupRanks : public Ranks {
@@ -219,6 +220,7 @@ class ProcessGroupRanks : public Ranks {
     const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
     const NcclVariables variables(options);
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
+    variables.restore();
     gpus_->make_current();
     make_pauses_exact();
   }
@@ -322,14 +324,14 @@ class ProcessGroupRanks : public Ranks {
   std::optional<at::Tensor> registered_zeros(int64_t count) {
     at::Tensor zeros;
     registration_error_ = error_of([&] { zeros = gpus_->registrable_zeros(count); });
-    const bool is_allocated = is_true_on_all(registration_error_.empty());
+    const bool is_allocated = is_true_on_all(!registration_error_);
     if (is_allocated) register_memory(zeros);
-    if (is_allocated && is_true_on_all(registration_error_.empty())) return zeros;
+    if (is_allocated && is_true_on_all(!registration_error_)) return zeros;
     if (exchange_ != ExchangeKind::kSymmetricMemory) return std::nullopt;
     throw_error(ExitCode::kDevice,
                 "distributed.exchange: symmetric_memory needs GPUs of one host that read each other's memory, one for "
                 "each process; use all_reduce{}",
-                registration_error_.empty() ? "" : " (" + registration_error_ + ")");
+                registration_error_ ? " (" + *registration_error_ + ")" : "");
   }
 
   void register_memory(const at::Tensor& zeros) {
@@ -389,10 +391,11 @@ class ProcessGroupRanks : public Ranks {
     }
   }
 
-  // After an error of the network between hosts, all ranks wait for each other, so none of them is behind.
+  // After an error of the network between hosts, all ranks wait for each other, so none of them is behind. The reason
+  // may be that another rank has ended.
   void require_working_nccl() {
     const std::string error = gpus_ == nullptr ? "" : gpus_->error();
-    if (!error.empty()) throw_error(ExitCode::kDevice, "NCCL can no longer exchange gradients: {}", first_line(error));
+    if (!error.empty()) throw failure_after_broken_connection(*heartbeat_, rank(), "NCCL: " + first_line(error));
   }
 
   // Call this function within a catch block: it throws this rank's own error, unless another rank has failed before.
@@ -443,7 +446,7 @@ class ProcessGroupRanks : public Ranks {
   }
   void store_result(GroupPointer group) { group_ = std::move(group); }
   void store_result(std::unique_ptr<GpuGroup> gpus) { gpus_ = std::move(gpus); }
-  void store_result(std::string error) { registration_error_ = std::move(error); }
+  void store_result(PossibleError error) { registration_error_ = std::move(error); }
 
   static bool has_ended_within_poll(const std::function<bool()>& has_ended) {
     constexpr std::chrono::microseconds kPause{20};
@@ -507,7 +510,7 @@ class ProcessGroupRanks : public Ranks {
   GroupPointer group_;
   std::shared_ptr<GpuGroup> gpus_;  // null before connect_gpus()
   ExchangeKind exchange_ = ExchangeKind::kAuto;
-  std::string registration_error_;  // of the last registered_zeros(); "" if it succeeded
+  PossibleError registration_error_;  // of the last registered_zeros()
 };
 
 }  // namespace

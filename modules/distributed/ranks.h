@@ -34,9 +34,9 @@ struct MessageSources {
 };
 
 // all_reduce(), all_gather(), wait_for() and the functions that use them are collective. On a GPU the first two only
-// queue their work on the current stream, and wait_for() throws their errors. All of these functions throw RankFailed
-// if another process has failed, sends no heartbeat for the timeout, or sends heartbeats but does not reach the
-// operation for that time without writing files.
+// queue their work on the current stream, and wait_for() throws their errors and those of NCCL. All of these functions
+// throw RankFailed if another process has failed, sends no heartbeat for the timeout, or sends heartbeats but does not
+// reach the operation for that time without writing files.
 class Ranks {
  public:
   Ranks(int64_t rank, int64_t size) : rank_(rank), size_(size) {}

@@ -21,6 +21,7 @@
 #include "recurrent/device/gpu_device.h"
 #include "results/environment.h"
 #include "training/determinism.h"
+#include "training/kernels/optimizer.h"
 
 namespace rnnlab {
 namespace {
@@ -268,6 +269,11 @@ void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   if (settings.exchange == ExchangeKind::kSymmetricMemory && experiment.training.shards)
     throw_error(ExitCode::kUsage,
                 "distributed.exchange: symmetric_memory cannot add up training.shards in their order; use all_reduce");
+  if (settings.exchange == ExchangeKind::kSymmetricMemory && ranks->size() > kernels::kMostSummed)
+    throw_error(ExitCode::kUsage,
+                "distributed.exchange: symmetric_memory is for at most {} processes, but this run has {}; use "
+                "all_reduce",
+                kernels::kMostSummed, ranks->size());
   const auto equal = effective_settings(experiment);  // because they decide which messages there are
   require_equal_facts(*ranks, {equal.begin(), equal.end()});
   remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts

@@ -274,7 +274,7 @@ ExitCode claim_and_run(const SweepPlan& plan, int64_t task, const TaskRequest& r
     logger.info(fmt::format("task {} is done", task));
     return ExitCode::kDone;
   }
-  require_processor(plan);
+  require_hardware(plan);
   const auto claim = Claim::take(request.folder / kClaimsFolder, name_of_task(task), request.timing);
   if (claim != nullptr) return ClaimedTask(plan, task, *claim, request, logger).run();
   status = status_of_task(request.folder, plan, task);

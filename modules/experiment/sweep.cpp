@@ -93,7 +93,7 @@ std::string comparison_of(const Experiment& experiment) {
   return text;
 }
 
-SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::string processor,
+SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> hardware,
                      std::vector<std::string> command_line) {
   require_plannable(cases);
   SweepPlan plan{.measurement = random_name(),
@@ -101,7 +101,7 @@ SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, st
                  .command_line = std::move(command_line),
                  .cases = {},
                  .tasks = {},
-                 .processor = std::move(processor)};
+                 .hardware = std::move(hardware)};
   std::vector<PlanSide> sides;
   for (const ExperimentCase& one : cases) {
     plan.cases.push_back({name_of(one), config::print(one.experiment, Experiment::schema())});

@@ -44,10 +44,10 @@ std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases);
 // compare` has the same rule.
 std::string comparison_of(const Experiment& experiment);
 
-// Returns the plan of a sweep from the cases of its files (sweep/plan.h), for machines with `processor`. Throws
+// Returns the plan of a sweep from the cases of its files (sweep/plan.h), for machines with `hardware`. Throws
 // UserError kUsage if the cases repeat rounds until a precision is reached, because the number of rounds is then not
 // known in advance, or if there are too many runs.
-SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::string processor,
+SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> hardware,
                      std::vector<std::string> command_line);
 
 // Describes the end of a command with one run or several: the finished runs, the exit code, and whether the rest can be
@@ -125,7 +125,7 @@ enum class BusyTasks { kSkip, kWait };     // with kWait, tasks of dead workers 
 // Runs exactly this task. Returns kDone also if the task was done before, kAtWorkElsewhere if another process works on
 // the task, the code of the signal that stopped the task, else the exit code of the task's first run that failed. A
 // task that failed before is tried again. Throws UserError kUsage if the plan has no such task. Installs a
-// StopSignalGuard, so the caller must not have one. Throws UserError kDevice if the plan is for another processor.
+// StopSignalGuard, so the caller must not have one. Throws UserError kDevice if the plan is for other hardware.
 ExitCode run_task(const SweepPlan& plan, int64_t task, BusyTasks busy, const TaskRequest& request, Logger& logger);
 
 // Runs the tasks `first`, `first` + `step` and so on. The first failure gives the exit code, else kAtWorkElsewhere if

@@ -167,6 +167,8 @@ void forget_machine(Environment& environment) {
   environment.command_line.clear();
   environment.host.hostname.clear();
   environment.host.kernel.clear();
+  if (environment.ranks)
+    for (RankInfo& rank : environment.ranks->each) rank.host.clear();
   clean(environment);
 }
 

@@ -167,11 +167,32 @@ std::vector<GroupFinding> unequal_machines(const RunGroup& baseline, const RunGr
 
 namespace {
 
+// Returns "" if the run does not record them.
+std::string processors_text(const RunRecord& run) {
+  if (run.environment.ranks) return join(processors_of(*run.environment.ranks), ", ");
+  return kind_of_device(run) == "cuda" ? model_of_one_gpu(run.environment.nvidia) : run.environment.cpu.model;
+}
+
+bool has_unequal_processors(const RunRecord& run) {
+  return run.environment.ranks && processors_of(*run.environment.ranks).size() > 1;
+}
+
+}  // namespace
+
+void add_unequal_processors(std::vector<GroupFinding>& found, const RunGroup& baseline, const RunGroup& group) {
+  const RunRecord &a = *baseline.runs[0], &b = *group.runs[0];
+  if (has_unequal_processors(a) || has_unequal_processors(b))
+    add_unequal(found, baseline, group, "processors of the processes", processors_text(a), processors_text(b));
+}
+
+namespace {
+
 // Compares the engines of the exchange. Runs on different numbers of devices must also make their steps in the same
 // way.
 void add_device_differences(std::vector<GroupFinding>& found, const RunGroup& baseline, const RunGroup& group) {
   const RunRecord &a = *baseline.runs[0], &b = *group.runs[0];
   add_unequal(found, baseline, group, "engine of the exchange", exchange_engine(a), exchange_engine(b));
+  add_unequal_processors(found, baseline, group);
   const bool are_on_gpus = kind_of_device(a) == "cuda" && kind_of_device(b) == "cuda";
   if (num_devices(a) == num_devices(b) || involve_other_program(baseline, group)) return;
   if (are_on_gpus) add_unequal(found, baseline, group, "CUDA graphs", graphs_text(a), graphs_text(b));

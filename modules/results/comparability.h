@@ -41,6 +41,9 @@ void append(std::vector<GroupFinding>& all, const std::vector<GroupFinding>& mor
 void add_unequal(std::vector<GroupFinding>& found, const RunGroup& baseline, const RunGroup& group,
                  const std::string& what, const std::string& first, const std::string& second);
 
+// Adds a difference if the processes of a run trained on unequal processors, and those of the other run on others.
+void add_unequal_processors(std::vector<GroupFinding>& found, const RunGroup& baseline, const RunGroup& group);
+
 // Returns the conditions of the machine (conditions.h) that require `on_unequal` and differ between any run of one side
 // and any run of the other side, each condition once. Two runs of one group are named by their folders.
 std::vector<GroupFinding> unequal_machines(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,

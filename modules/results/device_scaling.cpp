@@ -130,6 +130,7 @@ std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& serie
       compare_settings(found, reference, group);
       compare_threads(found, reference, group);
       compare_machines(found, reference, group);
+      add_unequal_processors(found, reference, group);
     }
   }
   append(found, shared_device_findings(groups));

@@ -386,9 +386,9 @@ Environment collect_environment(std::vector<std::string> command_line, int64_t n
 
 namespace {
 
-std::string processor_of(const RankInfo& rank) { return rank.gpu.empty() ? rank.cpu : rank.gpu; }
+std::string processor_of(const RankInfo& rank) { return rank.gpu_uuid.empty() ? rank.cpu : rank.gpu; }
 
-// Returns whether a process before this one has the same machine, and so has the same warnings.
+// Returns whether a process before this one has the same host, whose warnings it has reported.
 bool is_on_a_known_machine(const std::vector<RankInfo>& ranks, size_t rank) {
   return std::any_of(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(rank), [&](const RankInfo& other) {
     return other.host == ranks[rank].host && other.machine_id == ranks[rank].machine_id;
@@ -421,16 +421,28 @@ int64_t number_of_hosts(const std::vector<RankInfo>& ranks) {
 }  // namespace
 
 std::vector<std::string> processors_of(const RanksInfo& ranks) {
-  std::vector<std::string> processors;
-  for (const RankInfo& rank : ranks.each) add_once(processors, processor_of(rank));
-  return processors;
+  std::set<std::string> processors;
+  for (const RankInfo& rank : ranks.each) processors.insert(processor_of(rank));
+  return {processors.begin(), processors.end()};
 }
+
+namespace {
+
+// The management library does not know parts of a GPU (MIG) by their UUIDs.
+std::string gpu_of(const Environment& environment) {
+  const std::string model = model_of_gpu(environment.nvidia, environment.used_gpus);
+  if (!model.empty()) return model;
+  const std::string any = model_of_one_gpu(environment.nvidia);
+  return any.empty() ? "a GPU of unknown model" : any;
+}
+
+}  // namespace
 
 RankInfo describe_rank(const Environment& environment) {
   return {.host = environment.host.hostname,
           .machine_id = environment.host.machine_id,
           .cpu = environment.cpu.model,
-          .gpu = model_of_gpu(environment.nvidia, environment.used_gpus),
+          .gpu = environment.used_gpus.empty() ? "" : gpu_of(environment),
           .gpu_uuid = environment.used_gpus,
           .driver_version = environment.nvidia.driver_version,
           .warnings = warnings(environment)};

@@ -191,7 +191,7 @@ struct RanksInfo {
   }
 };
 
-// Returns the models of the processors on which the ranks train, each once: "NVIDIA H200", "NVIDIA T4".
+// Returns the models of the processors on which the ranks train, each once, sorted: "NVIDIA H200", "NVIDIA T4".
 std::vector<std::string> processors_of(const RanksInfo& ranks);
 
 struct Environment {

@@ -181,19 +181,47 @@ SweepPlan read_plan(const fs::path& folder) {
   return plan;
 }
 
-std::string processor_of_this_machine() {
-  const std::string gpu = model_of_one_gpu(survey_gpus());
-  return gpu.empty() ? cpu_info().model : gpu;
+namespace {
+
+struct Hardware {
+  std::string cpu, gpus;
+  std::string gpu;  // one of them
+};
+
+// The first call takes a tenth of a second.
+const Hardware& this_hardware() {
+  static const Hardware found = [] {
+    const GpuSurvey survey = survey_gpus();
+    const std::string gpus = gpu_model(survey);
+    return Hardware{
+        .cpu = cpu_info().model, .gpus = gpus.empty() ? "no NVIDIA GPU" : gpus, .gpu = model_of_one_gpu(survey)};
+  }();
+  return found;
 }
 
-void require_processor(const SweepPlan& plan) {
-  if (plan.processor.empty()) return;
-  const std::string gpu = model_of_one_gpu(survey_gpus()), cpu = cpu_info().model;
-  if (plan.processor == gpu || plan.processor == cpu) return;
-  throw_error(ExitCode::kDevice,
-              "the plan is for machines with {} (--pin), but this machine has {}: start the worker on such a machine, "
-              "or make a new plan without --pin",
-              in_quotes(plan.processor), gpu.empty() ? in_quotes(cpu) : in_quotes(gpu) + " and " + in_quotes(cpu));
+bool has(const Hardware& hardware, const std::string& name) {
+  return name == hardware.cpu || name == hardware.gpus || name == hardware.gpu;
+}
+
+}  // namespace
+
+std::vector<std::string> hardware_here() {
+  const Hardware& here = this_hardware();
+  if (here.cpu.empty())
+    throw_error(ExitCode::kDevice, "--pin: the model of this machine's CPU is unknown; name a GPU, such as {}",
+                "--pin='NVIDIA H200'");
+  return {here.cpu, here.gpus};
+}
+
+void require_hardware(const SweepPlan& plan) {
+  if (plan.hardware.empty()) return;
+  const Hardware& here = this_hardware();
+  for (const std::string& name : plan.hardware)
+    if (!has(here, name))
+      throw_error(ExitCode::kDevice,
+                  "the plan is for machines with {} (--pin), but this machine has {} and {}: start the worker on such "
+                  "a machine, or make a new plan without --pin",
+                  in_quotes(name), in_quotes(here.cpu), in_quotes(here.gpus));
 }
 
 std::string launch_commands(const std::string& folder, int64_t num_tasks) {

@@ -82,8 +82,8 @@ struct SweepPlan {
   std::vector<std::string> command_line;
   std::vector<PlannedCase> cases;
   std::vector<PlannedTask> tasks;
-  std::string processor = {};  // the model of GPU or CPU on which all tasks must run; "": any
-  std::string hash = {};       // of the file; not in the field list
+  std::vector<std::string> hardware = {};  // which a machine must have to run tasks (hardware_here()); empty: any
+  std::string hash = {};                   // of the file; not in the field list
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -93,7 +93,7 @@ struct SweepPlan {
     field("command_line", self.command_line);
     field("cases", self.cases);
     field("tasks", self.tasks);
-    field("processor", self.processor, kWhereGiven);
+    field("hardware", self.hardware, kWhereGiven);
   }
 
   const PlannedCase& case_of(const PlannedRun& run) const { return cases.at(static_cast<size_t>(run.case_number - 1)); }
@@ -125,12 +125,13 @@ std::string write_plan(const std::filesystem::path& folder, const SweepPlan& pla
 // Throws UserError kUsage if there is no plan, kData if it was changed or cannot be read.
 SweepPlan read_plan(const std::filesystem::path& folder);
 
-// Returns the model of this machine's GPUs, or of its CPU if it has no GPU: "NVIDIA H200". GPUs of several models are
-// "NVIDIA H200 or NVIDIA T4".
-std::string processor_of_this_machine();
+// Returns what `--pin` writes into a plan: the model of this machine's CPU, and its GPUs, such as "8 x NVIDIA H200" or
+// "no NVIDIA GPU". Throws UserError kDevice if the CPU's model is unknown.
+std::vector<std::string> hardware_here();
 
-// Throws UserError kDevice if the plan is for another model than this machine's GPUs or CPU.
-void require_processor(const SweepPlan& plan);
+// Throws UserError kDevice if this machine lacks some of the hardware. A model of GPU, such as "NVIDIA H200", stands
+// for any number of them.
+void require_hardware(const SweepPlan& plan);
 
 // Returns commands that run the tasks of a plan with the tools of a user: this machine, xargs, GNU parallel, a Slurm
 // array. Each tool only has to count. The commands are indented, one a line; `folder` is as the user wrote it.

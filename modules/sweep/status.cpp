@@ -170,13 +170,14 @@ std::string status_text(const std::string& folder, const SweepPlan& plan, const 
       table.add_row({std::to_string(status.task), std::string(config::name_of(status.state)), progress_of(status),
                      task_in(plan, status).runs.at(0).folder, task_details(status)});
   const std::string rows = table.rows().empty() ? "" : table.text() + "\n";
-  const std::string pin = plan.processor.empty() ? "" : " on machines with " + plan.processor;
+  const std::string pin = plan.hardware.empty() ? "" : " on machines with " + join(plan.hardware, " and ");
   return fmt::format("{}{}{} of {}{}: {}\n{}", rows, longer_reasons(tasks), counted(plan.num_tasks(), "task"),
                      counted(plan.num_runs(), "run"), pin, counts_text(tasks), next_step(folder, tasks));
 }
 
 std::string status_json(const SweepPlan& plan, const std::vector<TaskStatus>& tasks) {
   Json json = {{"plan", plan.hash}, {"num_tasks", plan.num_tasks()}, {"num_runs", plan.num_runs()}};
+  if (!plan.hardware.empty()) json["hardware"] = to_json(plan.hardware);
   json["tasks"] = Json::array();
   for (const TaskStatus& status : tasks) json["tasks"].push_back(json_of(plan, status));
   return json_text(json);

@@ -121,13 +121,6 @@ void require_same_sizes(Ranks& ranks, const std::vector<int64_t>& sizes) {
           all[0], all[i], i);
 }
 
-void require_few_ranks(const Ranks& ranks) {
-  if (ranks.size() <= kernels::kMostSummed) return;
-  throw_error(ExitCode::kUsage,
-              "distributed.exchange: symmetric_memory is for at most {} processes, but this run has {}; use all_reduce",
-              kernels::kMostSummed, ranks.size());
-}
-
 std::vector<at::Tensor> zeros_like_all(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> zeros;
   for (const at::Tensor& tensor : tensors) zeros.push_back(at::zeros_like(tensor));
@@ -231,6 +224,7 @@ void add_up_by_operators(const std::vector<at::Tensor>& sources, at::Tensor sum)
 }  // namespace
 
 void add_up(const std::vector<at::Tensor>& sources, const at::Tensor& sum, std::span<const kernels::SummedPart> parts) {
+  RNNLAB_INVARIANT(std::ssize(sources) <= kernels::kMostSummed, "a sum has no more sources than its kernel takes");
   if (!can_use_own_kernels(sum)) return add_up_by_operators(sources, sum);
   kernels::SumOfRanks work{.num_ranks = std::ssize(sources), .sum = sum.mutable_data_ptr<float>(), .parts = parts};
   for (size_t rank = 0; rank < sources.size(); ++rank) work.sources[rank] = sources[rank].const_data_ptr<float>();
@@ -254,7 +248,7 @@ GradientPieces::GradientPieces(Ranks& ranks, std::vector<NamedTensor> parameters
   if (options.device().is_cuda() && has_side_work) stream_ = stream_from_pool(options.device(), kHighPriority);
   if (stream_ && !sources_.empty()) {
     copy_stream_ = stream_from_pool(options.device(), kHighPriority);
-    sum_stream_ = stream_from_pool(options.device(), kLowPriority);
+    sum_stream_ = stream_from_pool(options.device(), kLowestPriority);
   }
   for (size_t i = 0; i < parameters_.size(); ++i) {
     numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
@@ -268,7 +262,6 @@ GradientPieces::~GradientPieces() {
 }
 
 void GradientPieces::find_sources(Ranks& ranks) {
-  require_few_ranks(ranks);
   for (const at::Tensor& message : messages_) sources_.push_back(ranks.sources_of(message));
   std::vector<kernels::NormTensor> gradients;
   for (const NamedTensor& parameter : parameters_) gradients.push_back({nullptr, parameter.tensor.numel()});
@@ -285,7 +278,7 @@ std::vector<std::vector<kernels::SummedPart>> GradientPieces::parts_of_sums() co
     const auto& [piece, offset] = layout_.places[i];
     const int64_t size = parameters_[i].tensor.numel();
     parts[piece].push_back({.offset = offset, .size = size, .norm_parts = next});
-    if (next != nullptr) next += kernels::num_pieces(size);
+    if (next != nullptr) next += kernels::num_blocks_for(size);
   }
   parts.front().push_back({.offset = layout_.tail_offset, .size = messages_.front().numel() - layout_.tail_offset});
   return parts;
@@ -395,8 +388,8 @@ void GradientPieces::announce_and_read(size_t piece) {
   add_up(sources_[piece].of_ranks, sums_[piece], summed_parts_[piece]);
 }
 
-// The end of the reads is not on the way to the update.
-void GradientPieces::end_reads() {
+// The update does not wait for the barrier that ends the reads, because the barrier runs on another stream.
+void GradientPieces::join_and_end_reads() {
   join();
   let_stream_follow();
   const c10::OptionalStreamGuard stream(stream_);
@@ -436,7 +429,7 @@ void GradientPieces::finish() {
     else
       announce_and_read(next_);
   }
-  if (!sources_.empty()) end_reads();
+  if (!sources_.empty()) join_and_end_reads();
   forget_gradients();
 }
 
@@ -476,7 +469,7 @@ void GradientPieces::send_last() {
   const size_t last = messages_.size() - 1;
   if (sources_.empty()) return send(last);
   announce_and_read(last);
-  end_reads();
+  join_and_end_reads();
   join();
 }
 

@@ -140,7 +140,7 @@ class GradientPieces : public GradientSink {
   void send(size_t piece);
   void announce_and_fetch(size_t piece);
   void announce_and_read(size_t piece);
-  void end_reads();
+  void join_and_end_reads();
   at::Tensor place_of(size_t parameter) const;  // in the message
   at::Tensor tail_of(const std::vector<at::Tensor>& pieces) const;
   GradientCopies copies_of(size_t piece) const;

@@ -112,13 +112,14 @@ TEST_F(DevicesOnGpu, OfTwoGpusGiveTheSameBitsBySymmetricMemory) {
   ::unsetenv("RNNLAB_SHARE_GPUS");
   const Program program;
   if (train(program, {"devices=2", "training.epochs=1"}).exit_code != 0) GTEST_SKIP() << "needs two GPUs";
-  for (const char* graph : {"training.cuda_graph=true", "training.cuda_graph=false"})
+  for (const char* how :
+       {"training.cuda_graph=true", "training.cuda_graph=false", "precision=fp16", "training.accumulate=2"})
     for (const char* pieces : {"distributed.piece_bytes=4096", "distributed.piece_bytes=null"}) {
-      const std::vector<std::string> settings = {"devices=2", "training.clip_norm=0.05", "model.dropout=0.2", graph,
+      const std::vector<std::string> settings = {"devices=2", "training.clip_norm=0.05", "model.dropout=0.2", how,
                                                  pieces};
       std::vector<std::string> of_symmetric_memory = settings;
       of_symmetric_memory.emplace_back("distributed.exchange=symmetric_memory");
-      EXPECT_TRUE(weights_of(settings) == weights_of(of_symmetric_memory)) << graph << " " << pieces;
+      EXPECT_TRUE(weights_of(settings) == weights_of(of_symmetric_memory)) << how << " " << pieces;
     }
 }
 

@@ -228,14 +228,15 @@ TEST_F(SweepVerb, HasAWorkerForEachGpuThatIsNamed) {
     EXPECT_THAT(read_environment(run(task)).variables.value()["CUDA_VISIBLE_DEVICES"], ::testing::AnyOf("5", "7"));
 }
 
-TEST_F(SweepVerb, PinsAPlanToAProcessor) {
+TEST_F(SweepVerb, PinsAPlanToHardware) {
   plan(kThreeSeeds, {"--pin"});
-  EXPECT_EQ(plan_.processor, processor_of_this_machine());
-  EXPECT_THAT(status(), HasSubstr("3 tasks of 3 runs on machines with " + plan_.processor));
+  EXPECT_EQ(plan_.hardware, hardware_here());
+  EXPECT_THAT(status(), HasSubstr("3 tasks of 3 runs on machines with " + hardware_here().front()));
+  EXPECT_THAT(status({"--json"}), HasSubstr("\"hardware\""));
   EXPECT_EQ(work().exit_code, 0);
 }
 
-TEST_F(SweepVerb, LeavesAPlanForAnotherProcessorAsItIs) {
+TEST_F(SweepVerb, LeavesAPlanForOtherHardwareAsItIs) {
   plan(kThreeSeeds, {"--pin=Abacus 2000"});
   for (const ProgramResult& refused : {work(), work({"--gpus=0,1"}), task("1")}) {
     EXPECT_EQ(refused.exit_code, static_cast<int>(ExitCode::kDevice));

@@ -215,7 +215,7 @@ TEST(RunAll, BeginsNoRunAfterASignalInOneThatFails) {
 }
 
 SweepPlan plan_of(const std::string& more, Spread spread = Spread::kRounds) {
-  return plan_sweep(cases_of(kTinyYaml + more), spread, "", {"rnnlab"});
+  return plan_sweep(cases_of(kTinyYaml + more), spread, {}, {"rnnlab"});
 }
 
 TEST(PlanSweep, KeepsTheSidesOfAComparisonTogether) {

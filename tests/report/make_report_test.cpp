@@ -181,6 +181,15 @@ Sources sources_with_private_texts() {
     run.environment.host.os = "Debian GNU/Linux 12 (bookworm)";
     run.environment.host.kernel = "Linux 6.1.0-jane";
     run.environment.command_line = {"rnnlab", "train", "/srv/jane doe/rows.yaml"};
+    run.environment.ranks = RanksInfo{.num_processes = 2,
+                                      .num_hosts = 1,
+                                      .exchange = "gloo",
+                                      .each = {{.host = "janes-laptop",
+                                                .machine_id = "",
+                                                .cpu = "a CPU",
+                                                .gpu = "",
+                                                .gpu_uuid = "",
+                                                .driver_version = ""}}};
     run.environment.nvidia.note = "/srv/jane doe/lib/libnvidia-ml.so.1: cannot open";
     run.summary.warnings = {{warning::kOther, "/srv/jane doe/runs/rows/x/trace.json: not written"}};
     run.summary.path_notes = {"read from '/srv/jane doe/weights.safetensors'"};

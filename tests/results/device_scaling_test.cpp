@@ -110,6 +110,17 @@ TEST(DeviceScaling, RefusesWhatBearsOnTheSpeed) {
          "2", "1");
 }
 
+TEST(DeviceScaling, RefusesUnequalProcessors) {
+  SampleRun one = run_of_equal_parts(1, 64, 4), four = run_of_equal_parts(4, 64, 2);
+  one.environment.cpu.model = four.environment.cpu.model = "Abacus 1000";
+  four.environment.ranks->each.resize(4);
+  for (RankInfo& rank : four.environment.ranks->each) rank.cpu = "Abacus 1000";
+  four.environment.ranks->each[3].cpu = "Abacus 2000";
+  expect_refused({one, four},
+                 "processors of the processes: Abacus 1000 in cpu fused devices=1 batch_size=64, Abacus 1000, Abacus "
+                 "2000 in cpu fused devices=4 batch_size=256");
+}
+
 TEST(DeviceScaling, RefusesTwoEngines) {
   SampleRun four = run_of_equal_parts(4, 64, 2);
   four.environment.ranks->exchange = "nccl";

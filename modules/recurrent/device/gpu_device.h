@@ -14,7 +14,7 @@
 namespace rnnlab {
 
 inline constexpr int kLowestPriority = 0;
-inline constexpr int kHighPriority = -1, kLowPriority = 0;
+inline constexpr int kHighPriority = -1;
 
 inline c10::Stream current_stream(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);

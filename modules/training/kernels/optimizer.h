@@ -13,7 +13,7 @@ namespace rnnlab::kernels {
 // Kernels on many tensors cut each tensor into pieces; a block works on one piece.
 inline constexpr uint32_t kThreadsOfPiece = 256;
 inline constexpr uint32_t kPiece = 8 * kThreadsOfPiece;  // number of elements
-inline uint32_t num_pieces(int64_t size) { return static_cast<uint32_t>((size + kPiece - 1) / kPiece); }
+inline uint32_t num_blocks_for(int64_t size) { return static_cast<uint32_t>((size + kPiece - 1) / kPiece); }
 
 // The Euclidean norms of many tensors.
 struct NormTensor {
@@ -24,7 +24,7 @@ struct NormTensor {
 // Returns the number of floats that Norms::parts must have for these tensors.
 inline int64_t num_norm_parts(std::span<const NormTensor> tensors) {
   int64_t parts = 0;
-  for (const NormTensor& tensor : tensors) parts += num_pieces(tensor.size);
+  for (const NormTensor& tensor : tensors) parts += num_blocks_for(tensor.size);
   return parts;
 }
 
@@ -63,7 +63,7 @@ inline constexpr int64_t kMostSummed = 8;
 struct SummedPart {
   int64_t offset = 0;  // in each message
   int64_t size = 0;
-  float* norm_parts = nullptr;  // (num_pieces(size)), or null
+  float* norm_parts = nullptr;  // (num_blocks_for(size)), or null
 };
 
 struct SumOfRanks {

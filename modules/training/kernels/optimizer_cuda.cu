@@ -27,7 +27,7 @@ struct WorkList {
   explicit WorkList(std::span<const Tensor> work) : num_tensors(static_cast<uint32_t>(work.size())) {
     std::copy(work.begin(), work.end(), tensors);
     first_block[0] = 0;
-    for (size_t i = 0; i < work.size(); ++i) first_block[i + 1] = first_block[i] + num_pieces(work[i].size);
+    for (size_t i = 0; i < work.size(); ++i) first_block[i + 1] = first_block[i] + num_blocks_for(work[i].size);
   }
 
   __host__ __device__ uint32_t num_blocks() const { return first_block[num_tensors]; }
@@ -184,7 +184,7 @@ struct Sources {
   int32_t num_ranks;
 };
 
-// A thread issues its loads of several ranks before it adds, because memory of another GPU is far away.
+// A thread issues its loads of several ranks before it adds, because a load from another GPU takes long.
 __global__ void __launch_bounds__(kThreadsOfPiece)
     sum_kernel(const __grid_constant__ WorkList<SummedPart> list, const __grid_constant__ Sources sources, float* sum) {
   const uint32_t number = list.tensor_of(blockIdx.x);
