@@ -199,7 +199,7 @@ class Recurrent(torch.nn.RNNBase):
         return self._torch_class.check_forward_args(self, input, hidden, batch_sizes)
 
     def get_expected_cell_size(self, input, batch_sizes):
-        return torch.nn.LSTM.get_expected_cell_size(self, input, batch_sizes)
+        return self._torch_class.get_expected_cell_size(self, input, batch_sizes)
 
     def permute_hidden(self, hx, permutation):
         return self._torch_class.permute_hidden(self, hx, permutation)

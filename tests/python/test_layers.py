@@ -7,6 +7,7 @@ import random
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 try:
@@ -201,6 +202,12 @@ class Operators(unittest.TestCase):
 
 
 class Modules(unittest.TestCase):
+    def test_may_stand_in_the_place_of_torchs_class(self):
+        with unittest.mock.patch.object(torch.nn, "LSTM", rnnlab.LSTM):
+            layer = torch.nn.LSTM(3, 4, implementation="hoisted")
+            state = torch.zeros(1, 2, 4)
+            self.assertEqual(layer(torch.randn(5, 2, 3), (state, state))[0].shape, (5, 2, 4))
+
     def test_copies_compute_the_same(self):
         layer = rnnlab.LSTM(3, 4, num_layers=2, implementation="hoisted")
         x = torch.randn(5, 2, 3)
