@@ -121,7 +121,10 @@ class NcclGroup final : public GpuGroup {
     }
   }
 
-  void end_reads() override { messages_.back().memory->barrier(kAreRead, kNoLimit); }
+  void end_reads() override {
+    RNNLAB_INVARIANT(!messages_.empty(), "only messages in symmetric memory are read");
+    messages_.back().memory->barrier(kAreRead, kNoLimit);
+  }
 
   int64_t least_registered_count() const override {
     return exchange_ == ExchangeKind::kSymmetricMemory ? 1 : kLeastLarge;

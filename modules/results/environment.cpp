@@ -430,10 +430,9 @@ namespace {
 
 // The management library does not know parts of a GPU (MIG) by their UUIDs.
 std::string gpu_of(const Environment& environment) {
-  const std::string model = model_of_gpu(environment.nvidia, environment.used_gpus);
-  if (!model.empty()) return model;
-  const std::string any = model_of_one_gpu(environment.nvidia);
-  return any.empty() ? "a GPU of unknown model" : any;
+  std::string model = model_of_gpu(environment.nvidia, environment.used_gpus);
+  if (model.empty()) model = model_of_one_gpu(environment.nvidia);
+  return model.empty() ? "a GPU of unknown model" : model;
 }
 
 }  // namespace

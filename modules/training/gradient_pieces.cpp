@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/StreamGuard.h>
 #include <fmt/ranges.h>
@@ -99,7 +100,7 @@ class Layout {
   int64_t rest_of_layer(size_t i) const {
     const std::string layer = layer_of(at(i));
     int64_t size = 0;
-    while (++i < order_.size() && layer_of(at(i)) == layer) size += at(i).tensor.numel();
+    for (++i; i < order_.size() && layer_of(at(i)) == layer; ++i) size += at(i).tensor.numel();
     return size;
   }
 
@@ -216,7 +217,7 @@ void fill_message(const GradientCopies& copies, const MessageTail* tail, const a
 
 namespace {
 
-void add_up_by_operators(const std::vector<at::Tensor>& sources, at::Tensor sum) {
+void add_up_by_operators(const std::vector<at::Tensor>& sources, const at::Tensor& sum) {
   sum.copy_(sources.front());
   for (size_t rank = 1; rank < sources.size(); ++rank) sum.add_(sources[rank]);
 }
