@@ -111,7 +111,7 @@ TEST(RowOverRanks, IsWhatEveryRankTells) {
 }
 
 TEST(DeviceTimer, IsNothingOnACpu) {
-  DeviceTimer timer(c10::Device(c10::kCPU));
+  DeviceTimer timer{c10::Device(c10::kCPU)};
   timer.start();
   timer.stop();
   EXPECT_EQ(timer.seconds(), std::nullopt);
