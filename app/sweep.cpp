@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "arguments.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/child_process.h"
 #include "experiment/devices.h"

@@ -243,7 +243,7 @@ RunStatus Heartbeat::poll_until(std::chrono::milliseconds longest,
 
 std::string name_of_rank(const RunStatus& status, int64_t rank) {
   const RankStatus& rank_status = status.ranks[static_cast<size_t>(rank)];
-  const std::string who = fmt::format("rank {} of {}", rank, status.ranks.size());
+  std::string who = fmt::format("rank {} of {}", rank, status.ranks.size());
   if (rank_status.process.empty()) return who;
   const std::string place = status.step > 0 ? fmt::format(", step {}", status.step) : "";
   return fmt::format("{} ({}{})", who, rank_status.process, place);
