@@ -192,7 +192,7 @@ ExitCode train_planned_run(const TrainOptions& options, const RunRequest& reques
   const std::vector<std::string> numbers = split(options.planned_run, ':');
   const auto number = [&](size_t i) { return i < numbers.size() ? parse_int64(numbers[i]).value_or(-1) : -1; };
   return run_planned(plan_folder(options), number(0), number(1), request, logger, [](const std::string& reason) {
-    print_data(fmt::format("{}{}\n", kFailureMark, on_one_line(first_line(reason))));
+    print_data(fmt::format("{}{}\n", kFailureMark, without_controls(first_line(reason))));
   });
 }
 

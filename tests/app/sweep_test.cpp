@@ -169,6 +169,7 @@ TEST_F(SweepVerb, ContinuesAfterAFailureAndReportsItsReason) {
   EXPECT_THAT(states(), ElementsAre(TaskState::kFailed, TaskState::kDone));
   EXPECT_THAT(status(), HasSubstr("device: got cuda:99, but "));
   EXPECT_EQ(status({"--failed"}), "0\n");
+  EXPECT_THAT(status({"--json"}), HasSubstr("use device=cpu, or see `rnnlab info`"));
   const auto left_out = work();
   EXPECT_EQ(left_out.exit_code, 4);
   EXPECT_THAT(left_out.errors, HasSubstr("1 task failed before and is skipped; use --retry-failed to try again"));

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "recurrent/cells/cell.h"
 #include "recurrent/problems.h"
 
 namespace rnnlab::reference {
