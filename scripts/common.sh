@@ -67,6 +67,13 @@ build() {
   "$root/.venv/bin/cmake" --build --preset "$preset" --parallel "$(num_jobs)" "$@" >&2
 }
 
+# build_generated PRESET: makes the files that sources include and the build generates.
+build_generated() {
+  local targets=(--target=rnnlab_git_revision)
+  ! wants_cuda || targets+=(--target=rnnlab_kernel_sources)
+  build "$1" "${targets[@]}"
+}
+
 # install_checked PYTHON REQUIREMENTS [pip options]: installs the wheels that the file names, and nothing that they depend
 # on. pip compares each with the SHA-256 in the file before it unpacks it. Fails where pip does; ends the script where a
 # wheel is a different one.

@@ -67,8 +67,8 @@ struct PartTimes {
   }
 };
 
-// Returns the times of at least one process. Means over processes are geometric for times of
-// passes, and arithmetic for differences between two passes.
+// Returns the times of at least one process. Means over processes are geometric for times of passes,
+// and arithmetic for differences between two passes.
 PartTimes part_times(const std::vector<PassSamples>& processes);
 
 // Returns how many times as fast as `base` the layer `own` was, by one pass. The i-th process of both sides is the

@@ -4,8 +4,8 @@
 // a CUDA graph, and the functions do not wait for the operations. Large messages lie in memory that is registered with
 // NCCL, whose kernels then need half as many SMs for the same speed (docs/results/2026-11-25-two-gpus.md).
 //
-// Left out: time limits. Kernels wait for a missing rank for ever: until abort() ends them, or, in symmetric
-// memory, until the process ends.
+// Left out: time limits. Kernels wait for a missing rank until abort() ends them, or, in symmetric memory, until the
+// process ends.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -48,7 +48,7 @@ class GpuGroup {
   // Smaller messages gain nothing by registered memory.
   virtual int64_t least_registered_count() const = 0;
 
-  // Returns NCCL's error of an earlier operation, such as a broken connection to another host; "" if there is none.
+  // Returns NCCL's error of an earlier operation, such as a lost connection to another host; "" if there is none.
   virtual std::string error() const = 0;
 
   // Ends the queued operations; their results are then meaningless. Does not return before the CUDA graphs with

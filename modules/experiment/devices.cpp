@@ -255,25 +255,32 @@ void require_equal_facts(Ranks& ranks, const SharedFacts& facts) {
   }
 }
 
+namespace {
+
+void require_exchange(const Experiment& experiment, c10::Device device, int64_t num_ranks) {
+  if (experiment.distributed.exchange != ExchangeKind::kSymmetricMemory) return;
+  if (device.is_cpu())
+    throw_error(ExitCode::kUsage,
+                "distributed.exchange: symmetric_memory is for GPUs, but device: {} is a CPU here; use all_reduce",
+                experiment.device);
+  if (experiment.training.shards)
+    throw_error(ExitCode::kUsage,
+                "distributed.exchange: symmetric_memory cannot add up training.shards in their order; use all_reduce");
+  if (num_ranks > kernels::kMostSummed)
+    throw_error(
+        ExitCode::kUsage,
+        "distributed.exchange: symmetric_memory is for at most {} processes, but this run has {}; use all_reduce",
+        kernels::kMostSummed, num_ranks);
+}
+
+}  // namespace
+
 void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   if (ranks == nullptr) return;
   const c10::Device device = device_of_process(experiment);
   const DistributedSettings& settings = experiment.distributed;
-  if (device.is_cpu()) {
-    if (settings.exchange != ExchangeKind::kSymmetricMemory) return;
-    throw_error(ExitCode::kUsage,
-                "distributed.exchange: symmetric_memory is for GPUs, but device: {} is a CPU here; use "
-                "all_reduce",
-                experiment.device);
-  }
-  if (settings.exchange == ExchangeKind::kSymmetricMemory && experiment.training.shards)
-    throw_error(ExitCode::kUsage,
-                "distributed.exchange: symmetric_memory cannot add up training.shards in their order; use all_reduce");
-  if (settings.exchange == ExchangeKind::kSymmetricMemory && ranks->size() > kernels::kMostSummed)
-    throw_error(ExitCode::kUsage,
-                "distributed.exchange: symmetric_memory is for at most {} processes, but this run has {}; use "
-                "all_reduce",
-                kernels::kMostSummed, ranks->size());
+  require_exchange(experiment, device, ranks->size());
+  if (device.is_cpu()) return;
   const auto equal = effective_settings(experiment);  // because they decide which messages there are
   require_equal_facts(*ranks, {equal.begin(), equal.end()});
   remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts

@@ -208,8 +208,8 @@ bool has(const Hardware& hardware, const std::string& name) {
 std::vector<std::string> hardware_here() {
   const Hardware& here = this_hardware();
   if (here.cpu.empty())
-    throw_error(ExitCode::kDevice, "--pin: the model of this machine's CPU is unknown; name a GPU, such as {}",
-                "--pin='NVIDIA H200'");
+    throw_error(ExitCode::kDevice,
+                "--pin: the model of this machine's CPU is unknown; name a GPU, such as --pin='NVIDIA H200'");
   return {here.cpu, here.gpus};
 }
 

@@ -4,10 +4,10 @@
 // loss over all targets, however the targets are divided.
 //
 // A batch is cut into shards, and each shard is computed separately, with its own masks of dropout. Every rank has the
-// same number of consecutive shards. Without `training.shards` each rank has one shard, and they are added
-// up piece by piece while the backward pass computes, by the backend or here (GradientPieces). With `training.shards`,
-// the order of addition is a fixed tree over the numbers of shards, so that any number of ranks that divides the number
-// of shards gives the same bits.
+// same number of consecutive shards. Without `training.shards` each rank has one shard, and the shards are added up
+// piece by piece while the backward pass computes, by the backend or here (GradientPieces). With `training.shards`, the
+// order of addition is a fixed tree over the numbers of shards, so that any number of ranks that divides the number of
+// shards gives the same bits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
