@@ -16,10 +16,11 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "distributed/launch.h"
-#include "distributed/ranks.h"
 #include "gpu/cuda_library.h"
 
 namespace rnnlab {
+
+struct MessageSources;  // of ranks.h
 
 class GpuGroup {
  public:

@@ -27,6 +27,7 @@
 
 #include "base/error.h"
 #include "distributed/nccl_group.h"
+#include "distributed/ranks.h"
 
 namespace rnnlab {
 namespace {
