@@ -8,9 +8,8 @@
 #include "arguments.h"
 #include "base/text.h"
 #include "config/sweep.h"
-#include "experiment/devices.h"
 #include "experiment/experiment.h"
-#include "experiment/memory_estimate.h"
+#include "experiment/support.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -31,27 +30,6 @@ struct CheckOptions {
   bool markdown = false;
 };
 
-// Returns the message of a memory error, or nothing if the run fits or if its need is known only from its files.
-std::optional<std::string> memory_error(const Experiment& experiment, c10::Device device) {
-  try {
-    check_memory(estimate_memory(experiment, Purpose::kTraining), memory_advice(experiment, Purpose::kTraining), device,
-                 memory_limits(), {});
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return std::nullopt;
-}
-
-// Returns why this machine does not support an experiment although its file is valid; nothing if it does.
-std::optional<std::string> unsupported_reason_here(const Experiment& experiment) {
-  if (std::string reason = device_error(experiment.device); !reason.empty()) return reason;
-  const c10::Device device = resolve_device(experiment.device);
-  auto reason = unsupported_reason(computed_layer(experiment), device);
-  if (!reason && device.is_cpu()) reason = unsupported_on_cpu(experiment.precision);
-  if (!reason) return memory_error(experiment, device);
-  return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto chose the CPU" : "");
-}
-
 // The first combination of a sweep is printed for all, because the sweep itself shows the differences of the others.
 std::string effective_config(const std::string& file, const std::vector<std::string>& overrides,
                              config::Findings& findings, std::vector<std::string>& notes) {
@@ -63,7 +41,7 @@ std::string effective_config(const std::string& file, const std::vector<std::str
   for (size_t i = 0; i < sweep.num_cases(); ++i) {
     const config::Document one = sweep.document(i);
     const auto experiment = config::read(one, Experiment::schema(), findings);
-    if (const auto reason = unsupported_reason_here(experiment))
+    if (const auto reason = unsupported_here(experiment, AskGpu::kYes))
       add_once(notes, config::with_place(*reason, config::places_of_keys(one)));
     if (printed.empty()) printed = config::print(experiment, Experiment::schema());
   }

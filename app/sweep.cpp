@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "experiment/child_process.h"
 #include "experiment/devices.h"
+#include "experiment/support.h"
 #include "experiment/sweep.h"
 #include "output.h"
 #include "sweep/plan.h"
@@ -81,6 +82,12 @@ std::vector<std::string> hardware_of(const PlanOptions& options) {
   return {options.pin};
 }
 
+std::string pin_text(const SweepPlan& plan) {
+  if (plan.hardware.empty()) return "";
+  return fmt::format(", for machines with {}{}", join(plan.hardware, " and "),
+                     has_hardware(plan) ? "" : " (this machine is not one)");
+}
+
 ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
   if (options.out.empty())
     throw_error(ExitCode::kUsage,
@@ -91,9 +98,10 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
   const std::string hash = write_plan(options.out, plan);
   constexpr size_t kDigitsShown = 12;
   print_text(fmt::format("{}: {} of {}, numbered from 0{}; hash {}\nRun them with any of these:\n{}", options.out,
-                         counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"),
-                         plan.hardware.empty() ? "" : ", for machines with " + join(plan.hardware, " and "),
+                         counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"), pin_text(plan),
                          hash.substr(0, kDigitsShown), launch_commands(options.out, plan.num_tasks())));
+  for (const std::string& sentence : unsupported_runs(experiments_of(plan), AskGpu::kNo))
+    print_notice(fmt::format("rnnlab: note: {}\n", sentence));
   return ExitCode::kDone;
 }
 

@@ -153,7 +153,8 @@ ExitCode train_entry(const TrainOptions& options, RunRequest request, Logger& lo
 // ---- a plan's ----
 
 std::filesystem::path plan_folder(const TrainOptions& options) {
-  if (options.arguments.size() == 1) return options.arguments.front();
+  const bool has_overrides = !options.planned_run.empty();  // that the worker passes to the run's process
+  if (options.arguments.size() == 1 || (has_overrides && !options.arguments.empty())) return options.arguments.front();
   throw_error(
       ExitCode::kUsage,
       "--task: got {}, expected only the folder of a plan that `rnnlab sweep plan` made; the plan has the settings",
@@ -191,9 +192,11 @@ ExitCode train_planned_run(const TrainOptions& options, const RunRequest& reques
   end_with_parent(STDOUT_FILENO);
   const std::vector<std::string> numbers = split(options.planned_run, ':');
   const auto number = [&](size_t i) { return i < numbers.size() ? parse_int64(numbers[i]).value_or(-1) : -1; };
-  return run_planned(plan_folder(options), number(0), number(1), request, logger, [](const std::string& reason) {
+  const std::vector<std::string> overrides(options.arguments.begin() + 1, options.arguments.end());
+  const auto print_reason = [](const std::string& reason) {
     print_data(fmt::format("{}{}\n", kFailureMark, without_controls(first_line(reason))));
-  });
+  };
+  return run_planned(plan_folder(options), number(0), number(1), overrides, request, logger, print_reason);
 }
 
 ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_line) {

@@ -140,11 +140,27 @@ bool are_shared(const std::vector<std::string>& uuids) {
   return false;
 }
 
-// This check comes before processes are started, so that the error appears once.
-void require_gpus_for(const Experiment& experiment) {
-  const bool is_enough = num_devices(experiment) <= num_gpus_here() || shares_gpus();
-  if (is_enough || resolve_device(experiment.device).is_cpu()) return;
-  throw_error(ExitCode::kDevice, "{}", too_few_gpus(num_devices(experiment)));
+// `cuda` is the first GPU, and each further process then takes the next.
+void require_first_gpu(const Experiment& experiment, c10::Device device, int64_t num_processes) {
+  if (device.is_cpu() || device.index() == 0) return;
+  throw_error(ExitCode::kUsage, "device: {} is one GPU, but {} need one each: use device: cuda", experiment.device,
+              counted(num_processes, "process"));
+}
+
+void require_exchange(const Experiment& experiment, c10::Device device, int64_t num_ranks) {
+  if (experiment.distributed.exchange != ExchangeKind::kSymmetricMemory) return;
+  if (device.is_cpu())
+    throw_error(ExitCode::kUsage,
+                "distributed.exchange: symmetric_memory is for GPUs, but device: {} is a CPU here; use all_reduce",
+                experiment.device);
+  if (experiment.training.shards)
+    throw_error(ExitCode::kUsage,
+                "distributed.exchange: symmetric_memory cannot add up training.shards in their order; use all_reduce");
+  if (num_ranks > kernels::kMostSummed)
+    throw_error(
+        ExitCode::kUsage,
+        "distributed.exchange: symmetric_memory is for at most {} processes, but this run has {}; use all_reduce",
+        kernels::kMostSummed, num_ranks);
 }
 
 void require_shards_for(const Experiment& experiment, const Launch& launch) {
@@ -174,22 +190,31 @@ int64_t num_devices(const Experiment& experiment) {
               experiment.device);
 }
 
+void require_devices(const Experiment& experiment) {
+  const c10::Device device = resolve_device(experiment.device);
+  const int64_t size = this_launch() ? this_launch()->size : num_devices(experiment);
+  if (size <= 1) return;
+  require_first_gpu(experiment, device, size);
+  require_exchange(experiment, device, size);
+  if (device.is_cpu() || this_launch() || size <= num_gpus_here() || shares_gpus()) return;
+  throw_error(ExitCode::kDevice, "{}", too_few_gpus(size));
+}
+
 bool needs_ranks(const Experiment& experiment) { return !this_launch() && num_devices(experiment) > 1; }
 
 c10::Device device_of_process(const Experiment& experiment) {
   const c10::Device device = resolve_device(experiment.device);
   const auto& launch = this_launch();
   if (device.is_cpu() || !launch) return device;
-  if (device.index() == 0) return gpu_of_rank(*launch);
-  throw_error(ExitCode::kUsage, "device: {} is one GPU, but {} need one each: use device: cuda", experiment.device,
-              counted(launch->size, "process"));
+  require_first_gpu(experiment, device, launch->size);
+  return gpu_of_rank(*launch);
 }
 
 ExitCode run_processes(const Experiment& experiment, const std::string& program,
                        const std::vector<std::string>& arguments,
                        const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
   if (!needs_ranks(experiment)) return run_child(program, arguments, on_line, must_end);
-  require_gpus_for(experiment);
+  require_devices(experiment);
   const int64_t size = num_devices(experiment);
   LocalStore store;
   std::vector<ChildRequest> requests;
@@ -254,26 +279,6 @@ void require_equal_facts(Ranks& ranks, const SharedFacts& facts) {
                 first.substr(0, first.find(kEndOfName)), in_quotes(value_in(first)), in_quotes(value_in(other)), rank);
   }
 }
-
-namespace {
-
-void require_exchange(const Experiment& experiment, c10::Device device, int64_t num_ranks) {
-  if (experiment.distributed.exchange != ExchangeKind::kSymmetricMemory) return;
-  if (device.is_cpu())
-    throw_error(ExitCode::kUsage,
-                "distributed.exchange: symmetric_memory is for GPUs, but device: {} is a CPU here; use all_reduce",
-                experiment.device);
-  if (experiment.training.shards)
-    throw_error(ExitCode::kUsage,
-                "distributed.exchange: symmetric_memory cannot add up training.shards in their order; use all_reduce");
-  if (num_ranks > kernels::kMostSummed)
-    throw_error(
-        ExitCode::kUsage,
-        "distributed.exchange: symmetric_memory is for at most {} processes, but this run has {}; use all_reduce",
-        kernels::kMostSummed, num_ranks);
-}
-
-}  // namespace
 
 void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   if (ranks == nullptr) return;

@@ -60,6 +60,11 @@ bool has_rnnlab_parent();
 // kUsage if `devices` is `all` and the device is not a GPU.
 int64_t num_devices(const Experiment& experiment);
 
+// Throws UserError if this machine cannot train the experiment by the processes that `devices` asks for: kDevice if it
+// lacks the device or has too few GPUs, kUsage if `devices: all` is not for GPUs or if they cannot use
+// distributed.exchange.
+void require_devices(const Experiment& experiment);
+
 // Returns whether this process must start others for this experiment, because no launcher has.
 bool needs_ranks(const Experiment& experiment);
 

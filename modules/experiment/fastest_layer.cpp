@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "experiment/devices.h"
 #include "experiment/failure.h"
 #include "recurrent/device/gpu_support.h"
 #include "training/cuda_functions.h"
@@ -75,6 +76,16 @@ std::map<int64_t, double> measure_speeds(int64_t most_threads) {
     }
   set_num_threads(1);
   return speeds;
+}
+
+bool has_default_threads(const Experiment& experiment) {
+  const bool is_divided = experiment.devices.value_or(1) != 1 || experiment.training.shards;
+  return !is_divided && !experiment.training.num_threads;
+}
+
+bool chooses_num_threads(const Experiment& experiment) {
+  return has_default_threads(experiment) && device_error(experiment.device).empty() &&
+         resolve_device(experiment.device).is_cpu();
 }
 
 std::optional<ThreadChoice> choose_num_threads(const std::map<int64_t, double>& speeds) {

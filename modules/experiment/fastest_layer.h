@@ -44,6 +44,13 @@ std::map<int64_t, double> measure_speeds(int64_t most_threads);
 // Returns the fastest number of threads if it is at least twice as fast as the largest number; else nothing.
 std::optional<ThreadChoice> choose_num_threads(const std::map<int64_t, double>& speeds);
 
+// Returns whether the experiment leaves its number of threads to this choice: the key is not set, and processes do not
+// divide the CPUs by another rule (experiment_for_rank).
+bool has_default_threads(const Experiment& experiment);
+
+// Returns whether the experiment also trains on a CPU, so that its number of threads affects its time.
+bool chooses_num_threads(const Experiment& experiment);
+
 struct FastestLayer {
   LayerKind kind;
   std::vector<std::string> notes;  // "layer: auto chose fused, by the time of a pass: hoisted 1.32 ms, fused 912 us"

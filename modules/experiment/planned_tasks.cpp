@@ -17,12 +17,14 @@
 #include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
+#include "experiment/fastest_layer.h"
 #include "experiment/sweep_file.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
 #include "sweep/status.h"
 #include "system/files.h"
 #include "system/locks.h"
+#include "training/determinism.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {
@@ -113,8 +115,24 @@ Turn turn_of(const SweepPlan& plan, const PlannedRun& run) {
           .case_number = run.case_number};
 }
 
-ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const PlannedRun& run, RunRequest request,
-                         Logger& logger) {
+// The runs of a plan on CPUs that have begun determine the number of threads of the others. Returns nothing if no run
+// has begun, and a null number if those that have begun have a thread for each CPU.
+std::optional<std::optional<int64_t>> threads_of_begun_runs(const fs::path& folder, const SweepPlan& plan) {
+  for (const PlannedTask& task : plan.tasks)
+    for (const PlannedRun& run : task.runs) {
+      const SweepEntry entry = entry_of(folder, plan, run);
+      if (!entry.folder || !chooses_num_threads(experiment_of(entry, (folder / kPlanFile).string(), {}))) continue;
+      return begun_experiment(*entry.folder).training.num_threads;
+    }
+  return std::nullopt;
+}
+
+std::string text_of_threads(const std::optional<int64_t>& num_threads) {
+  return num_threads ? fmt::format("training.num_threads: {}", *num_threads) : "a thread for each CPU";
+}
+
+ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const PlannedRun& run,
+                         const std::vector<std::string>& overrides, RunRequest request, Logger& logger) {
   const std::string source = (folder / kPlanFile).string();
   request.folder = folder / run.folder;
   if (is_first_process() && path_exists(request.folder)) wait_for_previous_process(request.folder);
@@ -128,19 +146,27 @@ ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const Pl
     require_same_experiment(entry, source);
     require_not_diverged(*entry.folder);
   }
-  const RunOutcome outcome = run_entry(entry, source, {}, request, logger);
+  const std::vector<std::string> none;
+  const RunOutcome outcome = run_entry(entry, source, entry.folder ? none : overrides, request, logger);
   logger.close_file();
   return outcome.exit_code;
 }
 
 }  // namespace
 
-ExitCode run_planned(const fs::path& folder, int64_t task, int64_t position, RunRequest request, Logger& logger,
-                     const std::function<void(const std::string&)>& on_failure) {
+std::vector<Experiment> experiments_of(const SweepPlan& plan) {
+  std::vector<Experiment> experiments;
+  for (const PlannedCase& one : plan.cases)
+    experiments.push_back(experiment_of({.label = {}, .experiment = one.experiment, .folder = {}}, kPlanFile, {}));
+  return experiments;
+}
+
+ExitCode run_planned(const fs::path& folder, int64_t task, int64_t position, const std::vector<std::string>& overrides,
+                     RunRequest request, Logger& logger, const std::function<void(const std::string&)>& on_failure) {
   const StopSignalGuard signals("", SecondSignal::kIsIgnored);
   try {
     const SweepPlan plan = read_plan(folder);
-    return begin_or_resume(folder, plan, run_in_plan(plan, task, position), std::move(request), logger);
+    return begin_or_resume(folder, plan, run_in_plan(plan, task, position), overrides, std::move(request), logger);
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
     const bool is_told_elsewhere = is_of_type<ReportedElsewhere>(std::current_exception());
@@ -174,8 +200,9 @@ class ClaimedTask {
 
   ExitCode run() {
     remove_failure(request_.folder, task_);
+    if (is_any_left()) choose_threads();
     for (int64_t i = 0; i < std::ssize(runs()) && !must_end(); ++i)
-      if (state_of_run(request_.folder / run_at(i).folder) != RunState::kDone) run_one(i);
+      if (is_left(i)) run_one(i);
     if (claim_.is_lost()) return log_lost_claim();
     if (!failure_) return stop_code_or(stop_code_);
     write_failure(request_.folder, task_, *failure_);
@@ -186,6 +213,28 @@ class ClaimedTask {
   const std::vector<PlannedRun>& runs() const { return plan_.tasks[static_cast<size_t>(task_)].runs; }
   bool must_end() const { return pending_stop() || stop_code_ != ExitCode::kDone || claim_.is_lost(); }
   const PlannedRun& run_at(int64_t i) const { return runs()[static_cast<size_t>(i)]; }
+
+  bool is_left(int64_t i) const { return state_of_run(request_.folder / run_at(i).folder) != RunState::kDone; }
+
+  // Returns whether a run that leaves its number of threads to this machine is left.
+  bool is_any_left() const {
+    for (int64_t i = 0; i < std::ssize(runs()); ++i)
+      if (is_left(i) && chooses_num_threads(experiment_of(i))) return true;
+    return false;
+  }
+
+  void choose_threads() {
+    const auto measure = request_.measure_speeds ? request_.measure_speeds : measure_speeds;
+    const auto choice = choose_num_threads(measure(default_num_threads()));
+    const auto begun = threads_of_begun_runs(request_.folder, plan_);
+    if (begun)
+      num_threads_ = *begun;
+    else if (choice)
+      num_threads_ = choice->num_threads;
+    if (!choice) return;
+    logger_.warn(fmt::format("The CPU is busy: {}. The runs of this task use {}{}.", choice->reason,
+                             text_of_threads(num_threads_), begun ? ", as those of this plan that have begun" : ""));
+  }
 
   void run_one(int64_t i) {
     logger_.info(fmt::format("=== task {} of {}, run {} of {}: {}", task_, plan_.num_tasks(), i + 1, runs().size(),
@@ -202,6 +251,8 @@ class ClaimedTask {
   ExitCode run_process(int64_t i) {
     std::vector<std::string> arguments = {"train", "--planned-run", fmt::format("{}:{}", task_, i),
                                           request_.folder.string()};
+    if (num_threads_ && has_default_threads(experiment_of(i)))
+      arguments.push_back(fmt::format("training.num_threads={}", *num_threads_));
     arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
     try {
       return run_processes(
@@ -252,7 +303,8 @@ class ClaimedTask {
   const Claim& claim_;
   const TaskRequest& request_;
   Logger& logger_;
-  std::string reason_;  // of the current run
+  std::string reason_;                  // of the current run
+  std::optional<int64_t> num_threads_;  // for runs that do not set it; nothing: a thread for each CPU
   std::optional<TaskFailure> failure_;
   ExitCode stop_code_ = ExitCode::kDone;  // of the signal that stopped a run
 };
@@ -313,11 +365,19 @@ void record_first_failure(ExitCode& all, ExitCode one) {
   if (all == ExitCode::kDone || (all == ExitCode::kAtWorkElsewhere && one != ExitCode::kDone)) all = one;
 }
 
+bool is_for_cpu(const Experiment& experiment) {
+  return device_error(experiment.device).empty() && resolve_device(experiment.device).is_cpu();
+}
+
 // Works through all tasks as one worker.
 class Worker {
  public:
   Worker(const SweepPlan& plan, FailedTasks failed, const TaskRequest& request, Logger& logger)
-      : plan_(plan), failed_(failed), request_(request), logger_(logger) {}
+      : plan_(plan),
+        failed_(failed),
+        request_(request),
+        logger_(logger),
+        warns_of_shared_cpus_(std::ranges::any_of(experiments_of(plan), is_for_cpu)) {}
 
   // Returns whether there was any work.
   bool run_available_tasks() {
@@ -348,10 +408,21 @@ class Worker {
  private:
   static constexpr int kMaxMachineFailures = 3;
 
+  void count_busy(const TaskStatus& status) {
+    ++num_busy_;
+    if (!warns_of_shared_cpus_ || !status.holder || !shares_cpus(status.holder->worker)) return;
+    warns_of_shared_cpus_ = false;
+    logger_.warn(fmt::format(
+        "another worker of this plan ({}) uses the same CPUs. Runs at one time on the same CPUs disturb each "
+        "other, and `rnnlab compare` refuses their times. Use one worker, or give each its own CPUs, such as "
+        "taskset --cpu-list 0-3 for the first",
+        describe(status.holder->worker)));
+  }
+
   bool is_available(int64_t task) {
     if (tried_.contains(task)) return false;
     const TaskStatus status = status_of_task(request_.folder, plan_, task);
-    if (status.state == TaskState::kAtWork) ++num_busy_;
+    if (status.state == TaskState::kAtWork) count_busy(status);
     if (status.state == TaskState::kFailed && failed_ != FailedTasks::kRetry) {
       ++num_failed_before_;
       record_first_failure(exit_code_, static_cast<ExitCode>(status.failure->exit_code));
@@ -377,7 +448,8 @@ class Worker {
   const FailedTasks failed_;
   const TaskRequest& request_;
   Logger& logger_;
-  std::set<int64_t> tried_;       // by this worker
+  std::set<int64_t> tried_;  // by this worker
+  bool warns_of_shared_cpus_ = false;
   int num_machine_failures_ = 0;  // in a row
   int64_t num_busy_ = 0;
   int64_t num_failed_before_ = 0;

@@ -19,6 +19,7 @@
 #include "experiment/failure.h"
 #include "experiment/fastest_layer.h"
 #include "experiment/resume.h"
+#include "experiment/support.h"
 #include "experiment/sweep_file.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
@@ -69,6 +70,12 @@ std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Fi
 }
 
 std::string name_of(const ExperimentCase& one) { return one.label.empty() ? one.experiment.name : one.label; }
+
+std::vector<Experiment> experiments_of(const std::vector<ExperimentCase>& cases) {
+  std::vector<Experiment> experiments;
+  for (const ExperimentCase& one : cases) experiments.push_back(one.experiment);
+  return experiments;
+}
 
 std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
   std::vector<SweepEntry> entries;
@@ -138,7 +145,7 @@ bool is_replaced_by_signal(ExitCode exit_code) {
 
 void record_failure(RunAllOutcome& all, ExitCode exit_code) {
   if (all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
-  if (exit_code != ExitCode::kDiverged) all.can_resume = true;
+  if (exit_code != ExitCode::kDiverged && exit_code != ExitCode::kUsage) all.can_resume = true;
 }
 
 std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
@@ -159,26 +166,9 @@ void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepF
 
 namespace {
 
-enum class AskGpu {
-  kYes,
-  kNo,  // a question would create a context on the GPU, and this process only waits for others
-};
-
-std::string failure_reason(const Experiment& experiment, AskGpu ask) {
-  if (const std::string reason = device_error(experiment.device); !reason.empty()) return reason;
-  const c10::Device device = resolve_device(experiment.device);
-  const LayerKind layer = computed_layer(experiment);
-  return (ask == AskGpu::kYes ? unsupported_reason(layer, device) : unsupported_reason(layer, processor_of(device)))
-      .value_or("");
-}
-
-// Warns of runs that will fail because their device or layer is missing, before the other runs take their time.
+// This warning comes before the other runs take their time.
 void warn_of_failing_runs(const std::vector<ExperimentCase>& cases, AskGpu ask, Logger& logger) {
-  std::map<std::string, size_t> reasons;
-  for (const ExperimentCase& one : cases)
-    if (const std::string reason = failure_reason(one.experiment, ask); !reason.empty()) ++reasons[reason];
-  for (const auto& [reason, count] : reasons)
-    logger.warn(fmt::format("{} of {} runs will fail: {}", count, cases.size(), reason));
+  for (const std::string& sentence : unsupported_runs(experiments_of(cases), ask)) logger.warn(sentence);
 }
 
 // Represents one of the runs of a command, which is new or resumed.
@@ -248,9 +238,10 @@ RunAllOutcome run_in_order(const std::vector<PendingRun>& tasks, SweepFile* swee
 }
 
 // An error about a key gets the place where the key is set.
-RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request, Logger& logger) {
+template <class Work>
+auto with_places(const ExperimentCase& one, const Work& work) {
   try {
-    return run_experiment(one.experiment, request, logger);
+    return work();
   } catch (const ReportedElsewhere&) {
     throw;
   } catch (const UserError& error) {
@@ -258,22 +249,11 @@ RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request,
   }
 }
 
-// Several processes divide the CPUs by a different rule (run_ranks.h).
-bool has_default_threads(const ExperimentCase& one) {
-  const bool is_divided = one.experiment.devices.value_or(1) != 1 || one.experiment.training.shards;
-  return !is_divided && !one.experiment.training.num_threads;
-}
-
-bool chooses_num_threads(const ExperimentCase& one) {
-  return has_default_threads(one) && device_error(one.experiment.device).empty() &&
-         resolve_device(one.experiment.device).is_cpu();
-}
-
 // On a busy CPU the runs get fewer threads: one number for all runs of a command, so that their times can be compared.
 // The number is put into the settings of the runs, so that a resumed run keeps it.
 std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, const MeasureSpeeds& measure,
                                              Logger& logger) {
-  if (std::ranges::none_of(cases, chooses_num_threads)) return cases;
+  if (std::ranges::none_of(experiments_of(cases), chooses_num_threads)) return cases;
   const auto choice =
       choose_num_threads(measure ? measure(default_num_threads()) : measure_speeds(default_num_threads()));
   if (!choice) return cases;
@@ -281,7 +261,7 @@ std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, 
       "The CPU is busy: {}. These runs use training.num_threads: {}; set the key to choose a different number.",
       choice->reason, choice->num_threads));
   for (ExperimentCase& one : cases)
-    if (has_default_threads(one)) one.experiment.training.num_threads = choice->num_threads;
+    if (has_default_threads(one.experiment)) one.experiment.training.num_threads = choice->num_threads;
   return cases;
 }
 
@@ -305,8 +285,9 @@ void refuse_sweep_with_launcher() {
 }
 
 PendingRun pending_run(const ExperimentCase& one) {
-  return {name_of(one),
-          [one](const RunRequest& request, Logger& logger) { return run_with_places(one, request, logger); }};
+  return {name_of(one), [one](const RunRequest& request, Logger& logger) {
+            return with_places(one, [&] { return run_experiment(one.experiment, request, logger); });
+          }};
 }
 
 PendingRun pending_run(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
@@ -329,6 +310,7 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
       this_launch() ? wanted : with_num_threads(wanted, request.measure_speeds, logger);
   refuse_repeats_with_launcher(cases);
   if (std::ranges::any_of(cases, needs_own_processes)) {
+    if (cases.size() == 1) with_places(cases[0], [&] { require_devices(cases[0].experiment); });
     warn_of_failing_runs(cases, AskGpu::kNo, logger);
     return run_in_rounds(cases, request, logger);
   }

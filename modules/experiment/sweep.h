@@ -36,6 +36,8 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
 // Returns the label of the case, or the name of the experiment.
 std::string name_of(const ExperimentCase& one);
 
+std::vector<Experiment> experiments_of(const std::vector<ExperimentCase>& cases);
+
 // Returns the runs of a sweep that runs each case once.
 std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases);
 
@@ -80,7 +82,8 @@ RunAllOutcome run_entry_of_sweep(const std::filesystem::path& sweep, size_t entr
 // other lines there; those lines are copied to the stdout of the command.
 inline constexpr std::string_view kFolderMark = "run folder: ";
 
-// The first failure gives the exit code. A run that diverged would diverge again; any other run can be resumed.
+// The first failure gives the exit code. A run that diverged would diverge again, and one with wrong settings would
+// fail again; any other run can be resumed.
 void record_failure(RunAllOutcome& all, ExitCode exit_code);
 
 std::string how_to_resume(const std::filesystem::path& run_or_sweep);
@@ -102,20 +105,28 @@ RunAllOutcome resume_rounds(SweepFile& sweep, const RunRequest& request, Logger&
 // A run's process prints this mark before the reason of a failure, on one line of its stdout.
 inline constexpr std::string_view kFailureMark = "run failed: ";
 
+// Returns the experiments of a plan's cases.
+std::vector<Experiment> experiments_of(const SweepPlan& plan);
+
 // Runs one run of a plan, in the process that its worker started for it. The run begins or resumes in the folder that
 // the plan names; a run that has ended is not trained again. `folder` is that of the plan; `task` and `position` count
-// from 0. Returns the exit code of the run; a failure is logged and passed to `on_failure`. Installs a StopSignalGuard,
-// so the caller must not have one. Throws UserError kUsage if the plan has no such run.
-ExitCode run_planned(const std::filesystem::path& folder, int64_t task, int64_t position, RunRequest request,
-                     Logger& logger, const std::function<void(const std::string&)>& on_failure);
+// from 0. `overrides` are settings that depend on the machine, for a run that begins. Returns the exit code of the run;
+// a failure is logged and passed to `on_failure`. Installs a StopSignalGuard, so the caller must not have one. Throws
+// UserError kUsage if the plan has no such run.
+ExitCode run_planned(const std::filesystem::path& folder, int64_t task, int64_t position,
+                     const std::vector<std::string>& overrides, RunRequest request, Logger& logger,
+                     const std::function<void(const std::string&)>& on_failure);
 
 // Runs the tasks of a plan. A worker claims a task, starts a process for each of its runs, one after another, and
 // releases the task when it is done, failed or stopped. Every command here may be repeated at any time, on any machine
-// that can access the folder: finished runs are not changed, and stopped runs are resumed.
+// that can access the folder: finished runs are not changed, and stopped runs are resumed. If the CPU is busy when the
+// first run of a plan begins, its runs get fewer threads, as by run_all: one number for all, so that their times can be
+// compared.
 struct TaskRequest {
   std::filesystem::path folder;                   // of the plan
   std::string program = {};                       // that starts the runs; "": this one
   std::vector<std::string> child_arguments = {};  // further arguments of `program`, such as --quiet
+  MeasureSpeeds measure_speeds = {};              // for numbers of threads; by default that of fastest_layer.h
   ClaimTiming timing = {};
 };
 

@@ -163,9 +163,13 @@ void clean(T& record) {
   T::visit(record, [](const char*, auto& member, int64_t = 0) { clean(member); });
 }
 
-void forget_machine(Environment& environment) {
+// Whether two runs shared a machine is decided by its name if it has no id (results/measuring_order.cpp), so an
+// invented id takes the place of that name.
+void forget_machine(Environment& environment, Names& machines) {
   environment.command_line.clear();
-  environment.host.hostname.clear();
+  HostInfo& host = environment.host;
+  if (host.machine_id.empty() && !host.hostname.empty()) host.machine_id = machines.name(host.hostname, "machine");
+  host.hostname.clear();
   environment.host.kernel.clear();
   if (environment.ranks)
     for (RankInfo& rank : environment.ranks->each) rank.host.clear();
@@ -182,10 +186,10 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }  // namespace
 
 Sources without_machine(Sources sources) {
-  Names folders, files;
+  Names folders, files, machines;
   std::map<std::string, Names> settings;  // by key
   for (RunRecord& run : sources.runs) {
-    forget_machine(run.environment);
+    forget_machine(run.environment, machines);
     clean(run.summary);
     run.summary.identity.conditions.kernel.clear();
     run.folder = folders.name(run.folder.string(), shared_run_name(run.folder, run.summary.name));
@@ -193,7 +197,7 @@ Sources without_machine(Sources sources) {
   }
   for (Benchmark& benchmark : sources.benchmarks) {
     benchmark.file = files.name(benchmark.file, last_name(benchmark.file));
-    forget_machine(benchmark.report.environment);
+    forget_machine(benchmark.report.environment, machines);
     clean(benchmark.report);
   }
   for (UnreadableSource& one : sources.left_out)

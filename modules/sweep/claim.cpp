@@ -5,6 +5,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -94,6 +95,16 @@ bool has_ended(const WorkerId& worker) {
   // If the file cannot be read, the process may belong to another user and still work.
   const std::string stat = text_of_proc(fmt::format("/proc/{}/stat", worker.process));
   return !stat.empty() && worker.started != 0 && start_in_stat(stat) != worker.started;
+}
+
+bool shares_cpus(const WorkerId& worker) {
+  if (!is_inspectable(worker, this_worker())) return false;
+  cpu_set_t own, others, both;
+  const auto process = static_cast<pid_t>(worker.process);
+  if (::sched_getaffinity(0, sizeof own, &own) != 0 || ::sched_getaffinity(process, sizeof others, &others) != 0)
+    return false;
+  CPU_AND(&both, &own, &others);
+  return CPU_COUNT(&both) > 0;
 }
 
 std::string describe(const WorkerId& worker) {

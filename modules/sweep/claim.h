@@ -45,6 +45,9 @@ WorkerId this_worker();
 // container or an earlier start of this machine, because its process cannot be inspected from here.
 bool has_ended(const WorkerId& worker);
 
+// Returns whether a process that can be inspected from here may use some of the CPUs that this process may use.
+bool shares_cpus(const WorkerId& worker);
+
 // Returns "node7, process 4711", with ", Slurm job 4711_7" if there is a job.
 std::string describe(const WorkerId& worker);
 

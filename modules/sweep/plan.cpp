@@ -213,8 +213,12 @@ std::vector<std::string> hardware_here() {
   return {here.cpu, here.gpus};
 }
 
+bool has_hardware(const SweepPlan& plan) {
+  return std::ranges::all_of(plan.hardware, [](const std::string& name) { return has(this_hardware(), name); });
+}
+
 void require_hardware(const SweepPlan& plan) {
-  if (plan.hardware.empty()) return;
+  if (has_hardware(plan)) return;
   const Hardware& here = this_hardware();
   for (const std::string& name : plan.hardware)
     if (!has(here, name))

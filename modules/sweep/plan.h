@@ -129,8 +129,11 @@ SweepPlan read_plan(const std::filesystem::path& folder);
 // "no NVIDIA GPU". Throws UserError kDevice if the CPU's model is unknown.
 std::vector<std::string> hardware_here();
 
-// Throws UserError kDevice if this machine lacks some of the hardware. A model of GPU, such as "NVIDIA H200", stands
-// for any number of them.
+// Returns whether this machine has the hardware of the plan. A model of GPU, such as "NVIDIA H200", stands for any
+// number of them.
+bool has_hardware(const SweepPlan& plan);
+
+// Throws UserError kDevice if this machine lacks some of the hardware.
 void require_hardware(const SweepPlan& plan);
 
 // Returns commands that run the tasks of a plan with the tools of a user: this machine, xargs, GNU parallel, a Slurm

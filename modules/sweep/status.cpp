@@ -122,12 +122,13 @@ bool any_is(const std::vector<TaskStatus>& tasks, TaskState state) {
   return std::ranges::any_of(tasks, [&](const TaskStatus& status) { return status.state == state; });
 }
 
-std::string next_step(const std::string& folder, const std::vector<TaskStatus>& tasks) {
+std::string next_step(const std::string& folder, const SweepPlan& plan, const std::vector<TaskStatus>& tasks) {
   const std::string quoted = shell_quoted(folder);
+  const std::string where = has_hardware(plan) ? "" : ", on another machine, because this one does not have that";
   if (any_is(tasks, TaskState::kFree) || any_is(tasks, TaskState::kStopped))
-    return fmt::format("to continue: rnnlab sweep work {}\n", quoted);
+    return fmt::format("to continue{}: rnnlab sweep work {}\n", where, quoted);
   if (any_is(tasks, TaskState::kFailed))
-    return fmt::format("to try failed tasks again: rnnlab sweep work {} --retry-failed\n", quoted);
+    return fmt::format("to try failed tasks again{}: rnnlab sweep work {} --retry-failed\n", where, quoted);
   return any_is(tasks, TaskState::kAtWork) ? "" : fmt::format("to compare: rnnlab compare {}\n", quoted);
 }
 
@@ -172,7 +173,7 @@ std::string status_text(const std::string& folder, const SweepPlan& plan, const 
   const std::string rows = table.rows().empty() ? "" : table.text() + "\n";
   const std::string pin = plan.hardware.empty() ? "" : " on machines with " + join(plan.hardware, " and ");
   return fmt::format("{}{}{} of {}{}: {}\n{}", rows, longer_reasons(tasks), counted(plan.num_tasks(), "task"),
-                     counted(plan.num_runs(), "run"), pin, counts_text(tasks), next_step(folder, tasks));
+                     counted(plan.num_runs(), "run"), pin, counts_text(tasks), next_step(folder, plan, tasks));
 }
 
 std::string status_json(const SweepPlan& plan, const std::vector<TaskStatus>& tasks) {

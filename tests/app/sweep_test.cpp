@@ -244,6 +244,15 @@ TEST_F(SweepVerb, LeavesAPlanForOtherHardwareAsItIs) {
     EXPECT_THAT(refused.errors, HasSubstr("the plan is for machines with 'Abacus 2000' (--pin), but this machine has"));
   }
   EXPECT_THAT(states(), ElementsAre(TaskState::kFree, TaskState::kFree, TaskState::kFree));
+  EXPECT_THAT(status(), HasSubstr("to continue, on another machine, because this one does not have that: "));
+}
+
+TEST_F(SweepVerb, SaysWhichCasesThisMachineCannotRun) {
+  program_.write("tiny.yaml", std::string(kTinyYaml) + "sweep: {device: [cpu, cuda:99]}\n");
+  const auto result = program_.run({"sweep", "plan", "tiny.yaml", "--out", "sweep", "--pin=Abacus 2000"});
+  EXPECT_EQ(result.exit_code, 0) << "another machine may run them";
+  EXPECT_THAT(result.output, HasSubstr(", for machines with Abacus 2000 (this machine is not one); hash "));
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: note: 1 of 2 cases cannot run on this machine: device: got cuda:99"));
 }
 
 TEST_F(SweepVerb, StatusIsJsonForPrograms) {

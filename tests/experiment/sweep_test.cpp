@@ -23,6 +23,7 @@ namespace rnnlab {
 namespace {
 
 using testing::cases_of;
+using testing::expect_error;
 using testing::kTinyYaml;
 using testing::read_text;
 using testing::TemporaryFolder;
@@ -178,8 +179,8 @@ TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
   ::testing::internal::CaptureStderr();
   run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cpu, cuda:99], layer: [naive, fused]}\n"), out);
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, ::testing::HasSubstr("2 of 4 runs will fail: device: got cuda:99, but "));
-  EXPECT_LT(log.find("will fail"), log.find("error"));
+  EXPECT_THAT(log, ::testing::HasSubstr("2 of 4 cases cannot run on this machine: device: got cuda:99, but "));
+  EXPECT_LT(log.find("cannot run"), log.find("error"));
 }
 
 TEST(RunAll, WarnsOfUnsupportedLayersBeforeAnythingTrains) {
@@ -187,7 +188,7 @@ TEST(RunAll, WarnsOfUnsupportedLayersBeforeAnythingTrains) {
   const TemporaryFolder out;
   ::testing::internal::CaptureStderr();
   run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, cudnn, fused]}\n", {"device=auto"}), out);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("1 of 3 runs will fail: layer: cudnn "));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("1 of 3 cases cannot run on this machine: layer: cudnn "));
 }
 
 TEST(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/expect_error.h"
+#include "base/text.h"
 #include "bench/sample_report.h"
 #include "report/sample_sources.h"
 #include "report/sections.h"
@@ -248,6 +249,20 @@ TEST(WithoutMachine, KeepsWhatTheNumbersAreJudgedBy) {
   EXPECT_EQ(sources.benchmarks[0].file, "ladder.json");
   EXPECT_EQ(sources.left_out[0].reason, "bad/epochs.csv:3: no number");
   EXPECT_EQ(sources.left_out[1].reason, "bad.json: no JSON");
+}
+
+// A minimal container has no /etc/machine-id, so the name of the machine says which runs shared it.
+TEST(WithoutMachine, KeepsTheRefusalOfRunsThatSharedAMachineWithoutAnId) {
+  Sources sources = {.runs = read_back(naive_and_fused()), .benchmarks = {}};
+  for (RunRecord& run : sources.runs) {
+    run.environment.host.hostname = "janes-laptop";
+    run.started = "2026-11-21T02:00:00Z";
+  }
+  const auto first_notice = [](const Sources& from) { return opening_notices(make_report(from)).at(0); };
+  EXPECT_EQ(first_notice(sources).severity, Severity::kRefusal);
+  EXPECT_THAT(join(first_notice(sources).lines, "\n"), HasSubstr("on the same CPU cores"));
+  EXPECT_EQ(first_notice(without_machine(sources)).severity, Severity::kRefusal);
+  EXPECT_EQ(first_notice(without_machine(sources)).lines, first_notice(sources).lines);
 }
 
 // Otherwise runs on two files of one name would be pooled as runs of the same work.

@@ -287,6 +287,23 @@ TEST(WorkerId, DoesNotJudgeProcessesThatItCannotInspect) {
   }
 }
 
+TEST(WorkerId, SharesCpusWithAProcessThatMayUseTheSame) {
+  const OtherProcess other;
+  EXPECT_TRUE(shares_cpus(other.worker()));
+  cpu_set_t all, first, others;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "there is one CPU";
+  CPU_ZERO(&first);
+  for (int cpu = 0; CPU_COUNT(&first) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &first);
+  CPU_XOR(&others, &all, &first);
+  ASSERT_EQ(::sched_setaffinity(static_cast<pid_t>(other.worker().process), sizeof first, &first), 0);
+  EXPECT_TRUE(shares_cpus(other.worker()));
+  ASSERT_EQ(::sched_setaffinity(0, sizeof others, &others), 0);
+  EXPECT_FALSE(shares_cpus(other.worker()));
+  ASSERT_EQ(::sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 TEST(WorkerId, NamesTheJobOfAScheduler) {
   ::setenv("SLURM_JOB_ID", "4712", 1);
   EXPECT_EQ(this_worker().job, "Slurm job 4712");
