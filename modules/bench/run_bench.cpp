@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -66,6 +67,13 @@ std::string progress_line(size_t number, size_t count, const MeasuredCase& measu
   return fmt::format("[{}/{}] {}: {}", number, count, to_string(shown), join(layers, ", "));
 }
 
+// Returns ", about 2 min left at this rate", or "" if little is left. Combinations differ in size, so it is a rough guide.
+std::string time_left(double seconds, size_t num_done, size_t count) {
+  constexpr double kWorthSaying = 10;
+  const double left = seconds / static_cast<double>(num_done) * static_cast<double>(count - num_done);
+  return left < kWorthSaying ? "" : fmt::format(", about {} left at this rate", format_duration(left));
+}
+
 bool is_measured(const BenchRow& row) { return row.measurement.has_value(); }
 
 // Returns "<what>: <message of the exception being handled>".
@@ -115,10 +123,13 @@ BenchOutcome BenchRun::run() {
   outcome_.report.settings = config::print(settings_, BenchSettings::schema());
   const std::vector<BenchCase> combinations = expand_grid(settings_);
   std::vector<MeasuredCase> all;
+  const auto began = std::chrono::steady_clock::now();
   for (const BenchCase& combination : combinations) {
     if (hooks_.should_stop()) break;
     all.push_back(measure(combination));
-    hooks_.on_progress(progress_line(all.size(), combinations.size(), all.back()));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    hooks_.on_progress(progress_line(all.size(), combinations.size(), all.back()) +
+                       time_left(took.count(), all.size(), combinations.size()));
     report(all);
   }
   for (MeasuredCase& measured : all) {

@@ -188,7 +188,8 @@ TEST(RunAll, WarnsOfUnsupportedLayersBeforeAnythingTrains) {
   const TemporaryFolder out;
   ::testing::internal::CaptureStderr();
   run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, cudnn, fused]}\n", {"device=auto"}), out);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("1 of 3 cases cannot run on this machine: layer: cudnn "));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::HasSubstr("1 of 3 cases cannot run on this machine: layer: cudnn "));
 }
 
 TEST(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {
