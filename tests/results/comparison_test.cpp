@@ -42,7 +42,7 @@ class CompareTest : public ::testing::Test {
   void expect_refused(const std::string& reasons) {
     expect_error(ExitCode::kUsage,
                  "these runs did not do the same work under the same conditions:\n  " + reasons +
-                     "\nRun them again under equal conditions, or use --force to compare anyway",
+                     "\nName only runs that belong together, run them again under equal conditions, or use --force",
                  [&] { compare(runs_, {}); });
   }
 

@@ -55,7 +55,7 @@ class OtherProgram : public ::testing::Test {
     write();
     expect_error(ExitCode::kUsage,
                  "these runs did not do the same work under the same conditions:\n  " + reason +
-                     "\nRun them again under equal conditions, or use --force to compare anyway",
+                     "\nName only runs that belong together, run them again under equal conditions, or use --force",
                  [&] { compare(runs_, {}); });
   }
   std::string fair() {

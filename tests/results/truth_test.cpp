@@ -55,7 +55,7 @@ class Truth : public ::testing::Test {
   void expect_refused(const std::string& reason) {
     expect_error(ExitCode::kUsage,
                  "these runs did not do the same work under the same conditions:\n  " + reason +
-                     "\nRun them again under equal conditions, or use --force to compare anyway",
+                     "\nName only runs that belong together, run them again under equal conditions, or use --force",
                  [&] { compare(runs_, {}); });
   }
   void expect_shouted(const std::string& warning) {
