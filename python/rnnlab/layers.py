@@ -16,8 +16,9 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from . import operators  # noqa: F401  (registers torch.ops.rnnlab)
 
 _owners = itertools.count(1)
-# Not "cudnn", because torch.nn runs cuDNN too.
-_CANDIDATES = {"cuda": ("torch", "persistent"), "cpu": ("torch", "blocked", "hoisted")}
+# Not "cudnn", because torch.nn runs cuDNN too. In float32 without TF32, "persistent" computes small factors with fewer
+# digits than cuDNN does, so only a program that names it gets it, as in experiment files.
+_CANDIDATES = {"cuda": ("torch", "persistent"), "cuda float32": ("torch",), "cpu": ("torch", "blocked", "hoisted")}
 _WARMUP_PASSES = 2
 _TIMED_PASSES = 4
 _LONG_ENOUGH = 0.5  # seconds after which no further pass of a candidate is timed
@@ -99,12 +100,13 @@ class Recurrent(torch.nn.RNNBase):
         num_steps, batch_size = self._size_of(input)
         work = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
                 self.training, torch.is_grad_enabled(), data.device, data.dtype, _autocast_type(data),
-                _rounded(num_steps), _rounded(batch_size))
+                _candidates_for(data), _rounded(num_steps), _rounded(batch_size))
         if work in _fastest:
             return _fastest[work]
         if torch.compiler.is_compiling() or (data.is_cuda and torch.cuda.is_current_stream_capturing()):
             return "torch"
-        _fastest[work] = self._measure(data.new_empty(num_steps, batch_size, self.input_size).normal_)
+        names = _candidates_for(data)
+        _fastest[work] = self._measure(names, data.new_empty(num_steps, batch_size, self.input_size).normal_)
         return _fastest[work]
 
     def _size_of(self, input) -> tuple[int, int]:
@@ -114,13 +116,13 @@ class Recurrent(torch.nn.RNNBase):
             return input.size(0), 1
         return (input.size(1), input.size(0)) if self.batch_first else (input.size(0), input.size(1))
 
-    def _measure(self, draw) -> str:
+    def _measure(self, names, draw) -> str:
         """Returns the implementation with the shortest pass; the random numbers of the caller stay as they are."""
         device = self.weight_ih_l0.device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             steps = draw()
             steps = steps.transpose(0, 1) if self.batch_first else steps
-            seconds = {name: self._seconds_of_pass(name, steps) for name in _CANDIDATES[device.type]}
+            seconds = {name: self._seconds_of_pass(name, steps) for name in names}
         return min(seconds, key=seconds.get)
 
     def _seconds_of_pass(self, implementation, steps) -> float:
@@ -236,6 +238,17 @@ def _rounded(count: int) -> int:
 def _is_transformed() -> bool:
     """Whether torch.func transforms the call (grad, vmap ...): operators of torch.library cannot be transformed."""
     return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None
+
+
+@torch.compiler.assume_constant_result  # torch.compile cannot trace the flag, and compiles again if it changes
+def _torch_runs_tf32() -> bool:
+    return torch.backends.cudnn.rnn.fp32_precision == "tf32"
+
+
+def _candidates_for(tensor) -> tuple[str, ...]:
+    runs_tf32, number_type = _torch_runs_tf32(), _autocast_type(tensor) or tensor.dtype
+    is_exact = tensor.device.type == "cuda" and number_type == torch.float32 and not runs_tf32
+    return _CANDIDATES["cuda float32" if is_exact else tensor.device.type]
 
 
 def _autocast_type(tensor):

@@ -6,6 +6,7 @@ import pickle
 import random
 import sys
 import tempfile
+import types
 import unittest
 import unittest.mock
 import warnings
@@ -18,6 +19,7 @@ except ImportError as error:
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import rnnlab
+from rnnlab import layers
 
 warnings.filterwarnings("ignore", message="dropout option adds dropout")
 
@@ -230,6 +232,16 @@ class Modules(unittest.TestCase):
         self.assertTrue(torch.equal(torch.get_rng_state(), state))
         self.assertIsNone(ours.weight_hh_l0.grad)
         self.assertIn(ours.implementation_used, ("torch", "blocked", "hoisted"))
+
+    def test_auto_leaves_out_persistent_in_float32_without_tf32(self):
+        on_gpu = types.SimpleNamespace(device=torch.device("cuda"), dtype=torch.float32)
+        self.addCleanup(setattr, torch.backends.cudnn, "allow_tf32", torch.backends.cudnn.allow_tf32)
+        torch.backends.cudnn.allow_tf32 = False
+        self.assertEqual(layers._candidates_for(on_gpu), ("torch",))
+        on_gpu.dtype = torch.bfloat16
+        self.assertEqual(layers._candidates_for(on_gpu), ("torch", "persistent"))
+        torch.backends.cudnn.allow_tf32, on_gpu.dtype = True, torch.float32
+        self.assertEqual(layers._candidates_for(on_gpu), ("torch", "persistent"))
 
     def test_says_what_ran(self):
         layer = rnnlab.LSTM(3, 4, implementation="hoisted")
