@@ -192,11 +192,12 @@ ExitCode train_planned_run(const TrainOptions& options, const RunRequest& reques
   end_with_parent(STDOUT_FILENO);
   const std::vector<std::string> numbers = split(options.planned_run, ':');
   const auto number = [&](size_t i) { return i < numbers.size() ? parse_int64(numbers[i]).value_or(-1) : -1; };
+  const std::filesystem::path folder = plan_folder(options);
   const std::vector<std::string> overrides(options.arguments.begin() + 1, options.arguments.end());
   const auto print_reason = [](const std::string& reason) {
     print_data(fmt::format("{}{}\n", kFailureMark, without_controls(first_line(reason))));
   };
-  return run_planned(plan_folder(options), number(0), number(1), overrides, request, logger, print_reason);
+  return run_planned(folder, number(0), number(1), overrides, request, logger, print_reason);
 }
 
 ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_line) {

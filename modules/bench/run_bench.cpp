@@ -67,11 +67,12 @@ std::string progress_line(size_t number, size_t count, const MeasuredCase& measu
   return fmt::format("[{}/{}] {}: {}", number, count, to_string(shown), join(layers, ", "));
 }
 
-// Returns ", about 2 min left at this rate", or "" if little is left. Combinations differ in size, so it is a rough guide.
+// Returns ", about 2 min left for these measurements", or "" if little is left. Combinations differ in size, so it is a
+// rough guide.
 std::string time_left(double seconds, size_t num_done, size_t count) {
-  constexpr double kWorthSaying = 10;
+  constexpr double kWorthSaying = 60;
   const double left = seconds / static_cast<double>(num_done) * static_cast<double>(count - num_done);
-  return left < kWorthSaying ? "" : fmt::format(", about {} left at this rate", format_duration(left));
+  return left < kWorthSaying ? "" : fmt::format(", about {} left for these measurements", format_duration(left));
 }
 
 bool is_measured(const BenchRow& row) { return row.measurement.has_value(); }

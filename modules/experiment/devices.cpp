@@ -163,12 +163,12 @@ void require_exchange(const Experiment& experiment, c10::Device device, int64_t 
         kernels::kMostSummed, num_ranks);
 }
 
-void require_shards_for(const Experiment& experiment, const Launch& launch) {
-  const int64_t shards = experiment.training.shards.value_or(launch.size);
-  if (shards % launch.size == 0) return;
+void require_shards_for(const Experiment& experiment, int64_t num_processes) {
+  const int64_t shards = experiment.training.shards.value_or(num_processes);
+  if (shards % num_processes == 0) return;
   throw_error(ExitCode::kUsage,
               "training.shards: {} cannot be divided among {}: use a number of devices that divides it", shards,
-              counted(launch.size, "process"));
+              counted(num_processes, "process"));
 }
 
 }  // namespace
@@ -196,6 +196,7 @@ void require_devices(const Experiment& experiment) {
   if (size <= 1) return;
   require_first_gpu(experiment, device, size);
   require_exchange(experiment, device, size);
+  require_shards_for(experiment, size);
   if (device.is_cpu() || this_launch() || size <= num_gpus_here() || shares_gpus()) return;
   throw_error(ExitCode::kDevice, "{}", too_few_gpus(size));
 }
@@ -235,7 +236,7 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
   if (!launch) return nullptr;
   report_once([&] {
     require_agreement(experiment, *launch);
-    require_shards_for(experiment, *launch);
+    require_shards_for(experiment, launch->size);
     static_cast<void>(device_of_process(experiment));
   });
   const auto milliseconds = [](double seconds) {

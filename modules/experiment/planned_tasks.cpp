@@ -115,22 +115,6 @@ Turn turn_of(const SweepPlan& plan, const PlannedRun& run) {
           .case_number = run.case_number};
 }
 
-// The runs of a plan on CPUs that have begun determine the number of threads of the others. Returns nothing if no run
-// has begun, and a null number if those that have begun have a thread for each CPU.
-std::optional<std::optional<int64_t>> threads_of_begun_runs(const fs::path& folder, const SweepPlan& plan) {
-  for (const PlannedTask& task : plan.tasks)
-    for (const PlannedRun& run : task.runs) {
-      const SweepEntry entry = entry_of(folder, plan, run);
-      if (!entry.folder || !chooses_num_threads(experiment_of(entry, (folder / kPlanFile).string(), {}))) continue;
-      return begun_experiment(*entry.folder).training.num_threads;
-    }
-  return std::nullopt;
-}
-
-std::string text_of_threads(const std::optional<int64_t>& num_threads) {
-  return num_threads ? fmt::format("training.num_threads: {}", *num_threads) : "a thread for each CPU";
-}
-
 ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const PlannedRun& run,
                          const std::vector<std::string>& overrides, RunRequest request, Logger& logger) {
   const std::string source = (folder / kPlanFile).string();
@@ -156,8 +140,11 @@ ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const Pl
 
 std::vector<Experiment> experiments_of(const SweepPlan& plan) {
   std::vector<Experiment> experiments;
-  for (const PlannedCase& one : plan.cases)
-    experiments.push_back(experiment_of({.label = {}, .experiment = one.experiment, .folder = {}}, kPlanFile, {}));
+  for (const PlannedCase& one : plan.cases) try {
+      experiments.push_back(experiment_of({.label = {}, .experiment = one.experiment, .folder = {}}, kPlanFile, {}));
+    } catch (const UserError&) {
+      continue;
+    }
   return experiments;
 }
 
@@ -192,6 +179,39 @@ ExitCode stop_code_or(ExitCode otherwise) {
   return stop ? stop->exit_code : otherwise;
 }
 
+constexpr const char* kThreadsFile = "num_threads";  // among the claims; 0 stands for a thread for each CPU
+
+bool has_begun(const SweepPlan& plan, const fs::path& folder) {
+  return std::ranges::any_of(plan.tasks, [&](const PlannedTask& task) {
+    return std::ranges::any_of(
+        task.runs, [&](const PlannedRun& run) { return state_of_run(folder / run.folder) != RunState::kFree; });
+  });
+}
+
+// Runs that an earlier version of the program began have a thread for each CPU.
+int64_t chosen_threads(const SweepPlan& plan, const TaskRequest& request, Logger& logger) {
+  if (std::ranges::none_of(experiments_of(plan), chooses_num_threads) || has_begun(plan, request.folder)) return 0;
+  const auto measure = request.measure_speeds ? request.measure_speeds : measure_speeds;
+  const auto choice = choose_num_threads(measure(default_num_threads()));
+  if (!choice) return 0;
+  logger.warn(fmt::format(
+      "The CPU is busy: {}. All runs of this plan use training.num_threads: {}, also on other machines; set the key in "
+      "a new plan to choose a different number.",
+      choice->reason, choice->num_threads));
+  return choice->num_threads;
+}
+
+// Returns the number of threads for runs of the plan that leave it open; nothing for a thread for each CPU.
+std::optional<int64_t> threads_of_plan(const SweepPlan& plan, const TaskRequest& request, Logger& logger) {
+  const fs::path claims = request.folder / kClaimsFolder;
+  const std::string text =
+      path_exists(claims / kThreadsFile)
+          ? decide_once(claims, kThreadsFile, "")
+          : decide_once(claims, kThreadsFile, fmt::format("{}\n", chosen_threads(plan, request, logger)));
+  const auto number = parse_int64(first_line(text));
+  return number && *number > 0 ? number : std::nullopt;
+}
+
 // Runs the task whose claim this worker holds.
 class ClaimedTask {
  public:
@@ -200,7 +220,6 @@ class ClaimedTask {
 
   ExitCode run() {
     remove_failure(request_.folder, task_);
-    if (is_any_left()) choose_threads();
     for (int64_t i = 0; i < std::ssize(runs()) && !must_end(); ++i)
       if (is_left(i)) run_one(i);
     if (claim_.is_lost()) return log_lost_claim();
@@ -215,26 +234,6 @@ class ClaimedTask {
   const PlannedRun& run_at(int64_t i) const { return runs()[static_cast<size_t>(i)]; }
 
   bool is_left(int64_t i) const { return state_of_run(request_.folder / run_at(i).folder) != RunState::kDone; }
-
-  // Returns whether a run that leaves its number of threads to this machine is left.
-  bool is_any_left() const {
-    for (int64_t i = 0; i < std::ssize(runs()); ++i)
-      if (is_left(i) && chooses_num_threads(experiment_of(i))) return true;
-    return false;
-  }
-
-  void choose_threads() {
-    const auto measure = request_.measure_speeds ? request_.measure_speeds : measure_speeds;
-    const auto choice = choose_num_threads(measure(default_num_threads()));
-    const auto begun = threads_of_begun_runs(request_.folder, plan_);
-    if (begun)
-      num_threads_ = *begun;
-    else if (choice)
-      num_threads_ = choice->num_threads;
-    if (!choice) return;
-    logger_.warn(fmt::format("The CPU is busy: {}. The runs of this task use {}{}.", choice->reason,
-                             text_of_threads(num_threads_), begun ? ", as those of this plan that have begun" : ""));
-  }
 
   void run_one(int64_t i) {
     logger_.info(fmt::format("=== task {} of {}, run {} of {}: {}", task_, plan_.num_tasks(), i + 1, runs().size(),
@@ -251,18 +250,24 @@ class ClaimedTask {
   ExitCode run_process(int64_t i) {
     std::vector<std::string> arguments = {"train", "--planned-run", fmt::format("{}:{}", task_, i),
                                           request_.folder.string()};
-    if (num_threads_ && has_default_threads(experiment_of(i)))
-      arguments.push_back(fmt::format("training.num_threads={}", *num_threads_));
     arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
     try {
+      const Experiment experiment = experiment_of(i);
+      if (const auto num_threads = threads_for(experiment))
+        arguments.push_back(fmt::format("training.num_threads={}", *num_threads));
       return run_processes(
-          experiment_of(i), program_of(request_), arguments, [this](const std::string& line) { handle_line(line); },
+          experiment, program_of(request_), arguments, [this](const std::string& line) { handle_line(line); },
           [this] { return claim_.is_lost(); });
     } catch (const UserError& error) {
       reason_ = error.what();
       if (!claim_.is_lost()) logger_.error(reason_);
       return error.exit_code();
     }
+  }
+
+  std::optional<int64_t> threads_for(const Experiment& experiment) const {
+    if (!has_default_threads(experiment)) return std::nullopt;
+    return threads_of_plan(plan_, request_, logger_);
   }
 
   Experiment experiment_of(int64_t i) const {
@@ -303,8 +308,7 @@ class ClaimedTask {
   const Claim& claim_;
   const TaskRequest& request_;
   Logger& logger_;
-  std::string reason_;                  // of the current run
-  std::optional<int64_t> num_threads_;  // for runs that do not set it; nothing: a thread for each CPU
+  std::string reason_;  // of the current run
   std::optional<TaskFailure> failure_;
   ExitCode stop_code_ = ExitCode::kDone;  // of the signal that stopped a run
 };
@@ -413,8 +417,8 @@ class Worker {
     if (!warns_of_shared_cpus_ || !status.holder || !shares_cpus(status.holder->worker)) return;
     warns_of_shared_cpus_ = false;
     logger_.warn(fmt::format(
-        "another worker of this plan ({}) uses the same CPUs. Runs at one time on the same CPUs disturb each "
-        "other, and `rnnlab compare` refuses their times. Use one worker, or give each its own CPUs, such as "
+        "another worker of this plan ({}) uses the same CPUs. Runs that train at the same time on the same CPUs slow "
+        "each other down, and `rnnlab compare` refuses their times. Use one worker, or give each its own CPUs, such as "
         "taskset --cpu-list 0-3 for the first",
         describe(status.holder->worker)));
   }

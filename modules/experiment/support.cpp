@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "experiment/devices.h"
 #include "experiment/memory_estimate.h"
-#include "training/precision.h"
+#include "experiment/run_context.h"
 
 namespace rnnlab {
 namespace {
@@ -29,9 +29,9 @@ void require_memory(const Experiment& experiment, c10::Device device) {
                memory_limits(), {});
 }
 
-std::optional<std::string> unsupported_layer(const Experiment& experiment, c10::Device device, AskGpu ask) {
-  const LayerKind layer = computed_layer(experiment);
-  return ask == AskGpu::kYes ? unsupported_reason(layer, device) : unsupported_reason(layer, processor_of(device));
+std::optional<std::string> unsupported_work(const Experiment& experiment, c10::Device device, AskGpu ask) {
+  if (ask == AskGpu::kYes || device.is_cpu()) return error_of([&] { require_runs_on(experiment, device); });
+  return unsupported_reason(computed_layer(experiment), processor_of(device));
 }
 
 }  // namespace
@@ -39,10 +39,8 @@ std::optional<std::string> unsupported_layer(const Experiment& experiment, c10::
 std::optional<std::string> unsupported_here(const Experiment& experiment, AskGpu ask) {
   if (auto reason = error_of([&] { require_devices(experiment); })) return reason;
   const c10::Device device = resolve_device(experiment.device);
-  auto reason = unsupported_layer(experiment, device, ask);
-  if (!reason && device.is_cpu()) reason = unsupported_on_cpu(experiment.precision);
-  if (reason) return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto chose the CPU" : "");
-  if (ask == AskGpu::kNo && device.is_cuda()) return std::nullopt;
+  if (const auto reason = unsupported_work(experiment, device, ask))
+    return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto chose the CPU" : "");
   return error_of([&] { require_memory(experiment, device); });
 }
 
@@ -51,8 +49,11 @@ std::vector<std::string> unsupported_runs(const std::vector<Experiment>& experim
   for (const Experiment& one : experiments)
     if (const auto reason = unsupported_here(one, ask)) ++counts[*reason];
   std::vector<std::string> sentences;
+  if (experiments.size() == 1 && !counts.empty())
+    return {fmt::format("cannot run on this machine: {}", counts.begin()->first)};
   for (const auto& [reason, count] : counts)
-    sentences.push_back(fmt::format("{} of {} cases cannot run on this machine: {}", count, experiments.size(), reason));
+    sentences.push_back(
+        fmt::format("{} of {} cases cannot run on this machine: {}", count, experiments.size(), reason));
   return sentences;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Says whether this machine can run an experiment, before data are loaded and a model is made: its device, the number
-// of its GPUs, the exchange between them, the layer, the precision, and the memory that the settings alone need.
+// of its GPUs, the exchange between them, the layer, the precision, and the memory of the host that the settings alone
+// need.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@ namespace rnnlab {
 
 enum class AskGpu {
   kYes,
-  kNo,  // a question would create a context on the GPU; memory and the GPU's own limits are then not checked
+  kNo,  // a question would create a context on the GPU; the limits of its model are then not checked
 };
 
 // Returns why this machine cannot run an experiment although its settings are valid; nothing if it can.

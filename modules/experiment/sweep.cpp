@@ -131,6 +131,7 @@ bool has_checkpoint(const std::filesystem::path& folder) {
 // Returns "" if there is nothing to resume.
 std::string advice(const RunAllOutcome& all, const SweepFile* sweep, const RunRequest& request) {
   if (sweep != nullptr) return how_to_resume(sweep->path());
+  if (all.exit_code == ExitCode::kUsage) return "";                              // the run would be refused again
   if (all.finished.empty()) return pending_stop() ? request.how_to_resume : "";  // before the first step of the run
   const auto& folder = all.finished.back().folder;
   return has_checkpoint(folder) ? how_to_resume(folder) : "";
@@ -145,7 +146,7 @@ bool is_replaced_by_signal(ExitCode exit_code) {
 
 void record_failure(RunAllOutcome& all, ExitCode exit_code) {
   if (all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
-  if (exit_code != ExitCode::kDiverged && exit_code != ExitCode::kUsage) all.can_resume = true;
+  if (exit_code != ExitCode::kDiverged) all.can_resume = true;
 }
 
 std::string how_to_resume(const std::filesystem::path& run_or_sweep) {

@@ -82,8 +82,7 @@ RunAllOutcome run_entry_of_sweep(const std::filesystem::path& sweep, size_t entr
 // other lines there; those lines are copied to the stdout of the command.
 inline constexpr std::string_view kFolderMark = "run folder: ";
 
-// The first failure gives the exit code. A run that diverged would diverge again, and one with wrong settings would
-// fail again; any other run can be resumed.
+// The first failure gives the exit code. A run that diverged would diverge again; any other run can be resumed.
 void record_failure(RunAllOutcome& all, ExitCode exit_code);
 
 std::string how_to_resume(const std::filesystem::path& run_or_sweep);
@@ -105,7 +104,8 @@ RunAllOutcome resume_rounds(SweepFile& sweep, const RunRequest& request, Logger&
 // A run's process prints this mark before the reason of a failure, on one line of its stdout.
 inline constexpr std::string_view kFailureMark = "run failed: ";
 
-// Returns the experiments of a plan's cases.
+// Returns the experiments of a plan's cases, without those that this version of the program cannot read: the tasks of
+// these report why.
 std::vector<Experiment> experiments_of(const SweepPlan& plan);
 
 // Runs one run of a plan, in the process that its worker started for it. The run begins or resumes in the folder that
@@ -119,9 +119,8 @@ ExitCode run_planned(const std::filesystem::path& folder, int64_t task, int64_t 
 
 // Runs the tasks of a plan. A worker claims a task, starts a process for each of its runs, one after another, and
 // releases the task when it is done, failed or stopped. Every command here may be repeated at any time, on any machine
-// that can access the folder: finished runs are not changed, and stopped runs are resumed. If the CPU is busy when the
-// first run of a plan begins, its runs get fewer threads, as by run_all: one number for all, so that their times can be
-// compared.
+// that can access the folder: finished runs are not changed, and stopped runs are resumed. The first worker decides the
+// number of threads as run_all does, for all runs of the plan that leave it open, so that their times can be compared.
 struct TaskRequest {
   std::filesystem::path folder;                   // of the plan
   std::string program = {};                       // that starts the runs; "": this one

@@ -131,7 +131,7 @@ void refuse_or_report(Comparison& comparison, std::vector<std::string> found, co
   if (found.empty()) return;
   throw_error(ExitCode::kUsage,
               "these runs did not do the same work under the same conditions:\n  {}\n"
-              "Name only runs that belong together, run them again under equal conditions, or use --force",
+              "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
               join(changes_and(found, groups), "\n  "));
 }
 

@@ -140,7 +140,7 @@ std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& serie
 void refuse_scaling(const std::vector<std::string>& reasons) {
   throw_error(ExitCode::kUsage,
               "these runs differ in more than their devices and the batch that these share:\n  {}\n"
-              "Name only runs that belong together, run them again under equal conditions, or use --force",
+              "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
               join(reasons, "\n  "));
 }
 

@@ -32,8 +32,8 @@
 namespace rnnlab {
 namespace {
 
-// A file of /proc has no size, and may disappear at any moment.
-std::string text_of_proc(const std::string& path) {
+// A file of /proc has no size, and may disappear at any moment; the text is then "".
+std::string text_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -61,7 +61,7 @@ std::string host_name() {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
-int64_t start_of(int64_t process) { return start_in_stat(text_of_proc(fmt::format("/proc/{}/stat", process))); }
+int64_t start_of(int64_t process) { return start_in_stat(text_of_file(fmt::format("/proc/{}/stat", process))); }
 
 bool is_inspectable(const WorkerId& worker, const WorkerId& own) {
   return !own.boot.empty() && !own.process_space.empty() && worker.host == own.host && worker.boot == own.boot &&
@@ -82,7 +82,7 @@ int64_t start_in_stat(std::string_view stat) {
 
 WorkerId this_worker() {
   return {.host = host_name(),
-          .boot = std::string(trim(text_of_proc("/proc/sys/kernel/random/boot_id"))),
+          .boot = std::string(trim(text_of_file("/proc/sys/kernel/random/boot_id"))),
           .process_space = own_process_space(),
           .process = ::getpid(),
           .started = start_of(::getpid()),
@@ -93,7 +93,7 @@ bool has_ended(const WorkerId& worker) {
   if (!is_inspectable(worker, this_worker())) return false;
   if (::kill(static_cast<pid_t>(worker.process), 0) != 0 && errno == ESRCH) return true;
   // If the file cannot be read, the process may belong to another user and still work.
-  const std::string stat = text_of_proc(fmt::format("/proc/{}/stat", worker.process));
+  const std::string stat = text_of_file(fmt::format("/proc/{}/stat", worker.process));
   return !stat.empty() && worker.started != 0 && start_in_stat(stat) != worker.started;
 }
 
@@ -320,6 +320,11 @@ std::optional<ClaimRecord> holder_of(const fs::path& folder, const std::string& 
   if (!newest || !newest->record.ended.empty() || is_expired(*newest, file_system_time(folder), timing))
     return std::nullopt;
   return newest->record;
+}
+
+std::string decide_once(const fs::path& folder, const std::string& name, const std::string& text) {
+  static_cast<void>(PrivateFile(folder, text).link_to(folder / name));
+  return text_of_file(folder / name);
 }
 
 }  // namespace rnnlab

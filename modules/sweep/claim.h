@@ -45,6 +45,11 @@ WorkerId this_worker();
 // container or an earlier start of this machine, because its process cannot be inspected from here.
 bool has_ended(const WorkerId& worker);
 
+// Writes a short text to a new file in `folder`, unless the file exists; returns the text of the file. So all processes
+// that call this function with the same name get the same text, also on machines that share the folder. Throws the
+// UserErrors of Claim::take.
+std::string decide_once(const std::filesystem::path& folder, const std::string& name, const std::string& text);
+
 // Returns whether a process that can be inspected from here may use some of the CPUs that this process may use.
 bool shares_cpus(const WorkerId& worker);
 

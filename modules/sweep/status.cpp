@@ -124,7 +124,7 @@ bool any_is(const std::vector<TaskStatus>& tasks, TaskState state) {
 
 std::string next_step(const std::string& folder, const SweepPlan& plan, const std::vector<TaskStatus>& tasks) {
   const std::string quoted = shell_quoted(folder);
-  const std::string where = has_hardware(plan) ? "" : ", on another machine, because this one does not have that";
+  const std::string where = has_hardware(plan) ? "" : " on such a machine, which this one is not";
   if (any_is(tasks, TaskState::kFree) || any_is(tasks, TaskState::kStopped))
     return fmt::format("to continue{}: rnnlab sweep work {}\n", where, quoted);
   if (any_is(tasks, TaskState::kFailed))

@@ -97,15 +97,17 @@ class Recurrent(torch.nn.RNNBase):
         no call before has measured the work.
         """
         data = input.data if isinstance(input, PackedSequence) else input
+        names = _candidates_for(data)
+        if len(names) == 1:
+            return names[0]
         num_steps, batch_size = self._size_of(input)
         work = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
                 self.training, torch.is_grad_enabled(), data.device, data.dtype, _autocast_type(data),
-                _candidates_for(data), _rounded(num_steps), _rounded(batch_size))
+                names, _rounded(num_steps), _rounded(batch_size))
         if work in _fastest:
             return _fastest[work]
         if torch.compiler.is_compiling() or (data.is_cuda and torch.cuda.is_current_stream_capturing()):
             return "torch"
-        names = _candidates_for(data)
         _fastest[work] = self._measure(names, data.new_empty(num_steps, batch_size, self.input_size).normal_)
         return _fastest[work]
 
@@ -240,7 +242,7 @@ def _is_transformed() -> bool:
     return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None
 
 
-@torch.compiler.assume_constant_result  # torch.compile cannot trace the flag, and compiles again if it changes
+@torch.compiler.assume_constant_result  # torch.compile cannot trace the flag; what is compiled keeps its value
 def _torch_runs_tf32() -> bool:
     return torch.backends.cudnn.rnn.fp32_precision == "tf32"
 

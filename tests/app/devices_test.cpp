@@ -100,6 +100,12 @@ TEST(Devices, SendGradientsInPiecesWithTheSameResults) {
   }
 }
 
+TEST(Devices, AreCheckedBeforeAnyProcessStarts) {
+  const ProgramResult result = train(Program(), {"devices=2", "training.shards=3"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("training.shards"));
+}
+
 TEST(Devices, OnCpusHaveNoSymmetricMemory) {
   const ProgramResult result = train(Program(), {"devices=2", "distributed.exchange=symmetric_memory"});
   EXPECT_EQ(result.exit_code, 2);

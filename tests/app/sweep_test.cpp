@@ -244,7 +244,7 @@ TEST_F(SweepVerb, LeavesAPlanForOtherHardwareAsItIs) {
     EXPECT_THAT(refused.errors, HasSubstr("the plan is for machines with 'Abacus 2000' (--pin), but this machine has"));
   }
   EXPECT_THAT(states(), ElementsAre(TaskState::kFree, TaskState::kFree, TaskState::kFree));
-  EXPECT_THAT(status(), HasSubstr("to continue, on another machine, because this one does not have that: "));
+  EXPECT_THAT(status(), HasSubstr("to continue on such a machine, which this one is not: "));
 }
 
 TEST_F(SweepVerb, SaysWhichCasesThisMachineCannotRun) {

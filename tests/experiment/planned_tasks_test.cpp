@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::cases_of;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::kTinyYaml;
 using ::testing::Not;
@@ -71,7 +72,7 @@ TEST_F(PlannedTasks, GetTheNumberOfThreadsThatABusyCpuIsFastestWith) {
   plan();
   const std::string told = run(0, one_thread_is_fastest);
   EXPECT_THAT(told, HasSubstr("The CPU is busy: "));
-  EXPECT_THAT(told, HasSubstr("The runs of this task use training.num_threads: 1."));
+  EXPECT_THAT(told, HasSubstr("All runs of this plan use training.num_threads: 1, also on other machines"));
   EXPECT_THAT(told, HasSubstr(" training.num_threads=1\n"));
 }
 
@@ -89,18 +90,22 @@ TEST_F(PlannedTasks, KeepANumberOfThreadsThatIsSetAndMeasureNothing) {
 }
 
 // Otherwise `rnnlab compare` would refuse the times of two tasks.
-TEST_F(PlannedTasks, GetTheNumberOfThreadsOfTheRunsThatHaveBegun) {
+TEST_F(PlannedTasks, GetTheNumberOfThreadsThatTheFirstWorkerDecided) {
+  plan();
+  run(0, one_thread_is_fastest);
+  EXPECT_THAT(run(1, two_threads_are_fastest), EndsWith(" training.num_threads=1\n"));
+}
+
+TEST_F(PlannedTasks, OfAPlanThatHasBegunKeepAThreadForEachCpu) {
+  plan();
+  train(0, {});
+  EXPECT_THAT(run(1, one_thread_is_fastest), Not(HasSubstr("num_threads")));
+}
+
+TEST_F(PlannedTasks, TrainWithTheNumberOfThreadsOfTheirWorker) {
   plan();
   train(0, {"training.num_threads=1"});
   EXPECT_EQ(load_run(run_folder(0)).summary.identity.num_threads, 1);
-  EXPECT_THAT(run(1, two_threads_are_fastest), HasSubstr(" training.num_threads=1\n"));
-}
-
-TEST_F(PlannedTasks, SayWhyTheyKeepAThreadForEachCpuOnABusyMachine) {
-  plan();
-  train(0, {});
-  EXPECT_THAT(run(1, one_thread_is_fastest),
-              HasSubstr("The runs of this task use a thread for each CPU, as those of this plan that have begun."));
 }
 
 }  // namespace

@@ -40,10 +40,11 @@ class CompareTest : public ::testing::Test {
     add("b", other);
   }
   void expect_refused(const std::string& reasons) {
-    expect_error(ExitCode::kUsage,
-                 "these runs did not do the same work under the same conditions:\n  " + reasons +
-                     "\nName only runs that belong together, run them again under equal conditions, or use --force",
-                 [&] { compare(runs_, {}); });
+    expect_error(
+        ExitCode::kUsage,
+        "these runs did not do the same work under the same conditions:\n  " + reasons +
+            "\nName fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
+        [&] { compare(runs_, {}); });
   }
 
   TemporaryFolder folder_;

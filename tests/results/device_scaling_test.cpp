@@ -28,7 +28,7 @@ DeviceScaling scaling_of(const std::vector<SampleRun>& runs, const std::vector<d
 void expect_refused(const std::vector<SampleRun>& runs, const std::string& reason) {
   expect_error(ExitCode::kUsage,
                "these runs differ in more than their devices and the batch that these share:\n  " + reason +
-                   "\nName only runs that belong together, run them again under equal conditions, or use --force",
+                   "\nName fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
                [&] { scaling_of(runs, {1}); });
 }
 
@@ -338,7 +338,7 @@ TEST_F(DeviceSpeedTest, OtherThreadsAndEnginesAreRefused) {
   expect_error(ExitCode::kUsage,
                "these runs did not do the same work under the same conditions:\n"
                "  number of threads (training.num_threads): 2 in cpu fused devices=1, 8 in cpu fused devices=2\n"
-               "Name only runs that belong together, run them again under equal conditions, or use --force",
+               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
                [&] {
                  compared({run_of_devices(1, 2), two});
                });
@@ -346,7 +346,7 @@ TEST_F(DeviceSpeedTest, OtherThreadsAndEnginesAreRefused) {
   expect_error(ExitCode::kUsage,
                "these runs did not do the same work under the same conditions:\n"
                "  engine of the exchange: gloo in cpu fused devices=2, nccl in cpu fused devices=4\n"
-               "Name only runs that belong together, run them again under equal conditions, or use --force",
+               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
                [&] {
                  compared({run_of_devices(2, 2), four});
                });
@@ -365,7 +365,7 @@ TEST_F(DeviceSpeedTest, StepsTakenInAnotherWayAreRefused) {
   expect_error(ExitCode::kUsage,
                "these runs did not do the same work under the same conditions:\n"
                "  CUDA graphs: used in cuda:0 fused devices=1, not used in cuda:0 fused devices=2\n"
-               "Name only runs that belong together, run them again under equal conditions, or use --force",
+               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
                [&] {
                  compared({on_gpus(1, true), on_gpus(2, false)});
                });
@@ -374,7 +374,7 @@ TEST_F(DeviceSpeedTest, StepsTakenInAnotherWayAreRefused) {
   expect_error(ExitCode::kUsage,
                "these runs did not do the same work under the same conditions:\n"
                "  training.shards: absent in cpu fused devices=1, 2 in cpu fused devices=2 shards=2\n"
-               "Name only runs that belong together, run them again under equal conditions, or use --force",
+               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
                [&] {
                  compared({run_of_devices(1, 2), cut});
                });
@@ -385,7 +385,7 @@ TEST_F(DeviceSpeedTest, OfOtherBatchesIsAnotherComparison) {
                "these runs did not do the same work under the same conditions:\n"
                "  batch size: 64 in cpu fused devices=1 batch_size=64, 128 in cpu fused devices=2 batch_size=128 (use "
                "rnnlab compare --scaling to compare the work of each device)\n"
-               "Name only runs that belong together, run them again under equal conditions, or use --force",
+               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
                [&] {
                  compared({run_of_equal_parts(1, 64, 2), run_of_equal_parts(2, 64, 2)});
                });

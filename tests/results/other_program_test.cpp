@@ -53,10 +53,11 @@ class OtherProgram : public ::testing::Test {
   }
   void expect_refused(const std::string& reason) {
     write();
-    expect_error(ExitCode::kUsage,
-                 "these runs did not do the same work under the same conditions:\n  " + reason +
-                     "\nName only runs that belong together, run them again under equal conditions, or use --force",
-                 [&] { compare(runs_, {}); });
+    expect_error(
+        ExitCode::kUsage,
+        "these runs did not do the same work under the same conditions:\n  " + reason +
+            "\nName fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
+        [&] { compare(runs_, {}); });
   }
   std::string fair() {
     write();

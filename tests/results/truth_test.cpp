@@ -53,10 +53,11 @@ class Truth : public ::testing::Test {
   }
 
   void expect_refused(const std::string& reason) {
-    expect_error(ExitCode::kUsage,
-                 "these runs did not do the same work under the same conditions:\n  " + reason +
-                     "\nName only runs that belong together, run them again under equal conditions, or use --force",
-                 [&] { compare(runs_, {}); });
+    expect_error(
+        ExitCode::kUsage,
+        "these runs did not do the same work under the same conditions:\n  " + reason +
+            "\nName fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
+        [&] { compare(runs_, {}); });
   }
   void expect_shouted(const std::string& warning) {
     EXPECT_THAT(texts_of(compare(runs_, {}).warnings), ElementsAre("cuda:0 fused: " + warning));

