@@ -106,7 +106,7 @@ TEST_F(ReportVerb, LeavesADamagedRunOfSeveralOut) {
   const auto result = program_.run({"report", "runs/tiny", "--markdown"});
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: left out: runs/tiny/"));
-  EXPECT_THAT(result.output, HasSubstr("**WARNING: Left out because they cannot be read**"));
+  EXPECT_THAT(result.output, HasSubstr("**WARNING: left out because they cannot be read**"));
   EXPECT_THAT(result.output, HasSubstr("cpu "));
 }
 
