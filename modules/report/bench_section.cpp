@@ -112,6 +112,14 @@ std::vector<std::string> layers_of(const BenchReport& report) {
   return layers;
 }
 
+// Only these have a colour, so that fewer layers share one.
+std::vector<std::string> measured_layers(const BenchReport& report) {
+  std::vector<std::string> layers;
+  for (const BenchRow& row : report.rows)
+    if (row.measurement) add_once(layers, row.key.layer);
+  return layers;
+}
+
 size_t position_of(const std::vector<std::string>& list, const std::string& item) {
   return static_cast<size_t>(std::ranges::find(list, item) - list.begin());
 }
@@ -119,7 +127,7 @@ size_t position_of(const std::vector<std::string>& list, const std::string& item
 void add_bars(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
   constexpr size_t kMostBars = 60;
   const std::vector<KeyColumn> varying = varying_columns(report.rows);
-  const std::vector<std::string> layers = layers_of(report);
+  const std::vector<std::string> layers = measured_layers(report);
   for (const PartText& shown : kShownParts) {
     Bars bars = {{.name = "time", .unit = "ms"}, {}};
     for (const BenchRow& row : report.rows) {

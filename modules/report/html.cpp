@@ -172,9 +172,12 @@ std::string cards_html(const TextTable& table, const std::string& caption) {
     html += fmt::format("<th scope=\"col\" role=\"columnheader\"{}>{}</th>", align_class(column.align),
                         html_escaped(column.heading));
   html += "</tr></thead>\n<tbody>\n";
+  const std::string heading = table.columns()[0].heading;
+  const bool needs_heading = heading != "run" && heading != "layer";  // such as the size 16
   for (const auto& row : table.rows()) {
-    html += "<tr role=\"row\">" + fmt::format("<th scope=\"row\" role=\"rowheader\"{}>{}</th>",
-                                              align_class(table.columns()[0].align), html_escaped(row[0]));
+    html += fmt::format("<tr role=\"row\"><th scope=\"row\" role=\"rowheader\"{}{}>{}</th>",
+                        needs_heading ? fmt::format(" data-heading=\"{} \"", html_escaped(heading)) : "",
+                        align_class(table.columns()[0].align), html_escaped(row[0]));
     for (size_t i = 1; i < row.size(); ++i)
       html += fmt::format("<td role=\"cell\" data-heading=\"{}\"{}>{}</td>", html_escaped(table.columns()[i].heading),
                           cell_class(table.columns()[i].align, row[i]), html_escaped(row[i]));

@@ -165,6 +165,16 @@ TEST(Html, BeginsWithTheAnswerAndWhereItWasMeasured) {
                               "samples</p>\n"));
 }
 
+// On a narrow screen a row is a list, and "512" alone would not say what it is.
+TEST(Html, NamesTheValueThatBeginsARow) {
+  TextTable table;
+  for (const char* heading : {"H", "B", "ms"}) table.add_column(heading, Align::kLeft);
+  table.add_row({"512", "64", "2"});
+  const std::string page = html_of({.title = "t", .opening = {NamedTable{"a", "A table", table}}, .sections = {}});
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\" role=\"rowheader\" data-heading=\"H \">512</th>"));
+  EXPECT_THAT(page, HasSubstr("<td role=\"cell\" data-heading=\"B\">64</td>"));
+}
+
 TEST(Html, LeavesOutColumnsWithoutAValueButNotInTheirCsv) {
   TextTable table;
   for (const char* heading : {"run", "ratio", "p"}) table.add_column(heading, Align::kRight);
