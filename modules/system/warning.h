@@ -131,9 +131,9 @@ struct NamedSet {
 };
 
 // Merges alike remarks; the warnings have the order in which their first remarks occur, and the kind of these. `who` is
-// replaced by "a", "a and b" or "a, b, c and 5 more". The members of a set become its name where all of them are
-// subjects; the first of `sets` that applies is used. If `after` differs, the warning has that of the first remark and
-// says so.
+// replaced by "a", "a and b" or "a, b, c and 5 more". Three or more members of a set become its name where all of
+// them are subjects; the first of `sets` that applies is used. If `after` differs, the warning has that of the first
+// remark and says so.
 std::vector<Warning> merged(const std::vector<GroupFinding>& remarks, const std::vector<NamedSet>& sets = {});
 
 }  // namespace rnnlab
