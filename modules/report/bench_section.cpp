@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -105,16 +106,35 @@ void add_waterfalls(std::vector<Chart>& charts, const std::vector<Size>& sizes, 
 
 // ---- bars ----
 
+std::vector<std::string> layers_of(const BenchReport& report) {
+  std::vector<std::string> layers;
+  for (const BenchRow& row : report.rows) add_once(layers, row.key.layer);
+  return layers;
+}
+
+// Only these have a colour, so that fewer layers share one.
+std::vector<std::string> measured_layers(const BenchReport& report) {
+  std::vector<std::string> layers;
+  for (const BenchRow& row : report.rows)
+    if (row.measurement) add_once(layers, row.key.layer);
+  return layers;
+}
+
+size_t position_of(const std::vector<std::string>& list, const std::string& item) {
+  return static_cast<size_t>(std::ranges::find(list, item) - list.begin());
+}
+
 void add_bars(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
   constexpr size_t kMostBars = 60;
   const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  const std::vector<std::string> layers = measured_layers(report);
   for (const PartText& shown : kShownParts) {
     Bars bars = {{.name = "time", .unit = "ms"}, {}};
     for (const BenchRow& row : report.rows) {
       if (!row.measurement) continue;
       const Estimate& seconds = row.measurement->seconds.*shown.part->seconds;
-      bars.bars.push_back(
-          {row_label(row.key, varying), 1e3 * seconds.value, Interval{1e3 * seconds.low, 1e3 * seconds.high}});
+      bars.bars.push_back({row_label(row.key, varying), 1e3 * seconds.value,
+                           Interval{1e3 * seconds.low, 1e3 * seconds.high}, position_of(layers, row.key.layer)});
     }
     if (bars.bars.empty() || bars.bars.size() > kMostBars) continue;
     charts.push_back({.id = fmt::format("{}-times-{}", prefix, shown.part->name),
@@ -187,9 +207,8 @@ void add_heat_maps(std::vector<Chart>& charts, const BenchReport& report, const 
   if (varying.size() < 2) return;
   const KeyColumn across = varying.back();
   varying.pop_back();
-  std::vector<std::string> layers;
-  for (const BenchRow& row : report.rows) add_once(layers, row.key.layer);
-  for (const std::string& layer : layers) charts.push_back(heat_map(report, {varying, across}, layer, prefix));
+  for (const std::string& layer : layers_of(report))
+    charts.push_back(heat_map(report, {varying, across}, layer, prefix));
 }
 
 }  // namespace
@@ -214,6 +233,22 @@ std::vector<std::string> machine_lines(const Environment& environment) {
                       versions_text(environment.software))};
 }
 
+// Returns a row for each layer and path: what it ran, and why nothing faster ran.
+TextTable paths_table(const BenchReport& report) {
+  TextTable table;
+  for (const char* heading : {"layer", "what ran", "why nothing faster ran"}) table.add_column(heading, Align::kLeft);
+  std::vector<std::string> known;
+  for (const BenchRow& row : report.rows) {
+    if (row.path.empty()) continue;
+    const std::vector<std::string> cells = {row.key.layer, row.path,
+                                            row.path_notes.empty() ? "-" : join(row.path_notes, "; ")};
+    const size_t num_known = known.size();
+    add_once(known, join(cells, "\n"));
+    if (known.size() > num_known) table.add_row(cells);
+  }
+  return table;
+}
+
 TextTable settings_table(const std::string& settings) {
   TextTable table;
   table.add_column("settings", Align::kLeft);
@@ -224,13 +259,82 @@ TextTable settings_table(const std::string& settings) {
 
 }  // namespace
 
+namespace {
+
+// The gains of one layer over the first layer, forward and backward, at all sizes.
+struct Gains {
+  std::string layer;
+  std::vector<Estimate> at_sizes;
+};
+
+double mean_gain(const Gains& gains) {
+  double sum = 0;
+  for (const Estimate& gain : gains.at_sizes) sum += std::log(gain.value);
+  return std::exp(sum / static_cast<double>(gains.at_sizes.size()));
+}
+
+std::vector<Gains> gains_of(const BenchReport& report) {
+  std::vector<Gains> all;
+  for (const std::string& layer : layers_of(report)) {
+    Gains gains = {layer, {}};
+    for (const BenchRow& row : report.rows)
+      if (row.key.layer == layer && row.measurement && row.measurement->speedup_total)
+        gains.at_sizes.push_back(*row.measurement->speedup_total);
+    if (!gains.at_sizes.empty()) all.push_back(std::move(gains));
+  }
+  return all;
+}
+
+// Returns the number of sizes at which a layer was measured, for the layer with the most.
+size_t most_sizes(const std::vector<Gains>& all) {
+  size_t most = 0;
+  for (const Gains& gains : all) most = std::max(most, gains.at_sizes.size());
+  return most;
+}
+
+std::string range_words(const Gains& gains, const std::string& first) {
+  if (gains.at_sizes.size() == 1) {
+    const Estimate& gain = gains.at_sizes[0];
+    return fmt::format("{:.3g} times as fast as {} (95 % interval {:.3g} to {:.3g})", gain.value, first, gain.low,
+                       gain.high);
+  }
+  const auto [low, high] = std::ranges::minmax_element(gains.at_sizes, {}, &Estimate::value);
+  return fmt::format("{:.3g} to {:.3g} times as fast as {} at {} sizes", low->value, high->value, first,
+                     gains.at_sizes.size());
+}
+
+// A layer that was measured at few of the sizes is not compared with the others.
+std::string sentence_of(const BenchReport& report) {
+  std::vector<Gains> all = gains_of(report);
+  const size_t most = most_sizes(all);
+  std::erase_if(all, [&](const Gains& gains) { return gains.at_sizes.size() < most; });
+  if (all.empty()) return "No layer was compared with the first one.";
+  const std::string& first = report.rows[0].key.layer;
+  const Gains& best = *std::ranges::max_element(all, {}, mean_gain);
+  if (best.layer == first) return first + " is the fastest layer, forward and backward pass.";
+  return fmt::format("{} is {}, forward and backward pass.", best.layer, range_words(best, first));
+}
+
+}  // namespace
+
+Answer answer_of(const Benchmark& benchmark) {
+  const BenchReport& report = benchmark.report;
+  constexpr size_t kDay = 10;  // characters of "2026-11-21"
+  std::vector<std::string> machine;
+  for (const GpuInfo& gpu : report.environment.nvidia.gpus) add_once(machine, gpu.name);
+  machine.push_back(report.environment.cpu.model);
+  machine.push_back(counted(report.environment.num_threads, "thread"));
+  const std::string work = report.rows.empty() ? "" : "; " + shared_text(report.rows);
+  return {sentence_of(report),
+          fmt::format("{}; {}{}", join(machine, ", "), report.environment.start_time.substr(0, kDay), work)};
+}
+
 std::vector<Block> opening_notices(const Benchmark& benchmark) {
   std::vector<Warning> all = benchmark.report.warnings;
   for (const Warning& warning : warnings(benchmark.report.environment)) add_once(all, warning);
   for (const Warning& warning : report_warnings(benchmark.report)) add_once(all, warning);
   if (all.empty()) return {};
-  return {Notice{Severity::kWarning, benchmark.file + ": what is missing, or why these numbers are not reliable",
-                 texts_of(all)}};
+  return {Notice{Severity::kWarning, "numbers of " + benchmark.file + " are missing or not reliable", texts_of(all)}};
 }
 
 Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
@@ -247,7 +351,8 @@ Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
   if (!charts.empty()) blocks.emplace_back(Heading{"Times and gains"});
   for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
   blocks.emplace_back(Heading{"What ran"});
-  blocks.emplace_back(Sentences{report_paths(report, TableWidth::kNarrow)});
+  const TextTable paths = paths_table(report);
+  if (!paths.rows().empty()) blocks.emplace_back(NamedTable{prefix + "-paths", "Paths of the layers", paths});
   blocks.emplace_back(NamedTable{prefix + "-settings", "Settings of the benchmark", settings_table(report.settings),
                                  Prominence::kFolded});
   return section;

@@ -190,6 +190,17 @@ Scale scale_for(const std::vector<double>& values) {
 
 namespace {
 
+// Returns the curves of each group, in the order of the groups.
+std::vector<std::vector<const Curve*>> curves_by_group(const Curves& chart) {
+  std::vector<std::vector<const Curve*>> groups;
+  for (const Curve& curve : chart.curves) {
+    const auto is_its = [&](const auto& curves) { return curves[0]->group == curve.group; };
+    const auto found = std::ranges::find_if(groups, is_its);
+    (found == groups.end() ? groups.emplace_back() : *found).push_back(&curve);
+  }
+  return groups;
+}
+
 using Pool = double (*)(std::span<const double> values);
 
 Curve pooled(const std::vector<const Curve*>& runs, Pool pool) {
@@ -201,7 +212,7 @@ Curve pooled(const std::vector<const Curve*>& runs, Pool pool) {
       at_x.push_back(point.y);
       if (!point.note.empty()) note = point.note;
     }
-  Curve curve = {runs[0]->group, fmt::format("{} ({} runs)", runs[0]->group, runs.size()), {}};
+  Curve curve = {runs[0]->group, fmt::format("{} ({} runs)", runs[0]->group, runs.size()), {}, runs[0]->style};
   for (const auto& [x, at_x] : values) curve.points.push_back({x, pool(at_x.first), at_x.second});
   return curve;
 }
@@ -212,17 +223,70 @@ PooledCurves pooled_by_group(const Curves& chart) {
   PooledCurves all = {.curves = {chart.x, chart.y, {}}, .rule = ""};
   if (std::ranges::any_of(chart.curves, has_intervals)) return {.curves = chart, .rule = ""};
   const bool is_time = chart.y.unit == "s";
-  for (const Curve& first : chart.curves) {
-    const auto is_here = [&](const Curve& curve) { return curve.group == first.group; };
-    if (std::ranges::any_of(all.curves.curves, is_here)) continue;
-    std::vector<const Curve*> runs;
-    for (const Curve& curve : chart.curves)
-      if (is_here(curve)) runs.push_back(&curve);
+  for (const auto& runs : curves_by_group(chart))
     all.curves.curves.push_back(pooled(runs, is_time ? pooled_seconds : pooled_metric));
-  }
   if (all.curves.curves.size() < chart.curves.size())
     all.rule = is_time ? "of several runs the geometric mean" : "of several runs the median";
   return all;
+}
+
+namespace {
+
+// Points that become one point of a band.
+using PointsAtOnePlace = std::vector<const Point*>;
+
+std::vector<PointsAtOnePlace> by_x(const std::vector<const Curve*>& runs) {
+  std::map<double, PointsAtOnePlace> places;
+  for (const Curve* run : runs)
+    for (const Point& point : run->points) places[point.x].push_back(&point);
+  std::vector<PointsAtOnePlace> all;
+  for (auto& [x, points] : places) all.push_back(std::move(points));
+  return all;
+}
+
+std::vector<PointsAtOnePlace> by_position(const std::vector<const Curve*>& runs) {
+  std::vector<PointsAtOnePlace> all;
+  for (const Curve* run : runs)
+    for (size_t i = 0; i < run->points.size(); ++i) {
+      if (i == all.size()) all.emplace_back();
+      all[i].push_back(&run->points[i]);
+    }
+  return all;
+}
+
+BandPoint band_point(const PointsAtOnePlace& points) {
+  std::vector<double> x, y;
+  BandPoint made;
+  for (const Point* point : points) {
+    x.push_back(point->x);
+    y.push_back(point->y);
+    if (!point->note.empty()) made.note = point->note;
+  }
+  made.x = median(x);
+  made.middle = pooled_metric(y);
+  if (std::isnan(made.middle)) {
+    made.low = made.high = made.middle;
+    return made;
+  }
+  const auto [low, high] = std::ranges::minmax(y);
+  made.low = low;
+  made.high = high;
+  return made;
+}
+
+}  // namespace
+
+std::vector<Band> bands_of(const Curves& chart) {
+  if (std::ranges::any_of(chart.curves, has_intervals)) return {};
+  const bool have_same_x = share_x(chart);
+  std::vector<Band> bands;
+  for (const auto& runs : curves_by_group(chart)) {
+    if (runs.size() < 2) continue;
+    Band& band = bands.emplace_back(Band{runs[0]->group, runs[0]->style, runs.size(), {}});
+    for (const PointsAtOnePlace& points : have_same_x ? by_x(runs) : by_position(runs))
+      band.points.push_back(band_point(points));
+  }
+  return bands;
 }
 
 }  // namespace rnnlab::report

@@ -226,8 +226,8 @@ struct CurveStyle {
   int dash_type = 1;
 };
 
-CurveStyle style_of(size_t group) {
-  return {std::string(kPalette[group % kPalette.size()]), 1 + static_cast<int>(group / kPalette.size()) % 4};
+CurveStyle style_of(size_t style) {
+  return {std::string(kPalette[style % kPalette.size()]), 1 + static_cast<int>(style / kPalette.size()) % 4};
 }
 
 std::vector<std::string> groups_of(const Curves& chart) {
@@ -294,23 +294,69 @@ void add_curve(CurveLines& lines, const Curves& chart, size_t number, const Curv
       "$warmup{} using 1:2 with points linecolor rgb '{}' pointtype 6 pointsize 1.1 notitle", number, style.color));
 }
 
+void add_band(CurveLines& lines, const Band& band, size_t number) {
+  lines.blocks += fmt::format("$band{} << END\n", number);
+  for (const BandPoint& point : band.points)
+    lines.blocks += fmt::format("{} {} {}\n", coordinate(point.x), coordinate(point.low), coordinate(point.high));
+  lines.blocks += "END\n";
+  lines.plots.push_back(
+      fmt::format("$band{} using 1:2:3 with filledcurves fillcolor rgb '{}' fillstyle transparent solid 0.2 noborder "
+                  "notitle",
+                  number, style_of(band.style).color));
+}
+
+// Returns the chart with the median of each group of several runs in place of its runs.
+Curves with_medians(const Curves& chart, const std::vector<Band>& bands) {
+  Curves made = {chart.x, chart.y, {}};
+  for (const Curve& curve : chart.curves) {
+    const auto band = std::ranges::find(bands, curve.group, &Band::group);
+    if (band == bands.end()) {
+      made.curves.push_back(curve);
+      continue;
+    }
+    if (std::ranges::find(made.curves, curve.group, &Curve::group) != made.curves.end()) continue;
+    Curve& median = made.curves.emplace_back(Curve{band->group, band->group, {}, band->style});
+    for (const BandPoint& point : band->points) median.points.push_back({point.x, point.middle, point.note});
+  }
+  return made;
+}
+
+// A time begins at 0, as on the page, unless the scale is logarithmic.
+std::string from_zero(const Axis& y) { return y.unit == "s" && y.scale == Scale::kLinear ? "set yrange [0:*]\n" : ""; }
+
+// The key below the picture; short names stand side by side.
+struct Key {
+  std::string line;
+  int height = 0;
+};
+
+Key key_of(const std::vector<std::string>& groups) {
+  constexpr size_t kShort = 24, kColumns = 3;
+  if (groups.size() > kMostInKey) return {"set key off\n", 0};
+  const bool are_short = std::ranges::all_of(groups, [](const auto& group) { return group.size() <= kShort; });
+  const size_t columns = are_short ? kColumns : 1;
+  return {fmt::format("set key bmargin left Left reverse maxcols {} samplen 3\n", columns),
+          20 * static_cast<int>((groups.size() + columns - 1) / columns)};
+}
+
 // The legend lists each group once; it is empty if there are too many groups.
-Drawing draw(const Curves& chart) {
-  const std::vector<std::string> groups = groups_of(chart);
-  const bool has_key = groups.size() <= kMostInKey;
+Drawing draw(const Curves& whole) {
+  const std::vector<Band> bands = bands_of(whole);
+  const Curves chart = with_medians(whole, bands);
+  const Key key = key_of(groups_of(chart));
   CurveLines lines;
-  size_t last_group = groups.size();
+  for (size_t i = 0; i < bands.size(); ++i) add_band(lines, bands[i], i);
+  std::string last_group;
   for (size_t i = 0; i < chart.curves.size(); ++i) {
-    const auto group = static_cast<size_t>(std::ranges::find(groups, chart.curves[i].group) - groups.begin());
-    const bool is_named = group != last_group && has_key;
-    last_group = group;
-    add_curve(lines, chart, i, style_of(group), is_named ? "title " + string_literal(groups[group]) : "notitle");
+    const Curve& curve = chart.curves[i];
+    const bool is_named = (i == 0 || curve.group != last_group) && key.height > 0;
+    last_group = curve.group;
+    add_curve(lines, chart, i, style_of(curve.style), is_named ? "title " + string_literal(curve.group) : "notitle");
   }
   return {.lines = lines.blocks + axis_lines("x", chart.x) + axis_lines("y", chart.y) + whole_tics(chart) +
-                   room_for_intervals(chart) +
-                   "set key bmargin left Left reverse maxcols 1 samplen 3\nset grid\nplot " +
+                   from_zero(chart.y) + room_for_intervals(chart) + key.line + "set grid\nplot " +
                    join(lines.plots, ", \\\n  ") + "\n",
-          .height = 420 + (has_key ? 20 * static_cast<int>(groups.size()) : 0)};
+          .height = 420 + key.height};
 }
 
 // ---- bars and waterfalls ----
@@ -319,7 +365,7 @@ Drawing draw(const Curves& chart) {
 struct HorizontalBar {
   double from = 0, to = 0;
   std::string color, label;
-  double label_at = 0;
+  bool has_whisker = false;  // its label is above the whisker, both at the end of the bar
 };
 
 std::string box_block(const std::vector<HorizontalBar>& bars, const std::string& color) {
@@ -336,18 +382,17 @@ std::string box_block(const std::vector<HorizontalBar>& bars, const std::string&
 std::string labels_of(const std::vector<HorizontalBar>& bars) {
   std::string lines;
   for (size_t i = 0; i < bars.size(); ++i)
-    lines += fmt::format("set label {} at {}, {} left offset character 0.7, 0 front\n", string_literal(bars[i].label),
-                         coordinate(bars[i].label_at), i);
+    lines += fmt::format("set label {} at {}, {} left offset character 0.7, {} front\n", string_literal(bars[i].label),
+                         coordinate(std::max(bars[i].from, bars[i].to)), i, bars[i].has_whisker ? "0.35" : "0");
   return lines;
 }
 
+// `most` is the largest value, of the bars and their whiskers.
 Drawing draw_horizontal_bars(const std::vector<HorizontalBar>& bars, const std::vector<std::string>& names,
-                             const Axis& value, const std::string& whiskers) {
+                             const Axis& value, const std::string& whiskers, double most) {
   std::vector<std::string> colors, plots;
   for (const HorizontalBar& bar : bars) add_once(colors, bar.color);
   std::string blocks;
-  double most = 0;
-  for (const HorizontalBar& bar : bars) most = std::max({most, bar.from, bar.to, bar.label_at});
   for (size_t i = 0; i < colors.size(); ++i) {
     blocks += fmt::format("$boxes{} << END\n{}END\n", i, box_block(bars, colors[i]));
     plots.push_back(
@@ -372,16 +417,18 @@ Drawing draw(const Bars& chart) {
   std::vector<HorizontalBar> bars;
   std::vector<std::string> names;
   std::string whiskers;
+  double most = 0;
   for (size_t i = 0; i < chart.bars.size(); ++i) {
     const Bar& bar = chart.bars[i];
     names.push_back(bar.label);
-    const double end = bar.interval ? std::max(bar.value, bar.interval->high) : bar.value;
-    bars.push_back({0, bar.value, std::string(kPalette[0]), fmt::format("{:#.{}g}", bar.value, digits), end});
+    most = std::max({most, bar.value, bar.interval ? bar.interval->high : 0});
+    bars.push_back({0, bar.value, style_of(bar.style).color, fmt::format("{:#.{}g}", bar.value, digits),
+                    bar.interval.has_value()});
     if (bar.interval)
-      whiskers += fmt::format("{} {} {} {}\n", coordinate(bar.value), i, coordinate(bar.interval->low),
-                              coordinate(bar.interval->high));
+      whiskers += fmt::format("{} {} {} {}\n", coordinate(bar.value), coordinate(static_cast<double>(i) + 0.22),
+                              coordinate(bar.interval->low), coordinate(bar.interval->high));
   }
-  return draw_horizontal_bars(bars, names, chart.value, whiskers);
+  return draw_horizontal_bars(bars, names, chart.value, whiskers, most);
 }
 
 std::string_view color_of(StepKind kind) {
@@ -392,14 +439,15 @@ std::string_view color_of(StepKind kind) {
 Drawing draw(const Waterfall& chart) {
   std::vector<HorizontalBar> bars;
   std::vector<std::string> names;
+  double most = 0;
   for (const WaterfallStep& step : chart.steps) {
+    most = std::max({most, step.from, step.to});
     names.push_back(step.label);
     const std::string change =
         step.kind == StepKind::kWhole ? "" : fmt::format(" ({:+.0f} %)", 100 * (step.to - step.from) / step.from);
-    bars.push_back({step.from, step.to, std::string(color_of(step.kind)), fmt::format("{:#.4g}{}", step.to, change),
-                    std::max(step.from, step.to)});
+    bars.push_back({step.from, step.to, std::string(color_of(step.kind)), fmt::format("{:#.4g}{}", step.to, change)});
   }
-  return draw_horizontal_bars(bars, names, chart.value, "");
+  return draw_horizontal_bars(bars, names, chart.value, "", most);
 }
 
 // ---- heat maps ----

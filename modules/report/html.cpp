@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "report/text.h"
@@ -38,6 +40,21 @@ Json intervals_json(const Curve& curve) {
   return intervals;
 }
 
+// The points of a band are x, median, lowest and highest value, and a note if there is one.
+Json bands_json(const Curves& chart) {
+  Json bands = Json::array();
+  for (const Band& band : bands_of(chart)) {
+    Json points = Json::array();
+    for (const BandPoint& point : band.points) {
+      points.push_back({number(point.x), number(point.middle), number(point.low), number(point.high)});
+      if (!point.note.empty()) points.back().push_back(readable(point.note));
+    }
+    bands.push_back(
+        {{"group", readable(band.group)}, {"style", band.style}, {"runs", band.num_runs}, {"points", points}});
+  }
+  return bands;
+}
+
 Json body_json(const Curves& chart) {
   Json curves = Json::array();
   for (const Curve& curve : chart.curves) {
@@ -45,10 +62,13 @@ Json body_json(const Curves& chart) {
     for (const Point& point : curve.points)
       points.push_back(point.note.empty() ? Json::array({number(point.x), number(point.y)})
                                           : Json::array({number(point.x), number(point.y), readable(point.note)}));
-    curves.push_back({{"group", readable(curve.group)}, {"name", readable(curve.name)}, {"points", points}});
+    curves.push_back(
+        {{"group", readable(curve.group)}, {"name", readable(curve.name)}, {"style", curve.style}, {"points", points}});
     if (has_intervals(curve)) curves.back()["intervals"] = intervals_json(curve);
   }
-  return {{"kind", "curves"}, {"x", axis_json(chart.x)}, {"y", axis_json(chart.y)}, {"curves", curves}};
+  Json json = {{"kind", "curves"}, {"x", axis_json(chart.x)}, {"y", axis_json(chart.y)}, {"curves", curves}};
+  if (const Json bands = bands_json(chart); !bands.empty()) json["bands"] = bands;
+  return json;
 }
 
 Json body_json(const Bars& chart) {
@@ -56,7 +76,8 @@ Json body_json(const Bars& chart) {
   for (const Bar& bar : chart.bars) {
     const Json interval =
         bar.interval ? Json::array({number(bar.interval->low), number(bar.interval->high)}) : Json(nullptr);
-    bars.push_back({{"label", readable(bar.label)}, {"value", number(bar.value)}, {"interval", interval}});
+    bars.push_back(
+        {{"label", readable(bar.label)}, {"value", number(bar.value)}, {"interval", interval}, {"style", bar.style}});
   }
   return {{"kind", "bars"}, {"value", axis_json(chart.value)}, {"bars", bars}};
 }
@@ -117,6 +138,54 @@ namespace {
 
 const char* align_class(Align align) { return align == Align::kRight ? " class=\"n\"" : ""; }
 
+constexpr const char* kNoValue = "-";  // a cell without a value
+
+std::string cell_class(Align align, const std::string& cell) {
+  const std::string classes = std::string(align == Align::kRight ? "n" : "") + (cell == kNoValue ? " none" : "");
+  return classes.empty() ? "" : fmt::format(" class=\"{}\"", trim(classes));
+}
+
+// Returns the table without the columns that have no value in any row.
+TextTable without_empty_columns(const TextTable& table) {
+  TextTable made;
+  std::vector<size_t> kept;
+  for (size_t i = 0; i < table.columns().size(); ++i) {
+    const bool is_empty = std::ranges::all_of(table.rows(), [&](const auto& row) { return row[i] == kNoValue; });
+    if (is_empty && !table.rows().empty()) continue;
+    kept.push_back(i);
+    made.add_column(table.columns()[i].heading, table.columns()[i].align);
+  }
+  for (const auto& row : table.rows()) {
+    std::vector<std::string> cells;
+    for (const size_t i : kept) cells.push_back(row[i]);
+    made.add_row(cells);
+  }
+  return made;
+}
+
+// On a narrow screen each row of the table becomes a list of its cells with their headings. The roles keep it a table
+// for a screen reader, which takes the roles from the layout otherwise.
+std::string cards_html(const TextTable& table, const std::string& caption) {
+  std::string html = fmt::format(
+      "<table class=\"cards\" role=\"table\">\n<caption>{}</caption>\n<thead><tr role=\"row\">", html_escaped(caption));
+  for (const TableColumn& column : table.columns())
+    html += fmt::format("<th scope=\"col\" role=\"columnheader\"{}>{}</th>", align_class(column.align),
+                        html_escaped(column.heading));
+  html += "</tr></thead>\n<tbody>\n";
+  const std::string heading = table.columns()[0].heading;
+  const bool needs_heading = heading != "run" && heading != "layer";  // such as the size 16
+  for (const auto& row : table.rows()) {
+    html += fmt::format("<tr role=\"row\"><th scope=\"row\" role=\"rowheader\"{}{}>{}</th>",
+                        needs_heading ? fmt::format(" data-heading=\"{} \"", html_escaped(heading)) : "",
+                        align_class(table.columns()[0].align), html_escaped(row[0]));
+    for (size_t i = 1; i < row.size(); ++i)
+      html += fmt::format("<td role=\"cell\" data-heading=\"{}\"{}>{}</td>", html_escaped(table.columns()[i].heading),
+                          cell_class(table.columns()[i].align, row[i]), html_escaped(row[i]));
+    html += "</tr>\n";
+  }
+  return html + "</tbody>\n</table>\n";
+}
+
 std::string table_html(const TextTable& table, const std::string& caption) {
   std::string html = fmt::format("<table>\n<caption>{}</caption>\n<thead><tr>", html_escaped(caption));
   for (const TableColumn& column : table.columns())
@@ -154,9 +223,16 @@ std::string csv_link(const TextTable& table, const std::string& id, const std::s
 
 // ---- blocks ----
 
+// A percent sign is not parted from its number at the end of a line.
+std::string prose(const std::string& text) {
+  std::string html = html_escaped(text);
+  for (size_t at = html.find(" %"); at != std::string::npos; at = html.find(" %", at)) html.replace(at, 1, "&nbsp;");
+  return html;
+}
+
 std::string list_html(const std::vector<std::string>& lines) {
   std::string html = "<ul>\n";
-  for (const std::string& line : lines) html += "<li>" + html_escaped(line) + "</li>\n";
+  for (const std::string& line : lines) html += "<li>" + prose(line) + "</li>\n";
   return html + "</ul>\n";
 }
 
@@ -168,11 +244,11 @@ struct NoticeStyle {
 NoticeStyle style_of(Severity severity) {
   switch (severity) {
     case Severity::kRefusal:
-      return {"refusal", "Refused"};
+      return {"refusal", "Refused: "};
     case Severity::kWarning:
-      return {"warning", "Warning"};
+      return {"warning", "Warning: "};
     case Severity::kNote:
-      return {"note", "Note"};
+      return {"note", ""};
   }
   RNNLAB_INVARIANT(false, "the HTML writer does not handle this severity");
   return {};
@@ -186,7 +262,7 @@ std::string data_html(const Chart& chart) {
   const size_t num_cells = table.rows().size() * table.columns().size();
   const std::string content = num_cells <= kMostCells ? table_html(table, chart.title) : "";
   const std::string summary =
-      fmt::format("The numbers of this chart, {} by {}", table.rows().size(), table.columns().size());
+      fmt::format("The numbers of this chart ({})", counted(static_cast<int64_t>(table.rows().size()), "row"));
   return csv_link(data_of(chart, Digits::kAll), chart.id, chart.title) +
          folded(summary, scrolling(content, "The numbers of " + chart.title));
 }
@@ -199,21 +275,32 @@ std::string notice_lines(const Notice& notice) {
   return folded(fmt::format("All {}", notice.lines.size()), lines);
 }
 
+std::string named_table_html(const NamedTable& named) {
+  constexpr size_t kMostCards = 24, kFewColumns = 3;
+  const TextTable table = without_empty_columns(named.table);
+  const bool has_cards = table.rows().size() <= kMostCards && table.columns().size() >= kFewColumns;
+  return scrolling(has_cards ? cards_html(table, named.title) : table_html(table, named.title), named.title) +
+         csv_link(named.table, named.id, named.title);
+}
+
 struct BlockHtml {
+  std::string operator()(const Answer& answer) const {
+    return fmt::format("<p class=\"answer\">{}</p>\n<p class=\"conditions\">{}</p>\n", prose(answer.sentence),
+                       html_escaped(answer.conditions));
+  }
   std::string operator()(const Notice& notice) const {
     const NoticeStyle look = style_of(notice.severity);
-    return fmt::format("<div class=\"notice {}\" role=\"note\">\n<p><strong>{}: {}</strong></p>\n{}</div>\n",
+    return fmt::format("<div class=\"notice {}\" role=\"note\">\n<p><strong>{}{}</strong></p>\n{}</div>\n",
                        look.css_class, look.word, html_escaped(notice.title), notice_lines(notice));
   }
   std::string operator()(const Sentences& sentences) const {
     std::string html;
-    for (const std::string& line : sentences.lines) html += "<p>" + html_escaped(line) + "</p>\n";
+    for (const std::string& line : sentences.lines) html += "<p>" + prose(line) + "</p>\n";
     return html;
   }
   std::string operator()(const Heading& heading) const { return "<h3>" + html_escaped(heading.text) + "</h3>\n"; }
   std::string operator()(const NamedTable& table) const {
-    const std::string shown = scrolling(table_html(table.table, table.title), table.title);
-    const std::string html = shown + csv_link(table.table, table.id, table.title);
+    const std::string html = named_table_html(table);
     const bool is_folded = table.prominence == Prominence::kFolded;
     return fmt::format("<div class=\"data\" id=\"{}\">\n{}</div>\n", table.id,
                        is_folded ? folded(table.title, html) : html);
@@ -224,15 +311,21 @@ struct BlockHtml {
         "<script type=\"application/json\">{}</script>\n<div class=\"tools\"></div>\n"
         "<div class=\"plot\" role=\"img\" aria-label=\"{} (a chart; its numbers are in the table "
         "below)\"></div>\n{}</figure>\n",
-        chart.id, html_escaped(chart.title), html_escaped(chart.description), script_text(chart_json(chart)),
+        chart.id, html_escaped(chart.title), prose(chart.description), script_text(chart_json(chart)),
         html_escaped(chart.title), data_html(chart));
   }
 };
 
 std::string blocks_html(const std::vector<Block>& blocks) {
   std::string html;
-  for (const Block& block : blocks) html += std::visit(BlockHtml{}, block);
-  return html;
+  bool is_in_charts = false;  // charts in a row stand side by side where there is room
+  for (const Block& block : blocks) {
+    const bool is_chart = std::holds_alternative<Chart>(block);
+    if (is_chart != is_in_charts) html += is_chart ? "<div class=\"charts\">\n" : "</div>\n";
+    is_in_charts = is_chart;
+    html += std::visit(BlockHtml{}, block);
+  }
+  return is_in_charts ? html + "</div>\n" : html;
 }
 
 // ---- the page ----
@@ -279,10 +372,11 @@ std::string html_of(const Report& report) {
                      html_escaped(report.title) + "</h1>\n";
   html += "</header>\n<main id=\"content\">\n" + blocks_html(report.opening);
   if (report.sections.size() > 1) html += navigation(report);
+  const bool is_only = report.sections.size() == 1;  // its heading would repeat the title
   for (const Section& section : report.sections)
     html += fmt::format(
-        "<section id=\"{0}\" aria-labelledby=\"{0}-heading\">\n<h2 id=\"{0}-heading\">{1}</h2>\n{2}</section>\n",
-        section.id, html_escaped(section.heading), blocks_html(section.blocks));
+        "<section id=\"{0}\" aria-labelledby=\"{0}-heading\">\n<h2 id=\"{0}-heading\"{1}>{2}</h2>\n{3}</section>\n",
+        section.id, is_only ? " class=\"unseen\"" : "", html_escaped(section.heading), blocks_html(section.blocks));
   html += "</main>\n" + footer();
   html += fmt::format("<script>{}</script>\n<script>{}</script>\n</body>\n</html>\n", chart_library(), page_script());
   return html;

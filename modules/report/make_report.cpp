@@ -28,7 +28,7 @@ class ReportBuilder {
     std::vector<std::string> reasons;
     for (const UnreadableSource& one : all) reasons.push_back(one.reason);
     if (!reasons.empty())
-      report_.opening.emplace_back(Notice{Severity::kWarning, "Left out because they cannot be read", reasons});
+      report_.opening.emplace_back(Notice{Severity::kWarning, "left out because they cannot be read", reasons});
   }
 
   void add_runs(const std::vector<RunRecord>& runs) {
@@ -41,7 +41,7 @@ class ReportBuilder {
     }
     report_.opening.emplace_back(
         Notice{Severity::kWarning,
-               "Runs of different experiments are not compared with each other: `rnnlab compare` refuses them together",
+               "runs of different experiments are not compared with each other: `rnnlab compare` refuses them together",
                together.forced});
     for (const std::string& name : names) {
       const std::vector<RunRecord> of_name = runs_of(runs, name);
@@ -50,6 +50,7 @@ class ReportBuilder {
   }
 
   void add_benchmark(const Benchmark& benchmark) {
+    report_.opening.emplace_back(answer_of(benchmark));
     for (Block& block : opening_notices(benchmark)) report_.opening.push_back(std::move(block));
     report_.sections.push_back(bench_section(benchmark, unique_id(benchmark.file)));
     add_once(subjects_, benchmark.file);
@@ -59,10 +60,31 @@ class ReportBuilder {
     const bool are_many = subjects_.size() > 3;
     report_.title = "Report on " + (are_many ? fmt::format("{} and {} more", subjects_[0], subjects_.size() - 1)
                                              : join_with_and(subjects_));
+    order_opening();
     return std::move(report_);
   }
 
  private:
+  // A refusal is read before the answers, and the remaining notices after the answers.
+  void order_opening() {
+    if (report_.sections.size() > 1) name_answers();
+    const auto is_refusal = [](const Block& block) {
+      const auto* notice = std::get_if<Notice>(&block);
+      return notice != nullptr && notice->severity == Severity::kRefusal;
+    };
+    const auto is_answer = [](const Block& block) { return std::holds_alternative<Answer>(block); };
+    const auto rest = std::ranges::stable_partition(report_.opening, is_refusal);
+    std::ranges::stable_partition(rest, is_answer);
+  }
+
+  // The answers have the order of the sections.
+  void name_answers() {
+    auto section = report_.sections.begin();
+    for (Block& block : report_.opening)
+      if (auto* answer = std::get_if<Answer>(&block); answer != nullptr)
+        answer->sentence = (section++)->heading + ": " + answer->sentence;
+  }
+
   static std::vector<std::string> experiments(const std::vector<RunRecord>& runs) {
     std::vector<std::string> names;
     for (const RunRecord& run : runs)
@@ -77,6 +99,7 @@ class ReportBuilder {
   }
 
   void add_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& name) {
+    report_.opening.emplace_back(answer_of(runs, comparison));
     for (Block& block : opening_notices(comparison, name)) report_.opening.push_back(std::move(block));
     report_.sections.push_back(run_section(runs, comparison, "Runs of " + name, unique_id(name)));
     add_once(subjects_, name);

@@ -47,6 +47,9 @@ std::string severity_word(Severity severity) {
 
 // Returns the text of a block; "" if Markdown leaves the block out.
 struct BlockText {
+  std::string operator()(const Answer& answer) const {
+    return bold(answer.sentence) + "\n\n" + markdown_escaped(answer.conditions) + "\n\n";
+  }
   std::string operator()(const Notice& notice) const {
     std::string text = bold(severity_word(notice.severity) + notice.title) + "\n\n";
     for (const std::string& line : notice.lines) text += "- " + markdown_escaped(line) + "\n";

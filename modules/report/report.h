@@ -40,6 +40,7 @@ struct Curve {
   std::string group;  // curves of one group have the same style and are shown and hidden together
   std::string name;   // unique
   std::vector<Point> points;
+  size_t style = 0;  // chooses colour and dashes: the position of the group among all groups of its section
 };
 
 struct Curves {
@@ -51,6 +52,7 @@ struct Bar {
   std::string label;
   double value = 0;
   std::optional<Interval> interval = std::nullopt;
+  size_t style = 0;  // chooses the colour, which is that of the curves with the same style
 };
 
 struct Bars {
@@ -98,6 +100,25 @@ struct Chart {
 
 bool has_intervals(const Curve& curve);
 
+// The runs of one group as one line with a band around it.
+struct BandPoint {
+  double x = 0;
+  double middle = 0, low = 0, high = 0;  // median, smallest and largest value; NaN if one of the values is NaN
+  std::string note = {};                 // of one of the points
+};
+
+struct Band {
+  std::string group;
+  size_t style = 0;
+  size_t num_runs = 0;
+  std::vector<BandPoint> points;
+};
+
+// Returns a band for each group of several curves, in the order of the groups; nothing if a curve has intervals. Points
+// with the same x are joined. If the curves do not share their values of x, as by wall time, their first points are
+// joined at the median of their x, then their second points, and so on.
+std::vector<Band> bands_of(const Curves& chart);
+
 // Removes charts without a finite number, such as the loss of a run that diverged in its first epoch.
 std::vector<Chart> without_empty_charts(std::vector<Chart> charts);
 
@@ -137,6 +158,12 @@ struct Notice {
   std::vector<std::string> lines;
 };
 
+// What a reader came for, in one sentence, and where and when it was measured, in one line.
+struct Answer {
+  std::string sentence;    // "cpu fused is 3.4 times as fast as cpu naive (95 % interval 3.1 to 3.8)."
+  std::string conditions;  // "AMD EPYC, 2 threads; 2026-11-21; data: digits, 4000 training samples"
+};
+
 struct Sentences {
   std::vector<std::string> lines;
 };
@@ -152,7 +179,7 @@ struct NamedTable {
   Prominence prominence = Prominence::kOpen;
 };
 
-using Block = std::variant<Notice, Sentences, Heading, NamedTable, Chart>;
+using Block = std::variant<Answer, Notice, Sentences, Heading, NamedTable, Chart>;
 
 struct Section {
   std::string id;

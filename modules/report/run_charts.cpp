@@ -37,11 +37,12 @@ std::vector<Point> points_of(const RunRecord& run, XAxis x_axis, const Quantity&
 
 std::vector<Curve> curves_of(const std::vector<RunGroup>& groups, XAxis x_axis, const Quantity& quantity) {
   std::vector<Curve> curves;
-  for (const RunGroup& group : groups) {
+  for (size_t style = 0; style < groups.size(); ++style) {
+    const RunGroup& group = groups[style];
     const std::vector<std::string> names = run_names(group);
     for (size_t i = 0; i < group.runs.size(); ++i) {
       std::vector<Point> points = points_of(*group.runs[i], x_axis, quantity);
-      if (!points.empty()) curves.push_back({group.label, names[i], std::move(points)});
+      if (!points.empty()) curves.push_back({group.label, names[i], std::move(points), style});
     }
   }
   return curves;
@@ -89,6 +90,12 @@ std::string with_underscores_as(char other, std::string_view name) {
   return text;
 }
 
+// Returns the sentence that says what a line of the chart is.
+std::string about_curves(const std::vector<RunGroup>& groups) {
+  const bool have_bands = std::ranges::any_of(groups, [](const RunGroup& group) { return group.runs.size() > 1; });
+  return have_bands ? "Of several runs the median, with a band from the smallest to the largest." : "One curve a run.";
+}
+
 Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& column, XAxis x_axis,
                    const std::string& prefix) {
   const std::string name = with_underscores_as(' ', column.name);
@@ -96,7 +103,7 @@ Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& colum
                      [&](const EpochRow& row) { return number_in(row, column); },
                      {.id = prefix + "-" + with_underscores_as('-', column.name),
                       .title = capitalized(name),
-                      .description = "One curve a run."});
+                      .description = about_curves(groups)});
 }
 
 std::optional<Interval> ratio_interval(const GroupResult& group) {
@@ -149,9 +156,9 @@ std::vector<Chart> time_curves(const std::vector<RunGroup>& groups, const std::s
   const auto seconds = [](const EpochRow& row) { return std::optional(row.train_seconds); };
   const CurveText text = {.id = prefix + "-epoch-time",
                           .title = "Epoch time",
-                          .description =
-                              "One curve a run; warm-up epochs, which no median includes, are hollow points if the "
-                              "chart has few curves. Lower is faster."};
+                          .description = about_curves(groups) +
+                                         " Hollow points are warm-up epochs, which no time of the comparison includes. "
+                                         "Lower is faster."};
   return {curve_chart(groups, XAxis::kEpoch, kEpochTimeAxis, seconds, text),
           curve_chart(groups, XAxis::kWallTime, kEpochTimeAxis, seconds, text)};
 }
@@ -170,13 +177,14 @@ std::vector<Chart> metric_curves(const std::vector<RunGroup>& groups, const std:
 std::vector<Chart> time_bars(const Comparison& comparison, const std::string& prefix) {
   Bars times = {kEpochTimeAxis, {}};
   Bars ratios = {{.name = "time over that of " + comparison.baseline, .unit = ""}, {}};
-  for (const GroupResult& group : comparison.groups) {
+  for (size_t style = 0; style < comparison.groups.size(); ++style) {
+    const GroupResult& group = comparison.groups[style];
     if (!group.seconds) continue;
-    times.bars.push_back({group.label, *group.seconds, Interval{*group.low_seconds, *group.high_seconds}});
+    times.bars.push_back({group.label, *group.seconds, Interval{*group.low_seconds, *group.high_seconds}, style});
     if (group.ratio)
-      ratios.bars.push_back({group.label, *group.ratio, ratio_interval(group)});
+      ratios.bars.push_back({group.label, *group.ratio, ratio_interval(group), style});
     else if (group.label == comparison.baseline)
-      ratios.bars.push_back({group.label, 1});
+      ratios.bars.push_back({group.label, 1, std::nullopt, style});
   }
   std::vector<Chart> charts;
   if (!times.bars.empty())
@@ -210,6 +218,7 @@ std::vector<Chart> speed_up_curves(const Comparison& comparison, const std::stri
   }
   if (curves.empty()) return {};
   for (const int64_t number : fewest) curves.push_back(ideal_curve(number, devices));
+  for (size_t i = 0; i < curves.size(); ++i) curves[i].style = i;
   return {{.id = prefix + "-speed-up",
            .title = not_comparable(comparison) + "Speed-up by devices",
            .description =

@@ -29,6 +29,8 @@ std::string gpus_text(const GpuSurvey& survey) {
   return gpus.empty() ? "no GPU: " + survey.note : join(gpus, "; ");
 }
 
+const std::string kNothing = "-";  // as in the table of the comparison
+
 std::string build_text(const BuildInfo& build) { return build_kind(build) + ", " + build.compiler; }
 
 std::string revision_text(const BuildInfo& build) {
@@ -213,15 +215,19 @@ void append_device_speed(std::vector<Block>& blocks, const Comparison& compariso
   blocks.emplace_back(Sentences{device_speed_legend()});
 }
 
-// Returns lines such as "cpu fused ran oneDNN rnn ref (training)", with the reasons why no faster path ran.
-Sentences paths(const Comparison& comparison) {
-  Sentences paths;
+// Returns a row for each group: what it ran, why no faster path ran, and what its work took.
+TextTable work_table(const Comparison& comparison) {
+  TextTable table;
+  for (const char* heading : {"run", "what ran", "why nothing faster ran", "train losses and those of the baseline"})
+    table.add_column(heading, Align::kLeft);
+  for (const char* heading : {"us a training sample", "s a whole fit"}) table.add_column(heading, Align::kRight);
   for (const GroupResult& group : comparison.groups) {
-    if (group.paths.empty()) continue;
-    const std::string reasons = group.path_notes.empty() ? "" : ": " + join(group.path_notes, "; ");
-    paths.lines.push_back(fmt::format("{} ran {}{}", group.label, join(group.paths, " and "), reasons));
+    const std::string agreement = group.loss_agreement ? agreement_text(*group.loss_agreement) : kNothing;
+    table.add_row({group.label, group.paths.empty() ? kNothing : join(group.paths, " and "),
+                   group.path_notes.empty() ? kNothing : join(group.path_notes, "; "), agreement,
+                   significant_digits(group.microseconds_per_sample, 4), significant_digits(group.fit_seconds, 4)});
   }
-  return paths;
+  return table;
 }
 
 std::vector<RunFacts> facts(const std::vector<RunGroup>& groups, RunFacts (*of)(const RunRecord&, const std::string&)) {
@@ -233,10 +239,12 @@ std::vector<RunFacts> facts(const std::vector<RunGroup>& groups, RunFacts (*of)(
   return all;
 }
 
-void append_facts(std::vector<Block>& blocks, const std::vector<RunGroup>& groups, const std::string& prefix) {
+void append_facts(std::vector<Block>& blocks, const std::vector<RunGroup>& groups, const Comparison& comparison,
+                  const std::string& prefix) {
   const auto settings = facts(groups, settings_of);
   const auto environments = facts(groups, environment_of);
-  blocks.emplace_back(Heading{"Settings and machines"});
+  blocks.emplace_back(Heading{"What ran, and where"});
+  append_table(blocks, {prefix + "-work", "Paths and work", work_table(comparison)});
   append_table(blocks, {prefix + "-settings-that-differ", "Settings that differ", differing_facts(settings)});
   append_table(blocks, {prefix + "-machines-that-differ", "What else differs, run by run",
                         differing_facts(environments), Prominence::kFolded});
@@ -246,18 +254,26 @@ void append_facts(std::vector<Block>& blocks, const std::vector<RunGroup>& group
                         Prominence::kFolded});
 }
 
+// Where two groups are compared, the answer at the top of the report says the rest.
+Sentences opening_sentences(const Comparison& comparison) {
+  std::vector<std::string> lines = headlines(comparison);
+  if (comparison.forced.empty() && comparison.groups.size() == 2) lines.resize(1);
+  return {lines};
+}
+
 }  // namespace
 
 std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name) {
   std::vector<Block> blocks;
   if (!comparison.forced.empty())
     blocks.emplace_back(Notice{Severity::kRefusal,
-                               name + ": not a fair comparison. `rnnlab compare` refuses these runs because they did "
-                                      "not do the same work under the same conditions",
+                               fmt::format("the runs of {} are not a fair comparison. `rnnlab compare` refuses these "
+                                           "runs because they did not do the same work under the same conditions",
+                                           name),
                                comparison.forced});
   if (!comparison.warnings.empty())
-    blocks.emplace_back(
-        Notice{Severity::kWarning, name + ": why these numbers are not reliable", texts_of(comparison.warnings)});
+    blocks.emplace_back(Notice{Severity::kWarning, fmt::format("the times of {} are not reliable", name),
+                               texts_of(comparison.warnings)});
   return blocks;
 }
 
@@ -266,94 +282,16 @@ Section run_section(const std::vector<RunRecord>& runs, const Comparison& compar
   const std::vector<RunGroup> groups = group_runs(runs);
   Section section = {.id = prefix, .heading = heading, .blocks = {}};
   std::vector<Block>& blocks = section.blocks;
-  blocks.emplace_back(Sentences{headlines(comparison)});
+  blocks.emplace_back(opening_sentences(comparison));
   append_table(blocks,
                {prefix + "-comparison", not_comparable(comparison) + "The comparison", comparison_table(comparison)});
   blocks.emplace_back(Sentences{comparison_legend(comparison)});
   append_device_speed(blocks, comparison, prefix);
-  if (!comparison.notes.empty())
-    blocks.emplace_back(Notice{Severity::kNote, "Notes on this comparison", comparison.notes});
+  if (!comparison.notes.empty()) blocks.emplace_back(Notice{Severity::kNote, "Notes", comparison.notes});
   append_charts(blocks, "Times", all_time_charts(groups, comparison, prefix));
   append_charts(blocks, "Losses and metrics", metric_curves(groups, prefix));
-  blocks.emplace_back(Heading{"What ran"});
-  blocks.emplace_back(Sentences{comparison_work(comparison)});
-  blocks.emplace_back(paths(comparison));
-  append_facts(blocks, groups, prefix);
+  append_facts(blocks, groups, comparison, prefix);
   return section;
-}
-
-namespace {
-
-constexpr size_t kMostSentences = 8;
-
-// Returns " (95 % interval 0.200 .. 0.300)"; "" if there are too few processes for an interval.
-std::string interval_text(const GroupResult& group) {
-  if (!group.ratio_low) return "";
-  return fmt::format(" (95 % interval {} .. {})", significant_digits(group.ratio_low, 3),
-                     significant_digits(group.ratio_high, 3));
-}
-
-const GroupResult& baseline_of(const Comparison& comparison) {
-  return *std::ranges::find(comparison.groups, comparison.baseline, &GroupResult::label);
-}
-
-std::string why_no_verdict(const GroupResult& group, const Comparison& comparison) {
-  return fmt::format("no verdict: it needs {} processes on each side and has {} and {}", kMinProcessesForVerdict,
-                     group.num_processes, baseline_of(comparison).num_processes);
-}
-
-// "3.31 times as fast" appears only if the table has the verdict faster.
-std::string verdict_text(const GroupResult& group, const Comparison& comparison) {
-  switch (group.verdict.value_or(TimeVerdict::kNone)) {
-    case TimeVerdict::kFaster:
-      return fmt::format("{:.3g} times as fast", 1 / *group.ratio);
-    case TimeVerdict::kSlower:
-      return fmt::format("{:.3g} times as long", *group.ratio);
-    case TimeVerdict::kNoDifference:
-      return "no difference shown";
-    case TimeVerdict::kUndecided:
-      return "undecided";
-    case TimeVerdict::kNone:
-      return why_no_verdict(group, comparison);
-  }
-  RNNLAB_INVARIANT(false, "the headlines do not handle this verdict");
-  return "";
-}
-
-std::string sentence(const GroupResult& group, const Comparison& comparison) {
-  return fmt::format("{}{}: {}; {} of the time of {}{}.", not_comparable(comparison), group.label,
-                     verdict_text(group, comparison), significant_digits(group.ratio, 3), comparison.baseline,
-                     interval_text(group));
-}
-
-std::string time_sentence(const GroupResult& group) {
-  if (!group.seconds) return group.label + ": no epoch after warm-up, so no time.";
-  return fmt::format("{}: {} s an epoch ({} {} .. {}), by {} of {}.", group.label, significant_digits(group.seconds, 4),
-                     group.bounds_are_spread ? "smallest and largest" : "95 % interval",
-                     significant_digits(group.low_seconds, 4), significant_digits(group.high_seconds, 4),
-                     counted(group.num_timed_epochs, "epoch"), counted(group.num_processes, "process"));
-}
-
-}  // namespace
-
-std::string not_comparable(const Comparison& comparison) { return comparison.forced.empty() ? "" : "NOT COMPARABLE: "; }
-
-std::vector<std::string> headlines(const Comparison& comparison) {
-  std::vector<const GroupResult*> compared;
-  std::vector<std::string> sentences;
-  for (const GroupResult& group : comparison.groups) {
-    if (group.ratio) compared.push_back(&group);
-    if (group.label == comparison.baseline) sentences.push_back(time_sentence(group));
-  }
-  if (compared.size() > kMostSentences) {
-    const auto [fastest, slowest] = std::ranges::minmax(compared, {}, [](const auto* group) { return *group->ratio; });
-    sentences.push_back("The fastest of " + std::to_string(comparison.groups.size()) + ": " +
-                        sentence(*fastest, comparison));
-    sentences.push_back("The slowest: " + sentence(*slowest, comparison));
-    return sentences;
-  }
-  for (const GroupResult* group : compared) sentences.push_back(sentence(*group, comparison));
-  return sentences;
 }
 
 }  // namespace rnnlab::report

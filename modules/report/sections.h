@@ -42,6 +42,17 @@ std::vector<Block> opening_notices(const Comparison& comparison, const std::stri
 Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
                     const std::string& prefix);
 
+// ---- the sentences of a comparison (answer.cpp) ----
+
+// Returns the answer of a comparison: how many times as fast as the baseline the fastest group with that verdict is,
+// else what the group with the smallest ratio takes. `comparison` must be the comparison of `runs`, of which there is
+// at least one.
+Answer answer_of(const std::vector<RunRecord>& runs, const Comparison& comparison);
+
+// Returns machine, date and data of the runs in one line: "AMD EPYC, 2 threads; 2026-11-21; data: digits, 4000 training
+// samples".
+std::string conditions_of(const std::vector<RunRecord>& runs);
+
 // The following functions summarise a comparison in sentences, with the digits of its table.
 
 // Returns "NOT COMPARABLE: " if the comparison was forced, for titles that may be quoted alone; else "".
@@ -85,6 +96,9 @@ struct Benchmark {
 // the ladder were measured, if there are at most six sizes, and there are heat maps if at least two kinds of sizes
 // vary.
 std::vector<Chart> bench_charts(const BenchReport& report, const std::string& prefix);
+
+// Returns how many times as fast as the first layer the fastest layer is, and where and when the benchmark ran.
+Answer answer_of(const Benchmark& benchmark);
 
 // Returns the warnings of the benchmark and the quality warnings of its rows, for the opening of the report.
 std::vector<Block> opening_notices(const Benchmark& benchmark);

@@ -255,6 +255,22 @@ std::vector<GroupFinding> quality_warnings(const RunGroup& group) {
   return found;
 }
 
+std::vector<NamedSet> sets_of_runs(const std::vector<RunGroup>& groups) {
+  NamedSet all_runs, all_groups;
+  std::vector<NamedSet> of_groups;
+  for (const RunGroup& group : groups) {
+    NamedSet& runs = of_groups.emplace_back();
+    for (const RunRecord* run : group.runs) runs.members.push_back(name_of(*run, group));
+    runs.name = fmt::format("all {} runs of {}", runs.members.size(), group.label);
+    all_runs.members.insert(all_runs.members.end(), runs.members.begin(), runs.members.end());
+    all_groups.members.push_back(group.label);
+  }
+  all_runs.name = fmt::format("all {} runs", all_runs.members.size());
+  all_groups.name = fmt::format("all {} sides", all_groups.members.size());
+  of_groups.insert(of_groups.begin(), {all_runs, all_groups});
+  return of_groups;
+}
+
 std::vector<std::string> pooling_notes(const RunGroup& group) {
   std::vector<std::string> notes;
   const std::vector<int64_t> all = seeds(group);
@@ -282,8 +298,9 @@ std::string few_seeds_note(const std::vector<RunGroup>& groups) {
   for (const RunGroup& group : groups)
     if (seeds(group).size() < kFewestSeeds) labels.push_back(group.label);
   if (labels.empty()) return "";
+  const bool are_all = labels.size() > 2 && labels.size() == groups.size();
   return fmt::format("losses and metrics of fewer than {} seeds ({}): different seeds give different values",
-                     kFewestSeeds, join(labels, ", "));
+                     kFewestSeeds, are_all ? fmt::format("all {} sides", labels.size()) : join(labels, ", "));
 }
 
 }  // namespace rnnlab

@@ -45,6 +45,10 @@ std::vector<Warning> ending_warnings(const RunGroup& group);
 // files of a run's folder that contradict each other.
 std::vector<GroupFinding> quality_warnings(const RunGroup& group);
 
+// Returns the sets of subjects in the findings on these groups, the largest first: all runs, all groups, and the runs
+// of each group ("all 5 runs of cpu naive").
+std::vector<NamedSet> sets_of_runs(const std::vector<RunGroup>& groups);
+
 // Returns notes that name the pooled runs, and the folders that were left out as copies.
 std::vector<std::string> pooling_notes(const RunGroup& group);
 

@@ -193,8 +193,9 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
     add_findings(found, baseline, group, comparison.groups.back());
   }
   append(found.warnings, shared_machine_warnings(groups));
-  for (const Warning& warning : merged(found.warnings)) add_once(comparison.warnings, warning);
-  for (const Warning& note : merged(found.notes)) add_once(comparison.notes, note.text);
+  const std::vector<NamedSet> sets = sets_of_runs(groups);
+  for (const Warning& warning : merged(found.warnings, sets)) add_once(comparison.warnings, warning);
+  for (const Warning& note : merged(found.notes, sets)) add_once(comparison.notes, note.text);
   add_once(comparison.notes, few_seeds_note(groups));
   return comparison;
 }

@@ -92,9 +92,26 @@ std::string names_of(std::vector<std::string> who) {
   return fmt::format("{} and {} more", join(who, ", "), num_more);
 }
 
+bool contains_all(const std::vector<std::string>& list, const std::vector<std::string>& members) {
+  return std::ranges::all_of(members,
+                             [&](const std::string& member) { return std::ranges::find(list, member) != list.end(); });
+}
+
+// Returns the subjects with the name of each complete set in the place of its first member. Two members are named.
+std::vector<std::string> with_sets(std::vector<std::string> who, const std::vector<NamedSet>& sets) {
+  constexpr size_t kFewest = 3;
+  for (const NamedSet& set : sets) {
+    if (set.members.size() < kFewest || !contains_all(who, set.members)) continue;
+    const auto is_member = [&](const std::string& one) { return contains_all(set.members, {one}); };
+    *std::ranges::find_if(who, is_member) = set.name;
+    std::erase_if(who, is_member);
+  }
+  return who;
+}
+
 }  // namespace
 
-std::vector<Warning> merged(const std::vector<GroupFinding>& remarks) {
+std::vector<Warning> merged(const std::vector<GroupFinding>& remarks, const std::vector<NamedSet>& sets) {
   std::vector<RemarkOfSeveral> all;
   for (const GroupFinding& remark : remarks) {
     const auto is_alike = [&](const RemarkOfSeveral& shared) { return can_share(shared, remark); };
@@ -107,8 +124,8 @@ std::vector<Warning> merged(const std::vector<GroupFinding>& remarks) {
   std::vector<Warning> lines;
   for (const RemarkOfSeveral& shared : all)
     lines.emplace_back(shared.first.kind,
-                       fmt::format("{}{}{}{}", shared.first.before, names_of(shared.who), shared.first.after,
-                                   shared.differ ? " (in the first of them)" : ""));
+                       fmt::format("{}{}{}{}", shared.first.before, names_of(with_sets(shared.who, sets)),
+                                   shared.first.after, shared.differ ? " (in the first of them)" : ""));
   return lines;
 }
 

@@ -124,9 +124,16 @@ struct GroupFinding {
   std::string kind = {};  // remarks of one kind are alike even if `after` differs; "": compares `after`
 };
 
+// Subjects that have one name together: "all 12 runs" for the names of twelve runs.
+struct NamedSet {
+  std::vector<std::string> members;
+  std::string name;
+};
+
 // Merges alike remarks; the warnings have the order in which their first remarks occur, and the kind of these. `who` is
-// replaced by "a", "a and b" or "a, b, c and 5 more". If `after` differs, the warning has that of the first remark and
-// says so.
-std::vector<Warning> merged(const std::vector<GroupFinding>& remarks);
+// replaced by "a", "a and b" or "a, b, c and 5 more". Three or more members of a set become its name where all of
+// them are subjects; the first of `sets` that applies is used. If `after` differs, the warning has that of the first
+// remark and says so.
+std::vector<Warning> merged(const std::vector<GroupFinding>& remarks, const std::vector<NamedSet>& sets = {});
 
 }  // namespace rnnlab

@@ -70,6 +70,7 @@ TEST_F(Compare, GivesAVerdictAfterFiveRounds) {
   ASSERT_EQ(trained.exit_code, 0) << trained.errors;
   EXPECT_THAT(trained.output, Not(HasSubstr("no verdict")));
   const auto compared = compare({"runs/tiny", "--json"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.errors;
   const auto fused = nlohmann::json::parse(compared.output)["groups"][1];
   EXPECT_EQ(fused["label"], "cpu fused");
   EXPECT_EQ(fused["num_processes"], 5);

@@ -45,7 +45,7 @@ TEST_F(ReportVerb, ShowsWhatCompareRefusesAndSaysSo) {
   EXPECT_EQ(program_.run({"compare", "runs/tiny"}).exit_code, 2);
   const auto result = program_.run({"report", "runs/tiny", "--markdown"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("# Report on tiny\n\n**REFUSED: tiny: not a fair comparison."));
+  EXPECT_THAT(result.output, HasSubstr("# Report on tiny\n\n**REFUSED: the runs of tiny are not a fair comparison."));
 }
 
 TEST_F(ReportVerb, TakesRunsAndABenchmark) {
@@ -106,7 +106,7 @@ TEST_F(ReportVerb, LeavesADamagedRunOfSeveralOut) {
   const auto result = program_.run({"report", "runs/tiny", "--markdown"});
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: left out: runs/tiny/"));
-  EXPECT_THAT(result.output, HasSubstr("**WARNING: Left out because they cannot be read**"));
+  EXPECT_THAT(result.output, HasSubstr("**WARNING: left out because they cannot be read**"));
   EXPECT_THAT(result.output, HasSubstr("cpu "));
 }
 

@@ -25,6 +25,11 @@ BenchReport ladder() {
   return report;
 }
 
+TEST(BenchAnswer, IsHowManyTimesAsFastTheFastestLayerIs) {
+  const Answer answer = answer_of({"ladder.json", sample_report()});
+  EXPECT_EQ(answer.sentence, "fused is 2 times as fast as naive (95 % interval 2 to 2), forward and backward pass.");
+}
+
 TEST(BenchCharts, ShowTheLadderAsWaterfalls) {
   const auto charts = bench_charts(ladder(), "ladder");
   EXPECT_THAT(ids(charts), ElementsAre("ladder-ladder-forward", "ladder-ladder-total", "ladder-times-forward",

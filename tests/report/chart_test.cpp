@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace rnnlab::report {
@@ -34,6 +35,39 @@ TEST(Charts, HaveSomethingToDrawWhereOneNumberIsFinite) {
                                     chart_of(Waterfall{}), chart_of(empty_map)})
                   .empty());
   EXPECT_EQ(without_empty_charts({curves({{"a", "a", {{1, kInf}, {2, 0.5}}}})}).size(), 1U);
+}
+
+TEST(Bands, HaveTheMedianAndTheEndsOfTheRunsOfEachGroup) {
+  const auto bands = bands_of(std::get<Curves>(curves({{"a", "a, seed 1", {{1, 1}, {2, 5}}, 2},
+                                                       {"a", "a, seed 2", {{1, 4}, {2, 7}}, 2},
+                                                       {"a", "a, seed 3", {{1, 2}}, 2},
+                                                       {"b", "b", {{1, 1}, {2, 1}}, 3}})
+                                                   .body));
+  ASSERT_EQ(bands.size(), 1U);
+  EXPECT_EQ(bands[0].group, "a");
+  EXPECT_EQ(bands[0].style, 2U);
+  EXPECT_EQ(bands[0].num_runs, 3U);
+  ASSERT_EQ(bands[0].points.size(), 2U);
+  EXPECT_EQ(bands[0].points[0].middle, 2);
+  EXPECT_EQ(bands[0].points[0].low, 1);
+  EXPECT_EQ(bands[0].points[0].high, 4);
+  EXPECT_EQ(bands[0].points[1].middle, 6);  // of the two runs that came so far
+}
+
+TEST(Bands, JoinTheFirstPointsAndSoOnWhereRunsShareNoX) {
+  const auto bands = bands_of(
+      std::get<Curves>(curves({{"a", "a, seed 1", {{1, 1}, {3, 5}}}, {"a", "a, seed 2", {{2, 3}, {5, 7}}}}).body));
+  ASSERT_EQ(bands.at(0).points.size(), 2U);
+  EXPECT_EQ(bands[0].points[0].x, 1.5);
+  EXPECT_EQ(bands[0].points[1].x, 4);
+}
+
+TEST(Bands, HaveAGapWhereARunHasNoNumber) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const auto bands =
+      bands_of(std::get<Curves>(curves({{"a", "a, seed 1", {{1, 1}}}, {"a", "a, seed 2", {{1, none}}}}).body));
+  EXPECT_TRUE(std::isnan(bands.at(0).points[0].middle));
+  EXPECT_TRUE(std::isnan(bands[0].points[0].low));
 }
 
 TEST(DataOfAChart, IsAMatrixOfEpochsAndRunsWhereTheyShareTheirEpochs) {

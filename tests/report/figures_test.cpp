@@ -251,6 +251,25 @@ TEST(GnuplotScript, DrawsTheIntervalsOfACurve) {
   EXPECT_THAT(script, HasSubstr("$interval0 using 1:2:3:4 with yerrorbars "));
 }
 
+TEST(GnuplotScript, DrawsSeveralRunsOfAGroupAsAMedianInABand) {
+  const Chart chart = {.id = "a-b",
+                       .title = "Loss",
+                       .description = "",
+                       .body = Curves{{.name = "epoch", .unit = ""},
+                                      {.name = "loss", .unit = ""},
+                                      {{"a", "a, seed 1", {{1, 4}, {2, 1}}}, {"a", "a, seed 2", {{1, 6}, {2, 2}}}}}};
+  const std::string script = script_of(chart);
+  EXPECT_THAT(script, HasSubstr("$band0 << END\n1 4 6\n2 1 2\nEND\n$curve0 << END\n1 5\n2 1.5\nEND\n"));
+  EXPECT_THAT(script, HasSubstr("$band0 using 1:2:3 with filledcurves "));
+  EXPECT_THAT(script, Not(HasSubstr("$curve1")));
+}
+
+TEST(GnuplotScript, HasTheNumberAtTheEndOfTheBarAboveItsWhisker) {
+  const std::string script = script_of(bars("a"));
+  EXPECT_THAT(script, HasSubstr("set label \"2.000\" at 2, 0 left offset character 0.7, 0.35 front\n"));
+  EXPECT_THAT(script, HasSubstr("$whiskers << END\n2 0.22 1 3\nEND\n"));
+}
+
 TEST(GnuplotScript, NamesNoCurveWhereThereAreTooManyToTellApart) {
   Curves curves = {{.name = "epoch", .unit = ""}, {.name = "loss", .unit = ""}, {}};
   for (int i = 0; i < 200; ++i) curves.curves.push_back({"run " + std::to_string(i), "run", {{1, 1}}});

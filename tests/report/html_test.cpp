@@ -143,7 +143,7 @@ TEST(Html, LeavesALargeTableToItsCsv) {
   const std::string page = html_of(report_of({testing::sample_run("cpu", "naive", 1, std::vector<double>(2000, 1))}));
   const auto figures = all_between(page, "<figure class=\"chart\" id=\"rows-epoch-time\">", "</figure>");
   EXPECT_THAT(figures.at(0), Not(HasSubstr("<table>")));
-  EXPECT_THAT(figures.at(0), HasSubstr("The numbers of this chart, 2000 by 2"));
+  EXPECT_THAT(figures.at(0), HasSubstr("The numbers of this chart (2,000 rows)"));
 }
 
 TEST(Html, OpensWithWhatCompareRefuses) {
@@ -151,10 +151,39 @@ TEST(Html, OpensWithWhatCompareRefuses) {
   runs[1].summary.identity.batch_size = 64;
   const std::string page = html_of(report_of(runs));
   const size_t refusal =
-      page.find("<div class=\"notice refusal\" role=\"note\">\n<p><strong>Refused: rows: not a fair");
+      page.find("<div class=\"notice refusal\" role=\"note\">\n<p><strong>Refused: the runs of rows are not a fair");
   ASSERT_NE(refusal, std::string::npos);
   EXPECT_LT(refusal, page.find("<section"));
   EXPECT_THAT(page, HasSubstr("<li>batch size: 128 in cpu naive, 64 in cpu fused</li>"));
+}
+
+TEST(Html, BeginsWithTheAnswerAndWhereItWasMeasured) {
+  const std::string page = html_of(report_of(naive_and_fused()));
+  EXPECT_THAT(page, HasSubstr("<main id=\"content\">\n<p class=\"answer\">No verdict yet: cpu fused takes 0.5 of the "
+                              "time of cpu naive; a verdict needs 5 processes on each side.</p>\n<p "
+                              "class=\"conditions\">Some CPU, 2 threads; 2026-11-21; data: 120000 training "
+                              "samples</p>\n"));
+}
+
+// On a narrow screen a row is a list, and "512" alone would not say what it is.
+TEST(Html, NamesTheValueThatBeginsARow) {
+  TextTable table;
+  for (const char* heading : {"H", "B", "ms"}) table.add_column(heading, Align::kLeft);
+  table.add_row({"512", "64", "2"});
+  const std::string page = html_of({.title = "t", .opening = {NamedTable{"a", "A table", table}}, .sections = {}});
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\" role=\"rowheader\" data-heading=\"H \">512</th>"));
+  EXPECT_THAT(page, HasSubstr("<td role=\"cell\" data-heading=\"B\">64</td>"));
+}
+
+TEST(Html, LeavesOutColumnsWithoutAValueButNotInTheirCsv) {
+  TextTable table;
+  for (const char* heading : {"run", "ratio", "p"}) table.add_column(heading, Align::kRight);
+  table.add_row({"a", "1", "-"});
+  table.add_row({"b", "-", "-"});
+  const std::string page =
+      written_part(html_of({.title = "t", .opening = {NamedTable{"a", "A table", table}}, .sections = {}}));
+  EXPECT_THAT(all_between(page, "<th scope=\"col\"", "</th>"), ElementsAre(" class=\"n\">run", " class=\"n\">ratio"));
+  EXPECT_EQ(decoded(all_between(page, ";base64,", "\"").at(0)), csv_of(table));
 }
 
 TEST(Html, FoldsOnlyNotesAway) {
@@ -207,11 +236,12 @@ TEST(ChartJson, LeavesAGapWhereALossIsNoNumber) {
                        .body = Curves{{.name = "epoch", .unit = ""},
                                       {.name = "loss", .unit = "", .scale = Scale::kLogarithmic},
                                       {{"a", "a, seed 1", {{1, 0.5, "warm-up"}, {2, std::nan("")}, {3, INFINITY}}}}}};
-  EXPECT_EQ(chart_json(chart).dump(),
-            R"({"kind":"curves","x":{"name":"epoch","unit":"","logarithmic":false},)"
-            R"("y":{"name":"loss","unit":"","logarithmic":true},)"
-            R"("curves":[{"group":"a","name":"a, seed 1","points":[[1.0,0.5,"warm-up"],[2.0,null],[3.0,null]]}],)"
-            R"("title":"Loss"})");
+  EXPECT_EQ(
+      chart_json(chart).dump(),
+      R"({"kind":"curves","x":{"name":"epoch","unit":"","logarithmic":false},)"
+      R"("y":{"name":"loss","unit":"","logarithmic":true},)"
+      R"("curves":[{"group":"a","name":"a, seed 1","style":0,"points":[[1.0,0.5,"warm-up"],[2.0,null],[3.0,null]]}],)"
+      R"("title":"Loss"})");
 }
 
 TEST(ChartJson, HasTheIntervalsOfCurvesThatHaveAny) {
@@ -226,6 +256,20 @@ TEST(ChartJson, HasTheIntervalsOfCurvesThatHaveAny) {
   EXPECT_EQ(json["curves"][0]["points"].dump(), "[[1.0,1.0],[2.0,1.5]]");
   EXPECT_EQ(json["curves"][0]["intervals"].dump(), "[[2.0,1.25,1.75]]");
   EXPECT_FALSE(json["curves"][1].contains("intervals"));
+}
+
+TEST(ChartJson, HasTheMedianOfARunsOfAGroupWithItsBand) {
+  const Chart chart = {.id = "a-b",
+                       .title = "Loss",
+                       .description = "",
+                       .body = Curves{{.name = "epoch", .unit = ""},
+                                      {.name = "loss", .unit = ""},
+                                      {{"a", "a, seed 1", {{1, 4, "warm-up"}, {2, 1}}, 3},
+                                       {"a", "a, seed 2", {{1, 6, "warm-up"}, {2, 2}}, 3},
+                                       {"a", "a, seed 3", {{1, 5, "warm-up"}, {2, 9}}, 3},
+                                       {"b", "b", {{1, 1}, {2, 1}}}}}};
+  EXPECT_EQ(chart_json(chart)["bands"].dump(),
+            R"([{"group":"a","style":3,"runs":3,"points":[[1.0,5.0,4.0,6.0,"warm-up"],[2.0,2.0,1.0,9.0]]}])");
 }
 
 TEST(ChartJson, MayStandInAScriptWhateverItHolds) {

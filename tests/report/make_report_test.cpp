@@ -42,14 +42,22 @@ TEST(MakeReport, ShowsTheVeryTableOfTheComparison) {
 }
 
 TEST(MakeReport, SaysWhatTheWorkTookAndHowFarTheLossesAgree) {
-  std::vector<std::string> said;
   const Report report = report_of(naive_and_fused());
-  for (const Block& block : report.sections[0].blocks)
-    if (const auto* sentences = std::get_if<Sentences>(&block))
-      said.insert(said.end(), sentences->lines.begin(), sentences->lines.end());
-  EXPECT_THAT(said,
-              Contains("cpu fused took 8.333 us a training sample; the whole fit took 10.88 s, validation included"));
-  EXPECT_THAT(said, Contains("train losses of cpu naive and cpu fused are equal over 7 epochs"));
+  const TextTable& work = table_called(report.sections[0], "Paths and work").table;
+  using Cells = std::vector<std::string>;
+  EXPECT_THAT(work.rows(),
+              ElementsAre(Cells{"cpu naive", "native loop", "-", "-", "16.67", "21.88"},
+                          Cells{"cpu fused", "oneDNN reference", "-", "are equal over 7 epochs", "8.333", "10.88"}));
+}
+
+TEST(MakeReport, AnswersBeforeItsWarningsAndAfterARefusal) {
+  auto runs = naive_and_fused();
+  runs[0].environment.cpu.busy_fraction = 0.75;
+  EXPECT_TRUE(std::holds_alternative<Answer>(report_of(runs).opening.at(0)));
+  runs[1].summary.identity.precision = "tf32";
+  const Report refused = report_of(runs);
+  EXPECT_EQ(std::get<Notice>(refused.opening.at(0)).severity, Severity::kRefusal);
+  EXPECT_THAT(std::get<Answer>(refused.opening.at(1)).sentence, ::testing::StartsWith("NOT COMPARABLE: "));
 }
 
 TEST(MakeReport, OpensWithWhatCompareRefuses) {
@@ -58,10 +66,10 @@ TEST(MakeReport, OpensWithWhatCompareRefuses) {
   const auto notices = opening_notices(report_of(runs));
   ASSERT_FALSE(notices.empty());
   EXPECT_EQ(notices[0].severity, Severity::kRefusal);
-  EXPECT_EQ(
-      notices[0].title,
-      "rows: not a fair comparison. `rnnlab compare` refuses these runs because they did not do the same work under "
-      "the same conditions");
+  EXPECT_EQ(notices[0].title,
+            "the runs of rows are not a fair comparison. `rnnlab compare` refuses these runs because they did not do "
+            "the same "
+            "work under the same conditions");
   EXPECT_THAT(notices[0].lines, ElementsAre("precision: fp32 in cpu naive, tf32 in cpu fused"));
 }
 
@@ -106,7 +114,7 @@ TEST(MakeReport, SetsNoExperimentAgainstAnotherThatDidOtherWork) {
   EXPECT_EQ(table_called(report.sections[1], "The comparison").table.rows().size(), 2U);
   const auto notices = opening_notices(report);
   EXPECT_EQ(notices[0].title,
-            "Runs of different experiments are not compared with each other: `rnnlab compare` refuses them together");
+            "runs of different experiments are not compared with each other: `rnnlab compare` refuses them together");
   EXPECT_THAT(notices[0].lines[0], HasSubstr(" in rows cpu naive, m2 in other rows cpu naive"));
 }
 

@@ -154,6 +154,51 @@ TEST(Headlines, OfManyGroupsNameTheEnds) {
                           "22.0)."));
 }
 
+std::string answer(const std::vector<GroupResult>& groups) {
+  return answer_of(testing::read_back(testing::naive_and_fused()), comparison(groups)).sentence;
+}
+
+TEST(Answer, IsHowManyTimesAsFastTheFastestSideIs) {
+  EXPECT_EQ(answer({group("cpu naive", 1), compared("cpu fused", 0.25, 0.2, 0.3125)}),
+            "cpu fused is 4 times as fast as cpu naive (95 % interval 3.2 to 5).");
+  EXPECT_EQ(answer({group("a", 1), compared("b", 0.5, 0.4, 0.625), compared("c", 0.25, 0.2, 0.3125)}),
+            "c is 4 times as fast as a (95 % interval 3.2 to 5), the fastest of 3.");
+}
+
+TEST(Answer, ClaimsNothingThatTheVerdictDoesNotSay) {
+  EXPECT_EQ(answer({group("a", 1), compared("b", 2, 1.5, 3)}),
+            "b takes 2 times as long as a (95 % interval 1.5 to 3).");
+  EXPECT_EQ(answer({group("a", 1), compared("b", 0.95, 0.8, 1.1)}),
+            "No difference is shown: b takes 0.95 of the time of a (95 % interval 0.8 to 1.1).");
+  GroupResult undecided = compared("b", 0.9, 0.5, 1.6);
+  undecided.verdict = TimeVerdict::kUndecided;
+  EXPECT_EQ(answer({group("a", 1), undecided}), "Undecided: b takes 0.9 of the time of a (95 % interval 0.5 to 1.6).");
+  GroupResult few = group("b", 0.5);
+  few.ratio = 0.5;
+  few.verdict = TimeVerdict::kNone;
+  EXPECT_EQ(answer({group("a", 1), few}),
+            "No verdict yet: b takes 0.5 of the time of a; a verdict needs 5 processes on each side.");
+}
+
+TEST(Answer, OfOneSideIsItsTime) {
+  EXPECT_EQ(answer({group("cpu naive", 1)}), "An epoch of cpu naive takes 1.000 s (95 % interval 0.9000 to 1.100).");
+  GroupResult untimed;
+  untimed.label = "cpu fused";
+  EXPECT_EQ(answer({untimed}), "cpu fused has no epoch after warm-up, so it has no time.");
+}
+
+TEST(Answer, NamesMachineDayAndDataOfAllRunsInOneLine) {
+  auto runs = testing::naive_and_fused();
+  for (auto& run : runs) run.config += "data: {source: csv, path: data/pets.csv}\n";
+  EXPECT_EQ(conditions_of(testing::read_back(runs)),
+            "Some CPU, 2 threads; 2026-11-21; data: pets.csv, 120000 training samples");
+  runs[1].environment.cpu.model = "Another CPU";
+  runs[1].environment.start_time = "2026-11-23T00:00:00Z";
+  EXPECT_EQ(conditions_of(testing::read_back(runs)),
+            "Some CPU, 2 threads and Another CPU, 2 threads; 2026-11-21 to 2026-11-23; data: pets.csv, 120000 training "
+            "samples");
+}
+
 TEST(Headlines, SayWhereThereIsNoTime) {
   GroupResult untimed;
   untimed.label = "cpu fused";

@@ -41,7 +41,8 @@ std::vector<std::string> ids(const std::vector<report::Chart>& charts) {
 
 std::vector<report::Notice> opening_notices(const report::Report& report) {
   std::vector<report::Notice> notices;
-  for (const report::Block& block : report.opening) notices.push_back(std::get<report::Notice>(block));
+  for (const report::Block& block : report.opening)
+    if (const auto* notice = std::get_if<report::Notice>(&block)) notices.push_back(*notice);
   return notices;
 }
 

@@ -136,6 +136,7 @@ TEST_F(CompareTest, CallsFoldersByTheirLastNamesInWarnings) {
     run.summary.warnings = {{warning::kCpuShared, "THE CPU WAS SHARED"}};
     add(name, run);
   }
+  add("other/undisturbed", sample_run("cpu", "naive", 1, kSlow));
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
               Contains("cpu naive (a), cpu naive (b) and cpu naive (c): THE CPU WAS SHARED"));
 }
@@ -427,9 +428,22 @@ TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
   }
   EXPECT_THAT(
       texts_of(compare(runs_, {}).warnings),
-      ElementsAre("cpu naive, cpu grouped, cpu hoisted and 2 more: THE CPU IS BUSY: other work took 40 % of 2 "
-                  "usable CPUs at the start; fewer threads may be faster: set training.num_threads (in a benchmark "
-                  "num_threads) (in the first of them)"));
+      ElementsAre("all 5 runs: THE CPU IS BUSY: other work took 40 % of 2 usable CPUs at the start; fewer threads may "
+                  "be faster: set training.num_threads (in a benchmark num_threads) (in the first of them)"));
+  add("another", sample_run("cpu", "diagonal", 1, kSlow));
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
+              ElementsAre(StartsWith("cpu naive, cpu grouped, cpu hoisted and 2 more: THE CPU IS BUSY")));
+}
+
+TEST_F(CompareTest, CallsAllRunsOfAGroupByTheirNumber) {
+  for (const std::string layer : {"naive", "fused"})
+    for (const int64_t seed : {1, 2, 3}) {
+      SampleRun run = sample_run("cpu", layer, seed, kSlow);
+      if (layer == "naive" || seed == 2) run.summary.warnings = {{warning::kCpuShared, "THE CPU WAS SHARED"}};
+      add(layer + std::to_string(seed), run);
+    }
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
+              Contains("all 3 runs of cpu naive and cpu fused (fused2): THE CPU WAS SHARED"));
 }
 
 TEST_F(CompareTest, NamesFewerRunsWhereTheirNamesAreLong) {
@@ -438,6 +452,7 @@ TEST_F(CompareTest, NamesFewerRunsWhereTheirNamesAreLong) {
     run.environment.cpu.busy_fraction = 0.4;
     add(std::string(1, name), run);
   }
+  add("undisturbed", sample_run("cpu", "naive", 1, kSlow));
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
               Contains(StartsWith("cpu " + std::string(60, 'a') + " and 2 more: THE CPU IS BUSY")));
 }

@@ -1,7 +1,7 @@
 // The page: draws its charts as they come into view, and gives each its buttons and its legend.
 "use strict";
 (() => {
-  const { element, heightOf, lookOf, optionOf, shortened, themes, unique } = charts;
+  const { canZoom, element, heightOf, lookOf, optionOf, themes, unique } = charts;
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   let printing = false;
   const theme = () => themes[prefersDark.matches && !printing ? "dark" : "light"];
@@ -26,7 +26,7 @@
       this.figure = figure;
       this.plot = figure.querySelector(".plot");
       this.chart = JSON.parse(figure.querySelector("script").textContent);
-      this.state = { hidden: new Set(), logarithmic: this.chart.kind === "curves" && this.chart.y.logarithmic };
+      this.state = { hidden: new Set(), eachRun: false, logarithmic: this.chart.kind === "curves" && this.chart.y.logarithmic };
       this.addTools();
       if (this.chart.kind === "curves") this.addLegend();
       this.reserve();
@@ -60,8 +60,16 @@
             self.setAttribute("aria-pressed", this.state.logarithmic);
             this.draw();
           }).setAttribute("aria-pressed", this.state.logarithmic);
-        button("Zoom in", () => this.zoom(0.5));
-        button("Zoom out", () => this.zoom(2));
+        if (this.chart.bands)
+          button("Each run", (self) => {
+            this.state.eachRun = !this.state.eachRun;
+            self.setAttribute("aria-pressed", this.state.eachRun);
+            this.draw();
+          }).setAttribute("aria-pressed", false);
+        if (canZoom(this.chart)) {
+          button("Zoom in", () => this.zoom(0.5));
+          button("Zoom out", () => this.zoom(2));
+        }
       }
       button("Save SVG", () => {
         element("a", { href: this.drawing.getDataURL(), download: `${this.figure.id}.svg` }).click();
@@ -83,7 +91,7 @@
         const box = element("input", { type: "checkbox" });
         box.checked = true;
         box.addEventListener("change", () => this.show([group], box.checked));
-        const label = element("label", { title: group }, box, element("span", { class: "swatch" }), shortened(group, 70));
+        const label = element("label", {}, box, element("span", { class: "swatch" }), element("span", {}, group));
         label.addEventListener("mouseenter", () => this.highlight("highlight", group));
         label.addEventListener("mouseleave", () => this.highlight("downplay", group));
         this.legend.append(label);
@@ -111,14 +119,15 @@
     }
 
     highlight(type, group) {
-      const names = this.chart.curves.filter((curve) => curve.group === group).map((curve) => curve.name);
-      this.drawing?.dispatchAction({ type, seriesId: names });
+      const isOfGroup = (name) => this.chart.curves.some((curve) => curve.group === group && curve.name === name);
+      const names = (this.drawing?.getOption().series ?? []).map((series) => series.id);
+      this.drawing?.dispatchAction({ type, seriesId: names.filter((name) => isOfGroup(name) || name.startsWith(`${group} (median of`)) });
     }
 
     paintLegend() {
       const colors = theme();
       this.legend.querySelectorAll(".swatch").forEach((place, index) =>
-        place.replaceChildren(swatch(lookOf(this.groups, this.groups[index], colors))));
+        place.replaceChildren(swatch(lookOf(this.chart.curves.find((curve) => curve.group === this.groups[index]).style, colors))));
     }
   }
 
@@ -150,6 +159,30 @@
       element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(cell))))));
   };
 
+  // ---- boxes that scroll ----
+  // A line above such a box says where more of it is.
+  const hintFor = (box) => {
+    const isWide = box.scrollWidth > box.clientWidth + 1;
+    const isTall = box.scrollHeight > box.clientHeight + 1;
+    if (isWide && isTall) return "Scroll for more columns → and rows ↓";
+    if (isWide) return "Scroll for more columns →";
+    return isTall ? "Scroll for more rows ↓" : "";
+  };
+  const watchScrolling = (box) => {
+    const hint = element("p", { class: "hint", hidden: "" });
+    box.before(hint);
+    const update = () => {
+      const text = hintFor(box);
+      if (hint.textContent === text) return;
+      hint.textContent = text;
+      hint.hidden = text === "";
+    };
+    const sizes = new ResizeObserver(() => requestAnimationFrame(update));
+    sizes.observe(box);
+    for (const child of box.children) sizes.observe(child);
+    update();
+  };
+
   // ---- the page ----
   const all = [...document.querySelectorAll("figure.chart")].map((figure) => new Drawn(figure));
   const byPlot = new Map(all.map((drawn) => [drawn.plot, drawn]));
@@ -164,6 +197,7 @@
     }
   }, { rootMargin: "600px" });
   all.forEach((drawn) => seen.observe(drawn.plot));
+  document.querySelectorAll(".scroll").forEach(watchScrolling);
 
   let lastWidth = document.body.clientWidth;
   addEventListener("resize", () => {
