@@ -45,6 +45,10 @@ std::vector<Warning> ending_warnings(const RunGroup& group);
 // files of a run's folder that contradict each other.
 std::vector<GroupFinding> quality_warnings(const RunGroup& group);
 
+// Warns if the seeds of a group have different numbers of runs: a seed that was run twice is not a second sample of the
+// seeds.
+std::vector<GroupFinding> unequal_seeds(const RunGroup& group);
+
 // Returns notes that name the pooled runs, and the folders that were left out as copies.
 std::vector<std::string> pooling_notes(const RunGroup& group);
 
