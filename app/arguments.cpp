@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -113,8 +114,28 @@ config::Document read_document(const std::string& file, const std::vector<std::s
   return document;
 }
 
+namespace {
+
+std::string key_of(const std::string& assignment) {
+  return std::string(trim(assignment.substr(0, assignment.find('='))));
+}
+
+// A later argument replaces an earlier one, so that a script can be given more arguments.
+void note_replaced(const std::vector<std::string>& overrides) {
+  std::map<std::string, std::string> last;
+  for (const std::string& assignment : overrides) {
+    const auto [earlier, is_first] = last.try_emplace(key_of(assignment), assignment);
+    if (is_first || earlier->second == assignment) continue;
+    print_notes({fmt::format("{} replaces {}", in_quotes(assignment), in_quotes(earlier->second))});
+    earlier->second = assignment;
+  }
+}
+
+}  // namespace
+
 std::vector<ExperimentCase> read_all_cases(const std::string& verb, const std::vector<std::string>& arguments) {
   const auto [files, overrides] = split_experiment_arguments(verb, arguments);
+  note_replaced(overrides);
   config::Findings findings;
   std::vector<ExperimentCase> cases;
   for (const std::string& file : files)

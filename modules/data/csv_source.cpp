@@ -47,7 +47,20 @@ void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
   if (count && *count < static_cast<int64_t>(rows.size())) rows.resize(static_cast<size_t>(*count));
 }
 
+// The message counts windows, as the setting does; split_rows counts rows. Each part needs rows for one window more
+// than it has windows.
+void require_rows_for_validation(int64_t num_rows, const DataSettings& settings, const std::string& path) {
+  if (settings.window == 0 || !settings.num_valid || *rows_for(settings.num_valid, settings) < num_rows) return;
+  const int64_t most = num_rows - 2 * (settings.window - 1 + settings.horizon) - 1;
+  throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {} rows, but the table has {}; {}", path,
+              format_count(*settings.num_valid), format_count(*rows_for(settings.num_valid, settings)),
+              format_count(num_rows),
+              most > 0 ? fmt::format("use at most {}, which leaves rows for training", format_count(most))
+                       : "use a smaller data.window");
+}
+
 RowSplit split_table(const std::vector<int64_t>& usable, const DataSettings& settings, const std::string& path) {
+  require_rows_for_validation(std::ssize(usable), settings, path);
   const SplitRequest request{resolved_split(settings), rows_for(settings.num_valid, settings), settings.valid_fraction,
                              settings.seed};
   RowSplit split = split_rows(static_cast<int64_t>(usable.size()), request, path);

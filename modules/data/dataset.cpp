@@ -98,9 +98,10 @@ RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::st
   }
   const int64_t num_valid = num_for_validation(num_rows, request);
   if (num_valid >= num_rows) {
-    throw_error(ExitCode::kData,
-                "{}: validation needs {} of {} samples, so no sample is left for training: lower data.num_valid",
-                origin, num_valid, num_rows);
+    throw_error(
+        ExitCode::kData,
+        "{}: validation needs {} of {} samples, so no sample is left for training; use at most data.num_valid={}",
+        origin, num_valid, num_rows, num_rows - 1);
   }
   const std::vector<int64_t> rows =
       request.how == Split::kRandom ? shuffled_rows(num_rows, request.seed) : ordered_rows(num_rows);

@@ -2,6 +2,7 @@
 #include "data/find_data.h"
 
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -54,9 +55,19 @@ std::string rule_on_relative_paths(const DataQuery& query) {
          "file.\n";
 }
 
+// `data inspect` prints this word where it does not know a name.
+void require_filled_in(const DataQuery& query) {
+  constexpr std::string_view kMark = "FILL_IN";
+  for (const std::string& text : {query.name, query.path})
+    if (text.find(kMark) != std::string::npos)
+      throw_error(ExitCode::kData, "data: {} stands for the name of a file: write that name in its place",
+                  in_quotes(text));
+}
+
 }  // namespace
 
 std::filesystem::path find_data(const DataQuery& query) {
+  require_filled_in(query);
   const std::vector<Path> candidates = places(query);
   std::string searched;
   for (const Path& candidate : candidates) {

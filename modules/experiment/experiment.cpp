@@ -77,8 +77,15 @@ bool is_for_some_layer(const RecurrentOptions& options) {
 
 bool has_recurrent_layers(const Experiment& e) { return info_of(e.model.kind).has_recurrent_layers(); }
 
+Processor named_processor(const Experiment& e) { return e.device == "cpu" ? Processor::kCpu : Processor::kGpu; }
+
+// Another limit of a layer that does not run on the device would recommend layers that do not run there either.
+bool may_run_on_device(const Experiment& e) {
+  return e.device == "auto" || runs_on(computed_layer(e), named_processor(e));
+}
+
 void check_layer(const Experiment& e, Checker& checker) {
-  if (!has_recurrent_layers(e)) return;
+  if (!has_recurrent_layers(e) || !may_run_on_device(e)) return;
   const RecurrentOptions options = recurrent_options(e.model, 1);
   const auto reason = unsupported_reason(computed_layer(e), options);
   if (!reason || !is_for_some_layer(options)) return;
@@ -99,8 +106,7 @@ void check_auto_layer(const Experiment& e, Checker& checker) {
 // The check needs a named device; for `auto` it is made when the device is known.
 void check_layer_on_device(const Experiment& e, Checker& checker) {
   if (e.device == "auto") return;
-  const auto processor = e.device == "cpu" ? Processor::kCpu : Processor::kGpu;
-  if (const auto reason = unsupported_reason(computed_layer(e), processor))
+  if (const auto reason = unsupported_reason(computed_layer(e), named_processor(e)))
     checker.complain({"layer", "device"}, *reason);
 }
 
@@ -115,7 +121,7 @@ void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
 
 // The layer itself detects this limit only when it runs.
 void check_layer_in_precision(const Experiment& e, Checker& checker) {
-  if (!has_recurrent_layers(e)) return;
+  if (!has_recurrent_layers(e) || !may_run_on_device(e)) return;
   if (const auto reason = unsupported_reason(e.layer, recurrent_options(e.model, 1), e.precision))
     checker.complain({"layer", "precision", "model.hidden_size"}, *reason);
 }
@@ -136,9 +142,13 @@ bool watches_accuracy(const Experiment& e) {
          e.training.early_stopping == StoppingMetric::kValidAccuracy;
 }
 
+bool watches_error(const Experiment& e) {
+  return e.training.early_stopping == StoppingMetric::kValidRmse ||
+         e.training.early_stopping == StoppingMetric::kValidMae;
+}
+
 bool watches_validation(const Experiment& e) {
-  return e.training.early_stopping == StoppingMetric::kValidLoss ||
-         e.training.early_stopping == StoppingMetric::kValidAccuracy;
+  return e.training.early_stopping && config::name_of(*e.training.early_stopping).starts_with("valid_");
 }
 
 void check_kind(const Experiment& e, Checker& checker) {
@@ -184,6 +194,9 @@ void check_loss(const Experiment& e, Checker& checker) {
   if (watches_accuracy(e) && is_mse)
     checker.complain({"training.early_stopping", "training.loss", "model.kind"},
                      "mse has no accuracy; use a different metric");
+  if (watches_error(e) && !is_mse)
+    checker.complain({"training.early_stopping", "training.loss", "model.kind"},
+                     "RMSE and MAE are of a regression with the loss mse; use a different metric");
 }
 
 void check_precision(const Experiment& e, Checker& checker) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/folder.h"
@@ -50,8 +51,9 @@ std::string pass_times_text(const PassTimes& times) {
   const std::string range = times.seconds.size() == 1 ? ""
                                                       : fmt::format(" ({} .. {} in {} passes)", format_seconds(least),
                                                                     format_seconds(most), times.seconds.size());
-  return fmt::format("{}{}, {:.4g} samples/s, {:.4g} us a sample", format_seconds(times.median_seconds()), range,
-                     times.samples_per_second(), times.microseconds_per_sample());
+  return fmt::format("{}{}, {} samples/s, {} us a sample", format_seconds(times.median_seconds()), range,
+                     format_count(std::llround(times.samples_per_second())),
+                     format_significant(times.microseconds_per_sample(), 4));
 }
 
 Objective objective_of(const TrainedModel& trained) {

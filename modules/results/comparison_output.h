@@ -51,6 +51,12 @@ std::string percent_text(const std::optional<double>& part);
 std::string percent_range(const std::optional<double>& low, const std::optional<double>& high);
 std::string excess_text(const std::optional<double>& quotient);
 
+// Returns the metrics of the best epoch of each group beside those of the last; an empty table if they are equal in all
+// groups.
+TextTable best_epoch_table(const Comparison& comparison);
+inline constexpr const char* kBestEpochLegend =
+    "The best epoch, whose weights predict and evaluate use, beside the last epoch:";
+
 // Returns the speed-up and efficiency of those groups of a comparison that have a speed-up, or an empty table.
 TextTable device_speed_table(const Comparison& comparison);
 

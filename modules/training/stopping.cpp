@@ -33,6 +33,10 @@ std::optional<double> EarlyStopping::watched_value(const EpochRow& row) const {
       return row.valid_loss;
     case StoppingMetric::kValidAccuracy:
       return row.valid_accuracy;
+    case StoppingMetric::kValidRmse:
+      return row.valid_rmse;
+    case StoppingMetric::kValidMae:
+      return row.valid_mae;
   }
   return std::nullopt;
 }
@@ -132,7 +136,8 @@ void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& paramete
     throw_error(ExitCode::kDiverged, "{}: {}; {}; correct or remove that sample", where(bad), *data,
                 weights_left(last_good));
   }
-  const auto cause = std::isfinite(bad.loss) ? gradient_error(bad.gradients) : fmt::format("the loss is {}", bad.loss);
+  const auto cause = std::isfinite(bad.loss) ? gradient_error(bad.gradients)
+                                             : fmt::format("the loss is {}", format_shortest(bad.loss));
   throw_error(ExitCode::kDiverged, "{}: {} ({}); {}; {}", where(bad), cause, losses(bad), weights_left(last_good),
               kAdvice);
 }
@@ -156,7 +161,7 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
   if (const auto data = data_error(valid, "validation")) {
     throw_error(ExitCode::kDiverged, "{}: {}; correct or remove that sample", begin, *data);
   }
-  throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, loss, kAdvice);
+  throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, format_shortest(loss), kAdvice);
 }
 
 double loss_of_zero_outputs(LossKind loss, const Dataset& dataset) {
@@ -173,6 +178,13 @@ std::optional<std::string> high_loss_warning(double train_loss, double of_zeros)
   return fmt::format(
       "the training loss of the last epoch is {:.4g}, more than ten times the {:.4g} of outputs that are all 0; {}",
       train_loss, of_zeros, kAdvice);
+}
+
+std::optional<std::string> grown_loss_warning(double first_epoch, double last_epoch) {
+  constexpr double kMostTimes = 3.0;
+  if (first_epoch <= 0 || !(last_epoch > kMostTimes * first_epoch)) return std::nullopt;
+  return fmt::format("training diverges: the training loss grew from {} in the first epoch to {} in the last; {}",
+                     format_significant(first_epoch, 4), format_significant(last_epoch, 4), kAdvice);
 }
 
 }  // namespace rnnlab

@@ -72,4 +72,8 @@ double loss_of_zero_outputs(LossKind loss, const Dataset& dataset);
 // all zero. Else returns nothing.
 std::optional<std::string> high_loss_warning(double train_loss, double of_zeros);
 
+// Returns a warning if the training loss of the last epoch is more than three times that of the first. Else returns
+// nothing.
+std::optional<std::string> grown_loss_warning(double first_epoch, double last_epoch);
+
 }  // namespace rnnlab

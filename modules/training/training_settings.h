@@ -14,10 +14,10 @@ namespace rnnlab {
 enum class OptimizerKind { kSgd, kAdam, kAdamW };
 enum class ScheduleKind { kConstant, kStep, kCosine, kInverseTime, kExponential };
 enum class LossKind { kAuto, kCrossEntropy, kBinaryCrossEntropy, kMse };
-enum class StoppingMetric { kTrainLoss, kTrainAccuracy, kValidLoss, kValidAccuracy };
+enum class StoppingMetric { kTrainLoss, kTrainAccuracy, kValidLoss, kValidAccuracy, kValidRmse, kValidMae };
 
 struct TrainingSettings {
-  int64_t epochs = 3;  // 0: no bound by epochs
+  int64_t epochs = 6;  // 0: no bound by epochs
   std::optional<int64_t> max_steps;
   std::optional<double> max_seconds;
 
@@ -91,11 +91,13 @@ struct EnumNames<LossKind> {
 
 template <>
 struct EnumNames<StoppingMetric> {
-  static constexpr std::array<std::pair<StoppingMetric, std::string_view>, 4> kNames = {
+  static constexpr std::array<std::pair<StoppingMetric, std::string_view>, 6> kNames = {
       {{StoppingMetric::kTrainLoss, "train_loss"},
        {StoppingMetric::kTrainAccuracy, "train_accuracy"},
        {StoppingMetric::kValidLoss, "valid_loss"},
-       {StoppingMetric::kValidAccuracy, "valid_accuracy"}}};
+       {StoppingMetric::kValidAccuracy, "valid_accuracy"},
+       {StoppingMetric::kValidRmse, "valid_rmse"},
+       {StoppingMetric::kValidMae, "valid_mae"}}};
 };
 
 }  // namespace rnnlab::config

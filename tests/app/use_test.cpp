@@ -162,6 +162,22 @@ TEST_F(UseModel, ReplacesNoDataThatAreFoundElsewhere) {
   EXPECT_EQ(read_text(root / "found.csv"), kPetsTable);
 }
 
+TEST_F(UseModel, GivesSafetensorsNoNameOfAnotherFormat) {
+  const auto result = program_.run({"convert", run_, "-o", "weights.pt"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: weights.pt: the file has the format safetensors, which a reader of .pt files cannot read; "
+            "name it weights.safetensors\n");
+}
+
+TEST_F(UseModel, SaysThatARunHasNoCheckpointYet) {
+  std::filesystem::remove_all(program_.folder() / run_ / "checkpoints");
+  EXPECT_EQ(program_.run({"evaluate", run_}).errors,
+            "rnnlab: error: " + run_ +
+                ": the run has no checkpoint yet; wait until it writes its first one, or set "
+                "checkpoint.every_seconds\n");
+}
+
 TEST_F(UseModel, ConvertsAndStartsFromTheResult) {
   const auto result = program_.run({"convert", run_, "--part", "recurrent", "-o", "lstm.safetensors"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;

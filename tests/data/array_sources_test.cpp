@@ -69,9 +69,9 @@ TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
   EXPECT_THAT(values_of<int64_t>(random.train.targets), ElementsAre(0, 8, 1, 4, 2, 3));  // permutation(10, 1, 0)
   const Dataset other_seed = load_dataset(settings("idx", "num_valid: 4\nseed: 2\n"));
   EXPECT_FALSE(other_seed.train.targets.equal(random.train.targets));
-  EXPECT_EQ(
-      load_error(settings("idx", "num_valid: 10")),
-      "idx from {}/x: validation needs 10 of 10 samples, so no sample is left for training: lower data.num_valid");
+  EXPECT_EQ(load_error(settings("idx", "num_valid: 10")),
+            "idx from {}/x: validation needs 10 of 10 samples, so no sample is left for training: use at most "
+            "data.num_valid=9");
 }
 
 TEST_F(LoadArrays, KeepsNothingForValidationWhereNoneIsWanted) {

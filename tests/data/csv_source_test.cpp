@@ -159,6 +159,14 @@ TEST_F(LoadCsv, RefusesAWindowLongerThanTheSeries) {
       load_error("target: [value]\nwindow: 9\n"),
       "{}/a.csv: the training part has 9 rows, but a data.window of 9 with a data.horizon of 1 needs at least 10");
   EXPECT_EQ(
+      load_error("target: [value]\nwindow: 2\nnum_valid: 20\n"),
+      "{}/a.csv: data.num_valid: 20 windows need 22 rows, but the table has 10; use at most 5, which leaves rows for "
+      "training");
+  EXPECT_EQ(load("target: [value]\nwindow: 2\nnum_valid: 5\n").train.size(), 1);
+  EXPECT_EQ(load_error("target: [value]\nwindow: 5\nnum_valid: 20\n"),
+            "{}/a.csv: data.num_valid: 20 windows need 25 rows, but the table has 10; use a smaller data.window");
+  EXPECT_EQ(
+  EXPECT_EQ(
       load_error("target: [value]\nwindow: 5\n"),
       "{}/a.csv: the validation part has 1 row, but a data.window of 5 with a data.horizon of 1 needs at least 6");
 }

@@ -172,6 +172,19 @@ TEST(Experiment, RefusesToWatchAMissingAccuracy) {
       ElementsAre(HasSubstr("mse has no accuracy; use a different metric")));
 }
 
+TEST(Experiment, RefusesToWatchAMissingError) {
+  EXPECT_THAT(findings_in("training: {early_stopping: valid_rmse}\n"),
+              ElementsAre(HasSubstr("RMSE and MAE are of a regression with the loss mse; use a different metric")));
+  EXPECT_THAT(findings_in("data: {source: csv, path: a.csv, target: y, window: 3}\nmodel: {kind: sequence_regressor}\n"
+                          "training: {early_stopping: valid_rmse}\n"),
+              IsEmpty());
+}
+
+TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
+  EXPECT_THAT(findings_in("device: cpu\nlayer: persistent\nmodel: {hidden_size: 12}\n"),
+              ElementsAre(HasSubstr("on a CPU use layer: fused")));
+}
+
 TEST(Experiment, RefusesToWatchMissingValidation) {
   EXPECT_THAT(findings_in("data: {num_valid: 0}\n"), IsEmpty());
   EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n"),

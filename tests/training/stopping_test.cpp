@@ -53,6 +53,16 @@ TEST(EarlyStopping, AnAccuracyImprovesUpwards) {
   EXPECT_EQ(state.stop_text, "train_accuracy has not improved by more than 0 for 1 epoch (best 0.7 at epoch 2)");
 }
 
+TEST(EarlyStopping, WatchesTheErrorsOfARegression) {
+  const EarlyStopping early_stopping(watching(StoppingMetric::kValidRmse, 1));
+  TrainingState state;
+  for (const double rmse : {3.0, 2.5, 2.7}) {
+    early_stopping.update_best({.epoch = ++state.epoch, .valid_loss = 1 / rmse, .valid_rmse = rmse}, state);
+    early_stopping.stop_if_patience_is_over(state);
+  }
+  EXPECT_EQ(state.stop_text, "valid_rmse has not improved by more than 0 for 1 epoch (best 2.5 at epoch 2)");
+}
+
 TEST(EarlyStopping, SmallImprovementsDoNotCount) {
   EXPECT_FALSE(after(watching(StoppingMetric::kValidLoss, 2, 0.1), {1.0, 0.8, 0.6, 0.4}).stopped());
   EXPECT_TRUE(after(watching(StoppingMetric::kValidLoss, 2, 0.1), {1.0, 0.95, 0.92, 0.4}).stopped());
@@ -230,6 +240,14 @@ TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {
   EXPECT_EQ(high_loss_warning(10.0, 1.0), std::nullopt);
   EXPECT_EQ(high_loss_warning(-3.0, std::log(2.0)), std::nullopt);
   EXPECT_EQ(high_loss_warning(1.0, 0.0), std::nullopt) << "all targets are 0";
+}
+
+TEST(Divergence, WarnsOfALossThatGrows) {
+  EXPECT_EQ(grown_loss_warning(0.5, 1.6),
+            "training diverges: the training loss grew from 0.5000 in the first epoch to 1.600 in the last; try a "
+            "smaller training.learning_rate or training.clip_norm");
+  EXPECT_EQ(grown_loss_warning(0.5, 1.5), std::nullopt);
+  EXPECT_EQ(grown_loss_warning(-0.5, 1.5), std::nullopt) << "a loss without a lower bound";
 }
 
 }  // namespace
