@@ -149,7 +149,7 @@ namespace {
 
 std::string check_part(const std::string& name) {
   if (config::from_name<DataPart>(name)) return "";
-  return fmt::format("got {}, expected train, valid or all", in_quotes(name));
+  return fmt::format("got {}, expected train, valid, test or all", in_quotes(name));
 }
 
 std::string check_passes(const std::string& text) {
@@ -173,7 +173,8 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
       ->type_name("NAME");
   if (!is_on_data) return;
   command
-      .add_option("--part", arguments.part, "train, valid or all of the data; by default valid, and all of other data")
+      .add_option("--part", arguments.part,
+                  "train, valid, test or all of the data; by default valid, and all of other data")
       ->check(check_part)
       ->type_name("PART");
 }
@@ -244,6 +245,15 @@ void require_no_experiments_in(const fs::path& folder) {
                   folder.string(), entry->path().string());
 }
 
+std::vector<std::string> subfolders(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
+    if (!runs_below(entry->path()).empty()) names.push_back(entry->path().string());
+  std::ranges::sort(names);
+  return names;
+}
+
 std::vector<std::string> expanded(const std::string& folder) {
   const auto runs = runs_below(folder);
   std::vector<std::string> ended;
@@ -264,6 +274,18 @@ std::vector<std::string> named_runs(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders)
     for (std::string& run : expanded(folder)) all.push_back(std::move(run));
   return without_repetitions(all);
+}
+
+std::vector<std::string> named_runs_of_all(const std::vector<std::string>& folders) {
+  std::vector<std::string> all;
+  for (const std::string& folder : folders) {
+    const std::vector<std::string> below = runs_below(folder).empty() ? subfolders(folder) : std::vector<std::string>();
+    if (below.empty())
+      all.push_back(folder);
+    else
+      all.insert(all.end(), below.begin(), below.end());
+  }
+  return named_runs(all);
 }
 
 }  // namespace rnnlab::app

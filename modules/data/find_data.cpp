@@ -93,7 +93,8 @@ std::vector<Path> data_files(const DataSettings& settings) {
     add(std::string(name), std::string(config::name_of(settings.source)));
   for (const std::string& name :
        {settings.train_file, settings.train_inputs, settings.train_targets, settings.train_lengths, settings.valid_file,
-        settings.valid_inputs, settings.valid_targets, settings.valid_lengths})
+        settings.valid_inputs, settings.valid_targets, settings.valid_lengths, settings.test_file, settings.test_inputs,
+        settings.test_targets, settings.test_lengths})
     if (!name.empty()) add(name, "");
   if (settings.train_file.empty() && settings.train_inputs.empty()) add("", "");
   return files;

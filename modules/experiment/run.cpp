@@ -28,6 +28,7 @@
 #include "system/counters.h"
 #include "system/files.h"
 #include "system/locks.h"
+#include "training/baseline.h"
 #include "training/stopping.h"
 
 namespace rnnlab {
@@ -86,6 +87,7 @@ void finish_summary(Summary& summary, const RunContext& run, const std::vector<E
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier.seconds + seconds.count();
   summary.was_resumed = earlier.seconds > 0;
+  summary.target = target_record(run.experiment.training.stop_at.targets(), rows);
   if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer.why_no_graphs().empty();
 }
 
@@ -245,10 +247,41 @@ void warn_of_waiting(const RunContext& run, const std::vector<EpochRow>& rows, S
 }
 
 // A stopped run is not checked, because training may not have had time to lower the loss.
+LossKind loss_of(const RunContext& run) { return Objective(run.options.settings.loss, run.dataset, run.device).loss(); }
+
+void log_baselines(const std::vector<Baseline>& baselines, Logger& logger) {
+  for (const Baseline& baseline : baselines)
+    logger.info((&baseline == baselines.data() ? "baseline  " : "          ") + baseline_text(baseline));
+}
+
+void log_target(const Summary& summary, Logger& logger) {
+  if (!summary.target) return;
+  const TargetRecord& target = *summary.target;
+  const std::string text = target_text(target.stop_at);
+  logger.info(target.epoch ? fmt::format("target    {} after {} of training in {}, with warm-up and without validation",
+                                         text, format_seconds(*target.train_seconds), counted(*target.epoch, "epoch"))
+                           : fmt::format("target    {} was not reached", text));
+}
+
+// No model can predict noise.
+bool has_noise_as_targets(const DataSettings& data) {
+  return data.source == Source::kSynthetic && data.labels == Labels::kGaussian;
+}
+
+// A stopped run is not checked, because training may not have had time to learn.
+void warn_of_baseline(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
+  const TrainingState& end = run.trainer.state();
+  const auto best = std::ranges::find(rows, end.best_epoch, &EpochRow::epoch);
+  if (end.exit_code != ExitCode::kDone || best == rows.end() || has_noise_as_targets(run.experiment.data)) return;
+  const auto warning = baseline_warning(summary.baselines, metrics_of(*best));
+  if (!warning) return;
+  add_once(summary.warnings, {warning::kNotBetterThanBaseline, *warning});
+  logger.warn(*warning);
+}
+
 void warn_of_high_loss(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
   if (rows.empty() || run.trainer.state().exit_code != ExitCode::kDone) return;
-  const Objective objective(run.options.settings.loss, run.dataset, run.device);
-  auto warning = high_loss_warning(rows.back().train_loss, loss_of_zero_outputs(objective.loss(), run.dataset));
+  auto warning = high_loss_warning(rows.back().train_loss, loss_of_zero_outputs(loss_of(run), run.dataset));
   if (!warning) warning = grown_loss_warning(rows.front().train_loss, rows.back().train_loss);
   if (!warning) return;
   add_once(summary.warnings, {warning::kHighLoss, *warning});
@@ -333,6 +366,8 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
+  outcome.summary.baselines = baselines(run.dataset, loss_of(run));
+  log_baselines(outcome.summary.baselines, logger);
   RunObservers observers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const ContentionMonitor contention(survey_of(run.environment.used_gpus), run.environment.num_threads,
                                      num_ranks_here(run));
@@ -341,9 +376,11 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
     const TrainingState& end = run_trainer(run, request);
     writing = std::make_unique<WritingFiles>(run.options.ranks);
     finish_summary(outcome.summary, run, observers.rows(), earlier, ending_of(end), end.stop_text);
+    log_target(outcome.summary, logger);
     warn_of_contention(contention, outcome.summary, logger);
     warn_of_waiting(run, observers.rows(), outcome.summary, logger);
     warn_of_high_loss(run, observers.rows(), outcome.summary, logger);
+    warn_of_baseline(run, observers.rows(), outcome.summary, logger);
     const auto graphs = graph_notes(run);  // a capture may have failed during training
     if (graphs != graphs_wanted) log_notes(graphs, logger);
     if (run.device.is_cuda())

@@ -146,11 +146,12 @@ std::string evaluation_text(const TrainedModel& trained, const InferenceData& da
 }
 
 std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
-                            const MachineFacts& machine) {
+                            const MachineFacts& machine, const DetailedMetrics& details) {
   Json json = pass_json(trained, data, evaluation.times);
   json["metrics"] = Json::object();
   for (const auto& [name, value] : named_metrics(evaluation.metrics))
     if (value) json["metrics"][name] = to_json(*value);
+  add_detailed_metrics(details, json);
   for (const auto& [name, fact] : machine) json["machine"][name] = fact;
   return json_text(json);
 }

@@ -90,6 +90,8 @@ GroupResult describe(const RunGroup& group) {
   result.ended = ending_text(group);
   describe_metrics(group, result);
   result.devices = num_devices(*group.runs[0]);
+  result.target_time = target_time(group);
+  result.baselines = group.runs[0]->summary.baselines;
   const std::vector<EpochRow> rows = all_rows(group);
   result.exchange_share = exchange_share(rows);
   result.slowest_over_fastest = slowest_over_fastest(rows);
@@ -211,6 +213,27 @@ GroupResult result_of(const RunGroup& group, const RunGroup& baseline, const std
 }
 
 }  // namespace
+
+std::optional<TargetTime> target_time(const RunGroup& group) {
+  TargetTime time;
+  time.num_runs = std::ssize(group.runs);
+  std::vector<double> seconds;
+  for (const RunRecord* run : group.runs) {
+    const auto& target = run->summary.target;
+    if (!target || (run != group.runs[0] && target->stop_at != time.stop_at)) return std::nullopt;
+    time.stop_at = target->stop_at;
+    if (target->train_seconds) seconds.push_back(*target->train_seconds);
+  }
+  time.num_reached = std::ssize(seconds);
+  const bool is_time = time.num_reached == time.num_runs && std::ranges::min(seconds) > 0;
+  if (!is_time) return time;
+  time.seconds = geometric_mean(seconds);
+  if (time.num_runs < kMinProcessesForInterval) return time;
+  const Interval bounds = geometric_mean_estimate(seconds).bounds;
+  time.low_seconds = bounds.low;
+  time.high_seconds = bounds.high;
+  return time;
+}
 
 Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options) {
   if (runs.empty()) throw_error(ExitCode::kUsage, "no runs to compare: name at least one run folder");

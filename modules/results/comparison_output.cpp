@@ -168,6 +168,27 @@ std::optional<std::string> time_line(const GroupResult& group) {
                      format_significant(*group.microseconds_per_sample, 4), whole);
 }
 
+std::string target_line(const GroupResult& group, const TargetTime& time) {
+  const std::string text = target_text(time.stop_at);
+  if (!time.seconds)
+    return fmt::format("{} of {} of {} reached {}", time.num_reached, counted(time.num_runs, "run"), group.label, text);
+  const std::string bounds =
+      time.low_seconds ? fmt::format("95 % interval {} over {}", interval(time.low_seconds, time.high_seconds, 4),
+                                     counted(time.num_runs, "run"))
+                       : fmt::format("{}, too few for an interval", counted(time.num_runs, "run"));
+  return fmt::format("{} reached {} after {} s of training, with warm-up and without validation ({})", group.label,
+                     text, significant_digits(time.seconds, 4), bounds);
+}
+
+std::vector<std::string> quality_lines(const Comparison& comparison) {
+  std::vector<std::string> lines;
+  for (const GroupResult& group : comparison.groups)
+    if (group.target_time) lines.push_back(target_line(group, *group.target_time));
+  for (const GroupResult& group : comparison.groups)
+    for (const Baseline& baseline : group.baselines) add_once(lines, "without a model, " + baseline_text(baseline));
+  return lines;
+}
+
 std::string path_lines(const Comparison& comparison) {
   std::string all;
   for (const GroupResult& group : comparison.groups) {
@@ -322,7 +343,8 @@ std::vector<std::string> comparison_work(const Comparison& comparison) {
       losses.push_back(fmt::format("train losses of {} and {} {}", comparison.baseline, group.label,
                                    agreement_text(*group.loss_agreement)));
   }
-  times.insert(times.end(), losses.begin(), losses.end());
+  const std::vector<std::string> quality = quality_lines(comparison);
+  for (const auto& lines : {losses, quality}) times.insert(times.end(), lines.begin(), lines.end());
   return times;
 }
 
@@ -381,6 +403,10 @@ std::string header() {
                            "efficiency_high",
                            "exchange_share",
                            "slowest_over_fastest",
+                           "target_reached",
+                           "target_seconds",
+                           "target_low",
+                           "target_high",
                            "is_other_work",
                            "other_work",
                            "best_epochs"})
@@ -408,6 +434,14 @@ std::vector<std::string> metric_fields(const std::map<std::string, MetricSpread>
   return fields;
 }
 
+// Returns the fields about training.stop_at, which most runs do not have.
+std::vector<std::string> target_fields(const GroupResult& group) {
+  if (!group.target_time) return {"", "", "", ""};
+  const TargetTime& time = *group.target_time;
+  return {fmt::format("{} of {}", time.num_reached, time.num_runs), csv_number(time.seconds),
+          csv_number(time.low_seconds), csv_number(time.high_seconds)};
+}
+
 std::string line(const GroupResult& group, const Comparison& comparison) {
   std::vector<std::string> fields = {group.label,
                                      comparison.baseline,
@@ -431,7 +465,8 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
   fields.push_back(csv_number(group.microseconds_per_sample));
   fields.push_back(csv_number(group.fit_seconds));
   fields.push_back(group.loss_agreement ? format_shortest(group.loss_agreement->largest_difference) : "");
-  for (const std::string& field : device_fields(group)) fields.push_back(field);
+  for (const auto& more : {device_fields(group), target_fields(group)})
+    fields.insert(fields.end(), more.begin(), more.end());
   fields.emplace_back(group.is_other_work ? "1" : "0");
   fields.push_back(join(comparison.other_work, "; "));
   fields.push_back(fmt::format("{}", fmt::join(group.best_epochs, " ")));

@@ -32,8 +32,8 @@ std::vector<std::string> short_labels(const Comparison& comparison);
 // Returns sentences that explain the columns.
 std::vector<std::string> comparison_legend(const Comparison& comparison);
 
-// Returns sentences about the time of each group's work, for a sample and in total, and then about the agreement of
-// each group's losses with the baseline's.
+// Returns sentences about the time of each group's work, for a sample and in total, then about the agreement of each
+// group's losses with the baseline's, then about training.stop_at and predictions without a model.
 std::vector<std::string> comparison_work(const Comparison& comparison);
 
 // Returns whether the table shows this metric: train_loss and the metrics of validation. CSV and JSON also contain the

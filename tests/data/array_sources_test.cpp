@@ -217,5 +217,21 @@ TEST_F(LoadArrays, FingerprintsTellDataApart) {
   EXPECT_NE(load_dataset(settings("idx", kValid)).fingerprint, data.fingerprint);
 }
 
+TEST_F(LoadArrays, KeepsSamplesOfTheTrainingFilesForTests) {
+  write_images();
+  const Dataset ordered = load_dataset(settings("idx", "split: ordered\nnum_valid: 1\nnum_test: 1\n"));
+  EXPECT_THAT(values_of<int64_t>(ordered.train.targets), ElementsAre(0, 1));
+  EXPECT_THAT(values_of<int64_t>(ordered.valid.targets), ElementsAre(2));
+  const Dataset beside_files = load_dataset(settings("idx", std::string(kValid) + "split: ordered\nnum_test: 1\n"));
+  EXPECT_EQ(beside_files.train.size(), 3);
+  EXPECT_EQ(beside_files.valid.size(), 2);
+}
+
+TEST_F(LoadArrays, DoesNotReadFilesForTests) {
+  write_images();
+  const Dataset data = load_dataset(settings("idx", "test_inputs: missing\n"));
+  EXPECT_EQ(data.notes.back(), "test samples are in missing; only --part test of evaluate and predict reads them");
+}
+
 }  // namespace
 }  // namespace rnnlab

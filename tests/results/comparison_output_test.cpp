@@ -109,6 +109,28 @@ TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
   EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
 }
 
+TEST(ComparisonWork, SaysWhenATargetWasReachedAndWhatIsReachedWithoutAModel) {
+  Comparison comparison = sample_comparison();
+  GroupResult& naive = comparison.groups[0];
+  naive.target_time = TargetTime{.stop_at = {{"valid_accuracy", 0.98}},
+                                 .num_runs = 5,
+                                 .num_reached = 5,
+                                 .seconds = 12.25,
+                                 .low_seconds = 11.5,
+                                 .high_seconds = 13};
+  comparison.groups[1].target_time = naive.target_time;
+  comparison.groups[1].target_time->num_reached = 4;
+  comparison.groups[1].target_time->seconds.reset();
+  naive.baselines = comparison.groups[1].baselines = {{"most frequent class", {{"valid_accuracy", 0.11}}}};
+  const std::vector<std::string> lines = comparison_work(comparison);
+  EXPECT_THAT(
+      std::vector(lines.end() - 3, lines.end()),
+      ::testing::ElementsAre("cpu naive reached valid_accuracy 0.98 after 12.25 s of training, with warm-up and "
+                             "without validation (95 % interval 11.50 .. 13.00 over 5 runs)",
+                             "4 of 5 runs of cpu fused reached valid_accuracy 0.98",
+                             "without a model, most frequent class: valid acc 0.11"));
+}
+
 TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
   Comparison comparison = sample_comparison();
   comparison.groups[1].label = "cpu fused learning_rate=0.001 schedule=cosine";
@@ -197,7 +219,7 @@ TEST(ComparisonText, HasATableOfSpeedUps) {
 
 TEST(ComparisonCsv, HasSpeedUpAndEfficiency) {
   EXPECT_THAT(comparison_csv(comparison_of_devices()),
-              ::testing::HasSubstr(",2.5e-06,2,1.75,1.5,2,0.875,0.75,1,0.0625,1.03,0,"));
+              ::testing::HasSubstr(",2.5e-06,2,1.75,1.5,2,0.875,0.75,1,0.0625,1.03,,,,,0,"));
 }
 
 TEST(ComparisonJson, HasSpeedUpAndEfficiency) {
@@ -282,13 +304,13 @@ TEST(ComparisonCsv, HasALineForEachGroup) {
       "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
       "bounds_are_spread,is_paired,microseconds_per_sample,fit_seconds,"
       "largest_loss_difference,devices,speed_up,speed_up_low,speed_up_high,efficiency,efficiency_low,efficiency_high,"
-      "exchange_share,slowest_over_fastest,is_other_work,other_work,best_epochs,best_train_loss,best_train_accuracy,"
+      "exchange_share,slowest_over_fastest,target_reached,target_seconds,target_low,target_high,is_other_work,other_work,best_epochs,best_train_loss,best_train_accuracy,"
       "best_valid_loss,best_valid_accuracy,best_train_perplexity,best_valid_perplexity,best_valid_bits_per_character,"
       "best_train_mae,best_valid_mae,best_train_rmse,best_valid_rmse\n"
       "cpu naive,cpu naive,1 2,5,60,2.25,2,2.5,,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
-      "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,,1,,,,,,,,,0,model differs,5,,,0.125,,,,,,,,\n"
+      "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,,1,,,,,,,,,,,,,0,model differs,5,,,0.125,,,,,,,,\n"
       "cpu fused,cpu naive,1,5,30,1.25,1,1.5,0.5625,0.5,0.625,0.00794,faster,0.5,,,,,,,,,,,oneDNN reference,"
-      "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06,1,,,,,,,,,1,model "
+      "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06,1,,,,,,,,,,,,,1,model "
       "differs,,,,,,,,,,,,\n");
 }
 
