@@ -250,10 +250,6 @@ const EpochColumn& column_of(const std::string& metric) {
   return *std::ranges::find(epoch_columns(), metric, &EpochColumn::name);
 }
 
-std::string metric_cell(const std::string& metric, const std::optional<double>& value) {
-  return value ? console_text(column_of(metric), *value) : kAbsent;
-}
-
 std::string number_cell(const std::optional<double>& value, int digits) {
   return value ? fmt::format("{:.{}g}", *value, digits) : kAbsent;
 }
@@ -305,7 +301,7 @@ TextTable table_of(const Ranking& ranking) {
     cells.push_back(run_cell(ranked));
     for (const std::string& key : keys) cells.push_back(setting_cell(ranked, key));
     cells.push_back(fmt::format("{}", fmt::join(ranked.seeds, ",")));
-    cells.push_back(metric_cell(ranking.metric, ranked.mean));
+    cells.push_back(number_cell(ranked.mean, 4));
     cells.push_back(number_cell(ranked.standard_deviation, 2));
     cells.push_back(number_cell(ranked.best_epoch, 4));
     cells.push_back(number_cell(ranked.epoch_seconds, 4));
