@@ -177,7 +177,7 @@ TEST(List, NamesTheItemThatIsWrong) {
                           "exp.yaml:3:14: training.decay_at, item 3: got '0', expected an integer, at least 1"));
   EXPECT_THAT(complaints("weights: [0, 1]"),
               ElementsAre("exp.yaml:1:14: weights, item 2: got '1', expected a number, at least 0 and below 1"));
-  EXPECT_EQ(complaint_about("decay_at", "3,4"),
+  EXPECT_EQ(complaint_about("decay_at", "'3,4'"),
             "decay_at: got '3,4', expected a list, each an integer, at least 1 (write [3,4])");
   EXPECT_EQ(complaint_about("decay_at", "x"),
             "decay_at: got 'x', expected a list, each an integer, at least 1 (write [x])");

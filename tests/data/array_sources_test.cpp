@@ -70,7 +70,7 @@ TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
   const Dataset other_seed = load_dataset(settings("idx", "num_valid: 4\nseed: 2\n"));
   EXPECT_FALSE(other_seed.train.targets.equal(random.train.targets));
   EXPECT_EQ(load_error(settings("idx", "num_valid: 10")),
-            "idx from {}/x: validation needs 10 of 10 samples, so no sample is left for training: use at most "
+            "idx from {}/x: validation needs 10 of 10 samples, so no sample is left for training; use at most "
             "data.num_valid=9");
 }
 

@@ -166,7 +166,6 @@ TEST_F(LoadCsv, RefusesAWindowLongerThanTheSeries) {
   EXPECT_EQ(load_error("target: [value]\nwindow: 5\nnum_valid: 20\n"),
             "{}/a.csv: data.num_valid: 20 windows need 25 rows, but the table has 10; use a smaller data.window");
   EXPECT_EQ(
-  EXPECT_EQ(
       load_error("target: [value]\nwindow: 5\n"),
       "{}/a.csv: the validation part has 1 row, but a data.window of 5 with a data.horizon of 1 needs at least 6");
 }
@@ -290,8 +289,8 @@ TEST_F(LoadCsv, RefusesWindowsThatReachBeyondEveryNumberOfRows) {
   DataSettings many = settings("target: [value]\nwindow: 3\n");
   many.num_valid = kMost;
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(many); }),
-            "{}/a.csv: validation needs 9223372036854775807 of 10 samples, so no sample is left for training: lower "
-            "data.num_valid");
+            "{}/a.csv: data.num_valid: 9,223,372,036,854,775,807 windows need 9,223,372,036,854,775,807 rows, but the "
+            "table has 10; use at most 3, which leaves rows for training");
 }
 
 }  // namespace
