@@ -49,8 +49,8 @@ NUM_WARMUP_STEPS = 3
 # The largest difference of two losses of the same step, relative to max(1, loss). Both sides round the same products,
 # but add them in another order. The bounds of TF32 and bfloat16 are 8 units of rounding of a factor, 2^-11 and 2^-9.
 # That of float32 is 80 times the differences seen on a CPU (2.5e-7), because a sum of 1024 products rounds more often.
-# It finds small mistakes: the tiny models exceed it in float32 after 20 steps with a learning rate that is 0.1 % larger. In float32
-# "persistent" has factors of 22 bits, and of fewer where they are small (docs/persistent.md).
+# It finds small mistakes: the tiny models exceed it in float32 after 20 steps with a learning rate that is 0.1 %
+# larger. In float32 "persistent" has factors of 22 bits, and of fewer where they are small (docs/persistent.md).
 BOUNDS = {"float32": 2e-5, "tf32": 8 * 2**-11, "bf16": 8 * 2**-9}
 BOUND_OF_FEWER_BITS = 2e-4
 
