@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -113,8 +114,28 @@ config::Document read_document(const std::string& file, const std::vector<std::s
   return document;
 }
 
+namespace {
+
+std::string key_of(const std::string& assignment) {
+  return std::string(trim(assignment.substr(0, assignment.find('='))));
+}
+
+// A later argument replaces an earlier one, so that a script can be given more arguments.
+void note_replaced(const std::vector<std::string>& overrides) {
+  std::map<std::string, std::string> last;
+  for (const std::string& assignment : overrides) {
+    const auto [earlier, is_first] = last.try_emplace(key_of(assignment), assignment);
+    if (is_first || earlier->second == assignment) continue;
+    print_notes({fmt::format("{} replaces {}", in_quotes(assignment), in_quotes(earlier->second))});
+    earlier->second = assignment;
+  }
+}
+
+}  // namespace
+
 std::vector<ExperimentCase> read_all_cases(const std::string& verb, const std::vector<std::string>& arguments) {
   const auto [files, overrides] = split_experiment_arguments(verb, arguments);
+  note_replaced(overrides);
   config::Findings findings;
   std::vector<ExperimentCase> cases;
   for (const std::string& file : files)
@@ -128,7 +149,7 @@ namespace {
 
 std::string check_part(const std::string& name) {
   if (config::from_name<DataPart>(name)) return "";
-  return fmt::format("got {}, expected train, valid or all", in_quotes(name));
+  return fmt::format("got {}, expected train, valid, test or all", in_quotes(name));
 }
 
 std::string check_passes(const std::string& text) {
@@ -152,7 +173,8 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
       ->type_name("NAME");
   if (!is_on_data) return;
   command
-      .add_option("--part", arguments.part, "train, valid or all of the data; by default valid, and all of other data")
+      .add_option("--part", arguments.part,
+                  "train, valid, test or all of the data; by default valid, and all of other data")
       ->check(check_part)
       ->type_name("PART");
 }
@@ -223,6 +245,15 @@ void require_no_experiments_in(const fs::path& folder) {
                   folder.string(), entry->path().string());
 }
 
+std::vector<std::string> subfolders(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
+    if (!runs_below(entry->path()).empty()) names.push_back(entry->path().string());
+  std::ranges::sort(names);
+  return names;
+}
+
 std::vector<std::string> expanded(const std::string& folder) {
   const auto runs = runs_below(folder);
   std::vector<std::string> ended;
@@ -243,6 +274,18 @@ std::vector<std::string> named_runs(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders)
     for (std::string& run : expanded(folder)) all.push_back(std::move(run));
   return without_repetitions(all);
+}
+
+std::vector<std::string> named_runs_of_all(const std::vector<std::string>& folders) {
+  std::vector<std::string> all;
+  for (const std::string& folder : folders) {
+    const std::vector<std::string> below = runs_below(folder).empty() ? subfolders(folder) : std::vector<std::string>();
+    if (below.empty())
+      all.push_back(folder);
+    else
+      all.insert(all.end(), below.begin(), below.end());
+  }
+  return named_runs(all);
 }
 
 }  // namespace rnnlab::app

@@ -70,4 +70,7 @@ void print_notes(const std::vector<std::string>& notes);
 // overlapping patterns, counts once. load_run checks whether a folder is a run.
 std::vector<std::string> named_runs(const std::vector<std::string>& folders);
 
+// Does what named_runs does, and takes a folder of such folders, such as `runs`, as all runs in them.
+std::vector<std::string> named_runs_of_all(const std::vector<std::string>& folders);
+
 }  // namespace rnnlab::app

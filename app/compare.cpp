@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kCompareFooter = R"(
 Runs that differ only in their seed are pooled. Intervals are over the processes that trained them. An interval needs
-three processes on each side, and a verdict needs five. The baseline is the sweep's first case. docs/timing.md says what the numbers mean.
+three processes on each side, and a verdict needs five. The baseline is the sweep's first case. Runs of other work, such
+as lstm and gru, have losses and metrics to compare, but no ratio of times. docs/timing.md says what the numbers mean.
 
 Runs that differ only in devices get a speed-up and an efficiency. --scaling compares the work of each device in runs
 with equal batches per device, relative to the fewest devices (docs/several-gpus.md).

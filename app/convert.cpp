@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "arguments.h"
 #include "base/numbers.h"
@@ -85,6 +88,18 @@ void convert_run(const ConvertOptions& options, ModelRequest request, const Expo
   print_exported(options, format, export_weights(trained, format, options.out, machine), trained.checkpoint.string());
 }
 
+// The names of other formats, whose readers would fail.
+void require_name_of_safetensors(const std::filesystem::path& out) {
+  constexpr std::array<std::string_view, 9> kOthers = {".pt",    ".pth", ".bin",  ".h5",  ".hdf5",
+                                                       ".keras", ".npz", ".ckpt", ".onnx"};
+  const std::string ending = lower_case(out.extension().string());
+  if (std::ranges::find(kOthers, ending) == kOthers.end()) return;
+  std::filesystem::path better = out;
+  throw_error(ExitCode::kUsage,
+              "{}: the file has the format safetensors, which a reader of {} files cannot read; name it {}",
+              out.string(), ending, better.replace_extension(".safetensors").string());
+}
+
 ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_line) {
   if (options.out.empty()) throw_error(ExitCode::kUsage, "convert: no output file is given; add -o FILE.safetensors");
   const ModelRequest request = model_request("convert", options.use);
@@ -94,6 +109,7 @@ ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_l
                 in_quotes(request.overrides.front()));
   const ExportFormat format = {.part = config::from_name<ExportPart>(options.part).value(),
                                .layout = config::from_name<Layout>(options.layout).value()};
+  require_name_of_safetensors(options.out);
   require_harmless_output(options.out, "name an ordinary file; weights cannot be printed", {request.run});
   is_file(request.run) ? convert_file(options, request, format, command_line)
                        : convert_run(options, request, format, command_line);

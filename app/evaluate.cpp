@@ -8,7 +8,9 @@
 #include "arguments.h"
 #include "base/text.h"
 #include "experiment/experiment.h"
+#include "inference/detailed_metrics.h"
 #include "inference/evaluate_model.h"
+#include "inference/predict.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -36,21 +38,29 @@ struct EvaluateOptions {
   bool with_machine = false;
 };
 
+// The losses of a text are of its tokens, which are too many for a table.
+DetailedMetrics details_of(const TrainedModel& trained, const Samples& samples) {
+  if (trained.data.shape.task == Task::kLanguageModel) return {};
+  return detailed_metrics(predict(trained, samples));
+}
+
 ExitCode evaluate_one(const EvaluateOptions& options, const CommandLine& command_line) {
   const TrainedModel trained = load_model(model_request("evaluate", options.use));
   const InferenceData data = load_data(trained, Targets::kRequired);
   print_notes(data.notes);
   const ModelEvaluation evaluation = evaluate_model(trained, data.samples, options.num_passes);
   const MachineFacts machine = options.with_machine ? machine_facts(trained, command_line) : MachineFacts();
-  options.json ? print_data(evaluation_json(trained, data, evaluation, machine))
-               : print_text(evaluation_text(trained, data, evaluation, machine));
+  const DetailedMetrics details = details_of(trained, data.samples);
+  options.json ? print_data(evaluation_json(trained, data, evaluation, machine, details))
+               : print_text(evaluation_text(trained, data, evaluation, machine) + detailed_metrics_text(details));
   return ExitCode::kDone;
 }
 
 }  // namespace
 
 void add_evaluate(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("evaluate", "Compute loss and metrics of a trained model");
+  CLI::App* command =
+      program.add_subcommand("evaluate", "Compute loss and metrics of a trained model, also for each class");
   auto options = std::make_shared<EvaluateOptions>();
   add_use_arguments(*command, options->use, TakesData::kYes);
   add_passes_option(*command, options->num_passes);

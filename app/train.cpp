@@ -80,7 +80,7 @@ std::string summary_line(const RunOutcome& run) {
   if (summary.epoch_time) line += fmt::format(", {} an epoch", format_seconds(summary.epoch_time->median_seconds));
   for (const char* metric : {"valid_loss", "valid_accuracy", "valid_rmse"})
     if (const auto found = summary.final_metrics.find(metric); found != summary.final_metrics.end())
-      line += fmt::format(", {} {:.4g}", metric, found->second);
+      line += fmt::format(", {} {}", metric, format_significant(found->second, 4));
   return fmt::format("{}; {}\n{}\n", line, summary.stop_reason, run.folder.string());
 }
 

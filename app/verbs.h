@@ -22,6 +22,7 @@ void add_predict(CLI::App& program, Action& chosen);
 void add_convert(CLI::App& program, Action& chosen);
 void add_export(CLI::App& program, Action& chosen);
 void add_compare(CLI::App& program, Action& chosen);
+void add_rank(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
 void add_report(CLI::App& program, Action& chosen);
 void add_sweep(CLI::App& program, Action& chosen);
@@ -47,6 +48,7 @@ inline constexpr Verb kVerbs[] = {
     {"convert", add_convert},
     {"export", add_export, Assignments::kSettings},
     {"compare", add_compare},
+    {"rank", add_rank},
     {"bench", add_bench, Assignments::kBenchSettings},
     {"report", add_report},
     {"sweep", add_sweep, Assignments::kSettingsAndSweeps},

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -61,9 +62,10 @@ std::string format_seconds(double seconds) {
 }
 
 std::string format_duration(double seconds) {
-  constexpr int64_t kMinute = 60;
+  constexpr int64_t kMinute = 60, kHour = 3600;
   const int64_t whole = std::llround(seconds);
   if (whole < kMinute) return format_seconds(seconds);
+  if (whole >= kHour) return fmt::format("{} h {} min", whole / kHour, whole % kHour / kMinute);
   return fmt::format("{} min {} s", whole / kMinute, whole % kMinute);
 }
 
@@ -78,6 +80,18 @@ std::string format_count(int64_t count) {
 std::string counted(int64_t count, std::string_view noun) {
   const std::string_view ending = count == 1 ? "" : noun.ends_with('s') ? "es" : "s";
   return fmt::format("{} {}{}", format_count(count), noun, ending);
+}
+
+int decimals_for(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) return digits - 1;
+  const std::string rounded = fmt::format("{:.{}e}", value, digits - 1);  // "9.996" with three digits is "1.00e+01"
+  const auto exponent = parse_whole<int>(without_plus(std::string_view(rounded).substr(rounded.find('e') + 1)));
+  return std::max(digits - 1 - exponent.value_or(0), 0);
+}
+
+std::string format_significant(double value, int digits) {
+  if (std::isnan(value)) return "nan";
+  return fmt::format("{:.{}f}", value, decimals_for(value, digits));
 }
 
 std::string format_within(size_t width, std::string_view format, double value) {

@@ -26,7 +26,7 @@ std::string format_bytes(int64_t bytes);
 // their digits: "1234 s".
 std::string format_seconds(double seconds);
 
-// Returns format_seconds(seconds) below a minute, and a text such as "3 min 20 s" from a minute on.
+// Returns format_seconds(seconds) below a minute, then a text such as "3 min 20 s", and "2 h 5 min" from an hour on.
 std::string format_duration(double seconds);
 
 // Returns a text such as "1,234,567".
@@ -34,6 +34,14 @@ std::string format_count(int64_t count);
 
 // Returns a text such as "1 token", "1,234 tokens" or "2 classes". `noun` is a singular with a regular plural.
 std::string counted(int64_t count, std::string_view noun);
+
+// Returns the number of decimals that shows `digits` significant digits of a finite number: 2 for 1.5 and three digits,
+// 0 for 1500. Returns digits - 1 for zero.
+int decimals_for(double value, int digits);
+
+// Returns `digits` significant digits without an exponent: "0.000123", "1.50", "12345" (an integer keeps all digits).
+// Returns "nan" without a sign.
+std::string format_significant(double value, int digits);
 
 // Formats `value` with fmt's `format` ("{:.4f}") if the text has at most `width` columns, else as "1.234e+30".
 std::string format_within(size_t width, std::string_view format, double value);

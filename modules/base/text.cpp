@@ -291,6 +291,11 @@ std::string join_with_and(std::span<const std::string> parts) { return listed(pa
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   constexpr size_t kLongestWord = 64;
   if (word.size() > kLongestWord) return "";
+  const auto has_other_case = [&](const std::string& candidate) {
+    return candidate.size() == word.size() && lower_case(candidate) == lower_case(word);
+  };
+  if (const auto found = std::ranges::find_if(candidates, has_other_case); found != candidates.end()) return *found;
+  if (word.size() < 2) return "";  // every other letter would be one edit away
   std::string best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -100,7 +100,7 @@ namespace {
 
 constexpr const char* kNothing = "-";
 constexpr size_t kKernelsShown = 3;
-constexpr double kWidestHalf = 1;  // of the value; a wider interval is not useful as a percentage
+constexpr double kWidestHalf = 0.5;  // of the value; beyond it the value says nothing
 
 std::string milliseconds(double seconds) { return significant(seconds * 1e3, 4); }
 
@@ -131,7 +131,8 @@ std::string interval(const Estimate& seconds) {
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 std::string speedup(const std::optional<Estimate>& value) {
-  return value ? significant(value->value, 3) + "x" : kNothing;
+  if (!value) return kNothing;
+  return significant(value->value, 3) + (is_wide(*value) ? "x wide" : "x");
 }
 
 std::string speedup_interval(const std::optional<Estimate>& value) {
@@ -222,6 +223,14 @@ bool has_part(const BenchReport& report, bool (*is_so)(const Estimate& seconds))
   });
 }
 
+bool has_wide_gain(const BenchReport& report) {
+  return std::ranges::any_of(report.rows, [](const BenchRow& row) {
+    const auto is_wide_gain = [](const std::optional<Estimate>& gain) { return gain && is_wide(*gain); };
+    return row.measurement &&
+           (is_wide_gain(row.measurement->speedup_forward) || is_wide_gain(row.measurement->speedup_total));
+  });
+}
+
 // Returns the largest number of processes that measured a row; 0 if no row was measured. A row that fewer processes
 // measured has a note.
 size_t num_processes(const BenchReport& report) {
@@ -253,7 +262,7 @@ std::string intervals_line(const BenchReport& report) {
 std::string wide_line(const BenchReport& report) {
   const bool is_one = num_processes(report) == 1;
   return fmt::format(
-      "wide: the {} differ too much, the end of the interval is more than 100 % away; {} (ends: bench --wide).",
+      "wide: the {} differ too much, the end of the interval is more than 50 % away; {} (ends: bench --wide).",
       is_one ? "samples" : "processes", is_one ? "more repeats help" : "more processes help");
 }
 
@@ -307,13 +316,26 @@ std::vector<std::string> report_paths(const BenchReport& report, TableWidth widt
   return paths;
 }
 
+namespace {
+
+// Returns one warning for each reason, with the rows that it concerns.
+std::vector<Warning> reasons_for_missing_rows(const BenchReport& report) {
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  std::vector<GroupFinding> missing;
+  for (const BenchRow& row : report.rows)
+    if (!row.reason.empty())
+      missing.push_back({"not measured: ", row_label(row.key, varying), fmt::format(" ({})", row.reason)});
+  std::vector<Warning> warnings = merged(missing);
+  for (Warning& warning : warnings) warning.kind = warning::kNotMeasured;
+  return warnings;
+}
+
+}  // namespace
+
 std::vector<Warning> report_warnings(const BenchReport& report) {
-  std::vector<Warning> warnings;
+  std::vector<Warning> warnings = reasons_for_missing_rows(report);
   const std::vector<KeyColumn> varying = varying_columns(report.rows);
   for (const BenchRow& row : report.rows) {
-    if (!row.reason.empty())
-      warnings.emplace_back(warning::kNotMeasured,
-                            fmt::format("{} was not measured: {}", row_label(row.key, varying), row.reason));
     for (const Warning& note : row.notes)
       warnings.emplace_back(note.kind, fmt::format("{}: {}", row_label(row.key, varying), note.text));
   }
@@ -330,7 +352,7 @@ std::vector<std::string> report_legend(const BenchReport& report) {
   if (has_part(report, is_negative))
     legend.emplace_back(
         "negative: this part is the difference of two times, and their noise is larger than the difference.");
-  if (has_part(report, is_wide)) legend.push_back(wide_line(report));
+  if (has_part(report, is_wide) || has_wide_gain(report)) legend.push_back(wide_line(report));
   if (num_processes(report) == 1 && has_few_samples(report))
     legend.emplace_back("With fewer than six samples, the interval is the range of the samples.");
   return legend;
@@ -340,7 +362,9 @@ std::string report_text(const BenchReport& report, TableWidth width) {
   std::string text;
   for (const Warning& warning : report.warnings) text += "WARNING: " + warning.text + "\n";
   if (!text.empty()) text += "\n";
-  if (report.rows.empty()) return text + "nothing was measured\n";
+  const bool has_times =
+      std::ranges::any_of(report.rows, [](const BenchRow& row) { return row.measurement.has_value(); });
+  if (!has_times) return text + "nothing was measured\n" + as_lines(texts_of(report_warnings(report)));
   text += shared_text(report.rows) + "\n" + as_lines(report_ceilings(report)) + "\n";
   text += report_table(report, width).text() + "\n" + as_lines(report_legend(report));
   return text + as_lines(report_paths(report, width)) + as_lines(texts_of(report_warnings(report)));

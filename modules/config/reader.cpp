@@ -183,7 +183,15 @@ void complain_item(ReadContext& context, const FieldSpec& field, const std::stri
 
 using Scalars = std::optional<std::vector<Scalar>>;
 
+// A single word can only mean a list of one item. A text with commas may be a list of several, so it is refused.
+bool is_list_of_one(const Value& value) {
+  return value.is_scalar() && !value.is_null() && !value.text.empty() && value.text.find(',') == std::string::npos;
+}
+
 Scalars read_list(ReadContext& context, const FieldSpec& field, const std::string& key, const Value& value) {
+  if (is_list_of_one(value)) {
+    if (std::optional<Scalar> scalar = accept(field, value)) return std::vector<Scalar>{*std::move(scalar)};
+  }
   const bool lacks_items = field.emptiness == FieldSpec::Emptiness::kRefused && value.items.empty();
   if (!value.is_sequence() || lacks_items) {
     complain_value(context, field, key, value);

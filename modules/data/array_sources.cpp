@@ -110,11 +110,8 @@ void check_classes(const Loaded& loaded, const Samples& samples, const PartFiles
   require_classes(samples.targets, loaded.dataset.shape.num_outputs, files.targets);
 }
 
-void split_one(Dataset& dataset, const Samples& samples, const DataSettings& settings, const std::string& origin) {
-  const RowSplit rows = split_rows(
-      samples.size(), {resolved_split(settings), settings.num_valid, settings.valid_fraction, settings.seed}, origin);
-  dataset.train = take(samples, rows.train);
-  dataset.valid = take(samples, rows.valid);
+RowSplit split_files(const Samples& samples, const DataSettings& settings, const std::string& origin) {
+  return split_rows(samples.size(), split_request(settings), origin);
 }
 
 Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_files, Reader read,
@@ -126,14 +123,18 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   check_classes(loaded, train.samples, train_files);
   if (!valid_files) {
-    split_one(loaded.dataset, train.samples, settings, origin.text());
+    const RowSplit rows = split_files(train.samples, settings, origin.text());
+    loaded.dataset.train = take(train.samples, rows.train);
+    loaded.dataset.valid = take(train.samples, rows.valid);
     return loaded;
   }
   Part valid = read_part(*valid_files, read, choice_of(train.task));
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
   check_classes(loaded, valid.samples, *valid_files);
-  loaded.dataset.train = train.samples;
+  const bool is_whole = settings.num_test == 0;  // large samples must not be copied
+  loaded.dataset.train =
+      is_whole ? train.samples : take(train.samples, split_files(train.samples, settings, origin.text()).train);
   loaded.dataset.valid = valid.samples;
   return loaded;
 }
@@ -203,12 +204,28 @@ LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const Fitt
 
 LoadedPart load_array_part(const DataSettings& settings, Reader read, const FittedData& fitted, DataPart part,
                            Targets targets) {
-  if (part == DataPart::kAll) return load_all_arrays(settings, read, fitted, targets);
-  return part_of(load_arrays(settings, read), part);
+  if (part == DataPart::kTrain || part == DataPart::kValid) return part_of(load_arrays(settings, read), part);
+  LoadedPart loaded = load_all_arrays(settings, read, fitted, targets);
+  if (part == DataPart::kTest)
+    loaded.samples = take(loaded.samples, split_files(loaded.samples, settings, loaded.origin.text()).test);
+  return loaded;
 }
 
 DataShape least_array_shape(const DataSettings& settings) {
   return {named_task(settings.task).value_or(Task::kClassification), 1, 1, 1, false};
+}
+
+// Targets may be missing, because predict needs none.
+void check_test_arrays(const DataSettings& settings, config::Checker& checker) {
+  if (settings.test_inputs.empty()) {
+    if (!settings.test_targets.empty())
+      checker.complain({"test_targets", "test_inputs"}, "targets need samples: name test_inputs too");
+    if (!settings.test_lengths.empty())
+      checker.complain({"test_lengths", "test_inputs"}, "lengths need samples: name test_inputs too");
+    return;
+  }
+  if (settings.train_lengths.empty() != settings.test_lengths.empty())
+    checker.complain({"train_lengths", "test_lengths"}, "only one of the two is set: name both files, or remove both");
 }
 
 void check_arrays(const DataSettings& settings, config::Checker& checker) {
@@ -229,6 +246,7 @@ void check_arrays(const DataSettings& settings, config::Checker& checker) {
   if (!files_for_both && !settings.valid_lengths.empty()) {
     checker.complain({"valid_lengths", "valid_inputs"}, "lengths need samples: name valid_inputs too");
   }
+  check_test_arrays(settings, checker);
 }
 
 // Returns the record of a source of files that `read` reads.
@@ -237,7 +255,8 @@ SourceInfo info_of_arrays(std::string_view description) {
   return {.description = description,
           .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
           .keys = {"path", "valid_fraction", "split", "seed", "normalize", "task", "train_inputs", "train_targets",
-                   "train_lengths", "valid_inputs", "valid_targets", "valid_lengths", "num_classes"},
+                   "train_lengths", "valid_inputs", "valid_targets", "valid_lengths", "num_test", "test_inputs",
+                   "test_targets", "test_lengths", "num_classes"},
           .check = check_arrays,
           .least_shape = least_array_shape,
           .load = [](const DataSettings& settings) { return load_arrays(settings, read); },

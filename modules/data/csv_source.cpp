@@ -47,17 +47,31 @@ void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
   if (count && *count < static_cast<int64_t>(rows.size())) rows.resize(static_cast<size_t>(*count));
 }
 
+// The message counts windows, as the setting does; split_rows counts rows. Each part needs rows for one window more
+// than it has windows.
+void require_rows_for_validation(int64_t num_rows, const DataSettings& settings, const std::string& path) {
+  if (settings.window == 0 || !settings.num_valid || *rows_for(settings.num_valid, settings) < num_rows) return;
+  const int64_t most = num_rows - 2 * (settings.window - 1 + settings.horizon) - 1;
+  throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {} rows, but the table has {}; {}", path,
+              format_count(*settings.num_valid), format_count(*rows_for(settings.num_valid, settings)),
+              format_count(num_rows),
+              most > 0 ? fmt::format("use at most {}, which leaves rows for training", format_count(most))
+                       : "use a smaller data.window");
+}
+
 RowSplit split_table(const std::vector<int64_t>& usable, const DataSettings& settings, const std::string& path) {
-  const SplitRequest request{resolved_split(settings), rows_for(settings.num_valid, settings), settings.valid_fraction,
-                             settings.seed};
+  require_rows_for_validation(std::ssize(usable), settings, path);
+  SplitRequest request = split_request(settings);
+  request.num_valid = rows_for(request.num_valid, settings);
+  request.num_test = rows_for(request.num_test, settings).value();
   RowSplit split = split_rows(static_cast<int64_t>(usable.size()), request, path);
-  for (std::vector<int64_t>* part : {&split.train, &split.valid}) {
+  for (std::vector<int64_t>* part : {&split.train, &split.valid, &split.test}) {
     for (int64_t& row : *part) row = usable[static_cast<size_t>(row)];
   }
   return split;
 }
 
-// Both parts, which may be rows of one file.
+// The parts, which may be rows of one file.
 struct Parts {
   CsvPart train;
   std::optional<CsvPart> valid_file;
@@ -69,13 +83,11 @@ struct Parts {
 Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
   Parts parts;
   parts.train = read_csv_part(read_table(settings, settings.train_file), settings, like);
-  const std::vector<int64_t> usable = usable_rows(parts.train, settings);
-  if (settings.valid_file.empty()) {
-    parts.rows = split_table(usable, settings, parts.train.table.path());
-  } else {
+  parts.rows = split_table(usable_rows(parts.train, settings), settings, parts.train.table.path());
+  if (!settings.valid_file.empty()) {
     const CsvLayout layout = parts.train.layout();
     parts.valid_file = read_csv_part(read_table(settings, settings.valid_file), settings, &layout);
-    parts.rows = {usable, usable_rows(*parts.valid_file, settings)};
+    parts.rows.valid = usable_rows(*parts.valid_file, settings);
   }
   keep_first(parts.rows.train, rows_for(settings.num_train, settings));
   return parts;
@@ -140,13 +152,42 @@ CsvScalings scalings_of(const FittedData& fitted, const CsvPart& part) {
   return scalings;
 }
 
+at::Tensor targets_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings) {
+  return part.targets.empty() ? gather_classes(part.classes, windows)
+                              : gather_values(scaled(part.targets, scalings.targets), windows);
+}
+
 Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings) {
   Samples samples;
   samples.inputs = gather_inputs(scaled(part.features, scalings.features), windows);
-  if (!part.has_targets()) return samples;
-  samples.targets = part.targets.empty() ? gather_classes(part.classes, windows)
-                                         : gather_values(scaled(part.targets, scalings.targets), windows);
+  if (part.has_targets()) samples.targets = targets_in(part, windows, scalings);
   return samples;
+}
+
+// Returns the windows with the row `num_rows` before the target's as the target.
+Windows with_earlier_target(Windows windows, int64_t num_rows) {
+  for (int64_t& row : windows.target) row -= num_rows;
+  return windows;
+}
+
+// The rows up to the last row of the window are known. Returns the rows between the target and the latest known row
+// that is a whole number of seasons before it.
+int64_t seasons_before(int64_t season, int64_t horizon) { return (horizon + season - 1) / season * season; }
+
+void add_naive_forecasts(Dataset& dataset, const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
+                         const DataSettings& settings) {
+  if (settings.window == 0 || windows.target.empty()) return;
+  const auto add = [&](const char* name, int64_t num_rows) {
+    const Windows earlier = with_earlier_target(windows, num_rows);
+    dataset.naive_forecasts.push_back({name, targets_in(part, earlier, scalings)});
+  };
+  add("last value", settings.horizon);
+  if (!settings.season) return;
+  const int64_t num_rows = seasons_before(*settings.season, settings.horizon);
+  if (windows.target.front() >= num_rows) return add("value one season before", num_rows);
+  dataset.notes.push_back(
+      fmt::format("no baseline of data.season: it needs {} before the first validation target, but the file has {}",
+                  counted(num_rows, "row"), windows.target.front()));
 }
 
 Windows windows_of_part(const std::vector<int64_t>& rows, const DataSettings& settings, const std::string& name) {
@@ -166,6 +207,8 @@ Windows validation_windows(const Parts& parts, const DataSettings& settings) {
 Windows windows_for_use(const Parts& parts, const DataSettings& settings, DataPart part, Targets targets) {
   if (part == DataPart::kTrain) return training_windows(parts, settings);
   if (part == DataPart::kValid) return validation_windows(parts, settings);
+  if (part == DataPart::kTest)
+    return windows_in(parts.rows.test, settings.window, settings.horizon, parts.train.table.path() + ": the test part");
   const auto windows = targets == Targets::kRequired ? windows_in : all_windows_in;
   return windows(parts.rows.train, settings.window, settings.horizon, parts.train.table.path());
 }
@@ -220,7 +263,9 @@ Loaded load_csv(const DataSettings& settings) {
   const Task task = csv_task(settings);
   const CsvScalings scalings = fit_scalings(parts, task, how);
   dataset.train = samples_in(parts.train, training_windows(parts, settings), scalings);
-  dataset.valid = samples_in(parts.valid(), validation_windows(parts, settings), scalings);
+  const Windows windows = validation_windows(parts, settings);
+  dataset.valid = samples_in(parts.valid(), windows, scalings);
+  add_naive_forecasts(dataset, parts.valid(), windows, scalings, settings);
   dataset.vocabulary = parts.train.labels;
   const auto num_outputs =
       static_cast<int64_t>(parts.train.targets.empty() ? parts.train.labels.size() : parts.train.targets.size());
@@ -235,10 +280,9 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   Parts parts = part == DataPart::kAll ? read_whole_file(settings, like, targets) : read_parts(settings, &like);
   fill_missing(parts, settings, fitted.column_means);
   const CsvScalings scalings = scalings_of(fitted, parts.train);
-  LoadedPart loaded{
-      .samples = {}, .origin = {"csv", parts.train.table.path()}, .normalize = left_to_do(settings.normalize)};
-  if (const auto note = note_on_missing(parts, settings)) loaded.notes.push_back(*note);
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
+  LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
+  if (const auto note = note_on_missing(parts, settings)) loaded.notes.push_back(*note);
   const Windows windows = windows_for_use(parts, settings, part, targets);
   loaded.samples = samples_in(file, windows, scalings);
   if (targets == Targets::kRequired) return loaded;
@@ -280,6 +324,8 @@ void check_windows(const DataSettings& settings, config::Checker& checker) {
   if (settings.horizon != 1 && settings.window == 0) {
     checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
   }
+  if (settings.season && settings.window == 0)
+    checker.complain({"season", "window"}, "only a series has a season: set window too");
   if (settings.window > 0 && settings.split == Split::kRandom) {
     checker.complain({"split", "window"},
                      "windows overlap, so a random split would put values of validation into training: use ordered");
@@ -330,8 +376,9 @@ const SourceInfo& csv_source() {
       .description = "a table in a CSV file, or a series with a window",
       .form = DataForm::kTable,
       .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
-      .keys = {"path", "valid_fraction", "split", "seed", "normalize", "task", "train_file", "valid_file", "delimiter",
-               "header", "features", "target", "id", "missing", "window", "horizon"},
+      .keys = {"path", "valid_fraction", "split", "seed", "normalize", "task", "train_file", "valid_file", "num_test",
+               "test_file", "delimiter", "header", "features", "target", "id", "missing", "window", "horizon",
+               "season"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

@@ -32,6 +32,12 @@ void check_keys(const DataSettings& settings, Checker& checker) {
 void check_files(const DataSettings& settings, Checker& checker) {
   if (!settings.valid_file.empty() && settings.train_file.empty())
     checker.complain({"valid_file", "train_file"}, "a file for validation needs one for training: name train_file too");
+  if (!settings.test_file.empty() && settings.train_file.empty())
+    checker.complain({"test_file", "train_file"}, "a file for tests needs one for training: name train_file too");
+  if (settings.num_test > 0 && has_test_files(settings))
+    checker.complain({"num_test", settings.test_file.empty() ? "test_inputs" : "test_file"},
+                     "num_test takes the test part out of the training file, but it has a file of its own: remove one "
+                     "of the two");
 }
 
 void check_source(const DataSettings& settings, Checker& checker) {
@@ -66,6 +72,13 @@ void add_source_and_size_fields(Schema& schema) {
 }
 
 void add_split_and_scaling_fields(Schema& schema) {
+  schema
+      .field("num_test", &DataSettings::num_test,
+             "number of samples that are kept for the test part: the last of the file, or random ones (split); only "
+             "--part test of evaluate and predict reads them")
+      .unit("samples")
+      .at_least(0)
+      .at_most(config::kMostCounted);
   schema
       .field("valid_fraction", &DataSettings::valid_fraction,
              "part of the samples that is kept for validation if no files are named for it")
@@ -106,6 +119,12 @@ void add_array_fields(Schema& schema) {
       .may_change(config::Change::kOnUse);
   schema.field("valid_lengths", &DataSettings::valid_lengths, "idx, npy: as train_lengths, for validation")
       .may_change(config::Change::kOnUse);
+  schema.field("test_inputs", &DataSettings::test_inputs, "idx, npy: as train_inputs, for --part test")
+      .may_change(config::Change::kOnUse);
+  schema.field("test_targets", &DataSettings::test_targets, "idx, npy: as train_targets, for --part test")
+      .may_change(config::Change::kOnUse);
+  schema.field("test_lengths", &DataSettings::test_lengths, "idx, npy: as train_lengths, for --part test")
+      .may_change(config::Change::kOnUse);
   schema
       .field("num_classes", &DataSettings::num_classes,
              "number of classes; default of idx and npy: one more than the largest training label; of synthetic: 10")
@@ -117,6 +136,8 @@ void add_table_fields(Schema& schema) {
   schema.field("train_file", &DataSettings::train_file, "csv, text: the training file, if path is a folder or not set")
       .may_change(config::Change::kOnUse);
   schema.field("valid_file", &DataSettings::valid_file, "csv, text: a separate file for validation")
+      .may_change(config::Change::kOnUse);
+  schema.field("test_file", &DataSettings::test_file, "csv, text: a separate file for --part test")
       .may_change(config::Change::kOnUse);
   schema.field("delimiter", &DataSettings::delimiter, "csv: what separates cells")
       .where("one ASCII character, not a quote or line break",
@@ -152,6 +173,13 @@ void add_table_fields(Schema& schema) {
   schema.field("horizon", &DataSettings::horizon, "csv: how many rows after the last row of the window the target is")
       .unit("rows")
       .at_least(1)
+      .at_most(config::kMostCounted);
+  schema
+      .field("season", &DataSettings::season,
+             "csv: rows after which the series repeats, such as 24 for hours of a day; adds the value of one season "
+             "before to the baselines")
+      .unit("rows")
+      .at_least(2)
       .at_most(config::kMostCounted);
 }
 
@@ -223,8 +251,27 @@ TaskChoice choice_of(Task task) {
 
 Split resolved_split(const DataSettings& settings) {
   if (settings.split != Split::kAutomatic) return settings.split;
-  return settings.window > 0 ? Split::kOrdered : Split::kRandom;
+  return settings.window > 0 || settings.source == Source::kText ? Split::kOrdered : Split::kRandom;
 }
+
+SplitRequest split_request(const DataSettings& settings) {
+  const bool is_whole = has_valid_files(settings) && settings.num_test == 0;
+  return {.how = is_whole ? Split::kOrdered : resolved_split(settings),
+          .num_valid = has_valid_files(settings) ? 0 : settings.num_valid,
+          .valid_fraction = settings.valid_fraction,
+          .seed = settings.seed,
+          .num_test = settings.num_test};
+}
+
+bool has_valid_files(const DataSettings& settings) {
+  return !settings.valid_file.empty() || !settings.valid_inputs.empty();
+}
+
+bool has_test_files(const DataSettings& settings) {
+  return !settings.test_file.empty() || !settings.test_inputs.empty();
+}
+
+bool has_test_part(const DataSettings& settings) { return settings.num_test > 0 || has_test_files(settings); }
 
 void refuse_unit_normalization(const DataSettings& settings, Checker& checker) {
   if (settings.normalize == Normalization::kUnit)

@@ -24,6 +24,7 @@ struct DataSettings {
   std::string path;
   std::optional<int64_t> num_train;
   std::optional<int64_t> num_valid;
+  int64_t num_test = 0;
   double valid_fraction = 0.1;
   Split split = Split::kAutomatic;
   int64_t seed = 1;
@@ -38,10 +39,14 @@ struct DataSettings {
   std::string valid_inputs;
   std::string valid_targets;
   std::string valid_lengths;
+  std::string test_inputs;
+  std::string test_targets;
+  std::string test_lengths;
 
   // csv, text
   std::string train_file;
   std::string valid_file;
+  std::string test_file;
 
   // csv
   std::string delimiter = ",";
@@ -52,6 +57,7 @@ struct DataSettings {
   MissingPolicy missing = MissingPolicy::kError;
   int64_t window = 0;
   int64_t horizon = 1;
+  std::optional<int64_t> season;
 
   // text
   TextUnit tokens = TextUnit::kCodePoint;
@@ -75,8 +81,20 @@ std::optional<Task> named_task(TaskChoice choice);
 // Returns the choice that names the task. Throws InvariantError for a language model, because no choice names it.
 TaskChoice choice_of(Task task);
 
-// Resolves data.split for tables and arrays: auto is ordered for windows, because they overlap, else random.
+// Resolves data.split: auto is ordered for text and for windows, because they overlap, else random.
 Split resolved_split(const DataSettings& settings);
+
+// Returns how the training file is split. A part with files of its own gets nothing of it. If no part gets anything,
+// the samples keep their order.
+SplitRequest split_request(const DataSettings& settings);
+
+bool has_valid_files(const DataSettings& settings);
+
+// Returns whether there are files for the test part.
+bool has_test_files(const DataSettings& settings);
+
+// Returns whether there is a test part, from files of its own or from the training files.
+bool has_test_part(const DataSettings& settings);
 
 // Reports data.normalize: unit, which is only for sources that can hold bytes.
 void refuse_unit_normalization(const DataSettings& settings, config::Checker& checker);

@@ -88,8 +88,21 @@ at::Tensor first_of(const at::Tensor& tensor, int64_t count) {
 
 }  // namespace
 
-RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::string& origin) {
+namespace {
+
+void require_rows_besides_test(int64_t num_rows, int64_t num_test, const std::string& origin) {
+  if (num_test < num_rows) return;
+  throw_error(ExitCode::kData,
+              "{}: the test part needs {} of {} samples, so no sample is left for training: lower data.num_test",
+              origin, num_test, num_rows);
+}
+
+}  // namespace
+
+RowSplit split_rows(int64_t num_all, const SplitRequest& request, const std::string& origin) {
   RNNLAB_INVARIANT(request.how != Split::kAutomatic, "the loader of a source resolves 'auto'");
+  if (request.num_test > 0) require_rows_besides_test(num_all, request.num_test, origin);
+  const int64_t num_rows = num_all - request.num_test;
   if (num_rows < 2 && request.num_valid != 0) {
     throw_error(ExitCode::kData,
                 "{}: a split into training and validation needs at least 2 samples, got {}; set data.num_valid: 0 for "
@@ -98,14 +111,15 @@ RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::st
   }
   const int64_t num_valid = num_for_validation(num_rows, request);
   if (num_valid >= num_rows) {
-    throw_error(ExitCode::kData,
-                "{}: validation needs {} of {} samples, so no sample is left for training: lower data.num_valid",
-                origin, num_valid, num_rows);
+    throw_error(
+        ExitCode::kData,
+        "{}: validation needs {} of {} samples, so no sample is left for training; use at most data.num_valid={}",
+        origin, num_valid, num_rows, num_rows - 1);
   }
   const std::vector<int64_t> rows =
-      request.how == Split::kRandom ? shuffled_rows(num_rows, request.seed) : ordered_rows(num_rows);
-  const auto border = rows.begin() + (num_rows - num_valid);
-  return {{rows.begin(), border}, {border, rows.end()}};
+      request.how == Split::kRandom ? shuffled_rows(num_all, request.seed) : ordered_rows(num_all);
+  const auto border = rows.begin() + (num_rows - num_valid), test = rows.begin() + num_rows;
+  return {{rows.begin(), border}, {border, test}, {test, rows.end()}};
 }
 
 Samples take(const Samples& samples, const std::vector<int64_t>& rows) {

@@ -72,12 +72,19 @@ struct FittedData {
   std::map<std::string, double> column_means;  // csv: means of the training part, for missing: mean
 };
 
+// A forecast of the validation targets that needs no model: a value that the series had before.
+struct NaiveForecast {
+  std::string name;   // "last value"
+  at::Tensor values;  // of the shape and type of valid.targets, and scaled like them
+};
+
 struct Dataset : FittedData {
   Samples train;
   Samples valid;
-  std::vector<std::string> notes;  // sentences about changes to the data while loading
-  std::string description;         // one line
-  std::string fingerprint;         // SHA-256 of shapes, types and bytes of all tensors, in hexadecimal
+  std::vector<NaiveForecast> naive_forecasts;  // csv with a window: what valid.targets are compared with
+  std::vector<std::string> notes;              // sentences about changes to the data while loading
+  std::string description;                     // one line
+  std::string fingerprint;                     // SHA-256 of shapes, types and bytes of all tensors, in hexadecimal
 };
 
 // The order in which an epoch visits the samples: a pure function of its arguments, equal on every machine, so that a
@@ -86,25 +93,27 @@ struct Dataset : FittedData {
 // (Steele, Lea, Flood 2014). Every order is equally likely, as far as 64 bits of seed allow.
 at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch);
 
-// The functions below split samples into training and validation if there are no separate files. They work on numbers
-// of rows, and are pure functions of the request.
+// The functions below split samples into training, validation and test if there are no separate files. They work on
+// numbers of rows, and are pure functions of the request.
 
 struct SplitRequest {
   Split how = Split::kOrdered;       // not kAutomatic
   std::optional<int64_t> num_valid;  // 0: no validation
   double valid_fraction = 0.1;       // used if num_valid is not set
   int64_t seed = 1;                  // of a random split
+  int64_t num_test = 0;
 };
 
 struct RowSplit {
   std::vector<int64_t> train;  // ascending for an ordered split, permuted for a random split
   std::vector<int64_t> valid;
+  std::vector<int64_t> test = {};
 };
 
-// Validation gets the last rows (kOrdered), or the last rows of the permutation of the seed (kRandom): not all rows,
-// and at least one row unless num_valid is 0. Throws UserError kData for too few rows; `origin` is the name of the
-// data.
-RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::string& origin);
+// The test part gets the last rows (kOrdered), or the last rows of the permutation of the seed (kRandom). Of the other
+// rows, validation gets the last ones: not all of them, and at least one unless num_valid is 0. Throws UserError kData
+// for too few rows; `origin` is the name of the data.
+RowSplit split_rows(int64_t num_all, const SplitRequest& request, const std::string& origin);
 
 Samples take(const Samples& samples, const std::vector<int64_t>& rows);
 

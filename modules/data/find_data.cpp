@@ -2,6 +2,7 @@
 #include "data/find_data.h"
 
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -54,9 +55,19 @@ std::string rule_on_relative_paths(const DataQuery& query) {
          "file.\n";
 }
 
+// `data inspect` prints this word where it does not know a name.
+void require_filled_in(const DataQuery& query) {
+  constexpr std::string_view kMark = "FILL_IN";
+  for (const std::string& text : {query.name, query.path})
+    if (text.find(kMark) != std::string::npos)
+      throw_error(ExitCode::kData, "data: {} stands for the name of a file: write that name in its place",
+                  in_quotes(text));
+}
+
 }  // namespace
 
 std::filesystem::path find_data(const DataQuery& query) {
+  require_filled_in(query);
   const std::vector<Path> candidates = places(query);
   std::string searched;
   for (const Path& candidate : candidates) {
@@ -82,7 +93,8 @@ std::vector<Path> data_files(const DataSettings& settings) {
     add(std::string(name), std::string(config::name_of(settings.source)));
   for (const std::string& name :
        {settings.train_file, settings.train_inputs, settings.train_targets, settings.train_lengths, settings.valid_file,
-        settings.valid_inputs, settings.valid_targets, settings.valid_lengths})
+        settings.valid_inputs, settings.valid_targets, settings.valid_lengths, settings.test_file, settings.test_inputs,
+        settings.test_targets, settings.test_lengths})
     if (!name.empty()) add(name, "");
   if (settings.train_file.empty() && settings.train_inputs.empty()) add("", "");
   return files;

@@ -134,22 +134,66 @@ std::optional<Path> other_half(const Path& path, bool is_targets) {
   return std::nullopt;
 }
 
+// The usual names of a file of lengths beside a file of inputs.
+constexpr std::pair<std::string_view, std::string_view> kNamesOfLengths[] = {
+    {"inputs", "lengths"}, {"x", "lengths"}, {"X", "lengths"}, {"x", "n"}, {"X", "n"}};
+
+// Returns the file of lengths beside a file of inputs; nullopt if no file with such a name has a length for each
+// sample.
+std::optional<Path> lengths_beside(const Path& path, ArrayReader read, const Array& array) {
+  constexpr size_t kSequences = 3;
+  const std::string name = path.filename().string();
+  if (array.shape.size() != kSequences) return std::nullopt;
+  for (const auto& [inputs, lengths] : kNamesOfLengths) {
+    const size_t at = name.find(inputs);
+    if (at == std::string::npos) continue;
+    std::string other = name;
+    const Path file = path.parent_path() / other.replace(at, inputs.size(), lengths);
+    if (!std::filesystem::is_regular_file(file)) continue;
+    const Array found = read(file);
+    if (may_be_lengths(found) && found.shape[0] == array.shape[0]) return file;
+  }
+  return std::nullopt;
+}
+
+// Returns the number of samples whose last step is zero in all features.
+int64_t num_zero_ends(const Array& array) {
+  const auto steps = static_cast<size_t>(array.shape[1]), features = static_cast<size_t>(array.shape[2]);
+  int64_t count = 0;
+  visit_values(array, [&](auto values) {
+    for (size_t end = steps * features; end <= values.size(); end += steps * features)
+      count += std::ranges::all_of(values.subspan(end - features, features), [](auto value) { return value == 0; });
+  });
+  return count;
+}
+
+// Images often end in zeros, too.
+std::vector<std::string> padding_hint(const Array& array, bool has_lengths, bool is_image) {
+  if (array.shape.size() != 3 || has_lengths || is_image || array.shape[1] * array.shape[2] == 0) return {};
+  const int64_t count = num_zero_ends(array);
+  if (count == 0) return {};
+  return {
+      fmt::format("{} of {} samples end in zeros: if that is padding, name the file with the lengths in train_lengths, "
+                  "because the network trains on the padding otherwise",
+                  count, array.shape[0])};
+}
+
 std::string half_line(const char* key, const std::optional<Path>& file) {
   const std::string name = file ? yaml_text(file->filename().string()) : "FILL_IN   # the file's name";
   return fmt::format("  {}: {}", key, name);
 }
 
-std::vector<std::string> array_yaml(Source format, ArrayReader read, const Path& path, const Array& array) {
+std::vector<std::string> array_yaml(Source format, ArrayReader read, const Path& path, const Array& array,
+                                    const std::optional<Path>& lengths) {
   const bool is_targets = array.shape.size() == 1;
   const std::optional<Path> other = other_half(path, is_targets);
   const bool classes = is_targets ? holds_integers(array) : !other || holds_integers(read(*other));
-  return {"data:",
-          fmt::format("  source: {}", config::name_of(format)),
-          "  path: " + yaml_text(folder_of(path)),
-          half_line("train_inputs", is_targets ? other : path),
-          half_line("train_targets", is_targets ? path : other),
-          "model:",
-          classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"};
+  std::vector<std::string> lines = {
+      "data:", fmt::format("  source: {}", config::name_of(format)), "  path: " + yaml_text(folder_of(path)),
+      half_line("train_inputs", is_targets ? other : path), half_line("train_targets", is_targets ? path : other)};
+  if (lengths) lines.push_back(half_line("train_lengths", lengths));
+  lines.insert(lines.end(), {"model:", classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"});
+  return lines;
 }
 
 FileInspection inspect_array(Source format, ArrayReader read, const Path& path) {
@@ -159,7 +203,10 @@ FileInspection inspect_array(Source format, ArrayReader read, const Path& path) 
   visit_values(array, [&](auto values) { content.array.numbers = NumberSummary::of(values); });
   content.classes = class_counts(array);
   content.picture = picture_of(array);
-  FileInspection inspection{path.string(), format, std::move(content), {}, array_yaml(format, read, path, array)};
+  const std::optional<Path> lengths = lengths_beside(path, read, array);
+  std::vector<std::string> hints = padding_hint(array, lengths.has_value(), !content.picture.empty());
+  FileInspection inspection{path.string(), format, std::move(content), std::move(hints),
+                            array_yaml(format, read, path, array, lengths)};
   if (may_be_lengths(array))
     inspection.hints = {
         "if these are lengths of sequences and not classes, name the file in train_lengths, in addition to "
@@ -188,11 +235,27 @@ std::string whole_lines(const std::string& head) {
   return head.size() < kHeadBytes ? head : head.substr(0, head.find_last_of('\n') + 1);
 }
 
+// Returns whether the token is a character without a width, such as U+200D, which joins emoji. Within a text such
+// characters have their effect, but in a list of tokens they cannot be seen.
+bool is_invisible(const std::string& token) {
+  if (token.empty() || utf8_sequence_length(token) != token.size()) return false;
+  const char32_t c = code_point(token);
+  return c == 0xAD || (c >= 0x200B && c <= 0x200F) || (c >= 0x2060 && c <= 0x2064) || (c >= 0xFE00 && c <= 0xFE0F) ||
+         c == 0xFEFF;
+}
+
+// Returns '\xe2\x80\x8d'.
+std::string escaped(const std::string& token) {
+  std::string text;
+  for (const char byte : token) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return "'" + text + "'";
+}
+
 VocabularySummary summary_of(const std::vector<std::string>& vocabulary) {
   constexpr size_t kTokensShown = 256;
   VocabularySummary summary{vocabulary.size(), {}};
   for (size_t i = 0; i < std::min(vocabulary.size(), kTokensShown); ++i)
-    summary.first_tokens.push_back(in_quotes(vocabulary[i]));
+    summary.first_tokens.push_back(is_invisible(vocabulary[i]) ? escaped(vocabulary[i]) : in_quotes(vocabulary[i]));
   return summary;
 }
 

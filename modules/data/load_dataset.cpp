@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -26,8 +27,43 @@ DataSettings as_trained(DataSettings settings, const FittedData& fitted) {
   return settings;
 }
 
+// The keys that make a test part, of those that the source reads.
+std::string test_keys(const DataSettings& settings) {
+  const SourceInfo& source = info_of(settings.source);
+  return source.form == DataForm::kArrays ? "data.num_test or data.test_inputs" : "data.num_test or data.test_file";
+}
+
+void require_test_part(const DataSettings& settings) {
+  if (has_test_part(settings)) return;
+  if (!reads_key(settings.source, "num_test"))
+    throw_error(ExitCode::kUsage, "data.source: {} has no test part; use part train or valid",
+                config::name_of(settings.source));
+  throw_error(ExitCode::kUsage, "there is no test part, because the model was trained without one; set {} for training",
+              test_keys(settings));
+}
+
+// Files of the test part are read as a whole, in place of those of training.
+DataSettings with_test_files(DataSettings settings) {
+  settings.train_file = std::exchange(settings.test_file, "");
+  settings.train_inputs = std::exchange(settings.test_inputs, "");
+  settings.train_targets = std::exchange(settings.test_targets, "");
+  settings.train_lengths = std::exchange(settings.test_lengths, "");
+  return settings;
+}
+
+void require_test_targets(const DataSettings& settings) {
+  if (settings.test_inputs.empty() || !settings.test_targets.empty()) return;
+  throw_error(ExitCode::kUsage, "{}: these samples have no targets: name their file in data.test_targets",
+              settings.test_inputs);
+}
+
 LoadedPart load_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
   const SourceInfo& source = info_of(settings.source);
+  if (part == DataPart::kTest) require_test_part(settings);
+  if (part == DataPart::kTest && has_test_files(settings)) {
+    if (targets == Targets::kRequired) require_test_targets(settings);
+    return source.load_part(with_test_files(settings), fitted, DataPart::kAll, targets);
+  }
   if (source.load_part != nullptr) return source.load_part(settings, fitted, part, targets);
   if (part == DataPart::kAll)
     throw_error(ExitCode::kUsage, "data.source: {} has separate training and validation parts; use part train or valid",
@@ -37,6 +73,7 @@ LoadedPart load_part(const DataSettings& settings, const FittedData& fitted, Dat
 
 std::string part_name(DataPart part) {
   if (part == DataPart::kTrain) return "training ";
+  if (part == DataPart::kTest) return "test ";
   return part == DataPart::kValid ? "validation " : "";
 }
 
@@ -92,10 +129,10 @@ std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
 
 // A user who wants a prediction for each row of a file needs this note.
 bool is_part_of_a_file(const DataSettings& settings, DataPart part) {
-  const bool has_one_file = settings.valid_file.empty() && settings.valid_inputs.empty();
-  const bool is_split = info_of(settings.source).load_part != nullptr;
-  const bool is_all_of_it = part == DataPart::kAll || (part == DataPart::kTrain && settings.num_valid == 0);
-  return is_split && has_one_file && !is_all_of_it;
+  if (info_of(settings.source).load_part == nullptr || part == DataPart::kAll) return false;
+  if (part == DataPart::kTest) return !has_test_files(settings);
+  if (part == DataPart::kTrain && settings.num_test > 0) return true;
+  return !has_valid_files(settings) && (part == DataPart::kValid || settings.num_valid != 0);
 }
 
 std::string part_note(const DataSettings& settings, DataPart part) {
@@ -171,14 +208,33 @@ std::string describe(const std::string& origin, const Dataset& dataset) {
 
 }  // namespace
 
+namespace {
+
+// Training reads no test sample, so only their number or their file is known.
+std::string test_note(const DataSettings& settings) {
+  constexpr const char* kReader = "only --part test of evaluate and predict reads them";
+  if (!settings.test_file.empty()) return fmt::format("test samples are in {}; {}", settings.test_file, kReader);
+  if (!settings.test_inputs.empty()) return fmt::format("test samples are in {}; {}", settings.test_inputs, kReader);
+  const bool is_random = resolved_split(settings) == Split::kRandom;
+  return fmt::format(
+      "{} of the training file are the test part; {}",
+      is_random ? counted(settings.num_test, "random sample") : "the last " + counted(settings.num_test, "sample"),
+      kReader);
+}
+
+}  // namespace
+
 Dataset load_dataset(const DataSettings& settings) {
   const SourceInfo& source = info_of(settings.source);
   Loaded loaded = source.load(settings);
   Dataset& dataset = loaded.dataset;
   dataset.train = take_first(dataset.train, settings.num_train, "num_train", loaded.origin.text());
   dataset.valid = take_first(dataset.valid, settings.num_valid, "num_valid", loaded.origin.text());
+  for (NaiveForecast& forecast : dataset.naive_forecasts)
+    forecast.values = forecast.values.narrow(0, 0, dataset.valid.size());
   const Normalized scaling = normalize(dataset.train, dataset.valid, loaded.normalize);
   if (!scaling.note.empty()) dataset.notes.push_back(scaling.note);
+  if (has_test_part(settings)) dataset.notes.push_back(test_note(settings));
   if (source.form != DataForm::kTable) keep_scaling(dataset, loaded.normalize, scaling.features);
   dataset.description = describe(loaded.origin.text(), dataset);
   dataset.fingerprint = fingerprint(dataset.train, dataset.valid);

@@ -43,7 +43,8 @@ std::string described_sources() {
 }
 
 LoadedPart part_of(Loaded loaded, DataPart part) {
-  RNNLAB_INVARIANT(part != DataPart::kAll, "loaded data have a training part and a validation part");
+  RNNLAB_INVARIANT(part == DataPart::kTrain || part == DataPart::kValid,
+                   "loaded data have a training part and a validation part");
   Dataset& dataset = loaded.dataset;
   return {part == DataPart::kTrain ? dataset.train : dataset.valid, loaded.origin, loaded.normalize, dataset.notes};
 }

@@ -52,8 +52,9 @@ struct Loaded {
 // Data for a trained model are read, checked and scaled exactly as its training data were, with the values fitted in
 // training. No value is fitted again, so a row always gives the same sample, independent of the rows around it.
 
-// kTrain and kValid: the parts of training, with the same split. kAll: all data as one part, in their own order.
-enum class DataPart { kTrain, kValid, kAll };
+// kTrain and kValid: the parts of training, with the same split. kTest: the part that training never reads. kAll: all
+// data as one part, in their own order.
+enum class DataPart { kTrain, kValid, kTest, kAll };
 
 // kIfPresent: all targets may be absent (undefined), or some may be missing (NaN, or class -1). The last windows of a
 // series are included although their targets lie after its end.
@@ -154,6 +155,9 @@ struct rnnlab::config::EnumNames<rnnlab::Source> {
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::DataPart> {
-  static constexpr std::array<std::pair<rnnlab::DataPart, std::string_view>, 3> kNames = {
-      {{rnnlab::DataPart::kTrain, "train"}, {rnnlab::DataPart::kValid, "valid"}, {rnnlab::DataPart::kAll, "all"}}};
+  static constexpr std::array<std::pair<rnnlab::DataPart, std::string_view>, 4> kNames = {
+      {{rnnlab::DataPart::kTrain, "train"},
+       {rnnlab::DataPart::kValid, "valid"},
+       {rnnlab::DataPart::kTest, "test"},
+       {rnnlab::DataPart::kAll, "all"}}};
 };

@@ -49,8 +49,7 @@ std::filesystem::path find_text(const DataSettings& settings, const std::string&
 }
 
 RowSplit split_windows(const Samples& windows, const DataSettings& settings, const std::string& origin) {
-  const Split how = settings.split == Split::kAutomatic ? Split::kOrdered : settings.split;
-  return split_rows(windows.size(), {how, settings.num_valid, settings.valid_fraction, settings.seed}, origin);
+  return split_rows(windows.size(), split_request(settings), origin);
 }
 
 Loaded load_text(const DataSettings& settings) {
@@ -64,17 +63,19 @@ Loaded load_text(const DataSettings& settings) {
   dataset.shape = {Task::kLanguageModel, num_tokens, settings.sequence_length, num_tokens, false};
   const Samples all = windows_of(text.tokens, settings.sequence_length, path);
   dataset.notes.push_back(windows_text(std::ssize(text.tokens), all));
-  if (!settings.valid_file.empty()) {
-    const std::filesystem::path valid_path = find_text(settings, settings.valid_file);
-    dataset.train = all;
-    dataset.valid =
-        windows_of(read_text_as(valid_path, settings.tokens, text.vocabulary), settings.sequence_length, valid_path);
-    return loaded;
-  }
   const RowSplit rows = split_windows(all, settings, path);
   dataset.train = take(all, rows.train);
   dataset.valid = take(all, rows.valid);
+  if (settings.valid_file.empty()) return loaded;
+  const std::filesystem::path valid_path = find_text(settings, settings.valid_file);
+  dataset.valid =
+      windows_of(read_text_as(valid_path, settings.tokens, text.vocabulary), settings.sequence_length, valid_path);
   return loaded;
+}
+
+const std::vector<int64_t>& rows_of(DataPart part, const RowSplit& rows) {
+  if (part == DataPart::kTest) return rows.test;
+  return part == DataPart::kTrain ? rows.train : rows.valid;
 }
 
 LoadedPart load_text_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets) {
@@ -83,10 +84,8 @@ LoadedPart load_text_part(const DataSettings& settings, const FittedData& fitted
   const Samples all =
       windows_of(read_text_as(path, settings.tokens, fitted.vocabulary), settings.sequence_length, path);
   LoadedPart loaded{.samples = all, .origin = {"text", path}};
-  const bool is_split = part != DataPart::kAll && settings.valid_file.empty();
-  if (!is_split) return loaded;
-  const RowSplit rows = split_windows(all, settings, path);
-  loaded.samples = take(all, part == DataPart::kTrain ? rows.train : rows.valid);
+  const bool is_split = part != DataPart::kAll && !has_own_file;
+  if (is_split) loaded.samples = take(all, rows_of(part, split_windows(all, settings, path)));
   return loaded;
 }
 
@@ -109,7 +108,8 @@ const SourceInfo& text_source() {
       .description = "a text, for a language model",
       .form = DataForm::kText,
       .tasks = {Task::kLanguageModel},
-      .keys = {"path", "valid_fraction", "split", "seed", "train_file", "valid_file", "tokens", "sequence_length"},
+      .keys = {"path", "valid_fraction", "split", "seed", "train_file", "valid_file", "num_test", "test_file", "tokens",
+               "sequence_length"},
       .least_shape = least_text_shape,
       .load = load_text,
       .load_part = load_text_part,

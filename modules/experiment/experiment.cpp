@@ -77,8 +77,15 @@ bool is_for_some_layer(const RecurrentOptions& options) {
 
 bool has_recurrent_layers(const Experiment& e) { return info_of(e.model.kind).has_recurrent_layers(); }
 
+Processor named_processor(const Experiment& e) { return e.device == "cpu" ? Processor::kCpu : Processor::kGpu; }
+
+// Another limit of a layer that does not run on the device would recommend layers that do not run there either.
+bool may_run_on_device(const Experiment& e) {
+  return e.device == "auto" || runs_on(computed_layer(e), named_processor(e));
+}
+
 void check_layer(const Experiment& e, Checker& checker) {
-  if (!has_recurrent_layers(e)) return;
+  if (!has_recurrent_layers(e) || !may_run_on_device(e)) return;
   const RecurrentOptions options = recurrent_options(e.model, 1);
   const auto reason = unsupported_reason(computed_layer(e), options);
   if (!reason || !is_for_some_layer(options)) return;
@@ -99,8 +106,7 @@ void check_auto_layer(const Experiment& e, Checker& checker) {
 // The check needs a named device; for `auto` it is made when the device is known.
 void check_layer_on_device(const Experiment& e, Checker& checker) {
   if (e.device == "auto") return;
-  const auto processor = e.device == "cpu" ? Processor::kCpu : Processor::kGpu;
-  if (const auto reason = unsupported_reason(computed_layer(e), processor))
+  if (const auto reason = unsupported_reason(computed_layer(e), named_processor(e)))
     checker.complain({"layer", "device"}, *reason);
 }
 
@@ -115,7 +121,7 @@ void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
 
 // The layer itself detects this limit only when it runs.
 void check_layer_in_precision(const Experiment& e, Checker& checker) {
-  if (!has_recurrent_layers(e)) return;
+  if (!has_recurrent_layers(e) || !may_run_on_device(e)) return;
   if (const auto reason = unsupported_reason(e.layer, recurrent_options(e.model, 1), e.precision))
     checker.complain({"layer", "precision", "model.hidden_size"}, *reason);
 }
@@ -129,16 +135,6 @@ void check_implementation(const Experiment& e, Checker& checker) {
     checker.complain({"layer", "model.kind"}, fmt::format("{} has no recurrent layers; remove layer", name));
   if (!model.reads("num_convolutions") && e.convolution != defaults.convolution)
     checker.complain({"convolution", "model.kind"}, fmt::format("{} has no convolutions; remove convolution", name));
-}
-
-bool watches_accuracy(const Experiment& e) {
-  return e.training.early_stopping == StoppingMetric::kTrainAccuracy ||
-         e.training.early_stopping == StoppingMetric::kValidAccuracy;
-}
-
-bool watches_validation(const Experiment& e) {
-  return e.training.early_stopping == StoppingMetric::kValidLoss ||
-         e.training.early_stopping == StoppingMetric::kValidAccuracy;
 }
 
 void check_kind(const Experiment& e, Checker& checker) {
@@ -180,10 +176,44 @@ void check_loss(const Experiment& e, Checker& checker) {
     checker.complain({"training.loss", "model.kind"}, fmt::format("{} does not fit {}; use {}", config::name_of(loss),
                                                                   config::name_of(e.model.kind), join_with_or(losses)));
   }
+}
+
+// A metric that a setting names, such as {"training.stop_at.valid_rmse", "valid_rmse"}.
+struct WatchedMetric {
+  std::string key;
+  std::string metric;
+};
+
+std::vector<WatchedMetric> watched_metrics(const Experiment& e) {
+  std::vector<WatchedMetric> watched;
+  if (const auto& metric = e.training.early_stopping)
+    watched.push_back({"training.early_stopping", std::string(config::name_of(*metric))});
+  for (const auto& [metric, value] : e.training.stop_at.targets())
+    watched.push_back({"training.stop_at." + metric, metric});
+  return watched;
+}
+
+// Returns why the experiment has no such metric, or "".
+std::string missing_metric(const Experiment& e, const std::string& metric) {
+  const ModelInfo& model = info_of(e.model.kind);
+  const LossKind loss = e.training.loss;
   const bool is_mse = loss == LossKind::kMse || (loss == LossKind::kAuto && fits(LossKind::kMse, model));
-  if (watches_accuracy(e) && is_mse)
-    checker.complain({"training.early_stopping", "training.loss", "model.kind"},
-                     "mse has no accuracy; use a different metric");
+  if (metric.ends_with("_accuracy") && is_mse) return "mse has no accuracy";
+  if ((metric.ends_with("_mae") || metric.ends_with("_rmse")) && !is_mse) return "only mse has MAE and RMSE";
+  const bool is_of_text = metric.ends_with("_perplexity") || metric.ends_with("_per_character");
+  return is_of_text && model.input != ModelInput::kTokens ? "only a language model has a perplexity" : "";
+}
+
+void check_metrics(const Experiment& e, Checker& checker) {
+  for (const auto& [key, metric] : watched_metrics(e)) {
+    if (const std::string reason = missing_metric(e, metric); !reason.empty())
+      checker.complain({key, "training.loss", "model.kind"}, reason + "; use a different metric");
+    if (metric.starts_with("valid_") && e.data.num_valid == 0)
+      checker.complain({key, "data.num_valid"},
+                       key == "training.early_stopping"
+                           ? "there are no validation data; set data.num_valid or use a train_ metric"
+                           : "there are no validation data; set data.num_valid");
+  }
 }
 
 void check_precision(const Experiment& e, Checker& checker) {
@@ -200,12 +230,6 @@ void check_devices(const Experiment& e, Checker& checker) {
     checker.complain({"devices", "training.batch_size"}, "a batch has fewer samples than there are processes");
   if (e.training.shards && *e.training.shards % devices != 0)
     checker.complain({"devices", "training.shards"}, "the number of devices must divide the number of shards");
-}
-
-void check_validation(const Experiment& e, Checker& checker) {
-  if (watches_validation(e) && e.data.num_valid == 0)
-    checker.complain({"training.early_stopping", "data.num_valid"},
-                     "there are no validation data; set data.num_valid or use a train_ metric");
 }
 
 void list_fields(config::Schema<Experiment>& s) {
@@ -263,7 +287,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_precision);
   s.check(check_kind);
   s.check(check_loss);
-  s.check(check_validation);
+  s.check(check_metrics);
   s.check(check_devices);
   return s;
 }

@@ -33,9 +33,16 @@ std::string cut_short_text(const TrainingState& state, const RunPlan& plan) {
                      plan.steps_per_epoch);
 }
 
+// A file or another program has no width.
+size_t table_width(const Terminal& terminal) {
+  constexpr size_t kWithoutTerminal = 120;
+  return terminal.is_terminal ? terminal.width : kWithoutTerminal;
+}
+
 }  // namespace
 
-ConsoleObserver::ConsoleObserver(Logger& logger, const Terminal& terminal) : logger_(logger), bar_(terminal) {
+ConsoleObserver::ConsoleObserver(Logger& logger, const Terminal& terminal)
+    : logger_(logger), table_width_(table_width(terminal)), bar_(terminal) {
   logger_.set_before_line([this] { bar_.clear(); });
 }
 
@@ -47,7 +54,15 @@ void ConsoleObserver::on_epoch_begin(const TrainingState& state) {
   loss_text_.clear();
   seconds_of_loss_ = 0;
   const std::string of_all = plan_.epochs > 0 ? fmt::format("/{}", plan_.epochs) : "";
-  bar_.start(fmt::format("epoch {}{}", state.epoch, of_all), plan_.steps_per_epoch);
+  bar_.start(fmt::format("epoch {}{}", state.epoch, of_all), plan_.steps_per_epoch,
+             {.pieces = num_epochs_after(state), .seconds_between = seconds_of_validation_});
+}
+
+// A run that only time bounds has no known number of epochs.
+double ConsoleObserver::num_epochs_after(const TrainingState& state) const {
+  if (plan_.total_steps == 0 || plan_.steps_per_epoch == 0) return 0;
+  const double all = static_cast<double>(plan_.total_steps) / static_cast<double>(plan_.steps_per_epoch);
+  return std::max(all - static_cast<double>(state.epoch), 0.0);
 }
 
 void ConsoleObserver::on_step(const StepProgress& progress) {
@@ -66,7 +81,9 @@ const std::string& ConsoleObserver::loss_text(const StepProgress& progress) {
 }
 
 void ConsoleObserver::on_epoch_end(const TrainingState& state, const EpochRow& row) {
-  if (!table_) logger_.info(table_.emplace(row).header());
+  const Validation validation = plan_.num_valid > 0 ? Validation::kYes : Validation::kNo;
+  if (!table_) logger_.info(table_.emplace(row, table_width_, validation).header());
+  seconds_of_validation_ = row.valid_seconds.value_or(0);
   logger_.info(table_->line(row, cut_short_text(state, plan_).empty() ? "" : "cut short"));
   logger_.check();
 }

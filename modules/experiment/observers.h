@@ -17,6 +17,7 @@
 #include "experiment/run_context.h"
 #include "results/epoch_log.h"
 #include "results/epoch_row.h"
+#include "results/epoch_table.h"
 #include "system/logger.h"
 #include "system/terminal.h"
 #include "tensorboard/event_file.h"
@@ -42,13 +43,16 @@ class ConsoleObserver : public Observer {
 
  private:
   const std::string& loss_text(const StepProgress& progress);
+  double num_epochs_after(const TrainingState& state) const;
 
   Logger& logger_;
+  const size_t table_width_;
   ProgressBar bar_;
   RunPlan plan_;
   std::optional<EpochTable> table_;
-  std::string loss_text_;       // of the last reading
-  double seconds_of_loss_ = 0;  // since the epoch began
+  std::string loss_text_;             // of the last reading
+  double seconds_of_loss_ = 0;        // since the epoch began
+  double seconds_of_validation_ = 0;  // in the epoch before
 };
 
 // Writes epochs.csv and epochs.jsonl.

@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "base/folder.h"
 #include "base/numbers.h"
@@ -19,6 +20,7 @@
 #include "experiment/child_process.h"
 #include "experiment/devices.h"
 #include "experiment/failure.h"
+#include "experiment/sweep_clock.h"
 #include "experiment/sweep_file.h"
 #include "results/comparison.h"
 #include "results/measuring_order.h"
@@ -46,7 +48,8 @@ bool is_narrow(const std::optional<double>& value, const std::optional<double>& 
 bool is_precise(const Comparison& comparison, double until) {
   const bool has_ratios = comparison.groups.size() > 1;
   return std::ranges::all_of(comparison.groups, [&](const GroupResult& group) {
-    if (!has_ratios) return is_narrow(group.seconds, group.low_seconds, group.high_seconds, until);
+    if (!has_ratios || group.is_other_work)
+      return is_narrow(group.seconds, group.low_seconds, group.high_seconds, until);
     return group.label == comparison.baseline || is_narrow(group.ratio, group.ratio_low, group.ratio_high, until);
   });
 }
@@ -118,13 +121,24 @@ class Rounds {
     for (size_t i = 0; i < entries.size(); ++i) {
       if (record_if_ended(entries[i])) continue;
       if (pending_stop()) break;
-      if (!is_one_run())
-        logger_.info(fmt::format("=== round {} of {}, run {} of {}: {}", round, of_all_rounds(), i + 1, entries.size(),
-                                 sweep_.entries()[entries[i]].label));
+      if (!is_one_run()) logger_.info(heading(round, std::span(entries).subspan(i), entries.size()));
       run_process(entries[i]);
       ++num_run;
     }
     return num_run;
+  }
+
+  // `left` are the entries of the round that have not run.
+  std::string heading(int64_t round, std::span<const size_t> left, size_t count) const {
+    std::vector<int64_t> cases;
+    for (const size_t entry : left) cases.push_back(sweep_.entries()[entry].case_number);
+    for (int64_t later = round + 1; later <= num_rounds(); ++later)
+      for (size_t i = 0; i < repeats_.at_most.size(); ++i)
+        if (const int64_t one = static_cast<int64_t>(i) + 1; later <= repeats_.at_most[i] && !failed_.contains(one))
+          cases.push_back(one);
+    const std::string time = clock_.text(cases);
+    return fmt::format("=== round {} of {}, run {} of {}: {}{}", round, of_all_rounds(), count - left.size() + 1, count,
+                       sweep_.entries()[left.front()].label, time.empty() ? "" : " (" + time + ")");
   }
 
   bool record_if_ended(size_t entry) {
@@ -186,6 +200,8 @@ class Rounds {
     std::error_code ignored;
     if (folder && std::filesystem::is_regular_file(std::filesystem::path(*folder) / kSummaryFile, ignored))
       outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)};
+    if (const auto found = outcomes_.find(entry); found != outcomes_.end())
+      clock_.record(sweep_.entries()[entry].case_number, found->second.summary.total_seconds);
   }
 
   // Checks the cases that did not fail, because the failed cases get no more rounds. The intervals must be narrow after
@@ -252,6 +268,7 @@ class Rounds {
   Logger& logger_;
   std::set<int64_t> failed_;               // cases
   std::map<size_t, RunOutcome> outcomes_;  // by entry
+  SweepClock clock_;
   RunAllOutcome all_;
 };
 

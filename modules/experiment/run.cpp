@@ -17,6 +17,7 @@
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
 #include "experiment/observers.h"
+#include "experiment/opening.h"
 #include "experiment/run_context.h"
 #include "models/model.h"
 #include "recurrent/device/gpu_device.h"
@@ -27,64 +28,11 @@
 #include "system/counters.h"
 #include "system/files.h"
 #include "system/locks.h"
+#include "training/baseline.h"
 #include "training/stopping.h"
 
 namespace rnnlab {
 namespace {
-
-std::string device_text(const RunContext& run) {
-  if (run.device.is_cpu())
-    return fmt::format("{} ({})", run.environment.cpu.model, counted(run.environment.num_threads, "thread"));
-  return fmt::format("{} ({})", model_of_one_gpu(run.environment.nvidia), run.device.str());
-}
-
-std::string engine_text(const RunContext& run) {
-  if (run.device.is_cpu()) return "Gloo";
-  return run.experiment.distributed.exchange == ExchangeKind::kSymmetricMemory ? "LibTorch's symmetric memory" : "NCCL";
-}
-
-std::string ranks_text(const RunContext& run) {
-  return fmt::format("{} by {}, each with a part of every batch; gradients are exchanged by {}",
-                     counted(run.options.ranks->size(), "process"), name_of(this_launch()->launcher), engine_text(run));
-}
-
-std::string layer_text(const RunContext& run) {
-  const Experiment& e = run.experiment;
-  return fmt::format("{}, precision {}, seed {}{}", implementation_label(e), run.identity.precision, e.seed,
-                     e.deterministic ? ", deterministic" : "");
-}
-
-std::string placement_text(const RunContext& run) {
-  const bool chosen = run.experiment.data.placement == Placement::kAutomatic;
-  return fmt::format("placement {}{}", run.identity.placement, chosen ? " (chosen by auto)" : "");
-}
-
-void log_notes(const std::vector<std::string>& notes, Logger& logger) {
-  for (const std::string& note : notes) logger.info("          " + note);
-}
-
-void log_opening(const RunContext& run, const std::filesystem::path& folder, Logger& logger) {
-  logger.info("run       " + folder.string());
-  logger.info("device    " + device_text(run));
-  if (run.options.ranks != nullptr) logger.info("ranks     " + ranks_text(run));
-  if (!run.exchange_note.empty()) log_notes({run.exchange_note}, logger);
-  logger.info("layer     " + layer_text(run));
-  log_notes(run.notes, logger);
-  log_notes(take_kernel_notes(), logger);
-  logger.info("data      " + run.dataset.description);
-  log_notes(run.dataset.notes, logger);
-  log_notes({placement_text(run)}, logger);
-  for (const Warning& warning : warnings(run.environment)) logger.warn(warning.text);
-  for (const std::string& warning : run.memory_warnings) logger.warn(warning);
-  logger.detail(fmt::format("data fingerprint {}, initial weights {}", run.identity.data_fingerprint,
-                            run.identity.initial_weights_sha256));
-  for (const std::string& line : split(trim(parameter_table(*run.model)), '\n')) logger.info(line);
-}
-
-void log_path(const ExecutionPath& path, Logger& logger) {
-  logger.info("path      " + path.path);
-  log_notes(path.notes, logger);
-}
 
 // An interrupted epoch has a row, but does not count as an epoch.
 int64_t num_whole_epochs(const RunContext& run, const std::vector<EpochRow>& rows) {
@@ -139,11 +87,13 @@ void finish_summary(Summary& summary, const RunContext& run, const std::vector<E
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier.seconds + seconds.count();
   summary.was_resumed = earlier.seconds > 0;
+  summary.target = target_record(run.experiment.training.stop_at.targets(), rows);
   if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer.why_no_graphs().empty();
 }
 
 std::vector<std::string> graph_notes(const RunContext& run) {
   if (!run.experiment.training.cuda_graph) return {};
+  if (run.device.is_cpu()) return {"training.cuda_graph does not apply on a CPU"};
   const std::string& reason = run.trainer.why_no_graphs();
   if (reason.empty()) return {"every step is one CUDA graph (training.cuda_graph)"};
   return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
@@ -297,10 +247,42 @@ void warn_of_waiting(const RunContext& run, const std::vector<EpochRow>& rows, S
 }
 
 // A stopped run is not checked, because training may not have had time to lower the loss.
+LossKind loss_of(const RunContext& run) { return Objective(run.options.settings.loss, run.dataset, run.device).loss(); }
+
+void log_baselines(const std::vector<Baseline>& baselines, Logger& logger) {
+  for (const Baseline& baseline : baselines)
+    logger.info((&baseline == baselines.data() ? "baseline  " : "          ") + baseline_text(baseline));
+}
+
+void log_target(const Summary& summary, Logger& logger) {
+  if (!summary.target) return;
+  const TargetRecord& target = *summary.target;
+  const std::string text = target_text(target.stop_at);
+  logger.info(target.epoch ? fmt::format("target    {} after {} of training in {}, with warm-up and without validation",
+                                         text, format_seconds(*target.train_seconds), counted(*target.epoch, "epoch"))
+                           : fmt::format("target    {} was not reached", text));
+}
+
+// No model can predict noise.
+bool has_noise_as_targets(const DataSettings& data) {
+  return data.source == Source::kSynthetic && data.labels == Labels::kGaussian;
+}
+
+// A stopped run is not checked, because training may not have had time to learn.
+void warn_of_baseline(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
+  const TrainingState& end = run.trainer.state();
+  const auto best = std::ranges::find(rows, end.best_epoch, &EpochRow::epoch);
+  if (end.exit_code != ExitCode::kDone || best == rows.end() || has_noise_as_targets(run.experiment.data)) return;
+  const auto warning = baseline_warning(summary.baselines, metrics_of(*best));
+  if (!warning) return;
+  add_once(summary.warnings, {warning::kNotBetterThanBaseline, *warning});
+  logger.warn(*warning);
+}
+
 void warn_of_high_loss(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
   if (rows.empty() || run.trainer.state().exit_code != ExitCode::kDone) return;
-  const Objective objective(run.options.settings.loss, run.dataset, run.device);
-  const auto warning = high_loss_warning(rows.back().train_loss, loss_of_zero_outputs(objective.loss(), run.dataset));
+  auto warning = high_loss_warning(rows.back().train_loss, loss_of_zero_outputs(loss_of(run), run.dataset));
+  if (!warning) warning = grown_loss_warning(rows.front().train_loss, rows.back().train_loss);
   if (!warning) return;
   add_once(summary.warnings, {warning::kHighLoss, *warning});
   logger.warn(*warning);
@@ -315,11 +297,11 @@ std::string before_first_step(const StopRequest& stop, RunKind beginning) {
                      beginning == RunKind::kResumed ? "new " : "");
 }
 
-void open_folder(const RunContext& run, const std::filesystem::path& folder, Logger& logger) {
+void open_folder(const RunContext& run, const std::filesystem::path& folder, Opening& opening, Logger& logger) {
   write_file_atomically(folder / kConfigFile, config::print(run.experiment, Experiment::schema()));
   write_environment(folder, run.environment);
   logger.open_file(folder / kLogFile);
-  log_opening(run, folder, logger);
+  opening.log_run(run, folder);
 }
 
 const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {
@@ -369,20 +351,23 @@ void throw_if_stop_requested(RunKind beginning) {
 StopDeadline::OnDeadline stop_message_before_first_step(RunKind beginning, const RunRequest& request, Logger& logger) {
   return [beginning, &request, &logger](const StopRequest& stop) {
     logger.error(before_first_step(stop, beginning));
-    if (!request.how_to_resume.empty()) logger.warn(request.how_to_resume);
+    if (!request.how_to_resume.empty()) logger.info(request.how_to_resume);
   };
 }
 
 RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
                      const RunRequest& request, Logger& logger) {
   auto writing = std::make_unique<WritingFiles>(run.options.ranks);
-  open_folder(run, folder, logger);
+  Opening opening(logger, request.previous_run);
+  open_folder(run, folder, opening, logger);
   log_notes(earlier.notes, logger);
   for (const Warning& warning : earlier.warnings) logger.warn(warning.text);
-  log_path(run.path, logger);
+  opening.log_path(run.path);
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
+  outcome.summary.baselines = baselines(run.dataset, loss_of(run));
+  log_baselines(outcome.summary.baselines, logger);
   RunObservers observers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const ContentionMonitor contention(survey_of(run.environment.used_gpus), run.environment.num_threads,
                                      num_ranks_here(run));
@@ -391,12 +376,15 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
     const TrainingState& end = run_trainer(run, request);
     writing = std::make_unique<WritingFiles>(run.options.ranks);
     finish_summary(outcome.summary, run, observers.rows(), earlier, ending_of(end), end.stop_text);
+    log_target(outcome.summary, logger);
     warn_of_contention(contention, outcome.summary, logger);
     warn_of_waiting(run, observers.rows(), outcome.summary, logger);
     warn_of_high_loss(run, observers.rows(), outcome.summary, logger);
+    warn_of_baseline(run, observers.rows(), outcome.summary, logger);
     const auto graphs = graph_notes(run);  // a capture may have failed during training
     if (graphs != graphs_wanted) log_notes(graphs, logger);
-    outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());
+    if (run.device.is_cuda())
+      outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());
     outcome.exit_code = end.exit_code;
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;

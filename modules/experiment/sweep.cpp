@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -20,6 +21,7 @@
 #include "experiment/fastest_layer.h"
 #include "experiment/resume.h"
 #include "experiment/support.h"
+#include "experiment/sweep_clock.h"
 #include "experiment/sweep_file.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
@@ -161,7 +163,7 @@ void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepF
     all.can_resume = true;
   }
   const std::string line = all.can_resume ? advice(all, sweep, request) : "";
-  if (!line.empty()) logger.warn(line);
+  if (!line.empty()) logger.info(line);
   if (!all.can_resume && sweep != nullptr) sweep->remove();
 }
 
@@ -178,8 +180,11 @@ struct PendingRun {
   std::function<RunOutcome(const RunRequest&, Logger&)> run;
 };
 
-std::string heading(const PendingRun& task, size_t number, size_t count) {
-  return fmt::format("=== run {} of {}: {}", number, count, task.label);
+std::string heading(const PendingRun& task, size_t number, size_t count, const SweepClock& clock) {
+  std::vector<int64_t> cases_left(count - number + 1);
+  std::iota(cases_left.begin(), cases_left.end(), static_cast<int64_t>(number));
+  const std::string time = clock.text(cases_left);
+  return fmt::format("=== run {} of {}: {}{}", number, count, task.label, time.empty() ? "" : " (" + time + ")");
 }
 
 // If several processes train one run, one of them reports why it ended. Call this function within a catch block.
@@ -205,22 +210,50 @@ void run_one(const PendingRun& task, const RunRequest& request, Logger& logger, 
   release_cached_memory();
 }
 
-void run_pending(const std::vector<PendingRun>& tasks, SweepFile* sweep, RunRequest request, Logger& logger,
-                 RunAllOutcome& all) {
-  size_t num_begun = 0;
-  // The first run begins even after a signal: it throws the error that says what the signal left undone.
-  while (num_begun < tasks.size() && (num_begun == 0 || !pending_stop())) {
-    const size_t number = num_begun++;
-    if (sweep != nullptr) {
-      logger.info(heading(tasks[number], num_begun, tasks.size()));
-      request.turn.case_number = static_cast<int64_t>(num_begun);
-      request.on_folder = [&](const std::filesystem::path& folder) { sweep->set_folder(number, folder); };
+// Runs the runs of a sweep or of a single command one after another.
+class RunsInOrder {
+ public:
+  RunsInOrder(const std::vector<PendingRun>& tasks, SweepFile* sweep, RunRequest request, Logger& logger)
+      : tasks_(tasks), sweep_(sweep), request_(std::move(request)), logger_(logger) {}
+
+  RunAllOutcome run() {
+    size_t num_begun = 0;
+    // The first run begins even after a signal: it throws the error that says what the signal left undone.
+    while (num_begun < tasks_.size() && (num_begun == 0 || !pending_stop())) {
+      if (sweep_ == nullptr)
+        run_one(tasks_[num_begun], request_, logger_, all_);
+      else
+        run_of_sweep(num_begun);
+      ++num_begun;
     }
-    run_one(tasks[number], request, logger, all);
-    if (sweep != nullptr) logger.info("");
+    end_command(all_, tasks_.size() - num_begun, tasks_.size(), sweep_, request_, logger_);
+    return std::move(all_);
   }
-  end_command(all, tasks.size() - num_begun, tasks.size(), sweep, request, logger);
-}
+
+ private:
+  void run_of_sweep(size_t index) {
+    const size_t num_finished = all_.finished.size();
+    std::filesystem::path folder;
+    logger_.info(heading(tasks_[index], index + 1, tasks_.size(), clock_));
+    request_.turn.case_number = static_cast<int64_t>(index) + 1;
+    request_.on_folder = [&](const std::filesystem::path& its_folder) {
+      folder = its_folder;
+      sweep_->set_folder(index, its_folder);
+    };
+    run_one(tasks_[index], request_, logger_, all_);
+    if (!folder.empty()) request_.previous_run = folder;
+    if (all_.finished.size() > num_finished)
+      clock_.record(request_.turn.case_number, all_.finished.back().summary.total_seconds);
+    logger_.info("");
+  }
+
+  const std::vector<PendingRun>& tasks_;
+  SweepFile* sweep_;
+  RunRequest request_;
+  Logger& logger_;
+  SweepClock clock_;
+  RunAllOutcome all_;
+};
 
 constexpr const char* kStopping = "stopping after the current step";
 
@@ -233,9 +266,7 @@ StopSignalGuard command_signal_guard() {
 RunAllOutcome run_in_order(const std::vector<PendingRun>& tasks, SweepFile* sweep, const RunRequest& request,
                            Logger& logger) {
   if (sweep != nullptr && !sweep->lock_warning().empty()) logger.warn(sweep->lock_warning());
-  RunAllOutcome all;
-  run_pending(tasks, sweep, request, logger, all);
-  return all;
+  return RunsInOrder(tasks, sweep, request, logger).run();
 }
 
 // An error about a key gets the place where the key is set.
@@ -295,6 +326,15 @@ PendingRun pending_run(const SweepEntry& entry, const std::string& source, const
   return {entry.label, [=](const RunRequest& request, Logger& logger) {
             return run_entry(entry, source, overrides, request, logger);
           }};
+}
+
+// Returns the folder of the run before this one in its round; empty for the first one.
+std::filesystem::path run_before(const std::vector<SweepEntry>& entries, const SweepEntry& entry) {
+  const auto is_before = [&](const SweepEntry& other) {
+    return other.round == entry.round && other.position == entry.position - 1 && other.folder;
+  };
+  const auto found = std::ranges::find_if(entries, is_before);
+  return found == entries.end() ? "" : *found->folder;
 }
 
 // Returns one name for all runs of a sweep in this process; it is the same when the sweep is resumed.
@@ -375,6 +415,7 @@ RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry
   run_request.out = path.parent_path();
   run_request.auto_layers = &auto_layers;
   run_request.command_line = sweep.repeats->command_line;
+  run_request.previous_run = run_before(sweep.runs, one);
   run_request.turn = {.process = "",
                       .measurement = sweep.repeats->measurement,
                       .round = one.round,

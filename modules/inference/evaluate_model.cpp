@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/folder.h"
@@ -50,8 +51,9 @@ std::string pass_times_text(const PassTimes& times) {
   const std::string range = times.seconds.size() == 1 ? ""
                                                       : fmt::format(" ({} .. {} in {} passes)", format_seconds(least),
                                                                     format_seconds(most), times.seconds.size());
-  return fmt::format("{}{}, {:.4g} samples/s, {:.4g} us a sample", format_seconds(times.median_seconds()), range,
-                     times.samples_per_second(), times.microseconds_per_sample());
+  return fmt::format("{}{}, {} samples/s, {} us a sample", format_seconds(times.median_seconds()), range,
+                     format_count(std::llround(times.samples_per_second())),
+                     format_significant(times.microseconds_per_sample(), 4));
 }
 
 Objective objective_of(const TrainedModel& trained) {
@@ -144,11 +146,12 @@ std::string evaluation_text(const TrainedModel& trained, const InferenceData& da
 }
 
 std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
-                            const MachineFacts& machine) {
+                            const MachineFacts& machine, const DetailedMetrics& details) {
   Json json = pass_json(trained, data, evaluation.times);
   json["metrics"] = Json::object();
   for (const auto& [name, value] : named_metrics(evaluation.metrics))
     if (value) json["metrics"][name] = to_json(*value);
+  add_detailed_metrics(details, json);
   for (const auto& [name, fact] : machine) json["machine"][name] = fact;
   return json_text(json);
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "inference/detailed_metrics.h"
 #include "inference/trained_model.h"
 #include "training/objective.h"
 
@@ -55,9 +56,9 @@ std::string evaluation_text(const TrainedModel& trained, const InferenceData& da
                             const MachineFacts& machine = {});
 
 // Returns the same facts as JSON with all digits. Metrics have their names in epochs.csv, without "valid_"; the entries
-// of `machine` are below "machine".
+// of `machine` are below "machine". `details` follow the metrics.
 std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
-                            const MachineFacts& machine = {});
+                            const MachineFacts& machine = {}, const DetailedMetrics& details = {});
 
 // Returns the model, layer and device of the passes, the data, and the times, for the JSON of a result.
 nlohmann::ordered_json pass_json(const TrainedModel& trained, const InferenceData& data, const PassTimes& times);

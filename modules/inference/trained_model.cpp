@@ -218,6 +218,11 @@ fs::path best_of(const fs::path& folder) {
   if (const auto runs = folders_with(folder, {kCheckpointsFolder}); !runs.empty())
     throw_error(ExitCode::kUsage, "{}: not a trained model, but a folder of {}; pass one of them, for example {}",
                 folder.string(), counted(std::ssize(runs), "run"), runs.back().string());
+  if (path_exists(folder / kConfigFile) && path_exists(folder / kEnvironmentFile))
+    throw_error(ExitCode::kUsage,
+                "{}: the run has no checkpoint yet; wait until it writes its first one, or set "
+                "checkpoint.every_seconds",
+                folder.string());
   throw_error(ExitCode::kUsage,
               "{}: not a trained model: it contains neither {} nor {}; pass the folder of a run or a checkpoint",
               folder.string(), kCheckpointsFolder, kManifestFile);

@@ -574,7 +574,7 @@ void require_pictures(const std::vector<const Chart*>& charts, const Figures& fi
 Figures write_figures(const Report& report, const std::filesystem::path& folder) {
   check_gnuplot();
   const std::vector<const Chart*> charts = charts_of(report);
-  make_folders(folder);
+  make_folders(folder, "--figures");
   require_files(charts, folder);
   Figures figures;
   for (const Chart* chart : charts) {

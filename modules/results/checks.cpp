@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "base/numbers.h"
@@ -269,6 +270,25 @@ std::vector<NamedSet> sets_of_runs(const std::vector<RunGroup>& groups) {
   all_groups.name = fmt::format("all {} sides", all_groups.members.size());
   of_groups.insert(of_groups.begin(), {all_runs, all_groups});
   return of_groups;
+}
+
+// Returns how many runs each seed has, in the order of the seeds.
+std::map<int64_t, int64_t> runs_by_seed(const RunGroup& group) {
+  std::map<int64_t, int64_t> counts;
+  for (const RunRecord* run : group.runs) ++counts[run->summary.seed];
+  return counts;
+}
+
+std::vector<GroupFinding> unequal_seeds(const RunGroup& group) {
+  const std::map<int64_t, int64_t> counts = runs_by_seed(group);
+  const auto [least, most] =
+      std::ranges::minmax_element(counts, {}, [](const auto& seed_and_count) { return seed_and_count.second; });
+  if (counts.empty() || least->second == most->second) return {};
+  return {{"", group.label,
+           fmt::format(": seed {} has {}, seed {} has {}, so the seeds do not count equally in its losses and metrics; "
+                       "remove runs, or add the missing ones",
+                       most->first, counted(most->second, "run"), least->first, least->second),
+           warning::kOther}};
 }
 
 std::vector<std::string> pooling_notes(const RunGroup& group) {

@@ -49,6 +49,10 @@ std::vector<GroupFinding> quality_warnings(const RunGroup& group);
 // of each group ("all 5 runs of cpu naive").
 std::vector<NamedSet> sets_of_runs(const std::vector<RunGroup>& groups);
 
+// Warns if the seeds of a group have different numbers of runs: a seed that was run twice is not a second sample of the
+// seeds.
+std::vector<GroupFinding> unequal_seeds(const RunGroup& group);
+
 // Returns notes that name the pooled runs, and the folders that were left out as copies.
 std::vector<std::string> pooling_notes(const RunGroup& group);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -29,17 +30,26 @@ bool belongs_to(const std::string& name, const std::string& section) {
   return name.starts_with(section + ".") || (section == "training" && name == "deterministic");
 }
 
-// Returns the settings of `section` that differ, such as " (training.learning_rate: 0.1 and 0.01)", because a hash only
-// shows that some settings differ.
-std::string differing_settings(const RunRecord& a, const RunRecord& b, const std::string& section) {
+// Returns the settings of `section` that differ, because a hash only shows that some settings differ.
+std::vector<std::string> differing_settings(const RunRecord& a, const RunRecord& b, const std::string& section) {
   std::set<std::string> names;
+  if (section.empty()) return {};
   for (const auto* config : {&a.config, &b.config})
     for (const auto& [name, value] : *config)
       if (belongs_to(name, section) && setting_in(a, name) != setting_in(b, name)) names.insert(name);
-  std::vector<std::string> found;
+  return {names.begin(), names.end()};
+}
+
+// Returns the values of settings in a run: "model.cell=lstm model.hidden_size=64 and 2 more". Returns `otherwise`
+// without settings.
+std::string settings_text(const RunRecord& run, const std::vector<std::string>& names, const std::string& otherwise) {
+  constexpr size_t kMostShown = 4;
+  if (names.empty()) return otherwise;
+  std::vector<std::string> shown;
   for (const std::string& name : names)
-    found.push_back(fmt::format("{}: {} and {}", name, setting_in(a, name), setting_in(b, name)));
-  return found.empty() ? "" : " (" + join(found, "; ") + ")";
+    if (shown.size() < kMostShown) shown.push_back(fmt::format("{}={}", name, setting_in(run, name)));
+  const std::string text = join(shown, " ");
+  return names.size() > shown.size() ? fmt::format("{} and {} more", text, names.size() - shown.size()) : text;
 }
 
 std::string samples_text(const RunRecord& run) {
@@ -55,12 +65,13 @@ std::string warmup_text(const RunRecord& run) {
 constexpr std::string_view kGpu = "hardware (GPU)";
 constexpr std::string_view kThreads = "number of threads (training.num_threads)";
 constexpr std::string_view kBatchSize = "batch size";
+constexpr std::string_view kModel = "model";
+constexpr std::string_view kTraining = "training settings";
 
 constexpr RunCondition kConditions[] = {
     {kBatchSize.data(), [](const RunRecord& run) { return std::to_string(run.summary.identity.batch_size); }, ""},
-    {"model", [](const RunRecord& run) { return short_hash(run.summary.identity.model_hash); }, "model"},
-    {"training settings", [](const RunRecord& run) { return short_hash(run.summary.identity.training_hash); },
-     "training"},
+    {kModel.data(), [](const RunRecord& run) { return short_hash(run.summary.identity.model_hash); }, "model"},
+    {kTraining.data(), [](const RunRecord& run) { return short_hash(run.summary.identity.training_hash); }, "training"},
     {"placement of the data", [](const RunRecord& run) { return run.summary.identity.placement; }, ""},
     {"precision", [](const RunRecord& run) { return run.summary.identity.precision; }, ""},
     {"hardware (CPU)", [](const RunRecord& run) { return run.summary.identity.cpu_model; }, ""},
@@ -110,6 +121,14 @@ std::pair<std::string, std::string> values_of(const RunCondition& condition, con
   const auto [first, second] = comparable_hashes(a, b);
   if (section == "model") return {short_hash(first.model), short_hash(second.model)};
   return {short_hash(first.training), short_hash(second.training)};
+}
+
+// Returns the settings that differ in place of their hashes, if the files have them.
+std::pair<std::string, std::string> shown_values_of(const RunCondition& condition, const RunRecord& a,
+                                                    const RunRecord& b) {
+  const auto [first, second] = values_of(condition, a, b);
+  const std::vector<std::string> names = differing_settings(a, b, condition.config_section);
+  return {settings_text(a, names, first), settings_text(b, names, second)};
 }
 
 // A value that one side did not record is not a difference; comparability_notes reports it.
@@ -207,16 +226,27 @@ std::optional<GroupFinding> condition_difference(const RunCondition& condition, 
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs)
       if (differ(condition, *a, *b) && !is_by_number_of_devices(condition, *a, *b))
-        return describe_difference(condition.what, values_of(condition, *a, *b), name_of_side(baseline, *a, is_within),
-                                   name_of_side(group, *b, is_within),
-                                   differing_settings(*a, *b, condition.config_section) + advice_on(condition, *a, *b));
+        return describe_difference(condition.what, shown_values_of(condition, *a, *b),
+                                   name_of_side(baseline, *a, is_within), name_of_side(group, *b, is_within),
+                                   advice_on(condition, *a, *b));
   return std::nullopt;
 }
 
-std::vector<GroupFinding> condition_differences(const RunGroup& baseline, const RunGroup& group) {
+// These conditions belong to the work or follow from it. The others are of the machine and of the measurement.
+constexpr std::array<std::string_view, 5> kWork = {kBatchSize, kModel, kTraining, "placement of the data",
+                                                   "samples an epoch"};
+
+bool belongs_to_work(const RunCondition& condition) { return std::ranges::find(kWork, condition.what) != kWork.end(); }
+
+enum class Work { kIncluded, kLeftOut };
+
+std::vector<GroupFinding> condition_differences(const RunGroup& baseline, const RunGroup& group, Work work) {
   std::vector<GroupFinding> found;
   for (const RunCondition& condition : kConditions)
-    if (const auto difference = condition_difference(condition, baseline, group)) found.push_back(*difference);
+    if (work == Work::kLeftOut && belongs_to_work(condition))
+      continue;
+    else if (const auto difference = condition_difference(condition, baseline, group))
+      found.push_back(*difference);
   add_device_differences(found, baseline, group);
   append(found, unequal_machines(baseline, group, OnUnequal::kRefuse));
   return found;
@@ -226,11 +256,10 @@ using Hash = std::string Identity::*;
 
 const std::string& hash_of(const RunRecord& run, Hash hash) { return run.summary.identity.*hash; }
 
-GroupFinding describe_mismatch(const std::string& what, const RunRecord& a, const RunRecord& b, Hash hash,
-                               const std::string& detail) {
+GroupFinding describe_mismatch(const std::string& what, const RunRecord& a, const RunRecord& b, Hash hash) {
   return {fmt::format("{}: {} in {}, {} in ", what, short_hash(hash_of(a, hash)), a.folder.string(),
                       short_hash(hash_of(b, hash))),
-          b.folder.string(), detail};
+          b.folder.string(), ""};
 }
 
 // Describes the first two runs with equal seeds and different hashes.
@@ -239,13 +268,21 @@ std::optional<GroupFinding> seed_difference(const RunGroup& baseline, const RunG
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs)
       if (a->summary.seed == b->summary.seed && differ(hash_of(*a, hash), hash_of(*b, hash)))
-        return describe_mismatch(fmt::format("{} of seed {}", what, a->summary.seed), *a, *b, hash, "");
+        return describe_mismatch(fmt::format("{} of seed {}", what, a->summary.seed), *a, *b, hash);
   return std::nullopt;
 }
 
 bool has_one_value(const RunGroup& group, Hash hash) {
   return std::ranges::all_of(
       group.runs, [&](const RunRecord* run) { return hash_of(*run, hash) == hash_of(*group.runs[0], hash); });
+}
+
+std::optional<GroupFinding> data_settings_difference(const RunGroup& baseline, const RunGroup& group) {
+  const RunRecord &a = *baseline.runs[0], &b = *group.runs[0];
+  const std::vector<std::string> names = differing_settings(a, b, "data");
+  if (names.empty()) return std::nullopt;
+  return describe_difference("data", {settings_text(a, names, ""), settings_text(b, names, "")}, baseline.label,
+                             group.label);
 }
 
 // Data may be drawn or split by the seed. If they do not depend on the seed, they must be equal for all seeds.
@@ -257,7 +294,8 @@ std::optional<GroupFinding> data_difference(const RunGroup& baseline, const RunG
   const bool depends_on_seed = !has_one_value(baseline, kData) || !has_one_value(group, kData);
   if (depends_on_seed) return seed_difference(baseline, group, "data", kData);
   if (hash_of(a, kData) == hash_of(b, kData)) return std::nullopt;
-  return describe_mismatch("data", a, b, kData, differing_settings(a, b, "data"));
+  if (const auto by_settings = data_settings_difference(baseline, group)) return by_settings;
+  return describe_mismatch("data", a, b, kData);
 }
 
 // Returns "3", or "2 to 3" if the runs have different numbers of epochs.
@@ -314,6 +352,10 @@ std::vector<std::string> recorded_by_one_program(const RunRecord& a, const RunRe
   return unrecorded;
 }
 
+bool has_other_batch_size(const RunRecord& a, const RunRecord& b) {
+  return setting_in(a, "training.batch_size") != setting_in(b, "training.batch_size");
+}
+
 // Two programs may begin with different weights and take the samples in a different order, so differences are only
 // noted.
 void note_hashes(std::vector<GroupFinding>& notes, const RunGroup& baseline, const RunGroup& group) {
@@ -353,8 +395,27 @@ void note_hours(std::vector<GroupFinding>& notes, const RunGroup& baseline, cons
 
 std::span<const RunCondition> run_conditions() { return kConditions; }
 
+std::vector<GroupFinding> other_work(const RunGroup& baseline, const RunGroup& group) {
+  const RunRecord &a = *baseline.runs[0], &b = *group.runs[0];
+  std::vector<GroupFinding> found;
+  if (&baseline == &group || involve_other_program(baseline, group)) return found;
+  if (const auto data = data_settings_difference(baseline, group); data && data_difference(baseline, group))
+    found.push_back(*data);
+  for (const RunCondition& condition : kConditions) {
+    const bool is_set = condition.what == kBatchSize ? num_devices(a) == num_devices(b) && has_other_batch_size(a, b)
+                                                     : !differing_settings(a, b, condition.config_section).empty();
+    if (const auto difference = condition_difference(condition, baseline, group); difference && is_set)
+      found.push_back(*difference);
+  }
+  return found;
+}
+
+std::vector<GroupFinding> differences_beside_work(const RunGroup& baseline, const RunGroup& group) {
+  return condition_differences(baseline, group, Work::kLeftOut);
+}
+
 std::vector<GroupFinding> differences(const RunGroup& baseline, const RunGroup& group) {
-  std::vector<GroupFinding> found = condition_differences(baseline, group);
+  std::vector<GroupFinding> found = condition_differences(baseline, group, Work::kIncluded);
   if (const auto data = data_difference(baseline, group)) found.push_back(*data);
   if (involve_other_program(baseline, group)) return found;
   const auto weights = seed_difference(baseline, group, "initial weights", &Identity::initial_weights_sha256);

@@ -33,6 +33,14 @@ bool are_equal(const RunCondition& condition, const RunRecord& a, const RunRecor
 // equal seeds.
 std::vector<GroupFinding> differences(const RunGroup& baseline, const RunGroup& group);
 
+// Returns the settings by which the groups did different work on purpose: those of data, model and training, and the
+// batch size. The times of such groups have no meaningful ratio, but their losses and metrics can be compared. Empty if
+// the settings are equal, or do not explain a difference.
+std::vector<GroupFinding> other_work(const RunGroup& baseline, const RunGroup& group);
+
+// Returns those findings of differences() that do not concern the work, but the machine and the measurement.
+std::vector<GroupFinding> differences_beside_work(const RunGroup& baseline, const RunGroup& group);
+
 // Appends all findings of `more`.
 void append(std::vector<GroupFinding>& all, const std::vector<GroupFinding>& more);
 

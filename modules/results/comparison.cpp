@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -55,13 +56,31 @@ MetricSpread spread_of(const std::vector<double>& samples) {
   return {median(samples), std::ranges::min(samples), std::ranges::max(samples)};
 }
 
-std::map<std::string, MetricSpread> metric_spreads(const RunGroup& group) {
+using Metrics = std::map<std::string, double>;
+
+std::map<std::string, MetricSpread> metric_spreads(const std::vector<Metrics>& runs) {
   std::map<std::string, std::vector<double>> values;
-  for (const RunRecord* run : group.runs)
-    for (const auto& [name, value] : run->summary.final_metrics) values[name].push_back(value);
+  for (const Metrics& run : runs)
+    for (const auto& [name, value] : run) values[name].push_back(value);
   std::map<std::string, MetricSpread> spreads;
   for (const auto& [name, samples] : values) spreads[name] = spread_of(samples);
   return spreads;
+}
+
+void describe_metrics(const RunGroup& group, GroupResult& result) {
+  std::vector<Metrics> last, best;
+  for (const RunRecord* run : group.runs) {
+    last.push_back(run->summary.final_metrics);
+    const auto row = best_row(*run);
+    if (!row) continue;
+    result.best_epochs.push_back(row->epoch);
+    best.push_back(final_metrics(std::span(&*row, 1)));
+  }
+  result.final_metrics = metric_spreads(last);
+  if (best.size() == group.runs.size())
+    result.best_metrics = metric_spreads(best);
+  else
+    result.best_epochs.clear();
 }
 
 GroupResult describe(const RunGroup& group) {
@@ -69,8 +88,10 @@ GroupResult describe(const RunGroup& group) {
   result.label = group.label;
   result.seeds = seeds(group);
   result.ended = ending_text(group);
-  result.final_metrics = metric_spreads(group);
+  describe_metrics(group, result);
   result.devices = num_devices(*group.runs[0]);
+  result.target_time = target_time(group);
+  result.baselines = group.runs[0]->summary.baselines;
   const std::vector<EpochRow> rows = all_rows(group);
   result.exchange_share = exchange_share(rows);
   result.slowest_over_fastest = slowest_over_fastest(rows);
@@ -98,10 +119,23 @@ std::optional<double> fit_seconds(const RunGroup& group) {
   return median(seconds);
 }
 
-std::vector<std::string> all_differences(const RunGroup& baseline, const std::vector<RunGroup>& groups) {
+// With kForce all differences are reasons to refuse.
+bool is_other_work(const RunGroup& baseline, const RunGroup& group, OnDifference on_difference) {
+  return on_difference != OnDifference::kForce && !other_work(baseline, group).empty();
+}
+
+std::vector<std::string> all_other_work(const RunGroup& baseline, const std::vector<RunGroup>& groups) {
+  std::vector<GroupFinding> found;
+  for (const RunGroup& group : groups) append(found, other_work(baseline, group));
+  return texts_of(merged(found));
+}
+
+std::vector<std::string> all_differences(const RunGroup& baseline, const std::vector<RunGroup>& groups,
+                                         OnDifference on_difference) {
   std::vector<GroupFinding> found;
   for (const RunGroup& group : groups) {
-    append(found, differences(baseline, group));
+    append(found, is_other_work(baseline, group, on_difference) ? differences_beside_work(baseline, group)
+                                                                : differences(baseline, group));
     // Runs of one group are compared, too, because a data file may have changed between two runs of one experiment.
     append(found, differences(group, group));
   }
@@ -152,23 +186,27 @@ struct Findings {
 
 void add_findings(Findings& found, const RunGroup& baseline, const RunGroup& group, const GroupResult& result) {
   append(found.warnings, quality_warnings(group));
+  append(found.warnings, unequal_seeds(group));
+  append(found.notes, process_notes(group));
+  if (result.is_other_work) return;
   append(found.warnings, warnings_between(baseline, group));
   if (&group != &baseline) append(found.warnings, missing_rounds(baseline, group));
   append(found.notes, comparability_notes(baseline, group));
-  append(found.notes, process_notes(group));
   const auto order = order_warning(baseline, group);
   if (!order) return;
   const bool has_interval = result.ratio_low.has_value();
   (has_interval ? found.warnings : found.notes).push_back(*order);
 }
 
-GroupResult result_of(const RunGroup& group, const RunGroup& baseline, const std::vector<RunGroup>& groups) {
+GroupResult result_of(const RunGroup& group, const RunGroup& baseline, const std::vector<RunGroup>& groups,
+                      OnDifference on_difference) {
   GroupResult result = describe(group);
   static_cast<GroupTime&>(result) = time_of(group);
   result.fit_seconds = fit_seconds(group);
   result.device_speed = device_speed(group, groups);
   if (result.seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.seconds);
-  if (&group == &baseline) return result;
+  result.is_other_work = is_other_work(baseline, group, on_difference);
+  if (&group == &baseline || result.is_other_work) return result;
   static_cast<TimeRatio&>(result) = time_ratio(group, baseline);
   result.loss_agreement = loss_agreement(baseline, group);
   return result;
@@ -176,17 +214,39 @@ GroupResult result_of(const RunGroup& group, const RunGroup& baseline, const std
 
 }  // namespace
 
+std::optional<TargetTime> target_time(const RunGroup& group) {
+  TargetTime time;
+  time.num_runs = std::ssize(group.runs);
+  std::vector<double> seconds;
+  for (const RunRecord* run : group.runs) {
+    const auto& target = run->summary.target;
+    if (!target || (run != group.runs[0] && target->stop_at != time.stop_at)) return std::nullopt;
+    time.stop_at = target->stop_at;
+    if (target->train_seconds) seconds.push_back(*target->train_seconds);
+  }
+  time.num_reached = std::ssize(seconds);
+  const bool is_time = time.num_reached == time.num_runs && std::ranges::min(seconds) > 0;
+  if (!is_time) return time;
+  time.seconds = geometric_mean(seconds);
+  if (time.num_runs < kMinProcessesForInterval) return time;
+  const Interval bounds = geometric_mean_estimate(seconds).bounds;
+  time.low_seconds = bounds.low;
+  time.high_seconds = bounds.high;
+  return time;
+}
+
 Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options) {
   if (runs.empty()) throw_error(ExitCode::kUsage, "no runs to compare: name at least one run folder");
   const std::vector<RunGroup> groups = group_runs(runs);
   const RunGroup& baseline = find_baseline(groups, options.baseline);
   Comparison comparison;
   comparison.baseline = baseline.label;
-  refuse_or_report(comparison, all_differences(baseline, groups), groups, options.on_difference);
+  refuse_or_report(comparison, all_differences(baseline, groups, options.on_difference), groups, options.on_difference);
+  if (options.on_difference != OnDifference::kForce) comparison.other_work = all_other_work(baseline, groups);
   add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
   Findings found;
   for (const RunGroup& group : groups) {
-    comparison.groups.push_back(result_of(group, baseline, groups));
+    comparison.groups.push_back(result_of(group, baseline, groups, options.on_difference));
     add_once(comparison.notes, efficiency_note(group, groups));
     for (const Warning& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);

@@ -12,6 +12,7 @@
 
 #include "results/checks.h"
 #include "results/process_times.h"
+#include "results/quality.h"
 #include "results/run_record.h"
 #include "system/files.h"
 #include "system/warning.h"
@@ -58,6 +59,25 @@ struct DeviceSpeed {
   }
 };
 
+// The seconds of training until training.stop_at was reached (TargetRecord), over the runs of a group.
+struct TargetTime {
+  MetricValues stop_at;
+  int64_t num_runs = 0;
+  int64_t num_reached = 0;
+  std::optional<double> seconds;                    // the geometric mean, if all runs reached it
+  std::optional<double> low_seconds, high_seconds;  // 95 % interval, for at least three runs
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("stop_at", self.stop_at);
+    field("num_runs", self.num_runs);
+    field("num_reached", self.num_reached);
+    field("seconds", self.seconds);
+    field("low_seconds", self.low_seconds);
+    field("high_seconds", self.high_seconds);
+  }
+};
+
 // The members of TimeRatio are absent for the baseline itself.
 struct GroupResult : GroupTime, TimeRatio {
   std::string label;
@@ -71,7 +91,14 @@ struct GroupResult : GroupTime, TimeRatio {
   std::optional<DeviceSpeed> device_speed;        // relative to the same work on fewer devices
   std::optional<double> exchange_share;  // part of an epoch in the exchange without overlap with other work (median)
   std::optional<double> slowest_over_fastest;  // slowest process of an epoch over the fastest (median)
+  bool is_other_work = false;                  // than the baseline's, by its settings, so it has no ratio of times
   std::map<std::string, MetricSpread> final_metrics;
+  // The epoch whose weights `predict` and `evaluate` use, for each run of the group, with its metrics. Both are empty
+  // unless every run recorded such an epoch.
+  std::vector<int64_t> best_epochs;
+  std::map<std::string, MetricSpread> best_metrics;
+  std::optional<TargetTime> target_time;
+  std::vector<Baseline> baselines;      // of predictions without a model, on the validation part of the first run
   std::vector<std::string> paths;       // execution paths that were used
   std::vector<std::string> path_notes;  // why a faster path was not used
 
@@ -100,7 +127,12 @@ struct GroupResult : GroupTime, TimeRatio {
     field("device_speed", self.device_speed);
     field("exchange_share", self.exchange_share);
     field("slowest_over_fastest", self.slowest_over_fastest);
+    field("is_other_work", self.is_other_work);
     field("final_metrics", self.final_metrics);
+    field("best_epochs", self.best_epochs);
+    field("best_metrics", self.best_metrics);
+    field("target_time", self.target_time, kWhereGiven);
+    field("baselines", self.baselines, kWhereGiven);
     field("paths", self.paths);
     field("path_notes", self.path_notes);
   }
@@ -112,6 +144,7 @@ struct Comparison {
   std::vector<GroupResult> groups;
   std::vector<std::string> forced;       // reasons to refuse that --force overrode; empty for a fair comparison
   std::vector<std::string> differences;  // reasons to refuse of runs that were started together
+  std::vector<std::string> other_work;   // why groups have no ratio of times: the settings that make their work differ
   std::vector<Warning> warnings;         // reasons to doubt the times
   std::vector<std::string> notes;        // pooled runs, and differences that are only noted
 
@@ -122,6 +155,7 @@ struct Comparison {
     field("groups", self.groups);
     field("forced", self.forced);
     field("differences", self.differences);
+    field("other_work", self.other_work);
     field("warnings", self.warnings);
     field("notes", self.notes);
   }
@@ -136,9 +170,13 @@ struct CompareOptions {
   OnDifference on_difference = OnDifference::kRefuse;
 };
 
-// Throws UserError kUsage if there are no runs, the baseline does not match any run, or the runs are not comparable
-// (all reasons in one message).
+// Groups whose settings make their work differ from the baseline's get no ratio of times, p or verdict, unless
+// on_difference is kForce. Throws UserError kUsage if there are no runs, the baseline does not match any run, or the
+// runs are not comparable for a different reason (all reasons in one message).
 Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options);
+
+// Returns nothing unless all runs of the group had the same values in training.stop_at.
+std::optional<TargetTime> target_time(const RunGroup& group);
 
 // Returns nothing if no other group does the same work on fewer devices, or if one of both groups has no time.
 std::optional<DeviceSpeed> device_speed(const RunGroup& group, const std::vector<RunGroup>& groups);

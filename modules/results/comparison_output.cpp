@@ -7,6 +7,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "results/epoch_table.h"
 #include "system/json_fields.h"
 #include "system/terminal.h"
 
@@ -27,15 +28,26 @@ std::string p_text(const std::optional<double>& p) {
   return *p < kSmallestShown ? "< 0.0001" : fmt::format("{:.4f}", *p);
 }
 
-std::vector<EpochColumn> shown_metrics(const Comparison& comparison) {
-  const auto has_any = [&](const EpochColumn& column) {
-    return std::ranges::any_of(comparison.groups, [&](const GroupResult& group) {
-      return group.final_metrics.contains(std::string(column.name));
-    });
-  };
-  std::vector<EpochColumn> shown;
+// Holds a metric of the table, which has one format for all groups.
+struct ShownMetric {
+  std::string name;
+  ColumnFormat format;
+};
+
+std::optional<ShownMetric> shown_metric(const EpochColumn& column, const Comparison& comparison) {
+  const std::string name(column.name);
+  std::vector<double> values;
+  for (const GroupResult& group : comparison.groups)
+    if (const auto found = group.final_metrics.find(name); found != group.final_metrics.end())
+      values.push_back(found->second.median);
+  if (!is_shown(column) || values.empty()) return std::nullopt;
+  return ShownMetric{name, column_format(column, values)};
+}
+
+std::vector<ShownMetric> shown_metrics(const Comparison& comparison) {
+  std::vector<ShownMetric> shown;
   for (const EpochColumn& column : epoch_columns())
-    if (is_shown(column) && has_any(column)) shown.push_back(column);
+    if (const auto metric = shown_metric(column, comparison)) shown.push_back(*metric);
   return shown;
 }
 
@@ -81,7 +93,7 @@ std::string verdict_text(const std::optional<TimeVerdict>& verdict) {
 }
 
 std::vector<std::string> cells_of(const GroupResult& group, const Comparison& comparison,
-                                  const std::vector<EpochColumn>& metrics) {
+                                  const std::vector<ShownMetric>& metrics) {
   const bool is_baseline = group.label == comparison.baseline;
   std::vector<std::string> cells = {
       marked_label(group),
@@ -95,9 +107,9 @@ std::vector<std::string> cells_of(const GroupResult& group, const Comparison& co
       p_text(group.mann_whitney_p),
       verdict_text(group.verdict),
   };
-  for (const EpochColumn& metric : metrics) {
-    const auto found = group.final_metrics.find(std::string(metric.name));
-    cells.push_back(found == group.final_metrics.end() ? kNothing : console_text(metric, found->second.median));
+  for (const ShownMetric& metric : metrics) {
+    const auto found = group.final_metrics.find(metric.name);
+    cells.push_back(found == group.final_metrics.end() ? kNothing : number_text(metric.format, found->second.median));
   }
   return cells;
 }
@@ -141,11 +153,40 @@ std::string device_lines(const Comparison& comparison) {
   return table.text() + "\n" + join(device_speed_legend(), "\n") + "\n";
 }
 
+std::string best_epoch_lines(const Comparison& comparison) {
+  const TextTable table = best_epoch_table(comparison);
+  if (table.rows().empty()) return "";
+  return std::string(kBestEpochLegend) + "\n" + table.text() + "\n";
+}
+
 std::optional<std::string> time_line(const GroupResult& group) {
   if (!group.microseconds_per_sample) return std::nullopt;
-  const std::string whole =
-      group.fit_seconds ? fmt::format("; the whole fit took {:.4g} s, validation included", *group.fit_seconds) : "";
-  return fmt::format("{} took {:.4g} us a training sample{}", group.label, *group.microseconds_per_sample, whole);
+  const std::string whole = group.fit_seconds ? fmt::format("; the whole fit took {} s, validation included",
+                                                            format_significant(*group.fit_seconds, 4))
+                                              : "";
+  return fmt::format("{} took {} us a training sample{}", group.label,
+                     format_significant(*group.microseconds_per_sample, 4), whole);
+}
+
+std::string target_line(const GroupResult& group, const TargetTime& time) {
+  const std::string text = target_text(time.stop_at);
+  if (!time.seconds)
+    return fmt::format("{} of {} of {} reached {}", time.num_reached, counted(time.num_runs, "run"), group.label, text);
+  const std::string bounds =
+      time.low_seconds ? fmt::format("95 % interval {} over {}", interval(time.low_seconds, time.high_seconds, 4),
+                                     counted(time.num_runs, "run"))
+                       : fmt::format("{}, too few for an interval", counted(time.num_runs, "run"));
+  return fmt::format("{} reached {} after {} s of training, with warm-up and without validation ({})", group.label,
+                     text, significant_digits(time.seconds, 4), bounds);
+}
+
+std::vector<std::string> quality_lines(const Comparison& comparison) {
+  std::vector<std::string> lines;
+  for (const GroupResult& group : comparison.groups)
+    if (group.target_time) lines.push_back(target_line(group, *group.target_time));
+  for (const GroupResult& group : comparison.groups)
+    for (const Baseline& baseline : group.baselines) add_once(lines, "without a model, " + baseline_text(baseline));
+  return lines;
 }
 
 std::string path_lines(const Comparison& comparison) {
@@ -164,7 +205,7 @@ bool is_shown(const EpochColumn& column) {
 }
 
 std::string significant_digits(const std::optional<double>& value, int digits) {
-  return value ? fmt::format("{:#.{}g}", *value, digits) : kNothing;
+  return value ? format_significant(*value, digits) : kNothing;
 }
 
 std::string lines_of_texts(const std::string& prefix, const std::vector<std::string>& texts) {
@@ -214,15 +255,64 @@ std::vector<std::string> device_speed_legend() {
 }
 
 TextTable comparison_table(const Comparison& comparison) {
-  const std::vector<EpochColumn> metrics = shown_metrics(comparison);
+  const std::vector<ShownMetric> metrics = shown_metrics(comparison);
   TextTable table;
   table.add_column("run", Align::kLeft);
   table.add_column("seeds", Align::kLeft);
   for (const char* heading :
        {"processes", "epochs", "s/epoch", "95 % interval", "ratio", "95 % interval", "p", "verdict"})
     table.add_column(heading, Align::kRight);
-  for (const EpochColumn& metric : metrics) table.add_column(std::string(metric.heading), Align::kRight);
+  for (const ShownMetric& metric : metrics) table.add_column(metric.format.heading, Align::kRight);
   for (const GroupResult& group : comparison.groups) table.add_row(cells_of(group, comparison, metrics));
+  return table;
+}
+
+namespace {
+
+const MetricSpread* find_metric(const std::map<std::string, MetricSpread>& metrics, const std::string& name) {
+  const auto found = metrics.find(name);
+  return found == metrics.end() ? nullptr : &found->second;
+}
+
+bool differs_from_last(const GroupResult& group) {
+  return std::ranges::any_of(group.best_metrics, [&](const auto& entry) {
+    const MetricSpread* last = find_metric(group.final_metrics, entry.first);
+    return last != nullptr && last->median != entry.second.median;
+  });
+}
+
+// Returns "5", or "3 .. 6" if the runs of a group have different best epochs.
+std::string best_epochs_text(const GroupResult& group) {
+  const auto [first, last] = std::ranges::minmax(group.best_epochs);
+  return first == last ? fmt::format("{}", first) : fmt::format("{} .. {}", first, last);
+}
+
+std::vector<std::string> best_epoch_cells(const GroupResult& group, const std::string& label,
+                                          const std::vector<ShownMetric>& metrics) {
+  std::vector<std::string> cells = {label, best_epochs_text(group)};
+  for (const ShownMetric& metric : metrics)
+    for (const auto* values : {&group.best_metrics, &group.final_metrics}) {
+      const MetricSpread* value = find_metric(*values, metric.name);
+      cells.push_back(value == nullptr ? kNothing : number_text(metric.format, value->median));
+    }
+  return cells;
+}
+
+}  // namespace
+
+TextTable best_epoch_table(const Comparison& comparison) {
+  TextTable table;
+  if (std::ranges::none_of(comparison.groups, differs_from_last)) return table;
+  const std::vector<ShownMetric> metrics = shown_metrics(comparison);
+  table.add_column("run", Align::kLeft);
+  table.add_column("best epoch", Align::kRight);
+  for (const ShownMetric& metric : metrics)
+    for (const std::string& heading : {metric.format.heading, std::string("(last)")})
+      table.add_column(heading, Align::kRight);
+  const std::vector<std::string> labels = short_labels(comparison);
+  for (size_t i = 0; i < comparison.groups.size(); ++i)
+    if (!comparison.groups[i].best_epochs.empty())
+      table.add_row(best_epoch_cells(comparison.groups[i], labels[i], metrics));
   return table;
 }
 
@@ -253,7 +343,8 @@ std::vector<std::string> comparison_work(const Comparison& comparison) {
       losses.push_back(fmt::format("train losses of {} and {} {}", comparison.baseline, group.label,
                                    agreement_text(*group.loss_agreement)));
   }
-  times.insert(times.end(), losses.begin(), losses.end());
+  const std::vector<std::string> quality = quality_lines(comparison);
+  for (const auto& lines : {losses, quality}) times.insert(times.end(), lines.begin(), lines.end());
   return times;
 }
 
@@ -261,11 +352,16 @@ std::string comparison_text(const Comparison& comparison) {
   std::string text;
   if (!comparison.forced.empty())
     text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", comparison.forced) + "\n";
+  if (!comparison.other_work.empty())
+    text +=
+        "NOTICE: these runs did different work, so their times have no ratio, p or verdict (--force shows them).\n" +
+        lines_of_texts("  ", comparison.other_work) + "\n";
   if (!comparison.differences.empty())
     text += "NOTICE: these runs differ in more than the device and the layer.\n" +
             lines_of_texts("  ", comparison.differences) + "\n";
   if (!comparison.warnings.empty()) text += lines_of_texts("WARNING: ", texts_of(comparison.warnings)) + "\n";
   text += make_narrow_table(comparison).text() + "\n" + label_lines(comparison);
+  text += best_epoch_lines(comparison);
   text += lines_of_texts("", comparison_legend(comparison));
   if (const std::string devices = device_lines(comparison); !devices.empty()) text += "\n" + devices + "\n";
   return without_controls(text + lines_of_texts("", comparison.notes) +
@@ -306,8 +402,16 @@ std::string header() {
                            "efficiency_low",
                            "efficiency_high",
                            "exchange_share",
-                           "slowest_over_fastest"})
+                           "slowest_over_fastest",
+                           "target_reached",
+                           "target_seconds",
+                           "target_low",
+                           "target_high",
+                           "is_other_work",
+                           "other_work",
+                           "best_epochs"})
     names.emplace_back(name);
+  for (const std::string& metric : metric_names()) names.push_back("best_" + metric);
   return csv_line(names);
 }
 
@@ -319,6 +423,23 @@ std::vector<std::string> device_fields(const GroupResult& group) {
           csv_number(speed.efficiency),          csv_number(speed.efficiency_low),
           csv_number(speed.efficiency_high),     csv_number(group.exchange_share),
           csv_number(group.slowest_over_fastest)};
+}
+
+std::vector<std::string> metric_fields(const std::map<std::string, MetricSpread>& metrics) {
+  std::vector<std::string> fields;
+  for (const std::string& name : metric_names()) {
+    const MetricSpread* value = find_metric(metrics, name);
+    fields.push_back(value == nullptr ? "" : csv_number(value->median));
+  }
+  return fields;
+}
+
+// Returns the fields about training.stop_at, which most runs do not have.
+std::vector<std::string> target_fields(const GroupResult& group) {
+  if (!group.target_time) return {"", "", "", ""};
+  const TargetTime& time = *group.target_time;
+  return {fmt::format("{} of {}", time.num_reached, time.num_runs), csv_number(time.seconds),
+          csv_number(time.low_seconds), csv_number(time.high_seconds)};
 }
 
 std::string line(const GroupResult& group, const Comparison& comparison) {
@@ -335,10 +456,7 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
                                      csv_number(group.ratio_high),
                                      csv_number(group.mann_whitney_p),
                                      group.verdict ? std::string(config::name_of(*group.verdict)) : ""};
-  for (const std::string& metric : metric_names()) {
-    const auto found = group.final_metrics.find(metric);
-    fields.push_back(found == group.final_metrics.end() ? "" : csv_number(found->second.median));
-  }
+  for (const std::string& field : metric_fields(group.final_metrics)) fields.push_back(field);
   for (const auto& texts : {group.paths, group.folders, comparison.forced, texts_of(comparison.warnings),
                             comparison.notes, comparison.differences})
     fields.push_back(join(texts, "; "));
@@ -347,7 +465,12 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
   fields.push_back(csv_number(group.microseconds_per_sample));
   fields.push_back(csv_number(group.fit_seconds));
   fields.push_back(group.loss_agreement ? format_shortest(group.loss_agreement->largest_difference) : "");
-  for (const std::string& field : device_fields(group)) fields.push_back(field);
+  for (const auto& more : {device_fields(group), target_fields(group)})
+    fields.insert(fields.end(), more.begin(), more.end());
+  fields.emplace_back(group.is_other_work ? "1" : "0");
+  fields.push_back(join(comparison.other_work, "; "));
+  fields.push_back(fmt::format("{}", fmt::join(group.best_epochs, " ")));
+  for (const std::string& field : metric_fields(group.best_metrics)) fields.push_back(field);
   return csv_line(fields);
 }
 

@@ -32,8 +32,8 @@ std::vector<std::string> short_labels(const Comparison& comparison);
 // Returns sentences that explain the columns.
 std::vector<std::string> comparison_legend(const Comparison& comparison);
 
-// Returns sentences about the time of each group's work, for a sample and in total, and then about the agreement of
-// each group's losses with the baseline's.
+// Returns sentences about the time of each group's work, for a sample and in total, then about the agreement of each
+// group's losses with the baseline's, then about training.stop_at and predictions without a model.
 std::vector<std::string> comparison_work(const Comparison& comparison);
 
 // Returns whether the table shows this metric: train_loss and the metrics of validation. CSV and JSON also contain the
@@ -50,6 +50,12 @@ std::string csv_number(const std::optional<double>& value);
 std::string percent_text(const std::optional<double>& part);
 std::string percent_range(const std::optional<double>& low, const std::optional<double>& high);
 std::string excess_text(const std::optional<double>& quotient);
+
+// Returns the metrics of the best epoch of each group beside those of the last; an empty table if they are equal in all
+// groups.
+TextTable best_epoch_table(const Comparison& comparison);
+inline constexpr const char* kBestEpochLegend =
+    "The best epoch, whose weights predict and evaluate use, beside the last epoch:";
 
 // Returns the speed-up and efficiency of those groups of a comparison that have a speed-up, or an empty table.
 TextTable device_speed_table(const Comparison& comparison);

@@ -12,46 +12,46 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "system/json_fields.h"
-#include "system/terminal.h"
 
 namespace rnnlab {
 
 std::span<const EpochColumn> epoch_columns() {
   using enum ColumnRole;
+  using enum NumberKind;
   static const auto columns = std::to_array<EpochColumn>({
-      {"epoch", "epoch", "{:.0f}", kMeasurement, &EpochRow::epoch},
-      {"train_loss", "train loss", "{:.4f}", kMetric, &EpochRow::train_loss},
-      {"train_accuracy", "train acc", "{:.4f}", kMetric, &EpochRow::train_accuracy},
-      {"valid_loss", "valid loss", "{:.4f}", kMetric, &EpochRow::valid_loss},
-      {"valid_accuracy", "valid acc", "{:.4f}", kMetric, &EpochRow::valid_accuracy},
-      {"learning_rate", "learn rate", "{:.3g}", kMeasurement, &EpochRow::learning_rate},
-      {"gradient_norm", "grad norm", "{:.3g}", kMeasurement, &EpochRow::gradient_norm},
-      {"train_seconds", "train s", "{:.4g}", kMeasurement, &EpochRow::train_seconds},
-      {"valid_seconds", "valid s", "{:.3g}", kMeasurement, &EpochRow::valid_seconds},
-      {"data_seconds", "data s", "{:.3g}", kMeasurement, &EpochRow::data_seconds},
-      {"samples_per_second", "samples/s", "{:.0f}", kMeasurement, &EpochRow::samples_per_second},
-      {"peak_memory_bytes", "peak memory", "", kMeasurement, &EpochRow::peak_memory_bytes},
-      {"warmup", "", "", kMeasurement, &EpochRow::warmup},
-      {"train_perplexity", "train ppl", "{:.4g}", kMetric, &EpochRow::train_perplexity},
-      {"valid_perplexity", "valid ppl", "{:.4g}", kMetric, &EpochRow::valid_perplexity},
-      {"valid_bits_per_character", "bits/char", "{:.4f}", kMetric, &EpochRow::valid_bits_per_character},
-      {"train_mae", "train MAE", "{:.4g}", kMetric, &EpochRow::train_mae},
-      {"valid_mae", "valid MAE", "{:.4g}", kMetric, &EpochRow::valid_mae},
-      {"train_rmse", "train RMSE", "{:.4g}", kMetric, &EpochRow::train_rmse},
-      {"valid_rmse", "valid RMSE", "{:.4g}", kMetric, &EpochRow::valid_rmse},
-      {"skipped_steps", "skipped", "{:.0f}", kMeasurement, &EpochRow::skipped_steps},
-      {"device_seconds", "", "", kMeasurement, &EpochRow::device_seconds},
-      {"cpu_seconds", "", "", kMeasurement, &EpochRow::cpu_seconds},
-      {"boot_seconds", "", "", kMeasurement, &EpochRow::boot_seconds},
-      {"steal_seconds", "", "", kMeasurement, &EpochRow::steal_seconds},
-      {"throttled_seconds", "", "", kMeasurement, &EpochRow::throttled_seconds},
-      {"voluntary_switches", "", "", kMeasurement, &EpochRow::voluntary_switches},
-      {"forced_switches", "", "", kMeasurement, &EpochRow::forced_switches},
-      {"gpu_joules", "", "", kMeasurement, &EpochRow::gpu_joules},
-      {"cpu_joules", "", "", kMeasurement, &EpochRow::cpu_joules},
-      {"exchange_seconds", "", "", kMeasurement, &EpochRow::exchange_seconds},
-      {"slowest_process_seconds", "", "", kMeasurement, &EpochRow::slowest_process_seconds},
-      {"fastest_process_seconds", "", "", kMeasurement, &EpochRow::fastest_process_seconds},
+      {"epoch", "epoch", kCount, kMeasurement, &EpochRow::epoch},
+      {"train_loss", "train loss", kLoss, kMetric, &EpochRow::train_loss},
+      {"train_accuracy", "train acc", kShare, kMetric, &EpochRow::train_accuracy},
+      {"valid_loss", "valid loss", kLoss, kMetric, &EpochRow::valid_loss},
+      {"valid_accuracy", "valid acc", kShare, kMetric, &EpochRow::valid_accuracy},
+      {"learning_rate", "learn rate", kMeasure, kMeasurement, &EpochRow::learning_rate},
+      {"gradient_norm", "grad norm", kMeasure, kMeasurement, &EpochRow::gradient_norm},
+      {"train_seconds", "train", kSeconds, kMeasurement, &EpochRow::train_seconds},
+      {"valid_seconds", "valid", kSeconds, kMeasurement, &EpochRow::valid_seconds},
+      {"data_seconds", "data", kSeconds, kMeasurement, &EpochRow::data_seconds},
+      {"samples_per_second", "samples/s", kCount, kMeasurement, &EpochRow::samples_per_second},
+      {"peak_memory_bytes", "peak", kBytes, kMeasurement, &EpochRow::peak_memory_bytes},
+      {"warmup", "", kCount, kMeasurement, &EpochRow::warmup},
+      {"train_perplexity", "train ppl", kMeasure, kMetric, &EpochRow::train_perplexity},
+      {"valid_perplexity", "valid ppl", kMeasure, kMetric, &EpochRow::valid_perplexity},
+      {"valid_bits_per_character", "bits/char", kLoss, kMetric, &EpochRow::valid_bits_per_character},
+      {"train_mae", "train MAE", kMeasure, kMetric, &EpochRow::train_mae},
+      {"valid_mae", "valid MAE", kMeasure, kMetric, &EpochRow::valid_mae},
+      {"train_rmse", "train RMSE", kMeasure, kMetric, &EpochRow::train_rmse},
+      {"valid_rmse", "valid RMSE", kMeasure, kMetric, &EpochRow::valid_rmse},
+      {"skipped_steps", "skipped", kCount, kMeasurement, &EpochRow::skipped_steps},
+      {"device_seconds", "", kSeconds, kMeasurement, &EpochRow::device_seconds},
+      {"cpu_seconds", "", kSeconds, kMeasurement, &EpochRow::cpu_seconds},
+      {"boot_seconds", "", kSeconds, kMeasurement, &EpochRow::boot_seconds},
+      {"steal_seconds", "", kSeconds, kMeasurement, &EpochRow::steal_seconds},
+      {"throttled_seconds", "", kSeconds, kMeasurement, &EpochRow::throttled_seconds},
+      {"voluntary_switches", "", kCount, kMeasurement, &EpochRow::voluntary_switches},
+      {"forced_switches", "", kCount, kMeasurement, &EpochRow::forced_switches},
+      {"gpu_joules", "", kMeasure, kMeasurement, &EpochRow::gpu_joules},
+      {"cpu_joules", "", kMeasure, kMeasurement, &EpochRow::cpu_joules},
+      {"exchange_seconds", "", kSeconds, kMeasurement, &EpochRow::exchange_seconds},
+      {"slowest_process_seconds", "", kSeconds, kMeasurement, &EpochRow::slowest_process_seconds},
+      {"fastest_process_seconds", "", kSeconds, kMeasurement, &EpochRow::fastest_process_seconds},
   });
   return columns;
 }
@@ -73,16 +73,6 @@ std::optional<double> to_number(const std::optional<T>& value) {
 
 std::optional<double> number_in(const EpochRow& row, const EpochColumn& column) {
   return std::visit([&](auto member) { return to_number(row.*member); }, column.member);
-}
-
-size_t console_width(const EpochColumn& column) {
-  constexpr size_t kUsualNumber = 7;
-  return column.name == "epoch" ? column.heading.size() : std::max(column.heading.size(), kUsualNumber);
-}
-
-std::string console_text(const EpochColumn& column, double value) {
-  if (column.format.empty()) return format_bytes(static_cast<int64_t>(value));
-  return format_within(console_width(column), column.format, value);
 }
 
 namespace {
@@ -267,39 +257,6 @@ std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string&
     if (!rising) throw_at(line, "epoch {} follows epoch {}", rows.back().epoch, rows[rows.size() - 2].epoch);
   }
   return rows;
-}
-
-namespace {
-
-// Returns a line of right-aligned cells; `cell_of` returns the text of each cell.
-template <class CellOf>
-std::string line_of(const std::vector<EpochColumn>& columns, const CellOf& cell_of) {
-  std::string line;
-  for (const EpochColumn& column : columns) {
-    if (!line.empty()) line += "  ";
-    line += padded(cell_of(column), console_width(column), Align::kRight);
-  }
-  return line;
-}
-
-}  // namespace
-
-EpochTable::EpochTable(const EpochRow& first) {
-  for (const EpochColumn& column : epoch_columns())
-    if (!column.heading.empty() && number_in(first, column)) columns_.push_back(column);
-}
-
-std::string EpochTable::header() const {
-  return line_of(columns_, [](const EpochColumn& column) { return std::string(column.heading); });
-}
-
-std::string EpochTable::line(const EpochRow& row, const std::string& mark) const {
-  const std::string line = line_of(columns_, [&](const EpochColumn& column) {
-    const auto value = number_in(row, column);
-    return value ? console_text(column, *value) : "-";
-  });
-  if (!mark.empty()) return fmt::format("{}  ({})", line, mark);
-  return row.warmup ? line + "  (warm-up)" : line;
 }
 
 }  // namespace rnnlab

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defines the row of one logged epoch and the list of its columns, which determines epochs.csv, epochs.jsonl, the
-// console's table and the reading of these files. The names of the columns are a contract with the readers of the
-// files. Later versions add columns.
+// console's table (epoch_table.h) and the reading of these files. The names of the columns are a contract with the
+// readers of the files. Later versions add columns.
 #pragma once
 
 #include <cstddef>
@@ -61,11 +61,15 @@ using EpochMember = std::variant<int64_t EpochRow::*, double EpochRow::*, bool E
 
 enum class ColumnRole { kMetric, kMeasurement };
 
+// Determines how tables show the numbers of a column (epoch_table.h). kMeasure is a number whose size depends on the
+// data, such as an error in the targets' unit.
+enum class NumberKind { kCount, kShare, kLoss, kMeasure, kSeconds, kBytes };
+
 struct EpochColumn {
   std::string_view name;     // in the files
-  std::string_view heading;  // on the console; empty: not shown there
-  std::string_view format;   // fmt's, for the console; empty: bytes
-  ColumnRole role;           // metrics go into the summary
+  std::string_view heading;  // in tables, without the unit; empty: not shown there
+  NumberKind kind;
+  ColumnRole role;  // metrics go into the summary
   EpochMember member;
 };
 
@@ -74,13 +78,7 @@ std::span<const EpochColumn> epoch_columns();
 // Returns the column's value as a number, or nothing if it is absent. A bool is 0 or 1.
 std::optional<double> number_in(const EpochRow& row, const EpochColumn& column);
 
-// Returns the width of the column on the console, which fits its heading and a usual number.
-size_t console_width(const EpochColumn& column);
-
-// Returns the value as the console shows it: "0.1234", "1.50 GiB", or "1.234e+30" if not all digits fit.
-std::string console_text(const EpochColumn& column, double value);
-
-// Converts epoch rows to text and back: columns of `epochs.csv`, lines of `epochs.jsonl`, and the table of the log.
+// Converts epoch rows to text and back: columns of `epochs.csv` and lines of `epochs.jsonl`.
 
 // The functions are pure and do not access files. Each number is the shortest text that reads back to the same value.
 // An absent value is an empty CSV field and a JSON null. A value that is not finite is nan, inf or -inf in CSV, and the
@@ -104,19 +102,5 @@ std::vector<std::string> columns_in_header(std::string_view text);
 // that every version has is required, a later column may be absent, and an unknown column is kept. Every line must be
 // complete, and epochs must increase. Throws UserError kData with `source:line`.
 std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string& source);
-
-// Formats the rows of a training run as a table that grows line by line on the console. The widths are fixed at the
-// start, columns that are absent in the first row are left out, and warm-up epochs are marked.
-class EpochTable {
- public:
-  // `first` determines the columns.
-  explicit EpochTable(const EpochRow& first);
-
-  std::string header() const;                                                 // without a line end, like the lines
-  std::string line(const EpochRow& row, const std::string& mark = "") const;  // ends in "(mark)" or "(warm-up)"
-
- private:
-  std::vector<EpochColumn> columns_;
-};
 
 }  // namespace rnnlab

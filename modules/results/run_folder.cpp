@@ -28,9 +28,9 @@ void check_is_folder_name(const std::string& part, const char* what) {
                 in_quotes(part));
 }
 
-[[noreturn]] void throw_cannot_create(const fs::path& folder, const std::string& reason) {
-  throw_error(ExitCode::kDevice, "{}: cannot create the run folder: {}; choose another place with --out",
-              folder.string(), reason);
+[[noreturn]] void throw_cannot_create(const fs::path& folder, const std::string& reason, std::string_view option) {
+  throw_error(ExitCode::kDevice, "{}: cannot create the folder: {}; choose another place with {}", folder.string(),
+              reason, option);
 }
 
 // Returns what is at the path instead of a folder.
@@ -43,24 +43,24 @@ std::string describe_obstacle(const fs::path& path) {
 enum class Made { kNew, kThereAlready };
 
 // The new folder survives a loss of power.
-Made make_folder(const fs::path& path) {
+Made make_folder(const fs::path& path, std::string_view option) {
   constexpr mode_t kAllRightsLessUmask = 0777;
   if (uninterrupted([&] { return ::mkdir(path.c_str(), kAllRightsLessUmask); }) == 0) {
     sync_folder(path.has_parent_path() ? path.parent_path() : ".");
     return Made::kNew;
   }
   if (errno == EEXIST) return Made::kThereAlready;
-  throw_cannot_create(path, std::generic_category().message(errno));
+  throw_cannot_create(path, std::generic_category().message(errno), option);
 }
 
 }  // namespace
 
-void make_folders(const fs::path& folder) {
+void make_folders(const fs::path& folder, std::string_view option) {
   std::error_code ignored;
   if (folder.empty() || fs::is_directory(folder, ignored)) return;
-  make_folders(folder.parent_path());
-  if (make_folder(folder) == Made::kThereAlready && !fs::is_directory(folder, ignored))
-    throw_cannot_create(folder, describe_obstacle(folder));
+  make_folders(folder.parent_path(), option);
+  if (make_folder(folder, option) == Made::kThereAlready && !fs::is_directory(folder, ignored))
+    throw_cannot_create(folder, describe_obstacle(folder), option);
 }
 
 std::string run_folder_name(const RunLabel& label) {
@@ -79,9 +79,10 @@ fs::path create_run_folder(const fs::path& out, const RunLabel& label) {
   constexpr int kMostRunsInOneSecond = 10000;
   for (int count = 1; count <= kMostRunsInOneSecond; ++count) {
     fs::path folder = parent / (count == 1 ? name : fmt::format("{}-{}", name, count));
-    if (make_folder(folder) == Made::kNew) return folder;
+    if (make_folder(folder, "--out") == Made::kNew) return folder;
   }
-  throw_cannot_create(parent / name, fmt::format("{} folders of this name already exist", kMostRunsInOneSecond));
+  throw_cannot_create(parent / name, fmt::format("{} folders of this name already exist", kMostRunsInOneSecond),
+                      "--out");
 }
 
 std::string shared_run_name(const fs::path& folder, const std::string& experiment) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "config/document.h"
 
@@ -42,8 +43,9 @@ std::filesystem::path create_run_folder(const std::filesystem::path& out, const 
 // or only the last name if the folder is not in the folder of its experiment. `folder` need not exist.
 std::string shared_run_name(const std::filesystem::path& folder, const std::string& experiment);
 
-// Creates the folder and its parents if they are missing. Throws UserError kDevice.
-void make_folders(const std::filesystem::path& folder);
+// Creates the folder and its parents if they are missing. Throws UserError kDevice with the option that chooses another
+// folder.
+void make_folders(const std::filesystem::path& folder, std::string_view option = "--out");
 
 // The settings of a run folder's config.yaml are dotted keys with their texts, which show in which settings two runs
 // differ. The keys are not checked, because another version of rnnlab may have written the file.

@@ -186,6 +186,17 @@ std::string folder_name(const RunRecord& run, const RunGroup& group) {
   return found == group.names.end() ? run.folder.string() : found->second;
 }
 
+namespace {
+
+// The layer of an image model is the value of `convolution`, so a label would say it twice.
+bool is_name_of_layer(const std::string& key, const std::vector<RunGroup>& groups) {
+  return std::ranges::all_of(groups, [&](const RunGroup& group) {
+    return value_or_absent(group.runs[0]->config, key) == group.runs[0]->summary.layer;
+  });
+}
+
+}  // namespace
+
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
   constexpr std::array<std::string_view, 5> kElsewhere = {"name", "seed", "device", "layer", "auto_layer"};
   std::set<std::string> keys;
@@ -196,6 +207,7 @@ std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups)
         if (value_or_absent(config, key) != value_or_absent(first, key)) keys.insert(key);
   }
   for (const std::string_view key : kElsewhere) keys.erase(std::string(key));
+  std::erase_if(keys, [&](const std::string& key) { return is_name_of_layer(key, groups); });
   return {keys.begin(), keys.end()};
 }
 

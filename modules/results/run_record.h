@@ -38,6 +38,11 @@ const std::string& other_program(const RunRecord& run);
 // Returns whether the run trained on a GPU.
 bool is_on_gpu(const RunRecord& run);
 
+// Returns the row of the epoch whose weights `predict` and `evaluate` use: the best of the whole epochs by
+// training.early_stopping, or else by the loss of the validation (training/stopping.h), if the run keeps it
+// (checkpoint.best). Nothing if the run keeps no such epoch, and for runs of other programs.
+std::optional<EpochRow> best_row(const RunRecord& run);
+
 // Returns the start of the run in seconds since 1970; nothing if its files do not record the start.
 std::optional<double> start_in_seconds(const RunRecord& run);
 

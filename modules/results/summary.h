@@ -17,6 +17,7 @@
 #include "config/enum_names.h"
 #include "results/conditions.h"
 #include "results/epoch_row.h"
+#include "results/quality.h"
 #include "system/files.h"
 #include "system/warning.h"
 
@@ -128,6 +129,8 @@ struct Summary {
   bool was_resumed = false;                       // then its time includes pauses
   std::string environment_sha256;                 // of environment.json; "" before version 3
   std::optional<bool> has_graphs = std::nullopt;  // its steps were CUDA graphs; nothing if graphs were not requested
+  std::vector<Baseline> baselines = {};           // of predictions without a model; empty before they were recorded
+  std::optional<TargetRecord> target = std::nullopt;  // of training.stop_at
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -154,6 +157,8 @@ struct Summary {
     field("environment_sha256", self.environment_sha256, 3);
     field("was_resumed", self.was_resumed, 3);
     field("has_graphs", self.has_graphs, kWhereGiven);
+    field("baselines", self.baselines, kWhereGiven);
+    field("target", self.target, kWhereGiven);
   }
 };
 

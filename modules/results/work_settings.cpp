@@ -28,9 +28,10 @@ constexpr std::array<std::string_view, 14> kNotCompared = {"training.epochs",
                                                            "training.cuda_graph",
                                                            "training.shards"};
 
-constexpr std::array<std::string_view, 10> kPaths = {
+constexpr std::array<std::string_view, 14> kPaths = {
     "model.initial_weights", "data.path",          "data.train_inputs",  "data.train_targets", "data.train_lengths",
-    "data.valid_inputs",     "data.valid_targets", "data.valid_lengths", "data.train_file",    "data.valid_file"};
+    "data.valid_inputs",     "data.valid_targets", "data.valid_lengths", "data.train_file",    "data.valid_file",
+    "data.test_inputs",      "data.test_targets",  "data.test_lengths",  "data.test_file"};
 
 template <size_t N>
 bool is_one_of(std::string_view key, const std::array<std::string_view, N>& keys) {
@@ -66,7 +67,8 @@ std::string digest_of(const Settings& settings, Wanted is_wanted) {
 bool is_of_model(std::string_view key) { return key.starts_with("model.") && !is_one_of(key, kPaths); }
 
 bool is_of_training(std::string_view key) {
-  return key == "deterministic" || (key.starts_with("training.") && !is_one_of(key, kNotCompared));
+  const bool is_end_of_run = key.starts_with("training.stop_at");
+  return key == "deterministic" || (key.starts_with("training.") && !is_end_of_run && !is_one_of(key, kNotCompared));
 }
 
 }  // namespace

@@ -51,11 +51,25 @@ class CheckedFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::optional<UserError> failure_;
 };
 
-// Prints information unchanged, and warnings and errors with the program's name and their level in front; clears the
-// progress bar first.
+// Wraps a line such as "data      csv from a.csv: ...", or a note below it, at words; the next lines have its indent.
+std::string wrap_described(std::string_view line, size_t width) {
+  constexpr size_t kIndent = 10;
+  const bool is_described = line.size() > kIndent && line[0] != '=' && line[kIndent - 1] == ' ' && line[kIndent] != ' ';
+  if (!is_described || width <= 2 * kIndent || display_width(line) <= width) return std::string(line);
+  const std::string between = "\n" + std::string(kIndent, ' ');
+  return std::string(line.substr(0, kIndent)) + join(wrap(line.substr(kIndent), width - kIndent), between);
+}
+
+spdlog::color_mode colors_of(const Terminal& console) {
+  return console.has_color ? spdlog::color_mode::always : spdlog::color_mode::never;
+}
+
+// Prints information unchanged, but wrapped on a terminal, and warnings and errors with the program's name and their
+// level in front; clears the progress bar first.
 class ConsoleSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit ConsoleSink(spdlog::color_mode colors) : plain_(colors), marked_(colors) {
+  explicit ConsoleSink(const Terminal& console)
+      : console_(console), plain_(colors_of(console)), marked_(colors_of(console)) {
     plain_.set_pattern("%v");
     marked_.set_pattern("%^%n: %l: %v%$");  // the same form as in main
   }
@@ -67,11 +81,20 @@ class ConsoleSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     if (before_line_) before_line_();
-    (message.level >= spdlog::level::warn ? marked_ : plain_).log(message);
+    if (message.level >= spdlog::level::warn) return marked_.log(message);
+    spdlog::details::log_msg shown = message;
+    const std::string text = shown_text({message.payload.data(), message.payload.size()});
+    shown.payload = text;
+    plain_.log(shown);
   }
   void flush_() override { plain_.flush(); }
 
  private:
+  std::string shown_text(std::string_view line) const {
+    return console_.is_terminal ? wrap_described(line, console_.width) : std::string(line);
+  }
+
+  const Terminal console_;
   spdlog::sinks::ansicolor_stderr_sink_st plain_;
   spdlog::sinks::ansicolor_stderr_sink_st marked_;
   std::function<void()> before_line_;
@@ -88,9 +111,7 @@ spdlog::level::level_enum console_level(Verbosity verbosity) {
 class Logger::Impl {
  public:
   Impl(Verbosity verbosity, const Terminal& console)
-      : console_(
-            std::make_shared<ConsoleSink>(console.has_color ? spdlog::color_mode::always : spdlog::color_mode::never)),
-        logger_("rnnlab", console_) {
+      : console_(std::make_shared<ConsoleSink>(console)), logger_("rnnlab", console_) {
     console_->set_level(console_level(verbosity));
     logger_.set_level(spdlog::level::debug);
   }

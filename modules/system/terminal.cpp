@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -79,18 +80,34 @@ std::string format_time_left(double seconds) {
   return fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
+namespace {
+
+// Returns the seconds until the piece is done; not finite at its start.
+double seconds_left(const Progress& progress, double part) {
+  return part > 0 ? progress.seconds * (1 - part) / part : std::numeric_limits<double>::infinity();
+}
+
+// Returns "" if nothing follows the piece, or if its pace is not known.
+std::string time_of_all_epochs(const Progress& progress, double part) {
+  if (progress.after.pieces <= 0 || part <= 0) return "";
+  const double after =
+      progress.after.pieces * progress.seconds / part + (progress.after.pieces + 1) * progress.after.seconds_between;
+  return fmt::format(", {} for all epochs", format_time_left(seconds_left(progress, part) + after));
+}
+
+}  // namespace
+
 std::string format_progress(const Progress& progress, size_t width) {
   constexpr size_t kWidestBar = 30, kNarrowestBar = 5, kBrackets = 3;
   const double part = std::clamp(static_cast<double>(progress.done) / static_cast<double>(progress.total), 0.0, 1.0);
-  const std::string left = part > 0 ? format_time_left(progress.seconds * (1 - part) / part) : "?";
-  std::string after =
-      fmt::format(" {:3.0f} % {}/{}, {} left", 100 * std::floor(part * 100) / 100, progress.done, progress.total, left);
+  std::string after = fmt::format(" {:3.0f} % {}/{}, {} left", 100 * std::floor(part * 100) / 100, progress.done,
+                                  progress.total, format_time_left(seconds_left(progress, part)));
+  const auto taken = [&] { return display_width(progress.title) + display_width(after) + kBrackets; };
   const std::string detail = progress.detail.empty() ? "" : ", " + progress.detail;
-  const size_t needed = display_width(progress.title) + display_width(after) + kBrackets;
-  if (needed + kNarrowestBar + display_width(detail) <= width) after += detail;
-  const size_t taken = display_width(progress.title) + display_width(after) + kBrackets;
-  if (taken + kNarrowestBar > width) return cut(progress.title + after, width);
-  const size_t bar = std::min(kWidestBar, width - taken);
+  for (const std::string& more : {time_of_all_epochs(progress, part), detail})
+    if (taken() + kNarrowestBar + display_width(more) <= width) after += more;
+  if (taken() + kNarrowestBar > width) return cut(progress.title + after, width);
+  const size_t bar = std::min(kWidestBar, width - taken());
   const auto filled = static_cast<size_t>(part * static_cast<double>(bar));
   return fmt::format("{} [{}{}]{}", progress.title, std::string(filled, '#'), std::string(bar - filled, '.'), after);
 }
@@ -100,10 +117,14 @@ ProgressBar::ProgressBar(const Terminal& terminal) : ProgressBar(terminal, stead
 ProgressBar::ProgressBar(const Terminal& terminal, Clock clock, Write write)
     : terminal_(terminal), clock_(std::move(clock)), write_(std::move(write)) {}
 
-void ProgressBar::start(const std::string& title, int64_t total) {
+void ProgressBar::start(const std::string& title, int64_t total, const WorkAfter& after) {
   clear();
-  progress_ = {
-      .title = on_one_line(title), .done = 0, .total = std::max<int64_t>(total, 1), .seconds = 0, .detail = ""};
+  progress_ = {.title = on_one_line(title),
+               .done = 0,
+               .total = std::max<int64_t>(total, 1),
+               .seconds = 0,
+               .detail = "",
+               .after = after};
   start_ = clock_();
 }
 

@@ -32,15 +32,24 @@ Terminal terminal_from(Tty tty, size_t columns, const GetVariable& variable);
 // Draws a progress bar on the terminal's last line: the bar is redrawn at most ten times a second, and erased before a
 // log line and at the end of the work. If there is no terminal, the bar writes nothing; the log writes plain lines. A
 // pure function makes the text of the bar.
+//
+// WorkAfter describes the pieces of work that follow the piece of the bar, such as the epochs after this one.
+struct WorkAfter {
+  double pieces = 0;           // of the size of this piece
+  double seconds_between = 0;  // that each of them takes beside its steps, such as for validation
+};
+
 struct Progress {
   std::string title;  // "epoch 2/3"
   int64_t done = 0;   // of `total` steps, at least 1
   int64_t total = 1;
   double seconds = 0;  // since the work began
   std::string detail;  // "loss 0.1234"; dropped first if the line is narrow
+  WorkAfter after = {};
 };
 
-// Returns "epoch 2/3 [#####.....]  50 % 234/469, 0:12 left, loss 0.1234", cut to at most `width` columns.
+// Returns "epoch 2/3 [#####.....]  50 % 234/469, 0:12 left, 0:47 for all epochs, loss 0.1234", cut to at most `width`
+// columns. The second time includes the epochs after this one. It is missing if none follows, or if the line is narrow.
 std::string format_progress(const Progress& progress, size_t width);
 
 // Returns "0:07", "12:34", "1:02:03", or "?" if the duration is not known.
@@ -59,7 +68,7 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   // Begins a piece of work of `total` steps; the remaining time is estimated from this moment.
-  void start(const std::string& title, int64_t total);
+  void start(const std::string& title, int64_t total, const WorkAfter& after = {});
 
   // This call is cheap if it is too early to draw. `detail` is called only for drawing.
   void update(int64_t done, const std::function<std::string()>& detail);

@@ -66,6 +66,7 @@ inline constexpr const char* kNotInspected = "not_inspected";
 
 // These warnings are about the numbers of a run.
 inline constexpr const char* kHighLoss = "high_loss";
+inline constexpr const char* kNotBetterThanBaseline = "not_better_than_baseline";
 inline constexpr const char* kWarmupCounted = "warmup_counted";
 inline constexpr const char* kUnprovenTimer = "unproven_timer";
 inline constexpr const char* kUnsynchronisedTimer = "unsynchronised_timer";

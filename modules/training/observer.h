@@ -12,10 +12,11 @@
 
 #include "base/error.h"
 #include "results/epoch_row.h"
+#include "system/files.h"
 
 namespace rnnlab {
 
-enum class StopReason { kEpochs, kSteps, kSeconds, kEarlyStopping, kSignal };
+enum class StopReason { kEpochs, kSteps, kSeconds, kEarlyStopping, kTarget, kSignal };
 
 // Holds the progress of a run and, after its end, the reason for the end. The training loop owns this state and
 // observers read it. The state has all progress except the weights and the optimiser's tensors.
@@ -24,6 +25,7 @@ struct TrainingState {
   int64_t step = 0;   // optimiser updates done
   int64_t best_epoch = 0;
   std::optional<double> best_value;  // of early stopping's metric, or of the validation (else training) loss
+  std::optional<int64_t> target_epoch = std::nullopt;  // the first that reached training.stop_at
   std::optional<StopReason> stop_reason;
   std::string stop_text;                 // the reason as a sentence: "the run reached training.epochs (3)"
   ExitCode exit_code = ExitCode::kDone;  // 128 + the signal's number after kSignal
@@ -36,6 +38,7 @@ struct TrainingState {
     field("step", self.step);
     field("best_epoch", self.best_epoch);
     field("best_value", self.best_value);
+    field("target_epoch", self.target_epoch, kWhereGiven);
   }
 
   // Sets the reason to stop, unless one is set already.

@@ -50,6 +50,8 @@ std::string invalid_reason(const RunProgress& progress, int64_t steps_per_epoch)
   if (!are_finite(progress)) return "a number is not finite";
   if (state.epoch < 1 || state.best_epoch < 0 || state.best_epoch > state.epoch)
     return fmt::format("epoch {}, but the best epoch is {}", state.epoch, state.best_epoch);
+  if (state.target_epoch && (*state.target_epoch < 1 || *state.target_epoch > state.epoch))
+    return fmt::format("epoch {}, but epoch {} reached the target", state.epoch, *state.target_epoch);
   if (steps < 0 || steps > steps_per_epoch || (progress.epoch_is_over && steps != steps_per_epoch))
     return fmt::format("{} of {} steps of an epoch that is {}", steps, steps_per_epoch,
                        progress.epoch_is_over ? "over" : "not over");

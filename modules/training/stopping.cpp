@@ -11,50 +11,35 @@
 #include "base/numbers.h"
 
 namespace rnnlab {
-namespace {
-
-bool larger_is_better(std::optional<StoppingMetric> metric) {
-  return metric == StoppingMetric::kTrainAccuracy || metric == StoppingMetric::kValidAccuracy;
-}
-
-}  // namespace
 
 EarlyStopping::EarlyStopping(const TrainingSettings& settings)
-    : metric_(settings.early_stopping), patience_(settings.patience), min_delta_(metric_ ? settings.min_delta : 0.0) {}
-
-std::optional<double> EarlyStopping::watched_value(const EpochRow& row) const {
-  if (!metric_) return row.valid_loss.value_or(row.train_loss);
-  switch (*metric_) {
-    case StoppingMetric::kTrainLoss:
-      return row.train_loss;
-    case StoppingMetric::kTrainAccuracy:
-      return row.train_accuracy;
-    case StoppingMetric::kValidLoss:
-      return row.valid_loss;
-    case StoppingMetric::kValidAccuracy:
-      return row.valid_accuracy;
-  }
-  return std::nullopt;
-}
-
-bool EarlyStopping::improves(double value, double best) const {
-  return larger_is_better(metric_) ? value > best + min_delta_ : value < best - min_delta_;
-}
+    : metric_(settings.early_stopping ? config::name_of(*settings.early_stopping) : ""),
+      patience_(settings.patience),
+      min_delta_(settings.early_stopping ? settings.min_delta : 0.0) {}
 
 void EarlyStopping::update_best(const EpochRow& row, TrainingState& state) const {
-  const auto value = watched_value(row);
+  const auto value = watched_value(row, metric_);
   if (!value) return;
-  if (state.best_value && !improves(*value, *state.best_value)) return;
+  if (state.best_value && !improves(metric_, *value, *state.best_value, min_delta_)) return;
   state.best_value = value;
   state.best_epoch = row.epoch;
 }
 
 void EarlyStopping::stop_if_patience_is_over(TrainingState& state) const {
-  if (!metric_ || !state.best_value || state.epoch - state.best_epoch < patience_) return;
-  state.stop(
-      StopReason::kEarlyStopping,
-      fmt::format("{} has not improved by more than {} for {} (best {:.6g} at epoch {})", config::name_of(*metric_),
-                  min_delta_, counted(patience_, "epoch"), *state.best_value, state.best_epoch));
+  if (metric_.empty() || !state.best_value || state.epoch - state.best_epoch < patience_) return;
+  state.stop(StopReason::kEarlyStopping,
+             fmt::format("{} has not improved by more than {} for {} (best {:.6g} at epoch {})", metric_, min_delta_,
+                         counted(patience_, "epoch"), *state.best_value, state.best_epoch));
+}
+
+void StopTarget::update(const EpochRow& row, TrainingState& state) const {
+  if (!state.target_epoch && reaches(row, targets_)) state.target_epoch = row.epoch;
+}
+
+void StopTarget::stop_if_reached(TrainingState& state) const {
+  if (!state.target_epoch) return;
+  state.stop(StopReason::kTarget,
+             fmt::format("epoch {} reached training.stop_at ({})", *state.target_epoch, target_text(targets_)));
 }
 
 namespace {
@@ -132,7 +117,8 @@ void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& paramete
     throw_error(ExitCode::kDiverged, "{}: {}; {}; correct or remove that sample", where(bad), *data,
                 weights_left(last_good));
   }
-  const auto cause = std::isfinite(bad.loss) ? gradient_error(bad.gradients) : fmt::format("the loss is {}", bad.loss);
+  const auto cause = std::isfinite(bad.loss) ? gradient_error(bad.gradients)
+                                             : fmt::format("the loss is {}", format_shortest(bad.loss));
   throw_error(ExitCode::kDiverged, "{}: {} ({}); {}; {}", where(bad), cause, losses(bad), weights_left(last_good),
               kAdvice);
 }
@@ -156,7 +142,7 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
   if (const auto data = data_error(valid, "validation")) {
     throw_error(ExitCode::kDiverged, "{}: {}; correct or remove that sample", begin, *data);
   }
-  throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, loss, kAdvice);
+  throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, format_shortest(loss), kAdvice);
 }
 
 double loss_of_zero_outputs(LossKind loss, const Dataset& dataset) {
@@ -173,6 +159,13 @@ std::optional<std::string> high_loss_warning(double train_loss, double of_zeros)
   return fmt::format(
       "the training loss of the last epoch is {:.4g}, more than ten times the {:.4g} of outputs that are all 0; {}",
       train_loss, of_zeros, kAdvice);
+}
+
+std::optional<std::string> grown_loss_warning(double first_epoch, double last_epoch) {
+  constexpr double kMostTimes = 3.0;
+  if (first_epoch <= 0 || !(last_epoch > kMostTimes * first_epoch)) return std::nullopt;
+  return fmt::format("training diverges: the training loss grew from {} in the first epoch to {} in the last; {}",
+                     format_significant(first_epoch, 4), format_significant(last_epoch, 4), kAdvice);
 }
 
 }  // namespace rnnlab

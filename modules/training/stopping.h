@@ -31,12 +31,23 @@ class EarlyStopping {
   void stop_if_patience_is_over(TrainingState& state) const;
 
  private:
-  std::optional<double> watched_value(const EpochRow& row) const;
-  bool improves(double value, double best) const;
-
-  std::optional<StoppingMetric> metric_;
+  std::string metric_;  // "" if early_stopping is not set
   int64_t patience_;
   double min_delta_;
+};
+
+// Ends a run when an epoch reaches the values of training.stop_at. Like EarlyStopping it has no state of its own.
+class StopTarget {
+ public:
+  explicit StopTarget(const TrainingSettings& settings) : targets_(settings.stop_at.targets()) {}
+
+  // Records the first whole epoch that reaches the values.
+  void update(const EpochRow& row, TrainingState& state) const;
+
+  void stop_if_reached(TrainingState& state) const;
+
+ private:
+  MetricValues targets_;
 };
 
 // Holds the facts for the error message about NaN or Inf: the step that found it, and the losses and gradients there.
@@ -71,5 +82,9 @@ double loss_of_zero_outputs(LossKind loss, const Dataset& dataset);
 // Returns a warning if the last training loss of a run is more than ten times `of_zeros`, the loss of outputs that are
 // all zero. Else returns nothing.
 std::optional<std::string> high_loss_warning(double train_loss, double of_zeros);
+
+// Returns a warning if the training loss of the last epoch is more than three times that of the first. Else returns
+// nothing.
+std::optional<std::string> grown_loss_warning(double first_epoch, double last_epoch);
 
 }  // namespace rnnlab

@@ -123,6 +123,7 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       plan_(make_plan(options.settings, train_batches_, valid_batches_)),
       schedule_(make_schedule(options.settings, plan_.total_steps)),
       early_stopping_(options.settings),
+      stop_target_(options.settings),
       step_(model, objective_, options.settings, options.precision, options.device),
       record_(std::ssize(step_.optimizer().parameters()), options.device),
       train_loop_(
@@ -372,13 +373,17 @@ void Trainer::end_epoch() {
   row.peak_memory_bytes = peak_memory_bytes(options_.device);
   if (has_ranks()) row = row_over_ranks(*options_.ranks, row);
   epoch_.set_over(is_whole() && row.valid_loss.has_value() == valid_batches_.has_value());
-  if (epoch_.is_over()) early_stopping_.update_best(row, state_);
+  if (epoch_.is_over()) {
+    early_stopping_.update_best(row, state_);
+    stop_target_.update(row, state_);
+  }
   stop_if_done();  // validation may have reached the bound of time
   const TraceRange range("observers");
   for (auto* observer : observers_) observer->on_epoch_end(state_, row);
 }
 
 void Trainer::stop_if_done() {
+  if (epoch_.is_over()) stop_target_.stop_if_reached(state_);
   stop_at_bounds();
   if (epoch_.is_over()) early_stopping_.stop_if_patience_is_over(state_);
   const int64_t epochs = options_.settings.epochs;

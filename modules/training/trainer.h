@@ -135,6 +135,7 @@ class Trainer {
   RunPlan plan_;
   Schedule schedule_;
   EarlyStopping early_stopping_;
+  StopTarget stop_target_;
   TrainStep step_;
   StepRecord record_;
   BatchLoop train_loop_;

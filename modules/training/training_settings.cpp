@@ -105,7 +105,8 @@ void list_schedule(config::Schema<Settings>& s) {
 }
 
 void list_stopping_and_timing(config::Schema<Settings>& s) {
-  s.field("early_stopping", &Settings::early_stopping, "the column that must keep improving")
+  s.field("early_stopping", &Settings::early_stopping,
+          "the metric that must keep improving, and that the best checkpoint is chosen by")
       .may_change(config::Change::kOnCompare);
   s.field("patience", &Settings::patience, "early stopping: epochs without improvement after which the run ends")
       .unit("epochs")
@@ -116,6 +117,9 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
       .at_least(0.0)
       .at_most(kMostFloat)
       .may_change(config::Change::kOnCompare);
+  s.group("stop_at", &Settings::stop_at,
+          "values of validation at which the run ends, when all that are set are reached in one epoch",
+          StopAt::schema(), {config::Change::kOnCompare});
   s.field("cuda_graph", &Settings::cuda_graph,
           "GPU: every step, from the choice of its samples to the new weights, as one CUDA graph that the host only "
           "starts; the same results. If that is not possible, steps run one by one and the log gives the reason")
@@ -196,6 +200,23 @@ void check_tensorboard(const Settings& t, Checker& checker) {
                      "it applies only to TensorBoard's file: set tensorboard: true");
 }
 
+config::Schema<StopAt> make_stop_at_schema() {
+  config::Schema<StopAt> s("The values of validation at which a run ends");
+  s.field("valid_loss", &StopAt::valid_loss, "at most this loss").at_least(-kMostFloat).at_most(kMostFloat);
+  s.field("valid_accuracy", &StopAt::valid_accuracy, "at least this part of right answers").above(0.0).at_most(1.0);
+  s.field("valid_perplexity", &StopAt::valid_perplexity, "at most this perplexity").at_least(1.0).at_most(kMostFloat);
+  s.field("valid_bits_per_character", &StopAt::valid_bits_per_character, "at most this number of bits for a token")
+      .at_least(0.0)
+      .at_most(kMostFloat);
+  s.field("valid_mae", &StopAt::valid_mae, "at most this mean absolute error, in units of the targets")
+      .at_least(0.0)
+      .at_most(kMostFloat);
+  s.field("valid_rmse", &StopAt::valid_rmse, "at most this root mean squared error, in units of the targets")
+      .at_least(0.0)
+      .at_most(kMostFloat);
+  return s;
+}
+
 config::Schema<Settings> make_schema() {
   config::Schema<Settings> s("How the weights are fitted");
   list_bounds(s);
@@ -213,6 +234,25 @@ config::Schema<Settings> make_schema() {
 }
 
 }  // namespace
+
+const config::Schema<StopAt>& StopAt::schema() {
+  static const config::Schema<StopAt> schema = make_stop_at_schema();
+  return schema;
+}
+
+MetricValues StopAt::targets() const {
+  MetricValues values;
+  const auto add = [&](const char* name, const std::optional<double>& value) {
+    if (value) values[name] = *value;
+  };
+  add("valid_loss", valid_loss);
+  add("valid_accuracy", valid_accuracy);
+  add("valid_perplexity", valid_perplexity);
+  add("valid_bits_per_character", valid_bits_per_character);
+  add("valid_mae", valid_mae);
+  add("valid_rmse", valid_rmse);
+  return values;
+}
 
 const config::Schema<TrainingSettings>& TrainingSettings::schema() {
   static const config::Schema<TrainingSettings> schema = make_schema();

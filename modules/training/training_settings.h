@@ -8,16 +8,46 @@
 #include <optional>
 
 #include "config/schema.h"
+#include "results/quality.h"
 
 namespace rnnlab {
 
 enum class OptimizerKind { kSgd, kAdam, kAdamW };
 enum class ScheduleKind { kConstant, kStep, kCosine, kInverseTime, kExponential };
 enum class LossKind { kAuto, kCrossEntropy, kBinaryCrossEntropy, kMse };
-enum class StoppingMetric { kTrainLoss, kTrainAccuracy, kValidLoss, kValidAccuracy };
+
+// The metrics of an epoch's row, by which the best epoch is chosen.
+enum class StoppingMetric {
+  kTrainLoss,
+  kTrainAccuracy,
+  kTrainPerplexity,
+  kTrainMae,
+  kTrainRmse,
+  kValidLoss,
+  kValidAccuracy,
+  kValidPerplexity,
+  kValidBitsPerCharacter,
+  kValidMae,
+  kValidRmse
+};
+
+// The values of validation at which a run ends: all that are set must be reached in one epoch.
+struct StopAt {
+  std::optional<double> valid_loss;
+  std::optional<double> valid_accuracy;
+  std::optional<double> valid_perplexity;
+  std::optional<double> valid_bits_per_character;
+  std::optional<double> valid_mae;
+  std::optional<double> valid_rmse;
+
+  // Returns the values that are set, by the names of epochs.csv.
+  MetricValues targets() const;
+
+  static const config::Schema<StopAt>& schema();
+};
 
 struct TrainingSettings {
-  int64_t epochs = 3;  // 0: no bound by epochs
+  int64_t epochs = 6;  // 0: no bound by epochs
   std::optional<int64_t> max_steps;
   std::optional<double> max_seconds;
 
@@ -48,6 +78,7 @@ struct TrainingSettings {
   std::optional<StoppingMetric> early_stopping;
   int64_t patience = 3;
   double min_delta = 0.0;
+  StopAt stop_at;
 
   bool cuda_graph = false;
   int64_t warmup_epochs = 1;
@@ -91,11 +122,18 @@ struct EnumNames<LossKind> {
 
 template <>
 struct EnumNames<StoppingMetric> {
-  static constexpr std::array<std::pair<StoppingMetric, std::string_view>, 4> kNames = {
+  static constexpr std::array<std::pair<StoppingMetric, std::string_view>, 11> kNames = {
       {{StoppingMetric::kTrainLoss, "train_loss"},
        {StoppingMetric::kTrainAccuracy, "train_accuracy"},
+       {StoppingMetric::kTrainPerplexity, "train_perplexity"},
+       {StoppingMetric::kTrainMae, "train_mae"},
+       {StoppingMetric::kTrainRmse, "train_rmse"},
        {StoppingMetric::kValidLoss, "valid_loss"},
-       {StoppingMetric::kValidAccuracy, "valid_accuracy"}}};
+       {StoppingMetric::kValidAccuracy, "valid_accuracy"},
+       {StoppingMetric::kValidPerplexity, "valid_perplexity"},
+       {StoppingMetric::kValidBitsPerCharacter, "valid_bits_per_character"},
+       {StoppingMetric::kValidMae, "valid_mae"},
+       {StoppingMetric::kValidRmse, "valid_rmse"}}};
 };
 
 }  // namespace rnnlab::config

@@ -82,8 +82,9 @@ TEST(Bench, ListsEachKeyOnceAndHasNoSweep) {
 TEST(Bench, PrintsReasonsAndFailsIfNoLayerSupportsTheWork) {
   const auto result = Program().run(tiny_with({"mode=graph"}));
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.output,
-              HasSubstr("naive was not measured: mode: graph needs CUDA; device: cpu has no graphs; use mode=eager\n"));
+  EXPECT_THAT(
+      result.output,
+      HasSubstr("not measured: naive and fused (mode: graph needs CUDA; device: cpu has no graphs; use mode=eager)\n"));
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: nothing was measured: mode: graph needs CUDA; device: cpu has no"
                                        " graphs; use mode=eager\n"));
 }
@@ -181,7 +182,7 @@ TEST(Bench, HasNoVerdictAgainstOneProcess) {
 TEST(Bench, ReportsWhatNoProcessCanDoOnce) {
   const auto result = Program().run(tiny_with({"mode=graph", "processes=3"}));
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.output, HasSubstr("naive was not measured: mode: graph needs CUDA"));
+  EXPECT_THAT(result.output, HasSubstr("not measured: naive and fused (mode: graph needs CUDA"));
   EXPECT_THAT(result.errors,
               HasSubstr("rnnlab: error: nothing was measured: mode: graph needs CUDA; device: cpu has no"));
   EXPECT_THAT(result.errors, Not(HasSubstr("process 2 of 3")));

@@ -70,8 +70,8 @@ TEST(CommandLine, HelpListsAllExitCodes) {
 
 TEST(CommandLine, NoVerbIsAUsageError) {
   expect_usage_error({},
-                     "no verb given, expected train, evaluate, predict, convert, export, compare, bench, report, "
-                     "sweep, check, data, info or completion",
+                     "no verb given, expected train, evaluate, predict, convert, export, compare, rank, bench, "
+                     "report, sweep, check, data, info or completion",
                      "");
   expect_usage_error({"data"}, "data: no verb given, expected inspect", " data");
 }
@@ -80,7 +80,7 @@ TEST(CommandLine, AnUnknownVerbSuggestsTheNearest) {
   expect_usage_error(
       {"trian", "a.yaml"},
       "unknown verb 'trian' (did you mean 'train'?), expected train, evaluate, predict, convert, export, "
-      "compare, bench, report, sweep, check, data, info or completion",
+      "compare, rank, bench, report, sweep, check, data, info or completion",
       "");
   expect_usage_error({"data", "inspct", "x"}, "unknown verb 'inspct' (did you mean 'inspect'?), expected inspect",
                      " data");

@@ -62,6 +62,22 @@ TEST(Train, ASweepPrintsTheComparisonAndReportsAFailedCase) {
   EXPECT_EQ(program.run_folders("tiny").size(), 2u);
 }
 
+TEST(Train, SaysThatALaterArgumentReplacesAnEarlierOne) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml", "seed=1", "seed=2", "training.epochs=1"});
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: note: 'seed=2' replaces 'seed=1'\n"));
+  EXPECT_THAT(result.errors, HasSubstr(", seed 2\n"));
+}
+
+TEST(Train, SaysThatTrainingDivergesWithoutNaN) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "training.learning_rate=300"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("try a smaller training.learning_rate or training.clip_norm"));
+}
+
 TEST(Train, NothingRunsWhileAnyFileIsWrong) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);

@@ -46,8 +46,13 @@ TEST_F(UseModel, EvaluatesOnTheValidationPart) {
   EXPECT_THAT(result.output, StartsWith("model     pets from "));
   EXPECT_THAT(result.output, HasSubstr("\nlayer     naive on cpu, precision fp32\ndata      csv from "));
   EXPECT_THAT(result.output, HasSubstr(": 2 validation samples\nloss "));
+  EXPECT_THAT(result.output, HasSubstr("\nclass  precision  recall"));
+  EXPECT_THAT(result.output, HasSubstr("\ntarget  cat  dog\n"));
   const auto json = nlohmann::json::parse(program_.run({"evaluate", run_, "--part", "all", "--json"}).output);
   EXPECT_EQ(json["samples"], 6);
+  EXPECT_EQ(json["classes"][0]["name"], "cat");
+  EXPECT_EQ(json["classes"][0]["samples"], 3);
+  EXPECT_EQ(json["confusion_matrix"].size(), 2u);
   EXPECT_EQ(json["layer"], "fused");
 }
 
@@ -108,10 +113,10 @@ TEST_F(UseModel, SaysWhatItCannotPredict) {
       program_.run({"predict", run_, "--prompt", "a", "--temperature", "-1"}).errors,
       "rnnlab: error: --temperature: got '-1', expected a number, at least 0\n  `rnnlab predict --help` shows how "
       "it is used\n");
-  EXPECT_EQ(
-      program_.run({"evaluate", run_, "--part", "test"}).errors,
-      "rnnlab: error: --part: got 'test', expected train, valid or all\n  `rnnlab evaluate --help` shows how it is "
-      "used\n");
+  EXPECT_EQ(program_.run({"evaluate", run_, "--part", "tset"}).errors,
+            "rnnlab: error: --part: got 'tset', expected train, valid, test or all\n  `rnnlab evaluate --help` shows "
+            "how it is "
+            "used\n");
 }
 
 // Most of the file was trained on, also if it is named differently.
@@ -160,6 +165,22 @@ TEST_F(UseModel, ReplacesNoDataThatAreFoundElsewhere) {
   EXPECT_EQ(result.errors,
             "rnnlab: error: root/found.csv: is an input file and would be lost; choose a different output file\n");
   EXPECT_EQ(read_text(root / "found.csv"), kPetsTable);
+}
+
+TEST_F(UseModel, GivesSafetensorsNoNameOfAnotherFormat) {
+  const auto result = program_.run({"convert", run_, "-o", "weights.pt"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: weights.pt: the file has the format safetensors, which a reader of .pt files cannot read; "
+            "name it weights.safetensors\n");
+}
+
+TEST_F(UseModel, SaysThatARunHasNoCheckpointYet) {
+  std::filesystem::remove_all(program_.folder() / run_ / "checkpoints");
+  EXPECT_EQ(program_.run({"evaluate", run_}).errors,
+            "rnnlab: error: " + run_ +
+                ": the run has no checkpoint yet; wait until it writes its first one, or set "
+                "checkpoint.every_seconds\n");
 }
 
 TEST_F(UseModel, ConvertsAndStartsFromTheResult) {
@@ -258,6 +279,21 @@ TEST(UseLanguageModel, TakesNoMemoryForDataThatItDoesNotRead) {
   const auto evaluated = program.run({"evaluate", run});
   EXPECT_EQ(evaluated.exit_code, 4);
   EXPECT_THAT(evaluated.errors, HasSubstr("data.path: this run ("));
+}
+
+TEST(UseOfATestPart, IsOfEvaluateAndPredictAlone) {
+  Program program;
+  program.write("pets.csv", kPetsTable);
+  program.write("pets.yaml", kTableYaml);
+  EXPECT_EQ(program.run({"train", "pets.yaml", "--quiet", "data.num_valid=1", "data.num_test=2"}).exit_code, 0);
+  const std::string run = program.run_folders("pets").at(0);
+  EXPECT_THAT(program.run({"evaluate", run}).output, HasSubstr(": 1 validation sample\n"));
+  EXPECT_THAT(program.run({"evaluate", run, "--part", "test"}).output, HasSubstr(": 2 test samples\n"));
+  const auto predicted = program.run({"predict", run, "--part", "test"});
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
+  EXPECT_EQ(std::ranges::count(predicted.output, '\n'), 3);
+  EXPECT_THAT(program.run({"evaluate", run, "--part", "test", "data.num_test=3"}).errors,
+              HasSubstr("data.num_test is fixed by training"));
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ TEST(FormatDuration, HasMinutesOnceThereIsOne) {
   EXPECT_EQ(format_duration(59.4), "59.4 s");
   EXPECT_EQ(format_duration(60), "1 min 0 s");
   EXPECT_EQ(format_duration(119.7), "2 min 0 s");
+  EXPECT_EQ(format_duration(3599.4), "59 min 59 s");
+  EXPECT_EQ(format_duration(7500), "2 h 5 min");
 }
 
 TEST(FormatCount, PutsCommasBetweenThousands) {
@@ -78,6 +80,20 @@ TEST(FormatWithin, TurnsToPowersOfTenIfTheNumberIsTooLong) {
   EXPECT_EQ(format_within(10, "{:.4f}", 100000), "1.000e+05");
   EXPECT_EQ(format_within(10, "{:.4f}", -1.234e30), "-1.234e+30");
   EXPECT_EQ(format_within(10, "{:.4f}", std::numeric_limits<double>::infinity()), "inf");
+}
+
+TEST(FormatSignificant, HasNoPowersOfTen) {
+  EXPECT_EQ(format_significant(0.00012345, 3), "0.000123");
+  EXPECT_EQ(format_significant(1.5, 3), "1.50");
+  EXPECT_EQ(format_significant(10446.5, 3), "10446");
+  EXPECT_EQ(format_significant(0, 3), "0.00");
+  EXPECT_EQ(format_significant(-std::numeric_limits<double>::quiet_NaN(), 3), "nan");
+}
+
+TEST(DecimalsFor, KnowsWhatRoundingCarries) {
+  EXPECT_EQ(decimals_for(9.994, 3), 2);
+  EXPECT_EQ(decimals_for(9.996, 3), 1) << "10.0";
+  EXPECT_EQ(decimals_for(12345, 3), 0);
 }
 
 TEST(CheckedMultiply, NoticesOverflow) {

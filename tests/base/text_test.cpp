@@ -27,6 +27,13 @@ TEST(DidYouMean, FindsTyposAndSwaps) {
   EXPECT_EQ(did_you_mean(std::string(100000, 'x'), keys), "");
 }
 
+TEST(DidYouMean, KnowsOtherLettersCaseButNotOtherLetters) {
+  const Words columns = {"x", "OT", "HUFL"};
+  EXPECT_EQ(did_you_mean("ot", columns), " (did you mean 'OT'?)");
+  EXPECT_EQ(did_you_mean("X", columns), " (did you mean 'x'?)");
+  EXPECT_EQ(did_you_mean("z", columns), "") << "every letter is one edit away from every other";
+}
+
 // It stays one line, whatever a stranger's file is made of.
 TEST(DidYouMean, ShowsLineEndsAsNumbers) {
   const Words columns = {"no such c,\nmn"};

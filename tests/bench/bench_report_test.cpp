@@ -258,6 +258,7 @@ TEST(Estimate, ASpeedUpPairsTheProcesses) {
 
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::sample_report;
@@ -280,7 +281,7 @@ One process: the intervals are of its samples, not for different processes; set 
 naive ran native loop
   no faster path
 fused ran native loop
-hoisted was not measured: layer: hoisted cannot do this
+not measured: hoisted (layer: hoisted cannot do this)
 )");
 }
 
@@ -305,18 +306,37 @@ TEST(BenchText, AnIntervalThatSaysNothingIsNoPercentage) {
   report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.0006, .high = 655};
   const std::string text = report_text(report, TableWidth::kNarrow);
   EXPECT_THAT(text, HasSubstr("100.0 ±0.0%  600.0 wide  "));
-  EXPECT_THAT(text, HasSubstr("\nwide: the processes differ too much, the end of the interval is more than 100 % away; "
+  EXPECT_THAT(text, HasSubstr("\nwide: the processes differ too much, the end of the interval is more than 50 % away; "
                               "more processes help (ends: bench --wide).\n"));
   EXPECT_THAT(report_text(report, TableWidth::kWide), HasSubstr("0.6000 .. 655000"));
-  report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.3, .high = 1.2};
-  EXPECT_THAT(report_text(report, TableWidth::kNarrow), HasSubstr("600.0 ±100.0%"));
+  report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.45, .high = 0.75};
+  EXPECT_THAT(report_text(report, TableWidth::kNarrow), HasSubstr("600.0 ±25.0%"));
+}
+
+TEST(BenchText, AGainThatSaysNothingIsMarked) {
+  BenchReport report = sample_report();
+  report.rows[1].measurement->speedup_total = Estimate{.value = 16.9, .low = 0.4, .high = 31};
+  const std::string text = report_text(report, TableWidth::kNarrow);
+  EXPECT_THAT(text, HasSubstr("2.00x  16.9x wide\n"));
+  EXPECT_THAT(text, HasSubstr("\nwide: the samples differ too much"));
+}
+
+TEST(BenchText, OneReasonForAllRowsIsGivenOnceWithoutATable) {
+  BenchReport report = sample_report();
+  for (BenchRow& row : report.rows) {
+    row.measurement.reset();
+    row.reason = "mode: graph needs CUDA";
+    row.notes.clear();
+  }
+  EXPECT_THAT(report_text(report, TableWidth::kNarrow),
+              EndsWith("nothing was measured\nnot measured: naive, fused and hoisted (mode: graph needs CUDA)\n"));
 }
 
 TEST(BenchText, SamplesOfOneProcessMayDifferTooMuchToo) {
   BenchReport report = sample_report();
   report.rows[1].measurement->seconds.forward = {.value = 0.2, .low = 0.1, .high = 0.5};
   EXPECT_THAT(report_text(report, TableWidth::kNarrow),
-              HasSubstr("\nwide: the samples differ too much, the end of the interval is more than 100 % away; more "
+              HasSubstr("\nwide: the samples differ too much, the end of the interval is more than 50 % away; more "
                         "repeats help (ends: bench --wide).\n"));
 }
 
@@ -327,7 +347,7 @@ TEST(BenchText, WhatDiffersMakesAColumn) {
   EXPECT_THAT(text, StartsWith("cpu eager fp32 lstm B 64 T 100 L 4\n"));
   EXPECT_THAT(text, HasSubstr("\nH    layer "));
   EXPECT_THAT(text, HasSubstr("\n256  naive "));
-  EXPECT_THAT(text, HasSubstr("hoisted H 512 was not measured: layer: hoisted cannot do this\n"));
+  EXPECT_THAT(text, HasSubstr("not measured: hoisted H 512 (layer: hoisted cannot do this)\n"));
 }
 
 TEST(BenchText, TheWideTableHasIntervalsBytesMemoryAndKernels) {

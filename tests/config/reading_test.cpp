@@ -9,6 +9,7 @@ namespace rnnlab::config::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // The complaint about one value of training.<key>, without its place "exp.yaml:1:N: training.".
@@ -165,14 +166,21 @@ TEST(Bool, IsTrueOrFalseOnly) {
             "deterministic: got the text 'true', expected true or false (leave out the quotes)");
 }
 
+TEST(List, MayBeASingleWord) {
+  EXPECT_EQ(accepted("features: OT").features, (std::vector<std::string>{"OT"}));
+  EXPECT_THAT(complaints("features: a,b"), ElementsAre(HasSubstr("(write [a,b])")));
+}
+
 TEST(List, NamesTheItemThatIsWrong) {
   EXPECT_THAT(complaints("training:\n  decay_at: [1, x,\n             0]\n"),
               ElementsAre("exp.yaml:2:17: training.decay_at, item 2: got 'x', expected an integer, at least 1",
                           "exp.yaml:3:14: training.decay_at, item 3: got '0', expected an integer, at least 1"));
   EXPECT_THAT(complaints("weights: [0, 1]"),
               ElementsAre("exp.yaml:1:14: weights, item 2: got '1', expected a number, at least 0 and below 1"));
-  EXPECT_EQ(complaint_about("decay_at", "3"),
-            "decay_at: got '3', expected a list, each an integer, at least 1 (write [3])");
+  EXPECT_EQ(complaint_about("decay_at", "'3,4'"),
+            "decay_at: got '3,4', expected a list, each an integer, at least 1 (write [3,4])");
+  EXPECT_EQ(complaint_about("decay_at", "x"),
+            "decay_at: got 'x', expected a list, each an integer, at least 1 (write [x])");
   EXPECT_EQ(complaint_about("decay_at", "{a: 3}"), "decay_at: got a map, expected a list, each an integer, at least 1");
   EXPECT_THAT(
       complaints("features: []"),

@@ -69,9 +69,9 @@ TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
   EXPECT_THAT(values_of<int64_t>(random.train.targets), ElementsAre(0, 8, 1, 4, 2, 3));  // permutation(10, 1, 0)
   const Dataset other_seed = load_dataset(settings("idx", "num_valid: 4\nseed: 2\n"));
   EXPECT_FALSE(other_seed.train.targets.equal(random.train.targets));
-  EXPECT_EQ(
-      load_error(settings("idx", "num_valid: 10")),
-      "idx from {}/x: validation needs 10 of 10 samples, so no sample is left for training: lower data.num_valid");
+  EXPECT_EQ(load_error(settings("idx", "num_valid: 10")),
+            "idx from {}/x: validation needs 10 of 10 samples, so no sample is left for training; use at most "
+            "data.num_valid=9");
 }
 
 TEST_F(LoadArrays, KeepsNothingForValidationWhereNoneIsWanted) {
@@ -215,6 +215,22 @@ TEST_F(LoadArrays, FingerprintsTellDataApart) {
   EXPECT_NE(load_dataset(settings("idx", std::string(kValid) + "normalize: none")).fingerprint, data.fingerprint);
   write_idx("vy", {2}, std::string("\2\1", 2));
   EXPECT_NE(load_dataset(settings("idx", kValid)).fingerprint, data.fingerprint);
+}
+
+TEST_F(LoadArrays, KeepsSamplesOfTheTrainingFilesForTests) {
+  write_images();
+  const Dataset ordered = load_dataset(settings("idx", "split: ordered\nnum_valid: 1\nnum_test: 1\n"));
+  EXPECT_THAT(values_of<int64_t>(ordered.train.targets), ElementsAre(0, 1));
+  EXPECT_THAT(values_of<int64_t>(ordered.valid.targets), ElementsAre(2));
+  const Dataset beside_files = load_dataset(settings("idx", std::string(kValid) + "split: ordered\nnum_test: 1\n"));
+  EXPECT_EQ(beside_files.train.size(), 3);
+  EXPECT_EQ(beside_files.valid.size(), 2);
+}
+
+TEST_F(LoadArrays, DoesNotReadFilesForTests) {
+  write_images();
+  const Dataset data = load_dataset(settings("idx", "test_inputs: missing\n"));
+  EXPECT_EQ(data.notes.back(), "test samples are in missing; only --part test of evaluate and predict reads them");
 }
 
 }  // namespace

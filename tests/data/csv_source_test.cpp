@@ -159,6 +159,13 @@ TEST_F(LoadCsv, RefusesAWindowLongerThanTheSeries) {
       load_error("target: [value]\nwindow: 9\n"),
       "{}/a.csv: the training part has 9 rows, but a data.window of 9 with a data.horizon of 1 needs at least 10");
   EXPECT_EQ(
+      load_error("target: [value]\nwindow: 2\nnum_valid: 20\n"),
+      "{}/a.csv: data.num_valid: 20 windows need 22 rows, but the table has 10; use at most 5, which leaves rows for "
+      "training");
+  EXPECT_EQ(load("target: [value]\nwindow: 2\nnum_valid: 5\n").train.size(), 1);
+  EXPECT_EQ(load_error("target: [value]\nwindow: 5\nnum_valid: 20\n"),
+            "{}/a.csv: data.num_valid: 20 windows need 25 rows, but the table has 10; use a smaller data.window");
+  EXPECT_EQ(
       load_error("target: [value]\nwindow: 5\n"),
       "{}/a.csv: the validation part has 1 row, but a data.window of 5 with a data.horizon of 1 needs at least 6");
 }
@@ -282,8 +289,77 @@ TEST_F(LoadCsv, RefusesWindowsThatReachBeyondEveryNumberOfRows) {
   DataSettings many = settings("target: [value]\nwindow: 3\n");
   many.num_valid = kMost;
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(many); }),
-            "{}/a.csv: validation needs 9223372036854775807 of 10 samples, so no sample is left for training: lower "
-            "data.num_valid");
+            "{}/a.csv: data.num_valid: 9,223,372,036,854,775,807 windows need 9,223,372,036,854,775,807 rows, but the "
+            "table has 10; use at most 3, which leaves rows for training");
+}
+
+// Of rows 0 .. 9, the last four validate: one window of 2 rows, whose target lies two rows after it.
+TEST_F(LoadCsv, ForecastsASeriesByItsLastValue) {
+  write_series();
+  const Dataset data = load("target: [value, tens]\nwindow: 2\nhorizon: 2\nnum_valid: 1\nnormalize: none\n");
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(9, 90));
+  ASSERT_EQ(data.naive_forecasts.size(), 1u);
+  EXPECT_EQ(data.naive_forecasts[0].name, "last value");
+  EXPECT_THAT(values_of<float>(data.naive_forecasts[0].values), ElementsAre(7, 70));
+}
+
+TEST_F(LoadCsv, ForecastsASeriesByItsLastSeason) {
+  write_series();
+  const Dataset data = load("target: [value]\nwindow: 2\nhorizon: 2\nseason: 3\nnum_valid: 2\nnormalize: none\n");
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(8, 9));
+  ASSERT_EQ(data.naive_forecasts.size(), 2u);
+  EXPECT_EQ(data.naive_forecasts[1].name, "value one season before");
+  EXPECT_THAT(values_of<float>(data.naive_forecasts[1].values), ElementsAre(5, 6)) << "of the training part's rows too";
+}
+
+// The row one season before the target of a long horizon is not known yet.
+TEST_F(LoadCsv, GoesBackAsManySeasonsAsTheHorizonNeeds) {
+  write_series();
+  const Dataset data = load("target: [value]\nwindow: 1\nhorizon: 3\nseason: 2\nnum_valid: 1\nnormalize: none\n");
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(9));
+  EXPECT_THAT(values_of<float>(data.naive_forecasts.at(1).values), ElementsAre(5));
+}
+
+TEST_F(LoadCsv, HasNoSeasonalForecastWithoutASeasonOfRows) {
+  write_series();
+  write("b.csv", "value,tens\n1,2\n3,4\n5,6\n");
+  const Dataset data = load_dataset(parse_settings(
+      fmt::format("source: csv\npath: {}\ntrain_file: a.csv\nvalid_file: b.csv\ntarget: [value]\nwindow: 1\nseason: 5\n"
+                  "normalize: none\n",
+                  folder().string())));
+  EXPECT_EQ(data.naive_forecasts.size(), 1u);
+  EXPECT_THAT(
+      data.notes,
+      ElementsAre(
+          "no baseline of data.season: it needs 5 rows before the first validation target, but the file has 1"));
+}
+
+TEST_F(LoadCsv, KeepsTheLastRowsOfASeriesForTests) {
+  write_series();
+  const Dataset data = load("target: [value]\nwindow: 2\nnum_valid: 1\nnum_test: 2\n");
+  EXPECT_EQ(data.valid.size(), 1);
+  EXPECT_THAT(data.notes, ElementsAre("columns scaled to mean 0 and standard deviation 1, fitted on the training part "
+                                      "(3 rows)",
+                                      "the last 2 samples of the training file are the test part; only --part test of "
+                                      "evaluate and predict reads them"));
+}
+
+// 1e9 in the test rows would change a scale that saw them.
+TEST_F(LoadCsv, FitsNothingToTheTestPart) {
+  write("a.csv", "x,y\n1,1\n2,2\n3,3\n4,4\n1000000000,5\n");
+  const std::string more = "target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\n";
+  const Dataset with = load(more + "num_test: 1\n");
+  write("a.csv", "x,y\n1,1\n2,2\n3,3\n4,4\n");
+  const Dataset without = load(more);
+  EXPECT_EQ(with.fingerprint, without.fingerprint);
+  EXPECT_EQ(with.feature_scales[0].scale, without.feature_scales[0].scale);
+  EXPECT_EQ(with.column_means, without.column_means);
+}
+
+TEST_F(LoadCsv, RefusesATestPartOfAllRows) {
+  write_flowers();
+  EXPECT_EQ(load_error("target: [kind]\nnum_test: 5\n"),
+            "{}/a.csv: the test part needs 5 of 5 samples, so no sample is left for training: lower data.num_test");
 }
 
 }  // namespace

@@ -126,5 +126,24 @@ TEST(DataSettings, RefuseClassesOfLabelsThatHaveNone) {
             "the two");
 }
 
+TEST(DataSettings, TakeATestPartFromOnePlace) {
+  EXPECT_EQ(complaint("source: csv\ntrain_file: a.csv\ntest_file: t.csv\ntarget: [y]\nnum_test: 5"),
+            "test.yaml:5:11: num_test and test_file (test.yaml:3:12): num_test takes the test part out of the training "
+            "file, but it has a file of its own: remove one of the two");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntest_file: t.csv\ntarget: [y]"),
+            "test.yaml:3:12: test_file and train_file (default): a file for tests needs one for training: name "
+            "train_file too");
+  EXPECT_EQ(complaint("source: npy\ntrain_inputs: x\ntrain_targets: y\ntest_targets: t"),
+            "test.yaml:4:15: test_targets and test_inputs (default): targets need samples: name test_inputs too");
+  EXPECT_EQ(complaint("source: digits\nnum_test: 5"),
+            "test.yaml:2:11: num_test and source (test.yaml:1:9): num_test is for source idx, csv, text or npy; digits "
+            "does not use it: remove it");
+}
+
+TEST(DataSettings, HaveASeasonInASeriesAlone) {
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nseason: 24"),
+            "test.yaml:4:9: season and window (default): only a series has a season: set window too");
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -83,6 +83,14 @@ TEST_F(FindData, IsNotContentWithAFolder) {
       "advice");
 }
 
+TEST_F(FindData, AsksForTheNameThatInspectLeftOpen) {
+  EXPECT_EQ(error_of(ExitCode::kData,
+                     [] {
+                       find_data({"mine", "FILL_IN", "", ""});
+                     }),
+            "data: 'FILL_IN' stands for the name of a file: write that name in its place");
+}
+
 TEST_F(FindData, ListsEveryPlaceItLookedAt) {
   setenv("RNNLAB_DATA", path("central").c_str(), 1);
   EXPECT_EQ(

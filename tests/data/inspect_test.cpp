@@ -297,6 +297,26 @@ TEST_F(Inspect, AsksWhetherPositiveIntegersAreLengths) {
   EXPECT_FALSE(json_of(path("y.npy")).contains("hints"));
 }
 
+TEST_F(Inspect, FindsTheLengthsBesideTheInputs) {
+  write_npy<float>("x.npy", "<f4", "2, 2, 1", {1, 0, 3, 4});
+  write_npy<int64_t>("y.npy", "<i8", "2,", {0, 1});
+  EXPECT_EQ(json_of(path("x.npy"))["hints"][0],
+            "1 of 2 samples end in zeros: if that is padding, name the file with the lengths in train_lengths, because "
+            "the network trains on the padding otherwise");
+  write_npy<int64_t>("n.npy", "<i8", "3,", {1, 2, 2});
+  EXPECT_TRUE(json_of(path("x.npy")).contains("hints")) << "lengths of three other samples";
+  write_npy<int64_t>("n.npy", "<i8", "2,", {1, 2});
+  EXPECT_FALSE(json_of(path("x.npy")).contains("hints"));
+  EXPECT_EQ(advice_for(json_of(path("x.npy"))),
+            "data:|source: npy|train_inputs: \"x.npy\"|train_targets: \"y.npy\"|train_lengths: \"n.npy\"|model:|kind: "
+            "sequence_classifier|");
+}
+
+TEST_F(Inspect, ShowsCharactersWithoutAWidthByTheirBytes) {
+  write("a.txt", "a\u200db\n");
+  EXPECT_THAT(text_of("a.txt"), HasSubstr("'\\x0a' 'a' 'b' '\\xe2\\x80\\x8d'\n"));
+}
+
 TEST_F(Inspect, ShowsOfASampleWhatItsLengthCovers) {
   write_npy<float>("x.npy", "<f4", "2, 2, 1", {1, 2, 3, 4});
   write_npy<int64_t>("y.npy", "<i8", "2,", {0, 1});

@@ -380,5 +380,78 @@ TEST_F(FaultOfFittedData, IsOfNumbersThatAreNotFinite) {
             "a scale that is zero or not finite");
 }
 
+// The parts are the same for training and for use, and no sample is in two of them.
+TEST_F(LoadForInference, GivesATestPartThatTrainingDoesNotHave) {
+  write("a.csv", "x,y\n0,0\n1,1\n2,0\n3,1\n4,0\n5,1\n6,0\n7,1\n");
+  for (const std::string split : {"random", "ordered"}) {
+    const DataSettings settings =
+        table("a.csv", "target: [y]\nsplit: " + split + "\nnum_valid: 2\nnum_test: 3\nnormalize: none\n");
+    const Dataset dataset = load_dataset(settings);
+    std::vector<float> all;
+    for (const DataPart part : {DataPart::kTrain, DataPart::kValid, DataPart::kTest}) {
+      const Samples samples = load_for_inference(settings, dataset, part, Targets::kRequired).samples;
+      const std::vector<float> values = values_of<float>(samples.inputs);
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    EXPECT_EQ(dataset.train.size(), 3);
+    EXPECT_THAT(all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7)) << split;
+    EXPECT_TRUE(split == "random" || all.back() == 7);
+  }
+}
+
+TEST_F(LoadForInference, ReadsAFileOfTestsAsTrainingWasRead) {
+  write("a.csv", "x,y\n0,0\n2,1\n1,0\n");
+  write("t.csv", "y,x\n1,101\n");
+  const DataSettings settings =
+      parse_settings("source: csv\npath: " + folder().string() +
+                     "\ntrain_file: a.csv\ntest_file: t.csv\ntarget: [y]\nsplit: ordered\nnum_valid: 1\n");
+  const InferenceData data = load_for_inference(settings, load_dataset(settings), DataPart::kTest, Targets::kIfPresent);
+  EXPECT_THAT(values_of<float>(data.samples.inputs), ElementsAre(100)) << "mean 1, standard deviation 1";
+  EXPECT_THAT(values_of<int64_t>(data.samples.targets), ElementsAre(1));
+  EXPECT_EQ(data.description, "csv from t.csv: 1 test sample");
+  EXPECT_EQ(data.rows.rows.size(), 1u);
+}
+
+TEST_F(LoadForInference, ReadsArraysOfTestsAndSplitsThemOff) {
+  write_arrays({1, 2, 3, 4, 5, 6, 7, 8}, {0, 1, 0, 1});
+  write_npy("tx.npy", "<f4", "1, 2, 1", std::vector<float>{9, 9});
+  write_npy("ty.npy", "<i8", "1,", std::vector<int64_t>{1});
+  const auto test_part = [&](const std::string& more, Targets targets = Targets::kRequired) {
+    const DataSettings settings = arrays("split: ordered\nnum_valid: 1\n" + more);
+    return load_for_inference(settings, load_dataset(settings), DataPart::kTest, targets).samples;
+  };
+  EXPECT_THAT(values_of<float>(test_part("num_test: 1\n").inputs), ElementsAre(7, 8));
+  EXPECT_THAT(values_of<float>(test_part("test_inputs: tx.npy\ntest_targets: ty.npy\n").inputs), ElementsAre(9, 9));
+  EXPECT_FALSE(test_part("test_inputs: tx.npy\n", Targets::kIfPresent).targets.defined());
+  EXPECT_EQ(error_of(ExitCode::kUsage, [&] { test_part("test_inputs: tx.npy\n"); }),
+            "tx.npy: these samples have no targets: name their file in data.test_targets");
+  EXPECT_EQ(
+      error_of(ExitCode::kUsage, [&] { test_part(""); }),
+      "there is no test part, because the model was trained without one; set data.num_test or data.test_inputs for "
+      "training");
+}
+
+TEST_F(LoadForInference, TakesTestsFromTheEndOfATextOrFromAFile) {
+  write("a.txt", "abcabcabcabca");
+  write("t.txt", "cba");
+  const auto test_part = [&](const std::string& more) {
+    const DataSettings settings = parse_settings("source: text\npath: " + folder().string() +
+                                                 "\ntrain_file: a.txt\nsequence_length: 2\nnum_valid: 1\n" + more);
+    const Dataset dataset = load_dataset(settings);
+    EXPECT_EQ(dataset.train.size(), more.find("num_test") == std::string::npos ? 5 : 4);
+    return load_for_inference(settings, dataset, DataPart::kTest, Targets::kRequired).samples;
+  };
+  EXPECT_THAT(values_of<int64_t>(test_part("num_test: 1\n").inputs), ElementsAre(1, 2));
+  EXPECT_THAT(values_of<int64_t>(test_part("test_file: t.txt\n").inputs), ElementsAre(2, 1));
+}
+
+TEST_F(LoadForInference, HasNoTestPartOfGeneratedData) {
+  const DataSettings settings = parse_settings("source: digits\nnum_train: 2\nnum_valid: 1\n");
+  EXPECT_EQ(
+      error_of(ExitCode::kUsage,
+               [&] { load_for_inference(settings, load_dataset(settings), DataPart::kTest, Targets::kRequired); }),
+      "data.source: digits has no test part; use part train or valid");
+}
+
 }  // namespace
 }  // namespace rnnlab

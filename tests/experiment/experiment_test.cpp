@@ -172,6 +172,32 @@ TEST(Experiment, RefusesToWatchAMissingAccuracy) {
       ElementsAre(HasSubstr("mse has no accuracy; use a different metric")));
 }
 
+TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
+  EXPECT_THAT(findings_in("device: cpu\nlayer: persistent\nmodel: {hidden_size: 12}\n"),
+              ElementsAre(HasSubstr("on a CPU use layer: fused")));
+}
+
+TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {
+  EXPECT_THAT(findings_in("training: {early_stopping: valid_rmse}\n"),
+              ElementsAre(HasSubstr("only mse has MAE and RMSE; use a different metric")));
+  EXPECT_THAT(findings_in("training: {stop_at: {valid_perplexity: 3}}\n"),
+              ElementsAre(HasSubstr("training.stop_at.valid_perplexity")));
+  EXPECT_THAT(
+      findings_in("data: {source: csv, path: a.csv, target: [y], window: 3}\nmodel: {kind: sequence_regressor}\n"
+                  "training: {early_stopping: valid_rmse, stop_at: {valid_mae: 0.5}}\n"),
+      IsEmpty());
+  EXPECT_THAT(findings_in("data: {source: text}\nmodel: {kind: language_model}\n"
+                          "training: {early_stopping: valid_bits_per_character, stop_at: {valid_perplexity: 3}}\n"),
+              IsEmpty());
+}
+
+TEST(Experiment, RefusesATargetWithoutValidation) {
+  EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {stop_at: {valid_accuracy: 0.9}}\n"),
+              ElementsAre("a.yaml:2:38: training.stop_at.valid_accuracy and data.num_valid (a.yaml:1:19): there are no "
+                          "validation data; set data.num_valid"));
+  EXPECT_THAT(findings_in("training: {stop_at: {valid_accuracy: 98}}\n"), ElementsAre(HasSubstr("at most 1")));
+}
+
 TEST(Experiment, RefusesToWatchMissingValidation) {
   EXPECT_THAT(findings_in("data: {num_valid: 0}\n"), IsEmpty());
   EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n"),

@@ -78,6 +78,9 @@ TEST_F(ForgedState, WithAnEpochThatDoesNotFitItsSteps) {
   forge("/progress/state/epoch", std::numeric_limits<int64_t>::max());
   expect_not_resumed("its progress is impossible: step 12 after 4 of 4 steps of epoch 9223372036854775807");
   forge("/progress/state/epoch", 3);
+  forge("/progress/state/target_epoch", 4);
+  expect_not_resumed("its progress is impossible: epoch 3, but epoch 4 reached the target");
+  forge("/progress/state/target_epoch", nullptr);
   forge("/progress/state/step", -5);
   expect_not_resumed("its progress is impossible: step -5 after 4 of 4 steps of epoch 3");
 }

@@ -209,6 +209,14 @@ TEST_F(Resume, RaisesTheEpochs) {
   EXPECT_EQ(final_state(done), five) << "the bound is kept";
 }
 
+TEST_F(Resume, OfARunThatReachedItsTargetChangesNothing) {
+  const fs::path done = run(exactly({"training.stop_at.valid_loss=100"}));
+  const FinalState before = final_state(done);
+  EXPECT_EQ(before.epochs.size(), 1u);
+  resume(done, {"training.epochs=5"});
+  EXPECT_EQ(final_state(done), before);
+}
+
 // The summary of the first part must not count as the run's summary.
 TEST_F(Resume, HasNoSummaryUntilTheRunHasEndedAgain) {
   class LookForSummary : public Observer {

@@ -168,5 +168,47 @@ TEST_F(RunExperiment, NoFolderIsMadeForMissingData) {
   EXPECT_TRUE(std::filesystem::is_empty(out_.path()));
 }
 
+TEST_F(RunExperiment, RecordsBaselinesAndSaysWhereTheModelDoesNotBeatThem) {
+  const RunOutcome outcome = run(tiny_experiment({"training.epochs=1", "training.learning_rate=1e-9"}));
+  const Summary summary = load_run(outcome.folder).summary;
+  ASSERT_EQ(summary.baselines.size(), 1u);
+  EXPECT_EQ(summary.baselines[0].name, "most frequent class");
+  const std::string log = read_file(outcome.folder / kLogFile, 1 << 20);
+  EXPECT_THAT(log, HasSubstr("baseline  most frequent class: valid acc "));
+  const bool is_better = summary.final_metrics.at("valid_accuracy") > summary.baselines[0].metrics.at("valid_accuracy");
+  const auto is_of_baseline = [](const Warning& one) { return one.kind == warning::kNotBetterThanBaseline; };
+  EXPECT_EQ(std::ranges::any_of(summary.warnings, is_of_baseline), !is_better);
+}
+
+TEST_F(RunExperiment, DoesNotWarnThatNoiseWasNotLearned) {
+  const Summary summary =
+      run(testing::cases_of("name: noise\ndevice: cpu\ndata: {source: synthetic, labels: gaussian, num_train: 64, "
+                            "num_valid: 32, sequence_length: 3, num_features: 2}\nmodel: {kind: sequence_regressor, "
+                            "hidden_size: 4}\ntraining: {epochs: 1}\n")
+              .front()
+              .experiment)
+          .summary;
+  EXPECT_EQ(summary.baselines.size(), 1u);
+  for (const Warning& one : summary.warnings) EXPECT_NE(one.kind, warning::kNotBetterThanBaseline);
+}
+
+TEST_F(RunExperiment, EndsAtATargetAndRecordsTheTrainingUntilThen) {
+  const RunOutcome outcome = run(tiny_experiment({"training.stop_at.valid_loss=100"}));
+  const RunRecord record = load_run(outcome.folder);
+  EXPECT_EQ(record.summary.epochs, 1);
+  EXPECT_EQ(record.summary.ending, RunEnding::kComplete);
+  EXPECT_EQ(record.summary.stop_reason, "epoch 1 reached training.stop_at (valid_loss 100)");
+  ASSERT_TRUE(record.summary.target.has_value());
+  EXPECT_EQ(record.summary.target->epoch, 1);
+  EXPECT_EQ(record.summary.target->train_seconds, record.rows[0].train_seconds);
+}
+
+TEST_F(RunExperiment, RecordsATargetThatWasNotReached) {
+  const Summary summary = run(tiny_experiment({"training.stop_at.valid_loss=1e-9"})).summary;
+  EXPECT_EQ(summary.epochs, 3);
+  EXPECT_EQ(summary.target->epoch, std::nullopt);
+  EXPECT_FALSE(run(tiny_experiment()).summary.target.has_value());
+}
+
 }  // namespace
 }  // namespace rnnlab

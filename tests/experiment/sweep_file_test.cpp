@@ -103,7 +103,7 @@ TEST(SweepFile, NeedsAPlace) {
   testing::write_text(folder.path() / "file", "");
   expect_error(ExitCode::kDevice,
                folder.name("file") +
-                   ": cannot create the run folder: there is a file of this name; choose another "
+                   ": cannot create the folder: there is a file of this name; choose another "
                    "place with --out",
                [&] { SweepFile(folder.path() / "file", kTwoRuns); });
 }

@@ -54,8 +54,9 @@ std::string_view take_part(std::string_view& rest) {
 // Only files of the target's own are read, and no more is drawn than takes a moment.
 bool is_small(const DataSettings& s) {
   constexpr int64_t kMostGenerated = 1 << 16;
-  for (const std::string& name : {s.path, s.train_inputs, s.train_targets, s.train_lengths, s.valid_inputs,
-                                  s.valid_targets, s.valid_lengths, s.train_file, s.valid_file})
+  for (const std::string& name :
+       {s.path, s.train_inputs, s.train_targets, s.train_lengths, s.valid_inputs, s.valid_targets, s.valid_lengths,
+        s.train_file, s.valid_file, s.test_inputs, s.test_targets, s.test_lengths, s.test_file})
     if (name.find('/') != std::string::npos) return false;
   return least_data_bytes(s) <= kMostGenerated;
 }

@@ -121,7 +121,7 @@ TEST_F(EvaluateModel, ReportsForPeopleAndPrograms) {
       "model     small from " + shared +
       "\nlayer     naive on cpu, precision fp32\ndata      csv from flowers.csv: 4 validation "
       "samples\nloss                0.25\naccuracy            0.5\ntime      3.2 ms (3 ms .. 3.5 ms "
-      "in 3 passes), 1250 samples/s, 800 us a sample\n";
+      "in 3 passes), 1,250 samples/s, 800.0 us a sample\n";
   EXPECT_EQ(evaluation_text(trained, data, evaluation), text);
   EXPECT_EQ(evaluation_text(trained, data, evaluation, {{"host", "lab7"}}), text + "host          lab7\n");
   const auto json = nlohmann::json::parse(evaluation_json(trained, data, evaluation));

@@ -177,7 +177,7 @@ TEST_F(Limits, ASweepThatIsStoppedBeforeItsFirstStepSaysHowToResumeIt) {
       train_and_signal_at_once("small.yaml data.num_train=60000 'sweep={seed: [1, 2]}' --out out", "HUP");
   EXPECT_EQ(result.exit_code, 129);
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: hung up (SIGHUP) before the first step: nothing was saved\n"));
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: warning: to resume: rnnlab train --resume out/sweep-"));
+  EXPECT_THAT(result.errors, HasSubstr("to resume: rnnlab train --resume out/sweep-"));
 }
 
 TEST_F(Limits, ARunThatIsStoppedBeforeItsFirstStepAgainSaysHowToResumeIt) {
@@ -185,7 +185,7 @@ TEST_F(Limits, ARunThatIsStoppedBeforeItsFirstStepAgainSaysHowToResumeIt) {
   const std::string run = only_run_in(out(), "small").string();
   const auto result = train_and_signal_at_once("--resume " + run + " training.epochs=1000000", "TERM");
   EXPECT_EQ(result.exit_code, 143);
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: warning: to resume: rnnlab train --resume " + run + "\n"));
+  EXPECT_THAT(result.errors, HasSubstr("to resume: rnnlab train --resume " + run + "\n"));
 }
 
 TEST_F(Limits, SignalsThatWereIgnoredStayIgnored) {

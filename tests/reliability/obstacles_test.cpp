@@ -111,7 +111,7 @@ TEST_F(Obstacle, AReadOnlyFolder) {
   // The name has the same second or the next one.
   EXPECT_THAT(another.errors,
               AllOf(HasSubstr("rnnlab: error: " + out() + "/small/"),
-                    HasSubstr(": cannot create the run folder: Read-only file system; choose another place with "
+                    HasSubstr(": cannot create the folder: Read-only file system; choose another place with "
                               "--out\n")));
   EXPECT_EQ(read_trained_run(whole), before);
   ::umount2(out().c_str(), MNT_DETACH);

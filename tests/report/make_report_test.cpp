@@ -132,7 +132,7 @@ TEST(MakeReport, HasASectionForEachBenchmarkWithItsDoubtsBeforeEverything) {
   EXPECT_EQ(report.sections[0].heading, "Benchmark ladder.json");
   EXPECT_EQ(table_called(report.sections[0], "Layers").table.rows().size(), 3U);
   EXPECT_THAT(opening_notices(report)[0].lines,
-              ElementsAre("GPU 0 throttled", "hoisted was not measured: layer: hoisted cannot do this"));
+              ElementsAre("GPU 0 throttled", "not measured: hoisted (layer: hoisted cannot do this)"));
 }
 
 TEST(MakeReport, GivesEveryTableAndChartAnIdOfItsOwn) {

@@ -11,6 +11,11 @@
 namespace rnnlab::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 Comparison sample_comparison() {
   GroupResult naive;
   naive.label = "cpu naive";
@@ -104,6 +109,28 @@ TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
   EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
 }
 
+TEST(ComparisonWork, SaysWhenATargetWasReachedAndWhatIsReachedWithoutAModel) {
+  Comparison comparison = sample_comparison();
+  GroupResult& naive = comparison.groups[0];
+  naive.target_time = TargetTime{.stop_at = {{"valid_accuracy", 0.98}},
+                                 .num_runs = 5,
+                                 .num_reached = 5,
+                                 .seconds = 12.25,
+                                 .low_seconds = 11.5,
+                                 .high_seconds = 13};
+  comparison.groups[1].target_time = naive.target_time;
+  comparison.groups[1].target_time->num_reached = 4;
+  comparison.groups[1].target_time->seconds.reset();
+  naive.baselines = comparison.groups[1].baselines = {{"most frequent class", {{"valid_accuracy", 0.11}}}};
+  const std::vector<std::string> lines = comparison_work(comparison);
+  EXPECT_THAT(
+      std::vector(lines.end() - 3, lines.end()),
+      ::testing::ElementsAre("cpu naive reached valid_accuracy 0.98 after 12.25 s of training, with warm-up and "
+                             "without validation (95 % interval 11.50 .. 13.00 over 5 runs)",
+                             "4 of 5 runs of cpu fused reached valid_accuracy 0.98",
+                             "without a model, most frequent class: valid acc 0.11"));
+}
+
 TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
   Comparison comparison = sample_comparison();
   comparison.groups[1].label = "cpu fused learning_rate=0.001 schedule=cosine";
@@ -131,7 +158,7 @@ TEST(ComparisonText, IsATableWithItsSmallPrint) {
       "\n"
       "s/epoch: training seconds of a process's median epoch after warm-up; of several processes the geometric mean.\n"
       "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes.\n"
-      "cpu naive took 37.5 us a training sample; the whole fit took 17.25 s, validation included\n"
+      "cpu naive took 37.50 us a training sample; the whole fit took 17.25 s, validation included\n"
       "cpu fused took 20.83 us a training sample\n"
       "train losses of cpu naive and cpu fused agree to 5 digits over 7 epochs (largest relative difference 2.5e-06, "
       "at epoch "
@@ -192,7 +219,7 @@ TEST(ComparisonText, HasATableOfSpeedUps) {
 
 TEST(ComparisonCsv, HasSpeedUpAndEfficiency) {
   EXPECT_THAT(comparison_csv(comparison_of_devices()),
-              ::testing::HasSubstr(",2.5e-06,2,1.75,1.5,2,0.875,0.75,1,0.0625,1.03\n"));
+              ::testing::HasSubstr(",2.5e-06,2,1.75,1.5,2,0.875,0.75,1,0.0625,1.03,,,,,0,"));
 }
 
 TEST(ComparisonJson, HasSpeedUpAndEfficiency) {
@@ -232,9 +259,43 @@ TEST(ComparisonText, ReportsDifferencesWithoutTheWordForced) {
                                "  batch size: 64 in cpu fused batch_size=64, 128 in cpu fused batch_size=128\n\n"));
 }
 
+TEST(ComparisonText, BeginsWithWhyTimesHaveNoRatio) {
+  Comparison comparison = sample_comparison();
+  comparison.other_work = {"model: model.cell=lstm in cpu naive, model.cell=gru in cpu fused"};
+  EXPECT_TRUE(comparison_text(comparison)
+                  .starts_with("NOTICE: these runs did different work, so their times have no ratio, p or verdict "
+                               "(--force shows them).\n"
+                               "  model: model.cell=lstm in cpu naive, model.cell=gru in cpu fused\n\n"));
+}
+
+TEST(ComparisonText, ShowsTheBestEpochBesideTheLastWhereTheyDiffer) {
+  Comparison comparison = sample_comparison();
+  GroupResult& naive = comparison.groups[0];
+  naive.best_epochs = {3, 5};
+  naive.best_metrics = naive.final_metrics;
+  EXPECT_THAT(comparison_text(comparison), Not(HasSubstr("best epoch")));
+  naive.best_metrics["valid_loss"] = {0.125, 0.125, 0.125};
+  EXPECT_THAT(comparison_text(comparison),
+              HasSubstr("\nThe best epoch, whose weights predict and evaluate use, beside the last epoch:\n"
+                        "run        best epoch  train loss  (last)  valid loss  (last)\n"
+                        "---------  ----------  ----------  ------  ----------  ------\n"
+                        "cpu naive      3 .. 5      0.5000  0.5000      0.1250  0.2500\n\n"));
+}
+
+TEST(ComparisonText, AlignsThePointsOfAMetric) {
+  Comparison comparison = sample_comparison();
+  for (auto [index, rmse] : {std::pair(0, 2.43), std::pair(1, 12.618)})
+    comparison.groups[static_cast<size_t>(index)].final_metrics = {{"valid_rmse", {rmse, rmse, rmse}}};
+  EXPECT_THAT(comparison_text(comparison), AllOf(HasSubstr("  2.430\n"), HasSubstr(" 12.618\n")));
+}
+
 TEST(ComparisonCsv, HasALineForEachGroup) {
   Comparison comparison = sample_comparison();
   comparison.forced = {"one \"odd\" reason", "another"};
+  comparison.groups[0].best_epochs = {5};
+  comparison.groups[0].best_metrics = {{"valid_loss", {0.125, 0.125, 0.125}}};
+  comparison.groups[1].is_other_work = true;
+  comparison.other_work = {"model differs"};
   EXPECT_EQ(
       comparison_csv(comparison),
       "label,baseline,seeds,num_processes,num_timed_epochs,seconds,low_seconds,high_seconds,ratio,ratio_low,"
@@ -243,11 +304,16 @@ TEST(ComparisonCsv, HasALineForEachGroup) {
       "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
       "bounds_are_spread,is_paired,microseconds_per_sample,fit_seconds,"
       "largest_loss_difference,devices,speed_up,speed_up_low,speed_up_high,efficiency,efficiency_low,efficiency_high,"
-      "exchange_share,slowest_over_fastest\n"
+      "exchange_share,slowest_over_fastest,target_reached,target_seconds,target_low,target_high,is_other_work,other_"
+      "work,best_epochs,best_train_loss,best_train_accuracy,"
+      "best_valid_loss,best_valid_accuracy,best_train_perplexity,best_valid_perplexity,best_valid_bits_per_character,"
+      "best_train_mae,best_valid_mae,best_train_rmse,best_valid_rmse\n"
       "cpu naive,cpu naive,1 2,5,60,2.25,2,2.5,,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
-      "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,,1,,,,,,,,\n"
+      "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,,1,,,,,,,,,,,,,0,model "
+      "differs,5,,,0.125,,,,,,,,\n"
       "cpu fused,cpu naive,1,5,30,1.25,1,1.5,0.5625,0.5,0.625,0.00794,faster,0.5,,,,,,,,,,,oneDNN reference,"
-      "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06,1,,,,,,,,\n");
+      "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06,1,,,,,,,,,,,,,1,model "
+      "differs,,,,,,,,,,,,\n");
 }
 
 TEST(ComparisonJson, HoldsEverything) {
@@ -272,10 +338,6 @@ TEST(ComparisonJson, HoldsEverything) {
 }  // namespace
 
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class Held : public ::testing::Test {
  protected:
@@ -337,10 +399,6 @@ TEST_F(Held, TheJsonOfAComparisonHasThemAsAField) {
 }  // namespace
 
 namespace {
-
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class Matrices : public ::testing::Test {
  protected:

@@ -248,20 +248,6 @@ TEST_F(CompareTest, KeepsARunThatDidNotRecordAConditionInItsSide) {
   EXPECT_EQ(group_runs(runs_).size(), 2u);
 }
 
-TEST_F(CompareTest, NamesTheSettingsBehindAHash) {
-  add_pair([](SampleRun& run) {
-    run.summary.identity.model_hash = "m2";
-    run.summary.identity.training_hash = "t2";
-    run.config += "  learning_rate: 0.1\ndeterministic: true\n";
-    run.config.replace(run.config.find("hidden_size: 128"), 16, "hidden_size: 256");
-  });
-  const std::string naive = "cpu naive hidden_size=128";
-  const std::string fused = "cpu fused deterministic=true hidden_size=256 learning_rate=0.1";
-  expect_refused("model: " + sample_model_hash() + " in " + naive + ", m2 in " + fused +
-                 " (model.hidden_size: 128 and 256)\n  training settings: " + sample_training_hash() + " in " + naive +
-                 ", t2 in " + fused + " (deterministic: absent and true; training.learning_rate: absent and 0.1)");
-}
-
 TEST_F(CompareTest, GoesOnByForceAndKeepsTheReason) {
   add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
   const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kForce});

@@ -56,10 +56,10 @@ TEST(CreateRunFolder, NeverGivesOneFolderToTwoRuns) {
 TEST(CreateRunFolder, SaysThatAFileIsInTheWay) {
   const TemporaryFolder folder;
   write_text(folder.path() / "rows", "");
-  expect_error(ExitCode::kDevice,
-               folder.name("rows") +
-                   ": cannot create the run folder: there is a file of this name; choose another place with --out",
-               [&] { create_run_folder(folder.path(), kLabel); });
+  expect_error(
+      ExitCode::kDevice,
+      folder.name("rows") + ": cannot create the folder: there is a file of this name; choose another place with --out",
+      [&] { create_run_folder(folder.path(), kLabel); });
 }
 
 TEST(CreateRunFolder, SaysThatADanglingLinkIsInTheWay) {
@@ -67,7 +67,7 @@ TEST(CreateRunFolder, SaysThatADanglingLinkIsInTheWay) {
   fs::create_symlink("/no/such/place", folder.path() / "runs");
   expect_error(ExitCode::kDevice,
                folder.name("runs") +
-                   ": cannot create the run folder: it is a symbolic link to '/no/such/place', which is not a folder; "
+                   ": cannot create the folder: it is a symbolic link to '/no/such/place', which is not a folder; "
                    "choose another place with --out",
                [&] { create_run_folder(folder.path() / "runs", kLabel); });
 }
@@ -82,7 +82,7 @@ TEST(CreateRunFolder, StepsAsideForAFileOrLinkOfItsOwnName) {
 TEST(CreateRunFolder, SaysThatThePlaceCannotBeWritten) {
   // Nobody can create a folder in /proc, not even root.
   expect_error(ExitCode::kDevice,
-               "/proc/runs: cannot create the run folder: No such file or directory; choose another place with --out",
+               "/proc/runs: cannot create the folder: No such file or directory; choose another place with --out",
                [] { create_run_folder("/proc/runs", kLabel); });
 }
 

@@ -27,6 +27,36 @@ RunRecord trained_run(const std::string& process) {
   return run;
 }
 
+RunRecord run_with_validation(std::vector<double> losses, std::vector<double> accuracies) {
+  RunRecord run = trained_run("p");
+  run.summary.epochs = 3;
+  for (size_t i = 0; i < 3; ++i) {
+    run.rows[i].valid_loss = losses[i];
+    run.rows[i].valid_accuracy = accuracies[i];
+  }
+  return run;
+}
+
+TEST(BestRow, IsTheEpochWhoseWeightsTheRunKeeps) {
+  RunRecord run = run_with_validation({0.5, 0.2, 0.3}, {0.5, 0.8, 0.9});
+  EXPECT_EQ(best_row(run).value().epoch, 2);
+  run.config["training.early_stopping"] = "valid_accuracy";
+  EXPECT_EQ(best_row(run).value().epoch, 3);
+  run.config["training.min_delta"] = "0.2";
+  EXPECT_EQ(best_row(run).value().epoch, 2);
+  run.config["checkpoint.best"] = "false";
+  EXPECT_FALSE(best_row(run));
+}
+
+TEST(BestRow, IsNeverAnEpochThatWasCutShort) {
+  RunRecord run = run_with_validation({0.5, 0.3, 0.2}, {0, 0, 0});
+  run.summary.epochs = 2;
+  EXPECT_EQ(best_row(run).value().epoch, 2);
+  for (EpochRow& row : run.rows) row.valid_loss.reset();
+  run.rows[0].train_loss = -1;
+  EXPECT_EQ(best_row(run).value().epoch, 1) << "by the training loss, without validation";
+}
+
 TEST(RunCopy, IsTheSameRunInAnotherFolder) {
   RunRecord copy = trained_run("p");
   copy.folder = "another";

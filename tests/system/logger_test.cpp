@@ -36,6 +36,21 @@ TEST(Logger, ColoursOnlyIfTheTerminalDoes) {
   EXPECT_THAT(console_of(Verbosity::kQuiet, colored), ContainsRegex("\x1b\\[33m.*warning: a warning\x1b\\[m\n"));
 }
 
+TEST(Logger, WrapsDescriptionsOnATerminalButNotInTheFile) {
+  const TemporaryFolder folder;
+  const std::string line = "data      csv from weather.csv: 6,955 training and 1,699 validation samples";
+  ::testing::internal::CaptureStderr();
+  Logger logger(Verbosity::kNormal, {.is_terminal = true, .has_color = false, .width = 40});
+  logger.open_file(folder.path() / "train.log");
+  logger.info(line);
+  logger.info("the run reached a bound that is described in more than forty columns");
+  logger.close_file();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "data      csv from weather.csv: 6,955\n          training and 1,699 validation\n          samples\n"
+            "the run reached a bound that is described in more than forty columns\n");
+  EXPECT_THAT(read_text(folder.path() / "train.log"), ::testing::HasSubstr(line + "\n"));
+}
+
 TEST(Logger, KeepsEverythingWithTimesInTheFile) {
   const TemporaryFolder folder;
   Logger logger(Verbosity::kQuiet, {});

@@ -55,6 +55,16 @@ TEST(FormatProgress, ShrinksWithTheTerminal) {
   for (size_t width = 0; width < 120; ++width) EXPECT_LE(format_progress(kHalf, width).size(), width);
 }
 
+TEST(FormatProgress, ShowsTheTimeOfAllEpochsBesideThatOfThisOne) {
+  Progress progress = kHalf;
+  progress.after = {.pieces = 1, .seconds_between = 2};
+  EXPECT_EQ(format_progress(progress, 100),
+            "epoch 2/3 [##############...............]  50 % 234/468, 0:12 left, 0:39 for all epochs, loss 0.1234");
+  EXPECT_EQ(format_progress(progress, 70), "epoch 2/3 [######......]  50 % 234/468, 0:12 left, 0:39 for all epochs");
+  progress.done = 0;
+  EXPECT_EQ(format_progress(progress, 50), "epoch 2/3 [.....]   0 % 0/468, ? left, loss 0.1234");
+}
+
 TEST(FormatProgress, KnowsNoTimeLeftAtTheStart) {
   const Progress start = {.title = "valid", .done = 0, .total = 10, .seconds = 3, .detail = ""};
   EXPECT_EQ(format_progress(start, 60), "valid [..............................]   0 % 0/10, ? left");

@@ -53,6 +53,67 @@ TEST(EarlyStopping, AnAccuracyImprovesUpwards) {
   EXPECT_EQ(state.stop_text, "train_accuracy has not improved by more than 0 for 1 epoch (best 0.7 at epoch 2)");
 }
 
+TEST(EarlyStopping, WatchesTheErrorsOfARegression) {
+  const EarlyStopping early_stopping(watching(StoppingMetric::kValidRmse, 1));
+  TrainingState state;
+  for (const double rmse : {3.0, 2.5, 2.7}) {
+    early_stopping.update_best({.epoch = ++state.epoch, .valid_loss = 1 / rmse, .valid_rmse = rmse}, state);
+    early_stopping.stop_if_patience_is_over(state);
+  }
+  EXPECT_EQ(state.stop_text, "valid_rmse has not improved by more than 0 for 1 epoch (best 2.5 at epoch 2)");
+}
+
+// Returns the best value of two epochs, of which the first is the better one by `metric` alone.
+double best_of_two(StoppingMetric metric, const EpochRow& better, const EpochRow& worse) {
+  TrainingState state;
+  const EarlyStopping early_stopping(watching(metric, 1));
+  for (const EpochRow& row : {worse, better}) early_stopping.update_best(row, state);
+  EXPECT_EQ(state.best_epoch, better.epoch) << config::name_of(metric);
+  return state.best_value.value();
+}
+
+TEST(EarlyStopping, WatchesErrorsAndPerplexities) {
+  EpochRow better, worse;
+  better.epoch = 2;
+  worse.epoch = 1;
+  better.train_loss = worse.train_loss = 1;
+  better.valid_loss = 2;
+  worse.valid_loss = 1;
+  better.valid_rmse = better.valid_mae = better.train_rmse = better.train_mae = 3;
+  worse.valid_rmse = worse.valid_mae = worse.train_rmse = worse.train_mae = 4;
+  better.valid_perplexity = better.train_perplexity = better.valid_bits_per_character = 5;
+  worse.valid_perplexity = worse.train_perplexity = worse.valid_bits_per_character = 6;
+  using enum StoppingMetric;
+  for (const StoppingMetric metric : {kValidRmse, kValidMae, kTrainRmse, kTrainMae})
+    EXPECT_EQ(best_of_two(metric, better, worse), 3);
+  for (const StoppingMetric metric : {kValidPerplexity, kTrainPerplexity, kValidBitsPerCharacter})
+    EXPECT_EQ(best_of_two(metric, better, worse), 5);
+}
+
+// Each name is that of a column of epochs.csv.
+TEST(EarlyStopping, NamesMetricsAsTheLogDoes) {
+  const std::vector<std::string> columns = epoch_csv_columns();
+  for (const auto& [metric, name] : config::EnumNames<StoppingMetric>::kNames)
+    EXPECT_EQ(std::ranges::count(columns, name), 1) << name;
+}
+
+TEST(StopTarget, IsTheFirstEpochThatReachesIt) {
+  TrainingSettings settings;
+  settings.stop_at.valid_accuracy = 0.9;
+  const StopTarget target(settings);
+  TrainingState state;
+  EpochRow row;
+  for (const double accuracy : {0.5, 0.92, 0.95}) {
+    ++row.epoch;
+    row.valid_accuracy = accuracy;
+    target.update(row, state);
+    target.stop_if_reached(state);
+    EXPECT_EQ(state.stopped(), row.epoch >= 2);
+  }
+  EXPECT_EQ(state.stop_reason, StopReason::kTarget);
+  EXPECT_EQ(state.stop_text, "epoch 2 reached training.stop_at (valid_accuracy 0.9)");
+}
+
 TEST(EarlyStopping, SmallImprovementsDoNotCount) {
   EXPECT_FALSE(after(watching(StoppingMetric::kValidLoss, 2, 0.1), {1.0, 0.8, 0.6, 0.4}).stopped());
   EXPECT_TRUE(after(watching(StoppingMetric::kValidLoss, 2, 0.1), {1.0, 0.95, 0.92, 0.4}).stopped());
@@ -230,6 +291,14 @@ TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {
   EXPECT_EQ(high_loss_warning(10.0, 1.0), std::nullopt);
   EXPECT_EQ(high_loss_warning(-3.0, std::log(2.0)), std::nullopt);
   EXPECT_EQ(high_loss_warning(1.0, 0.0), std::nullopt) << "all targets are 0";
+}
+
+TEST(Divergence, WarnsOfALossThatGrows) {
+  EXPECT_EQ(grown_loss_warning(0.5, 1.6),
+            "training diverges: the training loss grew from 0.5000 in the first epoch to 1.600 in the last; try a "
+            "smaller training.learning_rate or training.clip_norm");
+  EXPECT_EQ(grown_loss_warning(0.5, 1.5), std::nullopt);
+  EXPECT_EQ(grown_loss_warning(-0.5, 1.5), std::nullopt) << "a loss without a lower bound";
 }
 
 }  // namespace

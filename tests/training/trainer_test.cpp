@@ -203,6 +203,18 @@ TEST(Trainer, StopsEarlyAndSaysWhy) {
   EXPECT_EQ(run.state.stop_reason, StopReason::kEarlyStopping);
 }
 
+TEST(Trainer, EndsWhereATargetIsReachedAlsoInTheLastEpoch) {
+  auto options = toy_options();
+  options.settings.stop_at.valid_loss = 100;
+  for (const int64_t epochs : {9, 1}) {
+    options.settings.epochs = epochs;
+    const auto run = run_toy(toy_dataset(), options);
+    EXPECT_EQ(run.state.epoch, 1);
+    EXPECT_EQ(run.state.stop_reason, StopReason::kTarget);
+    EXPECT_EQ(run.state.stop_text, "epoch 1 reached training.stop_at (valid_loss 100)");
+  }
+}
+
 // Trains `model` with `recorder` as the observer; a signal may stop the run.
 TrainingState run_stoppable(Model& model, Recorder& recorder) {
   const StopSignalGuard guard;

@@ -74,8 +74,23 @@ std::string_view kind_of(mode_t mode) {
   return "something else";
 }
 
-std::string_view remedy_for(mode_t mode) {
-  if (S_ISDIR(mode)) return "name a file in it";
+// Returns "name a file in it, such as a.csv, b.csv (and 3 more)".
+std::string remedy_for_folder(const fs::path& folder) {
+  constexpr size_t kMostNamed = 5;
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(folder, ignored); entry != end(entry); entry.increment(ignored))
+    if (entry->is_regular_file(ignored)) names.push_back(on_one_line(entry->path().filename().string()));
+  if (names.empty()) return "name a file";
+  std::ranges::sort(names);
+  const size_t num_more = names.size() - std::min(names.size(), kMostNamed);
+  names.resize(names.size() - num_more);
+  return fmt::format("name a file in it: {}{}", join(names, ", "),
+                     num_more > 0 ? fmt::format(" (and {} more)", num_more) : "");
+}
+
+std::string remedy_for(mode_t mode, const std::string& path) {
+  if (S_ISDIR(mode)) return remedy_for_folder(path);
   if (S_ISFIFO(mode)) return "write the data to a file first";
   return "check the path";
 }
@@ -93,7 +108,7 @@ int64_t size_of_regular(int descriptor, const std::string& path) {
     throw_error(ExitCode::kData, "{}: cannot be examined ({}): check the disk", path, describe_errno(errno));
   if (!S_ISREG(facts.st_mode))
     throw_error(ExitCode::kData, "{}: got {}, expected a regular file: {}", path, kind_of(facts.st_mode),
-                remedy_for(facts.st_mode));
+                remedy_for(facts.st_mode, path));
   return facts.st_size;
 }
 

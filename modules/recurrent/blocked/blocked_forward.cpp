@@ -147,9 +147,21 @@ class BlockedForward {
 
 bool can_run_blocked(at::ScalarType type) { return has_panel_products(type); }
 
+namespace {
+
+// The steps of float32 do not use the instructions for BF16, although they are compiled with them.
+std::string_view steps_name(at::ScalarType type) {
+  constexpr std::string_view kBf16 = " BF16";
+  std::string_view name = kernels::simd_steps()->name;
+  if (type == at::kFloat && name.ends_with(kBf16)) name.remove_suffix(kBf16.size());
+  return name;
+}
+
+}  // namespace
+
 ExecutionPath blocked_path(at::ScalarType type) {
   const char* kernels_name = multiplies_by_tiles(type) ? "kernels for tile units (AMX)" : "oneDNN's block kernels";
-  return {fmt::format("{} ({}), {} steps", kernels_name, number_type_name(type), kernels::simd_steps()->name), {}};
+  return {fmt::format("{} ({}), {} steps", kernels_name, number_type_name(type), steps_name(type)), {}};
 }
 
 void run_blocked_forward(const UnrolledSpec& spec, LayerTrace& trace) { BlockedForward(spec, trace).run(); }

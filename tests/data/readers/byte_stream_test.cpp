@@ -48,7 +48,10 @@ TEST_F(FileTest, NamesAMissingFolder) {
 
 TEST_F(FileTest, RefusesAFolder) {
   fs::create_directory(path("folder"));
-  EXPECT_EQ(open_error(path("folder")), "folder: got a folder, expected a regular file: name a file in it");
+  EXPECT_EQ(open_error(path("folder")), "folder: got a folder, expected a regular file: name a file");
+  for (const char* name : {"f", "e", "d", "c", "b", "a"}) std::ofstream(path("folder") / name) << "1\n";
+  EXPECT_EQ(open_error(path("folder")),
+            "folder: got a folder, expected a regular file: name a file in it: a, b, c, d, e (and 1 more)");
 }
 
 TEST_F(FileTest, RefusesAFifoWithoutWaitingForAWriter) {

@@ -162,8 +162,7 @@ TEST_F(IdxTest, ChecksTheChecksumBehindTheLastElement) {
 
 TEST_F(IdxTest, NamesAFolder) {
   std::filesystem::create_directory(path("mnist"));
-  EXPECT_EQ(error_of([&] { read_idx(path("mnist")); }),
-            "mnist: got a folder, expected a regular file: name a file in it");
+  EXPECT_EQ(error_of([&] { read_idx(path("mnist")); }), "mnist: got a folder, expected a regular file: name a file");
 }
 
 }  // namespace

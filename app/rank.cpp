@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// rnnlab rank: sorts finished runs by how good they are.
+#include <CLI/Option.hpp>
+#include <memory>
+
+#include "arguments.h"
+#include "output.h"
+#include "results/ranking.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kRankFooter = R"(
+Runs that differ only in their seed are one row, with mean and spread. Everything else in which runs differ is a column.
+The value is that of each run's best epoch: by training.early_stopping if that is set, else by the validation loss.
+Nothing is refused, so a folder of folders may be named too. Times are listed without comparison.
+
+Examples:
+  rnnlab rank runs/weather
+  rnnlab rank runs --by valid_mae --csv > runs.csv)";
+
+struct RankOptions {
+  std::vector<std::string> folders;
+  std::string metric;
+  bool json = false;
+  bool csv = false;
+};
+
+ExitCode rank_runs(const RankOptions& options) {
+  std::vector<RunRecord> runs;
+  for (const std::string& folder : named_runs_of_all(options.folders)) runs.push_back(load_run(folder));
+  const Ranking ranking = rank(runs, options.metric);
+  if (options.json)
+    print_data(ranking_json(ranking));
+  else if (options.csv)
+    print_data(ranking_csv(ranking));
+  else
+    print_text(ranking_text(ranking));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_rank(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("rank", "Sort finished runs by how good they are");
+  auto options = std::make_shared<RankOptions>();
+  command->add_option("folders", options->folders, "run folders, or folders full of them")
+      ->required()
+      ->type_name("RUN");
+  command
+      ->add_option("--by", options->metric,
+                   "a metric of epochs.csv, such as valid_rmse; by default the one of the first run's task")
+      ->type_name("METRIC");
+  auto* json = command->add_flag("--json", options->json, "print JSON");
+  command->add_flag("--csv", options->csv, "print CSV")->excludes(json);
+  command->footer(kRankFooter);
+  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return rank_runs(*options); }; });
+}
+
+}  // namespace rnnlab::app

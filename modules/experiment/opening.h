@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs the first lines of a run: its folder, device, layer, data, parameters and execution path. In a sweep most of
+// them are those of the run before, so the console shows only the lines that differ. train.log has all of them.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "experiment/run_context.h"
+#include "system/logger.h"
+
+namespace rnnlab {
+
+class Opening {
+ public:
+  // `previous_run` is the folder of the run before in a sweep, or empty. A folder without a readable log counts as
+  // empty.
+  Opening(Logger& logger, const std::filesystem::path& previous_run);
+
+  // Logs what a run is, before its first step.
+  void log_run(const RunContext& run, const std::filesystem::path& folder);
+  void log_path(const ExecutionPath& path);
+
+  // Logs these lines as information, or as details if the previous run has logged all of them.
+  void log_block(const std::vector<std::string>& lines);
+
+ private:
+  Logger& logger_;
+  std::set<std::string> known_;  // the lines of the previous run
+};
+
+// Logs notes below a line of the opening.
+void log_notes(const std::vector<std::string>& notes, Logger& logger);
+
+}  // namespace rnnlab

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inference/detailed_metrics.h"
+
+#include <ATen/ops/bincount.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "inference/predict.h"
+#include "system/json_fields.h"
+#include "system/terminal.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr const char* kNothing = "-";
+
+// Both have shape (N) int64, with classes from 0 to num_classes - 1.
+std::vector<std::vector<int64_t>> confusion_of(const at::Tensor& targets, const at::Tensor& predicted,
+                                               int64_t num_classes) {
+  const at::Tensor counts = at::bincount(targets * num_classes + predicted, {}, num_classes * num_classes).contiguous();
+  const int64_t* values = counts.const_data_ptr<int64_t>();
+  std::vector<std::vector<int64_t>> rows;
+  for (int64_t row = 0; row < num_classes; ++row, values += num_classes)
+    rows.emplace_back(values, values + num_classes);
+  return rows;
+}
+
+std::optional<double> quotient(int64_t part, int64_t whole) {
+  return whole == 0 ? std::nullopt : std::optional(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+ClassMetrics metrics_of_class(const std::vector<std::vector<int64_t>>& confusion, size_t number,
+                              const std::string& name) {
+  ClassMetrics metrics;
+  metrics.name = name;
+  int64_t num_predicted = 0;
+  for (size_t other = 0; other < confusion.size(); ++other) {
+    metrics.num_samples += confusion[number][other];
+    num_predicted += confusion[other][number];
+  }
+  const int64_t num_right = confusion[number][number];
+  metrics.precision = quotient(num_right, num_predicted);
+  metrics.recall = quotient(num_right, metrics.num_samples);
+  metrics.f1 = quotient(2 * num_right, num_predicted + metrics.num_samples);
+  return metrics;
+}
+
+DetailedMetrics details_of_classes(const at::Tensor& targets, const at::Tensor& predicted,
+                                   const std::vector<std::string>& names) {
+  DetailedMetrics metrics;
+  metrics.confusion = confusion_of(targets, predicted, std::ssize(names));
+  for (size_t i = 0; i < names.size(); ++i) metrics.classes.push_back(metrics_of_class(metrics.confusion, i, names[i]));
+  return metrics;
+}
+
+DetailedMetrics details_of_targets(const Predictions& predictions) {
+  DetailedMetrics metrics;
+  const at::Tensor errors = predictions.values - predictions.targets;
+  for (size_t i = 0; i < predictions.names.size(); ++i) {
+    const at::Tensor own = errors.select(1, static_cast<int64_t>(i));
+    metrics.targets.push_back(
+        {predictions.names[i], own.abs().mean().item<double>(), std::sqrt(own.square().mean().item<double>())});
+  }
+  return metrics;
+}
+
+}  // namespace
+
+DetailedMetrics detailed_metrics(const Predictions& predictions) {
+  const bool is_single = predictions.names.size() == 1;
+  switch (predictions.kind) {
+    case PredictionKind::kClasses:
+      return details_of_classes(predictions.targets, predictions.raw.argmax(1), predictions.names);
+    case PredictionKind::kProbabilities:
+      if (!is_single) return {};
+      return details_of_classes(predictions.targets.ge(0.5).flatten().to(at::kLong),
+                                predictions.raw.gt(0).flatten().to(at::kLong), {"0", "1"});
+    case PredictionKind::kValues:
+      return is_single ? DetailedMetrics() : details_of_targets(predictions);
+  }
+  return {};
+}
+
+namespace {
+
+std::string part_text(const std::optional<double>& part) { return part ? fmt::format("{:.4f}", *part) : kNothing; }
+
+std::string classes_text(const DetailedMetrics& metrics) {
+  TextTable table;
+  table.add_column("class", Align::kLeft);
+  for (const char* heading : {"precision", "recall", "F1", "samples"}) table.add_column(heading, Align::kRight);
+  for (const ClassMetrics& one : metrics.classes)
+    table.add_row(
+        {one.name, part_text(one.precision), part_text(one.recall), part_text(one.f1), format_count(one.num_samples)});
+  return table.text();
+}
+
+std::string confusion_text(const DetailedMetrics& metrics) {
+  constexpr size_t kMostClasses = 20;
+  if (metrics.classes.size() > kMostClasses)
+    return fmt::format("the confusion matrix of {} classes is in the output of --json\n", metrics.classes.size());
+  TextTable table;
+  table.add_column("target", Align::kLeft);
+  for (const ClassMetrics& one : metrics.classes) table.add_column(one.name, Align::kRight);
+  for (size_t row = 0; row < metrics.classes.size(); ++row) {
+    std::vector<std::string> cells = {metrics.classes[row].name};
+    for (const int64_t count : metrics.confusion[row]) cells.push_back(format_count(count));
+    table.add_row(std::move(cells));
+  }
+  return "confusion matrix: a row for each class of the targets, a column for each predicted class\n" + table.text();
+}
+
+std::string targets_text(const DetailedMetrics& metrics) {
+  TextTable table;
+  table.add_column("target", Align::kLeft);
+  for (const char* heading : {"MAE", "RMSE"}) table.add_column(heading, Align::kRight);
+  for (const TargetErrors& one : metrics.targets)
+    table.add_row(
+        {one.name, fmt::format("{:.6g}", one.mean_absolute_error), fmt::format("{:.6g}", one.root_mean_squared_error)});
+  return table.text();
+}
+
+}  // namespace
+
+std::string detailed_metrics_text(const DetailedMetrics& metrics) {
+  if (!metrics.targets.empty()) return "\n" + targets_text(metrics);
+  return metrics.classes.empty() ? "" : "\n" + classes_text(metrics) + "\n" + confusion_text(metrics);
+}
+
+void add_detailed_metrics(const DetailedMetrics& metrics, nlohmann::ordered_json& json) {
+  for (const ClassMetrics& one : metrics.classes)
+    json["classes"].push_back({{"name", one.name},
+                               {"samples", one.num_samples},
+                               {"precision", to_json(one.precision)},
+                               {"recall", to_json(one.recall)},
+                               {"f1", to_json(one.f1)}});
+  if (!metrics.confusion.empty()) json["confusion_matrix"] = metrics.confusion;
+  for (const TargetErrors& one : metrics.targets)
+    json["targets"].push_back({{"name", one.name},
+                               {"mae", to_json(one.mean_absolute_error)},
+                               {"rmse", to_json(one.root_mean_squared_error)}});
+}
+
+}  // namespace rnnlab

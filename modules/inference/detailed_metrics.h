@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Divides the metrics of an evaluation by class or by target: precision, recall and F1 of each class with the confusion
+// matrix, and MAE and RMSE of each of several targets in its own units.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rnnlab {
+
+struct Predictions;  // predict.h
+
+// A value is absent if its denominator is 0: no sample was predicted as the class, or none is of it.
+struct ClassMetrics {
+  std::string name;
+  int64_t num_samples = 0;          // of the class
+  std::optional<double> precision;  // the part of the samples predicted as the class that are of it
+  std::optional<double> recall;     // the part of its samples that are predicted as it
+  std::optional<double> f1;         // 2 precision recall / (precision + recall)
+};
+
+struct TargetErrors {
+  std::string name;
+  double mean_absolute_error = 0;
+  double root_mean_squared_error = 0;
+};
+
+struct DetailedMetrics {
+  std::vector<ClassMetrics> classes;            // empty unless the targets are classes
+  std::vector<std::vector<int64_t>> confusion;  // [class of the target][predicted class]
+  std::vector<TargetErrors> targets;            // empty unless there are several targets that are numbers
+};
+
+// The predictions need targets. A single binary target has the classes 0 and 1; several have no details.
+DetailedMetrics detailed_metrics(const Predictions& predictions);
+
+// Returns tables for people; "" without details. More than 20 classes get no matrix.
+std::string detailed_metrics_text(const DetailedMetrics& metrics);
+
+// Adds "classes" and "confusion_matrix", or "targets", to the JSON of an evaluation.
+void add_detailed_metrics(const DetailedMetrics& metrics, nlohmann::ordered_json& json);
+
+}  // namespace rnnlab

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says how good a run is: which metric of its log counts, which epoch was the best, and what a prediction without a
+// model reaches. Metrics have their names in epochs.csv.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results/epoch_row.h"
+
+namespace rnnlab {
+
+using MetricValues = std::map<std::string, double>;  // by name: "valid_rmse"
+
+// Returns the values of a row's metrics.
+MetricValues metrics_of(const EpochRow& row);
+
+// Returns the value of one metric; nothing if the row or the version lacks it.
+std::optional<double> metric_in(const EpochRow& row, std::string_view metric);
+
+// Returns whether a larger value of the metric is better: only of accuracies.
+bool is_larger_better(std::string_view metric);
+
+bool is_better(std::string_view metric, double value, double other);
+
+// Returns the metric by which a task is usually judged, of those that are there: valid_rmse, valid_perplexity,
+// valid_accuracy or valid_loss, else the same of training; "" without metrics.
+std::string own_metric(const MetricValues& metrics);
+
+// The metrics on the validation part of a prediction that needs no model, such as the last value of a series. Its
+// numbers come from the training part alone, and from what a series had been before.
+struct Baseline {
+  std::string name;
+  MetricValues metrics;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("name", self.name);
+    field("metrics", self.metrics);
+  }
+};
+
+// Returns "last value: valid RMSE 2.255, valid MAE 1.727, valid loss 0.3123", with the task's own metric first.
+std::string baseline_text(const Baseline& baseline);
+
+// Returns the baseline with the best value of the metric; null if none has it.
+const Baseline* best_baseline(const std::vector<Baseline>& baselines, const std::string& metric);
+
+// Returns a warning if the task's own metric of `best`, the run's best epoch, is not better than that of each baseline.
+std::optional<std::string> baseline_warning(const std::vector<Baseline>& baselines, const MetricValues& best);
+
+// The values of training.stop_at, and when a run reached them.
+struct TargetRecord {
+  MetricValues stop_at;
+  std::optional<int64_t> epoch;         // the first that reached them; nothing if none did
+  std::optional<double> train_seconds;  // training of all epochs up to it, warm-up included, validation excluded
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("stop_at", self.stop_at);
+    field("epoch", self.epoch);
+    field("train_seconds", self.train_seconds);
+  }
+};
+
+// Returns whether the row reaches all values; false if it lacks one of the metrics, or if there are no values.
+bool reaches(const EpochRow& row, const MetricValues& stop_at);
+
+// Returns nothing without values.
+std::optional<TargetRecord> target_record(const MetricValues& stop_at, std::span<const EpochRow> rows);
+
+// Returns "valid_accuracy 0.98", with several values joined by "and".
+std::string target_text(const MetricValues& stop_at);
+
+// ---- the best epoch ----
+
+// Returns the epochs that were not cut short by the end of the run.
+std::span<const EpochRow> whole_epochs(std::span<const EpochRow> rows, int64_t num_whole);
+
+// Returns the value by which training chooses the best epoch. Without a metric ("") it is the validation loss, else the
+// training loss. Nothing if the row lacks the metric.
+std::optional<double> watched_value(const EpochRow& row, std::string_view metric);
+
+// Returns whether the value is better by more than `min_delta`.
+bool improves(std::string_view metric, double value, double best, double min_delta);
+
+// Returns the epoch that training calls the best; null if no epoch has the metric.
+const EpochRow* best_epoch(std::span<const EpochRow> rows, const std::string& metric, double min_delta = 0);
+
+}  // namespace rnnlab

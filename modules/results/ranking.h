@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks runs by how good they are. Runs that differ only in their seed are one row, whatever else differs is a column,
+// and nothing is refused: a table of quality compares other models, other data settings and other machines on purpose.
+// Times are listed without ratio or verdict, because they may be of different machines (comparison.h compares times).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/quality.h"
+#include "results/run_record.h"
+#include "system/files.h"
+
+namespace rnnlab {
+
+// The runs of one setting. Numbers are absent if no run has the metric, or if one of them is NaN.
+struct RankedRuns {
+  std::string name;                             // of the experiment
+  std::string device;                           // "cpu"
+  std::string layer;                            // "fused"
+  std::map<std::string, std::string> settings;  // those in which the ranked runs differ, by dotted key
+  std::vector<std::string> folders;
+  std::vector<int64_t> seeds;
+  std::string ended;                         // as in a comparison: "complete", "1 of 3 diverged"
+  std::optional<double> mean;                // of the metric in each run's best epoch
+  std::optional<double> standard_deviation;  // over the runs; absent for a single run
+  std::optional<double> best;                // of a single run
+  std::optional<double> best_epoch;          // the median over the runs
+  std::optional<double> epoch_seconds;       // of training: the median over the runs of their median epoch
+  std::optional<double> train_seconds;       // of training until the best epoch: the median over the runs
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("name", self.name);
+    field("device", self.device);
+    field("layer", self.layer);
+    field("settings", self.settings);
+    field("folders", self.folders);
+    field("seeds", self.seeds);
+    field("ended", self.ended);
+    field("mean", self.mean);
+    field("standard_deviation", self.standard_deviation);
+    field("best", self.best);
+    field("best_epoch", self.best_epoch);
+    field("epoch_seconds", self.epoch_seconds);
+    field("train_seconds", self.train_seconds);
+  }
+};
+
+struct Ranking {
+  int64_t schema_version = kFileVersion;
+  std::string metric;                 // "valid_rmse"
+  std::vector<std::string> settings;  // the keys in which the runs differ, in alphabetical order
+  std::vector<RankedRuns> ranks;      // the best first; those without the metric are last
+  std::vector<Baseline> baselines;    // predictions without a model that have the metric
+  std::vector<std::string> notes;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("metric", self.metric);
+    field("settings", self.settings);
+    field("ranks", self.ranks);
+    field("baselines", self.baselines);
+    field("notes", self.notes);
+  }
+};
+
+// Returns the value of the metric in the run's best epoch, as training chose it (best_epoch). Nothing without one.
+std::optional<double> value_at_best(const RunRecord& run, const std::string& metric);
+
+// `metric` is a metric of epochs.csv; "" is the own metric of the first run's task. Throws UserError kUsage if there
+// are no runs, or if no run has the metric.
+Ranking rank(const std::vector<RunRecord>& runs, const std::string& metric = "");
+
+std::string ranking_text(const Ranking& ranking);
+std::string ranking_csv(const Ranking& ranking);
+std::string ranking_json(const Ranking& ranking);
+
+}  // namespace rnnlab

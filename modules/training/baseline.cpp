@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/baseline.h"
+
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace rnnlab {
+namespace {
+
+double mean_of(const at::Tensor& values) { return values.mean(at::kDouble).item<double>(); }
+
+// ---- numbers ----
+
+// Returns (K) float64, the scales that bring errors back to the units of the targets.
+at::Tensor units_of(const Dataset& dataset) {
+  std::vector<double> units;
+  for (const ColumnScale& target : dataset.target_scales) units.push_back(target.scale);
+  if (units.empty()) units.assign(static_cast<size_t>(dataset.valid.targets.size(1)), 1.0);
+  return at::tensor(units, at::kDouble);
+}
+
+MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset) {
+  const at::Tensor errors = predictions.to(at::kDouble) - dataset.valid.targets.to(at::kDouble);
+  const at::Tensor in_units = errors * units_of(dataset);
+  return {{"valid_loss", mean_of(errors.square())},
+          {"valid_mae", mean_of(in_units.abs())},
+          {"valid_rmse", std::sqrt(mean_of(in_units.square()))}};
+}
+
+std::vector<Baseline> of_numbers(const Dataset& dataset) {
+  std::vector<Baseline> all;
+  for (const NaiveForecast& forecast : dataset.naive_forecasts)
+    all.push_back({forecast.name, errors_of(forecast.values, dataset)});
+  all.push_back({"mean of the training part", errors_of(dataset.train.targets.mean(0, true, at::kDouble), dataset)});
+  return all;
+}
+
+// ---- classes and tokens ----
+
+// Returns (classes) float64.
+at::Tensor counts_of(const at::Tensor& classes, int64_t num_classes) {
+  return at::bincount(classes.flatten(), {}, num_classes).to(at::kDouble);
+}
+
+MetricValues metrics_of_frequencies(const Dataset& dataset) {
+  const int64_t num_classes = dataset.shape.num_outputs;
+  const at::Tensor train = counts_of(dataset.train.targets, num_classes).add(1);
+  const at::Tensor valid = counts_of(dataset.valid.targets, num_classes);
+  const double count = valid.sum().item<double>();
+  return {{"valid_loss", -valid.mul(train.div(train.sum()).log()).sum().item<double>() / count},
+          {"valid_accuracy", valid[train.argmax().item<int64_t>()].item<double>() / count}};
+}
+
+std::vector<Baseline> of_classes(const Dataset& dataset) {
+  Baseline frequencies{"most frequent class", metrics_of_frequencies(dataset)};
+  if (dataset.shape.task != Task::kLanguageModel) {
+    std::vector<Baseline> all;
+    for (const NaiveForecast& forecast : dataset.naive_forecasts)
+      all.push_back({forecast.name, {{"valid_accuracy", mean_of(forecast.values.eq(dataset.valid.targets))}}});
+    all.push_back(frequencies);
+    return all;
+  }
+  const double loss = frequencies.metrics.at("valid_loss");
+  frequencies.name = "token frequencies of the training part";
+  frequencies.metrics["valid_perplexity"] = std::exp(loss);
+  frequencies.metrics["valid_bits_per_character"] = loss / std::numbers::ln2;
+  return {frequencies};
+}
+
+// ---- binary targets ----
+
+// Targets outside of 0 to 1, which this loss accepts too, have no frequency.
+std::vector<Baseline> of_binary(const Dataset& dataset) {
+  const at::Tensor train = dataset.train.targets.to(at::kDouble), valid = dataset.valid.targets.to(at::kDouble);
+  const at::Tensor part = train.sum(0).add(1) / static_cast<double>(train.size(0) + 2);
+  if (!part.gt(0).logical_and(part.lt(1)).all().item<bool>()) return {};
+  const at::Tensor losses = -(valid * part.log() + (1 - valid) * (1 - part).log());
+  const at::Tensor are_right = valid.ge(0.5).eq(part.gt(0.5));
+  return {{"most frequent class", {{"valid_loss", mean_of(losses)}, {"valid_accuracy", mean_of(are_right)}}}};
+}
+
+}  // namespace
+
+std::vector<Baseline> baselines(const Dataset& dataset, LossKind loss) {
+  if (dataset.valid.size() == 0) return {};
+  if (loss == LossKind::kMse) return of_numbers(dataset);
+  return loss == LossKind::kBinaryCrossEntropy ? of_binary(dataset) : of_classes(dataset);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inference/detailed_metrics.h"
+
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "inference/predict.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Returns predictions of classes by name; each row of `raw` is a sample.
+Predictions of_classes(const std::vector<std::string>& names, const std::vector<float>& raw,
+                       const std::vector<int64_t>& targets) {
+  Predictions predictions;
+  predictions.names = names;
+  predictions.raw = at::tensor(raw).view({-1, static_cast<int64_t>(names.size())});
+  predictions.targets = at::tensor(targets, at::kLong);
+  return predictions;
+}
+
+// Four cats, one of them seen as a dog; two dogs, one of them seen as a cat; nothing is seen as a fox.
+Predictions cats_and_dogs() {
+  return of_classes({"cat", "dog", "fox"}, {9, 0, 0, 9, 0, 0, 9, 0, 0, 0, 9, 0, 0, 9, 0, 9, 0, 0}, {0, 0, 0, 0, 1, 1});
+}
+
+TEST(DetailedMetrics, AreOfEachClass) {
+  const DetailedMetrics metrics = detailed_metrics(cats_and_dogs());
+  EXPECT_THAT(metrics.confusion, ElementsAre(ElementsAre(3, 1, 0), ElementsAre(1, 1, 0), ElementsAre(0, 0, 0)));
+  ASSERT_EQ(metrics.classes.size(), 3u);
+  const ClassMetrics& cat = metrics.classes[0];
+  EXPECT_EQ(cat.name, "cat");
+  EXPECT_EQ(cat.num_samples, 4);
+  EXPECT_EQ(cat.precision, 0.75);
+  EXPECT_EQ(cat.recall, 0.75);
+  EXPECT_EQ(cat.f1, 0.75);
+  EXPECT_EQ(metrics.classes[1].precision, 0.5);
+}
+
+TEST(DetailedMetrics, LackWhatAClassWithoutSamplesCannotHave) {
+  const ClassMetrics fox = detailed_metrics(cats_and_dogs()).classes[2];
+  EXPECT_EQ(fox.num_samples, 0);
+  EXPECT_EQ(fox.precision, std::nullopt);
+  EXPECT_EQ(fox.recall, std::nullopt);
+  EXPECT_EQ(fox.f1, std::nullopt);
+}
+
+TEST(DetailedMetrics, AreTables) {
+  EXPECT_EQ(detailed_metrics_text(detailed_metrics(cats_and_dogs())),
+            "\n"
+            "class  precision  recall      F1  samples\n"
+            "-----  ---------  ------  ------  -------\n"
+            "cat       0.7500  0.7500  0.7500        4\n"
+            "dog       0.5000  0.5000  0.5000        2\n"
+            "fox            -       -       -        0\n"
+            "\n"
+            "confusion matrix: a row for each class of the targets, a column for each predicted class\n"
+            "target  cat  dog  fox\n"
+            "------  ---  ---  ---\n"
+            "cat       3    1    0\n"
+            "dog       1    1    0\n"
+            "fox       0    0    0\n");
+}
+
+TEST(DetailedMetrics, AreJson) {
+  nlohmann::ordered_json json;
+  add_detailed_metrics(detailed_metrics(cats_and_dogs()), json);
+  EXPECT_EQ(json["confusion_matrix"].dump(), "[[3,1,0],[1,1,0],[0,0,0]]");
+  EXPECT_EQ(json["classes"][1].dump(), R"({"name":"dog","samples":2,"precision":0.5,"recall":0.5,"f1":0.5})");
+  EXPECT_TRUE(json["classes"][2]["precision"].is_null());
+}
+
+TEST(DetailedMetrics, OfOneBinaryTargetAreOfNoAndYes) {
+  Predictions predictions = of_classes({"churned"}, {2, 1, -1}, {});
+  predictions.kind = PredictionKind::kProbabilities;
+  predictions.targets = at::tensor({1.0, 0.0, 0.0}, at::kDouble).unsqueeze(1);
+  const DetailedMetrics metrics = detailed_metrics(predictions);
+  EXPECT_THAT(metrics.confusion, ElementsAre(ElementsAre(1, 1), ElementsAre(0, 1)));
+  EXPECT_EQ(metrics.classes[1].name, "1");
+  EXPECT_EQ(metrics.classes[1].precision, 0.5);
+  EXPECT_EQ(metrics.classes[1].recall, 1.0);
+}
+
+TEST(DetailedMetrics, OfSeveralTargetsAreTheirErrorsInTheirOwnUnits) {
+  Predictions predictions;
+  predictions.kind = PredictionKind::kValues;
+  predictions.names = {"level", "flow"};
+  predictions.values = at::tensor({100.0, 1.0, 110.0, 2.0}, at::kDouble).view({2, 2});
+  predictions.targets = at::tensor({101.0, 1.5, 103.0, 2.5}, at::kDouble).view({2, 2});
+  const DetailedMetrics metrics = detailed_metrics(predictions);
+  EXPECT_THAT(metrics.classes, IsEmpty());
+  ASSERT_EQ(metrics.targets.size(), 2u);
+  EXPECT_EQ(metrics.targets[0].mean_absolute_error, 4.0);
+  EXPECT_EQ(metrics.targets[0].root_mean_squared_error, 5.0);
+  EXPECT_EQ(detailed_metrics_text(metrics),
+            "\n"
+            "target  MAE  RMSE\n"
+            "------  ---  ----\n"
+            "level     4     5\n"
+            "flow    0.5   0.5\n");
+}
+
+TEST(DetailedMetrics, OfOneNumberAreThoseOfTheEvaluation) {
+  Predictions predictions;
+  predictions.kind = PredictionKind::kValues;
+  predictions.names = {"level"};
+  predictions.values = predictions.targets = at::tensor({100.0}, at::kDouble).unsqueeze(1);
+  EXPECT_EQ(detailed_metrics_text(detailed_metrics(predictions)), "");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/ranking.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/expect_error.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// Returns a run of a regressor whose epochs had these validation errors; each epoch took two seconds.
+RunRecord run_of(const std::string& cell, int64_t seed, const std::vector<double>& rmse) {
+  RunRecord run;
+  run.folder = "runs/levels/" + cell + std::to_string(seed);
+  run.config = {
+      {"name", "levels"}, {"seed", std::to_string(seed)}, {"model.cell", cell}, {"data.path", "/home/a/l.csv"}};
+  run.summary.name = "levels";
+  run.summary.device = "cpu";
+  run.summary.layer = "fused";
+  run.summary.seed = seed;
+  run.summary.turn.process = run.folder;
+  run.summary.epochs = std::ssize(rmse);
+  for (const double error : rmse) {
+    EpochRow& row = run.rows.emplace_back();
+    row.epoch = std::ssize(run.rows);
+    row.train_seconds = 2;
+    row.valid_rmse = error;
+    row.valid_loss = error * error;
+  }
+  run.summary.epoch_time = epoch_time(run.rows);
+  return run;
+}
+
+std::vector<RunRecord> lstm_and_gru() {
+  return {run_of("lstm", 1, {3, 2, 4}), run_of("lstm", 2, {3, 2.5}), run_of("gru", 1, {2, 1.5, 1.6})};
+}
+
+TEST(Rank, SortsByTheMetricOfTheTaskInTheBestEpoch) {
+  const Ranking ranking = rank(lstm_and_gru());
+  EXPECT_EQ(ranking.metric, "valid_rmse");
+  EXPECT_THAT(ranking.settings, ElementsAre("model.cell"));
+  ASSERT_THAT(ranking.ranks, SizeIs(2));
+  EXPECT_EQ(ranking.ranks[0].settings.at("model.cell"), "gru");
+  EXPECT_EQ(ranking.ranks[0].mean, 1.5);
+  EXPECT_EQ(ranking.ranks[0].best_epoch, 2.0);
+  EXPECT_EQ(ranking.ranks[0].train_seconds, 4.0);
+}
+
+TEST(Rank, GivesMeanAndSpreadOverSeeds) {
+  const RankedRuns lstm = rank(lstm_and_gru()).ranks.at(1);
+  EXPECT_THAT(lstm.seeds, ElementsAre(1, 2));
+  EXPECT_EQ(lstm.mean, 2.25);
+  EXPECT_NEAR(lstm.standard_deviation.value(), 0.5 / std::sqrt(2.0), 1e-12);
+  EXPECT_EQ(lstm.best, 2.0);
+  EXPECT_EQ(rank(lstm_and_gru()).ranks.at(0).standard_deviation, std::nullopt) << "of a single run";
+}
+
+TEST(Rank, IsATable) {
+  EXPECT_EQ(ranking_text(rank(lstm_and_gru())),
+            "#  run        cell  seeds  valid RMSE  spread  best epoch  s/epoch\n"
+            "-  ---------  ----  -----  ----------  ------  ----------  -------\n"
+            "1  cpu fused  gru   1             1.5       -           2        2\n"
+            "2  cpu fused  lstm  1,2          2.25    0.35           2        2\n"
+            "\n"
+            "valid_rmse: of each run's best epoch, the mean over its runs; spread: their standard deviation.\n"
+            "s/epoch: training seconds of the median epoch, without comparison: `rnnlab compare` compares times.\n");
+}
+
+TEST(Rank, IsCsvWithAllDigits) {
+  EXPECT_EQ(
+      ranking_csv(rank({run_of("gru", 3, {1.0 / 3})})),
+      "rank,name,device,layer,seeds,num_runs,ended,metric,mean,standard_deviation,best,best_epoch,epoch_seconds,"
+      "train_seconds,folders\n"
+      "1,levels,cpu,fused,3,1,complete,valid_rmse,0.3333333333333333,,0.3333333333333333,1,2,2,runs/levels/gru3\n");
+}
+
+TEST(Rank, IsJson) {
+  const auto json = nlohmann::json::parse(ranking_json(rank(lstm_and_gru())));
+  EXPECT_EQ(json["metric"], "valid_rmse");
+  EXPECT_EQ(json["ranks"][0]["settings"]["model.cell"], "gru");
+  EXPECT_TRUE(json["ranks"][0]["standard_deviation"].is_null());
+}
+
+TEST(Rank, SortsByTheMetricThatIsNamed) {
+  const Ranking ranking = rank(lstm_and_gru(), "valid_loss");
+  EXPECT_EQ(ranking.ranks.at(0).mean, 2.25);
+  testing::expect_error(
+      ExitCode::kUsage,
+      "--by: got 'valid_rsme', expected train_loss, valid_loss or valid_rmse (did you mean 'valid_rmse'?)",
+      [] { rank(lstm_and_gru(), "valid_rsme"); });
+}
+
+TEST(Rank, TakesTheBestEpochByTheMetricOfEarlyStopping) {
+  RunRecord run = run_of("lstm", 1, {2, 1.9, 1.85});
+  run.config["training.early_stopping"] = "valid_rmse";
+  run.config["training.min_delta"] = "0.2";
+  EXPECT_EQ(value_at_best(run, "valid_rmse"), 2.0) << "no epoch is better by more than 0.2";
+}
+
+TEST(Rank, LeavesOutAnEpochThatWasCutShort) {
+  RunRecord run = run_of("lstm", 1, {3, 2, 1});
+  run.summary.epochs = 2;
+  EXPECT_EQ(value_at_best(run, "valid_rmse"), 2.0);
+}
+
+// Runs of other tasks, machines and data are ranked side by side; those without the metric are last.
+TEST(Rank, RefusesNothing) {
+  RunRecord classifier = run_of("lstm", 1, {1});
+  classifier.summary.name = "digits";
+  classifier.summary.identity.data_fingerprint = "other";
+  classifier.summary.ending = RunEnding::kDiverged;
+  classifier.rows[0].valid_rmse.reset();
+  classifier.rows[0].valid_accuracy = 0.9;
+  RunRecord on_gpu = run_of("lstm", 1, {1});
+  on_gpu.summary.device = "cuda:0";
+  const Ranking ranking = rank({run_of("gru", 1, {2}), classifier, on_gpu});
+  ASSERT_THAT(ranking.ranks, SizeIs(3));
+  EXPECT_EQ(ranking.ranks[0].device, "cuda:0");
+  EXPECT_EQ(ranking.ranks[2].name, "digits");
+  EXPECT_EQ(ranking.ranks[2].mean, std::nullopt);
+  EXPECT_THAT(ranking.notes,
+              ElementsAre("these runs have 2 different sets of data, so their values are not of the same validation "
+                          "samples",
+                          "1 row without valid_rmse"));
+  EXPECT_THAT(ranking_text(ranking), HasSubstr("digits  cpu fused (diverged)"));
+}
+
+TEST(Rank, PutsNanLast) {
+  const Ranking ranking =
+      rank({run_of("lstm", 1, {std::numeric_limits<double>::quiet_NaN()}), run_of("gru", 1, {5})}, "valid_rmse");
+  EXPECT_EQ(ranking.ranks[0].settings.at("model.cell"), "gru");
+}
+
+TEST(Rank, CountsACopyOnce) {
+  RunRecord copy = run_of("gru", 1, {2});
+  copy.folder = "copy";
+  const Ranking ranking = rank({run_of("gru", 1, {2}), copy});
+  ASSERT_THAT(ranking.ranks, SizeIs(1));
+  EXPECT_THAT(ranking.ranks[0].folders, ElementsAre("runs/levels/gru1"));
+  EXPECT_THAT(ranking.notes, ElementsAre("1 folder left out, because a copied folder is not a second run"));
+}
+
+TEST(Rank, ShowsWhatAPredictionWithoutAModelReaches) {
+  RunRecord run = run_of("gru", 1, {2});
+  run.summary.baselines = {{"last value", {{"valid_rmse", 2.25}}}};
+  EXPECT_THAT(ranking_text(rank({run})), HasSubstr("without a model, last value: valid RMSE 2.25\n"));
+}
+
+TEST(Rank, TellsNoFoldersOfTheData) { EXPECT_THAT(ranking_text(rank(lstm_and_gru())), Not(HasSubstr("/home"))); }
+
+TEST(Rank, NeedsRuns) {
+  testing::expect_error(ExitCode::kUsage, "no runs to rank: name at least one run folder", [] { rank({}); });
+  testing::expect_error(ExitCode::kUsage, "none of 1 run has a whole epoch", [] { rank({run_of("gru", 1, {})}); });
+}
+
+}  // namespace
+}  // namespace rnnlab
