@@ -564,11 +564,18 @@ def parsed_arguments():
     return with_defaults(arguments)
 
 
+def fast_precisions(device):
+    """torch.nn.LSTM fails in bfloat16 on a CPU for which oneDNN has no bfloat16."""
+    if device == "cuda":
+        return ["tf32", "bf16"]
+    return ["bf16"] if torch.ops.mkldnn._is_mkldnn_bf16_supported() else []
+
+
 def with_defaults(arguments):
     is_cuda = arguments.device == "cuda"
     arguments.sizes = arguments.sizes or ("full" if is_cuda else "tiny")
     if arguments.precisions is None:
-        fast = ["tf32", "bf16"] if is_cuda else ["bf16"]
+        fast = fast_precisions(arguments.device)
         arguments.precisions = ["float32", *fast] if arguments.check or not is_cuda else fast
     if arguments.implementations is None:
         arguments.implementations = ["auto", "persistent" if is_cuda else "hoisted"] if arguments.check else ["auto"]

@@ -35,7 +35,7 @@ def losses_of(name, learning_rate):
 class Check(unittest.TestCase):
     def test_passes_for_every_model(self):
         for name, model in models.MODELS.items():
-            for precision in ("float32", "bf16"):
+            for precision in ("float32", *models.fast_precisions("cpu")):
                 with self.subTest(model=name, precision=precision):
                     batches = batches_of(name, NUM_STEPS + 1)
                     row = models.check(name, model.sizes["tiny"], batches, precision, "hoisted", "cpu")

@@ -2,6 +2,7 @@
 #include "recurrent/fused/fused_layer.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/gru.h>
 #include <ATen/ops/lstm.h>
@@ -10,6 +11,7 @@
 #include <torch/nn/utils/rnn.h>
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 
 #include "base/error.h"
@@ -202,12 +204,35 @@ FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options
   register_parameters([&](const ParameterSpec&) { return *next++; });
 }
 
+namespace {
+
+bool onednn_has_bfloat16() {
+  static const bool has =
+      c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_is_mkldnn_bf16_supported", "").typed<bool()>().call();
+  return has;
+}
+
+// Returns the type that this layer must convert to, if LibTorch's own rule of autocast is not used: on CUDA it takes
+// float16 for any type, and on a CPU it gives oneDNN an LSTM in bfloat16 even if oneDNN fails because it has none.
+std::optional<at::ScalarType> type_to_convert_to(c10::Device device, Cell cell, bool is_packed) {
+  if (!at::autocast::is_autocast_enabled(device.type())) return std::nullopt;
+  const bool uses_onednn = device.is_cpu() && library_cell(cell) == LibraryCell::kLstm && !is_packed;
+  if (!device.is_cuda() && (!uses_onednn || onednn_has_bfloat16())) return std::nullopt;
+  return at::autocast::get_autocast_dtype(device.type());
+}
+
+c10::DispatchKeySet autocast_keys() {
+  return c10::DispatchKeySet({at::DispatchKey::AutocastCUDA, at::DispatchKey::AutocastCPU});
+}
+
+}  // namespace
+
 RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
-  const bool converts = input.is_cuda() && at::autocast::is_autocast_enabled(at::kCUDA);
+  const auto type = type_to_convert_to(input.device(), options().cell, lengths.defined());
   const double dropout = is_training() ? options().dropout : 0;
   return run_groups(
       groups_, dropout, input, initial, [&](size_t group, const at::Tensor& sequence, const RecurrentState& state) {
-        return converts ? run_autocast(group, sequence, state, lengths) : run_stack(group, sequence, state, lengths);
+        return type ? run_autocast(*type, group, sequence, state, lengths) : run_stack(group, sequence, state, lengths);
       });
 }
 
@@ -220,10 +245,9 @@ RecurrentResult FusedLayer::run_stack(size_t group, const at::Tensor& input, con
       stacks_[group]);
 }
 
-RecurrentResult FusedLayer::run_autocast(size_t group, const at::Tensor& input, const RecurrentState& initial,
-                                         const at::Tensor& lengths) {
-  const at::ScalarType type = at::autocast::get_autocast_dtype(at::kCUDA);
-  const c10::impl::ExcludeDispatchKeyGuard without_autocast(at::DispatchKey::AutocastCUDA);
+RecurrentResult FusedLayer::run_autocast(at::ScalarType type, size_t group, const at::Tensor& input,
+                                         const RecurrentState& initial, const at::Tensor& lengths) {
+  const c10::impl::ExcludeDispatchKeyGuard without_autocast(autocast_keys());
   const Mode mode = is_training() ? Mode::kTraining : Mode::kEvaluation;
   const auto count = static_cast<std::ptrdiff_t>(weights().size() / groups_.size());
   const auto first = weights().begin() + static_cast<std::ptrdiff_t>(group) * count;

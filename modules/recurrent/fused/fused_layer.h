@@ -14,10 +14,11 @@
 
 namespace rnnlab {
 
-// These functions run torch::nn's recurrent functions in the type that CUDA autocast requests. LibTorch's own rule
-// converts cuDNN's operands to float16 for any requested type (aten/src/ATen/cudnn/AutocastRNN.cpp in 2.11), so that a
-// run in bfloat16 would silently compute in a different precision. Here the weights are converted as autocast would,
-// into one piece of memory in cuDNN's layout, and gradients flow back to the float32 weights.
+// These functions run torch::nn's recurrent functions in the type that autocast requests, where LibTorch's own rule
+// does not. On CUDA it converts cuDNN's operands to float16 for any requested type (aten/src/ATen/cudnn/AutocastRNN.cpp
+// in 2.11), so that a run in bfloat16 would silently compute in a different precision. On a CPU without AVX-512 it
+// fails, because oneDNN has no LSTM in bfloat16 there; LibTorch's loop computes it here. The weights are converted as
+// autocast would, into one piece of memory in cuDNN's layout, and gradients flow back to the float32 weights.
 
 enum class Mode { kEvaluation, kTraining };
 
@@ -49,8 +50,8 @@ class FusedLayer : public RecurrentLayer {
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
   RecurrentResult run_stack(size_t group, const at::Tensor& input, const RecurrentState& initial,
                             const at::Tensor& lengths);
-  RecurrentResult run_autocast(size_t group, const at::Tensor& input, const RecurrentState& initial,
-                               const at::Tensor& lengths);
+  RecurrentResult run_autocast(at::ScalarType type, size_t group, const at::Tensor& input,
+                               const RecurrentState& initial, const at::Tensor& lengths);
   void flatten();
 
   std::vector<RecurrentOptions> groups_;
