@@ -246,6 +246,12 @@ std::vector<std::string> check_memory_of(const TrainedModel& trained, const Memo
 
 TrainerOptions TrainedModel::options() const { return trainer_options(experiment, device); }
 
+Objective TrainedModel::objective() const {
+  Dataset dataset;
+  static_cast<FittedData&>(dataset) = data;
+  return {experiment.training.loss, dataset, device};
+}
+
 fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes) {
   const fs::path folder = request.run / kCheckpointsFolder;
   if (path_exists(request.run / kManifestFile)) {

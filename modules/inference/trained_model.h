@@ -13,6 +13,7 @@
 #include "data/load_dataset.h"
 #include "experiment/experiment.h"
 #include "models/model.h"
+#include "training/objective.h"
 #include "training/trainer.h"
 
 namespace rnnlab {
@@ -50,6 +51,7 @@ struct TrainedModel {
   std::vector<std::string> notes;  // differences to the request or to training
 
   TrainerOptions options() const;
+  Objective objective() const;  // that the model was trained to minimise
 };
 
 // Returns the checkpoint of the request. Throws UserError kUsage if the run or checkpoint is missing, kCheckpoint if no

@@ -89,7 +89,7 @@ class ProgressBar {
 // Returns fields as a line of CSV (RFC 4180, with a plain line end): fields with a comma, a quote or a line end are
 // quoted. The tables are often opened in spreadsheets, so a text that begins with = + - @, a tab or a carriage return
 // gets a leading ', because a spreadsheet would run it as a formula; numbers stay unchanged. Predictions are data for
-// programs, so their texts stay unchanged (inference/predict.h).
+// programs, so their texts stay unchanged (inference/prediction_files.h).
 enum class Formulas { kEscaped, kUnchanged };
 
 std::string csv_line(const std::vector<std::string>& fields, Formulas formulas = Formulas::kEscaped);

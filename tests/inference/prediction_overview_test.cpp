@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inference/prediction_overview.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/expect_error.h"
+#include "inference/trained_runs.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TrainedRuns;
+
+class Overview : public TrainedRuns {
+ protected:
+  PredictionOverview overview(const std::filesystem::path& run, const std::vector<std::string>& overrides = {},
+                              std::optional<DataPart> part = std::nullopt) const {
+    const TrainedModel trained = load(run, overrides, part);
+    const InferenceData data = load_data(trained, Targets::kIfPresent);
+    return prediction_overview(trained, data, predict(trained, data.samples));
+  }
+};
+
+TEST_F(Overview, OfClassesHasTheirMatrixAndTheSamplesWithTheLargestErrors) {
+  const PredictionOverview flowers = overview(train_flowers({"data.id=[length]", "data.features=[width]"}));
+  EXPECT_THAT(flowers.data, HasSubstr("flowers.csv: 4 validation samples"));
+  EXPECT_EQ(flowers.metrics.confusion.size(), 2u);
+  EXPECT_THAT(flowers.forecasts, IsEmpty());
+  ASSERT_EQ(flowers.largest_errors.size(), 4u);
+  EXPECT_THAT(flowers.largest_errors[0].sample, ::testing::MatchesRegex("row [0-9]+ \\([0-9]+\\)"));
+  EXPECT_TRUE(std::ranges::is_sorted(flowers.largest_errors, std::greater(), &SampleError::error));
+  EXPECT_LE(flowers.largest_errors[0].error, 1);
+}
+
+// The window ends two rows before the target, so the naive forecast is the target of two samples before.
+TEST_F(Overview, OfASeriesHasForecastsBesideTheirTargetsAndTheLastValue) {
+  const PredictionOverview series = overview(train_series());
+  EXPECT_TRUE(series.is_series);
+  EXPECT_EQ(series.naive_name, "last value");
+  ASSERT_EQ(series.forecasts.size(), 1u);
+  const ForecastCurve& level = series.forecasts[0];
+  EXPECT_EQ(level.target, "level");
+  ASSERT_GT(level.truth.size(), 2u);
+  EXPECT_EQ(level.predicted.size(), level.truth.size());
+  for (size_t i = 2; i < level.truth.size(); ++i) EXPECT_NEAR(level.naive[i], level.truth[i - 2], 1e-4);
+  EXPECT_GT(level.truth[0], 40) << "in the units of the file";
+}
+
+TEST_F(Overview, OfSeveralHorizonsHasTheErrorOfEach) {
+  const PredictionOverview series = overview(train_series({"data.horizon=1..3"}));
+  EXPECT_THAT(series.horizons, ElementsAre(1, 2, 3));
+  ASSERT_EQ(series.by_horizon.size(), 1u);
+  EXPECT_EQ(series.by_horizon[0].target, "level");
+  ASSERT_EQ(series.metrics.targets.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(series.metrics.targets[i].name, fmt::format("level+{}", i + 1));
+    EXPECT_NEAR(series.by_horizon[0].root_mean_squared_errors.at(i), series.metrics.targets[i].root_mean_squared_error,
+                1e-9);
+  }
+  EXPECT_LT(series.by_horizon[0].naive.at(0), series.by_horizon[0].naive.at(2)) << "the last value gets older";
+  EXPECT_EQ(series.forecasts.at(2).target, "level+3");
+}
+
+TEST_F(Overview, LeavesOutSamplesWithoutTargets) {
+  const auto run = train_series();
+  const PredictionOverview all = overview(run, {}, DataPart::kAll);
+  EXPECT_TRUE(std::ranges::none_of(all.forecasts[0].truth, [](double value) { return std::isnan(value); }));
+  EXPECT_EQ(all.naive_name, "");
+  write("flowers_only.csv", "length,width\n12,3\n");
+  const auto flowers = train_flowers();
+  testing::expect_error(ExitCode::kData,
+                        "csv from flowers_only.csv: 1 sample: no sample has a target, so there are no errors to show",
+                        [&] { overview(flowers, {"data.path=flowers_only.csv"}); });
+}
+
+// Independent rows have no order, so they are shown in that of their targets.
+TEST_F(Overview, OfIndependentRowsIsInTheOrderOfTheTargets) {
+  write_series("rows.csv", 60);
+  const PredictionOverview rows =
+      overview(train("data: {source: csv, path: rows.csv, target: [level], features: [flow], task: regression}\n"
+                     "model: {kind: sequence_regressor, hidden_size: 4}\ntraining: {epochs: 1, batch_size: 16}\n"));
+  EXPECT_FALSE(rows.is_series);
+  EXPECT_TRUE(std::ranges::is_sorted(rows.forecasts.at(0).truth));
+  EXPECT_THAT(rows.forecasts[0].naive, IsEmpty());
+}
+
+}  // namespace
+}  // namespace rnnlab
