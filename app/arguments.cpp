@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -158,6 +159,12 @@ std::string check_passes(const std::string& text) {
   return is_fine ? "" : fmt::format("got {}, expected an integer, at least 1 and at most 1000000", in_quotes(text));
 }
 
+std::string check_price(const std::string& text) {
+  const auto price = parse_double(text);
+  const bool is_fine = price && std::isfinite(*price) && *price > 0;
+  return is_fine ? "" : fmt::format("got {}, expected a number above 0, such as 2.49", in_quotes(text));
+}
+
 }  // namespace
 
 void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData takes_data) {
@@ -181,6 +188,13 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
 
 void add_machine_option(CLI::App& command, bool& with_machine) {
   command.add_flag("--with-machine", with_machine, "also print host name, kernel, command line and absolute paths");
+}
+
+CLI::Option* add_price_option(CLI::App& command, std::optional<double>& price_per_hour) {
+  return command
+      .add_option("--price-per-hour", price_per_hour, "price of the machine in any currency, for the price of an epoch")
+      ->check(check_price)
+      ->type_name("PRICE");
 }
 
 CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {

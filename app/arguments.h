@@ -5,6 +5,7 @@
 
 #include <CLI/App.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
 
 // Adds --with-machine, for results that users share.
 void add_machine_option(CLI::App& command, bool& with_machine);
+
+// Adds --price-per-hour PRICE, for the price of an epoch.
+CLI::Option* add_price_option(CLI::App& command, std::optional<double>& price_per_hour);
 
 // Adds --passes N, for the reported time.
 CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes);

@@ -37,6 +37,7 @@ struct CompareVerbOptions {
   bool fair = false;
   bool matrices = false;
   bool scaling = false;
+  std::optional<double> price_per_hour;
 };
 
 ComparisonAdditions additions_of(const std::vector<RunRecord>& runs, const CompareVerbOptions& options) {
@@ -75,7 +76,8 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
     print_scaling(device_scaling(runs, on_difference), options);
     return ExitCode::kDone;
   }
-  const Comparison comparison = compare(runs, {.baseline = options.baseline, .on_difference = on_difference});
+  const Comparison comparison = compare(
+      runs, {.baseline = options.baseline, .on_difference = on_difference, .price_per_hour = options.price_per_hour});
   const ComparisonAdditions additions = additions_of(runs, options);
   if (options.json)
     print_data(comparison_json(comparison, additions));
@@ -106,12 +108,13 @@ void add_compare(CLI::App& program, Action& chosen) {
   auto* matrices =
       command->add_flag("--matrices", options->matrices,
                         "also print training seconds and train loss by epoch and run; with --csv instead of the table");
-  command
-      ->add_flag("--scaling", options->scaling,
-                 "compare the work of each device, in runs with equal batches per device")
-      ->excludes(baseline)
-      ->excludes(fair)
-      ->excludes(matrices);
+  auto* scaling = command
+                      ->add_flag("--scaling", options->scaling,
+                                 "compare the work of each device, in runs with equal batches per device")
+                      ->excludes(baseline)
+                      ->excludes(fair)
+                      ->excludes(matrices);
+  add_price_option(*command, options->price_per_hour)->excludes(scaling);
   command->footer(kCompareFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return compare_runs(*options); }; });
 }

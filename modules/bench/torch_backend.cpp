@@ -3,9 +3,6 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/mm.h>
-#include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
@@ -23,13 +20,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "bench/sampling.h"
 #include "experiment/devices.h"
 #include "experiment/memory_estimate.h"
 #include "recurrent/device/gpu_device.h"
 #include "recurrent/execution_path.h"
 #include "results/checks.h"
 #include "training/determinism.h"
+#include "training/device_rates.h"
 #include "training/profiling.h"
 
 namespace rnnlab {
@@ -280,45 +277,6 @@ double TimedLayer::run(Pass pass, int64_t iterations) {
 
 namespace {
 
-at::ScalarType gemm_type(Precision precision) {
-  const bool is_float32 = precision == Precision::kFp32 || precision == Precision::kTf32;
-  if (is_float32) return at::kFloat;
-  return precision == Precision::kBf16 ? at::kBFloat16 : at::kHalf;
-}
-
-// Returns the shortest of several samples, because a ceiling is the highest possible rate.
-double shortest_seconds(c10::Device device, const std::function<void()>& work) {
-  constexpr int kSamples = 7;
-  constexpr double kSampleSeconds = 0.02;
-  const auto run = [&](int64_t iterations) {
-    return seconds_of(device, [&] {
-      for (int64_t i = 0; i < iterations; ++i) work();
-    });
-  };
-  const int64_t iterations = iterations_for(run, kSampleSeconds);
-  double shortest = run(iterations);
-  for (int i = 1; i < kSamples; ++i) shortest = std::min(shortest, run(iterations));
-  return shortest / static_cast<double>(iterations);
-}
-
-double gemm_ceiling(c10::Device device, Precision precision) {
-  const int64_t size = device.is_cpu() ? 2048 : 8192;
-  const at::Tensor a = at::rand({size, size}, at::TensorOptions(device)).to(gemm_type(precision));
-  const at::Tensor b = at::rand({size, size}, at::TensorOptions(device)).to(gemm_type(precision));
-  at::Tensor product = at::empty_like(a);
-  const double seconds = shortest_seconds(device, [&] { at::mm_out(product, a, b); });
-  const auto edge = static_cast<double>(size);
-  return 2 * edge * edge * edge / seconds;
-}
-
-double copy_ceiling(c10::Device device) {
-  const int64_t bytes = device.is_cpu() ? int64_t{1} << 28 : int64_t{1} << 30;
-  const at::Tensor source = at::rand({bytes / 4}, at::TensorOptions(device));
-  at::Tensor target = at::empty_like(source);
-  const double seconds = shortest_seconds(device, [&] { target.copy_(source); });
-  return 2 * static_cast<double>(bytes) / seconds;
-}
-
 void check_possible(const BenchCase& combination, c10::Device device) {
   if (!device.is_cpu()) return;
   if (combination.mode == BenchMode::kGraph)
@@ -360,8 +318,8 @@ Ceiling TorchBackend::measure_ceiling() {
   const Precision precision = problem_->combination.precision;
   return {.device = device(),
           .precision = std::string(config::name_of(precision)),
-          .gemm_flops_per_second = gemm_ceiling(problem_->device, precision),
-          .copy_bytes_per_second = copy_ceiling(problem_->device)};
+          .gemm_flops_per_second = best_product_rate(problem_->device, precision),
+          .copy_bytes_per_second = best_copy_rate(problem_->device)};
 }
 
 void TorchBackend::begin_sampling() {

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "models/model_graph.h"
+#include "results/epoch_cost.h"
 #include "results/run_folder.h"
 #include "system/files.h"
 #include "system/machine.h"
@@ -264,6 +265,10 @@ std::string scalars_of(const EpochRow& row) {
     const auto value = number_in(row, column);
     if (!tag.empty() && value) summary += tensorboard::scalar_summary(tag, *value);
   }
+  for (const bool is_of_cpu : {false, true})
+    if (const auto joules = counted_joules(row, is_of_cpu))
+      summary += tensorboard::scalar_summary(is_of_cpu ? "measured/cpu_watts" : "measured/gpu_watts",
+                                             *joules / row.train_seconds);
   return summary;
 }
 

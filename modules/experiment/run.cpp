@@ -20,6 +20,7 @@
 #include "experiment/opening.h"
 #include "experiment/run_context.h"
 #include "models/model.h"
+#include "models/model_graph.h"
 #include "recurrent/device/gpu_device.h"
 #include "results/checks.h"
 #include "results/epoch_log.h"
@@ -29,6 +30,7 @@
 #include "system/files.h"
 #include "system/locks.h"
 #include "training/baseline.h"
+#include "training/device_rates.h"
 #include "training/stopping.h"
 
 namespace rnnlab {
@@ -89,6 +91,22 @@ void finish_summary(Summary& summary, const RunContext& run, const std::vector<E
   summary.was_resumed = earlier.seconds > 0;
   summary.target = target_record(run.experiment.training.stop_at.targets(), rows);
   if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer.why_no_graphs().empty();
+}
+
+// Returns nothing after a short fit, because measuring the best rate may take two seconds, for sequences with lengths
+// of their own, whose work differs, and if the memory is too small.
+std::optional<ProductWork> product_work(const RunContext& run, double fit_seconds) {
+  constexpr double kShortestFit = 10;
+  constexpr double kPassesOfTraining = 3;  // forward, and backward with respect to inputs and to weights
+  const DataShape& shape = run.dataset.shape;
+  if (fit_seconds < kShortestFit || shape.has_lengths) return std::nullopt;
+  const double num_devices = run.options.ranks == nullptr ? 1 : static_cast<double>(run.options.ranks->size());
+  try {
+    return ProductWork{.flops_per_sample = kPassesOfTraining * forward_flops(draw_model(run.experiment.model, shape)),
+                       .best_flops_per_second = num_devices * best_product_rate(run.device, run.experiment.precision)};
+  } catch (const c10::Error&) {
+    return std::nullopt;
+  }
 }
 
 std::vector<std::string> graph_notes(const RunContext& run) {
@@ -385,6 +403,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
     if (graphs != graphs_wanted) log_notes(graphs, logger);
     if (run.device.is_cuda())
       outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());
+    if (end.exit_code == ExitCode::kDone) outcome.summary.product_work = product_work(run, outcome.summary.fit_seconds);
     outcome.exit_code = end.exit_code;
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;

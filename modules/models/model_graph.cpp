@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <map>
+#include <numeric>
+
 #include "base/error.h"
 
 namespace rnnlab {
@@ -88,6 +92,36 @@ ModelGraph draw_model(const ModelSettings& settings, const DataShape& shape) {
   ModelGraph graph;
   info_of(settings.kind).draw(graph, settings, shape);
   return graph;
+}
+
+namespace {
+
+// Returns how often a sample meets each weight of an operation with this output: once for a vector, at every step of a
+// sequence (T, B, N), at every pixel of images (B, channels, rows, columns).
+double num_positions(const ModelGraph::Shape& output) {
+  if (output.size() == 3) return static_cast<double>(output[0]);
+  return output.size() == 4 ? static_cast<double>(output[2]) * static_cast<double>(output[3]) : 1;
+}
+
+double num_weights(const GraphNode& operation, const std::map<std::string, double>& weights) {
+  double sum = 0;
+  for (const std::string& input : operation.inputs)
+    if (const auto found = weights.find(input); found != weights.end()) sum += found->second;
+  return sum;
+}
+
+}  // namespace
+
+double forward_flops(const ModelGraph& graph) {
+  std::map<std::string, double> weights;  // the numbers of values of the parameters that are not vectors, by node
+  double products = 0;
+  for (const GraphNode& node : graph.nodes()) {
+    if (node.operation == "Parameter" && node.shape.size() > 1)
+      weights[node.name] = std::accumulate(node.shape.begin(), node.shape.end(), 1.0, std::multiplies<double>());
+    else if (node.operation != "Embedding")
+      products += num_weights(node, weights) * num_positions(node.shape);
+  }
+  return 2 * products;
 }
 
 std::vector<GraphNode> model_graph(const ModelSettings& settings, const DataShape& shape, const std::string& loss) {

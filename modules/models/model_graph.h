@@ -56,6 +56,10 @@ class ModelGraph {
 // Returns the graph from the inputs to the outputs.
 ModelGraph draw_model(const ModelSettings& settings, const DataShape& shape);
 
+// Returns the floating-point operations of the matrix products and convolutions in a forward pass over one sample of
+// shape.sequence_length steps; a multiplication and an addition are two. Point-wise work and lookups do not count.
+double forward_flops(const ModelGraph& graph);
+
 // Returns the nodes of the graph and its loss. Parameters are nodes with the operation "Parameter" and their name as
 // the attribute "parameter". A size of -1 is the batch size. `loss` is the operation name of the loss in the graph.
 std::vector<tensorboard::GraphNode> model_graph(const ModelSettings& settings, const DataShape& shape,

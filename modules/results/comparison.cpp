@@ -199,13 +199,14 @@ void add_findings(Findings& found, const RunGroup& baseline, const RunGroup& gro
 }
 
 GroupResult result_of(const RunGroup& group, const RunGroup& baseline, const std::vector<RunGroup>& groups,
-                      OnDifference on_difference) {
+                      const CompareOptions& options) {
   GroupResult result = describe(group);
   static_cast<GroupTime&>(result) = time_of(group);
+  result.cost = epoch_cost(group, result.seconds, options.price_per_hour);
   result.fit_seconds = fit_seconds(group);
   result.device_speed = device_speed(group, groups);
   if (result.seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.seconds);
-  result.is_other_work = is_other_work(baseline, group, on_difference);
+  result.is_other_work = is_other_work(baseline, group, options.on_difference);
   if (&group == &baseline || result.is_other_work) return result;
   static_cast<TimeRatio&>(result) = time_ratio(group, baseline);
   result.loss_agreement = loss_agreement(baseline, group);
@@ -246,7 +247,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
   Findings found;
   for (const RunGroup& group : groups) {
-    comparison.groups.push_back(result_of(group, baseline, groups, options.on_difference));
+    comparison.groups.push_back(result_of(group, baseline, groups, options));
     add_once(comparison.notes, efficiency_note(group, groups));
     for (const Warning& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "results/checks.h"
+#include "results/epoch_cost.h"
 #include "results/process_times.h"
 #include "results/quality.h"
 #include "results/run_record.h"
@@ -98,6 +99,7 @@ struct GroupResult : GroupTime, TimeRatio {
   std::vector<int64_t> best_epochs;
   std::map<std::string, MetricSpread> best_metrics;
   std::optional<TargetTime> target_time;
+  std::optional<EpochCost> cost;
   std::vector<Baseline> baselines;      // of predictions without a model, on the validation part of the first run
   std::vector<std::string> paths;       // execution paths that were used
   std::vector<std::string> path_notes;  // why a faster path was not used
@@ -132,6 +134,7 @@ struct GroupResult : GroupTime, TimeRatio {
     field("best_epochs", self.best_epochs);
     field("best_metrics", self.best_metrics);
     field("target_time", self.target_time, kWhereGiven);
+    field("cost", self.cost, kWhereGiven);
     field("baselines", self.baselines, kWhereGiven);
     field("paths", self.paths);
     field("path_notes", self.path_notes);
@@ -168,6 +171,7 @@ struct CompareOptions {
   std::string baseline;  // a group's label or one of its folders; "": the first group in the order of the sweep
                          // (run_record.h) that is complete and has a time, if there is such a group
   OnDifference on_difference = OnDifference::kRefuse;
+  std::optional<double> price_per_hour = std::nullopt;  // of the machine, in any currency (EpochCost)
 };
 
 // Groups whose settings make their work differ from the baseline's get no ratio of times, p or verdict, unless

@@ -153,6 +153,11 @@ std::string device_lines(const Comparison& comparison) {
   return table.text() + "\n" + join(device_speed_legend(), "\n") + "\n";
 }
 
+std::string cost_lines(const Comparison& comparison) {
+  const TextTable table = cost_table(comparison);
+  return table.rows().empty() ? "" : table.text() + "\n" + join(cost_legend(comparison), "\n") + "\n\n";
+}
+
 std::string best_epoch_lines(const Comparison& comparison) {
   const TextTable table = best_epoch_table(comparison);
   if (table.rows().empty()) return "";
@@ -252,6 +257,86 @@ std::vector<std::string> device_speed_legend() {
       "speed-up: over the same work on the fewest devices; efficiency: the speed-up over how many times as many "
       "devices there are.",
       kExchangeLegend};
+}
+
+namespace {
+
+// A column of the table of costs, with the text of a group's value; "" if the value is absent.
+struct CostColumn {
+  const char* heading;
+  std::string (*text)(const EpochCost& cost);
+};
+
+std::string of_energy(const EpochCost& cost, double EnergyUse::*member) {
+  return cost.energy ? format_significant((*cost.energy).*member, 4) : "";
+}
+
+const CostColumn kCostColumns[] = {
+    {"J/epoch",
+     [](const EpochCost& cost) {
+       return of_energy(cost, &EnergyUse::joules) + (cost.energy && cost.energy->is_shared ? "*" : "");
+     }},
+    {"J/sample", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::joules_per_sample); }},
+    {"W", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::watts); }},
+    {"of best rate",
+     [](const EpochCost& cost) { return cost.share_of_best_rate ? percent_text(cost.share_of_best_rate) : ""; }},
+    {"price/epoch", [](const EpochCost& cost) { return cost.price ? format_significant(*cost.price, 4) : ""; }},
+};
+
+std::vector<CostColumn> known_columns(const Comparison& comparison) {
+  std::vector<CostColumn> columns;
+  for (const CostColumn& column : kCostColumns)
+    if (std::ranges::any_of(comparison.groups,
+                            [&](const GroupResult& group) { return group.cost && !column.text(*group.cost).empty(); }))
+      columns.push_back(column);
+  return columns;
+}
+
+bool has_energy(const GroupResult& group, bool is_of_cpu) {
+  return group.cost && group.cost->energy && group.cost->energy->is_of_cpu == is_of_cpu;
+}
+
+bool has_shared_energy(const GroupResult& group) {
+  return group.cost && group.cost->energy && group.cost->energy->is_shared;
+}
+
+}  // namespace
+
+TextTable cost_table(const Comparison& comparison) {
+  TextTable table;
+  const std::vector<CostColumn> columns = known_columns(comparison);
+  if (columns.empty()) return table;
+  table.add_column("run", Align::kLeft);
+  for (const CostColumn& column : columns) table.add_column(column.heading, Align::kRight);
+  const std::vector<std::string> labels = short_labels(comparison);
+  for (size_t i = 0; i < comparison.groups.size(); ++i) {
+    std::vector<std::string> cells = {labels[i]};
+    for (const CostColumn& column : columns) {
+      const auto& cost = comparison.groups[i].cost;
+      const std::string text = cost ? column.text(*cost) : "";
+      cells.push_back(text.empty() ? kNothing : text);
+    }
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+std::vector<std::string> cost_legend(const Comparison& comparison) {
+  const auto any = [&](auto is_so) { return std::ranges::any_of(comparison.groups, is_so); };
+  std::vector<std::string> legend;
+  if (any([](const GroupResult& group) { return has_energy(group, false); }))
+    legend.emplace_back("J, W: of the GPUs of the run, by their own counters, in epochs of a second or more; medians.");
+  if (any([](const GroupResult& group) { return has_energy(group, true); }))
+    legend.emplace_back(
+        "J, W: of all processors of the machine, with all of its programs, in epochs of a second or more; medians.");
+  if (any(has_shared_energy)) legend.emplace_back("* another program used the device and is included.");
+  if (any([](const GroupResult& group) { return group.cost && group.cost->share_of_best_rate; }))
+    legend.emplace_back(
+        "of best rate: products of training (three times the forward pass) over the rate of a large product, which was "
+        "measured after the training.");
+  if (any([](const GroupResult& group) { return group.cost && group.cost->price; }))
+    legend.emplace_back("price/epoch: of s/epoch at the price per hour.");
+  return legend;
 }
 
 TextTable comparison_table(const Comparison& comparison) {
@@ -364,6 +449,7 @@ std::string comparison_text(const Comparison& comparison) {
   text += best_epoch_lines(comparison);
   text += lines_of_texts("", comparison_legend(comparison));
   if (const std::string devices = device_lines(comparison); !devices.empty()) text += "\n" + devices + "\n";
+  if (const std::string costs = cost_lines(comparison); !costs.empty()) text += "\n" + costs;
   return without_controls(text + lines_of_texts("", comparison.notes) +
                           lines_of_texts("", comparison_work(comparison)) + path_lines(comparison));
 }
@@ -412,6 +498,9 @@ std::string header() {
                            "best_epochs"})
     names.emplace_back(name);
   for (const std::string& metric : metric_names()) names.push_back("best_" + metric);
+  for (const char* name :
+       {"joules", "watts", "joules_per_sample", "is_energy_of_cpu", "is_energy_shared", "share_of_best_rate", "price"})
+    names.emplace_back(name);
   return csv_line(names);
 }
 
@@ -442,6 +531,17 @@ std::vector<std::string> target_fields(const GroupResult& group) {
           csv_number(time.low_seconds), csv_number(time.high_seconds)};
 }
 
+std::vector<std::string> cost_fields(const GroupResult& group) {
+  const EpochCost cost = group.cost.value_or(EpochCost());
+  std::vector<std::string> fields(5);
+  if (const auto& energy = cost.energy)
+    fields = {format_shortest(energy->joules), format_shortest(energy->watts),
+              format_shortest(energy->joules_per_sample), energy->is_of_cpu ? "1" : "0", energy->is_shared ? "1" : "0"};
+  fields.push_back(csv_number(cost.share_of_best_rate));
+  fields.push_back(csv_number(cost.price));
+  return fields;
+}
+
 std::string line(const GroupResult& group, const Comparison& comparison) {
   std::vector<std::string> fields = {group.label,
                                      comparison.baseline,
@@ -470,7 +570,8 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
   fields.emplace_back(group.is_other_work ? "1" : "0");
   fields.push_back(join(comparison.other_work, "; "));
   fields.push_back(fmt::format("{}", fmt::join(group.best_epochs, " ")));
-  for (const std::string& field : metric_fields(group.best_metrics)) fields.push_back(field);
+  for (const auto& more : {metric_fields(group.best_metrics), cost_fields(group)})
+    fields.insert(fields.end(), more.begin(), more.end());
   return csv_line(fields);
 }
 

@@ -57,6 +57,13 @@ TextTable best_epoch_table(const Comparison& comparison);
 inline constexpr const char* kBestEpochLegend =
     "The best epoch, whose weights predict and evaluate use, beside the last epoch:";
 
+// Returns what an epoch of each group costs, with a column for each part of the cost that is known of a group; an empty
+// table if nothing is known.
+TextTable cost_table(const Comparison& comparison);
+
+// Returns sentences that explain the columns of cost_table.
+std::vector<std::string> cost_legend(const Comparison& comparison);
+
 // Returns the speed-up and efficiency of those groups of a comparison that have a speed-up, or an empty table.
 TextTable device_speed_table(const Comparison& comparison);
 

@@ -37,15 +37,11 @@ std::string own_metric(const MetricValues& metrics) {
   return found == kInOrder.end() ? "" : *found;
 }
 
-namespace {
-
 std::string heading_of(const std::string& metric) {
   const auto columns = epoch_columns();
   const auto found = std::ranges::find(columns, metric, &EpochColumn::name);
   return found == columns.end() ? metric : std::string(found->heading);
 }
-
-}  // namespace
 
 std::string baseline_text(const Baseline& baseline) {
   const std::string own = own_metric(baseline.metrics);

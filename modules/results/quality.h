@@ -32,6 +32,9 @@ bool is_better(std::string_view metric, double value, double other);
 // valid_accuracy or valid_loss, else the same of training; "" without metrics.
 std::string own_metric(const MetricValues& metrics);
 
+// Returns the metric's name in tables: "valid RMSE" for valid_rmse.
+std::string heading_of(const std::string& metric);
+
 // The metrics on the validation part of a prediction that needs no model, such as the last value of a series. Its
 // numbers come from the training part alone, and from what a series had been before.
 struct Baseline {

@@ -104,6 +104,19 @@ struct Turn {
   }
 };
 
+// The work of a run beside what its devices can do at best, in floating-point operations of products. Both are of all
+// devices of the run together.
+struct ProductWork {
+  double flops_per_sample = 0;       // of a training step: three times those of the forward pass
+  double best_flops_per_second = 0;  // of a large product in the run's precision, measured after the training
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("flops_per_sample", self.flops_per_sample);
+    field("best_flops_per_second", self.best_flops_per_second);
+  }
+};
+
 struct Summary {
   int64_t schema_version = kFileVersion;
   int64_t version_in_file = kFileVersion;  // version of the file that was read; not written
@@ -130,7 +143,8 @@ struct Summary {
   std::string environment_sha256;                 // of environment.json; "" before version 3
   std::optional<bool> has_graphs = std::nullopt;  // its steps were CUDA graphs; nothing if graphs were not requested
   std::vector<Baseline> baselines = {};           // of predictions without a model; empty before they were recorded
-  std::optional<TargetRecord> target = std::nullopt;  // of training.stop_at
+  std::optional<TargetRecord> target = std::nullopt;       // of training.stop_at
+  std::optional<ProductWork> product_work = std::nullopt;  // not measured after a short fit
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -159,6 +173,7 @@ struct Summary {
     field("has_graphs", self.has_graphs, kWhereGiven);
     field("baselines", self.baselines, kWhereGiven);
     field("target", self.target, kWhereGiven);
+    field("product_work", self.product_work, kWhereGiven);
   }
 };
 

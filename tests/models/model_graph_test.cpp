@@ -90,6 +90,30 @@ TEST(ModelGraph, GoesFromTheInputsToTheLossInTheOrderOfTheModel) {
                           "output/product MatMul", "output/bias_add Add", "targets Input", "loss cross_entropy"));
 }
 
+TEST(ForwardFlops, CountsEveryWeightAtEveryStep) {
+  const double of_layers = 28 * (4 * 128 * (28 + 128) + 4 * 128 * (128 + 128));
+  EXPECT_EQ(forward_flops(draw_model(mnist_rows(), image_shape())), 2 * (of_layers + 128 * 32 + 32 * 10));
+}
+
+TEST(ForwardFlops, CountsConvolutionsAtEveryPixel) {
+  ModelSettings settings;
+  settings.kind = ModelKind::kImageClassifier;
+  settings.dense = {100};
+  const double of_convolutions = 28 * 28 * 32 * 25 + 14 * 14 * 64 * 32 * 25;
+  EXPECT_EQ(forward_flops(draw_model(settings, image_shape())), 2 * (of_convolutions + 7 * 7 * 64 * 100 + 100 * 10));
+}
+
+TEST(ForwardFlops, CountsATiedEmbeddingAsAProductButNotAsALookup) {
+  ModelSettings settings;
+  settings.kind = ModelKind::kLanguageModel;
+  settings.hidden_size = 16;
+  const DataShape text = {Task::kLanguageModel, 50, 20, 50, false};
+  const double untied = forward_flops(draw_model(settings, text));
+  EXPECT_EQ(untied, 2 * 20 * (4 * 16 * (16 + 16) + 16 * 50));
+  settings.tied = true;
+  EXPECT_EQ(forward_flops(draw_model(settings, text)), untied);
+}
+
 TEST(ModelGraph, SaysTheShapeOfWhatEachOperationGives) {
   auto settings = ModelSettings();
   settings.kind = ModelKind::kImageClassifier;

@@ -307,13 +307,14 @@ TEST(ComparisonCsv, HasALineForEachGroup) {
       "exchange_share,slowest_over_fastest,target_reached,target_seconds,target_low,target_high,is_other_work,other_"
       "work,best_epochs,best_train_loss,best_train_accuracy,"
       "best_valid_loss,best_valid_accuracy,best_train_perplexity,best_valid_perplexity,best_valid_bits_per_character,"
-      "best_train_mae,best_valid_mae,best_train_rmse,best_valid_rmse\n"
+      "best_train_mae,best_valid_mae,best_train_rmse,best_valid_rmse,"
+      "joules,watts,joules_per_sample,is_energy_of_cpu,is_energy_shared,share_of_best_rate,price\n"
       "cpu naive,cpu naive,1 2,5,60,2.25,2,2.5,,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
       "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,,1,,,,,,,,,,,,,0,model "
-      "differs,5,,,0.125,,,,,,,,\n"
+      "differs,5,,,0.125,,,,,,,,,,,,,,,\n"
       "cpu fused,cpu naive,1,5,30,1.25,1,1.5,0.5625,0.5,0.625,0.00794,faster,0.5,,,,,,,,,,,oneDNN reference,"
       "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06,1,,,,,,,,,,,,,1,model "
-      "differs,,,,,,,,,,,,\n");
+      "differs,,,,,,,,,,,,,,,,,,,\n");
 }
 
 TEST(ComparisonJson, HoldsEverything) {

@@ -43,10 +43,11 @@ class OtherWork : public ComparedGroup {
     add("b", other);
   }
   void expect_refused(const std::string& reasons) {
-    expect_error(ExitCode::kUsage,
-                 "these runs did not do the same work under the same conditions:\n  " + reasons +
-                     "\nRun them again under equal conditions, or use --force to compare anyway",
-                 [&] { compare(runs_, {}); });
+    expect_error(
+        ExitCode::kUsage,
+        "these runs did not do the same work under the same conditions:\n  " + reasons +
+            "\nName fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
+        [&] { compare(runs_, {}); });
   }
 };
 
