@@ -188,9 +188,32 @@ bool is_list_of_one(const Value& value) {
   return value.is_scalar() && !value.is_null() && !value.text.empty() && value.text.find(',') == std::string::npos;
 }
 
+// Returns the integers of "1..24"; empty if the field or the text is not of that kind, or for a bound that the field
+// does not accept.
+std::vector<Scalar> integers_of_range(const FieldSpec& field, const Value& value) {
+  constexpr int64_t kMost = 10'000;
+  const size_t dots = value.text.find("..");
+  if (field.kind != ScalarKind::kInteger || !value.is_scalar() || dots == std::string::npos) return {};
+  Value first = value, last = value;
+  first.text = value.text.substr(0, dots);
+  last.text = value.text.substr(dots + 2);
+  const std::optional<Scalar> low = accept(field, first), high = accept(field, last);
+  if (!low || !high) return {};
+  std::vector<Scalar> integers;
+  const int64_t end = std::get<int64_t>(*high);
+  for (int64_t i = std::get<int64_t>(*low); i <= end && std::ssize(integers) < kMost; ++i) integers.emplace_back(i);
+  return integers;
+}
+
+// Returns one scalar, or those of a range; empty if the field does not accept the value.
+std::vector<Scalar> scalars_of(const FieldSpec& field, const Value& value) {
+  if (std::optional<Scalar> scalar = accept(field, value)) return {*std::move(scalar)};
+  return integers_of_range(field, value);
+}
+
 Scalars read_list(ReadContext& context, const FieldSpec& field, const std::string& key, const Value& value) {
   if (is_list_of_one(value)) {
-    if (std::optional<Scalar> scalar = accept(field, value)) return std::vector<Scalar>{*std::move(scalar)};
+    if (std::vector<Scalar> scalars = scalars_of(field, value); !scalars.empty()) return scalars;
   }
   const bool lacks_items = field.emptiness == FieldSpec::Emptiness::kRefused && value.items.empty();
   if (!value.is_sequence() || lacks_items) {
@@ -198,14 +221,15 @@ Scalars read_list(ReadContext& context, const FieldSpec& field, const std::strin
     return std::nullopt;
   }
   std::vector<Scalar> scalars;
+  bool are_all_fine = true;
   for (size_t i = 0; i < value.items.size(); ++i) {
-    const std::optional<Scalar> scalar = accept(field, value.items[i]);
-    if (scalar)
-      scalars.push_back(*scalar);
-    else
-      complain_item(context, field, key, i + 1, value.items[i]);
+    const std::vector<Scalar> of_item = scalars_of(field, value.items[i]);
+    scalars.insert(scalars.end(), of_item.begin(), of_item.end());
+    if (!of_item.empty()) continue;
+    complain_item(context, field, key, i + 1, value.items[i]);
+    are_all_fine = false;
   }
-  return scalars.size() == value.items.size() ? Scalars(std::move(scalars)) : std::nullopt;
+  return are_all_fine ? Scalars(std::move(scalars)) : std::nullopt;
 }
 
 Scalars read_field(ReadContext& context, const FieldSpec& field, const std::string& key, const Value& value) {

@@ -67,6 +67,7 @@ struct FieldSpec {
   std::optional<Bound> lower, upper;          // of each scalar
   std::vector<Condition> conditions;          // of each scalar
   Emptiness emptiness = Emptiness::kAllowed;  // of the text, or of the list
+  bool is_one_plain = false;                  // a list of one item is printed without brackets
 
   std::function<std::vector<Scalar>(const void* object)> get;  // an empty vector: an empty list or optional
   std::function<void(void* object, const std::vector<Scalar>&)> set;
@@ -255,6 +256,12 @@ class Field {
   // Refuses empty text; a list needs at least one item.
   Field& not_empty() {
     spec_.emptiness = FieldSpec::Emptiness::kRefused;
+    return *this;
+  }
+
+  // Prints a list of one item without brackets. Such a list was one value in earlier versions.
+  Field& one_is_plain() requires(Shape<V>::kArity == Arity::kList) {
+    spec_.is_one_plain = true;
     return *this;
   }
 

@@ -36,7 +36,8 @@ std::string one_line(std::string_view text) {
 std::string value_text(const FieldSpec& field, const void* object) {
   std::vector<std::string> parts;
   for (const Scalar& scalar : field.get(object)) parts.push_back(scalar_text(scalar));
-  if (field.arity == Arity::kList) return "[" + join(parts, ", ") + "]";
+  const bool has_brackets = field.arity == Arity::kList && !(field.is_one_plain && parts.size() == 1);
+  if (has_brackets) return "[" + join(parts, ", ") + "]";
   return parts.empty() ? "null" : parts[0];
 }
 
@@ -297,15 +298,17 @@ Json value_schema(const FieldSpec& field) {
     if (refuses_empty) item["minLength"] = 1;
     return item;
   }
-  Json list = {{"type", "array"}, {"items", std::move(item)}};
+  Json list = {{"type", "array"}, {"items", item}};
   if (refuses_empty) list["minItems"] = 1;
+  if (field.is_one_plain) return {{"anyOf", {std::move(item), std::move(list)}}};
   return list;
 }
 
 Json default_value(const FieldSpec& field, const void* defaults) {
   Json list = Json::array();
   for (const Scalar& scalar : field.get(defaults)) list.push_back(to_json(scalar));
-  if (field.arity == Arity::kList) return list;
+  const bool is_plain = field.is_one_plain && list.size() == 1;
+  if (field.arity == Arity::kList && !is_plain) return list;
   return list.empty() ? Json(nullptr) : list[0];
 }
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -34,33 +35,39 @@ void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_colum
 
 }  // namespace
 
-Windows windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part) {
-  if (window == 0) return {0, rows, rows};
+Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
+                   const std::string& part) {
+  if (window == 0) return {.window = 0, .first = rows, .target = rows};
   const auto num_rows = static_cast<int64_t>(rows.size());
-  const int64_t reach = saturating_add(window - 1, horizon);  // rows from the first row of the window to the target
+  const int64_t last = horizons.back();
+  const int64_t reach = saturating_add(window - 1, last);  // rows from the first row of the window to the last target
   if (reach >= num_rows) {
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}", part,
-                counted(num_rows, "row"), window, horizon, saturating_add(reach, 1));
+                counted(num_rows, "row"), window, last, saturating_add(reach, 1));
   }
-  Windows windows{window, {}, {}};
+  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
   for (int64_t i = 0; i + reach < num_rows; ++i) {
-    windows.first.push_back(rows[static_cast<size_t>(i)]);
-    windows.target.push_back(rows[static_cast<size_t>(i)] + reach);
+    const int64_t first = rows[static_cast<size_t>(i)];
+    windows.first.push_back(first);
+    for (const int64_t horizon : horizons) windows.target.push_back(first + window - 1 + horizon);
   }
   return windows;
 }
 
-Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part) {
-  if (window == 0) return windows_in(rows, window, horizon, part);
+Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
+                       const std::string& part) {
+  if (window == 0) return windows_in(rows, window, horizons, part);
   const auto num_rows = static_cast<int64_t>(rows.size());
   if (num_rows < window)
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many", part, counted(num_rows, "row"),
                 window);
-  Windows windows{window, {}, {}};
+  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
   for (int64_t i = 0; i + window <= num_rows; ++i) {
-    const int64_t target = saturating_add(i + window - 1, horizon);
     windows.first.push_back(rows[static_cast<size_t>(i)]);
-    windows.target.push_back(target < num_rows ? rows[static_cast<size_t>(target)] : kNoRow);
+    for (const int64_t horizon : horizons) {
+      const int64_t target = saturating_add(i + window - 1, horizon);
+      windows.target.push_back(target < num_rows ? rows[static_cast<size_t>(target)] : kNoRow);
+    }
   }
   return windows;
 }
@@ -82,12 +89,15 @@ at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
 }
 
 at::Tensor gather_values(const Columns& columns, const Windows& windows) {
+  const size_t num_horizons = windows.num_horizons;
   at::Tensor values =
-      at::empty({static_cast<int64_t>(windows.target.size()), static_cast<int64_t>(columns.size())}, at::kFloat);
+      at::empty({std::ssize(windows.first), std::ssize(columns) * static_cast<int64_t>(num_horizons)}, at::kFloat);
   float* out = values.mutable_data_ptr<float>();
-  for (const int64_t row : windows.target) {
+  for (size_t sample = 0; sample < windows.first.size(); ++sample) {
+    const std::span rows(windows.target.data() + sample * num_horizons, num_horizons);
     for (const std::vector<double>& column : columns)
-      *out++ = row == kNoRow ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value(column, row));
+      for (const int64_t row : rows)
+        *out++ = row == kNoRow ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value(column, row));
   }
   return values;
 }
@@ -290,6 +300,14 @@ Task csv_task(const DataSettings& settings) {
   return settings.window > 0 ? Task::kRegression : Task::kClassification;
 }
 
+std::vector<std::string> target_names(const DataSettings& settings) {
+  if (settings.horizon.size() == 1) return settings.target;
+  std::vector<std::string> names;
+  for (const std::string& target : settings.target)
+    for (const int64_t horizon : settings.horizon) names.push_back(fmt::format("{}+{}", target, horizon));
+  return names;
+}
+
 CsvLayout CsvPart::layout() const { return {names_of(features), labels}; }
 
 CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like, Targets wanted) {
@@ -342,9 +360,9 @@ class IdReader {
 };
 
 // The rows of a window are consecutive in the file.
-int64_t predicted_row(const Windows& windows, size_t sample, int64_t horizon) {
+int64_t predicted_row(const Windows& windows, size_t sample, const DataSettings& settings) {
   const int64_t first = windows.first[sample];
-  return windows.window == 0 ? first : first + windows.window - 1 + horizon;
+  return windows.window == 0 ? first : first + windows.window - 1 + settings.horizon.front();
 }
 
 std::string missing_features(const CsvPart& part, int64_t row) {
@@ -360,7 +378,8 @@ std::string missing_features(const CsvPart& part, int64_t row) {
 
 std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettings& settings) {
   if (settings.window == 0) return missing_features(part, row);
-  return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window, settings.horizon);
+  return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window,
+                     settings.horizon.front());
 }
 
 }  // namespace
@@ -369,7 +388,7 @@ FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const Data
   const IdReader ids(part.table, settings.id);
   FileRows result{.id_names = settings.id, .rows = {}};
   for (size_t sample = 0; sample < windows.first.size(); ++sample) {
-    const int64_t row = predicted_row(windows, sample, settings.horizon);
+    const int64_t row = predicted_row(windows, sample, settings);
     result.rows.push_back(
         {.number = row + 1, .id = ids.read(row), .sample = static_cast<int64_t>(sample), .reason = ""});
   }

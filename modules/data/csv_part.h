@@ -23,29 +23,32 @@ namespace rnnlab {
 // Columns of numbers, all of equal length; row r of the file is item r.
 using Columns = std::vector<std::vector<double>>;
 
-// For each sample of one part, the first row of its inputs and the row of its target.
+// For each sample of one part, the first row of its inputs and the rows of its targets, one for each horizon.
 struct Windows {
   int64_t window = 0;           // 0: every row is a sample
   std::vector<int64_t> first;   // first row of the inputs
-  std::vector<int64_t> target;  // row of the target, or kNoRow
+  std::vector<int64_t> target;  // rows of the first sample's targets, then of the second's ...; or kNoRow
+  size_t num_horizons = 1;
 };
 
 inline constexpr int64_t kNoRow = -1;  // the target is after the end of the series
 
 // Returns the samples that lie completely in `rows`, which are consecutive in the file if window > 0. Throws UserError
 // kData with the name `part` if `rows` are too few for one window.
-Windows windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part);
+Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
+                   const std::string& part);
 
-// Returns windows_in, and also the windows whose target is after the end of `rows`.
-Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part);
+// Returns windows_in, and also the windows of which a target is after the end of `rows`.
+Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
+                       const std::string& part);
 
 // Returns (N, columns, 1) for window 0, with the values of a row as steps; else (N, window, columns).
 at::Tensor gather_inputs(const Columns& columns, const Windows& windows);
 
-// Returns (N, columns) float32; NaN if the target is kNoRow.
+// Returns (N, columns x horizons) float32, with the horizons of a column side by side; NaN if the target is kNoRow.
 at::Tensor gather_values(const Columns& columns, const Windows& windows);
 
-// Returns (N) int64; -1 if the target is kNoRow.
+// Returns (N) int64; -1 if the target is kNoRow. For one horizon only.
 at::Tensor gather_classes(const std::vector<int64_t>& classes, const Windows& windows);
 
 // The layout that another file must have to be read like the training part.
@@ -71,6 +74,9 @@ struct CsvPart {
 // Returns the task of data.task. The default is regression for a series and classification for independent rows.
 Task csv_task(const DataSettings& settings);
 
+// Returns the names of the outputs for numbers: those of data.target, with the horizon if there are several: "OT+1".
+std::vector<std::string> target_names(const DataSettings& settings);
+
 // `like` is the layout of the training part, which every other file must have; nullptr for the training part itself.
 // With Targets::kIfPresent the target columns may be missing from the file. Throws UserError kData if a column (also
 // of data.id) is missing, a cell is not a number (with its line), a number exceeds float32, or a binary target is
@@ -88,8 +94,8 @@ void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
 // The functions below say which row of a CSV file the prediction of each sample is for, and why the remaining rows have
 // no sample. A row is identified by its number in the file and by the columns of data.id.
 
-// Returns one row for each sample, in the order of the samples. The row of a window is the row of its target, which may
-// lie after the end of the file.
+// Returns one row for each sample, in the order of the samples. The row of a window is the row of its first target,
+// which may lie after the end of the file.
 FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings);
 
 // Returns every row of the file, then the forecast rows after its end. The samples are in the order of the file.

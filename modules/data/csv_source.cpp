@@ -2,6 +2,7 @@
 // The source csv: independent rows, or a series with a sliding window. Columns are scaled one by one, with values
 // fitted on the rows of the training part.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -39,7 +40,7 @@ std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settin
 // Returns how many rows this number of samples needs.
 std::optional<int64_t> rows_for(std::optional<int64_t> num_samples, const DataSettings& settings) {
   if (!num_samples || *num_samples == 0 || settings.window == 0) return num_samples;
-  return saturating_add(*num_samples, saturating_add(settings.window - 1, settings.horizon));
+  return saturating_add(*num_samples, saturating_add(settings.window - 1, settings.horizon.back()));
 }
 
 // Rows that data.num_train leaves out must not affect the scaling.
@@ -51,7 +52,7 @@ void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
 // than it has windows.
 void require_rows_for_validation(int64_t num_rows, const DataSettings& settings, const std::string& path) {
   if (settings.window == 0 || !settings.num_valid || *rows_for(settings.num_valid, settings) < num_rows) return;
-  const int64_t most = num_rows - 2 * (settings.window - 1 + settings.horizon) - 1;
+  const int64_t most = num_rows - 2 * (settings.window - 1 + settings.horizon.back()) - 1;
   throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {} rows, but the table has {}; {}", path,
               format_count(*settings.num_valid), format_count(*rows_for(settings.num_valid, settings)),
               format_count(num_rows),
@@ -144,11 +145,14 @@ CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
   return scalings;
 }
 
-CsvScalings scalings_of(const FittedData& fitted, const CsvPart& part) {
+CsvScalings scalings_of(const FittedData& fitted, const CsvPart& part, const DataSettings& settings) {
   CsvScalings scalings{{}, std::vector<Scaling>(part.targets.size())};
   for (const ColumnScale& column : fitted.feature_scales) scalings.features.push_back({column.offset, column.scale});
-  for (size_t i = 0; i < std::min(fitted.target_scales.size(), part.targets.size()); ++i)
-    scalings.targets[i] = {fitted.target_scales[i].offset, fitted.target_scales[i].scale};
+  const size_t num_horizons = settings.horizon.size();
+  for (size_t i = 0; i < std::min(fitted.target_scales.size() / num_horizons, part.targets.size()); ++i) {
+    const ColumnScale& column = fitted.target_scales[i * num_horizons];
+    scalings.targets[i] = {column.offset, column.scale};
+  }
   return scalings;
 }
 
@@ -164,30 +168,40 @@ Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScaling
   return samples;
 }
 
-// Returns the windows with the row `num_rows` before the target's as the target.
-Windows with_earlier_target(Windows windows, int64_t num_rows) {
-  for (int64_t& row : windows.target) row -= num_rows;
-  return windows;
-}
-
 // The rows up to the last row of the window are known. Returns the rows between the target and the latest known row
 // that is a whole number of seasons before it.
 int64_t seasons_before(int64_t season, int64_t horizon) { return (horizon + season - 1) / season * season; }
 
-void add_naive_forecasts(Dataset& dataset, const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
-                         const DataSettings& settings) {
-  if (settings.window == 0 || windows.target.empty()) return;
-  const auto add = [&](const char* name, int64_t num_rows) {
-    const Windows earlier = with_earlier_target(windows, num_rows);
-    dataset.naive_forecasts.push_back({name, targets_in(part, earlier, scalings)});
-  };
-  add("last value", settings.horizon);
-  if (!settings.season) return;
-  const int64_t num_rows = seasons_before(*settings.season, settings.horizon);
-  if (windows.target.front() >= num_rows) return add("value one season before", num_rows);
-  dataset.notes.push_back(
-      fmt::format("no baseline of data.season: it needs {} before the first validation target, but the file has {}",
-                  counted(num_rows, "row"), windows.target.front()));
+// Returns the windows with an earlier row as each target: `rows_before` rows before it, for each horizon.
+Windows with_earlier_targets(Windows windows, const std::vector<int64_t>& rows_before) {
+  for (size_t i = 0; i < windows.target.size(); ++i) windows.target[i] -= rows_before[i % rows_before.size()];
+  return windows;
+}
+
+// Returns nothing without data.season, and if the file does not begin early enough.
+std::optional<Windows> windows_of_last_season(const Windows& windows, const DataSettings& settings) {
+  if (!settings.season) return std::nullopt;
+  std::vector<int64_t> rows_before;
+  for (const int64_t horizon : settings.horizon) rows_before.push_back(seasons_before(*settings.season, horizon));
+  Windows earlier = with_earlier_targets(windows, rows_before);
+  return std::ranges::min(earlier.target) >= 0 ? std::optional(std::move(earlier)) : std::nullopt;
+}
+
+std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
+                                           const DataSettings& settings) {
+  if (settings.window == 0 || windows.target.empty() || !part.has_targets()) return {};
+  std::vector<NaiveForecast> forecasts = {
+      {"last value", targets_in(part, with_earlier_targets(windows, settings.horizon), scalings)}};
+  if (const auto earlier = windows_of_last_season(windows, settings))
+    forecasts.push_back({"value one season before", targets_in(part, *earlier, scalings)});
+  return forecasts;
+}
+
+std::optional<std::string> note_on_season(const Windows& windows, const DataSettings& settings) {
+  if (!settings.season || windows.target.empty() || windows_of_last_season(windows, settings)) return std::nullopt;
+  return fmt::format("no baseline of data.season: it needs {} before the first validation target, but the file has {}",
+                     counted(seasons_before(*settings.season, settings.horizon.front()), "row"),
+                     windows.target.front());
 }
 
 Windows windows_of_part(const std::vector<int64_t>& rows, const DataSettings& settings, const std::string& name) {
@@ -229,13 +243,17 @@ void add_notes(Dataset& dataset, const Parts& parts, const DataSettings& setting
                                       counted(std::ssize(parts.rows.train), "row")));
 }
 
-void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scalings, Normalization how) {
+void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scalings, Normalization how,
+                const DataSettings& settings) {
   for (size_t i = 0; i < train.features.size(); ++i)
     dataset.feature_scales.push_back({train.features[i].name, scalings.features[i].offset, scalings.features[i].scale});
   if (!is_fitted(how)) return;
   if (dataset.shape.task != Task::kRegression) return;
-  for (size_t i = 0; i < train.targets.size(); ++i) {
-    dataset.target_scales.push_back({train.targets[i].name, scalings.targets[i].offset, scalings.targets[i].scale});
+  const std::vector<std::string> names = target_names(settings);
+  const size_t num_horizons = settings.horizon.size();
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Scaling& scaling = scalings.targets[i / num_horizons];
+    dataset.target_scales.push_back({names[i], scaling.offset, scaling.scale});
   }
 }
 
@@ -265,13 +283,14 @@ Loaded load_csv(const DataSettings& settings) {
   dataset.train = samples_in(parts.train, training_windows(parts, settings), scalings);
   const Windows windows = validation_windows(parts, settings);
   dataset.valid = samples_in(parts.valid(), windows, scalings);
-  add_naive_forecasts(dataset, parts.valid(), windows, scalings, settings);
+  dataset.naive_forecasts = naive_forecasts(parts.valid(), windows, scalings, settings);
+  if (const auto note = note_on_season(windows, settings)) dataset.notes.push_back(*note);
   dataset.vocabulary = parts.train.labels;
   const auto num_outputs =
-      static_cast<int64_t>(parts.train.targets.empty() ? parts.train.labels.size() : parts.train.targets.size());
+      static_cast<int64_t>(parts.train.targets.empty() ? parts.train.labels.size() : target_names(settings).size());
   dataset.shape = {task, dataset.train.inputs.size(2), dataset.train.inputs.size(1), num_outputs, false};
   add_notes(dataset, parts, settings, how);
-  add_scales(dataset, parts.train, scalings, how);
+  add_scales(dataset, parts.train, scalings, how, settings);
   return loaded;
 }
 
@@ -279,12 +298,13 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvLayout like = layout_of(fitted);
   Parts parts = part == DataPart::kAll ? read_whole_file(settings, like, targets) : read_parts(settings, &like);
   fill_missing(parts, settings, fitted.column_means);
-  const CsvScalings scalings = scalings_of(fitted, parts.train);
+  const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
   if (const auto note = note_on_missing(parts, settings)) loaded.notes.push_back(*note);
   const Windows windows = windows_for_use(parts, settings, part, targets);
   loaded.samples = samples_in(file, windows, scalings);
+  if (part != DataPart::kAll) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
   if (targets == Targets::kRequired) return loaded;
   loaded.rows =
       part == DataPart::kAll ? rows_of_file(file, windows, settings) : rows_of_samples(file, windows, settings);
@@ -321,9 +341,13 @@ void check_id(const DataSettings& settings, config::Checker& checker) {
 }
 
 void check_windows(const DataSettings& settings, config::Checker& checker) {
-  if (settings.horizon != 1 && settings.window == 0) {
+  if (settings.horizon != std::vector<int64_t>{1} && settings.window == 0) {
     checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
   }
+  if (std::ranges::adjacent_find(settings.horizon, std::greater_equal()) != settings.horizon.end())
+    checker.complain({"horizon"}, "several horizons are in ascending order, each once");
+  if (settings.horizon.size() > 1 && csv_task(settings) == Task::kClassification)
+    checker.complain({"horizon", "task"}, "a classification has one horizon; for several use task: regression");
   if (settings.season && settings.window == 0)
     checker.complain({"season", "window"}, "only a series has a season: set window too");
   if (settings.window > 0 && settings.split == Split::kRandom) {
@@ -356,7 +380,7 @@ std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
     return fmt::format("{} steps of {} features for a data.window of {}", shape.sequence_length, shape.input_size,
                        settings.window);
   const bool has_names = shape.task == Task::kClassification;
-  const auto num_outputs = has_names ? std::ssize(data.vocabulary) : std::ssize(settings.target);
+  const auto num_outputs = has_names ? std::ssize(data.vocabulary) : std::ssize(target_names(settings));
   if (num_outputs != shape.num_outputs)
     return fmt::format("{} {} of {} outputs", num_outputs, has_names ? "names" : "columns", shape.num_outputs);
   const bool scales_targets = shape.task == Task::kRegression && is_fitted(data.normalization);

@@ -170,7 +170,12 @@ void add_table_fields(Schema& schema) {
       .unit("rows")
       .at_least(0)
       .at_most(config::kMostCounted);
-  schema.field("horizon", &DataSettings::horizon, "csv: how many rows after the last row of the window the target is")
+  schema
+      .field("horizon", &DataSettings::horizon,
+             "csv: how many rows after the last row of the window the target is; several, such as [1, 2, 6] or 1..24, "
+             "are predicted together")
+      .one_is_plain()
+      .not_empty()
       .unit("rows")
       .at_least(1)
       .at_most(config::kMostCounted);

@@ -56,7 +56,7 @@ struct DataSettings {
   std::vector<std::string> id;
   MissingPolicy missing = MissingPolicy::kError;
   int64_t window = 0;
-  int64_t horizon = 1;
+  std::vector<int64_t> horizon = {1};  // ascending
   std::optional<int64_t> season;
 
   // text

@@ -72,10 +72,10 @@ struct FittedData {
   std::map<std::string, double> column_means;  // csv: means of the training part, for missing: mean
 };
 
-// A forecast of the validation targets that needs no model: a value that the series had before.
+// A forecast of the targets of a part that needs no model: a value that the series had before.
 struct NaiveForecast {
   std::string name;   // "last value"
-  at::Tensor values;  // of the shape and type of valid.targets, and scaled like them
+  at::Tensor values;  // of the shape and type of the part's targets, and scaled like them
 };
 
 struct Dataset : FittedData {

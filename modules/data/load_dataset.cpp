@@ -146,6 +146,10 @@ std::string description_of(const LoadedPart& loaded, DataPart part) {
 }
 
 // data.num_train and data.num_valid may have removed the last samples.
+void cut_to(int64_t num_samples, std::vector<NaiveForecast>& forecasts) {
+  for (NaiveForecast& forecast : forecasts) forecast.values = forecast.values.narrow(0, 0, num_samples);
+}
+
 void keep_rows_of(const Samples& samples, FileRows& rows) {
   std::erase_if(rows.rows, [&](const FileRow& row) { return row.sample.value_or(-1) >= samples.size(); });
 }
@@ -171,7 +175,9 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
   keep_rows_of(loaded.samples, loaded.rows);
   note_rows_without_prediction(loaded);
-  return {loaded.samples, description_of(loaded, part), std::move(loaded.notes), std::move(loaded.rows)};
+  cut_to(loaded.samples.size(), loaded.naive_forecasts);
+  return {loaded.samples, description_of(loaded, part), std::move(loaded.notes), std::move(loaded.rows),
+          std::move(loaded.naive_forecasts)};
 }
 
 namespace {
@@ -230,8 +236,7 @@ Dataset load_dataset(const DataSettings& settings) {
   Dataset& dataset = loaded.dataset;
   dataset.train = take_first(dataset.train, settings.num_train, "num_train", loaded.origin.text());
   dataset.valid = take_first(dataset.valid, settings.num_valid, "num_valid", loaded.origin.text());
-  for (NaiveForecast& forecast : dataset.naive_forecasts)
-    forecast.values = forecast.values.narrow(0, 0, dataset.valid.size());
+  cut_to(dataset.valid.size(), dataset.naive_forecasts);
   const Normalized scaling = normalize(dataset.train, dataset.valid, loaded.normalize);
   if (!scaling.note.empty()) dataset.notes.push_back(scaling.note);
   if (has_test_part(settings)) dataset.notes.push_back(test_note(settings));

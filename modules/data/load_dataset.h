@@ -17,9 +17,10 @@ Dataset load_dataset(const DataSettings& settings);
 
 struct InferenceData {
   Samples samples;
-  std::string description;         // one line, without the folder of the data
-  std::vector<std::string> notes;  // sentences about changes to the data while loading
-  FileRows rows = {};              // only with Targets::kIfPresent
+  std::string description;                          // one line, without the folder of the data
+  std::vector<std::string> notes;                   // sentences about changes to the data while loading
+  FileRows rows = {};                               // only with Targets::kIfPresent
+  std::vector<NaiveForecast> naive_forecasts = {};  // of the targets of a series' part; empty for kAll
 };
 
 // Throws UserError as load_dataset, and kData if the data do not fit the model (different features, or a class or token

@@ -81,6 +81,7 @@ struct LoadedPart {
   Normalization normalize = Normalization::kNone;  // the remaining normalization
   std::vector<std::string> notes = {};
   FileRows rows = {};
+  std::vector<NaiveForecast> naive_forecasts = {};  // of the targets of a series' part
 };
 
 // Numbers of samples of generated data.

@@ -171,6 +171,13 @@ TEST(List, MayBeASingleWord) {
   EXPECT_THAT(complaints("features: a,b"), ElementsAre(HasSubstr("(write [a,b])")));
 }
 
+TEST(List, OfIntegersTakesRanges) {
+  EXPECT_EQ(accepted("training: {decay_at: 2..5}").training.decay_at, (std::vector<int64_t>{2, 3, 4, 5}));
+  EXPECT_EQ(accepted("training: {decay_at: [1, 3..4, 9]}").training.decay_at, (std::vector<int64_t>{1, 3, 4, 9}));
+  EXPECT_THAT(complaints("training: {decay_at: 5..2}"), ElementsAre(HasSubstr("got '5..2'")));
+  EXPECT_THAT(complaints("training: {decay_at: [0..2]}"), ElementsAre(HasSubstr("item 1: got '0..2'")));
+}
+
 TEST(List, NamesTheItemThatIsWrong) {
   EXPECT_THAT(complaints("training:\n  decay_at: [1, x,\n             0]\n"),
               ElementsAre("exp.yaml:2:17: training.decay_at, item 2: got 'x', expected an integer, at least 1",
@@ -178,7 +185,7 @@ TEST(List, NamesTheItemThatIsWrong) {
   EXPECT_THAT(complaints("weights: [0, 1]"),
               ElementsAre("exp.yaml:1:14: weights, item 2: got '1', expected a number, at least 0 and below 1"));
   EXPECT_EQ(complaint_about("decay_at", "'3,4'"),
-            "decay_at: got '3,4', expected a list, each an integer, at least 1 (write [3,4])");
+            "decay_at: got the text '3,4', expected a list, each an integer, at least 1 (write [3,4])");
   EXPECT_EQ(complaint_about("decay_at", "x"),
             "decay_at: got 'x', expected a list, each an integer, at least 1 (write [x])");
   EXPECT_EQ(complaint_about("decay_at", "{a: 3}"), "decay_at: got a map, expected a list, each an integer, at least 1");

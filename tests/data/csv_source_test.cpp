@@ -282,7 +282,7 @@ TEST_F(LoadCsv, RefusesWindowsThatReachBeyondEveryNumberOfRows) {
   write_series();
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   DataSettings far = settings("target: [value]\nwindow: 3\nnum_valid: 0\n");
-  far.horizon = kMost;
+  far.horizon = {kMost};
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(far); }),
             "{}/a.csv: the training part has 10 rows, but a data.window of 3 with a data.horizon of "
             "9223372036854775807 needs at least 9223372036854775807");
@@ -318,6 +318,34 @@ TEST_F(LoadCsv, GoesBackAsManySeasonsAsTheHorizonNeeds) {
   const Dataset data = load("target: [value]\nwindow: 1\nhorizon: 3\nseason: 2\nnum_valid: 1\nnormalize: none\n");
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(9));
   EXPECT_THAT(values_of<float>(data.naive_forecasts.at(1).values), ElementsAre(5));
+}
+
+// Rows 6 to 9 validate: the window of rows 6 and 7 has targets in rows 8 and 9.
+TEST_F(LoadCsv, PredictsSeveralHorizonsTogether) {
+  write_series();
+  const Dataset data = load("target: [value, tens]\nwindow: 2\nhorizon: [1, 2]\nnum_valid: 1\nnormalize: none\n");
+  EXPECT_EQ(data.shape.num_outputs, 4);
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(6, 60, 7, 70));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(8, 9, 80, 90)) << "the horizons of a target together";
+  EXPECT_THAT(values_of<float>(data.naive_forecasts.at(0).values), ElementsAre(7, 7, 70, 70));
+  EXPECT_EQ(data.train.size(), 3) << "rows 0 to 5";
+}
+
+TEST_F(LoadCsv, ScalesEachHorizonOfATargetAlike) {
+  write_series();
+  const Dataset data = load("target: [tens]\nwindow: 2\nhorizon: 1..3\nnum_valid: 1\nnormalize: minmax\n");
+  ASSERT_EQ(data.target_scales.size(), 3u);
+  EXPECT_EQ(data.target_scales[0].name, "tens+1");
+  EXPECT_EQ(data.target_scales[2].name, "tens+3");
+  EXPECT_EQ(data.target_scales[0].scale, data.target_scales[2].scale);
+}
+
+// Each horizon goes back to the latest known row that is whole seasons before it.
+TEST_F(LoadCsv, HasASeasonalForecastOfEachHorizon) {
+  write_series();
+  const Dataset data = load("target: [value]\nwindow: 2\nhorizon: [1, 3]\nseason: 2\nnum_valid: 1\nnormalize: none\n");
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(7, 9));
+  EXPECT_THAT(values_of<float>(data.naive_forecasts.at(1).values), ElementsAre(5, 5));
 }
 
 TEST_F(LoadCsv, HasNoSeasonalForecastWithoutASeasonOfRows) {

@@ -31,9 +31,31 @@ TEST(DataSettings, TakeASeriesFromACsvFile) {
   EXPECT_EQ(settings.source, Source::kCsv);
   EXPECT_THAT(settings.features, testing::ElementsAre("temperature", "pressure"));
   EXPECT_EQ(settings.window, 24);
-  EXPECT_EQ(settings.horizon, 3);
+  EXPECT_THAT(settings.horizon, testing::ElementsAre(3));
   EXPECT_EQ(settings.missing, MissingPolicy::kPrevious);
   EXPECT_EQ(settings.normalize, Normalization::kMinMax);
+}
+
+TEST(DataSettings, HaveOneHorizonOrSeveralInAscendingOrder) {
+  const auto with_horizon = [](const std::string& horizon) {
+    return "source: csv\npath: a.csv\ntarget: [x]\nwindow: 4\nhorizon: " + horizon + "\n";
+  };
+  EXPECT_THAT(parse_settings(with_horizon("[1, 4..6]")).horizon, testing::ElementsAre(1, 4, 5, 6));
+  EXPECT_THAT(complaint(with_horizon("[2, 1]")),
+              testing::HasSubstr("horizon: several horizons are in ascending order, each once"));
+  EXPECT_THAT(complaint(with_horizon("[1, 1]")), testing::HasSubstr("each once"));
+  EXPECT_THAT(complaint(with_horizon("[]")), testing::HasSubstr("expected a list of at least one item"));
+  EXPECT_THAT(complaint(with_horizon("[1, 2]") + "task: classification\n"),
+              testing::HasSubstr("a classification has one horizon"));
+}
+
+// A list of one was a single number before, and files with it are compared with files of today.
+TEST(DataSettings, PrintOneHorizonWithoutBrackets) {
+  DataSettings settings;
+  settings.horizon = {6};
+  EXPECT_THAT(config::print(settings, DataSettings::schema()), testing::HasSubstr("horizon: 6 "));
+  settings.horizon = {1, 6};
+  EXPECT_THAT(config::print(settings, DataSettings::schema()), testing::HasSubstr("horizon: [1, 6]"));
 }
 
 TEST(DataSettings, PrintedReadBackTheSame) {
