@@ -13,8 +13,12 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "inference/predict.h"
+#include "inference/prediction_overview.h"
+#include "inference/trained_model.h"
 #include "output.h"
 #include "report/writers.h"
+#include "results/ranking.h"
 #include "system/files.h"
 #include "verbs.h"
 
@@ -30,6 +34,7 @@ them. docs/report.md says what is in it.
 
 Examples:
   rnnlab report runs/mnist_rows -o mnist_rows.html
+  rnnlab report runs/flowers --predictions --price-per-hour 2.49
   rnnlab report runs/gru_speed ladder.json --figures pictures --markdown > summary.md)";
 
 constexpr const char* kDefaultPage = "report.html";
@@ -39,6 +44,8 @@ struct ReportOptions {
   std::string page, figures;
   bool markdown = false;
   bool with_machine = false;
+  bool predictions = false;
+  std::optional<double> price_per_hour;
 
   // The page is written unless only other forms were requested.
   std::string page_to_write() const {
@@ -83,6 +90,38 @@ report::Sources read_sources(const std::vector<std::string>& names) {
   return sources;
 }
 
+// Returns the run of the group whose best epoch is the best, by the metric of its task; the first run without a metric.
+const RunRecord& best_run(const RunGroup& group) {
+  const std::string metric = own_metric(group.runs[0]->summary.final_metrics);
+  const RunRecord* best = group.runs[0];
+  for (const RunRecord* run : group.runs) {
+    const auto value = value_at_best(*run, metric), least = value_at_best(*best, metric);
+    if (value && (!least || is_better(metric, *value, *least))) best = run;
+  }
+  return *best;
+}
+
+PredictionOverview overview_of(const RunRecord& run) {
+  const TrainedModel trained = load_trained_model({.run = run.folder, .checkpoint = ""});
+  if (trained.data.shape.task == Task::kLanguageModel)
+    throw_error(ExitCode::kUsage, "a language model predicts tokens, which are too many for a report");
+  const InferenceData data = load_data(trained, Targets::kIfPresent);
+  return prediction_overview(trained, data, predict(trained, data.samples));
+}
+
+void add_predictions(report::Sources& sources) {
+  for (const RunGroup& group : group_runs(sources.runs)) {
+    const RunRecord& run = best_run(group);
+    const std::string name = run.summary.name + ", " + group.label;
+    try {
+      sources.predictions.push_back({name, overview_of(run)});
+    } catch (const UserError& error) {
+      sources.without_predictions.push_back(fmt::format("{}: {}", name, error.what()));
+      print_notice(fmt::format("rnnlab: no predictions of {}: {}\n", name, error.what()));
+    }
+  }
+}
+
 // The user of `--markdown -o summary.md` expects the Markdown in that file, so the name is rejected.
 void require_page_name(const std::string& page) {
   const auto extension = std::filesystem::path(page).extension();
@@ -100,7 +139,9 @@ ExitCode write_forms(const ReportOptions& options) {
   require_harmless_output(page, "name an ordinary file; --markdown prints to standard output",
                           {options.sources.begin(), options.sources.end()});
   require_harmless_folder(options.figures);
-  const report::Sources sources = read_sources(options.sources);
+  report::Sources sources = read_sources(options.sources);
+  sources.price_per_hour = options.price_per_hour;
+  if (options.predictions) add_predictions(sources);
   for (const report::UnreadableSource& one : sources.left_out) print_notice("rnnlab: left out: " + one.reason + "\n");
   const report::Report report = report::make_report(options.with_machine ? sources : report::without_machine(sources));
   if (!page.empty()) {
@@ -133,6 +174,10 @@ void add_report(CLI::App& program, Action& chosen) {
   command->add_flag("--markdown", options->markdown, "print the summary and the tables as Markdown");
   command->add_option("--figures", options->figures, "write every chart as SVG, PNG and CSV into a folder (by gnuplot)")
       ->type_name("DIR");
+  command->add_flag(
+      "--predictions", options->predictions,
+      "also show what the best run of each group predicts: confusion matrix or forecasts, largest errors");
+  add_price_option(*command, options->price_per_hour);
   add_machine_option(*command, options->with_machine);
   command->footer(kReportFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return write_forms(*options); }; });

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "inference/predict.h"
 #include "system/json_fields.h"
-#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {
@@ -88,15 +87,29 @@ namespace {
 
 std::string part_text(const std::optional<double>& part) { return part ? fmt::format("{:.4f}", *part) : kNothing; }
 
-std::string classes_text(const DetailedMetrics& metrics) {
+}  // namespace
+
+TextTable class_table(const DetailedMetrics& metrics) {
   TextTable table;
   table.add_column("class", Align::kLeft);
   for (const char* heading : {"precision", "recall", "F1", "samples"}) table.add_column(heading, Align::kRight);
   for (const ClassMetrics& one : metrics.classes)
     table.add_row(
         {one.name, part_text(one.precision), part_text(one.recall), part_text(one.f1), format_count(one.num_samples)});
-  return table.text();
+  return table;
 }
+
+TextTable target_table(const DetailedMetrics& metrics) {
+  TextTable table;
+  table.add_column("target", Align::kLeft);
+  for (const char* heading : {"MAE", "RMSE"}) table.add_column(heading, Align::kRight);
+  for (const TargetErrors& one : metrics.targets)
+    table.add_row(
+        {one.name, fmt::format("{:.6g}", one.mean_absolute_error), fmt::format("{:.6g}", one.root_mean_squared_error)});
+  return table;
+}
+
+namespace {
 
 std::string confusion_text(const DetailedMetrics& metrics) {
   constexpr size_t kMostClasses = 20;
@@ -113,21 +126,11 @@ std::string confusion_text(const DetailedMetrics& metrics) {
   return "confusion matrix: a row for each class of the targets, a column for each predicted class\n" + table.text();
 }
 
-std::string targets_text(const DetailedMetrics& metrics) {
-  TextTable table;
-  table.add_column("target", Align::kLeft);
-  for (const char* heading : {"MAE", "RMSE"}) table.add_column(heading, Align::kRight);
-  for (const TargetErrors& one : metrics.targets)
-    table.add_row(
-        {one.name, fmt::format("{:.6g}", one.mean_absolute_error), fmt::format("{:.6g}", one.root_mean_squared_error)});
-  return table.text();
-}
-
 }  // namespace
 
 std::string detailed_metrics_text(const DetailedMetrics& metrics) {
-  if (!metrics.targets.empty()) return "\n" + targets_text(metrics);
-  return metrics.classes.empty() ? "" : "\n" + classes_text(metrics) + "\n" + confusion_text(metrics);
+  if (!metrics.targets.empty()) return "\n" + target_table(metrics).text();
+  return metrics.classes.empty() ? "" : "\n" + class_table(metrics).text() + "\n" + confusion_text(metrics);
 }
 
 void add_detailed_metrics(const DetailedMetrics& metrics, nlohmann::ordered_json& json) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "system/terminal.h"
+
 namespace rnnlab {
 
 struct Predictions;  // predict.h
@@ -16,10 +18,10 @@ struct Predictions;  // predict.h
 // A value is absent if its denominator is 0: no sample was predicted as the class, or none is of it.
 struct ClassMetrics {
   std::string name;
-  int64_t num_samples = 0;          // of the class
-  std::optional<double> precision;  // the part of the samples predicted as the class that are of it
-  std::optional<double> recall;     // the part of its samples that are predicted as it
-  std::optional<double> f1;         // 2 precision recall / (precision + recall)
+  int64_t num_samples = 0;                         // of the class
+  std::optional<double> precision = std::nullopt;  // the part of the samples predicted as the class that are of it
+  std::optional<double> recall = std::nullopt;     // the part of its samples that are predicted as it
+  std::optional<double> f1 = std::nullopt;         // 2 precision recall / (precision + recall)
 };
 
 struct TargetErrors {
@@ -36,6 +38,10 @@ struct DetailedMetrics {
 
 // The predictions need targets. A single binary target has the classes 0 and 1; several have no details.
 DetailedMetrics detailed_metrics(const Predictions& predictions);
+
+// Return a row for each class or target; empty tables without details.
+TextTable class_table(const DetailedMetrics& metrics);
+TextTable target_table(const DetailedMetrics& metrics);
 
 // Returns tables for people; "" without details. More than 20 classes get no matrix.
 std::string detailed_metrics_text(const DetailedMetrics& metrics);

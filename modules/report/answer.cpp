@@ -142,9 +142,38 @@ std::string answer_without_gain(const GroupResult& group, const Comparison& comp
   return "";
 }
 
+// Returns the medians of a group's metrics in its best epochs, or else in its last ones.
+MetricValues medians_of(const GroupResult& group) {
+  MetricValues medians;
+  for (const auto& [name, spread] : group.best_metrics.empty() ? group.final_metrics : group.best_metrics)
+    medians[name] = spread.median;
+  return medians;
+}
+
+// Returns which group is the best by the metric of the baseline's task; "" if fewer than two groups have the metric.
+std::string answer_of_quality(const Comparison& comparison) {
+  const std::string metric = own_metric(medians_of(baseline_of(comparison)));
+  std::vector<std::pair<double, const GroupResult*>> values;
+  for (const GroupResult& group : comparison.groups)
+    if (const MetricValues medians = medians_of(group); medians.contains(metric) && std::isfinite(medians.at(metric)))
+      values.emplace_back(medians.at(metric), &group);
+  if (values.size() < 2) return "";
+  std::ranges::stable_sort(values, [&](const auto& a, const auto& b) { return is_better(metric, a.first, b.first); });
+  const auto& [best, first] = values[0];
+  const auto& [next, second] = values[1];
+  const std::string what = best == next ? fmt::format("{} and {} have the best {}, {:.4g}", first->label, second->label,
+                                                      heading_of(metric), best)
+                                        : fmt::format("{} has the best {}, {:.4g}, and {} the next, {:.4g}",
+                                                      first->label, heading_of(metric), best, second->label, next);
+  return what + "; their work differs, so there is no ratio of times.";
+}
+
 std::string sentence_of(const Comparison& comparison) {
   const GroupResult* any = fastest(comparison, std::nullopt);
-  if (any == nullptr) return answer_of_one(baseline_of(comparison));
+  if (any == nullptr) {
+    const std::string quality = comparison.other_work.empty() ? "" : answer_of_quality(comparison);
+    return quality.empty() ? answer_of_one(baseline_of(comparison)) : quality;
+  }
   const GroupResult* faster = fastest(comparison, TimeVerdict::kFaster);
   if (faster == nullptr) return answer_without_gain(*any, comparison);
   const std::string rank =

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -24,6 +25,8 @@ namespace {
 // Writes the sections on runs (one, or one for each experiment) and on benchmarks, and the opening of the report.
 class ReportBuilder {
  public:
+  explicit ReportBuilder(std::optional<double> price_per_hour) : price_per_hour_(price_per_hour) {}
+
   void add_left_out(const std::vector<UnreadableSource>& all) {
     std::vector<std::string> reasons;
     for (const UnreadableSource& one : all) reasons.push_back(one.reason);
@@ -33,19 +36,18 @@ class ReportBuilder {
 
   void add_runs(const std::vector<RunRecord>& runs) {
     if (runs.empty()) return;
-    const Comparison together = compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
+    const Comparison together = compared(runs);
+    const std::vector<std::string> reasons = reasons_against(together);
     const std::vector<std::string> names = experiments(runs);
-    if (together.forced.empty() || names.size() == 1) {
+    if (reasons.empty() || names.size() == 1) {
       add_section(runs, together, join(names, " and "));
       return;
     }
     report_.opening.emplace_back(
-        Notice{Severity::kWarning,
-               "runs of different experiments are not compared with each other: `rnnlab compare` refuses them together",
-               together.forced});
+        Notice{Severity::kWarning, "runs of different experiments are not compared with each other", reasons});
     for (const std::string& name : names) {
       const std::vector<RunRecord> of_name = runs_of(runs, name);
-      add_section(of_name, compare(of_name, {.baseline = "", .on_difference = OnDifference::kForce}), name);
+      add_section(of_name, compared(of_name), name);
     }
   }
 
@@ -54,6 +56,13 @@ class ReportBuilder {
     for (Block& block : opening_notices(benchmark)) report_.opening.push_back(std::move(block));
     report_.sections.push_back(bench_section(benchmark, unique_id(benchmark.file)));
     add_once(subjects_, benchmark.file);
+  }
+
+  void add_predictions(const Sources& sources) {
+    for (const RunPredictions& one : sources.predictions)
+      report_.sections.push_back(prediction_section(one, unique_id("predictions of " + one.run)));
+    if (!sources.without_predictions.empty())
+      report_.opening.emplace_back(Notice{Severity::kNote, "runs without predictions", sources.without_predictions});
   }
 
   Report finish() {
@@ -65,9 +74,25 @@ class ReportBuilder {
   }
 
  private:
+  // Runs with other work have no ratio, and all other differences count as forced.
+  Comparison compared(const std::vector<RunRecord>& runs) const {
+    Comparison comparison =
+        compare(runs, {.baseline = "", .on_difference = OnDifference::kReport, .price_per_hour = price_per_hour_});
+    comparison.forced = std::exchange(comparison.differences, {});
+    return comparison;
+  }
+
+  static std::vector<std::string> reasons_against(const Comparison& comparison) {
+    std::vector<std::string> reasons = comparison.forced;
+    reasons.insert(reasons.end(), comparison.other_work.begin(), comparison.other_work.end());
+    return reasons;
+  }
+
   // A refusal is read before the answers, and the remaining notices after the answers.
   void order_opening() {
-    if (report_.sections.size() > 1) name_answers();
+    const auto num_answers = std::ranges::count_if(
+        report_.opening, [](const Block& block) { return std::holds_alternative<Answer>(block); });
+    if (num_answers > 1) name_answers();
     const auto is_refusal = [](const Block& block) {
       const auto* notice = std::get_if<Notice>(&block);
       return notice != nullptr && notice->severity == Severity::kRefusal;
@@ -77,7 +102,7 @@ class ReportBuilder {
     std::ranges::stable_partition(rest, is_answer);
   }
 
-  // The answers have the order of the sections.
+  // The answers have the order of the sections on runs and on benchmarks, which come first.
   void name_answers() {
     auto section = report_.sections.begin();
     for (Block& block : report_.opening)
@@ -114,6 +139,7 @@ class ReportBuilder {
     return id;
   }
 
+  std::optional<double> price_per_hour_;
   Report report_;
   std::vector<std::string> ids_ = {"content"};  // ids that the page itself uses
   std::vector<std::string> subjects_;
@@ -125,10 +151,11 @@ Report make_report(const Sources& sources) {
   if (sources.runs.empty() && sources.benchmarks.empty())
     throw_error(ExitCode::kUsage,
                 "nothing to report: name at least one run folder, or a file of `rnnlab bench --json`");
-  ReportBuilder writer;
+  ReportBuilder writer(sources.price_per_hour);
   writer.add_left_out(sources.left_out);
   writer.add_runs(sources.runs);
   for (const Benchmark& benchmark : sources.benchmarks) writer.add_benchmark(benchmark);
+  writer.add_predictions(sources);
   return writer.finish();
 }
 
@@ -223,6 +250,7 @@ Sources without_machine(Sources sources) {
     forget_machine(benchmark.report.environment, machines);
     clean(benchmark.report);
   }
+  for (std::string& reason : sources.without_predictions) reason = without_folders(reason);
   for (UnreadableSource& one : sources.left_out)
     one.reason = without_folders(replaced(one.reason, one.source, last_name(one.source)));
   return sources;

@@ -2,6 +2,7 @@
 // Makes a report from measurements: comparisons of training runs, and benchmarks of layers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,16 @@ struct Sources {
   std::vector<RunRecord> runs;
   std::vector<Benchmark> benchmarks;
   std::vector<UnreadableSource> left_out = {};
+  std::vector<RunPredictions> predictions = {};
+  std::vector<std::string> without_predictions = {};    // why runs have none, if they were requested
+  std::optional<double> price_per_hour = std::nullopt;  // of the machine (results/epoch_cost.h)
 };
 
 // Runs that `rnnlab compare` accepts together form one section. If it refuses them and they belong to several
-// experiments, each experiment has its own section, and the report opens with the reasons. Differences within a section
-// are compared as with --force, and the report opens with these differences and with every warning. Throws UserError
-// kUsage if there are neither runs nor benchmarks.
+// experiments, each experiment has its own section, and the report opens with the reasons. Runs of one section that did
+// different work have no ratio of times, as in `compare`. Other differences within a section are compared as with
+// --force, and the report opens with these differences and with every warning. Throws UserError kUsage if there are
+// neither runs nor benchmarks.
 Report make_report(const Sources& sources);
 
 // Returns `sources` without values that identify the machine or its user: without the host's name, its kernel and

@@ -215,6 +215,13 @@ void append_device_speed(std::vector<Block>& blocks, const Comparison& compariso
   blocks.emplace_back(Sentences{device_speed_legend()});
 }
 
+void append_costs(std::vector<Block>& blocks, const Comparison& comparison, const std::string& prefix) {
+  const TextTable table = cost_table(comparison);
+  if (table.rows().empty()) return;
+  append_table(blocks, {prefix + "-cost", "What an epoch costs", table});
+  blocks.emplace_back(Sentences{cost_legend(comparison)});
+}
+
 // Returns a row for each group: what it ran, why no faster path ran, and what its work took.
 TextTable work_table(const Comparison& comparison) {
   TextTable table;
@@ -271,6 +278,12 @@ std::vector<Block> opening_notices(const Comparison& comparison, const std::stri
                                            "runs because they did not do the same work under the same conditions",
                                            name),
                                comparison.forced});
+  if (!comparison.other_work.empty())
+    blocks.emplace_back(Notice{
+        Severity::kNote,
+        fmt::format("the runs of {} did different work, so their losses and metrics are compared, but not their times",
+                    name),
+        comparison.other_work});
   if (!comparison.warnings.empty())
     blocks.emplace_back(Notice{Severity::kWarning, fmt::format("the times of {} are not reliable", name),
                                texts_of(comparison.warnings)});
@@ -287,6 +300,7 @@ Section run_section(const std::vector<RunRecord>& runs, const Comparison& compar
                {prefix + "-comparison", not_comparable(comparison) + "The comparison", comparison_table(comparison)});
   blocks.emplace_back(Sentences{comparison_legend(comparison)});
   append_device_speed(blocks, comparison, prefix);
+  append_costs(blocks, comparison, prefix);
   if (!comparison.notes.empty()) blocks.emplace_back(Notice{Severity::kNote, "Notes", comparison.notes});
   append_charts(blocks, "Times", all_time_charts(groups, comparison, prefix));
   append_charts(blocks, "Losses and metrics", metric_curves(groups, prefix));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/bench_report.h"
+#include "inference/prediction_overview.h"
 #include "report/report.h"
 #include "results/comparison.h"
 #include "results/run_record.h"
@@ -41,6 +42,16 @@ std::vector<Block> opening_notices(const Comparison& comparison, const std::stri
 // `comparison` must be the comparison of `runs`. `prefix` begins the ids of the section.
 Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
                     const std::string& prefix);
+
+// ---- the section on predictions of one run (prediction_section.cpp) ----
+
+struct RunPredictions {
+  std::string run;  // "flowers, cpu fused"
+  PredictionOverview overview;
+};
+
+// Returns the confusion matrix, or forecasts beside their targets, and the samples with the largest errors.
+Section prediction_section(const RunPredictions& predictions, const std::string& prefix);
 
 // ---- the sentences of a comparison (answer.cpp) ----
 

@@ -40,6 +40,32 @@ TEST_F(ReportVerb, PrintsMarkdownAndWritesThePageWhereItIsNamed) {
   EXPECT_TRUE(std::filesystem::exists(program_.folder() / "tiny.html"));
 }
 
+TEST_F(ReportVerb, ShowsPredictionsIfTheyAreRequested) {
+  const auto without = program_.run({"report", "runs/tiny", "--markdown"});
+  EXPECT_THAT(without.output, Not(HasSubstr("Confusion matrix")));
+  const auto result = program_.run({"report", "runs/tiny", "--markdown", "--predictions"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("## Predictions of tiny"));
+  EXPECT_THAT(result.output, HasSubstr("Confusion matrix"));
+  EXPECT_THAT(result.output, HasSubstr("Samples with the largest errors"));
+}
+
+TEST_F(ReportVerb, SaysWhyARunHasNoPredictions) {
+  std::filesystem::remove_all(program_.folder() / program_.run_folders("tiny").at(0) / "checkpoints");
+  const auto result = program_.run({"report", "runs/tiny", "--markdown", "--predictions"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: no predictions of tiny, "));
+  EXPECT_THAT(result.output, HasSubstr("runs without predictions"));
+}
+
+TEST_F(ReportVerb, KnowsThePriceOfAnEpoch) {
+  const auto result = program_.run({"report", "runs/tiny", "--markdown", "--price-per-hour", "2.49"});
+  EXPECT_THAT(result.output, HasSubstr("price/epoch"));
+  const auto wrong = program_.run({"compare", "runs/tiny", "--price-per-hour=free"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.errors, HasSubstr("expected a number above 0, such as 2.49"));
+}
+
 TEST_F(ReportVerb, ShowsWhatCompareRefusesAndSaysSo) {
   ASSERT_EQ(program_.run({"train", "tiny.yaml", "training.batch_size=40"}).exit_code, 0);
   EXPECT_EQ(program_.run({"compare", "runs/tiny"}).exit_code, 2);

@@ -52,7 +52,7 @@ class Limits : public ::testing::Test {
 };
 
 TEST_F(Limits, AFileBeyondTheLimitIsAnErrorAndNotADeath) {
-  const auto result = program().run_in_shell("ulimit -f 40; \"$0\" train -q small.yaml --out out");
+  const auto result = program().run_in_shell("ulimit -f 64; \"$0\" train -q small.yaml --out out");
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: out/small/"));
   EXPECT_THAT(result.errors, HasSubstr(": File too large; raise the limit on the size of files (ulimit -f)\n"));

@@ -113,9 +113,46 @@ TEST(MakeReport, SetsNoExperimentAgainstAnotherThatDidOtherWork) {
   EXPECT_EQ(report.sections[1].heading, "Runs of other rows");
   EXPECT_EQ(table_called(report.sections[1], "The comparison").table.rows().size(), 2U);
   const auto notices = opening_notices(report);
-  EXPECT_EQ(notices[0].title,
-            "runs of different experiments are not compared with each other: `rnnlab compare` refuses them together");
+  EXPECT_EQ(notices[0].title, "runs of different experiments are not compared with each other");
   EXPECT_THAT(notices[0].lines[0], HasSubstr(" in rows cpu naive, m2 in other rows cpu naive"));
+}
+
+std::vector<testing::SampleRun> lstm_and_gru() {
+  auto runs = naive_and_fused();
+  for (size_t i = 0; i < 2; ++i) {
+    const size_t at = runs[i].config.find("  hidden_size");
+    runs[i].config.insert(at, i == 0 ? "  cell: lstm\n" : "  cell: gru\n");
+    runs[i].summary.layer = "fused";
+    runs[i].summary.identity.model_hash = i == 0 ? "lstm" : "gru";
+  }
+  return runs;
+}
+
+TEST(MakeReport, HasNoRatioOfRunsThatDidOtherWork) {
+  const Report report = report_of(lstm_and_gru());
+  ASSERT_EQ(report.sections.size(), 1U);
+  EXPECT_EQ(std::get<Answer>(report.opening.at(0)).sentence,
+            "cpu fused cell=lstm and cpu fused cell=gru have the best valid acc, 0.875; their work differs, so there "
+            "is no ratio of times.");
+  const auto notices = opening_notices(report);
+  EXPECT_EQ(notices[0].severity, Severity::kNote) << "this is no offence";
+  EXPECT_THAT(notices[0].title, HasSubstr("did different work"));
+}
+
+TEST(MakeReport, AnswersWhichIsBetterIfRunsDidOtherWork) {
+  const auto records = read_back(lstm_and_gru());
+  Comparison comparison = compare(records, {.baseline = "", .on_difference = OnDifference::kReport});
+  comparison.groups.at(1).best_metrics["valid_accuracy"] = {.median = 0.95, .low = 0.95, .high = 0.95};
+  EXPECT_EQ(answer_of(records, comparison).sentence,
+            "cpu fused cell=gru has the best valid acc, 0.95, and cpu fused cell=lstm the next, 0.875; their work "
+            "differs, so there is no ratio of times.");
+}
+
+TEST(MakeReport, ShowsWhatAnEpochCosts) {
+  const auto runs = read_back(naive_and_fused());
+  const Report report = make_report({.runs = runs, .benchmarks = {}, .price_per_hour = 3600});
+  const TextTable& costs = table_called(report.sections[0], "What an epoch costs").table;
+  EXPECT_THAT(costs.rows(), ElementsAre(ElementsAre("cpu naive", "2.000"), ElementsAre("cpu fused", "1.000")));
 }
 
 TEST(MakeReport, ComparesExperimentsThatDidTheSameWork) {

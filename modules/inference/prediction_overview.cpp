@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inference/prediction_overview.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr int64_t kMostPoints = 300;  // of a curve
+constexpr int64_t kMostCurves = 4;
+constexpr int64_t kMostErrors = 10;
+
+// Returns (M) int64: the samples that have all targets.
+at::Tensor samples_with_targets(const Predictions& predictions) {
+  const at::Tensor& targets = predictions.targets;
+  const at::Tensor is_known =
+      predictions.kind == PredictionKind::kClasses ? targets.ge(0) : targets.isnan().logical_not().flatten(1).all(1);
+  return at::arange(targets.size(0), at::kLong).masked_select(is_known);
+}
+
+Predictions selected(const Predictions& predictions, const at::Tensor& samples) {
+  Predictions some = predictions;
+  some.raw = predictions.raw.index_select(0, samples);
+  some.values = predictions.values.index_select(0, samples);
+  some.targets = predictions.targets.index_select(0, samples);
+  return some;
+}
+
+std::vector<double> numbers_of(const at::Tensor& values) {
+  const at::Tensor numbers = values.to(at::kDouble).contiguous();
+  const double* first = numbers.const_data_ptr<double>();
+  return {first, first + numbers.numel()};
+}
+
+// ---- forecasts ----
+
+// Returns (P) int64, the places of at most kMostPoints samples: the first of a series, else places that are evenly
+// spread over the samples in the order of this target.
+at::Tensor places_of_points(const at::Tensor& truth, bool is_series) {
+  const int64_t count = std::min(truth.size(0), kMostPoints);
+  if (is_series) return at::arange(count, at::kLong);
+  const at::Tensor evenly = at::arange(count, at::kLong) * truth.size(0) / count;
+  return truth.argsort(/*stable=*/true, 0, false).index_select(0, evenly.floor().to(at::kLong));
+}
+
+std::vector<ForecastCurve> forecasts_of(const Predictions& predictions, const at::Tensor& naive, bool is_series) {
+  std::vector<ForecastCurve> curves;
+  const int64_t num_targets = std::ssize(predictions.names), count = std::min(num_targets, kMostCurves);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t target = count == 1 ? 0 : i * (num_targets - 1) / (count - 1);
+    const at::Tensor truth = predictions.targets.select(1, target);
+    const at::Tensor places = places_of_points(truth, is_series);
+    const auto points_of = [&](const at::Tensor& values) {
+      return numbers_of(values.select(1, target).index_select(0, places));
+    };
+    curves.push_back({.target = predictions.names[static_cast<size_t>(target)],
+                      .truth = points_of(predictions.targets),
+                      .predicted = points_of(predictions.values),
+                      .naive = naive.defined() ? points_of(naive) : std::vector<double>()});
+  }
+  return curves;
+}
+
+// ---- errors ----
+
+// Returns the RMSE of each output; empty without values.
+std::vector<double> root_mean_squared_errors(const at::Tensor& values, const at::Tensor& targets) {
+  return values.defined() ? numbers_of((values - targets).square().mean(0).sqrt()) : std::vector<double>();
+}
+
+// The outputs are the horizons of the first target, then those of the second.
+std::vector<HorizonErrors> errors_by_horizon(const Predictions& predictions, const at::Tensor& naive,
+                                             const DataSettings& settings) {
+  const auto errors = root_mean_squared_errors(predictions.values, predictions.targets);
+  const auto naive_errors = root_mean_squared_errors(naive, predictions.targets);
+  const auto part_of = [&](const std::vector<double>& all, size_t target) {
+    const auto count = std::ssize(settings.horizon);
+    if (all.empty()) return all;
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(target) * count;
+    return std::vector<double>(first, first + count);
+  };
+  std::vector<HorizonErrors> by_target;
+  for (size_t target = 0; target < settings.target.size(); ++target)
+    by_target.push_back({settings.target[target], part_of(errors, target), part_of(naive_errors, target)});
+  return by_target;
+}
+
+// Returns (N) float64.
+at::Tensor errors_of(const Predictions& predictions) {
+  if (predictions.kind == PredictionKind::kClasses)
+    return 1 - predictions.values.gather(1, predictions.targets.unsqueeze(1)).squeeze(1);
+  return (predictions.values - predictions.targets).abs().amax(1);
+}
+
+std::string numbers_text(const at::Tensor& row) {
+  std::vector<std::string> texts;
+  for (const double value : numbers_of(row)) texts.push_back(fmt::format("{:.6g}", value));
+  return join(texts, ", ");
+}
+
+std::string sample_name(int64_t sample, const FileRows& rows) {
+  const auto found = std::ranges::find(rows.rows, std::optional(sample), &FileRow::sample);
+  if (found == rows.rows.end()) return fmt::format("sample {}", sample);
+  const std::string id = found->id.empty() ? "" : fmt::format(" ({})", join(found->id, ", "));
+  return fmt::format("row {}{}", found->number, id);
+}
+
+SampleError error_at(const Predictions& predictions, int64_t place, double error) {
+  if (predictions.kind != PredictionKind::kClasses)
+    return {"", numbers_text(predictions.targets.select(0, place)), numbers_text(predictions.values.select(0, place)),
+            error};
+  const at::Tensor probabilities = predictions.values.select(0, place);
+  const auto predicted = static_cast<size_t>(probabilities.argmax().item<int64_t>());
+  const auto target = static_cast<size_t>(predictions.targets[place].item<int64_t>());
+  return {"", predictions.names[target],
+          fmt::format("{} ({:.4f})", predictions.names[predicted], probabilities.max().item<double>()), error};
+}
+
+std::vector<SampleError> largest_errors(const Predictions& predictions, const at::Tensor& samples,
+                                        const FileRows& rows) {
+  const at::Tensor errors = errors_of(predictions);
+  const at::Tensor order = errors.argsort(/*stable=*/true, 0, /*descending=*/true);
+  std::vector<SampleError> largest;
+  for (int64_t i = 0; i < std::min(order.size(0), kMostErrors); ++i) {
+    const int64_t place = order[i].item<int64_t>();
+    largest.push_back(error_at(predictions, place, errors[place].item<double>()));
+    largest.back().sample = sample_name(samples[place].item<int64_t>(), rows);
+  }
+  return largest;
+}
+
+}  // namespace
+
+PredictionOverview prediction_overview(const TrainedModel& trained, const InferenceData& data,
+                                       const Predictions& predictions) {
+  const at::Tensor samples =
+      predictions.targets.defined() ? samples_with_targets(predictions) : at::empty({0}, at::kLong);
+  if (samples.size(0) == 0)
+    throw_error(ExitCode::kData, "{}: no sample has a target, so there are no errors to show", data.description);
+  const Predictions known = selected(predictions, samples);
+  PredictionOverview overview;
+  overview.data = data.description;
+  overview.metrics = detailed_metrics(known);
+  overview.largest_errors = largest_errors(known, samples, data.rows);
+  if (known.kind != PredictionKind::kValues) return overview;
+  overview.is_series = trained.experiment.data.window > 0;
+  at::Tensor naive;
+  if (!data.naive_forecasts.empty()) {
+    const NaiveForecast& forecast = data.naive_forecasts.back();  // of a season, if there is one
+    overview.naive_name = forecast.name;
+    naive = in_units_of_targets(forecast.values, trained.data).index_select(0, samples);
+  }
+  overview.forecasts = forecasts_of(known, naive, overview.is_series);
+  const DataSettings& settings = trained.experiment.data;
+  if (settings.horizon.size() == 1) return overview;
+  overview.horizons = settings.horizon;
+  overview.by_horizon = errors_by_horizon(known, naive, settings);
+  return overview;
+}
+
+}  // namespace rnnlab

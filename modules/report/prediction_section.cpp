@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "report/sections.h"
+
+namespace rnnlab::report {
+namespace {
+
+constexpr size_t kMostClassesOfAMap = 40;
+
+void append_confusion(std::vector<Block>& blocks, const DetailedMetrics& metrics, const std::string& prefix) {
+  if (metrics.classes.size() > kMostClassesOfAMap) {
+    blocks.emplace_back(Sentences{
+        {fmt::format("The confusion matrix of {} classes is too large for a chart; `rnnlab evaluate --json` has it.",
+                     metrics.classes.size())}});
+    return;
+  }
+  HeatMap map;
+  map.x = {.name = "predicted class", .unit = ""};
+  map.y = {.name = "class of the target", .unit = ""};
+  map.value = {.name = "samples", .unit = ""};
+  for (const ClassMetrics& one : metrics.classes) {
+    map.columns.push_back(one.name);
+    map.rows.push_back(one.name);
+  }
+  for (const std::vector<int64_t>& row : metrics.confusion) map.cells.emplace_back(row.begin(), row.end());
+  blocks.emplace_back(Chart{
+      .id = prefix + "-confusion",
+      .title = "Confusion matrix",
+      .description = "Numbers of samples. A row for each class of the targets, a column for each predicted class; "
+                     "right predictions are on the diagonal.",
+      .body = std::move(map)});
+}
+
+Curve curve_of(const std::string& name, const std::vector<double>& values, size_t style) {
+  Curve curve = {.group = name, .name = name, .points = {}, .style = style};
+  for (const double value : values) curve.points.push_back({.x = static_cast<double>(curve.points.size()), .y = value});
+  return curve;
+}
+
+Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& overview, const std::string& id) {
+  std::vector<Curve> curves = {curve_of("target", forecast.truth, 0), curve_of("prediction", forecast.predicted, 1)};
+  if (!forecast.naive.empty()) curves.push_back(curve_of(overview.naive_name, forecast.naive, 2));
+  const std::string order = overview.is_series ? "consecutive samples" : "samples in the order of their targets";
+  return {.id = id,
+          .title = fmt::format("{}: target and prediction", forecast.target),
+          .description = fmt::format("The first {} of the part, as {}, in the target's units.",
+                                     counted(std::ssize(forecast.truth), "sample"), order),
+          .body = Curves{{.name = overview.is_series ? "sample" : "rank of the target", .unit = ""},
+                         {.name = forecast.target, .unit = ""},
+                         std::move(curves)}};
+}
+
+Curve curve_by_horizon(const std::string& name, const std::vector<double>& errors, const std::vector<int64_t>& horizons,
+                       size_t style) {
+  Curve curve = {.group = name, .name = name, .points = {}, .style = style};
+  for (size_t i = 0; i < errors.size(); ++i)
+    curve.points.push_back({.x = static_cast<double>(horizons[i]), .y = errors[i]});
+  return curve;
+}
+
+Chart horizon_chart(const PredictionOverview& overview, const std::string& id) {
+  std::vector<Curve> curves;
+  for (const HorizonErrors& one : overview.by_horizon) {
+    curves.push_back(curve_by_horizon(one.target, one.root_mean_squared_errors, overview.horizons, curves.size()));
+    if (!one.naive.empty())
+      curves.push_back(curve_by_horizon(fmt::format("{}: {}", one.target, overview.naive_name), one.naive,
+                                        overview.horizons, curves.size()));
+  }
+  return {.id = id,
+          .title = "Error by horizon",
+          .description = "RMSE in the units of the target, by the number of rows after the window.",
+          .body = Curves{{.name = "horizon", .unit = "rows"}, {.name = "RMSE", .unit = ""}, std::move(curves)}};
+}
+
+NamedTable error_table(const PredictionOverview& overview, const std::string& prefix) {
+  const bool has_classes = !overview.metrics.classes.empty();
+  TextTable table;
+  for (const char* heading : {"sample", "target", "prediction"}) table.add_column(heading, Align::kLeft);
+  table.add_column(has_classes ? "missing probability" : "absolute error", Align::kRight);
+  for (const SampleError& one : overview.largest_errors)
+    table.add_row({one.sample, one.target, one.prediction, format_significant(one.error, 4)});
+  return {prefix + "-errors", "Samples with the largest errors", table};
+}
+
+}  // namespace
+
+Section prediction_section(const RunPredictions& predictions, const std::string& prefix) {
+  const PredictionOverview& overview = predictions.overview;
+  Section section = {.id = prefix, .heading = "Predictions of " + predictions.run, .blocks = {}};
+  std::vector<Block>& blocks = section.blocks;
+  blocks.emplace_back(Sentences{{fmt::format("From the checkpoint that `predict` uses, on {}.", overview.data)}});
+  if (!overview.metrics.classes.empty()) {
+    append_confusion(blocks, overview.metrics, prefix);
+    blocks.emplace_back(NamedTable{prefix + "-classes", "Precision, recall and F1", class_table(overview.metrics)});
+  }
+  if (!overview.metrics.targets.empty())
+    blocks.emplace_back(NamedTable{prefix + "-targets", "Errors by target", target_table(overview.metrics)});
+  if (!overview.by_horizon.empty()) blocks.emplace_back(horizon_chart(overview, prefix + "-horizons"));
+  for (size_t i = 0; i < overview.forecasts.size(); ++i)
+    blocks.emplace_back(forecast_chart(overview.forecasts[i], overview, fmt::format("{}-forecast-{}", prefix, i + 1)));
+  if (!overview.largest_errors.empty()) blocks.emplace_back(error_table(overview, prefix));
+  return section;
+}
+
+}  // namespace rnnlab::report

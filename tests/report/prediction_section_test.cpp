@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "report/make_report.h"
+#include "report/sections.h"
+#include "report/writers.h"
+
+namespace rnnlab::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <class Kind>
+const Kind& only(const Section& section) {
+  const Kind* found = nullptr;
+  for (const Block& block : section.blocks)
+    if (const auto* one = std::get_if<Kind>(&block)) found = one;
+  if (found == nullptr) throw std::runtime_error("the section has no such block");
+  return *found;
+}
+
+RunPredictions of_classes() {
+  RunPredictions predictions = {.run = "pets, cpu fused", .overview = {}};
+  predictions.overview.data = "csv from pets.csv: 6 validation samples";
+  predictions.overview.metrics.classes = {
+      {.name = "cat", .num_samples = 4, .precision = 0.75, .recall = 0.75, .f1 = 0.75},
+      {.name = "dog", .num_samples = 2, .precision = std::nullopt, .recall = 0.5, .f1 = 0.5}};
+  predictions.overview.metrics.confusion = {{3, 1}, {1, 1}};
+  predictions.overview.largest_errors = {
+      {.sample = "row 5 (rex)", .target = "dog", .prediction = "cat (0.9000)", .error = 0.9}};
+  return predictions;
+}
+
+RunPredictions of_series() {
+  RunPredictions predictions = {.run = "weather, cpu fused", .overview = {}};
+  predictions.overview.forecasts = {{.target = "OT", .truth = {1, 2}, .predicted = {1.5, 2.5}, .naive = {0, 1}}};
+  predictions.overview.is_series = true;
+  predictions.overview.naive_name = "last value";
+  return predictions;
+}
+
+TEST(PredictionSection, DrawsTheConfusionMatrix) {
+  const Section section = prediction_section(of_classes(), "pets");
+  EXPECT_EQ(section.heading, "Predictions of pets, cpu fused");
+  const auto& map = std::get<HeatMap>(only<Chart>(section).body);
+  EXPECT_THAT(map.rows, ElementsAre("cat", "dog"));
+  EXPECT_THAT(map.cells, ElementsAre(ElementsAre(3, 1), ElementsAre(1, 1)));
+}
+
+TEST(PredictionSection, ListsTheSamplesWithTheLargestErrors) {
+  const Section section = prediction_section(of_classes(), "pets");
+  const TextTable& table = only<NamedTable>(section).table;
+  EXPECT_EQ(table.columns().back().heading, "missing probability");
+  EXPECT_THAT(table.rows(), ElementsAre(ElementsAre("row 5 (rex)", "dog", "cat (0.9000)", "0.9000")));
+}
+
+TEST(PredictionSection, DrawsForecastsBesideTheirTargetsAndTheNaiveForecast) {
+  const Section section = prediction_section(of_series(), "weather");
+  const auto& chart = only<Chart>(section);
+  EXPECT_EQ(chart.title, "OT: target and prediction");
+  EXPECT_THAT(chart.description, HasSubstr("The first 2 samples of the part, as consecutive samples"));
+  std::vector<std::string> names;
+  for (const Curve& curve : std::get<Curves>(chart.body).curves) names.push_back(curve.name);
+  EXPECT_THAT(names, ElementsAre("target", "prediction", "last value"));
+}
+
+TEST(PredictionSection, DrawsTheErrorByHorizon) {
+  RunPredictions predictions = of_series();
+  predictions.overview.horizons = {1, 6};
+  predictions.overview.by_horizon = {{.target = "OT", .root_mean_squared_errors = {1, 2}, .naive = {1.5, 4}}};
+  const Section section = prediction_section(predictions, "weather");
+  const auto& chart = std::get<Chart>(section.blocks.at(1));
+  EXPECT_EQ(chart.title, "Error by horizon");
+  const auto& curves = std::get<Curves>(chart.body).curves;
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_EQ(curves[1].name, "OT: last value");
+  EXPECT_EQ(curves[1].points.back().x, 6);
+  EXPECT_EQ(curves[1].points.back().y, 4);
+}
+
+TEST(PredictionSection, RefersToJsonIfThereAreTooManyClasses) {
+  RunPredictions predictions = of_classes();
+  predictions.overview.metrics.classes.assign(41, {.name = "x"});
+  const Section section = prediction_section(predictions, "x");
+  EXPECT_THAT(std::get<Sentences>(section.blocks.at(1)).lines[0], HasSubstr("41 classes is too large"));
+}
+
+TEST(PredictionSection, FollowsTheSectionsOnRuns) {
+  Sources sources;
+  sources.benchmarks.push_back({"empty.json", {}});
+  sources.predictions.push_back(of_classes());
+  sources.without_predictions = {"weather, cpu fused: /home/me/data/weather.csv: no such file"};
+  const Report report = make_report(without_machine(sources));
+  EXPECT_EQ(report.sections.back().id, "predictions_of_pets_cpu_fused");
+  EXPECT_THAT(markdown_of(report), HasSubstr("weather.csv: no such file"));
+  EXPECT_THAT(markdown_of(report), ::testing::Not(HasSubstr("/home/me")));
+}
+
+}  // namespace
+}  // namespace rnnlab::report
