@@ -268,15 +268,20 @@ std::vector<std::string> subfolders(const std::string& folder) {
   return names;
 }
 
-std::vector<std::string> expanded(const std::string& folder) {
-  const auto runs = runs_below(folder);
+// Returns the runs in the folder that have ended, with a notice for each of the others.
+std::vector<std::string> ended_runs(const std::string& folder) {
   std::vector<std::string> ended;
-  for (const auto& run : runs) {
+  for (const auto& run : runs_below(folder)) {
     if (path_exists(run / kSummaryFile))
       ended.push_back(run.string());
     else
       print_notice(fmt::format("rnnlab: {} skipped: it still runs, or was killed\n", run.string()));
   }
+  return ended;
+}
+
+std::vector<std::string> expanded(const std::string& folder) {
+  const std::vector<std::string> ended = ended_runs(folder);
   if (ended.empty()) require_no_experiments_in(folder);
   return ended.empty() ? std::vector<std::string>{folder} : ended;
 }
@@ -294,12 +299,14 @@ std::vector<std::string> named_runs_of_all(const std::vector<std::string>& folde
   std::vector<std::string> all;
   for (const std::string& folder : folders) {
     const std::vector<std::string> below = runs_below(folder).empty() ? subfolders(folder) : std::vector<std::string>();
-    if (below.empty())
-      all.push_back(folder);
-    else
-      all.insert(all.end(), below.begin(), below.end());
+    const std::vector<std::string> own = below.empty() ? expanded(folder) : std::vector<std::string>();
+    all.insert(all.end(), own.begin(), own.end());
+    for (const std::string& one : below) {
+      const std::vector<std::string> ended = ended_runs(one);
+      all.insert(all.end(), ended.begin(), ended.end());
+    }
   }
-  return named_runs(all);
+  return without_repetitions(all);
 }
 
 }  // namespace rnnlab::app

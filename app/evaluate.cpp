@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "arguments.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/experiment.h"
 #include "inference/detailed_metrics.h"
@@ -38,10 +39,15 @@ struct EvaluateOptions {
   bool with_machine = false;
 };
 
-// The losses of a text are of its tokens, which are too many for a table.
+// A second pass over the data, with all outputs in memory, is left out if there are no details or too many outputs.
 DetailedMetrics details_of(const TrainedModel& trained, const Samples& samples) {
-  if (trained.data.shape.task == Task::kLanguageModel) return {};
-  return detailed_metrics(predict(trained, samples));
+  constexpr int64_t kMostOutputs = 100'000'000;
+  const DataShape& shape = trained.data.shape;
+  if (!has_detailed_metrics(shape)) return {};
+  if (shape.num_outputs <= kMostOutputs / samples.size()) return detailed_metrics(predict(trained, samples));
+  print_notes({fmt::format("no metrics of each class or target, because {} of {} outputs are too many",
+                           counted(samples.size(), "sample"), format_count(shape.num_outputs))});
+  return {};
 }
 
 ExitCode evaluate_one(const EvaluateOptions& options, const CommandLine& command_line) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnnlab rank: sorts finished runs by how good they are.
+#include <fmt/format.h>
+
 #include <CLI/Option.hpp>
 #include <memory>
 
 #include "arguments.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "output.h"
 #include "results/ranking.h"
 #include "verbs.h"
@@ -14,7 +18,8 @@ namespace {
 constexpr const char* kRankFooter = R"(
 Runs that differ only in their seed are one row, with mean and spread. Everything else in which runs differ is a column.
 The value is that of each run's best epoch: by training.early_stopping if that is set, else by the validation loss.
-Nothing is refused, so a folder of folders may be named too. Times are listed without comparison.
+Nothing is refused, so a folder of folders may be named too. Damaged runs are left out, with exit code 3. Times are
+listed without comparison.
 
 Examples:
   rnnlab rank runs/weather
@@ -29,7 +34,17 @@ struct RankOptions {
 
 ExitCode rank_runs(const RankOptions& options) {
   std::vector<RunRecord> runs;
-  for (const std::string& folder : named_runs_of_all(options.folders)) runs.push_back(load_run(folder));
+  std::vector<std::string> damaged;
+  for (const std::string& folder : named_runs_of_all(options.folders)) {
+    try {
+      runs.push_back(load_run(folder));
+    } catch (const UserError& error) {
+      if (error.exit_code() != ExitCode::kData) throw;
+      damaged.emplace_back(error.what());
+      print_notice(fmt::format("rnnlab: left out: {}\n", error.what()));
+    }
+  }
+  if (runs.empty() && !damaged.empty()) throw UserError(ExitCode::kData, join(damaged, "\n"));
   const Ranking ranking = rank(runs, options.metric);
   if (options.json)
     print_data(ranking_json(ranking));
@@ -37,7 +52,7 @@ ExitCode rank_runs(const RankOptions& options) {
     print_data(ranking_csv(ranking));
   else
     print_text(ranking_text(ranking));
-  return ExitCode::kDone;
+  return damaged.empty() ? ExitCode::kDone : ExitCode::kData;
 }
 
 }  // namespace

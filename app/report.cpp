@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "experiment/failure.h"
 #include "inference/predict.h"
 #include "inference/prediction_overview.h"
 #include "inference/trained_model.h"
@@ -112,12 +113,14 @@ PredictionOverview overview_of(const RunRecord& run) {
 void add_predictions(report::Sources& sources) {
   for (const RunGroup& group : group_runs(sources.runs)) {
     const RunRecord& run = best_run(group);
-    const std::string name = run.summary.name + ", " + group.label;
+    report::RunPredictions& predictions =
+        sources.predictions.emplace_back(report::RunPredictions{.folder = run.folder});
     try {
-      sources.predictions.push_back({name, overview_of(run)});
-    } catch (const UserError& error) {
-      sources.without_predictions.push_back(fmt::format("{}: {}", name, error.what()));
-      print_notice(fmt::format("rnnlab: no predictions of {}: {}\n", name, error.what()));
+      predictions.overview = overview_of(run);
+    } catch (...) {  // also if the memory is too small
+      predictions.reason = describe_failure(std::current_exception()).message;
+      print_notice(
+          fmt::format("rnnlab: no predictions of {}, {}: {}\n", run.summary.name, group.label, predictions.reason));
     }
   }
 }

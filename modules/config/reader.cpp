@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "config/document.h"
 #include "config/schema.h"
@@ -133,6 +134,17 @@ void Checker::complain(const std::vector<std::string>& keys, const std::string& 
 
 namespace {
 
+constexpr int64_t kMostOfRange = 10'000;
+
+bool is_range(const FieldSpec& field, const Value& value) {
+  return field.kind == ScalarKind::kInteger && value.is_scalar() && value.text.find("..") != std::string::npos;
+}
+
+std::string range_hint() {
+  return fmt::format(" (a range such as 1..24 begins with its smallest integer and has at most {})",
+                     format_count(kMostOfRange));
+}
+
 std::string list_hint(const Value& value) {
   const std::string shown_text = in_quotes(value.text);
   return fmt::format(" (write [{}])", std::string_view(shown_text).substr(1, shown_text.size() - 2));
@@ -163,6 +175,7 @@ std::string sweep_hint(const ReadContext& context, const FieldSpec& field, const
 }
 
 std::string value_hint(const ReadContext& context, const FieldSpec& field, const std::string& key, const Value& value) {
+  if (field.arity == Arity::kList && is_range(field, value)) return range_hint();
   if (field.arity == Arity::kList && value.is_scalar()) return list_hint(value);
   const std::string sweep = sweep_hint(context, field, key, value);
   return sweep.empty() ? hint(field, value) : sweep;
@@ -176,8 +189,9 @@ void complain_value(ReadContext& context, const FieldSpec& field, const std::str
 
 void complain_item(ReadContext& context, const FieldSpec& field, const std::string& key, size_t number,
                    const Value& item) {
-  context.findings().add(item.place, fmt::format("{}, item {}: got {}, expected {}{}", key, number, shown(item),
-                                                 expected_item(field), hint(field, item)));
+  context.findings().add(
+      item.place, fmt::format("{}, item {}: got {}, expected {}{}", key, number, shown(item), expected_item(field),
+                              is_range(field, item) ? range_hint() : hint(field, item)));
   context.mark_wrong(key);
 }
 
@@ -188,10 +202,9 @@ bool is_list_of_one(const Value& value) {
   return value.is_scalar() && !value.is_null() && !value.text.empty() && value.text.find(',') == std::string::npos;
 }
 
-// Returns the integers of "1..24"; empty if the field or the text is not of that kind, or for a bound that the field
-// does not accept.
+// Returns the integers of "1..24"; empty if the field or the text is not of that kind, for a bound that the field does
+// not accept, and for a range that has no integers or too many.
 std::vector<Scalar> integers_of_range(const FieldSpec& field, const Value& value) {
-  constexpr int64_t kMost = 10'000;
   const size_t dots = value.text.find("..");
   if (field.kind != ScalarKind::kInteger || !value.is_scalar() || dots == std::string::npos) return {};
   Value first = value, last = value;
@@ -200,8 +213,9 @@ std::vector<Scalar> integers_of_range(const FieldSpec& field, const Value& value
   const std::optional<Scalar> low = accept(field, first), high = accept(field, last);
   if (!low || !high) return {};
   std::vector<Scalar> integers;
-  const int64_t end = std::get<int64_t>(*high);
-  for (int64_t i = std::get<int64_t>(*low); i <= end && std::ssize(integers) < kMost; ++i) integers.emplace_back(i);
+  const int64_t begin = std::get<int64_t>(*low), end = std::get<int64_t>(*high);
+  if (end - begin >= kMostOfRange) return {};
+  for (int64_t i = begin; i <= end; ++i) integers.emplace_back(i);
   return integers;
 }
 

@@ -11,6 +11,8 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -33,6 +35,16 @@ void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_colum
                  "use a shorter window, or fewer rows by data.num_train and data.num_valid", memory_limits());
 }
 
+// Each target has the index of its row, its value, and the value of a naive forecast.
+void require_memory_for_targets(int64_t num_samples, const std::vector<int64_t>& horizons) {
+  constexpr int64_t kBytes = sizeof(int64_t) + 2 * sizeof(float);
+  if (horizons.size() == 1) return;
+  require_memory(saturating_multiply(kBytes, saturating_multiply(num_samples, std::ssize(horizons))),
+                 fmt::format("data.horizon: {} of {} each take", counted(num_samples, "window"),
+                             counted(std::ssize(horizons), "target")),
+                 "use fewer horizons or fewer rows", memory_limits());
+}
+
 }  // namespace
 
 Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
@@ -45,6 +57,7 @@ Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}", part,
                 counted(num_rows, "row"), window, last, saturating_add(reach, 1));
   }
+  require_memory_for_targets(num_rows - reach, horizons);
   Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
   for (int64_t i = 0; i + reach < num_rows; ++i) {
     const int64_t first = rows[static_cast<size_t>(i)];
@@ -61,6 +74,7 @@ Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const s
   if (num_rows < window)
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many", part, counted(num_rows, "row"),
                 window);
+  require_memory_for_targets(num_rows - window + 1, horizons);
   Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
   for (int64_t i = 0; i + window <= num_rows; ++i) {
     windows.first.push_back(rows[static_cast<size_t>(i)]);
@@ -70,6 +84,46 @@ Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const s
     }
   }
   return windows;
+}
+
+namespace {
+
+void append(Windows& all, const Windows& more) {
+  all.first.insert(all.first.end(), more.first.begin(), more.first.end());
+  all.target.insert(all.target.end(), more.target.begin(), more.target.end());
+  all.num_horizons = more.num_horizons;
+}
+
+// Returns the part of the ascending rows that are in the series.
+std::vector<int64_t> rows_in(const CsvSeries& series, const std::vector<int64_t>& rows) {
+  return {std::ranges::lower_bound(rows, series.begin), std::ranges::lower_bound(rows, series.end)};
+}
+
+}  // namespace
+
+SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
+                                LastWindows last, const std::string& name) {
+  const auto windows = last == LastWindows::kAll ? all_windows_in : windows_in;
+  if (part.series.size() == 1) return {windows(rows, settings.window, settings.horizon, name), 1, 0};
+  const int64_t reach = settings.window - 1 + (last == LastWindows::kAll ? 0 : settings.horizon.back());
+  SeriesWindows all;
+  all.windows.window = settings.window;
+  for (const CsvSeries& series : part.series) {
+    const std::vector<int64_t> own = rows_in(series, rows);
+    if (own.empty()) continue;
+    ++all.num_series;
+    if (std::ssize(own) <= reach)
+      ++all.num_too_short;
+    else
+      append(all.windows, windows(own, settings.window, settings.horizon, name));
+  }
+  if (all.windows.first.empty())
+    throw_error(
+        ExitCode::kData,
+        "{}: none of {} series has the {} that a data.window of {} with a data.horizon of {} needs; use a shorter "
+        "window",
+        name, format_count(all.num_series), counted(reach + 1, "row"), settings.window, settings.horizon.back());
+  return all;
 }
 
 at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
@@ -149,7 +203,7 @@ std::vector<std::string> feature_names(const Table& table, const DataSettings& s
   std::vector<std::string> names;
   for (const std::string& name : table.column_names()) {
     const bool is_target = !looks_back && is_listed(settings.target, name);
-    if (!is_target && !is_listed(settings.id, name)) names.push_back(name);
+    if (!is_target && !is_listed(settings.id, name) && name != settings.group) names.push_back(name);
   }
   if (names.empty()) {
     throw_error(ExitCode::kData,
@@ -181,16 +235,20 @@ void require_within(const Table& table, const NumericColumn& column, double leas
   }
 }
 
-// The mean is computed over the training part, which is unknown before the split: until then values stay missing.
-MissingPolicy reading_policy(MissingPolicy policy) {
-  return policy == MissingPolicy::kMean ? MissingPolicy::kDrop : policy;
+// The mean is computed over the training part, which is unknown before the split, and the previous row may be of a
+// different series: until then values stay missing.
+MissingPolicy reading_policy(MissingPolicy policy, const DataSettings& settings) {
+  const bool is_later =
+      policy == MissingPolicy::kMean || (policy == MissingPolicy::kPrevious && !settings.group.empty());
+  return is_later ? MissingPolicy::kDrop : policy;
 }
 
-std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::string>& names, MissingPolicy policy) {
+std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::string>& names, MissingPolicy policy,
+                                   const DataSettings& settings) {
   constexpr double kMost = std::numeric_limits<float>::max();
   std::vector<NumericColumn> columns;
   for (const std::string& name : names) {
-    columns.push_back(numeric_column(table, name, reading_policy(policy)));
+    columns.push_back(numeric_column(table, name, reading_policy(policy, settings)));
     require_within(table, columns.back(), -kMost, kMost, "a number that fits into float32, at most 3.4e38");
   }
   return columns;
@@ -230,7 +288,7 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
     return;
   }
   const bool is_required = part.wanted == Targets::kRequired;
-  part.targets = numbers(part.table, settings.target, is_required ? settings.missing : MissingPolicy::kDrop);
+  part.targets = numbers(part.table, settings.target, is_required ? settings.missing : MissingPolicy::kDrop, settings);
   if (task != Task::kBinary) return;
   for (const NumericColumn& column : part.targets) {
     require_within(part.table, column, 0, 1, "a binary target from 0 to 1 (else use task: classification)");
@@ -310,6 +368,77 @@ std::vector<std::string> target_names(const DataSettings& settings) {
 
 CsvLayout CsvPart::layout() const { return {names_of(features), labels}; }
 
+const CsvSeries& CsvPart::series_of(int64_t row) const {
+  return *std::ranges::upper_bound(series, row, {}, &CsvSeries::end);
+}
+
+namespace {
+
+// Returns the rows of each series in the order of the file, and the series in the order of their first rows.
+std::vector<std::pair<std::string, std::vector<int64_t>>> rows_by_series(const Table& table, const std::string& group) {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> all;
+  std::unordered_map<std::string_view, size_t> places;
+  const int64_t column = table.column_index(group);
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    const std::string_view name = trim(table.cell(row, column));
+    if (is_missing(name))
+      throw_error(ExitCode::kData, "{}:{}: column {}: the name of the series is missing; fill it or remove the row",
+                  table.path(), table.line(row, column), in_quotes(group));
+    const auto [place, is_new] = places.emplace(name, all.size());
+    if (is_new) all.emplace_back(name, std::vector<int64_t>());
+    all[place->second].second.push_back(row);
+  }
+  return all;
+}
+
+template <class T>
+void reorder(std::vector<T>& values, const std::vector<int64_t>& order) {
+  if (values.empty()) return;
+  std::vector<T> ordered;
+  ordered.reserve(values.size());
+  for (const int64_t row : order) ordered.push_back(values[static_cast<size_t>(row)]);
+  values = std::move(ordered);
+}
+
+void sort_by_series(CsvPart& part, const std::string& group) {
+  for (const auto& [name, rows] : rows_by_series(part.table, group)) {
+    const int64_t begin = std::ssize(part.file_rows);
+    part.file_rows.insert(part.file_rows.end(), rows.begin(), rows.end());
+    part.series.push_back({name, begin, std::ssize(part.file_rows)});
+  }
+  for (auto* columns : {&part.features, &part.targets})
+    for (NumericColumn& column : *columns) reorder(column.values, part.file_rows);
+  reorder(part.classes, part.file_rows);
+}
+
+void fill_with_previous(NumericColumn& column, const CsvPart& part) {
+  for (const CsvSeries& series : part.series)
+    for (int64_t row = series.begin; row < series.end; ++row) {
+      double& value = column.values[static_cast<size_t>(row)];
+      if (!std::isnan(value)) continue;
+      if (row == series.begin)
+        throw_error(ExitCode::kData,
+                    "{}: column {}: the first row of the series {} has no value, and no previous row to copy it from; "
+                    "fill it, or use data.missing: mean or zero",
+                    part.table.path(), in_quotes(column.name), in_quotes(series.name));
+      value = column.values[static_cast<size_t>(row - 1)];
+    }
+}
+
+void make_series(CsvPart& part, const DataSettings& settings) {
+  if (settings.group.empty()) {
+    part.series = {{"", 0, part.table.num_rows()}};
+    return;
+  }
+  sort_by_series(part, settings.group);
+  if (settings.missing != MissingPolicy::kPrevious) return;
+  for (NumericColumn& column : part.features) fill_with_previous(column, part);
+  if (part.wanted == Targets::kIfPresent) return;
+  for (NumericColumn& column : part.targets) fill_with_previous(column, part);
+}
+
+}  // namespace
+
 CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like, Targets wanted) {
   CsvPart part;
   part.table = std::move(table);
@@ -318,9 +447,11 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
   if (needs_targets) require_columns(part.table, "data.target", settings.target);
   require_columns(part.table, "data.features", settings.features);
   require_columns(part.table, "data.id", settings.id);
+  if (!settings.group.empty()) require_columns(part.table, "data.group", {settings.group});
   const std::vector<std::string> names = like != nullptr ? like->features : feature_names(part.table, settings);
-  part.features = numbers(part.table, names, settings.missing);
+  part.features = numbers(part.table, names, settings.missing, settings);
   if (needs_targets) read_targets(part, settings, like);
+  make_series(part, settings);
   return part;
 }
 
@@ -384,19 +515,39 @@ std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettin
 
 }  // namespace
 
+namespace {
+
+// Returns the row of the file, with its cells, that this row of the part stands for. A row after the end of its series
+// has only the name of the series, if data.id has the column data.group.
+FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, const IdReader& ids,
+                 const DataSettings& settings) {
+  if (part.file_rows.empty()) return {.number = row + 1, .id = ids.read(row), .sample = {}, .reason = ""};
+  if (row < series.end) {
+    const int64_t in_file = part.file_rows[static_cast<size_t>(row)];
+    return {.number = in_file + 1, .id = ids.read(in_file), .sample = {}, .reason = ""};
+  }
+  FileRow after_end;
+  for (const std::string& name : settings.id) after_end.id.push_back(name == settings.group ? series.name : "");
+  return after_end;
+}
+
+}  // namespace
+
 FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
   const IdReader ids(part.table, settings.id);
   FileRows result{.id_names = settings.id, .rows = {}};
   for (size_t sample = 0; sample < windows.first.size(); ++sample) {
     const int64_t row = predicted_row(windows, sample, settings);
-    result.rows.push_back(
-        {.number = row + 1, .id = ids.read(row), .sample = static_cast<int64_t>(sample), .reason = ""});
+    result.rows.push_back(file_row(part, part.series_of(windows.first[sample]), row, ids, settings));
+    result.rows.back().sample = static_cast<int64_t>(sample);
   }
   return result;
 }
 
 FileRows rows_of_file(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
   FileRows predicted = rows_of_samples(part, windows, settings);
+  std::ranges::stable_sort(predicted.rows, {},
+                           [](const FileRow& row) { return std::pair(row.number == 0, row.number); });
   const IdReader ids(part.table, settings.id);
   FileRows result{.id_names = settings.id, .rows = {}};
   auto next = predicted.rows.begin();

@@ -33,7 +33,7 @@ struct Windows {
 
 inline constexpr int64_t kNoRow = -1;  // the target is after the end of the series
 
-// Returns the samples that lie completely in `rows`, which are consecutive in the file if window > 0. Throws UserError
+// Returns the samples that lie completely in `rows`, which are consecutive if window > 0. Throws UserError
 // kData with the name `part` if `rows` are too few for one window.
 Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
                    const std::string& part);
@@ -57,8 +57,18 @@ struct CsvLayout {
   std::vector<std::string> labels;    // of the classes
 };
 
+// Rows of one series, as a range of CsvPart's rows.
+struct CsvSeries {
+  std::string name;  // "" without data.group
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// With data.group the rows are in the order of the series, and within a series in the order of the file.
 struct CsvPart {
   Table table;
+  std::vector<int64_t> file_rows;       // the row of the file for each row; empty if they are equal
+  std::vector<CsvSeries> series;        // at least one; together they have all rows
   std::vector<NumericColumn> features;  // NaN if a value is missing and the policy is kDrop or kMean
   std::vector<NumericColumn> targets;   // for regression and binary
   std::vector<int64_t> classes;         // for classification: indices into labels
@@ -68,6 +78,7 @@ struct CsvPart {
   std::vector<int64_t> complete_rows() const;  // rows that have all features and all required targets
   CsvLayout layout() const;
   bool has_targets() const { return !targets.empty() || !classes.empty(); }
+  const CsvSeries& series_of(int64_t row) const;
   int64_t num_missing() const;  // cells that the policy applies to; a series' target that is also a feature counts once
 };
 
@@ -91,14 +102,25 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
 // Fills missing values with the means of the training part. Throws UserError kData if a column has no mean.
 void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
 
+// Returns windows_in, or all_windows_in, of each series that has rows in `rows`, which are ascending. Series that are
+// too short for a window have no samples and are counted. Throws UserError kData if all are too short.
+enum class LastWindows { kWithTargets, kAll };
+struct SeriesWindows {
+  Windows windows;
+  int64_t num_series = 0;
+  int64_t num_too_short = 0;
+};
+SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
+                                LastWindows last, const std::string& name);
+
 // The functions below say which row of a CSV file the prediction of each sample is for, and why the remaining rows have
 // no sample. A row is identified by its number in the file and by the columns of data.id.
 
 // Returns one row for each sample, in the order of the samples. The row of a window is the row of its first target,
-// which may lie after the end of the file.
+// which may lie after the end of the file; with data.group, a row after the end of its series has the number 0.
 FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings);
 
-// Returns every row of the file, then the forecast rows after its end. The samples are in the order of the file.
+// Returns every row of the file, then the forecast rows after its end or after the ends of its series.
 FileRows rows_of_file(const CsvPart& part, const Windows& windows, const DataSettings& settings);
 
 }  // namespace rnnlab

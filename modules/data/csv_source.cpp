@@ -26,8 +26,9 @@ std::filesystem::path find_csv(const DataSettings& settings, const std::string& 
 }
 
 Table read_table(const DataSettings& settings, const std::string& name) {
-  return read_csv(find_csv(settings, name),
-                  {settings.delimiter[0], settings.header ? CsvHeader::kPresent : CsvHeader::kAbsent});
+  return read_csv(find_csv(settings, name), {.delimiter = settings.delimiter[0],
+                                             .header = settings.header ? CsvHeader::kPresent : CsvHeader::kAbsent,
+                                             .decimal = settings.decimal[0]});
 }
 
 std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settings) {
@@ -51,7 +52,8 @@ void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
 // The message counts windows, as the setting does; split_rows counts rows. Each part needs rows for one window more
 // than it has windows.
 void require_rows_for_validation(int64_t num_rows, const DataSettings& settings, const std::string& path) {
-  if (settings.window == 0 || !settings.num_valid || *rows_for(settings.num_valid, settings) < num_rows) return;
+  if (settings.window == 0 || !settings.num_valid || has_valid_files(settings)) return;
+  if (*rows_for(settings.num_valid, settings) < num_rows) return;
   const int64_t most = num_rows - 2 * (settings.window - 1 + settings.horizon.back()) - 1;
   throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {} rows, but the table has {}; {}", path,
               format_count(*settings.num_valid), format_count(*rows_for(settings.num_valid, settings)),
@@ -60,11 +62,32 @@ void require_rows_for_validation(int64_t num_rows, const DataSettings& settings,
                        : "use a smaller data.window");
 }
 
+void require_rows_for_test(int64_t num_test, int64_t num_rows, const DataSettings& settings, const std::string& path) {
+  if (settings.window == 0 || num_test < num_rows) return;
+  throw_error(ExitCode::kData,
+              "{}: data.num_test: {} windows need {} rows, but the table has {}; use a smaller data.num_test", path,
+              format_count(settings.num_test), format_count(num_test), format_count(num_rows));
+}
+
+// Each series has its own split, by the order of its rows. A series of one row trains.
+RowSplit split_series(const CsvPart& part, const DataSettings& settings) {
+  RowSplit all;
+  for (const CsvSeries& series : part.series) {
+    const int64_t num_rows = series.end - series.begin;
+    RowSplit own = num_rows > 1 ? split_rows(num_rows, split_request(settings), part.table.path()) : RowSplit{{0}, {}};
+    for (const int64_t row : own.train) all.train.push_back(series.begin + row);
+    for (const int64_t row : own.valid) all.valid.push_back(series.begin + row);
+  }
+  return all;
+}
+
 RowSplit split_table(const std::vector<int64_t>& usable, const DataSettings& settings, const std::string& path) {
-  require_rows_for_validation(std::ssize(usable), settings, path);
+  const int64_t num_test = rows_for(settings.num_test, settings).value();
+  require_rows_for_test(num_test, std::ssize(usable), settings, path);
+  require_rows_for_validation(std::ssize(usable) - num_test, settings, path);
   SplitRequest request = split_request(settings);
   request.num_valid = rows_for(request.num_valid, settings);
-  request.num_test = rows_for(request.num_test, settings).value();
+  request.num_test = num_test;
   RowSplit split = split_rows(static_cast<int64_t>(usable.size()), request, path);
   for (std::vector<int64_t>* part : {&split.train, &split.valid, &split.test}) {
     for (int64_t& row : *part) row = usable[static_cast<size_t>(row)];
@@ -84,7 +107,9 @@ struct Parts {
 Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
   Parts parts;
   parts.train = read_csv_part(read_table(settings, settings.train_file), settings, like);
-  parts.rows = split_table(usable_rows(parts.train, settings), settings, parts.train.table.path());
+  parts.rows = settings.group.empty()
+                   ? split_table(usable_rows(parts.train, settings), settings, parts.train.table.path())
+                   : split_series(parts.train, settings);
   if (!settings.valid_file.empty()) {
     const CsvLayout layout = parts.train.layout();
     parts.valid_file = read_csv_part(read_table(settings, settings.valid_file), settings, &layout);
@@ -178,13 +203,23 @@ Windows with_earlier_targets(Windows windows, const std::vector<int64_t>& rows_b
   return windows;
 }
 
-// Returns nothing without data.season, and if the file does not begin early enough.
-std::optional<Windows> windows_of_last_season(const Windows& windows, const DataSettings& settings) {
+// Returns whether each target is a row of the series of its window.
+bool are_in_their_series(const CsvPart& part, const Windows& windows) {
+  for (size_t i = 0; i < windows.target.size(); ++i) {
+    const CsvSeries& series = part.series_of(windows.first[i / windows.num_horizons]);
+    if (windows.target[i] < series.begin || windows.target[i] >= series.end) return false;
+  }
+  return true;
+}
+
+// Returns nothing without data.season, and if a series does not begin early enough.
+std::optional<Windows> windows_of_last_season(const CsvPart& part, const Windows& windows,
+                                              const DataSettings& settings) {
   if (!settings.season) return std::nullopt;
   std::vector<int64_t> rows_before;
   for (const int64_t horizon : settings.horizon) rows_before.push_back(seasons_before(*settings.season, horizon));
   Windows earlier = with_earlier_targets(windows, rows_before);
-  return std::ranges::min(earlier.target) >= 0 ? std::optional(std::move(earlier)) : std::nullopt;
+  return are_in_their_series(part, earlier) ? std::optional(std::move(earlier)) : std::nullopt;
 }
 
 std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
@@ -192,39 +227,51 @@ std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& w
   if (settings.window == 0 || windows.target.empty() || !part.has_targets()) return {};
   std::vector<NaiveForecast> forecasts = {
       {"last value", targets_in(part, with_earlier_targets(windows, settings.horizon), scalings)}};
-  if (const auto earlier = windows_of_last_season(windows, settings))
+  if (const auto earlier = windows_of_last_season(part, windows, settings))
     forecasts.push_back({"value one season before", targets_in(part, *earlier, scalings)});
   return forecasts;
 }
 
-std::optional<std::string> note_on_season(const Windows& windows, const DataSettings& settings) {
-  if (!settings.season || windows.target.empty() || windows_of_last_season(windows, settings)) return std::nullopt;
+std::optional<std::string> note_on_season(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
+  if (!settings.season || windows.target.empty() || windows_of_last_season(part, windows, settings))
+    return std::nullopt;
+  const int64_t num_rows = seasons_before(*settings.season, settings.horizon.front());
+  if (part.series.size() > 1)
+    return fmt::format("no baseline of data.season: it needs {} before the first validation target of each series",
+                       counted(num_rows, "row"));
   return fmt::format("no baseline of data.season: it needs {} before the first validation target, but the file has {}",
-                     counted(seasons_before(*settings.season, settings.horizon.front()), "row"),
-                     windows.target.front());
+                     counted(num_rows, "row"), windows.target.front());
 }
 
-Windows windows_of_part(const std::vector<int64_t>& rows, const DataSettings& settings, const std::string& name) {
+SeriesWindows windows_of_part(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
+                              const std::string& name) {
   const bool none_wanted = rows.empty() && settings.num_valid == 0;
-  if (none_wanted) return {settings.window, {}, {}};
-  return windows_in(rows, settings.window, settings.horizon, name);
+  if (none_wanted) return {.windows = {.window = settings.window, .first = {}, .target = {}}};
+  return windows_of_series(part, rows, settings, LastWindows::kWithTargets, part.table.path() + name);
 }
 
-Windows training_windows(const Parts& parts, const DataSettings& settings) {
-  return windows_of_part(parts.rows.train, settings, parts.train.table.path() + ": the training part");
+SeriesWindows training_windows(const Parts& parts, const DataSettings& settings) {
+  return windows_of_part(parts.train, parts.rows.train, settings, ": the training part");
 }
 
-Windows validation_windows(const Parts& parts, const DataSettings& settings) {
-  return windows_of_part(parts.rows.valid, settings, parts.valid().table.path() + ": the validation part");
+SeriesWindows validation_windows(const Parts& parts, const DataSettings& settings) {
+  return windows_of_part(parts.valid(), parts.rows.valid, settings, ": the validation part");
 }
 
-Windows windows_for_use(const Parts& parts, const DataSettings& settings, DataPart part, Targets targets) {
+SeriesWindows windows_for_use(const Parts& parts, const DataSettings& settings, DataPart part, Targets targets) {
   if (part == DataPart::kTrain) return training_windows(parts, settings);
   if (part == DataPart::kValid) return validation_windows(parts, settings);
   if (part == DataPart::kTest)
-    return windows_in(parts.rows.test, settings.window, settings.horizon, parts.train.table.path() + ": the test part");
-  const auto windows = targets == Targets::kRequired ? windows_in : all_windows_in;
-  return windows(parts.rows.train, settings.window, settings.horizon, parts.train.table.path());
+    return windows_of_series(parts.train, parts.rows.test, settings, LastWindows::kWithTargets,
+                             parts.train.table.path() + ": the test part");
+  const auto last = targets == Targets::kRequired ? LastWindows::kWithTargets : LastWindows::kAll;
+  return windows_of_series(parts.train, parts.rows.train, settings, last, parts.train.table.path());
+}
+
+std::optional<std::string> note_on_series(const SeriesWindows& windows, std::string_view part) {
+  if (windows.num_too_short == 0) return std::nullopt;
+  return fmt::format("{} of {} series have too few rows for a window in the {}, and no samples there",
+                     windows.num_too_short, windows.num_series, part);
 }
 
 std::optional<std::string> note_on_missing(const Parts& parts, const DataSettings& settings) {
@@ -280,11 +327,14 @@ Loaded load_csv(const DataSettings& settings) {
   fill_missing(parts, settings, dataset.column_means);
   const Task task = csv_task(settings);
   const CsvScalings scalings = fit_scalings(parts, task, how);
-  dataset.train = samples_in(parts.train, training_windows(parts, settings), scalings);
-  const Windows windows = validation_windows(parts, settings);
+  const SeriesWindows train = training_windows(parts, settings), valid = validation_windows(parts, settings);
+  for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part")})
+    if (note) dataset.notes.push_back(*note);
+  dataset.train = samples_in(parts.train, train.windows, scalings);
+  const Windows& windows = valid.windows;
   dataset.valid = samples_in(parts.valid(), windows, scalings);
   dataset.naive_forecasts = naive_forecasts(parts.valid(), windows, scalings, settings);
-  if (const auto note = note_on_season(windows, settings)) dataset.notes.push_back(*note);
+  if (const auto note = note_on_season(parts.valid(), windows, settings)) dataset.notes.push_back(*note);
   dataset.vocabulary = parts.train.labels;
   const auto num_outputs =
       static_cast<int64_t>(parts.train.targets.empty() ? parts.train.labels.size() : target_names(settings).size());
@@ -302,7 +352,7 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
   if (const auto note = note_on_missing(parts, settings)) loaded.notes.push_back(*note);
-  const Windows windows = windows_for_use(parts, settings, part, targets);
+  const Windows windows = windows_for_use(parts, settings, part, targets).windows;
   loaded.samples = samples_in(file, windows, scalings);
   if (part != DataPart::kAll) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
   if (targets == Targets::kRequired) return loaded;
@@ -340,6 +390,17 @@ void check_id(const DataSettings& settings, config::Checker& checker) {
   }
 }
 
+void check_group(const DataSettings& settings, config::Checker& checker) {
+  if (settings.group.empty()) return;
+  if (settings.window == 0) checker.complain({"group", "window"}, "only series have a group: set window too");
+  if (settings.num_train || settings.num_valid.value_or(0) > 0 || settings.num_test > 0)
+    checker.complain({"group", "num_train", "num_valid", "num_test"},
+                     "the parts of several series have no fixed numbers: use valid_fraction, valid_file or test_file");
+  const auto is_group = [&](const std::string& name) { return name == settings.group; };
+  if (std::ranges::any_of(settings.features, is_group) || std::ranges::any_of(settings.target, is_group))
+    checker.complain({"group", "features", "target"}, "the column of the series is neither a feature nor a target");
+}
+
 void check_windows(const DataSettings& settings, config::Checker& checker) {
   if (settings.horizon != std::vector<int64_t>{1} && settings.window == 0) {
     checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
@@ -366,6 +427,7 @@ void check_csv(const DataSettings& settings, config::Checker& checker) {
   check_target(settings, checker);
   check_id(settings, checker);
   check_windows(settings, checker);
+  check_group(settings, checker);
   refuse_unit_normalization(settings, checker);
 }
 
@@ -400,9 +462,10 @@ const SourceInfo& csv_source() {
       .description = "a table in a CSV file, or a series with a window",
       .form = DataForm::kTable,
       .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
-      .keys = {"path", "valid_fraction", "split", "seed", "normalize", "task", "train_file", "valid_file", "num_test",
-               "test_file", "delimiter", "header", "features", "target", "id", "missing", "window", "horizon",
-               "season"},
+      .keys = {"path",       "valid_fraction", "split",    "seed",      "normalize", "task",
+               "train_file", "valid_file",     "num_test", "test_file", "delimiter", "decimal",
+               "header",     "features",       "target",   "id",        "missing",   "window",
+               "group",      "horizon",        "season"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

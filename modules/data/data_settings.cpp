@@ -147,6 +147,11 @@ void add_table_fields(Schema& schema) {
              })
       .may_change(config::Change::kOnUse);
   schema
+      .field("decimal", &DataSettings::decimal,
+             "csv: the decimal mark of its numbers; cells with a comma need quotes, or a delimiter that is not a comma")
+      .where("\".\" or \",\"", [](const std::string& text) { return text == "." || text == ","; })
+      .may_change(config::Change::kOnUse);
+  schema
       .field("header", &DataSettings::header,
              "csv: whether the first row names the columns; else they are column1, column2 ...")
       .may_change(config::Change::kOnUse);
@@ -170,6 +175,9 @@ void add_table_fields(Schema& schema) {
       .unit("rows")
       .at_least(0)
       .at_most(config::kMostCounted);
+  schema.field("group", &DataSettings::group,
+               "csv: column that names the series of a row, such as a station; windows never cross series, and "
+               "valid_fraction is of each series");
   schema
       .field("horizon", &DataSettings::horizon,
              "csv: how many rows after the last row of the window the target is; several, such as [1, 2, 6] or 1..24, "

@@ -50,12 +50,14 @@ struct DataSettings {
 
   // csv
   std::string delimiter = ",";
+  std::string decimal = ".";
   bool header = true;
   std::vector<std::string> features;
   std::vector<std::string> target;
   std::vector<std::string> id;
   MissingPolicy missing = MissingPolicy::kError;
   int64_t window = 0;
+  std::string group;                   // column that names the series of a row; "": one series
   std::vector<int64_t> horizon = {1};  // ascending
   std::optional<int64_t> season;
 

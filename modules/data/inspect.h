@@ -107,7 +107,7 @@ struct ColumnInspection {
   int64_t num_numbers = 0;
   int64_t num_missing = 0;
   int64_t num_texts = 0;           // neither number nor missing
-  int64_t num_decimal_commas = 0;  // of the texts: numbers written as 1,5
+  int64_t num_decimal_commas = 0;  // of the texts: numbers written as 1,5 in a file that also has 1.5
   int64_t num_integers = 0;        // of the numbers
   NumberSummary numbers;
   std::set<std::string> texts;   // at most kMostClasses + 1 texts
@@ -123,6 +123,7 @@ struct ColumnInspection {
 struct TableInspection {
   int64_t num_rows = 0;
   std::string delimiter;
+  std::string decimal;
   bool has_header = false;
   std::vector<ColumnInspection> columns;
   std::vector<std::vector<std::string>> first_rows;  // cells in quotes

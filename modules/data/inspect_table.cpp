@@ -19,27 +19,27 @@ void add_up_to_most(std::set<std::string>& set, std::string_view cell) {
   if (set.size() <= kMostClasses) set.emplace(cell);
 }
 
-void count(ColumnInspection& column, std::string_view cell) {
+void count(ColumnInspection& column, std::string_view cell, const CsvOptions& options) {
   if (is_missing(cell)) {
     ++column.num_missing;
     return;
   }
   add_up_to_most(column.values, cell);
-  if (const auto number = parse_double(cell)) {
+  if (const auto number = number_of(cell, options)) {
     column.numbers.add(*number);
     ++column.num_numbers;
     column.num_integers += parse_int64(cell) ? 1 : 0;
     return;
   }
   ++column.num_texts;
-  column.num_decimal_commas += has_decimal_comma(cell) ? 1 : 0;
+  column.num_decimal_commas += options.decimal == '.' && has_decimal_comma(cell) ? 1 : 0;
   add_up_to_most(column.texts, cell);
 }
 
 ColumnInspection inspect_column(const Table& table, int64_t column) {
   ColumnInspection result;
   result.name = table.column_names()[static_cast<size_t>(column)];
-  for (int64_t row = 0; row < table.num_rows(); ++row) count(result, trim(table.cell(row, column)));
+  for (int64_t row = 0; row < table.num_rows(); ++row) count(result, trim(table.cell(row, column)), table.options());
   return result;
 }
 
@@ -156,6 +156,7 @@ void add_features(std::vector<std::string>& lines, const Plan& plan) {
 std::vector<std::string> yaml_for(const std::string& path, const Table& table, const Plan& plan) {
   std::vector<std::string> lines = {"data:", "  source: csv", "  path: " + yaml_text(path)};
   if (table.options().delimiter != ',') lines.push_back("  delimiter: " + yaml_text({table.options().delimiter}));
+  if (table.options().decimal != '.') lines.push_back("  decimal: " + yaml_text({table.options().decimal}));
   if (table.options().header == CsvHeader::kAbsent) lines.emplace_back("  header: false");
   if (plan.names_features) add_features(lines, plan);
   lines.push_back("  target: [" + yaml_text(plan.target->name) + "]");
@@ -187,8 +188,10 @@ std::string hint_on_decimal_commas(const std::vector<ColumnInspection>& columns)
   for (const ColumnInspection& column : columns)
     if (column.num_decimal_commas > 0) names.push_back(in_quotes(column.name));
   if (names.empty()) return "";
-  return fmt::format("numbers with a decimal comma (1,5) in {}: they are read as texts; write a point (1.5)",
-                     join_with_and(names));
+  return fmt::format(
+      "numbers with a decimal comma (1,5) and with a decimal point (1.5) are mixed in the file, the former "
+      "in {}: write all of them alike",
+      join_with_and(names));
 }
 
 std::string hint_on_plan(const Plan& plan) {
@@ -250,6 +253,18 @@ CsvHeader guess_header(const Table& headless) {
   return headless.num_rows() > 1 ? CsvHeader::kPresent : CsvHeader::kAbsent;
 }
 
+// Returns a comma if a number has one and no number has a point.
+char guess_decimal(const Table& table) {
+  bool has_comma = false;
+  for (int64_t row = 0; row < table.num_rows(); ++row)
+    for (int64_t column = 0; column < table.num_columns(); ++column) {
+      const std::string_view cell = trim(table.cell(row, column));
+      if (cell.find('.') != std::string_view::npos && parse_double(cell)) return '.';
+      has_comma = has_comma || has_decimal_comma(cell);
+    }
+  return has_comma ? ',' : '.';
+}
+
 std::vector<std::vector<std::string>> first_rows(const Table& table) {
   std::vector<std::vector<std::string>> rows;
   for (int64_t row = 0; row < std::min(kFirstRows, table.num_rows()); ++row) {
@@ -263,6 +278,7 @@ std::vector<std::vector<std::string>> first_rows(const Table& table) {
 FileInspection inspect_table(const Path& path, const Table& table) {
   TableInspection content{.num_rows = table.num_rows(),
                           .delimiter = std::string{table.options().delimiter},
+                          .decimal = std::string{table.options().decimal},
                           .has_header = table.options().header == CsvHeader::kPresent,
                           .columns = {},
                           .first_rows = first_rows(table)};
@@ -274,9 +290,10 @@ FileInspection inspect_table(const Path& path, const Table& table) {
 
 Table read_guessing(const Path& path, std::string_view head) {
   const char delimiter = guess_delimiter(head);
-  Table headless = read_csv(path, {delimiter, CsvHeader::kAbsent});
-  if (guess_header(headless) == CsvHeader::kAbsent) return headless;
-  return read_csv(path, {delimiter, CsvHeader::kPresent});
+  Table table = read_csv(path, {delimiter, CsvHeader::kAbsent});
+  if (guess_header(table) == CsvHeader::kPresent) table = read_csv(path, {delimiter, CsvHeader::kPresent});
+  if (guess_decimal(table) == '.') return table;
+  return read_csv(path, {.delimiter = delimiter, .header = table.options().header, .decimal = ','});
 }
 
 bool is_named_csv(const Path& path) {

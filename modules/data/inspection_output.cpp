@@ -113,6 +113,7 @@ Json json_of(const ColumnInspection& column) {
 void add_content(Json& json, const TableInspection& content) {
   json["rows"] = content.num_rows;
   json["delimiter"] = content.delimiter;
+  json["decimal"] = content.decimal;
   json["header"] = content.has_header;
   for (const ColumnInspection& column : content.columns) json["columns"].push_back(json_of(column));
   json["first_rows"] = content.first_rows;
@@ -269,6 +270,7 @@ std::string content_text(const TableInspection& content) {
   std::string text = fmt::format("{}, {}, {} header, delimiter {}\n", counted(content.num_rows, "row"),
                                  counted(std::ssize(content.columns), "column"),
                                  content.has_header ? "with a" : "without a", in_quotes(content.delimiter));
+  if (content.decimal != ".") text.insert(text.size() - 1, ", decimal " + in_quotes(content.decimal));
   constexpr size_t kMostColumns = 40;
   const size_t num_shown = num_columns <= kMostColumns ? num_columns : kMostColumns / 2;
   for (const ColumnInspection& column : std::span(content.columns).first(num_shown)) text += column_text(column);

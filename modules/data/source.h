@@ -62,7 +62,7 @@ enum class Targets { kRequired, kIfPresent };
 
 // A row of a CSV file, or a row of a forecast after the end of the file.
 struct FileRow {
-  int64_t number = 0;             // number of the row of data, from 1: the header and blank lines do not count
+  int64_t number = 0;  // of the row of data, from 1: the header and blank lines do not count; 0 after a series' end
   std::vector<std::string> id;    // cells of the columns of data.id, as in the file; empty for forecast rows
   std::optional<int64_t> sample;  // the sample whose prediction is for this row
   std::string reason;             // why the row has no sample; else empty

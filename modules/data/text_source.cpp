@@ -63,10 +63,13 @@ Loaded load_text(const DataSettings& settings) {
   dataset.shape = {Task::kLanguageModel, num_tokens, settings.sequence_length, num_tokens, false};
   const Samples all = windows_of(text.tokens, settings.sequence_length, path);
   dataset.notes.push_back(windows_text(std::ssize(text.tokens), all));
-  const RowSplit rows = split_windows(all, settings, path);
-  dataset.train = take(all, rows.train);
-  dataset.valid = take(all, rows.valid);
-  if (settings.valid_file.empty()) return loaded;
+  const bool is_whole = !settings.valid_file.empty() && settings.num_test == 0;  // a long text must not be copied
+  const RowSplit rows = is_whole ? RowSplit() : split_windows(all, settings, path);
+  dataset.train = is_whole ? all : take(all, rows.train);
+  if (settings.valid_file.empty()) {
+    dataset.valid = take(all, rows.valid);
+    return loaded;
+  }
   const std::filesystem::path valid_path = find_text(settings, settings.valid_file);
   dataset.valid =
       windows_of(read_text_as(valid_path, settings.tokens, text.vocabulary), settings.sequence_length, valid_path);

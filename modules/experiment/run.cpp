@@ -89,7 +89,7 @@ void finish_summary(Summary& summary, const RunContext& run, const std::vector<E
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier.seconds + seconds.count();
   summary.was_resumed = earlier.seconds > 0;
-  summary.target = target_record(run.experiment.training.stop_at.targets(), rows);
+  summary.target = target_record(run.experiment.training.stop_at.targets(), whole_epochs(rows, summary.epochs));
   if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer.why_no_graphs().empty();
 }
 
@@ -264,12 +264,13 @@ void warn_of_waiting(const RunContext& run, const std::vector<EpochRow>& rows, S
   }
 }
 
-// A stopped run is not checked, because training may not have had time to lower the loss.
 LossKind loss_of(const RunContext& run) { return Objective(run.options.settings.loss, run.dataset, run.device).loss(); }
 
-void log_baselines(const std::vector<Baseline>& baselines, Logger& logger) {
+void log_baselines(const std::vector<Baseline>& baselines, Opening& opening) {
+  std::vector<std::string> lines;
   for (const Baseline& baseline : baselines)
-    logger.info((&baseline == baselines.data() ? "baseline  " : "          ") + baseline_text(baseline));
+    lines.push_back((lines.empty() ? "baseline  " : "          ") + baseline_text(baseline));
+  opening.log_block(lines);
 }
 
 void log_target(const Summary& summary, Logger& logger) {
@@ -297,6 +298,7 @@ void warn_of_baseline(const RunContext& run, const std::vector<EpochRow>& rows, 
   logger.warn(*warning);
 }
 
+// A stopped run is not checked, because training may not have had time to lower the loss.
 void warn_of_high_loss(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
   if (rows.empty() || run.trainer.state().exit_code != ExitCode::kDone) return;
   auto warning = high_loss_warning(rows.back().train_loss, loss_of_zero_outputs(loss_of(run), run.dataset));
@@ -385,7 +387,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
   outcome.summary.baselines = baselines(run.dataset, loss_of(run));
-  log_baselines(outcome.summary.baselines, logger);
+  log_baselines(outcome.summary.baselines, opening);
   RunObservers observers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const ContentionMonitor contention(survey_of(run.environment.used_gpus), run.environment.num_threads,
                                      num_ranks_here(run));

@@ -4,7 +4,9 @@
 #include <ATen/ops/bincount.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -16,14 +18,19 @@ namespace {
 
 constexpr const char* kNothing = "-";
 
+// Returns a number for each class; `classes` has shape (N) int64.
+std::vector<int64_t> counts_of(const at::Tensor& classes, int64_t num_classes) {
+  const at::Tensor counts = at::bincount(classes, {}, num_classes).contiguous();
+  const int64_t* values = counts.const_data_ptr<int64_t>();
+  return {values, values + counts.numel()};
+}
+
 // Both have shape (N) int64, with classes from 0 to num_classes - 1.
 std::vector<std::vector<int64_t>> confusion_of(const at::Tensor& targets, const at::Tensor& predicted,
                                                int64_t num_classes) {
-  const at::Tensor counts = at::bincount(targets * num_classes + predicted, {}, num_classes * num_classes).contiguous();
-  const int64_t* values = counts.const_data_ptr<int64_t>();
+  const std::vector<int64_t> counts = counts_of(targets * num_classes + predicted, num_classes * num_classes);
   std::vector<std::vector<int64_t>> rows;
-  for (int64_t row = 0; row < num_classes; ++row, values += num_classes)
-    rows.emplace_back(values, values + num_classes);
+  for (auto row = counts.begin(); row != counts.end(); row += num_classes) rows.emplace_back(row, row + num_classes);
   return rows;
 }
 
@@ -31,27 +38,20 @@ std::optional<double> quotient(int64_t part, int64_t whole) {
   return whole == 0 ? std::nullopt : std::optional(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-ClassMetrics metrics_of_class(const std::vector<std::vector<int64_t>>& confusion, size_t number,
-                              const std::string& name) {
-  ClassMetrics metrics;
-  metrics.name = name;
-  int64_t num_predicted = 0;
-  for (size_t other = 0; other < confusion.size(); ++other) {
-    metrics.num_samples += confusion[number][other];
-    num_predicted += confusion[other][number];
-  }
-  const int64_t num_right = confusion[number][number];
-  metrics.precision = quotient(num_right, num_predicted);
-  metrics.recall = quotient(num_right, metrics.num_samples);
-  metrics.f1 = quotient(2 * num_right, num_predicted + metrics.num_samples);
-  return metrics;
-}
-
 DetailedMetrics details_of_classes(const at::Tensor& targets, const at::Tensor& predicted,
                                    const std::vector<std::string>& names) {
+  constexpr int64_t kMostOfAMatrix = 1000;
+  const int64_t num_classes = std::ssize(names);
   DetailedMetrics metrics;
-  metrics.confusion = confusion_of(targets, predicted, std::ssize(names));
-  for (size_t i = 0; i < names.size(); ++i) metrics.classes.push_back(metrics_of_class(metrics.confusion, i, names[i]));
+  if (num_classes <= kMostOfAMatrix) metrics.confusion = confusion_of(targets, predicted, num_classes);
+  const auto of_class = counts_of(targets, num_classes), as_class = counts_of(predicted, num_classes);
+  const auto right = counts_of(targets.masked_select(targets.eq(predicted)), num_classes);
+  for (size_t i = 0; i < names.size(); ++i)
+    metrics.classes.push_back({.name = names[i],
+                               .num_samples = of_class[i],
+                               .precision = quotient(right[i], as_class[i]),
+                               .recall = quotient(right[i], of_class[i]),
+                               .f1 = quotient(2 * right[i], as_class[i] + of_class[i])});
   return metrics;
 }
 
@@ -67,6 +67,20 @@ DetailedMetrics details_of_targets(const Predictions& predictions) {
 }
 
 }  // namespace
+
+bool has_detailed_metrics(const DataShape& shape) {
+  switch (shape.task) {
+    case Task::kClassification:
+      return true;
+    case Task::kBinary:
+      return shape.num_outputs == 1;
+    case Task::kRegression:
+      return shape.num_outputs > 1;
+    case Task::kLanguageModel:
+      return false;
+  }
+  return false;
+}
 
 DetailedMetrics detailed_metrics(const Predictions& predictions) {
   const bool is_single = predictions.names.size() == 1;
@@ -103,7 +117,8 @@ TextTable target_table(const DetailedMetrics& metrics) {
   TextTable table;
   table.add_column("target", Align::kLeft);
   for (const char* heading : {"MAE", "RMSE"}) table.add_column(heading, Align::kRight);
-  for (const TargetErrors& one : metrics.targets)
+  constexpr size_t kMostTargets = 100;
+  for (const TargetErrors& one : std::span(metrics.targets).first(std::min(metrics.targets.size(), kMostTargets)))
     table.add_row(
         {one.name, fmt::format("{:.6g}", one.mean_absolute_error), fmt::format("{:.6g}", one.root_mean_squared_error)});
   return table;
@@ -113,6 +128,7 @@ namespace {
 
 std::string confusion_text(const DetailedMetrics& metrics) {
   constexpr size_t kMostClasses = 20;
+  if (metrics.confusion.empty()) return "";
   if (metrics.classes.size() > kMostClasses)
     return fmt::format("the confusion matrix of {} classes is in the output of --json\n", metrics.classes.size());
   TextTable table;

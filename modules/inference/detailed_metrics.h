@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "data/dataset.h"
 #include "system/terminal.h"
 
 namespace rnnlab {
@@ -32,14 +33,18 @@ struct TargetErrors {
 
 struct DetailedMetrics {
   std::vector<ClassMetrics> classes;            // empty unless the targets are classes
-  std::vector<std::vector<int64_t>> confusion;  // [class of the target][predicted class]
+  std::vector<std::vector<int64_t>> confusion;  // [class of the target][predicted class]; empty above 1000 classes
   std::vector<TargetErrors> targets;            // empty unless there are several targets that are numbers
 };
+
+// Returns whether predictions for such data have details: those of a language model, of a single number and of several
+// binary targets have none.
+bool has_detailed_metrics(const DataShape& shape);
 
 // The predictions need targets. A single binary target has the classes 0 and 1; several have no details.
 DetailedMetrics detailed_metrics(const Predictions& predictions);
 
-// Return a row for each class or target; empty tables without details.
+// Return a row for each class, or for the first 100 targets; empty tables without details.
 TextTable class_table(const DetailedMetrics& metrics);
 TextTable target_table(const DetailedMetrics& metrics);
 

@@ -163,8 +163,11 @@ std::vector<std::string> sample_cells(const Rows& rows, const Predictions& predi
                                                       : value_cells(rows, predictions.kind, sample);
 }
 
+// A row after the end of its series has no number.
+std::string number_of_row(const FileRow& row) { return row.number > 0 ? std::to_string(row.number) : ""; }
+
 std::string csv_row(const Rows& rows, const Predictions& predictions, const FileRow& row, size_t num_sample_columns) {
-  std::vector<std::string> cells = {row.sample ? std::to_string(*row.sample) : "", std::to_string(row.number)};
+  std::vector<std::string> cells = {row.sample ? std::to_string(*row.sample) : "", number_of_row(row)};
   cells.insert(cells.end(), row.id.begin(), row.id.end());
   const auto of_sample = row.sample ? sample_cells(rows, predictions, static_cast<size_t>(*row.sample))
                                     : std::vector<std::string>(num_sample_columns);
@@ -216,7 +219,8 @@ void add_nothing(Json& json, const Predictions& predictions) {
 
 Json json_row(const Rows& rows, const Predictions& predictions, const FileRow& row,
               const std::vector<std::string>& id_names) {
-  Json json = {{"index", row.sample ? Json(*row.sample) : Json(nullptr)}, {"row", row.number}};
+  Json json = {{"index", row.sample ? Json(*row.sample) : Json(nullptr)},
+               {"row", row.number > 0 ? Json(row.number) : Json(nullptr)}};
   for (size_t i = 0; i < id_names.size(); ++i) json["id"][id_names[i]] = row.id[i];
   if (row.sample)
     add_sample(json, rows, predictions, static_cast<size_t>(*row.sample));

@@ -100,23 +100,25 @@ at::Tensor errors_of(const Predictions& predictions) {
   return (predictions.values - predictions.targets).abs().amax(1);
 }
 
-std::string numbers_text(const at::Tensor& row) {
-  std::vector<std::string> texts;
-  for (const double value : numbers_of(row)) texts.push_back(fmt::format("{:.6g}", value));
-  return join(texts, ", ");
-}
-
 std::string sample_name(int64_t sample, const FileRows& rows) {
   const auto found = std::ranges::find(rows.rows, std::optional(sample), &FileRow::sample);
-  if (found == rows.rows.end()) return fmt::format("sample {}", sample);
+  if (found == rows.rows.end()) return fmt::format("{}", sample);
   const std::string id = found->id.empty() ? "" : fmt::format(" ({})", join(found->id, ", "));
   return fmt::format("row {}{}", found->number, id);
 }
 
+// Of several numbers, the one with the largest error is shown.
+SampleError error_of_numbers(const Predictions& predictions, int64_t place, double error) {
+  const at::Tensor target = predictions.targets.select(0, place), predicted = predictions.values.select(0, place);
+  const int64_t worst = (predicted - target).abs().argmax().item<int64_t>();
+  const std::string& name = predictions.names[static_cast<size_t>(worst)];
+  const std::string prefix = predictions.names.size() > 1 ? name + ": " : "";
+  return {"", fmt::format("{}{:.6g}", prefix, target[worst].item<double>()),
+          fmt::format("{}{:.6g}", prefix, predicted[worst].item<double>()), error};
+}
+
 SampleError error_at(const Predictions& predictions, int64_t place, double error) {
-  if (predictions.kind != PredictionKind::kClasses)
-    return {"", numbers_text(predictions.targets.select(0, place)), numbers_text(predictions.values.select(0, place)),
-            error};
+  if (predictions.kind != PredictionKind::kClasses) return error_of_numbers(predictions, place, error);
   const at::Tensor probabilities = predictions.values.select(0, place);
   const auto predicted = static_cast<size_t>(probabilities.argmax().item<int64_t>());
   const auto target = static_cast<size_t>(predictions.targets[place].item<int64_t>());

@@ -22,8 +22,8 @@ struct ForecastCurve {
 };
 
 struct SampleError {
-  std::string sample;      // "row 12 (2026-01-05)", "sample 57"
-  std::string target;      // its class, or its values
+  std::string sample;      // "row 12 (2026-01-05)", or its number "57"
+  std::string target;      // its class, or its value; of several targets the one with the largest error
   std::string prediction;  // likewise; a class has its probability
   double error = 0;        // 1 less the probability of the target's class; or the largest absolute error
 };

@@ -59,10 +59,15 @@ class ReportBuilder {
   }
 
   void add_predictions(const Sources& sources) {
-    for (const RunPredictions& one : sources.predictions)
-      report_.sections.push_back(prediction_section(one, unique_id("predictions of " + one.run)));
-    if (!sources.without_predictions.empty())
-      report_.opening.emplace_back(Notice{Severity::kNote, "runs without predictions", sources.without_predictions});
+    std::vector<std::string> reasons;
+    for (const RunPredictions& one : sources.predictions) {
+      const std::string name = name_of(one, sources.runs);
+      if (one.overview)
+        report_.sections.push_back(prediction_section(name, *one.overview, unique_id("predictions of " + name)));
+      else
+        reasons.push_back(fmt::format("{}: {}", name, one.reason));
+    }
+    if (!reasons.empty()) report_.opening.emplace_back(Notice{Severity::kNote, "runs without predictions", reasons});
   }
 
   Report finish() {
@@ -108,6 +113,14 @@ class ReportBuilder {
     for (Block& block : report_.opening)
       if (auto* answer = std::get_if<Answer>(&block); answer != nullptr)
         answer->sentence = (section++)->heading + ": " + answer->sentence;
+  }
+
+  // Returns "flowers, cpu fused", with the label that the run has in the section on runs.
+  static std::string name_of(const RunPredictions& predictions, const std::vector<RunRecord>& runs) {
+    for (const RunGroup& group : group_runs(runs))
+      for (const RunRecord* run : group.runs)
+        if (run->folder == predictions.folder) return run->summary.name + ", " + group.label;
+    return predictions.folder.string();
   }
 
   static std::vector<std::string> experiments(const std::vector<RunRecord>& runs) {
@@ -250,7 +263,10 @@ Sources without_machine(Sources sources) {
     forget_machine(benchmark.report.environment, machines);
     clean(benchmark.report);
   }
-  for (std::string& reason : sources.without_predictions) reason = without_folders(reason);
+  for (RunPredictions& one : sources.predictions) {
+    one.folder = folders.name(one.folder.string(), last_name(one.folder.string()));
+    one.reason = without_folders(one.reason);
+  }
   for (UnreadableSource& one : sources.left_out)
     one.reason = without_folders(replaced(one.reason, one.source, last_name(one.source)));
   return sources;

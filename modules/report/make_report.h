@@ -2,6 +2,7 @@
 // Makes a report from measurements: comparisons of training runs, and benchmarks of layers.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,12 +19,18 @@ struct UnreadableSource {
   std::string reason;
 };
 
+// What one of the runs predicts, or why there are no predictions of it.
+struct RunPredictions {
+  std::filesystem::path folder;  // of the run
+  std::optional<PredictionOverview> overview = std::nullopt;
+  std::string reason = {};  // if there is no overview
+};
+
 struct Sources {
   std::vector<RunRecord> runs;
   std::vector<Benchmark> benchmarks;
   std::vector<UnreadableSource> left_out = {};
   std::vector<RunPredictions> predictions = {};
-  std::vector<std::string> without_predictions = {};    // why runs have none, if they were requested
   std::optional<double> price_per_hour = std::nullopt;  // of the machine (results/epoch_cost.h)
 };
 

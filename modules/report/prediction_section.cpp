@@ -31,6 +31,7 @@ void append_confusion(std::vector<Block>& blocks, const DetailedMetrics& metrics
       .title = "Confusion matrix",
       .description = "Numbers of samples. A row for each class of the targets, a column for each predicted class; "
                      "right predictions are on the diagonal.",
+      .data = Prominence::kOpen,
       .body = std::move(map)});
 }
 
@@ -43,11 +44,16 @@ Curve curve_of(const std::string& name, const std::vector<double>& values, size_
 Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& overview, const std::string& id) {
   std::vector<Curve> curves = {curve_of("target", forecast.truth, 0), curve_of("prediction", forecast.predicted, 1)};
   if (!forecast.naive.empty()) curves.push_back(curve_of(overview.naive_name, forecast.naive, 2));
-  const std::string order = overview.is_series ? "consecutive samples" : "samples in the order of their targets";
+  const std::string count = counted(std::ssize(forecast.truth), "sample");
+  const std::string description =
+      overview.is_series ? fmt::format("The first {} of the part, one after the other, in the target's units.", count)
+                         : fmt::format(
+                               "{}, evenly spread over the part, in the order of their targets and in their "
+                               "units.",
+                               count);
   return {.id = id,
           .title = fmt::format("{}: target and prediction", forecast.target),
-          .description = fmt::format("The first {} of the part, as {}, in the target's units.",
-                                     counted(std::ssize(forecast.truth), "sample"), order),
+          .description = description,
           .body = Curves{{.name = overview.is_series ? "sample" : "rank of the target", .unit = ""},
                          {.name = forecast.target, .unit = ""},
                          std::move(curves)}};
@@ -64,7 +70,8 @@ Curve curve_by_horizon(const std::string& name, const std::vector<double>& error
 Chart horizon_chart(const PredictionOverview& overview, const std::string& id) {
   std::vector<Curve> curves;
   for (const HorizonErrors& one : overview.by_horizon) {
-    curves.push_back(curve_by_horizon(one.target, one.root_mean_squared_errors, overview.horizons, curves.size()));
+    curves.push_back(
+        curve_by_horizon(one.target + ": model", one.root_mean_squared_errors, overview.horizons, curves.size()));
     if (!one.naive.empty())
       curves.push_back(curve_by_horizon(fmt::format("{}: {}", one.target, overview.naive_name), one.naive,
                                         overview.horizons, curves.size()));
@@ -76,10 +83,13 @@ Chart horizon_chart(const PredictionOverview& overview, const std::string& id) {
 }
 
 NamedTable error_table(const PredictionOverview& overview, const std::string& prefix) {
-  const bool has_classes = !overview.metrics.classes.empty();
+  const bool has_classes = !overview.metrics.classes.empty(), is_single = overview.metrics.targets.empty();
   TextTable table;
   for (const char* heading : {"sample", "target", "prediction"}) table.add_column(heading, Align::kLeft);
-  table.add_column(has_classes ? "missing probability" : "absolute error", Align::kRight);
+  table.add_column(has_classes ? "missing probability"
+                   : is_single ? "absolute error"
+                               : "largest absolute error",
+                   Align::kRight);
   for (const SampleError& one : overview.largest_errors)
     table.add_row({one.sample, one.target, one.prediction, format_significant(one.error, 4)});
   return {prefix + "-errors", "Samples with the largest errors", table};
@@ -87,11 +97,10 @@ NamedTable error_table(const PredictionOverview& overview, const std::string& pr
 
 }  // namespace
 
-Section prediction_section(const RunPredictions& predictions, const std::string& prefix) {
-  const PredictionOverview& overview = predictions.overview;
-  Section section = {.id = prefix, .heading = "Predictions of " + predictions.run, .blocks = {}};
+Section prediction_section(const std::string& run, const PredictionOverview& overview, const std::string& prefix) {
+  Section section = {.id = prefix, .heading = "Predictions of " + run, .blocks = {}};
   std::vector<Block>& blocks = section.blocks;
-  blocks.emplace_back(Sentences{{fmt::format("From the checkpoint that `predict` uses, on {}.", overview.data)}});
+  blocks.emplace_back(Sentences{{fmt::format("From the checkpoint that predict uses, on {}.", overview.data)}});
   if (!overview.metrics.classes.empty()) {
     append_confusion(blocks, overview.metrics, prefix);
     blocks.emplace_back(NamedTable{prefix + "-classes", "Precision, recall and F1", class_table(overview.metrics)});

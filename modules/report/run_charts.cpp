@@ -90,6 +90,12 @@ std::string with_underscores_as(char other, std::string_view name) {
   return text;
 }
 
+// Returns "valid loss", or "valid RMSE", because an abbreviation has capital letters.
+std::string name_in_titles(const EpochColumn& column) {
+  const bool is_abbreviated = column.name.ends_with("_mae") || column.name.ends_with("_rmse");
+  return is_abbreviated ? std::string(column.heading) : with_underscores_as(' ', column.name);
+}
+
 // Returns the sentence that says what a line of the chart is.
 std::string about_curves(const std::vector<RunGroup>& groups) {
   const bool have_bands = std::ranges::any_of(groups, [](const RunGroup& group) { return group.runs.size() > 1; });
@@ -98,7 +104,7 @@ std::string about_curves(const std::vector<RunGroup>& groups) {
 
 Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& column, XAxis x_axis,
                    const std::string& prefix) {
-  const std::string name = with_underscores_as(' ', column.name);
+  const std::string name = name_in_titles(column);
   return curve_chart(groups, x_axis, {.name = name, .unit = ""},
                      [&](const EpochRow& row) { return number_in(row, column); },
                      {.id = prefix + "-" + with_underscores_as('-', column.name),

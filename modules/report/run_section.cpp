@@ -281,7 +281,7 @@ std::vector<Block> opening_notices(const Comparison& comparison, const std::stri
   if (!comparison.other_work.empty())
     blocks.emplace_back(Notice{
         Severity::kNote,
-        fmt::format("the runs of {} did different work, so their losses and metrics are compared, but not their times",
+        fmt::format("The runs of {} did different work, so their losses and metrics are compared, but not their times",
                     name),
         comparison.other_work});
   if (!comparison.warnings.empty())
@@ -296,9 +296,10 @@ Section run_section(const std::vector<RunRecord>& runs, const Comparison& compar
   Section section = {.id = prefix, .heading = heading, .blocks = {}};
   std::vector<Block>& blocks = section.blocks;
   blocks.emplace_back(opening_sentences(comparison));
-  append_table(blocks,
-               {prefix + "-comparison", not_comparable(comparison) + "The comparison", comparison_table(comparison)});
+  append_table(blocks, {prefix + "-comparison", not_comparable(comparison) + "The comparison", time_table(comparison)});
   blocks.emplace_back(Sentences{comparison_legend(comparison)});
+  append_table(blocks, {prefix + "-quality", "Losses and metrics", quality_table(comparison)});
+  blocks.emplace_back(Sentences{{kQualityLegend}});
   append_device_speed(blocks, comparison, prefix);
   append_costs(blocks, comparison, prefix);
   if (!comparison.notes.empty()) blocks.emplace_back(Notice{Severity::kNote, "Notes", comparison.notes});

@@ -45,13 +45,9 @@ Section run_section(const std::vector<RunRecord>& runs, const Comparison& compar
 
 // ---- the section on predictions of one run (prediction_section.cpp) ----
 
-struct RunPredictions {
-  std::string run;  // "flowers, cpu fused"
-  PredictionOverview overview;
-};
-
-// Returns the confusion matrix, or forecasts beside their targets, and the samples with the largest errors.
-Section prediction_section(const RunPredictions& predictions, const std::string& prefix);
+// Returns the confusion matrix, or forecasts beside their targets, and the samples with the largest errors. `run` is a
+// name such as "flowers, cpu fused".
+Section prediction_section(const std::string& run, const PredictionOverview& overview, const std::string& prefix);
 
 // ---- the sentences of a comparison (answer.cpp) ----
 

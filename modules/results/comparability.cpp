@@ -36,7 +36,7 @@ std::vector<std::string> differing_settings(const RunRecord& a, const RunRecord&
   if (section.empty()) return {};
   for (const auto* config : {&a.config, &b.config})
     for (const auto& [name, value] : *config)
-      if (belongs_to(name, section) && setting_in(a, name) != setting_in(b, name)) names.insert(name);
+      if (belongs_to(name, section) && !is_same_setting(name, a.config, b.config)) names.insert(name);
   return {names.begin(), names.end()};
 }
 

@@ -145,14 +145,15 @@ std::vector<std::string> all_differences(const RunGroup& baseline, const std::ve
 
 // Changed files may explain the differences, so they come first. An edited config.yaml is left out, because the
 // differences name the settings.
-std::vector<std::string> changes_and(const std::vector<std::string>& differences, const std::vector<RunGroup>& groups) {
+std::vector<std::string> changes_and(const std::vector<std::string>& differences, const std::vector<RunGroup>& groups,
+                                     const std::vector<std::string>& other_work) {
   std::vector<std::string> all;
   for (const RunGroup& group : groups)
     for (const RunRecord* run : group.runs)
       for (const Warning& change : run->changed)
         if (change.kind != warning::kEditedConfig)
           all.push_back(fmt::format("{}: {}", run->folder.string(), change.text));
-  all.insert(all.end(), differences.begin(), differences.end());
+  for (const auto* reasons : {&differences, &other_work}) all.insert(all.end(), reasons->begin(), reasons->end());
   return all;
 }
 
@@ -166,7 +167,7 @@ void refuse_or_report(Comparison& comparison, std::vector<std::string> found, co
   throw_error(ExitCode::kUsage,
               "these runs did not do the same work under the same conditions:\n  {}\n"
               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
-              join(changes_and(found, groups), "\n  "));
+              join(changes_and(found, groups, comparison.other_work), "\n  "));
 }
 
 std::string baseline_note(const std::vector<RunGroup>& groups, const RunGroup& baseline, const std::string& wanted) {
@@ -242,8 +243,8 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   const RunGroup& baseline = find_baseline(groups, options.baseline);
   Comparison comparison;
   comparison.baseline = baseline.label;
-  refuse_or_report(comparison, all_differences(baseline, groups, options.on_difference), groups, options.on_difference);
   if (options.on_difference != OnDifference::kForce) comparison.other_work = all_other_work(baseline, groups);
+  refuse_or_report(comparison, all_differences(baseline, groups, options.on_difference), groups, options.on_difference);
   add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
   Findings found;
   for (const RunGroup& group : groups) {

@@ -261,35 +261,40 @@ std::vector<std::string> device_speed_legend() {
 
 namespace {
 
-// A column of the table of costs, with the text of a group's value; "" if the value is absent.
+// A column of the table of costs, with the value of a group.
 struct CostColumn {
   const char* heading;
-  std::string (*text)(const EpochCost& cost);
+  std::optional<double> (*value)(const EpochCost& cost);
+  NumberKind kind = NumberKind::kMeasure;
 };
 
-std::string of_energy(const EpochCost& cost, double EnergyUse::*member) {
-  return cost.energy ? format_significant((*cost.energy).*member, 4) : "";
+std::optional<double> of_energy(const EpochCost& cost, double EnergyUse::*member) {
+  return cost.energy ? std::optional((*cost.energy).*member) : std::nullopt;
 }
 
+constexpr const char* kJoules = "J/epoch";
+
 const CostColumn kCostColumns[] = {
-    {"J/epoch",
-     [](const EpochCost& cost) {
-       return of_energy(cost, &EnergyUse::joules) + (cost.energy && cost.energy->is_shared ? "*" : "");
-     }},
+    {kJoules, [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::joules); }},
     {"J/sample", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::joules_per_sample); }},
     {"W", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::watts); }},
-    {"of best rate",
-     [](const EpochCost& cost) { return cost.share_of_best_rate ? percent_text(cost.share_of_best_rate) : ""; }},
-    {"price/epoch", [](const EpochCost& cost) { return cost.price ? format_significant(*cost.price, 4) : ""; }},
+    {"of best rate", [](const EpochCost& cost) { return cost.share_of_best_rate; }, NumberKind::kShare},
+    {"price/epoch", [](const EpochCost& cost) { return cost.price; }},
 };
 
-std::vector<CostColumn> known_columns(const Comparison& comparison) {
-  std::vector<CostColumn> columns;
-  for (const CostColumn& column : kCostColumns)
-    if (std::ranges::any_of(comparison.groups,
-                            [&](const GroupResult& group) { return group.cost && !column.text(*group.cost).empty(); }))
-      columns.push_back(column);
-  return columns;
+std::vector<double> values_of(const CostColumn& column, const Comparison& comparison) {
+  std::vector<double> values;
+  for (const GroupResult& group : comparison.groups)
+    if (const auto value = group.cost ? column.value(*group.cost) : std::nullopt) values.push_back(*value);
+  return values;
+}
+
+std::string cost_cell(const GroupResult& group, const CostColumn& column, const ColumnFormat& format) {
+  const auto value = group.cost ? column.value(*group.cost) : std::nullopt;
+  if (!value) return kNothing;
+  if (column.kind == NumberKind::kShare) return percent_text(value);
+  const bool is_marked = column.heading == kJoules && group.cost->energy->is_shared;
+  return number_text(format, *value) + (is_marked ? "*" : "");
 }
 
 bool has_energy(const GroupResult& group, bool is_of_cpu) {
@@ -303,19 +308,28 @@ bool has_shared_energy(const GroupResult& group) {
 }  // namespace
 
 TextTable cost_table(const Comparison& comparison) {
+  std::vector<CostColumn> columns;
+  std::vector<ColumnFormat> formats;
+  for (const CostColumn& column : kCostColumns) {
+    const std::vector<double> values = values_of(column, comparison);
+    if (values.empty()) continue;
+    columns.push_back(column);
+    formats.push_back(column_format({.name = column.heading,
+                                     .heading = column.heading,
+                                     .kind = column.kind,
+                                     .role = ColumnRole::kMeasurement,
+                                     .member = {}},
+                                    values));
+  }
   TextTable table;
-  const std::vector<CostColumn> columns = known_columns(comparison);
   if (columns.empty()) return table;
   table.add_column("run", Align::kLeft);
   for (const CostColumn& column : columns) table.add_column(column.heading, Align::kRight);
   const std::vector<std::string> labels = short_labels(comparison);
-  for (size_t i = 0; i < comparison.groups.size(); ++i) {
-    std::vector<std::string> cells = {labels[i]};
-    for (const CostColumn& column : columns) {
-      const auto& cost = comparison.groups[i].cost;
-      const std::string text = cost ? column.text(*cost) : "";
-      cells.push_back(text.empty() ? kNothing : text);
-    }
+  for (size_t group = 0; group < comparison.groups.size(); ++group) {
+    std::vector<std::string> cells = {labels[group]};
+    for (size_t i = 0; i < columns.size(); ++i)
+      cells.push_back(cost_cell(comparison.groups[group], columns[i], formats[i]));
     table.add_row(std::move(cells));
   }
   return table;
@@ -339,8 +353,9 @@ std::vector<std::string> cost_legend(const Comparison& comparison) {
   return legend;
 }
 
-TextTable comparison_table(const Comparison& comparison) {
-  const std::vector<ShownMetric> metrics = shown_metrics(comparison);
+namespace {
+
+TextTable table_with(const std::vector<ShownMetric>& metrics, const Comparison& comparison) {
   TextTable table;
   table.add_column("run", Align::kLeft);
   table.add_column("seeds", Align::kLeft);
@@ -351,6 +366,12 @@ TextTable comparison_table(const Comparison& comparison) {
   for (const GroupResult& group : comparison.groups) table.add_row(cells_of(group, comparison, metrics));
   return table;
 }
+
+}  // namespace
+
+TextTable comparison_table(const Comparison& comparison) { return table_with(shown_metrics(comparison), comparison); }
+
+TextTable time_table(const Comparison& comparison) { return table_with({}, comparison); }
 
 namespace {
 
@@ -398,6 +419,47 @@ TextTable best_epoch_table(const Comparison& comparison) {
   for (size_t i = 0; i < comparison.groups.size(); ++i)
     if (!comparison.groups[i].best_epochs.empty())
       table.add_row(best_epoch_cells(comparison.groups[i], labels[i], metrics));
+  return table;
+}
+
+namespace {
+
+std::vector<std::string> quality_cells(const GroupResult& group, const std::vector<ShownMetric>& metrics) {
+  const bool has_best = !group.best_epochs.empty();
+  std::vector<std::string> cells = {marked_label(group), has_best ? best_epochs_text(group) : kNothing};
+  for (const ShownMetric& metric : metrics) {
+    const MetricSpread* value = find_metric(has_best ? group.best_metrics : group.final_metrics, metric.name);
+    cells.push_back(value == nullptr ? kNothing : number_text(metric.format, value->median));
+  }
+  return cells;
+}
+
+std::vector<std::string> baseline_cells(const Baseline& baseline, const std::vector<ShownMetric>& metrics) {
+  std::vector<std::string> cells = {"without a model: " + baseline.name, kNothing};
+  for (const ShownMetric& metric : metrics) {
+    const auto value = baseline.metrics.find(metric.name);
+    cells.push_back(value == baseline.metrics.end() ? kNothing : number_text(metric.format, value->second));
+  }
+  return cells;
+}
+
+}  // namespace
+
+TextTable quality_table(const Comparison& comparison) {
+  const std::vector<ShownMetric> metrics = shown_metrics(comparison);
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  table.add_column("best epoch", Align::kRight);
+  for (const ShownMetric& metric : metrics) table.add_column(metric.format.heading, Align::kRight);
+  std::vector<std::string> known;
+  for (const GroupResult& group : comparison.groups) table.add_row(quality_cells(group, metrics));
+  for (const GroupResult& group : comparison.groups)
+    for (const Baseline& baseline : group.baselines) {
+      const std::string text = baseline_text(baseline);
+      if (std::ranges::find(known, text) != known.end()) continue;
+      known.push_back(text);
+      table.add_row(baseline_cells(baseline, metrics));
+    }
   return table;
 }
 

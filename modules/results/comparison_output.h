@@ -25,6 +25,14 @@ std::string comparison_text(const Comparison& comparison);
 // of a group that is not complete.
 TextTable comparison_table(const Comparison& comparison);
 
+// Returns comparison_table without the metrics, and a table of the metrics: of the best epoch of each group if it is
+// recorded, else of the last, and those of predictions without a model. A report has the two instead of one wide table.
+TextTable time_table(const Comparison& comparison);
+TextTable quality_table(const Comparison& comparison);
+inline constexpr const char* kQualityLegend =
+    "Metrics are of the best epoch, whose weights predict and evaluate use, or of the last if no best epoch is "
+    "recorded.";
+
 // Returns a label for each group that fits into a table: the whole label if all labels are short, otherwise a number
 // and a part of the label. comparison_text prints the whole labels below its table.
 std::vector<std::string> short_labels(const Comparison& comparison);

@@ -30,6 +30,15 @@ bool is_better(std::string_view metric, double value, double other) {
   return is_larger_better(metric) ? value > other : value < other;
 }
 
+namespace {
+
+bool is_perfect(std::string_view metric, double value) {
+  if (is_larger_better(metric)) return value >= 1;
+  return metric.ends_with("perplexity") ? value <= 1 : value <= 0;
+}
+
+}  // namespace
+
 std::string own_metric(const MetricValues& metrics) {
   constexpr std::array<const char*, 8> kInOrder = {"valid_rmse", "valid_perplexity", "valid_accuracy", "valid_loss",
                                                    "train_rmse", "train_perplexity", "train_accuracy", "train_loss"};
@@ -64,6 +73,7 @@ std::optional<std::string> baseline_warning(const std::vector<Baseline>& baselin
   const std::string metric = own_metric(best);
   const Baseline* baseline = best_baseline(baselines, metric);
   if (baseline == nullptr || is_better(metric, best.at(metric), baseline->metrics.at(metric))) return std::nullopt;
+  if (is_perfect(metric, best.at(metric))) return std::nullopt;
   return fmt::format(
       "the model is not better than a prediction without a model: {} is {:.4g} in its best epoch, and {:.4g} for the "
       "{}; train longer, or try another learning rate, model or inputs",

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "config/sweep.h"
 #include "results/checks.h"
+#include "results/epoch_table.h"
 #include "results/run_folder.h"
 #include "system/json_fields.h"
 #include "system/terminal.h"
@@ -29,15 +30,18 @@ bool has_own_column(const std::string& key) {
   return std::ranges::find(kElsewhere, key) != kElsewhere.end();
 }
 
-// Returns what the runs of one row share: everything but the seed, and the machine.
-std::map<std::string, std::string> work_of(const RunRecord& run) {
-  std::map<std::string, std::string> work;
-  for (const auto& [key, value] : run.config)
-    if (!has_own_column(key)) work[key] = value;
-  work["name"] = run.summary.name;
-  work["device"] = run.summary.device;
-  work["layer"] = other_program(run).empty() ? run.summary.layer : other_program(run);
-  return work;
+std::string layer_of(const RunRecord& run) {
+  return other_program(run).empty() ? run.summary.layer : other_program(run);
+}
+
+// Runs of one row share everything but the seed and the machine.
+bool is_of_one_row(const RunRecord& a, const RunRecord& b) {
+  if (a.summary.name != b.summary.name || a.summary.device != b.summary.device || layer_of(a) != layer_of(b))
+    return false;
+  for (const auto* config : {&a.config, &b.config})
+    for (const auto& [key, value] : *config)
+      if (!has_own_column(key) && !is_same_setting(key, a.config, b.config)) return false;
+  return true;
 }
 
 using Groups = std::vector<RunGroup>;
@@ -50,15 +54,15 @@ bool is_counted(const Groups& groups, const RunRecord& run) {
 
 Groups groups_of_one_work(const std::vector<RunRecord>& runs, int64_t& num_copies) {
   Groups groups;
-  std::map<std::map<std::string, std::string>, size_t> index_of;
   for (const RunRecord* run : in_order_of_sweeps(runs)) {
     if (is_counted(groups, *run)) {
       ++num_copies;
       continue;
     }
-    const auto [found, is_new] = index_of.emplace(work_of(*run), groups.size());
-    if (is_new) groups.emplace_back();
-    groups[found->second].runs.push_back(run);
+    auto found =
+        std::ranges::find_if(groups, [&](const RunGroup& group) { return is_of_one_row(*group.runs[0], *run); });
+    if (found == groups.end()) found = groups.emplace(groups.end());
+    found->runs.push_back(run);
   }
   return groups;
 }
@@ -69,21 +73,11 @@ std::vector<std::string> keys_that_differ(const Groups& groups) {
   for (const RunGroup& group : groups)
     for (const auto* one : {&group.runs[0]->config, &first})
       for (const auto& [key, value] : *one)
-        if (!has_own_column(key) && value_or_absent(group.runs[0]->config, key) != value_or_absent(first, key))
-          keys.insert(key);
+        if (!has_own_column(key) && !is_same_setting(key, group.runs[0]->config, first)) keys.insert(key);
   return {keys.begin(), keys.end()};
 }
 
 // ---- the numbers of a row ----
-
-// Returns null if the run has no whole epoch with the metric by which it chose its best.
-const EpochRow* best_epoch_of(const RunRecord& run) {
-  const auto metric = run.config.find("training.early_stopping");
-  const bool has_metric = metric != run.config.end() && metric->second != "none";
-  const auto delta = parse_double(value_or_absent(run.config, "training.min_delta"));
-  return best_epoch(whole_epochs(run.rows, run.summary.epochs), has_metric ? metric->second : "",
-                    has_metric ? delta.value_or(0) : 0);
-}
 
 // Returns nothing if a value is NaN, or if there are none.
 std::vector<double> comparable(const std::vector<double>& values) {
@@ -140,10 +134,9 @@ void add_numbers(RankedRuns& ranked, const RunGroup& group, const std::string& m
 
 RankedRuns ranked_runs(const RunGroup& group, const std::vector<std::string>& keys, const std::string& metric) {
   const RunRecord& first = *group.runs[0];
-  const auto work = work_of(first);
-  RankedRuns ranked{.name = work.at("name"),
-                    .device = work.at("device"),
-                    .layer = work.at("layer"),
+  RankedRuns ranked{.name = first.summary.name,
+                    .device = first.summary.device,
+                    .layer = layer_of(first),
                     .settings = {},
                     .folders = {},
                     .seeds = seeds(group),
@@ -250,8 +243,19 @@ const EpochColumn& column_of(const std::string& metric) {
   return *std::ranges::find(epoch_columns(), metric, &EpochColumn::name);
 }
 
-std::string number_cell(const std::optional<double>& value, int digits) {
-  return value ? fmt::format("{:.{}g}", *value, digits) : kAbsent;
+std::string number_cell(const ColumnFormat& format, const std::optional<double>& value) {
+  return value ? number_text(format, *value) : kAbsent;
+}
+
+// Returns the format for a member of all rows; `heading` replaces that of the column of the log.
+ColumnFormat format_of(const Ranking& ranking, const EpochColumn& column, std::string_view heading,
+                       std::optional<double> RankedRuns::*member) {
+  EpochColumn renamed = column;
+  renamed.heading = heading;
+  std::vector<double> values;
+  for (const RankedRuns& ranked : ranking.ranks)
+    if (const auto& value = ranked.*member) values.push_back(*value);
+  return column_format(renamed, values);
 }
 
 std::string run_cell(const RankedRuns& ranked) {
@@ -264,17 +268,48 @@ bool have_several_names(const Ranking& ranking) {
                              [&](const RankedRuns& ranked) { return ranked.name != ranking.ranks[0].name; });
 }
 
-// A terminal has room for a few settings; --csv and --json have all of them.
-std::vector<std::string> shown_settings(const Ranking& ranking) {
-  constexpr size_t kMost = 6;
-  std::vector<std::string> keys = ranking.settings;
-  keys.resize(std::min(keys.size(), kMost));
-  return keys;
-}
-
 std::string setting_cell(const RankedRuns& ranked, const std::string& key) {
   const auto value = ranked.settings.find(key);
   return value == ranked.settings.end() || value->second.empty() ? kAbsent : value->second;
+}
+
+// Settings of the model and of training tell more than those of the data and of the machine.
+int importance_of(const std::string& key) {
+  if (key.starts_with("model.")) return 0;
+  if (key.starts_with("training.")) return 1;
+  return key.starts_with("data.") ? 2 : 3;
+}
+
+// Returns how many different rows the settings make.
+size_t num_distinct_rows(const Ranking& ranking, const std::vector<std::string>& keys) {
+  std::set<std::vector<std::string>> rows;
+  for (const RankedRuns& ranked : ranking.ranks) {
+    std::vector<std::string> row = {ranked.name, ranked.device, ranked.layer};
+    for (const std::string& key : keys) row.push_back(setting_cell(ranked, key));
+    rows.insert(std::move(row));
+  }
+  return rows.size();
+}
+
+// A terminal has room for a few settings; --csv and --json have all of them. Returns those that tell the most rows
+// apart, one after the other, and then the most important of the others.
+std::vector<std::string> shown_settings(const Ranking& ranking) {
+  constexpr size_t kMost = 6;
+  std::vector<std::string> left = ranking.settings, shown;
+  std::ranges::stable_sort(left, {}, importance_of);
+  while (!left.empty() && shown.size() < kMost && num_distinct_rows(ranking, shown) < ranking.ranks.size()) {
+    const auto rows_with = [&](const std::string& key) {
+      std::vector<std::string> keys = shown;
+      keys.push_back(key);
+      return num_distinct_rows(ranking, keys);
+    };
+    const auto best = std::ranges::max_element(left, {}, rows_with);
+    if (rows_with(*best) == num_distinct_rows(ranking, shown)) break;
+    shown.push_back(*best);
+    left.erase(best);
+  }
+  for (auto next = left.begin(); next != left.end() && shown.size() < kMost; ++next) shown.push_back(*next);
+  return shown;
 }
 
 // Returns the last part of a key, or the whole key if the last parts of two are equal.
@@ -292,8 +327,10 @@ TextTable table_of(const Ranking& ranking) {
   table.add_column("run", Align::kLeft);
   for (const std::string& key : keys) table.add_column(short_key(key, keys), Align::kLeft);
   table.add_column("seeds", Align::kLeft);
-  for (const std::string& heading : {std::string(column_of(ranking.metric).heading), std::string("spread"),
-                                     std::string("best epoch"), std::string("s/epoch")})
+  const EpochColumn& metric = column_of(ranking.metric);
+  const ColumnFormat mean = format_of(ranking, metric, metric.heading, &RankedRuns::mean);
+  const ColumnFormat seconds = format_of(ranking, column_of("train_seconds"), "epoch", &RankedRuns::epoch_seconds);
+  for (const std::string& heading : {mean.heading, std::string("spread"), std::string("best epoch"), seconds.heading})
     table.add_column(heading, Align::kRight);
   for (const RankedRuns& ranked : ranking.ranks) {
     std::vector<std::string> cells = {std::to_string(table.rows().size() + 1)};
@@ -301,10 +338,10 @@ TextTable table_of(const Ranking& ranking) {
     cells.push_back(run_cell(ranked));
     for (const std::string& key : keys) cells.push_back(setting_cell(ranked, key));
     cells.push_back(fmt::format("{}", fmt::join(ranked.seeds, ",")));
-    cells.push_back(number_cell(ranked.mean, 4));
-    cells.push_back(number_cell(ranked.standard_deviation, 2));
-    cells.push_back(number_cell(ranked.best_epoch, 4));
-    cells.push_back(number_cell(ranked.epoch_seconds, 4));
+    cells.push_back(number_cell(mean, ranked.mean));
+    cells.push_back(number_cell(mean, ranked.standard_deviation));
+    cells.push_back(ranked.best_epoch ? fmt::format("{}", *ranked.best_epoch) : kAbsent);
+    cells.push_back(number_cell(seconds, ranked.epoch_seconds));
     table.add_row(std::move(cells));
   }
   return table;
@@ -313,8 +350,7 @@ TextTable table_of(const Ranking& ranking) {
 std::vector<std::string> legend_of(const Ranking& ranking) {
   std::vector<std::string> lines = {fmt::format(
       "{}: of each run's best epoch, the mean over its runs; spread: their standard deviation.", ranking.metric)};
-  lines.emplace_back(
-      "s/epoch: training seconds of the median epoch, without comparison: `rnnlab compare` compares times.");
+  lines.emplace_back("epoch: training time of the median epoch, without comparison: `rnnlab compare` compares times.");
   const size_t num_hidden = ranking.settings.size() - shown_settings(ranking).size();
   if (num_hidden > 0)
     lines.push_back(

@@ -204,7 +204,7 @@ std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups)
     const auto &config = group.runs[0]->config, &first = groups[0].runs[0]->config;
     for (const auto* one : {&config, &first})
       for (const auto& [key, value] : *one)
-        if (value_or_absent(config, key) != value_or_absent(first, key)) keys.insert(key);
+        if (!is_same_setting(key, config, first)) keys.insert(key);
   }
   for (const std::string_view key : kElsewhere) keys.erase(std::string(key));
   std::erase_if(keys, [&](const std::string& key) { return is_name_of_layer(key, groups); });

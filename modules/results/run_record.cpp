@@ -244,25 +244,6 @@ Found changed_files(const fs::path& folder, const RunRecord& run) {
 
 namespace {
 
-// Holds how the best epoch of a run is determined.
-struct BestRule {
-  const EpochColumn* column = nullptr;  // null: the loss of the validation, or else of training
-  bool is_larger_better = false;
-  double least_difference = 0;
-};
-
-BestRule best_rule(const RunRecord& run) {
-  const std::string name = value_or_absent(run.config, "training.early_stopping");
-  const auto found = std::ranges::find(epoch_columns(), name, &EpochColumn::name);
-  if (found == epoch_columns().end()) return {};
-  return {&*found, name.ends_with("_accuracy"),
-          parse_double(value_or_absent(run.config, "training.min_delta")).value_or(0)};
-}
-
-std::optional<double> watched_value(const EpochRow& row, const BestRule& rule) {
-  return rule.column == nullptr ? row.valid_loss.value_or(row.train_loss) : number_in(row, *rule.column);
-}
-
 bool keeps_best(const RunRecord& run) {
   const auto is_off = [&](const char* key) { return value_or_absent(run.config, key) == "false"; };
   return other_program(run).empty() && !is_off("checkpoint.best") && !is_off("checkpoint.save");
@@ -272,18 +253,16 @@ bool keeps_best(const RunRecord& run) {
 
 std::optional<EpochRow> best_row(const RunRecord& run) {
   if (!keeps_best(run)) return std::nullopt;
-  const BestRule rule = best_rule(run);
-  std::optional<EpochRow> best;
-  std::optional<double> best_value;
-  for (const EpochRow& row : run.rows) {
-    const auto value = watched_value(row, rule);
-    if (row.epoch > run.summary.epochs || !value) continue;
-    const double gain = best_value ? (rule.is_larger_better ? *value - *best_value : *best_value - *value) : 0;
-    if (best_value && !(gain > rule.least_difference)) continue;
-    best = row;
-    best_value = value;
-  }
-  return best;
+  const EpochRow* best = best_epoch_of(run);
+  return best == nullptr ? std::nullopt : std::optional(*best);
+}
+
+const EpochRow* best_epoch_of(const RunRecord& run) {
+  const std::string name = value_or_absent(run.config, "training.early_stopping");
+  const bool has_metric = std::ranges::find(epoch_columns(), name, &EpochColumn::name) != epoch_columns().end();
+  const auto delta = parse_double(value_or_absent(run.config, "training.min_delta"));
+  return best_epoch(whole_epochs(run.rows, run.summary.epochs), has_metric ? name : "",
+                    has_metric ? delta.value_or(0) : 0);
 }
 
 }  // namespace rnnlab

@@ -38,6 +38,10 @@ const std::string& other_program(const RunRecord& run);
 // Returns whether the run trained on a GPU.
 bool is_on_gpu(const RunRecord& run);
 
+// Returns the epoch that training called the best: by training.early_stopping, or else by the loss of the validation
+// (quality.h). Null if no whole epoch has the metric.
+const EpochRow* best_epoch_of(const RunRecord& run);
+
 // Returns the row of the epoch whose weights `predict` and `evaluate` use: the best of the whole epochs by
 // training.early_stopping, or else by the loss of the validation (training/stopping.h), if the run keeps it
 // (checkpoint.best). Nothing if the run keeps no such epoch, and for runs of other programs.

@@ -7,6 +7,7 @@
 
 #include "base/numbers.h"
 #include "base/sha256.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -51,7 +52,8 @@ bool is_neutral(const std::string& value) {
 
 // A file without one of these keys means this value: the keys came later than other files.
 bool is_as_without_key(std::string_view key, const std::string& value) {
-  return (key == "model.candidate" && value == "positive") || (key == "model.heads" && value == "1");
+  return (key == "model.candidate" && value == "positive") || (key == "model.heads" && value == "1") ||
+         (key == "data.decimal" && (value == "." || value == "\".\""));
 }
 
 template <class Wanted>
@@ -71,7 +73,20 @@ bool is_of_training(std::string_view key) {
   return key == "deterministic" || (key.starts_with("training.") && !is_end_of_run && !is_one_of(key, kNotCompared));
 }
 
+// Returns the value in the form in which it is compared.
+std::string compared_value(std::string_view key, const std::string& value) {
+  return is_one_of(key, kPaths) ? last_name(value) : canonical(value);
+}
+
 }  // namespace
+
+bool is_same_setting(std::string_view key, const Settings& a, const Settings& b) {
+  const auto in_a = a.find(std::string(key)), in_b = b.find(std::string(key));
+  if (in_a == a.end() && in_b == b.end()) return true;
+  if (in_a != a.end() && in_b != b.end()) return compared_value(key, in_a->second) == compared_value(key, in_b->second);
+  const std::string value = canonical(in_a != a.end() ? in_a->second : in_b->second);
+  return is_neutral(value) || is_as_without_key(key, value);
+}
 
 bool is_compared_work(std::string_view key) { return is_of_model(key) || is_of_training(key); }
 

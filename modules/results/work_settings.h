@@ -15,6 +15,11 @@ namespace rnnlab {
 // The keys are dotted (run_folder.h).
 using Settings = std::map<std::string, std::string>;
 
+// Returns whether the setting has one meaning in both files. A file of a version that does not know the setting lacks
+// it and means false, 0, auto, none or empty. Paths are equal if their last names are, because data are compared by
+// their content.
+bool is_same_setting(std::string_view key, const Settings& a, const Settings& b);
+
 struct WorkHashes {
   std::string model;
   std::string training;

@@ -92,7 +92,7 @@ std::string time_of_all_epochs(const Progress& progress, double part) {
   if (progress.after.pieces <= 0 || part <= 0) return "";
   const double after =
       progress.after.pieces * progress.seconds / part + (progress.after.pieces + 1) * progress.after.seconds_between;
-  return fmt::format(", {} for all epochs", format_time_left(seconds_left(progress, part) + after));
+  return fmt::format(", {} of all epochs", format_time_left(seconds_left(progress, part) + after));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -22,12 +23,26 @@ at::Tensor units_of(const Dataset& dataset) {
   return at::tensor(units, at::kDouble);
 }
 
+// `predictions` have the shape of the targets, or one row for all. Goes over some rows at a time, because float64
+// copies of all targets may not fit into memory.
 MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset) {
-  const at::Tensor errors = predictions.to(at::kDouble) - dataset.valid.targets.to(at::kDouble);
-  const at::Tensor in_units = errors * units_of(dataset);
-  return {{"valid_loss", mean_of(errors.square())},
-          {"valid_mae", mean_of(in_units.abs())},
-          {"valid_rmse", std::sqrt(mean_of(in_units.square()))}};
+  constexpr int64_t kRowsAtOnce = 65'536;
+  const at::Tensor targets = dataset.valid.targets, units = units_of(dataset);
+  const at::Tensor all = predictions.expand_as(targets);
+  double squares = 0, absolutes_in_units = 0, squares_in_units = 0;
+  for (int64_t first = 0; first < targets.size(0); first += kRowsAtOnce) {
+    const int64_t count = std::min(kRowsAtOnce, targets.size(0) - first);
+    const at::Tensor errors =
+        all.narrow(0, first, count).to(at::kDouble) - targets.narrow(0, first, count).to(at::kDouble);
+    const at::Tensor in_units = errors * units;
+    squares += errors.square().sum().item<double>();
+    absolutes_in_units += in_units.abs().sum().item<double>();
+    squares_in_units += in_units.square().sum().item<double>();
+  }
+  const auto count = static_cast<double>(targets.numel());
+  return {{"valid_loss", squares / count},
+          {"valid_mae", absolutes_in_units / count},
+          {"valid_rmse", std::sqrt(squares_in_units / count)}};
 }
 
 std::vector<Baseline> of_numbers(const Dataset& dataset) {
@@ -79,7 +94,12 @@ std::vector<Baseline> of_binary(const Dataset& dataset) {
   if (!part.gt(0).logical_and(part.lt(1)).all().item<bool>()) return {};
   const at::Tensor losses = -(valid * part.log() + (1 - valid) * (1 - part).log());
   const at::Tensor are_right = valid.ge(0.5).eq(part.gt(0.5));
-  return {{"most frequent class", {{"valid_loss", mean_of(losses)}, {"valid_accuracy", mean_of(are_right)}}}};
+  std::vector<Baseline> all;
+  for (const NaiveForecast& forecast : dataset.naive_forecasts)
+    all.push_back(
+        {forecast.name, {{"valid_accuracy", mean_of(forecast.values.ge(0.5).eq(dataset.valid.targets.ge(0.5)))}}});
+  all.push_back({"most frequent class", {{"valid_loss", mean_of(losses)}, {"valid_accuracy", mean_of(are_right)}}});
+  return all;
 }
 
 }  // namespace

@@ -32,14 +32,19 @@ double seconds_of(c10::Device device, int64_t iterations, const std::function<vo
 double shortest_seconds(c10::Device device, const std::function<void()>& work) {
   constexpr int kSamples = 7;
   constexpr double kSampleSeconds = 0.02;
-  constexpr double kMostIterations = 1000;
+  constexpr double kMostIterations = 1000, kMostSeconds = 2;
   constexpr double kTooLongToRepeat = 1;
   const double first = seconds_of(device, 1, work);
   if (first > kTooLongToRepeat) return first;
   const double once = seconds_of(device, 1, work);
   const auto iterations = static_cast<int64_t>(std::clamp(std::ceil(kSampleSeconds / once), 1.0, kMostIterations));
   double shortest = once * static_cast<double>(iterations);
-  for (int i = 0; i < kSamples; ++i) shortest = std::min(shortest, seconds_of(device, iterations, work));
+  double spent = shortest;
+  for (int i = 0; i < kSamples && spent < kMostSeconds; ++i) {
+    const double seconds = seconds_of(device, iterations, work);
+    shortest = std::min(shortest, seconds);
+    spent += seconds;
+  }
   return shortest / static_cast<double>(iterations);
 }
 

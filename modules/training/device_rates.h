@@ -10,7 +10,8 @@
 namespace rnnlab {
 
 // Returns the floating-point operations a second of a large product of square matrices, in the type of the precision
-// and with this process's switches (set_precision). Takes less than two seconds on a usual machine. Throws c10::Error
+// and with this process's switches (set_precision). Takes up to three seconds, or as long
+// as two products on a slow device. Throws c10::Error
 // if the memory is too small: three matrices of 2048 x 2048 on a CPU, and of 8192 x 8192 on a GPU.
 double best_product_rate(c10::Device device, Precision precision);
 

@@ -94,11 +94,11 @@ TEST_F(Compare, CountsACopyOfARunOnce) {
               HasSubstr("skipped as a copy of an included run: " + copy));
 }
 
-TEST_F(Compare, RefusesAnotherBatchSizeUnlessForced) {
-  const auto folders = two_runs("training.batch_size=40");
+TEST_F(Compare, RefusesAnotherPrecisionUnlessForced) {
+  const auto folders = two_runs("precision=bf16");
   const auto refused = compare({folders[0], folders[1]});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.errors, HasSubstr("batch"));
+  EXPECT_THAT(refused.errors, HasSubstr("precision: "));
   const auto forced = compare({folders[0], folders[1], "--force", "--json"});
   EXPECT_EQ(forced.exit_code, 0);
   EXPECT_THAT(forced.output, HasSubstr("\"forced\": [\n"));

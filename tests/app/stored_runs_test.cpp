@@ -129,7 +129,7 @@ TEST_P(StoredRuns, CompareWithARunOfToday) {
   ASSERT_EQ(trained.exit_code, 0) << trained.errors;
   const auto result = program_.run({"compare", stored, "today/digits", "--force"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  for (const char* reason : {"model: ", "training settings: ", "order of the samples", "initial weights"})
+  for (const char* reason : {"  model: ", "training settings: ", "order of the samples", "initial weights"})
     EXPECT_THAT(result.output + result.errors, Not(HasSubstr(reason)));
 }
 

@@ -175,6 +175,9 @@ TEST(List, OfIntegersTakesRanges) {
   EXPECT_EQ(accepted("training: {decay_at: 2..5}").training.decay_at, (std::vector<int64_t>{2, 3, 4, 5}));
   EXPECT_EQ(accepted("training: {decay_at: [1, 3..4, 9]}").training.decay_at, (std::vector<int64_t>{1, 3, 4, 9}));
   EXPECT_THAT(complaints("training: {decay_at: 5..2}"), ElementsAre(HasSubstr("got '5..2'")));
+  EXPECT_THAT(
+      complaints("training: {decay_at: 1..20000}"),
+      ElementsAre(HasSubstr("(a range such as 1..24 begins with its smallest integer and has at most 10,000)")));
   EXPECT_THAT(complaints("training: {decay_at: [0..2]}"), ElementsAre(HasSubstr("item 1: got '0..2'")));
 }
 

@@ -320,6 +320,72 @@ TEST_F(LoadCsv, GoesBackAsManySeasonsAsTheHorizonNeeds) {
   EXPECT_THAT(values_of<float>(data.naive_forecasts.at(1).values), ElementsAre(5));
 }
 
+// The rows of the training file do not limit those of a validation file.
+TEST_F(LoadCsv, TakesMoreValidationWindowsThanTheTrainingFileHasRows) {
+  write_series();
+  std::string longer = "value,tens\n";
+  for (int i = 0; i < 40; ++i) longer += fmt::format("{},{}\n", i, 10 * i);
+  write("b.csv", longer);
+  const Dataset data = load_dataset(parse_settings(fmt::format(
+      "source: csv\npath: {}\ntrain_file: a.csv\nvalid_file: b.csv\ntarget: [value]\nwindow: 2\nnum_valid: 20\n",
+      folder().string())));
+  EXPECT_EQ(data.valid.size(), 20);
+}
+
+TEST_F(LoadCsv, NamesTheRowsThatTestWindowsNeed) {
+  write_series();
+  EXPECT_EQ(load_error("target: [value]\nwindow: 3\nnum_test: 8\n"),
+            "{}/a.csv: data.num_test: 8 windows need 11 rows, but the table has 10; use a smaller data.num_test");
+}
+
+// Two stations take turns: north has 0 .. 5, south has 100 .. 105.
+std::string stations(const std::string& more = "") {
+  std::string text = "station,x\n";
+  for (int i = 0; i < 6; ++i) text += fmt::format("north,{}\nsouth,{}\n", i, 100 + i);
+  return text + more;
+}
+
+TEST_F(LoadCsv, CutsWindowsWithinEachSeries) {
+  write("a.csv", stations());
+  const Dataset data = load("target: [x]\nwindow: 2\ngroup: station\nvalid_fraction: 0.5\nnormalize: none\n");
+  EXPECT_EQ(data.shape.input_size, 1) << "the station is no feature";
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(0, 1, 100, 101));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(2, 102));
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(3, 4, 103, 104)) << "the last half of each series";
+  EXPECT_THAT(values_of<float>(data.naive_forecasts.at(0).values), ElementsAre(4, 104));
+}
+
+TEST_F(LoadCsv, TellsOfSeriesThatAreTooShort) {
+  write("a.csv", stations("east,1\n"));
+  const Dataset data = load("target: [x]\nwindow: 2\ngroup: station\nvalid_fraction: 0.5\nnormalize: none\n");
+  EXPECT_EQ(data.train.size(), 2);
+  EXPECT_THAT(data.notes, ElementsAre("1 of 3 series have too few rows for a window in the training part, and no "
+                                      "samples there"));
+  EXPECT_EQ(load_error("target: [x]\nwindow: 4\ngroup: station\n"),
+            "{}/a.csv: the validation part: none of 2 series has the 5 rows that a data.window of 4 with a "
+            "data.horizon of 1 needs; use a shorter window");
+}
+
+TEST_F(LoadCsv, TakesAPreviousValueFromTheSameSeries) {
+  write("a.csv", stations("north,\nsouth,106\n"));
+  const Dataset data =
+      load("target: [x]\nwindow: 1\ngroup: station\nvalid_fraction: 0.3\nmissing: previous\nnormalize: none\n");
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(5, 106)) << "not 105";
+  write("a.csv", stations("east,\neast,1\n"));
+  EXPECT_THAT(load_error("target: [x]\nwindow: 1\ngroup: station\nmissing: previous\n"),
+              HasSubstr("column 'x': the first row of the series 'east' has no value"));
+}
+
+// South begins two rows later, so its season is not known.
+TEST_F(LoadCsv, TakesNoSeasonFromAnotherSeries) {
+  write("a.csv", "station,x\nn,0\nn,1\nn,2\nn,3\nn,4\nn,5\ns,100\ns,101\ns,102\ns,103\n");
+  const Dataset data =
+      load("target: [x]\nwindow: 1\ngroup: station\nseason: 4\nvalid_fraction: 0.5\nnormalize: none\n");
+  EXPECT_EQ(data.naive_forecasts.size(), 1u);
+  EXPECT_THAT(data.notes, ElementsAre("no baseline of data.season: it needs 4 rows before the first validation target "
+                                      "of each series"));
+}
+
 // Rows 6 to 9 validate: the window of rows 6 and 7 has targets in rows 8 and 9.
 TEST_F(LoadCsv, PredictsSeveralHorizonsTogether) {
   write_series();

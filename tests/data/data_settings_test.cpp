@@ -49,6 +49,15 @@ TEST(DataSettings, HaveOneHorizonOrSeveralInAscendingOrder) {
               testing::HasSubstr("a classification has one horizon"));
 }
 
+TEST(DataSettings, HaveSeriesByAColumnOnlyWithAWindow) {
+  const std::string csv = "source: csv\npath: a.csv\ntarget: [x]\ngroup: station\n";
+  EXPECT_EQ(parse_settings(csv + "window: 4\n").group, "station");
+  EXPECT_THAT(complaint(csv), testing::HasSubstr("only series have a group: set window too"));
+  EXPECT_THAT(complaint(csv + "window: 4\nnum_valid: 10\n"), testing::HasSubstr("use valid_fraction"));
+  EXPECT_THAT(complaint(csv + "window: 4\nfeatures: [station]\n"),
+              testing::HasSubstr("neither a feature nor a target"));
+}
+
 // A list of one was a single number before, and files with it are compared with files of today.
 TEST(DataSettings, PrintOneHorizonWithoutBrackets) {
   DataSettings settings;

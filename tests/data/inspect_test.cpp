@@ -201,10 +201,18 @@ TEST_F(Inspect, SuggestsNothingWhereNothingCanBeTrained) {
               testing::EndsWith("\n\nhint: no column has numbers or repeated texts: there is no target to predict\n"));
 }
 
-TEST_F(Inspect, HintsAtDecimalCommas) {
+TEST_F(Inspect, ReadsDecimalCommas) {
   write("a.csv", "x;y\n1,5;1\n2,5;0\n3,5;1\n4,5;0\n");
-  EXPECT_THAT(text_of("a.csv"), HasSubstr("\nhint: numbers with a decimal comma (1,5) in 'x': they are read as texts; "
-                                          "write a point (1.5)\n"));
+  const std::string text = text_of("a.csv");
+  EXPECT_THAT(text, HasSubstr("with a header, delimiter ';', decimal ','\n"));
+  EXPECT_THAT(text, HasSubstr("    delimiter: \";\"\n    decimal: \",\"\n"));
+}
+
+TEST_F(Inspect, HintsAtDecimalCommasBesidePoints) {
+  write("a.csv", "x;y\n1,5;1.5\n2,5;0\n3,5;1\n4,5;0\n");
+  EXPECT_THAT(text_of("a.csv"),
+              HasSubstr("\nhint: numbers with a decimal comma (1,5) and with a decimal point (1.5) are "
+                        "mixed in the file, the former in 'x': write all of them alike\n"));
 }
 
 TEST_F(Inspect, HintsAtADelimiterThatTheHeaderLacks) {

@@ -118,6 +118,16 @@ TEST_F(RowsOfAFile, AreThoseOfTheTargetsOfWindows) {
                           "6  sample 2", "7  sample 3"));
 }
 
+// The rows of two series take turns, and each series has a forecast after its end.
+TEST_F(RowsOfAFile, AreInTheOrderOfTheFileForSeveralSeries) {
+  write("a.csv", "station,y\nn,1\ns,10\nn,2\ns,20\nn,3\n");
+  const std::string settings = "target: [y]\nid: [station]\ngroup: station\nwindow: 1\nnum_valid: 0\n";
+  const std::string reason = " no full window before it (data.window 1, data.horizon 1)";
+  EXPECT_THAT(texts_of(use("a.csv", settings).rows),
+              ElementsAre("1 n" + reason, "2 s" + reason, "3 n sample 0", "4 s sample 3", "5 n sample 1",
+                          "0 n sample 2", "0 s sample 4"));
+}
+
 TEST_F(RowsOfAFile, AreTheSamplesAloneOfAPart) {
   write("a.csv", "x,y\n1,0\n3,1\n,0\n9,1\n2,0\n");
   const std::string settings = "target: [y]\nmissing: drop\nseed: 3\nnum_valid: 2\nnormalize: none\n";

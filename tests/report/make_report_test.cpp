@@ -37,8 +37,9 @@ TEST(MakeReport, ShowsTheVeryTableOfTheComparison) {
   const Report report = make_report({.runs = runs, .benchmarks = {}});
   EXPECT_EQ(report.title, "Report on rows");
   ASSERT_EQ(report.sections.size(), 1U);
-  const TextTable expected = comparison_table(compare(runs, {}));
-  EXPECT_EQ(table_called(report.sections[0], "The comparison").table.rows(), expected.rows());
+  const Comparison comparison = compare(runs, {});
+  EXPECT_EQ(table_called(report.sections[0], "The comparison").table.rows(), time_table(comparison).rows());
+  EXPECT_EQ(table_called(report.sections[0], "Losses and metrics").table.rows(), quality_table(comparison).rows());
 }
 
 TEST(MakeReport, SaysWhatTheWorkTookAndHowFarTheLossesAgree) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "report/make_report.h"
+#include "report/sample_sources.h"
 #include "report/sections.h"
 #include "report/writers.h"
 
@@ -20,28 +21,26 @@ const Kind& only(const Section& section) {
   return *found;
 }
 
-RunPredictions of_classes() {
-  RunPredictions predictions = {.run = "pets, cpu fused", .overview = {}};
-  predictions.overview.data = "csv from pets.csv: 6 validation samples";
-  predictions.overview.metrics.classes = {
-      {.name = "cat", .num_samples = 4, .precision = 0.75, .recall = 0.75, .f1 = 0.75},
-      {.name = "dog", .num_samples = 2, .precision = std::nullopt, .recall = 0.5, .f1 = 0.5}};
-  predictions.overview.metrics.confusion = {{3, 1}, {1, 1}};
-  predictions.overview.largest_errors = {
-      {.sample = "row 5 (rex)", .target = "dog", .prediction = "cat (0.9000)", .error = 0.9}};
-  return predictions;
+PredictionOverview of_classes() {
+  PredictionOverview overview;
+  overview.data = "csv from pets.csv: 6 validation samples";
+  overview.metrics.classes = {{.name = "cat", .num_samples = 4, .precision = 0.75, .recall = 0.75, .f1 = 0.75},
+                              {.name = "dog", .num_samples = 2, .precision = std::nullopt, .recall = 0.5, .f1 = 0.5}};
+  overview.metrics.confusion = {{3, 1}, {1, 1}};
+  overview.largest_errors = {{.sample = "row 5 (rex)", .target = "dog", .prediction = "cat (0.9000)", .error = 0.9}};
+  return overview;
 }
 
-RunPredictions of_series() {
-  RunPredictions predictions = {.run = "weather, cpu fused", .overview = {}};
-  predictions.overview.forecasts = {{.target = "OT", .truth = {1, 2}, .predicted = {1.5, 2.5}, .naive = {0, 1}}};
-  predictions.overview.is_series = true;
-  predictions.overview.naive_name = "last value";
-  return predictions;
+PredictionOverview of_series() {
+  PredictionOverview overview;
+  overview.forecasts = {{.target = "OT", .truth = {1, 2}, .predicted = {1.5, 2.5}, .naive = {0, 1}}};
+  overview.is_series = true;
+  overview.naive_name = "last value";
+  return overview;
 }
 
 TEST(PredictionSection, DrawsTheConfusionMatrix) {
-  const Section section = prediction_section(of_classes(), "pets");
+  const Section section = prediction_section("pets, cpu fused", of_classes(), "pets");
   EXPECT_EQ(section.heading, "Predictions of pets, cpu fused");
   const auto& map = std::get<HeatMap>(only<Chart>(section).body);
   EXPECT_THAT(map.rows, ElementsAre("cat", "dog"));
@@ -49,27 +48,27 @@ TEST(PredictionSection, DrawsTheConfusionMatrix) {
 }
 
 TEST(PredictionSection, ListsTheSamplesWithTheLargestErrors) {
-  const Section section = prediction_section(of_classes(), "pets");
+  const Section section = prediction_section("pets, cpu fused", of_classes(), "pets");
   const TextTable& table = only<NamedTable>(section).table;
   EXPECT_EQ(table.columns().back().heading, "missing probability");
   EXPECT_THAT(table.rows(), ElementsAre(ElementsAre("row 5 (rex)", "dog", "cat (0.9000)", "0.9000")));
 }
 
 TEST(PredictionSection, DrawsForecastsBesideTheirTargetsAndTheNaiveForecast) {
-  const Section section = prediction_section(of_series(), "weather");
+  const Section section = prediction_section("weather, cpu fused", of_series(), "weather");
   const auto& chart = only<Chart>(section);
   EXPECT_EQ(chart.title, "OT: target and prediction");
-  EXPECT_THAT(chart.description, HasSubstr("The first 2 samples of the part, as consecutive samples"));
+  EXPECT_THAT(chart.description, HasSubstr("The first 2 samples of the part, one after the other"));
   std::vector<std::string> names;
   for (const Curve& curve : std::get<Curves>(chart.body).curves) names.push_back(curve.name);
   EXPECT_THAT(names, ElementsAre("target", "prediction", "last value"));
 }
 
 TEST(PredictionSection, DrawsTheErrorByHorizon) {
-  RunPredictions predictions = of_series();
-  predictions.overview.horizons = {1, 6};
-  predictions.overview.by_horizon = {{.target = "OT", .root_mean_squared_errors = {1, 2}, .naive = {1.5, 4}}};
-  const Section section = prediction_section(predictions, "weather");
+  PredictionOverview overview = of_series();
+  overview.horizons = {1, 6};
+  overview.by_horizon = {{.target = "OT", .root_mean_squared_errors = {1, 2}, .naive = {1.5, 4}}};
+  const Section section = prediction_section("weather, cpu fused", overview, "weather");
   const auto& chart = std::get<Chart>(section.blocks.at(1));
   EXPECT_EQ(chart.title, "Error by horizon");
   const auto& curves = std::get<Curves>(chart.body).curves;
@@ -80,21 +79,28 @@ TEST(PredictionSection, DrawsTheErrorByHorizon) {
 }
 
 TEST(PredictionSection, RefersToJsonIfThereAreTooManyClasses) {
-  RunPredictions predictions = of_classes();
-  predictions.overview.metrics.classes.assign(41, {.name = "x"});
-  const Section section = prediction_section(predictions, "x");
+  PredictionOverview overview = of_classes();
+  overview.metrics.classes.assign(41, {.name = "x"});
+  const Section section = prediction_section("x", overview, "x");
   EXPECT_THAT(std::get<Sentences>(section.blocks.at(1)).lines[0], HasSubstr("41 classes is too large"));
 }
 
-TEST(PredictionSection, FollowsTheSectionsOnRuns) {
+TEST(PredictionSection, FollowsTheSectionsOnRunsWithoutTellingFolders) {
   Sources sources;
-  sources.benchmarks.push_back({"empty.json", {}});
-  sources.predictions.push_back(of_classes());
-  sources.without_predictions = {"weather, cpu fused: /home/me/data/weather.csv: no such file"};
+  auto runs = testing::naive_and_fused();
+  for (const char* folder : {"/home/jane/a", "/home/jane/b"}) {
+    const size_t i = sources.predictions.size();
+    runs[i].config += fmt::format("data: {{path: {}/pets.csv}}\n", folder);
+    sources.predictions.push_back({.folder = folder});
+  }
+  sources.runs = testing::read_back(runs);
+  for (size_t i = 0; i < 2; ++i) sources.predictions[i].folder = sources.runs[i].folder;
+  sources.predictions[0].overview = of_classes();
+  sources.predictions[1].reason = "/home/jane/b/pets.csv: no such file";
   const Report report = make_report(without_machine(sources));
-  EXPECT_EQ(report.sections.back().id, "predictions_of_pets_cpu_fused");
-  EXPECT_THAT(markdown_of(report), HasSubstr("weather.csv: no such file"));
-  EXPECT_THAT(markdown_of(report), ::testing::Not(HasSubstr("/home/me")));
+  EXPECT_EQ(report.sections.back().heading, "Predictions of rows, cpu naive path=pets.csv");
+  EXPECT_THAT(markdown_of(report), HasSubstr("rows, cpu fused path=pets.csv (2): pets.csv: no such file"));
+  EXPECT_THAT(markdown_of(report), ::testing::Not(HasSubstr("jane")));
 }
 
 }  // namespace

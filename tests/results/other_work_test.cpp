@@ -85,6 +85,7 @@ TEST_F(OtherWork, HasARatioByForce) {
   EXPECT_TRUE(comparison.groups[1].ratio.has_value());
 }
 
+// The message has every reason at once, also the work that differs.
 TEST_F(OtherWork, IsRefusedOnAnotherMachine) {
   add_pair([](SampleRun& run) {
     change_work(run);
@@ -92,7 +93,12 @@ TEST_F(OtherWork, IsRefusedOnAnotherMachine) {
   });
   expect_refused(
       "hardware (CPU): Some CPU in cpu naive hidden_size=128, Other CPU in cpu fused deterministic=true "
-      "hidden_size=256 learning_rate=0.1");
+      "hidden_size=256 learning_rate=0.1\n"
+      "  model: model.hidden_size=128 in cpu naive hidden_size=128, model.hidden_size=256 in cpu fused "
+      "deterministic=true hidden_size=256 learning_rate=0.1\n"
+      "  training settings: deterministic=absent training.learning_rate=absent in cpu naive hidden_size=128, "
+      "deterministic=true training.learning_rate=0.1 in cpu fused deterministic=true hidden_size=256 "
+      "learning_rate=0.1");
 }
 
 TEST_F(OtherWork, IsRefusedIfNoSettingExplainsIt) {

@@ -40,6 +40,8 @@ TEST(BaselineWarning, NamesTheBaselineThatTheModelDoesNotBeat) {
             "2.255 for the last value; train longer, or try another learning rate, model or inputs");
   EXPECT_EQ(baseline_warning(kForecasts, {{"valid_rmse", 2.2}}), std::nullopt);
   EXPECT_EQ(baseline_warning({}, {{"valid_rmse", 2.2}}), std::nullopt);
+  const std::vector<Baseline> perfect = {{"most frequent class", {{"valid_accuracy", 1}}}};
+  EXPECT_EQ(baseline_warning(perfect, {{"valid_accuracy", 1}}), std::nullopt) << "no model can be better";
   EXPECT_EQ(baseline_warning(kForecasts, {{"valid_accuracy", 0.5}}), std::nullopt) << "no baseline has an accuracy";
 }
 

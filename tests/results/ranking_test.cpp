@@ -66,13 +66,34 @@ TEST(Rank, GivesMeanAndSpreadOverSeeds) {
 
 TEST(Rank, IsATable) {
   EXPECT_EQ(ranking_text(rank(lstm_and_gru())),
-            "#  run        cell  seeds  valid RMSE  spread  best epoch  s/epoch\n"
+            "#  run        cell  seeds  valid RMSE  spread  best epoch  epoch s\n"
             "-  ---------  ----  -----  ----------  ------  ----------  -------\n"
-            "1  cpu fused  gru   1             1.5       -           2        2\n"
-            "2  cpu fused  lstm  1,2          2.25    0.35           2        2\n"
+            "1  cpu fused  gru   1           1.500       -           2    2.000\n"
+            "2  cpu fused  lstm  1,2         2.250   0.354           2    2.000\n"
             "\n"
             "valid_rmse: of each run's best epoch, the mean over its runs; spread: their standard deviation.\n"
-            "s/epoch: training seconds of the median epoch, without comparison: `rnnlab compare` compares times.\n");
+            "epoch: training time of the median epoch, without comparison: `rnnlab compare` compares times.\n");
+}
+
+// A version that does not know a setting yet means its neutral value.
+TEST(Rank, PoolsRunsOfAnOlderVersion) {
+  RunRecord older = run_of("gru", 1, {1.5}), newer = run_of("gru", 2, {1.5});
+  newer.config["data.num_test"] = "0";
+  newer.config["data.test_file"] = "\"\"";
+  EXPECT_EQ(rank({older, newer}).ranks.size(), 1u);
+  newer.config["data.num_test"] = "5";
+  EXPECT_EQ(rank({older, newer}).ranks.size(), 2u);
+}
+
+// The setting that tells the rows apart is shown, also behind others.
+TEST(Rank, ShowsTheSettingsThatTellRowsApart) {
+  std::vector<RunRecord> runs;
+  for (const char* cell : {"gru", "lstm", "rnn_tanh"}) {
+    runs.push_back(run_of(cell, 1, {1.5}));
+    for (int i = 0; i < 8; ++i)
+      runs.back().config[fmt::format("data.a{}", i)] = std::string(cell) == "gru" ? "0.1" : "0.2";
+  }
+  EXPECT_THAT(ranking_text(rank(runs)), HasSubstr("#  run        cell      a0   a1"));
 }
 
 TEST(Rank, IsCsvWithAllDigits) {

@@ -59,8 +59,8 @@ TEST(FormatProgress, ShowsTheTimeOfAllEpochsBesideThatOfThisOne) {
   Progress progress = kHalf;
   progress.after = {.pieces = 1, .seconds_between = 2};
   EXPECT_EQ(format_progress(progress, 100),
-            "epoch 2/3 [##############...............]  50 % 234/468, 0:12 left, 0:39 for all epochs, loss 0.1234");
-  EXPECT_EQ(format_progress(progress, 70), "epoch 2/3 [######......]  50 % 234/468, 0:12 left, 0:39 for all epochs");
+            "epoch 2/3 [###############...............]  50 % 234/468, 0:12 left, 0:39 of all epochs, loss 0.1234");
+  EXPECT_EQ(format_progress(progress, 70), "epoch 2/3 [######.......]  50 % 234/468, 0:12 left, 0:39 of all epochs");
   progress.done = 0;
   EXPECT_EQ(format_progress(progress, 50), "epoch 2/3 [.....]   0 % 0/468, ? left, loss 0.1234");
 }

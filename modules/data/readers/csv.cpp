@@ -286,12 +286,25 @@ bool is_missing(std::string_view cell) {
          std::ranges::any_of(kTokens, [&](std::string_view token) { return equal_ignoring_case(cell, token); });
 }
 
+namespace {
+
+// Returns nothing for a cell that has a point.
+std::optional<double> number_with_comma(std::string_view cell) {
+  if (cell.find('.') != std::string_view::npos) return std::nullopt;
+  std::string with_point(cell);
+  if (const size_t comma = with_point.find(','); comma != std::string::npos) with_point[comma] = '.';
+  return parse_double(with_point);
+}
+
+}  // namespace
+
 bool has_decimal_comma(std::string_view cell) {
   const size_t comma = cell.find(',');
-  if (comma == std::string_view::npos || comma + 1 == cell.size()) return false;
-  std::string with_point(cell);
-  with_point[comma] = '.';
-  return parse_double(with_point).has_value();
+  return comma != std::string_view::npos && comma + 1 < cell.size() && number_with_comma(cell).has_value();
+}
+
+std::optional<double> number_of(std::string_view cell, const CsvOptions& options) {
+  return options.decimal == ',' ? number_with_comma(cell) : parse_double(cell);
 }
 
 bool is_text(std::string_view cell) {
@@ -312,13 +325,18 @@ namespace {
                             : fmt::format("the value is missing ({}), expected {}", in_quotes(cell), wanted));
 }
 
+std::string hint_on_decimal(std::string_view cell, const CsvOptions& options) {
+  if (options.decimal == ',') return parse_double(cell) ? " with a decimal comma (data.decimal), not a point" : "";
+  return has_decimal_comma(cell) ? " with a decimal point; if the file has commas, set data.decimal: \",\"" : "";
+}
+
 double number_at(const Table& table, int64_t row, int64_t column) {
   const std::string_view cell = trim(table.cell(row, column));
-  if (const auto number = parse_double(cell)) return *number;
+  if (const auto number = number_of(cell, table.options())) return *number;
   if (is_missing(cell)) return kMissing;
   fail_at_cell(table, row, column,
                fmt::format("got {}, expected a {}number{}", in_quotes(cell), is_infinite(cell) ? "finite " : "",
-                           has_decimal_comma(cell) ? " with a decimal point, not a comma" : ""));
+                           hint_on_decimal(cell, table.options())));
 }
 
 void fill_with(double value, std::vector<double>& values) {

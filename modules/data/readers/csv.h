@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ enum class CsvHeader { kPresent, kAbsent };
 struct CsvOptions {
   char delimiter = ',';  // any ASCII character except a quote, CR and LF
   CsvHeader header = CsvHeader::kPresent;
+  char decimal = '.';  // of numbers: a point or a comma
 };
 
 // A table has at least one row and one column. Its memory is the size of the file and four bytes for each cell.
@@ -73,6 +75,9 @@ enum class MissingPolicy {
 bool is_missing(std::string_view cell);
 bool has_decimal_comma(std::string_view cell);  // a number such as "1,5", which some programs write for one and a half
 bool is_text(std::string_view cell);            // neither missing nor a number in any notation
+
+// Returns the number of a cell of a table with these options: with a decimal comma, 1,5 is a number and 1.5 is not.
+std::optional<double> number_of(std::string_view cell, const CsvOptions& options);
 
 struct NumericColumn {
   std::string name;

@@ -32,6 +32,7 @@ const charts = (() => {
   const digitsOf = (axis) => (axis.unit ? 4 : 3);
   const shown = (value, digits) => {
     if (value === null) return "–";
+    if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
     const text = value.toPrecision(digits);
     return text.includes("e") ? String(Number(text)) : text;
   };

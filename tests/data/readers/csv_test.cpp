@@ -191,8 +191,17 @@ TEST_F(NumericColumnTest, NamesACellThatIsNoNumber) {
   EXPECT_EQ(error_in("1,\nabc,\n"), "x.csv:3: column 'x': got 'abc', expected a number");
   EXPECT_EQ(error_in("\"1\n2\",\n"), "x.csv:2: column 'x': got '1\\x0a2', expected a number");
   EXPECT_EQ(error_in("\"1,5\",\n"),
-            "x.csv:2: column 'x': got '1,5', expected a number with a decimal point, not a comma");
+            "x.csv:2: column 'x': got '1,5', expected a number with a decimal point; if the file has commas, set "
+            "data.decimal: \",\"");
   EXPECT_EQ(error_in("0x10,\n"), "x.csv:2: column 'x': got '0x10', expected a number");
+}
+
+TEST_F(NumericColumnTest, TakesADecimalCommaIfItIsRequested) {
+  const CsvOptions options = {.delimiter = ';', .decimal = ','};
+  const Table table = parse_csv("x;y\n1,5;1\n-2;1.5\n1,5e3;1\n", "x.csv", options);
+  EXPECT_THAT(numeric_column(table, "x", MissingPolicy::kError).values, ElementsAre(1.5, -2, 1500));
+  EXPECT_EQ(error_of([&] { numeric_column(table, "y", MissingPolicy::kError); }),
+            "x.csv:3: column 'y': got '1.5', expected a number with a decimal comma (data.decimal), not a point");
 }
 
 TEST_F(NumericColumnTest, NamesTheLineOfACellBehindLineBreaks) {
