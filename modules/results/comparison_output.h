@@ -157,7 +157,7 @@ std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison&
 // reasons to refuse or to doubt the comparison.
 std::string epoch_matrices_csv(const EpochMatrices& matrices, const Comparison& comparison);
 
-// ---- CSV and JSON (comparison_output.cpp) ----
+// ---- CSV and JSON (comparison_files.cpp) ----
 
 // Returns a comparison as CSV (RFC 4180) with one line for each group. Numbers have full precision, absent numbers are
 // empty fields, and several reasons or warnings share one field with "; " between them.
