@@ -125,7 +125,7 @@ TEST(ChildProcess, ThatTheSignalOfThisOneEndsWasStopped) {
 
 TEST(ChildProcess, IsEndedWhereItsLinesCannotBeTaken) {
   const auto refuse = [](const std::string&) { throw UserError(ExitCode::kDevice, "no space"); };
-  expect_error(ExitCode::kDevice, "no space", [&] { run_child("/bin/sh", {"-c", "echo a; sleep 1000"}, refuse); });
+  expect_error(ExitCode::kDevice, "no space", [&] { run_child("/bin/sh", {"-c", "echo a; exec sleep 1000"}, refuse); });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "inference/detailed_metrics.h"
 
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -49,6 +50,32 @@ TEST(DetailedMetrics, LackWhatAClassWithoutSamplesCannotHave) {
   EXPECT_EQ(fox.precision, std::nullopt);
   EXPECT_EQ(fox.recall, std::nullopt);
   EXPECT_EQ(fox.f1, std::nullopt);
+}
+
+// The matrix of 20,000 classes would take 3 GB.
+TEST(DetailedMetrics, HaveNoMatrixOfVeryManyClasses) {
+  constexpr int64_t kClasses = 1001;
+  Predictions predictions;
+  for (int64_t i = 0; i < kClasses; ++i) predictions.names.push_back(std::to_string(i));
+  predictions.raw = at::zeros({2, kClasses});
+  predictions.raw[0][7] = 1;
+  predictions.raw[1][7] = 1;
+  predictions.targets = at::tensor({int64_t{7}, int64_t{8}}, at::kLong);
+  const DetailedMetrics metrics = detailed_metrics(predictions);
+  EXPECT_THAT(metrics.confusion, IsEmpty());
+  ASSERT_EQ(metrics.classes.size(), 1001u);
+  EXPECT_EQ(metrics.classes[7].precision, 0.5);
+  EXPECT_EQ(metrics.classes[7].recall, 1);
+  EXPECT_EQ(metrics.classes[8].recall, 0);
+}
+
+TEST(DetailedMetrics, ExistForClassesAndForSeveralNumbers) {
+  EXPECT_TRUE(has_detailed_metrics({Task::kClassification, 1, 1, 3}));
+  EXPECT_TRUE(has_detailed_metrics({Task::kBinary, 1, 1, 1}));
+  EXPECT_FALSE(has_detailed_metrics({Task::kBinary, 1, 1, 2}));
+  EXPECT_TRUE(has_detailed_metrics({Task::kRegression, 1, 1, 2}));
+  EXPECT_FALSE(has_detailed_metrics({Task::kRegression, 1, 1, 1}));
+  EXPECT_FALSE(has_detailed_metrics({Task::kLanguageModel, 9, 1, 9}));
 }
 
 TEST(DetailedMetrics, AreTables) {

@@ -95,6 +95,15 @@ TEST(Baselines, OfBinaryTargetsAreTheirPartOfTheTrainingPart) {
   EXPECT_THAT(all[0].metrics, ElementsAre(Pair("valid_accuracy", is(0.5)), Pair("valid_loss", is(loss))));
 }
 
+TEST(Baselines, OfABinarySeriesHaveItsLastValue) {
+  Dataset data = dataset_of(Task::kBinary, 1, column({1, 0}), column({1, 0, 0, 0}));
+  data.naive_forecasts = {{"last value", column({0, 1, 0, 0})}};
+  const auto all = baselines(data, LossKind::kBinaryCrossEntropy);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].name, "last value");
+  EXPECT_THAT(all[0].metrics, ElementsAre(Pair("valid_accuracy", is(0.5))));
+}
+
 TEST(Baselines, NeedValidationSamples) {
   Dataset data = dataset_of(Task::kClassification, 2, classes({0, 1}), classes({0}));
   data.valid = {};
