@@ -270,6 +270,19 @@ Sentences opening_sentences(const Comparison& comparison) {
 
 }  // namespace
 
+namespace {
+
+// Adds a notice with the texts of some warnings, if there are any.
+void append_warnings(std::vector<Block>& blocks, const std::string& title, const std::vector<Warning>& warnings) {
+  if (!warnings.empty()) blocks.emplace_back(Notice{Severity::kWarning, title, texts_of(warnings)});
+}
+
+bool is_about_quality(const Warning& warning) {
+  return warning.kind == warning::kNotBetterThanBaseline || warning.kind == warning::kHighLoss;
+}
+
+}  // namespace
+
 std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name) {
   std::vector<Block> blocks;
   if (!comparison.forced.empty())
@@ -284,9 +297,11 @@ std::vector<Block> opening_notices(const Comparison& comparison, const std::stri
         fmt::format("The runs of {} did different work, so their losses and metrics are compared, but not their times",
                     name),
         comparison.other_work});
-  if (!comparison.warnings.empty())
-    blocks.emplace_back(Notice{Severity::kWarning, fmt::format("the times of {} are not reliable", name),
-                               texts_of(comparison.warnings)});
+  std::vector<Warning> of_quality, of_times;
+  for (const Warning& warning : comparison.warnings)
+    (is_about_quality(warning) ? of_quality : of_times).push_back(warning);
+  append_warnings(blocks, fmt::format("the models of {} are not good", name), of_quality);
+  append_warnings(blocks, fmt::format("the times of {} are not reliable", name), of_times);
   return blocks;
 }
 
