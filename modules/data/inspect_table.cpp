@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -95,6 +97,7 @@ struct Plan {
   bool names_features = false;  // whether the settings must list the features, because some columns are left out
   bool is_classification = false;
   int64_t window = 0;
+  const ColumnInspection* group = nullptr;  // the column that names the series of a row, if there are several
 
   bool is_possible() const { return !features.empty(); }
   bool has_missing() const {
@@ -108,6 +111,22 @@ int64_t usual_window(const Table& table) {
   return std::clamp<int64_t>(table.num_rows() / 20, 1, kUsual);
 }
 
+// Returns whether two rows have the same time, as in a file with several series.
+bool has_repeated_times(const Table& table) {
+  std::unordered_set<std::string_view> times;
+  for (int64_t row = 0; row < table.num_rows(); ++row)
+    if (!times.insert(trim(table.cell(row, 0))).second) return true;
+  return false;
+}
+
+// Returns the first column of texts that repeat, except the times in the first column, or nullptr.
+const ColumnInspection* choose_group(const std::vector<ColumnInspection>& columns) {
+  const auto found = std::find_if(std::next(columns.begin()), columns.end(), [](const ColumnInspection& column) {
+    return column.num_numbers == 0 && column.is_label();
+  });
+  return found == columns.end() ? nullptr : &*found;
+}
+
 // For numbers in the order of time, all numeric columns are inputs, including the target.
 std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnInspection>& columns) {
   Plan plan;
@@ -118,6 +137,7 @@ std::optional<Plan> make_series_plan(const Table& table, const std::vector<Colum
     if (column.is_numeric()) plan.features.push_back(&column);
   plan.names_features = true;
   plan.window = usual_window(table);
+  if (has_repeated_times(table)) plan.group = choose_group(columns);
   return plan;
 }
 
@@ -164,6 +184,10 @@ std::vector<std::string> yaml_for(const std::string& path, const Table& table, c
   if (plan.window > 0)
     lines.push_back(
         fmt::format("  window: {:<12} # rows that make one sample; the target is the row after them", plan.window));
+  if (plan.group != nullptr) {
+    lines.push_back("  group: " + yaml_text(plan.group->name) + "  # the series of a row");
+    lines.push_back(fmt::format("  id: [{}, {}]", yaml_text(plan.group->name), yaml_text(table.column_names()[0])));
+  }
   if (plan.has_missing())
     lines.emplace_back(plan.window > 0
                            ? "  missing: mean        # or previous, zero"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inference/detailed_metrics.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/bincount.h>
 #include <fmt/format.h>
 

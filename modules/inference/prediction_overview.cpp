@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inference/prediction_overview.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
@@ -71,25 +72,27 @@ std::vector<ForecastCurve> forecasts_of(const Predictions& predictions, const at
 
 // ---- errors ----
 
-// Returns the RMSE of each output; empty without values.
-std::vector<double> root_mean_squared_errors(const at::Tensor& values, const at::Tensor& targets) {
-  return values.defined() ? numbers_of((values - targets).square().mean(0).sqrt()) : std::vector<double>();
+using NamedValues = std::vector<std::pair<std::string, at::Tensor>>;  // (N, K) float64 in the units of the targets
+
+// Returns the RMSE of a target at each horizon. The outputs are the horizons of the first target, then those of the
+// second.
+std::vector<double> errors_of_target(const at::Tensor& values, const at::Tensor& targets, int64_t target,
+                                     int64_t num_horizons) {
+  return numbers_of((values - targets).square().mean(0).sqrt().narrow(0, target * num_horizons, num_horizons));
 }
 
-// The outputs are the horizons of the first target, then those of the second.
-std::vector<HorizonErrors> errors_by_horizon(const Predictions& predictions, const at::Tensor& naive,
+std::vector<HorizonErrors> errors_by_horizon(const Predictions& predictions, const NamedValues& naive,
                                              const DataSettings& settings) {
-  const auto errors = root_mean_squared_errors(predictions.values, predictions.targets);
-  const auto naive_errors = root_mean_squared_errors(naive, predictions.targets);
-  const auto part_of = [&](const std::vector<double>& all, size_t target) {
-    const auto count = std::ssize(settings.horizon);
-    if (all.empty()) return all;
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(target) * count;
-    return std::vector<double>(first, first + count);
-  };
   std::vector<HorizonErrors> by_target;
-  for (size_t target = 0; target < settings.target.size(); ++target)
-    by_target.push_back({settings.target[target], part_of(errors, target), part_of(naive_errors, target)});
+  for (int64_t target = 0; target < std::ssize(settings.target); ++target) {
+    const auto errors_of = [&](const at::Tensor& values) {
+      return errors_of_target(values, predictions.targets, target, std::ssize(settings.horizon));
+    };
+    HorizonErrors& errors = by_target.emplace_back();
+    errors.target = settings.target[static_cast<size_t>(target)];
+    errors.root_mean_squared_errors = errors_of(predictions.values);
+    for (const auto& [name, values] : naive) errors.naive.emplace_back(name, errors_of(values));
+  }
   return by_target;
 }
 
@@ -154,13 +157,11 @@ PredictionOverview prediction_overview(const TrainedModel& trained, const Infere
   overview.largest_errors = largest_errors(known, samples, data.rows);
   if (known.kind != PredictionKind::kValues) return overview;
   overview.is_series = trained.experiment.data.window > 0;
-  at::Tensor naive;
-  if (!data.naive_forecasts.empty()) {
-    const NaiveForecast& forecast = data.naive_forecasts.back();  // of a season, if there is one
-    overview.naive_name = forecast.name;
-    naive = in_units_of_targets(forecast.values, trained.data).index_select(0, samples);
-  }
-  overview.forecasts = forecasts_of(known, naive, overview.is_series);
+  NamedValues naive;
+  for (const NaiveForecast& forecast : data.naive_forecasts)
+    naive.emplace_back(forecast.name, in_units_of_targets(forecast.values, trained.data).index_select(0, samples));
+  if (!naive.empty()) overview.naive_name = naive.back().first;  // of a season, if there is one
+  overview.forecasts = forecasts_of(known, naive.empty() ? at::Tensor() : naive.back().second, overview.is_series);
   const DataSettings& settings = trained.experiment.data;
   if (settings.horizon.size() == 1) return overview;
   overview.horizons = settings.horizon;

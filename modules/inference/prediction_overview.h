@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "inference/detailed_metrics.h"
@@ -32,7 +33,7 @@ struct SampleError {
 struct HorizonErrors {
   std::string target;
   std::vector<double> root_mean_squared_errors;
-  std::vector<double> naive;  // of the forecast without a model; may be empty
+  std::vector<std::pair<std::string, std::vector<double>>> naive = {};  // of each forecast without a model, by name
 };
 
 struct PredictionOverview {

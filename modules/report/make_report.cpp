@@ -255,6 +255,7 @@ Sources without_machine(Sources sources) {
     forget_machine(run.environment, machines);
     clean(run.summary);
     run.summary.identity.conditions.kernel.clear();
+    run.summary.identity.conditions.machine_id = run.environment.host.machine_id;
     run.folder = folders.name(run.folder.string(), shared_run_name(run.folder, run.summary.name));
     for (auto& [key, value] : run.config) value = settings[key].name(value, setting_without_folders(value));
   }

@@ -72,9 +72,9 @@ Chart horizon_chart(const PredictionOverview& overview, const std::string& id) {
   for (const HorizonErrors& one : overview.by_horizon) {
     curves.push_back(
         curve_by_horizon(one.target + ": model", one.root_mean_squared_errors, overview.horizons, curves.size()));
-    if (!one.naive.empty())
-      curves.push_back(curve_by_horizon(fmt::format("{}: {}", one.target, overview.naive_name), one.naive,
-                                        overview.horizons, curves.size()));
+    for (const auto& [name, errors] : one.naive)
+      curves.push_back(
+          curve_by_horizon(fmt::format("{}: {}", one.target, name), errors, overview.horizons, curves.size()));
   }
   return {.id = id,
           .title = "Error by horizon",

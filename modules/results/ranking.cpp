@@ -126,7 +126,8 @@ void add_numbers(RankedRuns& ranked, const RunGroup& group, const std::string& m
   values = comparable(values);
   if (values.empty()) return;
   ranked.mean = mean_of(values);
-  ranked.standard_deviation = standard_deviation_of(values);
+  if (std::ranges::max(ranked.seeds) > std::ranges::min(ranked.seeds))
+    ranked.standard_deviation = standard_deviation_of(values);
   ranked.best = is_larger_better(metric) ? std::ranges::max(values) : std::ranges::min(values);
   ranked.best_epoch = median_of(epochs);
   ranked.train_seconds = median_of(train_seconds);
@@ -312,8 +313,11 @@ std::vector<std::string> shown_settings(const Ranking& ranking) {
   return shown;
 }
 
-// Returns the last part of a key, or the whole key if the last parts of two are equal.
+// Returns the last part of a key, or the whole key if the last parts of two are equal. The values of training.stop_at
+// keep its name, because they are called like metrics.
 std::string short_key(const std::string& key, const std::vector<std::string>& keys) {
+  constexpr std::string_view kStopAt = "training.stop_at.", kTraining = "training.";
+  if (key.starts_with(kStopAt)) return key.substr(kTraining.size());
   const auto is_alike = [&](const std::string& other) { return config::last_part(other) == config::last_part(key); };
   return std::ranges::count_if(keys, is_alike) == 1 ? config::last_part(key) : key;
 }

@@ -26,7 +26,7 @@ struct RankedRuns {
   std::vector<int64_t> seeds;
   std::string ended;                         // as in a comparison: "complete", "1 of 3 diverged"
   std::optional<double> mean;                // of the metric in each run's best epoch
-  std::optional<double> standard_deviation;  // over the runs; absent for a single run
+  std::optional<double> standard_deviation;  // over the runs; absent if they have one seed
   std::optional<double> best;                // of a single run
   std::optional<double> best_epoch;          // the median over the runs
   std::optional<double> epoch_seconds;       // of training: the median over the runs of their median epoch

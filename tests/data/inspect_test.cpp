@@ -201,6 +201,14 @@ TEST_F(Inspect, SuggestsNothingWhereNothingCanBeTrained) {
               testing::EndsWith("\n\nhint: no column has numbers or repeated texts: there is no target to predict\n"));
 }
 
+TEST_F(Inspect, FindsTheColumnOfSeveralSeries) {
+  std::string text = "time,station,x\n";
+  for (int i = 10; i < 40; ++i) text += fmt::format("2026-01-{0},north,{0}\n2026-01-{0},south,{0}.5\n", i);
+  write("a.csv", text);
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("    group: \"station\"  # the series of a row\n"
+                                          "    id: [\"station\", \"time\"]\n"));
+}
+
 TEST_F(Inspect, ReadsDecimalCommas) {
   write("a.csv", "x;y\n1,5;1\n2,5;0\n3,5;1\n4,5;0\n");
   const std::string text = text_of("a.csv");

@@ -63,7 +63,9 @@ TEST_F(Overview, OfSeveralHorizonsHasTheErrorOfEach) {
     EXPECT_NEAR(series.by_horizon[0].root_mean_squared_errors.at(i), series.metrics.targets[i].root_mean_squared_error,
                 1e-9);
   }
-  EXPECT_LT(series.by_horizon[0].naive.at(0), series.by_horizon[0].naive.at(2)) << "the last value gets older";
+  ASSERT_EQ(series.by_horizon[0].naive.size(), 1u);
+  const std::vector<double>& last_value = series.by_horizon[0].naive[0].second;
+  EXPECT_LT(last_value.at(0), last_value.at(2)) << "the last value gets older";
   EXPECT_EQ(series.forecasts.at(2).target, "level+3");
 }
 

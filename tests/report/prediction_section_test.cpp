@@ -67,7 +67,7 @@ TEST(PredictionSection, DrawsForecastsBesideTheirTargetsAndTheNaiveForecast) {
 TEST(PredictionSection, DrawsTheErrorByHorizon) {
   PredictionOverview overview = of_series();
   overview.horizons = {1, 6};
-  overview.by_horizon = {{.target = "OT", .root_mean_squared_errors = {1, 2}, .naive = {1.5, 4}}};
+  overview.by_horizon = {{.target = "OT", .root_mean_squared_errors = {1, 2}, .naive = {{"last value", {1.5, 4}}}}};
   const Section section = prediction_section("weather, cpu fused", overview, "weather");
   const auto& chart = std::get<Chart>(section.blocks.at(1));
   EXPECT_EQ(chart.title, "Error by horizon");
