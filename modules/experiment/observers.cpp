@@ -341,6 +341,13 @@ void TensorBoardObserver::on_epoch_end(const TrainingState& state, const EpochRo
   file_.append_summary(state.epoch, summary);
 }
 
+void TensorBoardObserver::add_shares(std::span<const EpochRow> rows, const ProductWork& work) {
+  for (const EpochRow& row : rows)
+    if (const auto share = share_of_best_rate(row, work))
+      file_.append_summary(row.epoch, tensorboard::scalar_summary("measured/share_of_best_rate", *share));
+  sync();
+}
+
 void TensorBoardObserver::on_run_end(const TrainingState& state) {
   if (state.exit_code == ExitCode::kDone)
     file_.append_summary(0, tensorboard::session_end(tensorboard::SessionEnd::kDone));

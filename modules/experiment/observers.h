@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "results/epoch_log.h"
 #include "results/epoch_row.h"
 #include "results/epoch_table.h"
+#include "results/summary.h"
 #include "system/logger.h"
 #include "system/terminal.h"
 #include "tensorboard/event_file.h"
@@ -205,6 +207,9 @@ class TensorBoardObserver : public Observer {
 
   // Call this function for a run that diverged, which ends without on_run_end.
   void fail();
+
+  // Adds the share of the device's best rate to each timed epoch. It is known only after the training.
+  void add_shares(std::span<const EpochRow> rows, const ProductWork& work);
 
   void sync() { file_.sync(); }
 

@@ -185,6 +185,10 @@ class RunObservers {
   // Call this function for a run that diverged.
   void finish();
 
+  void add_shares(const ProductWork& work) {
+    if (tensorboard_) tensorboard_->add_shares(rows(), work);
+  }
+
   const std::vector<EpochRow>& rows() const { return files_.rows(); }
 
  private:
@@ -406,6 +410,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
     if (run.device.is_cuda())
       outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());
     if (end.exit_code == ExitCode::kDone) outcome.summary.product_work = product_work(run, outcome.summary.fit_seconds);
+    if (const auto& work = outcome.summary.product_work) observers.add_shares(*work);
     outcome.exit_code = end.exit_code;
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/statistics.h"
-#include "results/summary.h"
 #include "system/warning.h"
 
 namespace rnnlab {
@@ -30,15 +29,6 @@ void add_epochs(EnergyOfEpochs& epochs, const RunRecord& run, bool is_of_cpu) {
     epochs.watts.push_back(*joules / row.train_seconds);
     epochs.joules_per_sample.push_back(*joules / num_samples(row));
   }
-}
-
-// Returns the shares of the timed epochs.
-std::vector<double> shares_of(const RunRecord& run, const ProductWork& work) {
-  std::vector<double> shares;
-  for (const EpochRow& row : run.rows)
-    if (!row.warmup && std::isfinite(row.samples_per_second))
-      shares.push_back(work.flops_per_sample * row.samples_per_second / work.best_flops_per_second);
-  return shares;
 }
 
 }  // namespace
@@ -66,12 +56,18 @@ std::optional<EnergyUse> energy_use(const RunGroup& group) {
                    .is_shared = is_shared};
 }
 
+std::optional<double> share_of_best_rate(const EpochRow& row, const ProductWork& work) {
+  if (row.warmup || !std::isfinite(row.samples_per_second)) return std::nullopt;
+  return work.flops_per_sample * row.samples_per_second / work.best_flops_per_second;
+}
+
 std::optional<double> share_of_best_rate(const RunGroup& group) {
   std::vector<double> shares;
   for (const RunRecord* run : group.runs) {
     const auto& work = run->summary.product_work;
     if (!work || work->best_flops_per_second <= 0) return std::nullopt;
-    for (const double share : shares_of(*run, *work)) shares.push_back(share);
+    for (const EpochRow& row : run->rows)
+      if (const auto share = share_of_best_rate(row, *work)) shares.push_back(*share);
   }
   return shares.empty() ? std::nullopt : std::optional(median(shares));
 }

@@ -11,6 +11,7 @@
 
 #include "results/epoch_row.h"
 #include "results/run_record.h"
+#include "results/summary.h"
 
 namespace rnnlab {
 
@@ -50,6 +51,9 @@ std::optional<double> counted_joules(const EpochRow& row, bool is_of_cpu);
 
 // Returns nothing if no epoch of the runs has such joules.
 std::optional<EnergyUse> energy_use(const RunGroup& group);
+
+// Returns the share of the best rate that an epoch reached; nothing for a warm-up.
+std::optional<double> share_of_best_rate(const EpochRow& row, const ProductWork& work);
 
 // Returns nothing unless every run of the group recorded its product_work.
 std::optional<double> share_of_best_rate(const RunGroup& group);

@@ -70,6 +70,14 @@ TEST(EpochCost, HasTheShareOfTheBestRate) {
   EXPECT_THAT(share_of_best_rate(testing::group_of(runs)), Optional(0.25));
 }
 
+TEST(EpochCost, HasNoShareOfAWarmUp) {
+  const ProductWork work = {.flops_per_sample = 1e6, .best_flops_per_second = 2.4e11};
+  EpochRow row = testing::sample_row(1, 2);
+  EXPECT_THAT(share_of_best_rate(row, work), Optional(0.25));
+  row.warmup = true;
+  EXPECT_FALSE(share_of_best_rate(row, work));
+}
+
 TEST(EpochCost, HasThePriceOfAnEpoch) {
   const std::vector<RunRecord> runs = {testing::process_record("a", {2})};
   EXPECT_FALSE(epoch_cost(testing::group_of(runs), 2, std::nullopt)) << "nothing is known";
