@@ -21,7 +21,7 @@ class Choices {
   // Returns a number from 0 to count - 1.
   size_t below(size_t count);
   template <class T>
-  const T& join_with_or(const std::vector<T>& list) {
+  const T& one_of(const std::vector<T>& list) {
     return list[below(list.size())];
   }
 
