@@ -205,8 +205,8 @@ bool is_list_of_one(const Value& value) {
 // Returns the integers of "1..24"; empty if the field or the text is not of that kind, for a bound that the field does
 // not accept, and for a range that has no integers or too many.
 std::vector<Scalar> integers_of_range(const FieldSpec& field, const Value& value) {
+  if (!is_range(field, value)) return {};
   const size_t dots = value.text.find("..");
-  if (field.kind != ScalarKind::kInteger || !value.is_scalar() || dots == std::string::npos) return {};
   Value first = value, last = value;
   first.text = value.text.substr(0, dots);
   last.text = value.text.substr(dots + 2);

@@ -2,34 +2,17 @@
 #include "inference/pass_times.h"
 
 #include <fmt/format.h>
-#include <torch/cuda.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/text.h"
+#include "training/device_rates.h"
 
 namespace rnnlab {
-namespace {
-
-void wait_for_device(c10::Device device) {
-  if (device.is_cuda()) torch::cuda::synchronize(device.index());
-}
-
-double seconds_of_pass(c10::Device device, const std::function<void()>& pass) {
-  wait_for_device(device);
-  const auto began = std::chrono::steady_clock::now();
-  pass();
-  wait_for_device(device);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-}
-
-}  // namespace
-
 double PassTimes::median_seconds() const { return median(seconds); }
 
 double PassTimes::samples_per_second() const { return static_cast<double>(num_samples) / median_seconds(); }
@@ -39,7 +22,7 @@ double PassTimes::microseconds_per_sample() const { return 1e6 / samples_per_sec
 PassTimes time_passes(c10::Device device, int64_t num_samples, int64_t num_passes, const std::function<void()>& pass) {
   RNNLAB_INVARIANT(num_passes > 0, "the number of passes is not positive");
   PassTimes times{.num_samples = num_samples};
-  for (int64_t i = 0; i < num_passes; ++i) times.seconds.push_back(seconds_of_pass(device, pass));
+  for (int64_t i = 0; i < num_passes; ++i) times.seconds.push_back(synchronised_seconds(device, pass));
   return times;
 }
 

@@ -59,9 +59,10 @@ class ReportBuilder {
   }
 
   void add_predictions(const Sources& sources) {
+    const std::vector<RunGroup> groups = group_runs(sources.runs);
     std::vector<std::string> reasons;
     for (const RunPredictions& one : sources.predictions) {
-      const std::string name = name_of(one, sources.runs);
+      const std::string name = name_of(one, groups);
       if (one.overview)
         report_.sections.push_back(prediction_section(name, *one.overview, unique_id("predictions of " + name)));
       else
@@ -116,8 +117,8 @@ class ReportBuilder {
   }
 
   // Returns "flowers, cpu fused", with the label that the run has in the section on runs.
-  static std::string name_of(const RunPredictions& predictions, const std::vector<RunRecord>& runs) {
-    for (const RunGroup& group : group_runs(runs))
+  static std::string name_of(const RunPredictions& predictions, const std::vector<RunGroup>& groups) {
+    for (const RunGroup& group : groups)
       for (const RunRecord* run : group.runs)
         if (run->folder == predictions.folder) return run->summary.name + ", " + group.label;
     return predictions.folder.string();

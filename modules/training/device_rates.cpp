@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 
 #include "recurrent/device/gpu_device.h"
 
@@ -21,11 +20,9 @@ void wait_for_device(c10::Device device) {
 }
 
 double seconds_of(c10::Device device, int64_t iterations, const std::function<void()>& work) {
-  wait_for_device(device);
-  const auto began = std::chrono::steady_clock::now();
-  for (int64_t i = 0; i < iterations; ++i) work();
-  wait_for_device(device);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return synchronised_seconds(device, [&] {
+    for (int64_t i = 0; i < iterations; ++i) work();
+  });
 }
 
 // Returns the shortest of several samples, because the best rate is wanted.
@@ -55,6 +52,14 @@ at::ScalarType product_type(Precision precision) {
 }
 
 }  // namespace
+
+double synchronised_seconds(c10::Device device, const std::function<void()>& work) {
+  wait_for_device(device);
+  const auto began = std::chrono::steady_clock::now();
+  work();
+  wait_for_device(device);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
 
 double best_product_rate(c10::Device device, Precision precision) {
   const int64_t size = device.is_cpu() ? 2048 : 8192;

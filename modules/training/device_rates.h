@@ -5,9 +5,14 @@
 
 #include <c10/core/Device.h>
 
+#include <functional>
+
 #include "recurrent/recurrent_options.h"
 
 namespace rnnlab {
+
+// Returns the seconds of `work`, with the device synchronised before and after it.
+double synchronised_seconds(c10::Device device, const std::function<void()>& work);
 
 // Returns the floating-point operations a second of a large product of square matrices, in the type of the precision
 // and with this process's switches (set_precision). Takes up to three seconds, or as long
