@@ -66,10 +66,13 @@ const std::string& machine_of(const RunRecord& run) {
   return host.machine_id.empty() ? host.hostname : host.machine_id;
 }
 
+// A run opens its log after it has prepared its device, which takes seconds on a GPU. Its whole time counts from its
+// start before that.
 std::optional<Span> span_of(const RunRecord& run) {
   const auto begin = start_in_seconds(run);
   if (!begin || run.summary.was_resumed || machine_of(run).empty()) return std::nullopt;
-  return Span{*begin, *begin + run.summary.total_seconds};
+  const double start = seconds_since_1970(run.environment.start_time).value_or(*begin);
+  return Span{*begin, std::min(start, *begin) + run.summary.total_seconds};
 }
 
 // Starts without a log are recorded to the second.

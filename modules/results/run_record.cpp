@@ -74,18 +74,20 @@ const std::string& other_program(const RunRecord& run) { return run.environment.
 
 bool is_on_gpu(const RunRecord& run) { return run.summary.device.starts_with("cuda"); }
 
-std::optional<double> start_in_seconds(const RunRecord& run) {
+std::optional<double> seconds_since_1970(const std::string& time) {
   int year = 0;
   unsigned month = 0, day = 0;
   int hour = 0, minute = 0;
   double second = 0;
-  if (std::sscanf(run.started.c_str(), "%d-%u-%uT%d:%d:%lf", &year, &month, &day, &hour, &minute, &second) != 6)
+  if (std::sscanf(time.c_str(), "%d-%u-%uT%d:%d:%lf", &year, &month, &day, &hour, &minute, &second) != 6)
     return std::nullopt;
   const std::chrono::sys_days date =
       std::chrono::year_month_day{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
   constexpr double kDay = 86400, kHour = 3600, kMinute = 60;
   return kDay * static_cast<double>(date.time_since_epoch().count()) + kHour * hour + kMinute * minute + second;
 }
+
+std::optional<double> start_in_seconds(const RunRecord& run) { return seconds_since_1970(run.started); }
 
 std::string start_by_log(const std::filesystem::path& folder) {
   constexpr std::string_view kPattern = "2026-11-21T02:59:51.079Z";

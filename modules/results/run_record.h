@@ -47,6 +47,9 @@ const EpochRow* best_epoch_of(const RunRecord& run);
 // (checkpoint.best). Nothing if the run keeps no such epoch, and for runs of other programs.
 std::optional<EpochRow> best_row(const RunRecord& run);
 
+// Returns a time such as "2026-11-21T02:59:51.079Z" in seconds since 1970; nothing if the text is not a time.
+std::optional<double> seconds_since_1970(const std::string& time);
+
 // Returns the start of the run in seconds since 1970; nothing if its files do not record the start.
 std::optional<double> start_in_seconds(const RunRecord& run);
 

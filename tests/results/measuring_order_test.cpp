@@ -119,6 +119,13 @@ TEST(SharedDevice, AGpuIsReported) {
       << "by the name of the device";
 }
 
+TEST(SharedDevice, IsNotReportedIfARunPreparedItsGpuBeforeItsLog) {
+  RunRecord first = on_gpu(run_at("2026-11-21T02:00:08.100Z", 19), "cuda:0", "GPU-a");
+  first.environment.start_time = "2026-11-21T02:00:00Z";
+  const RunRecord second = on_gpu(run_at("2026-11-21T02:00:20Z", 27), "cuda:0", "GPU-a");
+  EXPECT_THAT(texts_from(shared_device_findings, {first}, {second}), IsEmpty());
+}
+
 TEST(SharedDevice, IsReportedWithinAGroup) {
   EXPECT_THAT(texts_from(shared_device_findings, {kRun, kHalfAMinuteLater}, {run_at("2026-11-21T05:00:00Z", 60)}),
               ElementsAre(::testing::StartsWith("naive: trained while")));
