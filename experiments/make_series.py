@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a made-up hourly weather series as CSV: python3 experiments/make_series.py > data/series.csv"""
+"""Writes a made-up hourly weather series as CSV: python3 experiments/make_series.py > data/series.csv
+
+The best forecast is known: weather is 0.98 of its value an hour before and noise of deviation 0.4, and all else is
+certain. So the least RMSE of the temperature after h hours is 0.4 sqrt((1 - 0.98^2h) / (1 - 0.98^2)): 0.400 after one
+hour, 0.933 after six and 1.58 after 24.
+"""
 import math
 import random
 

@@ -23,6 +23,15 @@ int64_t first_not_finite(const at::Tensor& tensor) {
   return found == end ? -1 : found - begin;
 }
 
+// Returns "sample 3, target 0 (counted from 0)" for an element of (N, K), with the step for (N, T, K).
+std::string place_of_target(const at::Tensor& targets, int64_t at) {
+  const int64_t num_targets = targets.size(-1), row = at / num_targets;
+  if (targets.dim() == 2) return fmt::format("sample {}, target {} (counted from 0)", row, at % num_targets);
+  const int64_t num_steps = targets.size(1);
+  return fmt::format("sample {}, step {}, target {} (counted from 0)", row / num_steps, row % num_steps,
+                     at % num_targets);
+}
+
 // Returns the index of the first number outside least .. most, or -1.
 int64_t first_outside(const at::Tensor& tensor, int64_t least, int64_t most) {
   const auto* begin = tensor.const_data_ptr<int64_t>();
@@ -46,8 +55,8 @@ void require_finite_inputs(const at::Tensor& inputs, const std::string& origin) 
 void require_finite_targets(const at::Tensor& targets, const std::string& origin) {
   const int64_t at = first_not_finite(targets);
   if (at < 0) return;
-  throw_error(ExitCode::kDiverged, "{}: sample {}, target {} (counted from 0) is {}: {}", origin, at / targets.size(1),
-              at % targets.size(1), targets.const_data_ptr<float>()[at], kMendNumbers);
+  throw_error(ExitCode::kDiverged, "{}: {} is {}: {}", origin, place_of_target(targets, at),
+              targets.const_data_ptr<float>()[at], kMendNumbers);
 }
 
 void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, int64_t num_others,
@@ -60,8 +69,11 @@ void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, 
 void require_classes(const at::Tensor& classes, int64_t num_classes, const std::string& origin) {
   const int64_t at = first_outside(classes, 0, num_classes - 1);
   if (at < 0) return;
-  throw_error(ExitCode::kData, "{}: sample {} (counted from 0) has class {}, expected one of {}, 0 to {}", origin, at,
-              classes.const_data_ptr<int64_t>()[at], counted(num_classes, "class"), num_classes - 1);
+  const int64_t num_steps = classes.dim() == 2 ? classes.size(1) : 1;
+  const std::string step = classes.dim() == 2 ? fmt::format(", step {}", at % num_steps) : "";
+  throw_error(ExitCode::kData, "{}: sample {}{} (counted from 0) has class {}, expected one of {}, 0 to {}", origin,
+              at / num_steps, step, classes.const_data_ptr<int64_t>()[at], counted(num_classes, "class"),
+              num_classes - 1);
 }
 
 void require_lengths(const at::Tensor& lengths, int64_t num_steps, const std::string& origin) {
@@ -93,24 +105,30 @@ bool is_whole(T value) {
   }
 }
 
-at::Tensor to_whole_numbers(const Array& array, const std::string& origin, std::string_view what) {
-  const bool one_column = array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);
-  if (!one_column) {
-    throw_error(ExitCode::kData, "{}: {} need one number per sample, but the file holds {} {}", origin, what,
-                format_shape(array.shape), element_name(array.type));
-  }
-  at::Tensor tensor = at::empty({array.shape[0]}, at::kLong);
+at::Tensor to_whole_numbers(const Array& array, at::IntArrayRef shape, const std::string& origin,
+                            std::string_view what) {
+  at::Tensor tensor = at::empty(shape, at::kLong);
   int64_t* const out = tensor.mutable_data_ptr<int64_t>();
+  const auto per_sample = static_cast<size_t>(shape.size() > 1 ? shape[1] : 1);
   visit_values(array, [&](auto values) {
     for (size_t i = 0; i < values.size(); ++i) {
       if (!is_whole(values[i])) {
-        throw_error(ExitCode::kData, "{}: sample {} (counted from 0) is {}, but {} are whole numbers", origin, i,
-                    values[i], what);
+        throw_error(ExitCode::kData, "{}: sample {} (counted from 0) is {}, but {} are whole numbers", origin,
+                    i / per_sample, values[i], what);
       }
       out[i] = static_cast<int64_t>(values[i]);
     }
   });
   return tensor;
+}
+
+at::Tensor one_whole_number_each(const Array& array, const std::string& origin, std::string_view what) {
+  const bool one_column = array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);
+  if (!one_column) {
+    throw_error(ExitCode::kData, "{}: {} need one number per sample, but the file holds {} {}", origin, what,
+                format_shape(array.shape), element_name(array.type));
+  }
+  return to_whole_numbers(array, {array.shape[0]}, origin, what);
 }
 
 bool is_integer(ElementType type) { return type != ElementType::kF32 && type != ElementType::kF64; }
@@ -120,9 +138,8 @@ void require_shares(const at::Tensor& values, const std::string& origin) {
   for (int64_t i = 0; i < values.numel(); ++i) {
     if (data[i] >= 0 && data[i] <= 1) continue;
     throw_error(ExitCode::kData,
-                "{}: sample {}, target {} (counted from 0) is {}, but a binary target is from 0 to 1: use task: "
-                "classification or regression",
-                origin, i / values.size(1), i % values.size(1), data[i]);
+                "{}: {} is {}, but a binary target is from 0 to 1: use task: classification or regression", origin,
+                place_of_target(values, i), data[i]);
   }
 }
 
@@ -140,13 +157,36 @@ at::Tensor inputs_from(const Array& array, const std::string& origin) {
   return inputs;
 }
 
-Task task_for(const Array& targets, TaskChoice choice) {
+Task task_for(const Array& targets, TaskChoice choice, TargetPer per) {
   if (const auto named = named_task(choice)) return *named;
-  return targets.shape.size() == 1 && is_integer(targets.type) ? Task::kClassification : Task::kRegression;
+  const size_t num_dimensions = per == TargetPer::kStep ? 2 : 1;
+  return targets.shape.size() == num_dimensions && is_integer(targets.type) ? Task::kClassification : Task::kRegression;
 }
 
 at::Tensor classes_from(const Array& array, const std::string& origin) {
-  return to_whole_numbers(array, origin, "classes");
+  return one_whole_number_each(array, origin, "classes");
+}
+
+at::Tensor classes_of_steps_from(const Array& array, const std::string& origin) {
+  if (array.shape.size() != 2)
+    throw_error(ExitCode::kData,
+                "{}: the classes of steps need the shape (samples, steps), but the file holds {} {}; use "
+                "data.target_per: sequence for one class a sample",
+                origin, format_shape(array.shape), element_name(array.type));
+  return to_whole_numbers(array, array.shape, origin, "classes");
+}
+
+at::Tensor values_of_steps_from(const Array& array, Task task, const std::string& origin) {
+  const size_t num_dimensions = array.shape.size();
+  if (num_dimensions != 2 && num_dimensions != 3)
+    throw_error(ExitCode::kData,
+                "{}: the targets of steps need the shape (samples, steps) or (samples, steps, targets), but the file "
+                "holds {} {}; use data.target_per: sequence for targets of whole samples",
+                origin, format_shape(array.shape), element_name(array.type));
+  at::Tensor values = to_float(array, {array.shape[0], array.shape[1], num_dimensions == 3 ? array.shape[2] : 1});
+  require_finite_targets(values, origin);
+  if (task == Task::kBinary) require_shares(values, origin);
+  return values;
 }
 
 at::Tensor values_from(const Array& array, Task task, const std::string& origin) {
@@ -161,7 +201,7 @@ at::Tensor values_from(const Array& array, Task task, const std::string& origin)
 }
 
 at::Tensor lengths_from(const Array& array, const std::string& origin) {
-  return to_whole_numbers(array, origin, "lengths");
+  return one_whole_number_each(array, origin, "lengths");
 }
 
 }  // namespace rnnlab

@@ -25,7 +25,7 @@ void require_finite_targets(const at::Tensor& targets, const std::string& origin
 void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, int64_t num_others,
                           const std::string& others_origin);
 
-// Throws UserError kData with the first class (N) outside 0 .. num_classes - 1.
+// Throws UserError kData with the first class, (N) or (N, T), outside 0 .. num_classes - 1.
 void require_classes(const at::Tensor& classes, int64_t num_classes, const std::string& origin);
 
 // Throws UserError kData with the first length (N) outside 1 .. num_steps.
@@ -34,14 +34,21 @@ void require_lengths(const at::Tensor& lengths, int64_t num_steps, const std::st
 // Converts (N, T) or (N, T, ...) of any type to (N, T, F) float32, finite; the dimensions after T are flattened to F.
 at::Tensor inputs_from(const Array& array, const std::string& origin);
 
-// Returns the task that `choice` names. kAutomatic: classification for (N) integer targets, else regression.
-Task task_for(const Array& targets, TaskChoice choice);
+// Returns the task that `choice` names. kAutomatic: classification for integer targets (N), or (N, T) of each step;
+// else regression.
+Task task_for(const Array& targets, TaskChoice choice, TargetPer per = TargetPer::kSequence);
 
 // Converts (N) or (N, 1) whole numbers from 0 to (N) int64.
 at::Tensor classes_from(const Array& array, const std::string& origin);
 
 // Converts (N) or (N, K) to (N, K) float32, finite; for Task::kBinary from 0 to 1.
 at::Tensor values_from(const Array& array, Task task, const std::string& origin);
+
+// Converts (N, T) whole numbers to (N, T) int64: the class of each step.
+at::Tensor classes_of_steps_from(const Array& array, const std::string& origin);
+
+// Converts (N, T) or (N, T, K) to (N, T, K) float32, finite; for Task::kBinary from 0 to 1.
+at::Tensor values_of_steps_from(const Array& array, Task task, const std::string& origin);
 
 // Converts (N) whole numbers to (N) int64.
 at::Tensor lengths_from(const Array& array, const std::string& origin);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sources mnist, idx and npy: a file of inputs, a file of targets, and optionally a file of lengths.
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -44,23 +46,53 @@ void add_lengths(Samples& samples, const PartFiles& files, Reader read) {
   require_lengths(samples.lengths, samples.inputs.size(1), files.lengths);
 }
 
-void add_targets(Part& part, const PartFiles& files, Reader read, TaskChoice choice) {
-  if (files.targets.empty()) return;
-  const Array targets = read(files.targets);
-  part.task = task_for(targets, choice);
-  part.samples.targets = part.task == Task::kClassification ? classes_from(targets, files.targets)
-                                                            : values_from(targets, part.task, files.targets);
+// What a file of targets holds, beside its numbers.
+struct TargetForm {
+  TaskChoice task = TaskChoice::kAutomatic;
+  TargetPer per = TargetPer::kSequence;
+};
+
+at::Tensor targets_from(const Array& array, Task task, TargetPer per, const std::string& origin) {
+  const bool are_classes = task == Task::kClassification;
+  if (per == TargetPer::kStep)
+    return are_classes ? classes_of_steps_from(array, origin) : values_of_steps_from(array, task, origin);
+  return are_classes ? classes_from(array, origin) : values_from(array, task, origin);
 }
 
-Part read_part(const PartFiles& files, Reader read, TaskChoice choice) {
+void add_targets(Part& part, const PartFiles& files, Reader read, const TargetForm& form) {
+  if (files.targets.empty()) return;
+  const Array targets = read(files.targets);
+  part.task = task_for(targets, form.task, form.per);
+  part.samples.targets = targets_from(targets, part.task, form.per, files.targets);
+}
+
+// Targets beyond a sample's length mean nothing and may have any value, such as -1.
+void clear_targets_of_padding(Samples& samples) {
+  const at::Tensor steps = at::arange(samples.targets.size(1), at::kLong);
+  at::Tensor is_padding = steps.unsqueeze(0).ge(samples.lengths.unsqueeze(1));
+  if (samples.targets.dim() == 3) is_padding = is_padding.unsqueeze(2);
+  samples.targets.masked_fill_(is_padding, 0);
+}
+
+void check_targets_of_steps(Samples& samples, const PartFiles& files) {
+  if (!samples.targets.defined() || !has_target_per_step(samples.targets)) return;
+  if (samples.targets.size(1) != samples.inputs.size(1))
+    throw_error(ExitCode::kData, "{} has targets for {}, but the samples of {} have {}; each step needs a target",
+                files.targets.string(), counted(samples.targets.size(1), "step"), files.inputs.string(),
+                samples.inputs.size(1));
+  if (samples.lengths.defined()) clear_targets_of_padding(samples);
+}
+
+Part read_part(const PartFiles& files, Reader read, const TargetForm& form) {
   Part part;
-  add_targets(part, files, read, choice);
+  add_targets(part, files, read, form);
   const Array inputs = read(files.inputs);
   part.input_type = inputs.type;
   if (part.samples.targets.defined())
     require_equal_counts(inputs.shape[0], files.inputs, part.samples.targets.size(0), files.targets);
   part.samples.inputs = inputs_from(inputs, files.inputs);
   add_lengths(part.samples, files, read);
+  check_targets_of_steps(part.samples, files);
   return part;
 }
 
@@ -86,8 +118,9 @@ DataShape shape_of(const Part& train, std::optional<int64_t> num_classes) {
   shape.sequence_length = train.samples.inputs.size(1);
   shape.input_size = train.samples.inputs.size(2);
   shape.has_lengths = train.samples.lengths.defined();
+  shape.target_per_step = has_target_per_step(train.samples.targets);
   shape.num_outputs = train.task != Task::kClassification
-                          ? train.samples.targets.size(1)
+                          ? train.samples.targets.size(-1)
                           : num_classes.value_or(std::max<int64_t>(2, train.samples.targets.max().item<int64_t>() + 1));
   return shape;
 }
@@ -118,7 +151,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
             const DataSettings& settings, const Origin& origin) {
   Loaded loaded;
   loaded.origin = origin;
-  const Part train = read_part(train_files, read, settings.task);
+  const Part train = read_part(train_files, read, {settings.task, settings.target_per});
   loaded.dataset.shape = shape_of(train, settings.num_classes);
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   check_classes(loaded, train.samples, train_files);
@@ -128,7 +161,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
     loaded.dataset.valid = take(train.samples, rows.valid);
     return loaded;
   }
-  Part valid = read_part(*valid_files, read, choice_of(train.task));
+  Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per});
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
   check_classes(loaded, valid.samples, *valid_files);
@@ -194,7 +227,7 @@ LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const Fitt
   if (files.targets.empty() && targets == Targets::kRequired)
     throw_error(ExitCode::kUsage, "{}: these samples have no targets: name their file in data.train_targets",
                 files.inputs.string());
-  const Part all = read_part(files, read, settings.task);
+  const Part all = read_part(files, read, {settings.task, settings.target_per});
   if (all.samples.targets.defined() && fitted.shape.task == Task::kClassification)
     require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets);
   return {.samples = all.samples,
@@ -212,7 +245,7 @@ LoadedPart load_array_part(const DataSettings& settings, Reader read, const Fitt
 }
 
 DataShape least_array_shape(const DataSettings& settings) {
-  return {named_task(settings.task).value_or(Task::kClassification), 1, 1, 1, false};
+  return {named_task(settings.task).value_or(Task::kClassification), 1, 1, 1, false, has_target_per_step(settings)};
 }
 
 // Targets may be missing, because predict needs none.
@@ -256,7 +289,7 @@ SourceInfo info_of_arrays(std::string_view description) {
           .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
           .keys = {"path", "valid_fraction", "split", "seed", "normalize", "task", "train_inputs", "train_targets",
                    "train_lengths", "valid_inputs", "valid_targets", "valid_lengths", "num_test", "test_inputs",
-                   "test_targets", "test_lengths", "num_classes"},
+                   "test_targets", "test_lengths", "num_classes", "target_per"},
           .check = check_arrays,
           .least_shape = least_array_shape,
           .load = [](const DataSettings& settings) { return load_arrays(settings, read); },

@@ -19,23 +19,31 @@
 namespace rnnlab {
 namespace {
 
-enum class Layout { kSampleMajor, kTimeMajor };
-
-// Returns (B, ...) or (T, B, ...) for a source (N, ...) or (N, T, ...).
-std::vector<int64_t> batch_shape(const at::Tensor& source, Layout layout, int64_t batch_size) {
+at::Tensor gather_samples(const at::Tensor& source, std::span<const int64_t> order, const Allocate& allocate) {
+  RNNLAB_INVARIANT(source.is_contiguous() && source.is_cpu(), "samples lie contiguous on the CPU");
   std::vector<int64_t> shape = source.sizes().vec();
-  shape[0] = batch_size;
-  if (layout == Layout::kTimeMajor) std::swap(shape[0], shape[1]);
-  return shape;
+  shape[0] = static_cast<int64_t>(order.size());
+  at::Tensor out = allocate(shape, source.scalar_type());
+  const auto stride = static_cast<size_t>(sample_bytes(source));
+  const auto* from = static_cast<const std::byte*>(source.const_data_ptr());
+  auto* to = static_cast<std::byte*>(out.mutable_data_ptr());
+  for (size_t b = 0; b < order.size(); ++b) {
+    RNNLAB_INVARIANT(order[b] >= 0 && order[b] < source.size(0), "the order names a sample that is not there");
+    std::memcpy(to + b * stride, from + static_cast<size_t>(order[b]) * stride, stride);
+  }
+  return out;
 }
 
-at::Tensor gather(const at::Tensor& source, Layout layout, std::span<const int64_t> order, const Allocate& allocate) {
+// Returns (num_steps, B, ...) of a source (N, T, ...).
+at::Tensor gather_steps(const at::Tensor& source, std::span<const int64_t> order, int64_t num_steps,
+                        const Allocate& allocate) {
   RNNLAB_INVARIANT(source.is_contiguous() && source.is_cpu(), "samples lie contiguous on the CPU");
-  const auto batch_size = static_cast<int64_t>(order.size());
-  at::Tensor out = allocate(batch_shape(source, layout, batch_size), source.scalar_type());
-  const int64_t num_steps = layout == Layout::kTimeMajor ? source.size(1) : 1;
+  std::vector<int64_t> shape = source.sizes().vec();
+  shape[0] = num_steps;
+  shape[1] = static_cast<int64_t>(order.size());
+  at::Tensor out = allocate(shape, source.scalar_type());
   const auto stride = static_cast<size_t>(sample_bytes(source));
-  const size_t step_bytes = num_steps == 0 ? 0 : stride / static_cast<size_t>(num_steps);
+  const size_t step_bytes = stride / static_cast<size_t>(std::max<int64_t>(1, source.size(1)));
   const auto* from = static_cast<const std::byte*>(source.const_data_ptr());
   auto* to = static_cast<std::byte*>(out.mutable_data_ptr());
   for (size_t b = 0; b < order.size(); ++b) {
@@ -56,14 +64,30 @@ int64_t sample_bytes(const at::Tensor& tensor) {
 
 at::Tensor allocate_plain(at::IntArrayRef shape, at::ScalarType type) { return at::empty(shape, type); }
 
-Batch gather_batch(const Samples& samples, std::span<const int64_t> order, const Allocate& allocate) {
-  const Layout target_layout = samples.has_target_per_step() ? Layout::kTimeMajor : Layout::kSampleMajor;
+Batch gather_batch(const Samples& samples, std::span<const int64_t> order, int64_t num_steps,
+                   const Allocate& allocate) {
   Batch batch;
   batch.size = static_cast<int64_t>(order.size());
-  batch.inputs = gather(samples.inputs, Layout::kTimeMajor, order, allocate);
-  batch.targets = gather(samples.targets, target_layout, order, allocate);
-  if (samples.lengths.defined()) batch.lengths = gather(samples.lengths, Layout::kSampleMajor, order, allocate_plain);
+  batch.inputs = gather_steps(samples.inputs, order, num_steps, allocate);
+  batch.targets = has_target_per_step(samples.targets) ? gather_steps(samples.targets, order, num_steps, allocate)
+                                                       : gather_samples(samples.targets, order, allocate);
+  if (samples.lengths.defined()) batch.lengths = gather_samples(samples.lengths, order, allocate_plain);
   return batch;
+}
+
+int64_t steps_of_batch(const Samples& samples, std::span<const int64_t> order) {
+  constexpr int64_t kNumShapes = 16;
+  const int64_t num_steps = samples.inputs.size(1);
+  if (!samples.lengths.defined()) return num_steps;
+  const auto* lengths = samples.lengths.const_data_ptr<int64_t>();
+  int64_t longest = 1;
+  for (const int64_t sample : order) longest = std::max(longest, lengths[sample]);
+  const int64_t unit = (num_steps + kNumShapes - 1) / kNumShapes;
+  return std::min(num_steps, (longest + unit - 1) / unit * unit);
+}
+
+int64_t EpochPlan::num_steps(const Samples& samples, int64_t batch) const {
+  return cuts_batches ? steps_of_batch(samples, this->samples(batch)) : samples.inputs.size(1);
 }
 
 namespace {
@@ -72,7 +96,9 @@ class DirectSource : public BatchSource {
  public:
   explicit DirectSource(const Samples& samples) : samples_(samples) {}
   void start(const EpochPlan& plan) override { plan_ = plan; }
-  Batch fetch(int64_t batch) override { return gather_batch(samples_, plan_.samples(batch)); }
+  Batch fetch(int64_t batch) override {
+    return gather_batch(samples_, plan_.samples(batch), plan_.num_steps(samples_, batch));
+  }
 
  private:
   Samples samples_;
@@ -99,13 +125,13 @@ struct Prepared {
 class Preparer {
  public:
   virtual ~Preparer() = default;
-  virtual Prepared prepare(const Samples& samples, std::span<const int64_t> order) = 0;
+  virtual Prepared prepare(const Samples& samples, std::span<const int64_t> order, int64_t num_steps) = 0;
 };
 
 class HostPreparer : public Preparer {
  public:
-  Prepared prepare(const Samples& samples, std::span<const int64_t> order) override {
-    return {gather_batch(samples, order), std::nullopt};
+  Prepared prepare(const Samples& samples, std::span<const int64_t> order, int64_t num_steps) override {
+    return {gather_batch(samples, order, num_steps), std::nullopt};
   }
 };
 
@@ -146,12 +172,12 @@ class DevicePreparer : public Preparer {
         copy_stream_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)),
         buffers_{PinnedBuffer(device.type()), PinnedBuffer(device.type())} {}
 
-  Prepared prepare(const Samples& samples, std::span<const int64_t> order) override {
+  Prepared prepare(const Samples& samples, std::span<const int64_t> order, int64_t num_steps) override {
     PinnedBuffer& buffer = buffers_[turn_];
     turn_ = (turn_ + 1) % buffers_.size();
     buffer.reuse(buffer_bytes(samples, static_cast<int64_t>(order.size())));
-    Prepared prepared{gather_batch(samples, order, [&](auto shape, auto type) { return buffer.cut(shape, type); }),
-                      c10::Event(device_.type())};
+    const auto cut = [&](auto shape, auto type) { return buffer.cut(shape, type); };
+    Prepared prepared{gather_batch(samples, order, num_steps, cut), c10::Event(device_.type())};
     const c10::StreamGuard guard(copy_stream_);
     prepared.batch.inputs = prepared.batch.inputs.to(device_, /*non_blocking=*/true);
     prepared.batch.targets = prepared.batch.targets.to(device_, /*non_blocking=*/true);
@@ -200,7 +226,8 @@ class PrefetchedSource : public BatchSource {
     try {
       const c10::OptionalDeviceGuard guard(device_.is_cpu() ? std::nullopt : std::optional(device_));
       for (int64_t batch = plan.first_batch; batch < plan.num_batches; ++batch) {
-        if (!queue_->push(preparer_->prepare(samples_, plan.samples(batch)), stop)) return;
+        const int64_t num_steps = plan.num_steps(samples_, batch);
+        if (!queue_->push(preparer_->prepare(samples_, plan.samples(batch), num_steps), stop)) return;
       }
     } catch (...) {
       queue_->fail(std::current_exception());
@@ -252,9 +279,9 @@ class ResidentSource : public SelectingSource {
   ResidentSource(const Samples& samples, c10::Device device)
       : device_(device),
         inputs_(upload_time_major(samples.inputs, device)),
-        target_dimension_(samples.has_target_per_step() ? 1 : 0),
+        target_dimension_(has_target_per_step(samples.targets) ? 1 : 0),
         targets_(target_dimension_ == 1 ? upload_time_major(samples.targets, device) : samples.targets.to(device)),
-        lengths_(samples.lengths) {}
+        samples_(samples) {}
 
   void start(const EpochPlan& plan) override {
     plan_ = plan;
@@ -267,12 +294,15 @@ class ResidentSource : public SelectingSource {
 
   Batch fetch(int64_t batch) override {
     Batch result = gather(selection(batch, 1));
-    if (has_lengths())
-      result.lengths = lengths_.index_select(0, plan_.order.narrow(0, batch * plan_.batch_size, result.size));
+    if (!has_lengths()) return result;
+    result.lengths = samples_.lengths.index_select(0, plan_.order.narrow(0, batch * plan_.batch_size, result.size));
+    const int64_t num_steps = plan_.num_steps(samples_, batch);
+    result.inputs = result.inputs.narrow(0, 0, num_steps);
+    if (target_dimension_ == 1) result.targets = result.targets.narrow(0, 0, num_steps);
     return result;
   }
 
-  bool has_lengths() const override { return lengths_.defined(); }
+  bool has_lengths() const override { return samples_.lengths.defined(); }
 
   at::Tensor selection(int64_t first_batch, int64_t count) const override {
     const int64_t first = first_batch * plan_.batch_size;
@@ -292,7 +322,7 @@ class ResidentSource : public SelectingSource {
   at::Tensor inputs_;  // (T, N, ...)
   int64_t target_dimension_;
   at::Tensor targets_;
-  at::Tensor lengths_;
+  Samples samples_;  // on the CPU
   EpochPlan plan_;
   at::Tensor order_;
 };

@@ -74,8 +74,14 @@ at::Tensor allocate_plain(at::IntArrayRef shape, at::ScalarType type);
 // Returns the bytes of one sample of a contiguous (N, ...).
 int64_t sample_bytes(const at::Tensor& tensor);
 
-// `order` holds the indices of the batch's samples. `allocate` is called for the inputs and then for the targets.
-Batch gather_batch(const Samples& samples, std::span<const int64_t> order, const Allocate& allocate = allocate_plain);
+// `order` holds the indices of the batch's samples. `allocate` is called for the inputs and then for the targets. Only
+// the first `num_steps` steps are gathered.
+Batch gather_batch(const Samples& samples, std::span<const int64_t> order, int64_t num_steps,
+                   const Allocate& allocate = allocate_plain);
+
+// Returns the number of steps behind which a batch of these samples can be cut off: the length of the longest, rounded
+// up to a sixteenth of all steps, so that layers which prepare themselves for a shape meet few shapes.
+int64_t steps_of_batch(const Samples& samples, std::span<const int64_t> order);
 
 // The batches of one epoch: batch i holds the samples order[i * batch_size ...]; the last batch holds the rest.
 struct EpochPlan {
@@ -84,9 +90,11 @@ struct EpochPlan {
   int64_t num_batches = 0;
   int64_t first_batch = 0;          // the first batch to fetch
   at::Tensor order_on_device = {};  // order from SelectingSource::uploaded(), for a SelectingSource
+  bool cuts_batches = false;        // behind the longest sequence, for samples with lengths
 
   int64_t size(int64_t batch) const;
   std::span<const int64_t> samples(int64_t batch) const;
+  int64_t num_steps(const Samples& samples, int64_t batch) const;  // of a batch; all, if batches are not cut off
 };
 
 class BatchSource {

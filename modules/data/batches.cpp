@@ -109,11 +109,18 @@ Placement choose_placement(const Samples& samples, Placement wanted, c10::Device
 
 Batches::Batches(const Samples& samples, const BatchOptions& options, c10::Device device)
     : num_samples_(samples.size()),
+      lengths_(samples.lengths),
+      targets_of_sample_(num_samples_ == 0 ? 0 : samples.targets.numel() / num_samples_),
       options_(options),
       num_whole_batches_(count_batches(num_samples_, options)),
       num_batches_(count_own_batches(num_whole_batches_, options.share)),
       placement_(choose_placement(samples, options.placement, device)),
-      source_(make_source(samples, placement_, with_index(device))) {}
+      source_(make_source(samples, placement_, with_index(device))) {
+  RNNLAB_INVARIANT(options.order != Order::kStreams || options.tail == TailPolicy::kDrop,
+                   "streams of samples have equal lengths");
+  if (!lengths_.defined() || !has_target_per_step(samples.targets)) return;
+  targets_of_step_ = targets_of_sample_ / std::max<int64_t>(1, samples.targets.size(1));
+}
 
 Batches::~Batches() = default;
 Batches::Batches(Batches&&) noexcept = default;
@@ -126,11 +133,28 @@ int64_t Batches::full_batches_left() const {
 
 int64_t Batches::samples_per_epoch() const { return std::min(num_samples_, num_whole_batches_ * options_.batch_size); }
 
-int64_t Batches::whole_size(int64_t batch) const {
+int64_t Batches::whole_number(int64_t batch) const {
   const BatchShare& share = options_.share;
   const bool has_part_of_each = share.kind == BatchShare::Kind::kPartOfEach;
-  const int64_t number = has_part_of_each ? batch : batch * share.count + share.index;
-  return std::min(options_.batch_size, samples_per_epoch() - number * options_.batch_size);
+  return has_part_of_each ? batch : batch * share.count + share.index;
+}
+
+int64_t Batches::whole_size(int64_t batch) const {
+  return std::min(options_.batch_size, samples_per_epoch() - whole_number(batch) * options_.batch_size);
+}
+
+int64_t Batches::whole_targets(int64_t batch) const {
+  if (targets_of_step_ == 0) return whole_size(batch) * targets_of_sample_;
+  return whole_targets_[static_cast<size_t>(whole_number(batch))];
+}
+
+// `order` is that of all processes.
+std::vector<int64_t> Batches::targets_of_whole_batches(const at::Tensor& order) const {
+  std::vector<int64_t> targets;
+  if (targets_of_step_ == 0) return targets;
+  for (const at::Tensor& batch : order.split(options_.batch_size))
+    targets.push_back(lengths_.index_select(0, batch).sum().item<int64_t>() * targets_of_step_);
+  return targets;
 }
 
 // Returns this process's samples of an order of all processes, batch after batch.
@@ -149,14 +173,35 @@ at::Tensor Batches::own_share(const at::Tensor& order) const {
 }
 
 at::Tensor Batches::order(int64_t epoch) const {
-  const at::Tensor all = options_.order == Order::kShuffled ? permutation(num_samples_, options_.seed, epoch)
-                                                            : at::arange(num_samples_, at::kLong);
-  return all.narrow(0, 0, samples_per_epoch());
+  if (options_.order == Order::kStreams)
+    return at::arange(samples_per_epoch(), at::kLong).view({options_.batch_size, num_whole_batches_}).t().flatten();
+  const at::Tensor all = options_.order == Order::kSequential ? at::arange(num_samples_, at::kLong)
+                                                              : permutation(num_samples_, options_.seed, epoch);
+  const at::Tensor kept = all.narrow(0, 0, samples_per_epoch());
+  return options_.order == Order::kByLength && lengths_.defined() ? sorted_by_length(kept, epoch) : kept;
+}
+
+// A last batch that is not full stays the last.
+at::Tensor Batches::sorted_by_length(const at::Tensor& order, int64_t epoch) const {
+  constexpr int64_t kBatchesOfPool = 64;
+  std::vector<at::Tensor> full, rest;
+  for (const at::Tensor& pool : order.split(kBatchesOfPool * options_.batch_size)) {
+    const at::Tensor by_length = lengths_.index_select(0, pool).argsort(/*stable=*/true, 0, /*descending=*/false);
+    for (const at::Tensor& batch : pool.index_select(0, by_length).split(options_.batch_size))
+      (batch.numel() == options_.batch_size ? full : rest).push_back(batch);
+  }
+  const at::Tensor turns = permutation(std::ssize(full), options_.seed + 1, epoch);
+  std::vector<at::Tensor> batches;
+  for (int64_t i = 0; i < turns.numel(); ++i)
+    batches.push_back(full[static_cast<size_t>(turns.const_data_ptr<int64_t>()[i])]);
+  batches.insert(batches.end(), rest.begin(), rest.end());
+  return batches.empty() ? order : at::cat(batches);
 }
 
 Batches::EpochOrder Batches::make_order(int64_t epoch) const {
-  const at::Tensor on_host = own_share(order(epoch));
-  return {epoch, on_host, selecting() != nullptr ? selecting()->uploaded(on_host) : at::Tensor()};
+  const at::Tensor whole = order(epoch), on_host = own_share(whole);
+  return {epoch, on_host, selecting() != nullptr ? selecting()->uploaded(on_host) : at::Tensor(),
+          targets_of_whole_batches(whole)};
 }
 
 void Batches::prepare_epoch(int64_t epoch) {
@@ -170,12 +215,14 @@ void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
   const Stopwatch stopwatch(seconds_waited_);
   const bool path_exists = prepared_ && prepared_->epoch == epoch;
   const EpochOrder order = path_exists ? *std::exchange(prepared_, std::nullopt) : make_order(epoch);
+  whole_targets_ = order.whole_targets;
   EpochPlan plan;
   plan.order = order.on_host;
   plan.order_on_device = order.on_device;
   plan.batch_size = own_batch_size(options_.batch_size, options_.share);
   plan.num_batches = num_batches_;
   plan.first_batch = first_batch;
+  plan.cuts_batches = options_.order == Order::kByLength;
   source_->start(plan);
   started_ = true;
 }
@@ -205,6 +252,7 @@ Batch Batches::gather(const at::Tensor& samples, int64_t whole_size) const {
   RNNLAB_INVARIANT(has_selections(), "gather() without selections");
   Batch batch = selecting()->gather(samples);
   batch.whole_size = whole_size;
+  batch.whole_targets = whole_size * targets_of_sample_;
   return batch;
 }
 
@@ -213,7 +261,8 @@ std::optional<Batch> Batches::next() {
   if (next_batch_ == num_batches_) return std::nullopt;
   const Stopwatch stopwatch(seconds_waited_);
   Batch batch = source_->fetch(next_batch_);
-  batch.whole_size = whole_size(next_batch_++);
+  batch.whole_size = whole_size(next_batch_);
+  batch.whole_targets = whole_targets(next_batch_++);
   return batch;
 }
 

@@ -19,8 +19,12 @@ namespace rnnlab {
 class BatchSource;
 class SelectingSource;
 
-enum class TailPolicy { kKeep, kDrop };       // whether a last batch that is not full is kept
-enum class Order { kShuffled, kSequential };  // shuffled: permutation(n, seed, epoch)
+enum class TailPolicy { kKeep, kDrop };  // whether a last batch that is not full is kept
+// kShuffled: permutation(n, seed, epoch). kByLength: the same in pools of 64 batches, of which each is sorted by the
+// lengths of its samples and cut into batches, and then these batches in a shuffled order: sequences of a batch have
+// similar lengths. Batches are then cut off behind their longest sequence. kStreams: with b batches, row j of batch i
+// is sample j * b + i, so that a row of a batch continues the same row of the batch before; needs TailPolicy::kDrop.
+enum class Order { kShuffled, kSequential, kByLength, kStreams };
 enum class Placement { kAutomatic, kDevice, kHost };
 
 // The share of this process in an epoch if several processes train together. A single process has all of the epoch.
@@ -104,21 +108,30 @@ class Batches {
   struct EpochOrder {
     int64_t epoch = 0;
     at::Tensor on_host;
-    at::Tensor on_device;  // for a source that selects on the device
+    at::Tensor on_device;                // for a source that selects on the device
+    std::vector<int64_t> whole_targets;  // of each batch of all processes, if lengths determine it
   };
 
   const SelectingSource* selecting() const;
   EpochOrder make_order(int64_t epoch) const;
   at::Tensor own_share(const at::Tensor& order) const;
   int64_t whole_size(int64_t batch) const;
+  at::Tensor sorted_by_length(const at::Tensor& order, int64_t epoch) const;
+  std::vector<int64_t> targets_of_whole_batches(const at::Tensor& order) const;
+  int64_t whole_targets(int64_t batch) const;
+  int64_t whole_number(int64_t batch) const;
 
   int64_t num_samples_;
+  at::Tensor lengths_;             // (N) int64, or undefined
+  int64_t targets_of_sample_ = 0;  // numbers or classes
+  int64_t targets_of_step_ = 0;    // likewise; 0 unless lengths determine how many targets a sample has
   BatchOptions options_;
   int64_t num_whole_batches_;  // of all processes
   int64_t num_batches_;
   Placement placement_;
   std::unique_ptr<BatchSource> source_;
   std::optional<EpochOrder> prepared_;
+  std::vector<int64_t> whole_targets_;  // of the epoch, as in EpochOrder
   bool started_ = false;
   int64_t next_batch_ = 0;
   double seconds_waited_ = 0;

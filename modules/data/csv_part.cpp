@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/csv_part.h"
 
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -19,73 +17,8 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/value.h"
-#include "system/machine.h"
 
 namespace rnnlab {
-namespace {
-
-double value(const std::vector<double>& column, int64_t row) { return column[static_cast<size_t>(row)]; }
-
-// Windows overlap, so the samples of a small file can take any amount of memory.
-void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_columns) {
-  const int64_t values = saturating_multiply(num_samples, saturating_multiply(num_rows, num_columns));
-  const auto subject = fmt::format("data.window: {} of {} x {} take", counted(num_samples, "window"),
-                                   counted(num_rows, "row"), counted(num_columns, "column"));
-  require_memory(saturating_multiply(values, sizeof(float)), subject,
-                 "use a shorter window, or fewer rows by data.num_train and data.num_valid", memory_limits());
-}
-
-// Each target has the index of its row, its value, and the value of a naive forecast.
-void require_memory_for_targets(int64_t num_samples, const std::vector<int64_t>& horizons) {
-  constexpr int64_t kBytes = sizeof(int64_t) + 2 * sizeof(float);
-  if (horizons.size() == 1) return;
-  require_memory(saturating_multiply(kBytes, saturating_multiply(num_samples, std::ssize(horizons))),
-                 fmt::format("data.horizon: {} of {} each take", counted(num_samples, "window"),
-                             counted(std::ssize(horizons), "target")),
-                 "use fewer horizons or fewer rows", memory_limits());
-}
-
-}  // namespace
-
-Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
-                   const std::string& part) {
-  if (window == 0) return {.window = 0, .first = rows, .target = rows};
-  const auto num_rows = static_cast<int64_t>(rows.size());
-  const int64_t last = horizons.back();
-  const int64_t reach = saturating_add(window - 1, last);  // rows from the first row of the window to the last target
-  if (reach >= num_rows) {
-    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}", part,
-                counted(num_rows, "row"), window, last, saturating_add(reach, 1));
-  }
-  require_memory_for_targets(num_rows - reach, horizons);
-  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
-  for (int64_t i = 0; i + reach < num_rows; ++i) {
-    const int64_t first = rows[static_cast<size_t>(i)];
-    windows.first.push_back(first);
-    for (const int64_t horizon : horizons) windows.target.push_back(first + window - 1 + horizon);
-  }
-  return windows;
-}
-
-Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
-                       const std::string& part) {
-  if (window == 0) return windows_in(rows, window, horizons, part);
-  const auto num_rows = static_cast<int64_t>(rows.size());
-  if (num_rows < window)
-    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many", part, counted(num_rows, "row"),
-                window);
-  require_memory_for_targets(num_rows - window + 1, horizons);
-  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
-  for (int64_t i = 0; i + window <= num_rows; ++i) {
-    windows.first.push_back(rows[static_cast<size_t>(i)]);
-    for (const int64_t horizon : horizons) {
-      const int64_t target = saturating_add(i + window - 1, horizon);
-      windows.target.push_back(target < num_rows ? rows[static_cast<size_t>(target)] : kNoRow);
-    }
-  }
-  return windows;
-}
-
 namespace {
 
 void append(Windows& all, const Windows& more) {
@@ -96,7 +29,7 @@ void append(Windows& all, const Windows& more) {
 
 // Returns the part of the ascending rows that are in the series.
 std::vector<int64_t> rows_in(const CsvSeries& series, const std::vector<int64_t>& rows) {
-  return {std::ranges::lower_bound(rows, series.begin), std::ranges::lower_bound(rows, series.end)};
+  return {std::ranges::lower_bound(rows, series.rows.begin), std::ranges::lower_bound(rows, series.rows.end)};
 }
 
 }  // namespace
@@ -124,43 +57,6 @@ SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>&
         "window",
         name, format_count(all.num_series), counted(reach + 1, "row"), settings.window, settings.horizon.back());
   return all;
-}
-
-at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
-  const auto num_samples = static_cast<int64_t>(windows.first.size());
-  const auto num_columns = static_cast<int64_t>(columns.size());
-  const int64_t num_rows = windows.window == 0 ? 1 : windows.window;
-  require_memory_for(num_samples, num_rows, num_columns);
-  at::Tensor inputs = windows.window == 0 ? at::empty({num_samples, num_columns, 1}, at::kFloat)
-                                          : at::empty({num_samples, num_rows, num_columns}, at::kFloat);
-  float* out = inputs.mutable_data_ptr<float>();
-  for (const int64_t first : windows.first) {
-    for (int64_t row = first; row < first + num_rows; ++row) {
-      for (const std::vector<double>& column : columns) *out++ = static_cast<float>(value(column, row));
-    }
-  }
-  return inputs;
-}
-
-at::Tensor gather_values(const Columns& columns, const Windows& windows) {
-  const size_t num_horizons = windows.num_horizons;
-  at::Tensor values =
-      at::empty({std::ssize(windows.first), std::ssize(columns) * static_cast<int64_t>(num_horizons)}, at::kFloat);
-  float* out = values.mutable_data_ptr<float>();
-  for (size_t sample = 0; sample < windows.first.size(); ++sample) {
-    const std::span rows(windows.target.data() + sample * num_horizons, num_horizons);
-    for (const std::vector<double>& column : columns)
-      for (const int64_t row : rows)
-        *out++ = row == kNoRow ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value(column, row));
-  }
-  return values;
-}
-
-at::Tensor gather_classes(const std::vector<int64_t>& classes, const Windows& windows) {
-  at::Tensor values = at::empty({static_cast<int64_t>(windows.target.size())}, at::kLong);
-  int64_t* out = values.mutable_data_ptr<int64_t>();
-  for (const int64_t row : windows.target) *out++ = row == kNoRow ? -1 : classes[static_cast<size_t>(row)];
-  return values;
 }
 
 namespace {
@@ -199,7 +95,8 @@ void refuse_texts(const Table& table, const std::vector<std::string>& names) {
 // numbers the target is a feature too.
 std::vector<std::string> feature_names(const Table& table, const DataSettings& settings) {
   if (!settings.features.empty()) return settings.features;
-  const bool looks_back = settings.window > 0 && csv_task(settings) != Task::kClassification;
+  const bool looks_back =
+      settings.window > 0 && csv_task(settings) != Task::kClassification && !has_target_per_step(settings);
   std::vector<std::string> names;
   for (const std::string& name : table.column_names()) {
     const bool is_target = !looks_back && is_listed(settings.target, name);
@@ -355,7 +252,7 @@ int64_t CsvPart::num_missing() const {
 
 Task csv_task(const DataSettings& settings) {
   if (const auto named = named_task(settings.task)) return *named;
-  return settings.window > 0 ? Task::kRegression : Task::kClassification;
+  return settings.window > 0 && !has_target_per_step(settings) ? Task::kRegression : Task::kClassification;
 }
 
 std::vector<std::string> target_names(const DataSettings& settings) {
@@ -369,7 +266,7 @@ std::vector<std::string> target_names(const DataSettings& settings) {
 CsvLayout CsvPart::layout() const { return {names_of(features), labels}; }
 
 const CsvSeries& CsvPart::series_of(int64_t row) const {
-  return *std::ranges::upper_bound(series, row, {}, &CsvSeries::end);
+  return *std::ranges::upper_bound(series, row, {}, [](const CsvSeries& one) { return one.rows.end; });
 }
 
 namespace {
@@ -404,7 +301,7 @@ void sort_by_series(CsvPart& part, const std::string& group) {
   for (const auto& [name, rows] : rows_by_series(part.table, group)) {
     const int64_t begin = std::ssize(part.file_rows);
     part.file_rows.insert(part.file_rows.end(), rows.begin(), rows.end());
-    part.series.push_back({name, begin, std::ssize(part.file_rows)});
+    part.series.push_back({name, {begin, std::ssize(part.file_rows)}});
   }
   for (auto* columns : {&part.features, &part.targets})
     for (NumericColumn& column : *columns) reorder(column.values, part.file_rows);
@@ -413,10 +310,10 @@ void sort_by_series(CsvPart& part, const std::string& group) {
 
 void fill_with_previous(NumericColumn& column, const CsvPart& part) {
   for (const CsvSeries& series : part.series)
-    for (int64_t row = series.begin; row < series.end; ++row) {
+    for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
       double& value = column.values[static_cast<size_t>(row)];
       if (!std::isnan(value)) continue;
-      if (row == series.begin)
+      if (row == series.rows.begin)
         throw_error(ExitCode::kData,
                     "{}: column {}: the first row of the series {} has no value, and no previous row to copy it from; "
                     "fill it, or use data.missing: mean or zero",
@@ -427,7 +324,7 @@ void fill_with_previous(NumericColumn& column, const CsvPart& part) {
 
 void make_series(CsvPart& part, const DataSettings& settings) {
   if (settings.group.empty()) {
-    part.series = {{"", 0, part.table.num_rows()}};
+    part.series = {{"", {0, part.table.num_rows()}}};
     return;
   }
   sort_by_series(part, settings.group);
@@ -467,6 +364,12 @@ void fill_with_means(CsvPart& part, const std::map<std::string, double>& means) 
   for (NumericColumn& column : part.features) fill_column(column, means, part.table.path());
   if (part.wanted == Targets::kIfPresent) return;
   for (NumericColumn& column : part.targets) fill_column(column, means, part.table.path());
+}
+
+Windows sequences_of(const CsvPart& part, const DataSettings& settings) {
+  std::vector<RowRange> ranges;
+  for (const CsvSeries& series : part.series) ranges.push_back(series.rows);
+  return sequences_in(ranges, settings.window);
 }
 
 namespace {
@@ -522,7 +425,7 @@ namespace {
 FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, const IdReader& ids,
                  const DataSettings& settings) {
   if (part.file_rows.empty()) return {.number = row + 1, .id = ids.read(row), .sample = {}, .reason = ""};
-  if (row < series.end) {
+  if (row < series.rows.end) {
     const int64_t in_file = part.file_rows[static_cast<size_t>(row)];
     return {.number = in_file + 1, .id = ids.read(in_file), .sample = {}, .reason = ""};
   }
@@ -536,6 +439,13 @@ FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, cons
 FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
   const IdReader ids(part.table, settings.id);
   FileRows result{.id_names = settings.id, .rows = {}};
+  if (windows.has_target_per_row) {
+    for (const int64_t row : rows_of(windows)) {
+      result.rows.push_back(file_row(part, part.series_of(row), row, ids, settings));
+      result.rows.back().sample = std::ssize(result.rows) - 1;
+    }
+    return result;
+  }
   for (size_t sample = 0; sample < windows.first.size(); ++sample) {
     const int64_t row = predicted_row(windows, sample, settings);
     result.rows.push_back(file_row(part, part.series_of(windows.first[sample]), row, ids, settings));

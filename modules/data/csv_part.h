@@ -3,8 +3,6 @@
 // scaled. Rows keep their numbers in the file, so that messages can name lines.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,42 +12,9 @@
 #include "data/dataset.h"
 #include "data/load_dataset.h"
 #include "data/readers/csv.h"
+#include "data/windows.h"
 
 namespace rnnlab {
-
-// The functions below convert rows of numbers to samples: each row is a sample, or windows slide over a series. They
-// are pure functions of columns and do not depend on files or scaling.
-
-// Columns of numbers, all of equal length; row r of the file is item r.
-using Columns = std::vector<std::vector<double>>;
-
-// For each sample of one part, the first row of its inputs and the rows of its targets, one for each horizon.
-struct Windows {
-  int64_t window = 0;           // 0: every row is a sample
-  std::vector<int64_t> first;   // first row of the inputs
-  std::vector<int64_t> target;  // rows of the first sample's targets, then of the second's ...; or kNoRow
-  size_t num_horizons = 1;
-};
-
-inline constexpr int64_t kNoRow = -1;  // the target is after the end of the series
-
-// Returns the samples that lie completely in `rows`, which are consecutive if window > 0. Throws UserError
-// kData with the name `part` if `rows` are too few for one window.
-Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
-                   const std::string& part);
-
-// Returns windows_in, and also the windows of which a target is after the end of `rows`.
-Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
-                       const std::string& part);
-
-// Returns (N, columns, 1) for window 0, with the values of a row as steps; else (N, window, columns).
-at::Tensor gather_inputs(const Columns& columns, const Windows& windows);
-
-// Returns (N, columns x horizons) float32, with the horizons of a column side by side; NaN if the target is kNoRow.
-at::Tensor gather_values(const Columns& columns, const Windows& windows);
-
-// Returns (N) int64; -1 if the target is kNoRow. For one horizon only.
-at::Tensor gather_classes(const std::vector<int64_t>& classes, const Windows& windows);
 
 // The layout that another file must have to be read like the training part.
 struct CsvLayout {
@@ -60,8 +25,7 @@ struct CsvLayout {
 // Rows of one series, as a range of CsvPart's rows.
 struct CsvSeries {
   std::string name;  // "" without data.group
-  int64_t begin = 0;
-  int64_t end = 0;
+  RowRange rows;
 };
 
 // With data.group the rows are in the order of the series, and within a series in the order of the file.
@@ -113,10 +77,13 @@ struct SeriesWindows {
 SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
                                 LastWindows last, const std::string& name);
 
+// Returns the sequences of all rows, for data.target_per: step: data.group or data.window ends a sequence.
+Windows sequences_of(const CsvPart& part, const DataSettings& settings);
+
 // The functions below say which row of a CSV file the prediction of each sample is for, and why the remaining rows have
 // no sample. A row is identified by its number in the file and by the columns of data.id.
 
-// Returns one row for each sample, in the order of the samples. The row of a window is the row of its first target,
+// Returns one row for each prediction, in the order of the samples. The row of a window is the row of its first target,
 // which may lie after the end of the file; with data.group, a row after the end of its series has the number 0.
 FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The source csv: independent rows, or a series with a sliding window. Columns are scaled one by one, with values
 // fitted on the rows of the training part.
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -73,10 +76,10 @@ void require_rows_for_test(int64_t num_test, int64_t num_rows, const DataSetting
 RowSplit split_series(const CsvPart& part, const DataSettings& settings) {
   RowSplit all;
   for (const CsvSeries& series : part.series) {
-    const int64_t num_rows = series.end - series.begin;
+    const int64_t num_rows = series.rows.end - series.rows.begin;
     RowSplit own = num_rows > 1 ? split_rows(num_rows, split_request(settings), part.table.path()) : RowSplit{{0}, {}};
-    for (const int64_t row : own.train) all.train.push_back(series.begin + row);
-    for (const int64_t row : own.valid) all.valid.push_back(series.begin + row);
+    for (const int64_t row : own.train) all.train.push_back(series.rows.begin + row);
+    for (const int64_t row : own.valid) all.valid.push_back(series.rows.begin + row);
   }
   return all;
 }
@@ -95,26 +98,52 @@ RowSplit split_table(const std::vector<int64_t>& usable, const DataSettings& set
   return split;
 }
 
+// The sequences of the parts, whose rows have a target each.
+struct SequenceSplit {
+  Windows train, valid, test;
+};
+
+// Sequences do not overlap, so they can be split like rows that are samples.
+SequenceSplit split_sequences(const CsvPart& part, const DataSettings& settings) {
+  const Windows all = sequences_of(part, settings);
+  RowSplit split = split_rows(std::ssize(all.first), split_request(settings), part.table.path());
+  if (settings.num_train && *settings.num_train < std::ssize(split.train))
+    split.train.resize(static_cast<size_t>(*settings.num_train));
+  return {selected(all, split.train), selected(all, split.valid), selected(all, split.test)};
+}
+
 // The parts, which may be rows of one file.
 struct Parts {
   CsvPart train;
   std::optional<CsvPart> valid_file;
   RowSplit rows;
+  SequenceSplit sequences = {};  // of these rows, with data.target_per: step
 
   const CsvPart& valid() const { return valid_file ? *valid_file : train; }
 };
 
-Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
-  Parts parts;
-  parts.train = read_csv_part(read_table(settings, settings.train_file), settings, like);
+void split_training_file(Parts& parts, const DataSettings& settings) {
+  if (has_target_per_step(settings)) {
+    parts.sequences = split_sequences(parts.train, settings);
+    parts.rows = {rows_of(parts.sequences.train), rows_of(parts.sequences.valid), rows_of(parts.sequences.test)};
+    return;
+  }
   parts.rows = settings.group.empty()
                    ? split_table(usable_rows(parts.train, settings), settings, parts.train.table.path())
                    : split_series(parts.train, settings);
+}
+
+Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
+  Parts parts;
+  parts.train = read_csv_part(read_table(settings, settings.train_file), settings, like);
+  split_training_file(parts, settings);
   if (!settings.valid_file.empty()) {
     const CsvLayout layout = parts.train.layout();
     parts.valid_file = read_csv_part(read_table(settings, settings.valid_file), settings, &layout);
     parts.rows.valid = usable_rows(*parts.valid_file, settings);
+    if (has_target_per_step(settings)) parts.sequences.valid = sequences_of(*parts.valid_file, settings);
   }
+  if (has_target_per_step(settings)) return parts;
   keep_first(parts.rows.train, rows_for(settings.num_train, settings));
   return parts;
 }
@@ -124,6 +153,7 @@ Parts read_whole_file(const DataSettings& settings, const CsvLayout& like, Targe
   Parts parts;
   parts.train = read_csv_part(read_table(settings, settings.train_file), settings, &like, targets);
   parts.rows.train = usable_rows(parts.train, settings);
+  if (has_target_per_step(settings)) parts.sequences.train = sequences_of(parts.train, settings);
   return parts;
 }
 
@@ -190,6 +220,8 @@ Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScaling
   Samples samples;
   samples.inputs = gather_inputs(scaled(part.features, scalings.features), windows);
   if (part.has_targets()) samples.targets = targets_in(part, windows, scalings);
+  const bool has_lengths = std::ranges::any_of(windows.lengths, [&](int64_t rows) { return rows < windows.window; });
+  if (has_lengths) samples.lengths = at::tensor(windows.lengths, at::kLong);
   return samples;
 }
 
@@ -207,7 +239,7 @@ Windows with_earlier_targets(Windows windows, const std::vector<int64_t>& rows_b
 bool are_in_their_series(const CsvPart& part, const Windows& windows) {
   for (size_t i = 0; i < windows.target.size(); ++i) {
     const CsvSeries& series = part.series_of(windows.first[i / windows.num_horizons]);
-    if (windows.target[i] < series.begin || windows.target[i] >= series.end) return false;
+    if (windows.target[i] < series.rows.begin || windows.target[i] >= series.rows.end) return false;
   }
   return true;
 }
@@ -224,7 +256,8 @@ std::optional<Windows> windows_of_last_season(const CsvPart& part, const Windows
 
 std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
                                            const DataSettings& settings) {
-  if (settings.window == 0 || windows.target.empty() || !part.has_targets()) return {};
+  const bool has_forecasts = settings.window > 0 && !windows.has_target_per_row;
+  if (!has_forecasts || windows.target.empty() || !part.has_targets()) return {};
   std::vector<NaiveForecast> forecasts = {
       {"last value", targets_in(part, with_earlier_targets(windows, settings.horizon), scalings)}};
   if (const auto earlier = windows_of_last_season(part, windows, settings))
@@ -251,16 +284,19 @@ SeriesWindows windows_of_part(const CsvPart& part, const std::vector<int64_t>& r
 }
 
 SeriesWindows training_windows(const Parts& parts, const DataSettings& settings) {
+  if (has_target_per_step(settings)) return {parts.sequences.train};
   return windows_of_part(parts.train, parts.rows.train, settings, ": the training part");
 }
 
 SeriesWindows validation_windows(const Parts& parts, const DataSettings& settings) {
+  if (has_target_per_step(settings)) return {parts.sequences.valid};
   return windows_of_part(parts.valid(), parts.rows.valid, settings, ": the validation part");
 }
 
 SeriesWindows windows_for_use(const Parts& parts, const DataSettings& settings, DataPart part, Targets targets) {
   if (part == DataPart::kTrain) return training_windows(parts, settings);
   if (part == DataPart::kValid) return validation_windows(parts, settings);
+  if (has_target_per_step(settings)) return {part == DataPart::kTest ? parts.sequences.test : parts.sequences.train};
   if (part == DataPart::kTest)
     return windows_of_series(parts.train, parts.rows.test, settings, LastWindows::kWithTargets,
                              parts.train.table.path() + ": the test part");
@@ -313,6 +349,13 @@ CsvLayout layout_of(const FittedData& fitted) {
 // Scaling by columns is already done on the table; only scaling within a sample remains for the samples.
 Normalization left_to_do(Normalization how) { return how == Normalization::kColumnMinMax ? how : Normalization::kNone; }
 
+// If only some part has shorter sequences, the other has lengths too.
+void give_both_lengths(Samples& train, Samples& valid) {
+  if (train.lengths.defined() == valid.lengths.defined()) return;
+  Samples& whole = train.lengths.defined() ? valid : train;
+  whole.lengths = at::full({whole.size()}, whole.inputs.size(1), at::kLong);
+}
+
 Loaded load_csv(const DataSettings& settings) {
   const Normalization how =
       settings.normalize == Normalization::kAutomatic ? Normalization::kStandard : settings.normalize;
@@ -338,7 +381,13 @@ Loaded load_csv(const DataSettings& settings) {
   dataset.vocabulary = parts.train.labels;
   const auto num_outputs =
       static_cast<int64_t>(parts.train.targets.empty() ? parts.train.labels.size() : target_names(settings).size());
-  dataset.shape = {task, dataset.train.inputs.size(2), dataset.train.inputs.size(1), num_outputs, false};
+  give_both_lengths(dataset.train, dataset.valid);
+  dataset.shape = {.task = task,
+                   .input_size = dataset.train.inputs.size(2),
+                   .sequence_length = dataset.train.inputs.size(1),
+                   .num_outputs = num_outputs,
+                   .has_lengths = dataset.train.lengths.defined(),
+                   .target_per_step = has_target_per_step(settings)};
   add_notes(dataset, parts, settings, how);
   add_scales(dataset, parts.train, scalings, how, settings);
   return loaded;
@@ -365,14 +414,14 @@ void check_target(const DataSettings& settings, config::Checker& checker) {
   if (settings.target.empty()) {
     checker.complain({"source", "target"}, "source csv needs target, the column to predict");
   }
-  const bool classes =
-      settings.task == TaskChoice::kClassification || (settings.task == TaskChoice::kAutomatic && settings.window == 0);
+  const bool classes = csv_task(settings) == Task::kClassification;
   if (classes && settings.target.size() > 1) {
     checker.complain({"target", "task", "window"},
                      "a classification has one target column; for several numbers use task: regression");
   }
   for (const std::string& name : settings.target) {
-    if (settings.window > 0 || std::ranges::count(settings.features, name) == 0) continue;
+    const bool may_be_both = settings.window > 0 && !has_target_per_step(settings);
+    if (may_be_both || std::ranges::count(settings.features, name) == 0) continue;
     checker.complain({"features", "target"},
                      fmt::format("{} is both a feature and a target: remove it from features", in_quotes(name)));
   }
@@ -392,8 +441,11 @@ void check_id(const DataSettings& settings, config::Checker& checker) {
 
 void check_group(const DataSettings& settings, config::Checker& checker) {
   if (settings.group.empty()) return;
-  if (settings.window == 0) checker.complain({"group", "window"}, "only series have a group: set window too");
-  if (settings.num_train || settings.num_valid.value_or(0) > 0 || settings.num_test > 0)
+  if (settings.window == 0 && !has_target_per_step(settings))
+    checker.complain({"group", "window"},
+                     "only series have a group: set window too, or target_per: step for a target in each row");
+  const bool has_numbers = settings.num_train || settings.num_valid.value_or(0) > 0 || settings.num_test > 0;
+  if (has_numbers && !has_target_per_step(settings))
     checker.complain({"group", "num_train", "num_valid", "num_test"},
                      "the parts of several series have no fixed numbers: use valid_fraction, valid_file or test_file");
   const auto is_group = [&](const std::string& name) { return name == settings.group; };
@@ -411,7 +463,7 @@ void check_windows(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"horizon", "task"}, "a classification has one horizon; for several use task: regression");
   if (settings.season && settings.window == 0)
     checker.complain({"season", "window"}, "only a series has a season: set window too");
-  if (settings.window > 0 && settings.split == Split::kRandom) {
+  if (settings.window > 0 && settings.split == Split::kRandom && !has_target_per_step(settings)) {
     checker.complain({"split", "window"},
                      "windows overlap, so a random split would put values of validation into training: use ordered");
   }
@@ -421,6 +473,21 @@ void check_windows(const DataSettings& settings, config::Checker& checker) {
   }
 }
 
+// A row of a sequence has its own target, so nothing is forecast.
+void check_sequences(const DataSettings& settings, config::Checker& checker) {
+  if (!has_target_per_step(settings)) return;
+  if (settings.window == 0 && settings.group.empty())
+    checker.complain({"target_per", "group", "window"},
+                     "the rows make one endless sequence: name the column of the sequences in group, or set window");
+  if (settings.horizon != std::vector<int64_t>{1})
+    checker.complain({"target_per", "horizon"}, "the target of a step is in its own row: remove horizon");
+  if (settings.season)
+    checker.complain({"target_per", "season"}, "the target of a step is in its own row: remove season");
+  if (settings.missing == MissingPolicy::kDrop)
+    checker.complain({"target_per", "missing"},
+                     "dropping rows leaves gaps in the sequences: use error, previous, mean or zero");
+}
+
 void check_csv(const DataSettings& settings, config::Checker& checker) {
   if (settings.path.empty() && settings.train_file.empty())
     checker.complain({"source", "path", "train_file"}, "source csv needs a file: path, or train_file");
@@ -428,16 +495,20 @@ void check_csv(const DataSettings& settings, config::Checker& checker) {
   check_id(settings, checker);
   check_windows(settings, checker);
   check_group(settings, checker);
+  check_sequences(settings, checker);
   refuse_unit_normalization(settings, checker);
 }
 
 // A table is scaled column by column.
 std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
   const DataShape& shape = data.shape;
-  const int64_t num_columns = settings.window > 0 ? shape.input_size : shape.sequence_length;
+  const bool has_steps_of_rows = settings.window > 0 || shape.target_per_step;
+  const int64_t num_columns = has_steps_of_rows ? shape.input_size : shape.sequence_length;
   if (std::ssize(data.feature_scales) != num_columns)
     return fmt::format("{} for {}", counted(std::ssize(data.feature_scales), "scale"), counted(num_columns, "column"));
-  const bool fits_window = settings.window > 0 ? shape.sequence_length == settings.window : shape.input_size == 1;
+  const bool fits_window = shape.target_per_step ? settings.window == 0 || shape.sequence_length <= settings.window
+                           : settings.window > 0 ? shape.sequence_length == settings.window
+                                                 : shape.input_size == 1;
   if (!fits_window)
     return fmt::format("{} steps of {} features for a data.window of {}", shape.sequence_length, shape.input_size,
                        settings.window);
@@ -452,7 +523,11 @@ std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
 }
 
 DataShape least_csv_shape(const DataSettings& settings) {
-  return {csv_task(settings), 1, std::max<int64_t>(settings.window, 1), 1, false};
+  return {.task = csv_task(settings),
+          .input_size = 1,
+          .sequence_length = has_target_per_step(settings) ? 1 : std::max<int64_t>(settings.window, 1),
+          .num_outputs = 1,
+          .target_per_step = has_target_per_step(settings)};
 }
 
 }  // namespace
@@ -465,7 +540,7 @@ const SourceInfo& csv_source() {
       .keys = {"path",       "valid_fraction", "split",    "seed",      "normalize", "task",
                "train_file", "valid_file",     "num_test", "test_file", "delimiter", "decimal",
                "header",     "features",       "target",   "id",        "missing",   "window",
-               "group",      "horizon",        "season"},
+               "group",      "horizon",        "season",   "target_per"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

@@ -102,6 +102,9 @@ void add_split_and_scaling_fields(Schema& schema) {
   schema.field("task", &DataSettings::task,
                "what is predicted; auto: csv by its window (regression) or none (classification), idx and npy by their "
                "targets (integers are classes)");
+  schema.field("target_per", &DataSettings::target_per,
+               "whether a sequence has one target or each step has its own: idx, npy (samples, steps) or (samples, "
+               "steps, targets); csv each row, in sequences by group or window");
 }
 
 void add_array_fields(Schema& schema) {
@@ -275,6 +278,8 @@ SplitRequest split_request(const DataSettings& settings) {
           .seed = settings.seed,
           .num_test = settings.num_test};
 }
+
+bool has_target_per_step(const DataSettings& settings) { return settings.target_per == TargetPer::kStep; }
 
 bool has_valid_files(const DataSettings& settings) {
   return !settings.valid_file.empty() || !settings.valid_inputs.empty();

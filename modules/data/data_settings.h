@@ -17,6 +17,7 @@
 namespace rnnlab {
 
 enum class TaskChoice { kAutomatic, kClassification, kBinary, kRegression };
+enum class TargetPer { kSequence, kStep };
 enum class Labels { kClasses, kBinary, kGaussian };
 
 struct DataSettings {
@@ -31,6 +32,7 @@ struct DataSettings {
   Normalization normalize = Normalization::kAutomatic;
   Placement placement = Placement::kAutomatic;
   TaskChoice task = TaskChoice::kAutomatic;
+  TargetPer target_per = TargetPer::kSequence;
 
   // idx, npy
   std::string train_inputs;
@@ -90,6 +92,9 @@ Split resolved_split(const DataSettings& settings);
 // the samples keep their order.
 SplitRequest split_request(const DataSettings& settings);
 
+// Returns whether each step has a target, as in tagging.
+bool has_target_per_step(const DataSettings& settings);
+
 bool has_valid_files(const DataSettings& settings);
 
 // Returns whether there are files for the test part.
@@ -118,6 +123,12 @@ struct EnumNames<TaskChoice> {
        {TaskChoice::kClassification, "classification"},
        {TaskChoice::kBinary, "binary"},
        {TaskChoice::kRegression, "regression"}}};
+};
+
+template <>
+struct EnumNames<TargetPer> {
+  static constexpr std::array<std::pair<TargetPer, std::string_view>, 2> kNames = {
+      {{TargetPer::kSequence, "sequence"}, {TargetPer::kStep, "step"}}};
 };
 
 template <>

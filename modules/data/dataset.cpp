@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/dataset.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -26,7 +27,32 @@ int64_t Samples::bytes() const {
   return total;
 }
 
-bool Samples::has_target_per_step() const { return targets.dim() == 2 && targets.scalar_type() == at::kLong; }
+bool has_target_per_step(const at::Tensor& targets) {
+  return targets.dim() == (targets.scalar_type() == at::kLong ? 2 : 3);
+}
+
+int64_t Samples::num_steps() const {
+  return lengths.defined() ? lengths.sum().item<int64_t>() : size() * inputs.size(1);
+}
+
+at::Tensor target_rows(const Samples& samples) {
+  if (!has_target_per_step(samples.targets)) return samples.targets;
+  return rows_within(samples.targets, samples.lengths, TimeAxis::kSecond);
+}
+
+int64_t Batch::num_targets() const {
+  if (!lengths.defined() || !has_target_per_step(targets)) return targets.numel();
+  const int64_t of_each_step = targets.dim() == 3 ? targets.size(2) : 1;
+  return lengths.sum().item<int64_t>() * of_each_step;
+}
+
+at::Tensor rows_within(const at::Tensor& steps, const at::Tensor& lengths, TimeAxis axis) {
+  if (!lengths.defined()) return steps.flatten(0, 1);
+  const int64_t time = axis == TimeAxis::kFirst ? 0 : 1;
+  const auto numbers = at::arange(steps.size(time), at::kLong).unsqueeze(1 - time);
+  const auto rows = numbers.lt(lengths.unsqueeze(time)).flatten().nonzero().squeeze(1);
+  return steps.flatten(0, 1).index_select(0, rows.to(steps.device(), /*non_blocking=*/true));
+}
 
 namespace {
 

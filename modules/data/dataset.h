@@ -23,22 +23,37 @@ enum class Split { kAutomatic, kRandom, kOrdered };
 // N sequences of T steps.
 struct Samples {
   at::Tensor inputs;   // (N, T, F) float32, or (N, T) int64 tokens for a language model
-  at::Tensor targets;  // (N) int64 classes | (N, K) float32 | (N, T) int64 next tokens
+  at::Tensor targets;  // (N) int64 classes | (N, K) float32; of each step: (N, T) int64 | (N, T, K) float32
   at::Tensor lengths;  // (N) int64, from 1 to T, or undefined when every sequence is whole
 
   int64_t size() const { return inputs.defined() ? inputs.size(0) : 0; }
   int64_t bytes() const;
-  bool has_target_per_step() const;  // (N, T) int64
+  int64_t num_steps() const;  // of all sequences, without those beyond lengths
 };
+
+// Returns whether each step has a target: such targets have a dimension more than those of whole sequences.
+bool has_target_per_step(const at::Tensor& targets);
+
+// Returns the targets of samples one below the other, (M) int64 or (M, K) float32: those of each step of each sample,
+// without the steps beyond a sample's length, or those of whole sequences as they are.
+at::Tensor target_rows(const Samples& samples);
 
 // Samples of one step of training, on the device that trains.
 struct Batch {
-  at::Tensor inputs;       // (T, B, F) float32 or (T, B) int64, contiguous, on the device
-  at::Tensor targets;      // (B) int64, (B, K) float32 or (T, B) int64, contiguous, on the device
-  at::Tensor lengths;      // (B) int64 on the CPU, or undefined
-  int64_t size = 0;        // B
-  int64_t whole_size = 0;  // samples of the whole batch, of which this is the part of one process (BatchShare)
+  at::Tensor inputs;          // (T, B, F) float32 or (T, B) int64, contiguous, on the device
+  at::Tensor targets;         // as in Samples, with T before B, contiguous, on the device
+  at::Tensor lengths;         // (B) int64 on the CPU, or undefined
+  int64_t size = 0;           // B
+  int64_t whole_size = 0;     // samples of the whole batch, of which this is the part of one process (BatchShare)
+  int64_t whole_targets = 0;  // numbers or classes that the whole batch has as targets
+
+  int64_t num_targets() const;  // likewise of this part; steps beyond a sequence's length do not count
 };
+
+// Returns the steps that are within the lengths, one below the other: (M, ...), in the order of the tensor (T, B, ...)
+// or (B, T, ...). lengths: (B) int64 on the CPU, or undefined.
+enum class TimeAxis { kFirst, kSecond };
+at::Tensor rows_within(const at::Tensor& steps, const at::Tensor& lengths, TimeAxis axis);
 
 struct DataShape {
   Task task = Task::kClassification;
@@ -46,6 +61,7 @@ struct DataShape {
   int64_t sequence_length = 0;  // steps; of the longest sequence if lengths vary
   int64_t num_outputs = 0;      // classes, targets or vocabulary
   bool has_lengths = false;
+  bool target_per_step = false;  // a sequence model gives an output for each step; a language model always does
 };
 
 // The scaling of one feature or target for training: scaled = (value - offset) / scale.

@@ -298,7 +298,8 @@ std::vector<ClassCount> class_counts(const Samples& samples, const Dataset& data
   std::vector<ClassCount> classes;
   for (size_t label = 0; label < static_cast<size_t>(dataset.shape.num_outputs); ++label)
     classes.push_back({label < dataset.vocabulary.size() ? dataset.vocabulary[label] : std::to_string(label), 0});
-  for (const int64_t label : values_of<int64_t>(samples.targets)) ++classes[static_cast<size_t>(label)].num_samples;
+  const at::Tensor labels = target_rows(samples);
+  for (const int64_t label : values_of<int64_t>(labels)) ++classes[static_cast<size_t>(label)].num_samples;
   return classes;
 }
 
@@ -317,8 +318,28 @@ std::string class_name(const Dataset& dataset, int64_t label) {
   return dataset.vocabulary.empty() ? std::to_string(label) : dataset.vocabulary[static_cast<size_t>(label)];
 }
 
+int64_t num_steps(const Samples& samples, int64_t sample) {
+  if (samples.lengths.defined()) return values_of<int64_t>(samples.lengths)[static_cast<size_t>(sample)];
+  return samples.inputs.size(1);
+}
+
+// Returns "classes N N V N ..." or "targets 0.25 1 ...", those of the first steps.
+std::string targets_of_steps_text(const Dataset& dataset, int64_t sample) {
+  constexpr int64_t kStepsShown = 8;
+  const bool are_classes = dataset.shape.task == Task::kClassification;
+  const int64_t length = num_steps(dataset.train, sample), num_shown = std::min(length, kStepsShown);
+  const at::Tensor shown = dataset.train.targets[sample].narrow(0, 0, num_shown).contiguous();
+  std::string text = are_classes ? "classes" : "targets";
+  if (are_classes)
+    for (const int64_t label : values_of<int64_t>(shown)) text += " " + class_name(dataset, label);
+  else
+    for (const float value : values_of<float>(shown)) text += fmt::format(" {:.4g}", value);
+  return num_shown < length ? text + " ..." : text;
+}
+
 // Returns "class 5" or "target 0.25 1".
 std::string target_text(const Dataset& dataset, int64_t sample) {
+  if (dataset.shape.target_per_step) return targets_of_steps_text(dataset, sample);
   if (dataset.shape.task == Task::kClassification) {
     return "class " + class_name(dataset, values_of<int64_t>(dataset.train.targets)[static_cast<size_t>(sample)]);
   }
@@ -333,11 +354,6 @@ std::string tokens_text(const Dataset& dataset, int64_t sample) {
     text += dataset.vocabulary[static_cast<size_t>(token)];
   }
   return in_quotes(text, 100);
-}
-
-int64_t num_steps(const Samples& samples, int64_t sample) {
-  if (samples.lengths.defined()) return values_of<int64_t>(samples.lengths)[static_cast<size_t>(sample)];
-  return samples.inputs.size(1);
 }
 
 // Steps beyond a sample's length do not belong to the sample.

@@ -22,6 +22,8 @@ DataSettings as_trained(DataSettings settings, const FittedData& fitted) {
   settings.normalize = fitted.normalization;
   if (!reads_key(settings.source, "task")) return settings;
   settings.task = choice_of(fitted.shape.task);
+  if (reads_key(settings.source, "target_per"))
+    settings.target_per = fitted.shape.target_per_step ? TargetPer::kStep : TargetPer::kSequence;
   if (reads_key(settings.source, "num_classes") && fitted.shape.task == Task::kClassification)
     settings.num_classes = fitted.shape.num_outputs;
   return settings;
@@ -95,7 +97,7 @@ void require_samples(const LoadedPart& loaded, const DataSettings& settings, Dat
 void require_fitting_targets(const LoadedPart& loaded, const DataShape& shape) {
   const at::Tensor& targets = loaded.samples.targets;
   if (!targets.defined()) return;
-  const bool are_classes = targets.dim() == 1;
+  const bool are_classes = targets.scalar_type() == at::kLong;
   if (are_classes != (shape.task == Task::kClassification))
     throw_error(ExitCode::kData,
                 "{}: the targets are {}, but the model was trained on {}; use data like those of training",
@@ -105,10 +107,10 @@ void require_fitting_targets(const LoadedPart& loaded, const DataShape& shape) {
                 "{}: a sample has class {}, but the model was trained on {}, 0 to {}; use data like those of training",
                 loaded.origin.text(), targets.max().item<int64_t>(), counted(shape.num_outputs, "class"),
                 shape.num_outputs - 1);
-  if (!are_classes && targets.size(1) != shape.num_outputs)
+  if (!are_classes && targets.size(-1) != shape.num_outputs)
     throw_error(ExitCode::kData,
                 "{}: got {} a sample, but the model was trained on {}; use data like those of training",
-                loaded.origin.text(), counted(targets.size(1), "target"), shape.num_outputs);
+                loaded.origin.text(), counted(targets.size(-1), "target"), shape.num_outputs);
 }
 
 // The number of steps may differ.
@@ -150,8 +152,24 @@ void cut_to(int64_t num_samples, std::vector<NaiveForecast>& forecasts) {
   for (NaiveForecast& forecast : forecasts) forecast.values = forecast.values.narrow(0, 0, num_samples);
 }
 
-void keep_rows_of(const Samples& samples, FileRows& rows) {
-  std::erase_if(rows.rows, [&](const FileRow& row) { return row.sample.value_or(-1) >= samples.size(); });
+void keep_rows_of(const Samples& samples, bool is_per_step, FileRows& rows) {
+  const int64_t num_predictions = is_per_step ? samples.num_steps() : samples.size();
+  std::erase_if(rows.rows, [&](const FileRow& row) { return row.sample.value_or(-1) >= num_predictions; });
+}
+
+// Names the sample and the step of each prediction, both from 0, for sources that have no rows.
+FileRows rows_of_steps(const Samples& samples) {
+  FileRows rows{.id_names = {"sample", "step"}, .rows = {}, .are_numbered = false};
+  const int64_t num_steps = samples.inputs.size(1);
+  for (int64_t sample = 0; sample < samples.size(); ++sample) {
+    const int64_t length = samples.lengths.defined() ? samples.lengths.const_data_ptr<int64_t>()[sample] : num_steps;
+    for (int64_t step = 0; step < length; ++step)
+      rows.rows.push_back({.number = 0,
+                           .id = {std::to_string(sample), std::to_string(step)},
+                           .sample = std::ssize(rows.rows),
+                           .reason = ""});
+  }
+  return rows;
 }
 
 void note_rows_without_prediction(LoadedPart& loaded) {
@@ -173,7 +191,9 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
   const bool is_for_predicting = targets == Targets::kIfPresent;
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
-  keep_rows_of(loaded.samples, loaded.rows);
+  const bool is_per_step = fitted.shape.target_per_step;
+  keep_rows_of(loaded.samples, is_per_step, loaded.rows);
+  if (is_for_predicting && is_per_step && loaded.rows.rows.empty()) loaded.rows = rows_of_steps(loaded.samples);
   note_rows_without_prediction(loaded);
   cut_to(loaded.samples.size(), loaded.naive_forecasts);
   return {loaded.samples, description_of(loaded, part), std::move(loaded.notes), std::move(loaded.rows),
@@ -207,9 +227,9 @@ std::string describe(const std::string& origin, const Dataset& dataset) {
   const std::string steps = shape.task == Task::kLanguageModel
                                 ? counted(shape.sequence_length, "token")
                                 : counted(shape.sequence_length, "step") + " x " + counted(shape.input_size, "feature");
-  return fmt::format("{}: {} training and {} validation samples of {}, {}{}", origin,
+  return fmt::format("{}: {} training and {} validation samples of {}, {}{}{}", origin,
                      format_count(dataset.train.size()), format_count(dataset.valid.size()), steps, outputs_text(shape),
-                     shape.has_lengths ? ", variable lengths" : "");
+                     shape.target_per_step ? " for each step" : "", shape.has_lengths ? ", variable lengths" : "");
 }
 
 }  // namespace
@@ -313,7 +333,7 @@ int64_t largest_file_bytes(const DataSettings& settings) {
 
 // Inputs are float32; targets are int64 classes or float32 numbers.
 int64_t bytes_of_sample(const DataShape& shape) {
-  const bool has_classes = shape.task == Task::kClassification;
+  const bool has_classes = shape.task == Task::kClassification;  // of whole sequences: generated data have no others
   const int64_t target =
       has_classes ? int64_t{sizeof(int64_t)} : saturating_multiply(shape.num_outputs, int64_t{sizeof(float)});
   const int64_t num_inputs = saturating_multiply(shape.sequence_length, shape.input_size);

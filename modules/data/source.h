@@ -71,7 +71,8 @@ struct FileRow {
 // The rows of the predictions, in the order of the samples. For a whole file: every row, in the order of the file.
 struct FileRows {
   std::vector<std::string> id_names;
-  std::vector<FileRow> rows;  // empty if the data do not come from a CSV file
+  std::vector<FileRow> rows;  // empty if the data do not come from a CSV file and no step has a target of its own
+  bool are_numbered = true;   // whether rows have numbers and reasons, as those of a file
 };
 
 // One part of data that are read with fitted values.

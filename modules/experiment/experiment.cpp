@@ -137,6 +137,26 @@ void check_implementation(const Experiment& e, Checker& checker) {
     checker.complain({"convolution", "model.kind"}, fmt::format("{} has no convolutions; remove convolution", name));
 }
 
+void check_carried_state(const Experiment& e, Checker& checker) {
+  if (!e.training.carry_state) return;
+  if (e.model.kind != ModelKind::kLanguageModel)
+    checker.complain({"training.carry_state", "model.kind"},
+                     "only a language model carries states from batch to batch: remove carry_state");
+  if (e.devices.value_or(1) != 1)
+    checker.complain({"training.carry_state", "devices"},
+                     "states are carried by one process: remove devices, or carry_state");
+}
+
+void check_targets_of_steps(const Experiment& e, Checker& checker) {
+  if (!has_target_per_step(e.data)) return;
+  if (e.model.pooling != Pooling::kLast)
+    checker.complain({"model.pooling", "data.target_per"},
+                     "each step has an output of its own, so nothing is pooled: remove pooling");
+  if (info_of(e.model.kind).input == ModelInput::kImages)
+    checker.complain({"model.kind", "data.target_per"},
+                     "only sequence_classifier and sequence_regressor have an output for each step");
+}
+
 void check_kind(const Experiment& e, Checker& checker) {
   const ModelInput input = info_of(e.model.kind).input;
   const bool is_text = gives_task(e.data.source, Task::kLanguageModel);
@@ -286,6 +306,8 @@ config::Schema<Experiment> make_schema() {
   s.check(check_implementation);
   s.check(check_precision);
   s.check(check_kind);
+  s.check(check_targets_of_steps);
+  s.check(check_carried_state);
   s.check(check_loss);
   s.check(check_metrics);
   s.check(check_devices);

@@ -55,7 +55,7 @@ int64_t input_bytes(const DataShape& shape, BatchSize batch) {
 }
 
 int64_t logit_bytes(const DataShape& shape, BatchSize batch, Precision precision) {
-  if (shape.task != Task::kLanguageModel) return 0;
+  if (shape.task != Task::kLanguageModel && !shape.target_per_step) return 0;
   return product({batch.num_steps, batch.num_samples, shape.num_outputs, element_bytes(precision)});
 }
 

@@ -23,6 +23,7 @@ struct ShapeRecord {
   int64_t sequence_length = 0;
   int64_t num_outputs = 0;
   bool has_lengths = false;
+  std::optional<bool> target_per_step;  // written if it is true
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -31,6 +32,7 @@ struct ShapeRecord {
     field("sequence_length", self.sequence_length);
     field("num_outputs", self.num_outputs);
     field("has_lengths", self.has_lengths);
+    field("target_per_step", self.target_per_step, kWhereGiven);
   }
 };
 
@@ -92,14 +94,23 @@ at::Tensor generator_state(const std::string& generator, const std::string& hex,
 }
 
 ShapeRecord to_record(const DataShape& shape) {
-  return {std::string(config::name_of(shape.task)), shape.input_size, shape.sequence_length, shape.num_outputs,
-          shape.has_lengths};
+  return {std::string(config::name_of(shape.task)),
+          shape.input_size,
+          shape.sequence_length,
+          shape.num_outputs,
+          shape.has_lengths,
+          shape.target_per_step ? std::optional(true) : std::nullopt};
 }
 
 DataShape from_record(const ShapeRecord& record, const std::string& file) {
   const auto task = config::from_name<Task>(record.task);
   if (!task) throw_checkpoint_error("{}: shape.task has the unknown value {}", file, in_quotes(record.task));
-  return {*task, record.input_size, record.sequence_length, record.num_outputs, record.has_lengths};
+  return {*task,
+          record.input_size,
+          record.sequence_length,
+          record.num_outputs,
+          record.has_lengths,
+          record.target_per_step.value_or(false)};
 }
 
 std::vector<std::string> hex_of_each(const std::vector<std::string>& tokens) {

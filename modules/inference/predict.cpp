@@ -20,11 +20,13 @@ Samples with_some_targets(Samples samples) {
   return samples;
 }
 
-// Returns (B, K) float32 on the host.
+// Returns (M, K) float32 on the host: an output for each sample, or for each step of each sample.
 at::Tensor output_of(const TrainedModel& trained, const Batch& batch) {
   const at::NoGradGuard no_grad;
   const AutocastGuard autocast(trained.experiment.precision, trained.device);
-  return trained.model->forward(batch).to(at::kCPU, at::kFloat);
+  const at::Tensor output = trained.model->forward(batch).to(at::kCPU, at::kFloat);
+  if (!trained.data.shape.target_per_step) return output;
+  return rows_within(output.transpose(0, 1), batch.lengths, TimeAxis::kSecond);
 }
 
 at::Tensor outputs_of_all(const TrainedModel& trained, Batches& batches) {
@@ -89,7 +91,8 @@ Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t
   predictions.values = meaning(predictions.raw, predictions.kind, trained.data).contiguous();
   if (!samples.targets.defined()) return predictions;
   const bool is_class = predictions.kind == PredictionKind::kClasses;
-  predictions.targets = is_class ? samples.targets : in_units_of_targets(samples.targets, trained.data).contiguous();
+  const at::Tensor targets = target_rows(samples);
+  predictions.targets = is_class ? targets.contiguous() : in_units_of_targets(targets, trained.data).contiguous();
   return predictions;
 }
 

@@ -19,7 +19,7 @@ enum class PredictionKind {
   kValues,
 };
 
-// N samples, K outputs.
+// N samples, or steps of samples if each step has a target, in the order of the samples; K outputs.
 struct Predictions {
   PredictionKind kind = PredictionKind::kClasses;
   std::vector<std::string> names;  // of the K classes or targets

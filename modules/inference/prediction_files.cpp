@@ -127,10 +127,10 @@ std::string csv_header(const Predictions& predictions, const FileRows& rows) {
     header.insert(header.end(), of_sample.begin(), of_sample.end());
     return plain_csv_line(header);
   }
-  header.emplace_back("row");
+  if (rows.are_numbered) header.emplace_back("row");
   for (const auto& names : {id_columns(rows, of_sample), of_sample})
     header.insert(header.end(), names.begin(), names.end());
-  header.emplace_back("reason");
+  if (rows.are_numbered) header.emplace_back("reason");
   return plain_csv_line(header);
 }
 
@@ -166,13 +166,14 @@ std::vector<std::string> sample_cells(const Rows& rows, const Predictions& predi
 // A row after the end of its series has no number.
 std::string number_of_row(const FileRow& row) { return row.number > 0 ? std::to_string(row.number) : ""; }
 
-std::string csv_row(const Rows& rows, const Predictions& predictions, const FileRow& row, size_t num_sample_columns) {
-  std::vector<std::string> cells = {row.sample ? std::to_string(*row.sample) : "", number_of_row(row)};
+std::string csv_row(const Rows& rows, const Predictions& predictions, const FileRow& row, bool is_numbered) {
+  std::vector<std::string> cells = {row.sample ? std::to_string(*row.sample) : ""};
+  if (is_numbered) cells.push_back(number_of_row(row));
   cells.insert(cells.end(), row.id.begin(), row.id.end());
   const auto of_sample = row.sample ? sample_cells(rows, predictions, static_cast<size_t>(*row.sample))
-                                    : std::vector<std::string>(num_sample_columns);
+                                    : std::vector<std::string>(sample_columns(predictions).size());
   cells.insert(cells.end(), of_sample.begin(), of_sample.end());
-  cells.push_back(row.reason);
+  if (is_numbered) cells.push_back(row.reason);
   return plain_csv_line(cells);
 }
 
@@ -217,16 +218,15 @@ void add_nothing(Json& json, const Predictions& predictions) {
   if (predictions.kind == PredictionKind::kProbabilities) json["probability"] = nullptr;
 }
 
-Json json_row(const Rows& rows, const Predictions& predictions, const FileRow& row,
-              const std::vector<std::string>& id_names) {
-  Json json = {{"index", row.sample ? Json(*row.sample) : Json(nullptr)},
-               {"row", row.number > 0 ? Json(row.number) : Json(nullptr)}};
-  for (size_t i = 0; i < id_names.size(); ++i) json["id"][id_names[i]] = row.id[i];
+Json json_row(const Rows& rows, const Predictions& predictions, const FileRow& row, const FileRows& all) {
+  Json json = {{"index", row.sample ? Json(*row.sample) : Json(nullptr)}};
+  if (all.are_numbered) json["row"] = row.number > 0 ? Json(row.number) : Json(nullptr);
+  for (size_t i = 0; i < all.id_names.size(); ++i) json["id"][all.id_names[i]] = row.id[i];
   if (row.sample)
     add_sample(json, rows, predictions, static_cast<size_t>(*row.sample));
   else
     add_nothing(json, predictions);
-  json["reason"] = row.sample ? Json(nullptr) : Json(row.reason);
+  if (all.are_numbered) json["reason"] = row.sample ? Json(nullptr) : Json(row.reason);
   return json;
 }
 
@@ -244,8 +244,7 @@ void write_npy(const std::filesystem::path& file, const at::Tensor& raw) {
 std::string prediction_csv(const Predictions& predictions, const FileRows& rows) {
   const Rows samples(predictions);
   std::string text = csv_header(predictions, rows);
-  const size_t num_sample_columns = sample_columns(predictions).size();
-  for (const FileRow& row : rows.rows) text += csv_row(samples, predictions, row, num_sample_columns);
+  for (const FileRow& row : rows.rows) text += csv_row(samples, predictions, row, rows.are_numbered);
   if (!rows.rows.empty()) return text;
   for (size_t sample = 0; sample < samples.num_rows(); ++sample)
     text += std::to_string(sample) + "," + plain_csv_line(sample_cells(samples, predictions, sample));
@@ -255,7 +254,7 @@ std::string prediction_csv(const Predictions& predictions, const FileRows& rows)
 std::string prediction_jsonl(const Predictions& predictions, const FileRows& rows) {
   const Rows samples(predictions);
   std::string text;
-  for (const FileRow& row : rows.rows) text += json_line(json_row(samples, predictions, row, rows.id_names));
+  for (const FileRow& row : rows.rows) text += json_line(json_row(samples, predictions, row, rows));
   if (!rows.rows.empty()) return text;
   for (size_t sample = 0; sample < samples.num_rows(); ++sample) {
     Json json = {{"index", sample}};

@@ -11,8 +11,9 @@
 namespace rnnlab {
 
 // A file of predictions has for each sample its index, the target if it has one, the prediction, and its probability.
-// For a CSV file each line also has the row of the file, and rows without a prediction have a line with the reason. The
-// npy file of raw outputs has no rows of the file.
+// For a CSV file each line also has the row of the file, and rows without a prediction have a line with the reason. If
+// each step of an array has a target, a line has the numbers of its sample and step. The npy file of raw outputs has no
+// such columns.
 // Names of classes are written unchanged, even if a spreadsheet would read them as formulas, because programs read
 // them back (SECURITY.md).
 

@@ -106,6 +106,7 @@ at::Tensor errors_of(const Predictions& predictions) {
 std::string sample_name(int64_t sample, const FileRows& rows) {
   const auto found = std::ranges::find(rows.rows, std::optional(sample), &FileRow::sample);
   if (found == rows.rows.end()) return fmt::format("{}", sample);
+  if (!rows.are_numbered) return fmt::format("sample {}, step {}", found->id.front(), found->id.back());
   const std::string id = found->id.empty() ? "" : fmt::format(" ({})", join(found->id, ", "));
   return fmt::format("row {}{}", found->number, id);
 }
@@ -156,7 +157,7 @@ PredictionOverview prediction_overview(const TrainedModel& trained, const Infere
   overview.metrics = detailed_metrics(known);
   overview.largest_errors = largest_errors(known, samples, data.rows);
   if (known.kind != PredictionKind::kValues) return overview;
-  overview.is_series = trained.experiment.data.window > 0;
+  overview.is_series = trained.experiment.data.window > 0 || trained.data.shape.target_per_step;
   NamedValues naive;
   for (const NaiveForecast& forecast : data.naive_forecasts)
     naive.emplace_back(forecast.name, in_units_of_targets(forecast.values, trained.data).index_select(0, samples));

@@ -246,11 +246,7 @@ std::vector<std::string> check_memory_of(const TrainedModel& trained, const Memo
 
 TrainerOptions TrainedModel::options() const { return trainer_options(experiment, device); }
 
-Objective TrainedModel::objective() const {
-  Dataset dataset;
-  static_cast<FittedData&>(dataset) = data;
-  return {experiment.training.loss, dataset, device};
-}
+Objective TrainedModel::objective() const { return {experiment.training.loss, data, device}; }
 
 fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes) {
   const fs::path folder = request.run / kCheckpointsFolder;

@@ -51,6 +51,10 @@ void require_images(const DataShape& shape) {
     throw_error(ExitCode::kUsage,
                 "model.kind: image_classifier needs images of one size, but these samples have different lengths; use "
                 "sequence_classifier");
+  if (shape.target_per_step)
+    throw_error(ExitCode::kUsage,
+                "model.kind: image_classifier has one target for each image, but data.target_per is step; use "
+                "sequence_classifier");
   if (shape.sequence_length < kSmallestSide || shape.input_size < kSmallestSide)
     throw_error(
         ExitCode::kUsage,

@@ -20,7 +20,8 @@ const at::Tensor& LanguageModel::embedding() const {
 }
 
 at::Tensor LanguageModel::forward(const Batch& batch) {
-  const auto result = recurrent().forward_tokens(embedding(), batch.inputs, {}, batch.lengths);
+  const auto result = recurrent().forward_tokens(embedding(), batch.inputs, initial_states(), batch.lengths);
+  store_states(result.state);
   return output_(dropped(result.output, output_dropout_));
 }
 

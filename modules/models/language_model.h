@@ -23,6 +23,8 @@ class LanguageModel : public Model {
   // Maps batch inputs (T, B) int64 to (T, B, vocabulary).
   at::Tensor forward(const Batch& batch) override;
 
+  bool can_carry_states() const override { return true; }
+
   // Reads more tokens (T, B) int64 after `state`; an empty state begins a text.
   LanguageModelResult continue_text(const at::Tensor& tokens, const RecurrentState& state);
 

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -58,6 +59,36 @@ Model::Model(LayerChoice layer, const RecurrentOptions& options)
 at::Tensor Model::dropped(const at::Tensor& values, double probability) const {
   if (probability == 0.0 || !is_training()) return values;
   return at::dropout(values, probability, /*train=*/true);
+}
+
+void Model::carry_states(int64_t batch_size) {
+  RNNLAB_INVARIANT(can_carry_states(), "only a language model carries states from batch to batch");
+  const RecurrentOptions& options = recurrent().options();
+  const at::Tensor weight = recurrent().parameters().front();
+  carried_.clear();
+  for (size_t i = 0; i < info_of(options.cell).states.size(); ++i)
+    carried_.push_back(at::zeros({options.num_layers * options.num_directions(), batch_size, options.hidden_size},
+                                 weight.options().dtype(at::kFloat).requires_grad(false)));
+}
+
+void Model::forget_states() {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& state : carried_) state.zero_();
+}
+
+// The states are copied, because the backward pass needs them after store_states() has overwritten them.
+RecurrentState Model::initial_states() const {
+  if (!is_training() || carried_.empty()) return {};
+  RecurrentState states(carried_.front().clone());
+  for (size_t i = 1; i < carried_.size(); ++i) states.inner.push_back(carried_[i].clone());
+  return states;
+}
+
+void Model::store_states(const RecurrentState& states) {
+  if (!is_training() || carried_.empty()) return;
+  const at::NoGradGuard no_grad;
+  carried_.front().copy_(states.hidden);
+  for (size_t i = 1; i < carried_.size(); ++i) carried_[i].copy_(states.inner[i - 1]);
 }
 
 std::vector<ParameterSpec> parameter_specs(const ModelSettings& settings, const DataShape& shape) {

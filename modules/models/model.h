@@ -23,7 +23,8 @@ namespace rnnlab {
 
 class Model : public torch::nn::Module {
  public:
-  // Returns (B, classes) logits, (B, K) values or logits, or (T, B, vocabulary) logits, on the batch's device.
+  // Returns (B, classes) logits or (B, K) values or logits; for targets of each step (T, B, classes) or (T, B, K). On
+  // the batch's device.
   virtual at::Tensor forward(const Batch& batch) = 0;
 
   bool has_recurrent() const { return recurrent_ != nullptr; }
@@ -34,14 +35,32 @@ class Model : public torch::nn::Module {
     return *recurrent_;
   }
 
+  // Makes each forward pass of training begin with the states after the pass before it: row b of a batch continues row
+  // b of the batch before. No gradient flows back through these states. They are zeros before the first pass. Requires
+  // can_carry_states(). Source: truncated backpropagation through time (Williams and Peng 1990).
+  void carry_states(int64_t batch_size);
+  virtual bool can_carry_states() const { return false; }
+
+  // Sets the carried states to zeros, as at the beginning of a text.
+  void forget_states();
+
+  // Returns the carried states, (L * D, B, H) float32 each, in the order of the cell's record; they are not copies.
+  // Empty without carry_states().
+  const std::vector<at::Tensor>& carried_states() const { return carried_; }
+
  protected:
   Model() = default;  // without a recurrent layer
   Model(LayerChoice layer, const RecurrentOptions& options);
   RecurrentLayer& recurrent() { return *recurrent_; }
   at::Tensor dropped(const at::Tensor& values, double probability) const;  // dropout in training only
 
+  // Returns the carried states for a pass of training, else no states; and stores the states after such a pass.
+  RecurrentState initial_states() const;
+  void store_states(const RecurrentState& states);
+
  private:
   std::shared_ptr<RecurrentLayer> recurrent_;  // registered as "recurrent"; null if the model has no recurrent layer
+  std::vector<at::Tensor> carried_;
 };
 
 // Returns the parameters of the model that make_model would make, in its order; int64_t's maximum for an overflow.

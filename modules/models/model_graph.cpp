@@ -73,7 +73,7 @@ void ModelGraph::add_dropout(const std::string& name, double probability) {
 
 namespace {
 
-ModelGraph::Shape shape_of_targets(const DataShape& shape) {
+ModelGraph::Shape shape_of_sequence_targets(const DataShape& shape) {
   switch (shape.task) {
     case Task::kClassification:
       return {kAnyBatchSize};
@@ -83,7 +83,13 @@ ModelGraph::Shape shape_of_targets(const DataShape& shape) {
     case Task::kLanguageModel:
       return {shape.sequence_length, kAnyBatchSize};
   }
-  fail_invariant("a listed task", __FILE__, __LINE__, "shape_of_targets does not know the task");
+  fail_invariant("a listed task", __FILE__, __LINE__, "shape_of_sequence_targets does not know the task");
+}
+
+ModelGraph::Shape shape_of_targets(const DataShape& shape) {
+  ModelGraph::Shape targets = shape_of_sequence_targets(shape);
+  if (shape.target_per_step) targets.insert(targets.begin(), shape.sequence_length);
+  return targets;
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ at::Tensor last_layer_state(const at::Tensor& hidden, bool bidirectional) {
 }  // namespace
 
 SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape)
-    : Model(layer, recurrent_options(settings, shape.input_size)), settings_(settings) {
+    : Model(layer, recurrent_options(settings, shape.input_size)),
+      settings_(settings),
+      is_per_step_(shape.target_per_step) {
   int64_t width = settings.hidden_size * recurrent().options().num_directions();
   for (const int64_t size : settings.dense) {
     dense_.emplace_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
@@ -35,7 +37,7 @@ SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, c
 
 at::Tensor SequenceModel::forward(const Batch& batch) {
   const auto result = recurrent().forward(batch.inputs, {}, batch.lengths);
-  auto values = dropped(pool(result, batch.lengths), settings_.output_dropout);
+  auto values = dropped(is_per_step_ ? result.output : pool(result, batch.lengths), settings_.output_dropout);
   const bool has_own_end = can_end_by_own_kernel();
   for (auto& layer : dense_) {
     if (has_own_end && layer.ptr() == dense_.back().ptr())
@@ -46,7 +48,7 @@ at::Tensor SequenceModel::forward(const Batch& batch) {
 }
 
 bool SequenceModel::can_end_by_own_kernel() const {
-  return !dense_.empty() && settings_.dense_activation == Activation::kRelu &&
+  return !is_per_step_ && !dense_.empty() && settings_.dense_activation == Activation::kRelu &&
          can_run_dense_head(dense_.back()->bias, output_->weight);
 }
 
@@ -62,8 +64,9 @@ namespace {
 void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
   graph.add("sequences", "Input", {shape.sequence_length, kAnyBatchSize, shape.input_size});
   graph.add_recurrent(settings);
-  graph.add("pooling", settings.pooling == Pooling::kMean ? "MeanOverSteps" : "LastStep",
-            {kAnyBatchSize, graph.width()});
+  if (!shape.target_per_step)
+    graph.add("pooling", settings.pooling == Pooling::kMean ? "MeanOverSteps" : "LastStep",
+              {kAnyBatchSize, graph.width()});
   graph.add_dropout("output_dropout", settings.output_dropout);
   graph.add_dense_layers(settings);
   graph.add_linear("output", shape.num_outputs);
@@ -88,12 +91,12 @@ ModelInfo sequence_info(std::string_view description, Task task) {
 }  // namespace
 
 const ModelInfo& sequence_classifier_info() {
-  static const ModelInfo info = sequence_info("classes of whole sequences", Task::kClassification);
+  static const ModelInfo info = sequence_info("classes of whole sequences, or of each step", Task::kClassification);
   return info;
 }
 
 const ModelInfo& sequence_regressor_info() {
-  static const ModelInfo info = sequence_info("numbers for whole sequences", Task::kRegression);
+  static const ModelInfo info = sequence_info("numbers for whole sequences, or for each step", Task::kRegression);
   return info;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sequence classifier and regressor, which are the same network: recurrent layers, pooling of a sequence to one
-// vector, dropout, dense layers, and an output layer without a non-linearity. They differ only in the loss.
+// vector, dropout, dense layers, and an output layer without a non-linearity. They differ only in the loss. If each
+// step has a target (DataShape::target_per_step), there is no pooling, and each step has an output.
 #pragma once
 
 #include <torch/nn/modules/linear.h>
@@ -15,7 +16,8 @@ class SequenceModel : public Model {
  public:
   SequenceModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
 
-  // Maps batch inputs (T, B, F) to (B, num_outputs). Steps beyond a sequence's length have no influence.
+  // Maps batch inputs (T, B, F) to (B, num_outputs), or to (T, B, num_outputs) if each step has a target. Steps beyond
+  // a sequence's length have no influence on the outputs of other steps.
   at::Tensor forward(const Batch& batch) override;
 
  private:
@@ -26,6 +28,7 @@ class SequenceModel : public Model {
   bool can_end_by_own_kernel() const;
 
   ModelSettings settings_;
+  bool is_per_step_;
   std::vector<torch::nn::Linear> dense_;  // "dense0", "dense1" ...
   torch::nn::Linear output_ = nullptr;    // "output"
 };

@@ -20,7 +20,7 @@ double mean_of(const at::Tensor& values) { return values.mean(at::kDouble).item<
 at::Tensor units_of(const Dataset& dataset) {
   std::vector<double> units;
   for (const ColumnScale& target : dataset.target_scales) units.push_back(target.scale);
-  if (units.empty()) units.assign(static_cast<size_t>(dataset.valid.targets.size(1)), 1.0);
+  if (units.empty()) units.assign(static_cast<size_t>(dataset.valid.targets.size(-1)), 1.0);
   return at::tensor(units, at::kDouble);
 }
 
@@ -28,7 +28,7 @@ at::Tensor units_of(const Dataset& dataset) {
 // copies of all targets may not fit into memory.
 MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset) {
   constexpr int64_t kRowsAtOnce = 65'536;
-  const at::Tensor targets = dataset.valid.targets, units = units_of(dataset);
+  const at::Tensor targets = target_rows(dataset.valid), units = units_of(dataset);
   const at::Tensor all = predictions.expand_as(targets);
   double squares = 0, absolutes_in_units = 0, squares_in_units = 0;
   for (int64_t first = 0; first < targets.size(0); first += kRowsAtOnce) {
@@ -50,7 +50,8 @@ std::vector<Baseline> of_numbers(const Dataset& dataset) {
   std::vector<Baseline> all;
   for (const NaiveForecast& forecast : dataset.naive_forecasts)
     all.push_back({forecast.name, errors_of(forecast.values, dataset)});
-  all.push_back({"mean of the training part", errors_of(dataset.train.targets.mean(0, true, at::kDouble), dataset)});
+  all.push_back(
+      {"mean of the training part", errors_of(target_rows(dataset.train).mean(0, true, at::kDouble), dataset)});
   return all;
 }
 
@@ -58,13 +59,13 @@ std::vector<Baseline> of_numbers(const Dataset& dataset) {
 
 // Returns (classes) float64.
 at::Tensor counts_of(const at::Tensor& classes, int64_t num_classes) {
-  return at::bincount(classes.flatten(), {}, num_classes).to(at::kDouble);
+  return at::bincount(classes, {}, num_classes).to(at::kDouble);
 }
 
 MetricValues metrics_of_frequencies(const Dataset& dataset) {
   const int64_t num_classes = dataset.shape.num_outputs;
-  const at::Tensor train = counts_of(dataset.train.targets, num_classes).add(1);
-  const at::Tensor valid = counts_of(dataset.valid.targets, num_classes);
+  const at::Tensor train = counts_of(target_rows(dataset.train), num_classes).add(1);
+  const at::Tensor valid = counts_of(target_rows(dataset.valid), num_classes);
   const double count = valid.sum().item<double>();
   return {{"valid_loss", -valid.mul(train.div(train.sum()).log()).sum().item<double>() / count},
           {"valid_accuracy", valid[train.argmax().item<int64_t>()].item<double>() / count}};
@@ -90,7 +91,8 @@ std::vector<Baseline> of_classes(const Dataset& dataset) {
 
 // Targets outside of 0 to 1, which this loss accepts too, have no frequency.
 std::vector<Baseline> of_binary(const Dataset& dataset) {
-  const at::Tensor train = dataset.train.targets.to(at::kDouble), valid = dataset.valid.targets.to(at::kDouble);
+  const at::Tensor train = target_rows(dataset.train).to(at::kDouble);
+  const at::Tensor valid = target_rows(dataset.valid).to(at::kDouble);
   const at::Tensor part = train.sum(0).add(1) / static_cast<double>(train.size(0) + 2);
   if (!part.gt(0).logical_and(part.lt(1)).all().item<bool>()) return {};
   const at::Tensor losses = -(valid * part.log() + (1 - valid) * (1 - part).log());

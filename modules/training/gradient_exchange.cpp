@@ -45,9 +45,9 @@ std::optional<at::Tensor> DelayedValues::next(const WaitUntil& wait_until) {
 
 namespace {
 
-int64_t num_whole_samples(std::span<const Batch> batches) {
+int64_t num_whole_targets(std::span<const Batch> batches) {
   int64_t sum = 0;
-  for (const Batch& batch : batches) sum += batch.whole_size;
+  for (const Batch& batch : batches) sum += batch.whole_targets;
   return sum;
 }
 
@@ -77,8 +77,7 @@ GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<N
     : ranks_(options.ranks),
       num_shards_(options.shards.value_or(num_ranks())),
       num_own_shards_(num_shards_ / num_ranks()),
-      parameters_(std::move(parameters)),
-      targets_per_sample_(options.targets_per_sample) {
+      parameters_(std::move(parameters)) {
   RNNLAB_INVARIANT(num_own_shards_ * num_ranks() == num_shards_,
                    "the number of ranks must divide the number of shards");
   RNNLAB_INVARIANT(ranks_ != nullptr || options.shards, "one process that has no shards needs no exchange");
@@ -103,16 +102,16 @@ Batch GradientExchange::shard_of(const Batch& batch, int64_t shard) const {
   if (num_own_shards_ == 1) return batch;
   const auto place = [&](int64_t number) { return batch.whole_size * number / num_shards_; };
   const int64_t first = place(first_shard()), begin = place(shard) - first, end = place(shard + 1) - first;
-  const bool has_target_per_step = batch.targets.dim() == 2 && batch.targets.scalar_type() == at::kLong;
   return {.inputs = samples_of(batch.inputs, 1, begin, end),
-          .targets = samples_of(batch.targets, has_target_per_step ? 1 : 0, begin, end),
+          .targets = samples_of(batch.targets, has_target_per_step(batch.targets) ? 1 : 0, begin, end),
           .lengths = samples_of(batch.lengths, 0, begin, end),
           .size = end - begin,
-          .whole_size = batch.whole_size};
+          .whole_size = batch.whole_size,
+          .whole_targets = batch.whole_targets};
 }
 
-double GradientExchange::weight_of(int64_t num_samples, std::span<const Batch> batches) {
-  return static_cast<double>(num_samples) / static_cast<double>(num_whole_samples(batches));
+double GradientExchange::weight_of(const Batch& part, std::span<const Batch> batches) {
+  return static_cast<double>(part.num_targets()) / static_cast<double>(num_whole_targets(batches));
 }
 
 at::Tensor GradientExchange::tail() const {
@@ -208,7 +207,7 @@ Evaluation GradientExchange::all_reduce(std::span<const Batch> batches) {
     sum_shards();
   if (clock_.defined()) order_streams(*clock_stream_, current_stream(clock_.device()));
   const at::Tensor sums = tail();
-  return {sums[0], sums[1], sums[2], num_whole_samples(batches) * targets_per_sample_};
+  return {sums[0], sums[1], sums[2], num_whole_targets(batches)};
 }
 
 std::optional<double> GradientExchange::take_seconds() {

@@ -54,10 +54,9 @@ class DelayedValues {
 };
 
 struct ExchangeOptions {
-  Ranks* ranks = nullptr;          // must outlive the exchange; null if this process trains alone
-  std::optional<int64_t> shards;   // a power of two that the number of ranks divides, or empty
-  int64_t targets_per_sample = 1;  // the number of targets that a sample adds to Evaluation::count
-  bool overlaps = false;           // whether gradients travel while the backward pass computes; not with shards
+  Ranks* ranks = nullptr;         // must outlive the exchange; null if this process trains alone
+  std::optional<int64_t> shards;  // a power of two that the number of ranks divides, or empty
+  bool overlaps = false;          // whether gradients travel while the backward pass computes; not with shards
   std::optional<int64_t> piece_bytes = std::nullopt;  // as of layout_of()
 };
 
@@ -74,8 +73,8 @@ class GradientExchange {
   // Returns the samples of a shard from this rank's part of a batch; there may be none.
   Batch shard_of(const Batch& batch, int64_t shard) const;
 
-  // Returns the weight of the mean loss of `num_samples` samples: their part of the samples of `batches` on all ranks.
-  static double weight_of(int64_t num_samples, std::span<const Batch> batches);
+  // Returns the weight of the mean loss of `part`: its part of the targets of `batches` on all ranks.
+  static double weight_of(const Batch& part, std::span<const Batch> batches);
 
   // Returns who receives gradients during a backward pass, for layers; null with shards.
   GradientSink* sink() { return pieces_ ? &*pieces_ : nullptr; }
@@ -146,7 +145,6 @@ class GradientExchange {
   int64_t num_shards_;
   int64_t num_own_shards_;
   std::vector<NamedTensor> parameters_;
-  int64_t targets_per_sample_;
 
   std::optional<GradientPieces> pieces_;  // without shards
 

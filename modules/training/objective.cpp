@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/objective.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -87,9 +89,15 @@ LossKind resolve(LossKind loss, Task task) {
   return loss;
 }
 
-Evaluation cross_entropy(const at::Tensor& output, const at::Tensor& targets) {
-  const auto logits = output.dim() > 2 ? output.flatten(0, -2) : output;
-  const auto classes = targets.dim() > 1 ? targets.flatten() : targets;
+// The metric counts right answers, without weights.
+Evaluation weighted_cross_entropy(const at::Tensor& logits, const at::Tensor& classes, const at::Tensor& weights) {
+  const auto losses = at::cross_entropy_loss(logits, classes, weights, at::Reduction::Sum);
+  const auto loss = losses.div(static_cast<double>(classes.numel()));
+  const at::NoGradGuard no_grad;
+  return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
+}
+
+Evaluation cross_entropy(const at::Tensor& logits, const at::Tensor& classes) {
   if (can_use_own_kernels(logits)) {
     const auto result = cross_entropy_on_gpu(logits, classes);
     return {result.loss, result.loss.detach(), result.num_right, classes.numel()};
@@ -133,14 +141,18 @@ void Totals::add(const StepRow& row) {
   count += row.count;
 }
 
-Objective::Objective(LossKind loss, const Dataset& dataset, c10::Device device)
-    : loss_(resolve(loss, dataset.shape.task)),
-      task_(dataset.shape.task),
-      error_units_(error_units(dataset.target_scales, device)) {}
+Objective::Objective(LossKind loss, const FittedData& data, c10::Device device)
+    : loss_(resolve(loss, data.shape.task)),
+      task_(data.shape.task),
+      error_units_(error_units(data.target_scales, device)) {}
 
-Evaluation Objective::evaluate(const at::Tensor& output, const at::Tensor& targets) const {
+Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) const {
   const TraceRange range("loss");
-  const auto values = output.to(at::kFloat);
+  const bool is_per_step = has_target_per_step(batch.targets);
+  const auto values = (is_per_step ? rows_within(output, batch.lengths, TimeAxis::kFirst) : output).to(at::kFloat);
+  const auto targets = is_per_step ? rows_within(batch.targets, batch.lengths, TimeAxis::kFirst) : batch.targets;
+  if (loss_ == LossKind::kCrossEntropy && class_weights_.defined())
+    return weighted_cross_entropy(values, targets, class_weights_);
   if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
   RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "the output and the targets must have one shape");
   return loss_ == LossKind::kMse ? mean_squared_error(values, targets, error_units_.weights)
@@ -163,6 +175,13 @@ Metrics Objective::metrics(const Totals& totals) const {
     metrics.bits_per_token = metrics.loss / std::numbers::ln2;
   }
   return metrics;
+}
+
+at::Tensor balanced_class_weights(const Samples& samples, int64_t num_classes) {
+  const at::Tensor classes = target_rows(samples);
+  const at::Tensor counts = at::bincount(classes, {}, num_classes).to(at::kDouble);
+  const at::Tensor weights = static_cast<double>(classes.numel()) / (counts * static_cast<double>(num_classes));
+  return weights.masked_fill(counts.eq(0), 0).to(at::kFloat);
 }
 
 namespace {
@@ -217,7 +236,7 @@ BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precis
     const Batch& batch = batches.front();
     const at::NoGradGuard no_grad;
     const AutocastGuard autocast(precision, batch.inputs.device());
-    return evaluated_step(objective.evaluate(model.forward(batch), batch.targets));
+    return evaluated_step(objective.evaluate(model.forward(batch), batch));
   };
 }
 

@@ -71,13 +71,19 @@ struct ErrorUnits {
 class Objective {
  public:
   // kAuto selects the loss of the task. Throws UserError kUsage if the loss does not fit the targets.
-  Objective(LossKind loss, const Dataset& dataset, c10::Device device);
+  Objective(LossKind loss, const FittedData& data, c10::Device device);
 
-  // Shapes of output and targets: (B, classes) and (B); (T, B, vocabulary) and (T, B); or (B, K) and (B, K). Computes
-  // in float32 for every type of the output. Binary cross-entropy takes logits and any real targets, as in
-  // sum(softplus(x) - t x); with targets outside [0, 1] it has no lower bound. `metric_sum` is the number of correct
-  // answers (cross-entropies) or the sum of absolute weighted errors (MSE).
-  Evaluation evaluate(const at::Tensor& output, const at::Tensor& targets) const;
+  // Multiplies the loss of each target by the weight of its class from now on: weights (classes) float32 on the device.
+  // The mean is still over the number of targets, as in Keras, and not over the sum of their weights, as in PyTorch, so
+  // a step that is cut into parts has the same gradient.
+  void weight_classes(at::Tensor weights) { class_weights_ = std::move(weights); }
+
+  // Shapes of output and targets: (B, classes) and (B), or (B, K) and (B, K); of each step (T, B, classes) and (T, B),
+  // or (T, B, K) and (T, B, K). Steps beyond a sequence's length do not count. Computes in float32 for every type of
+  // the output. Binary cross-entropy takes logits and any real targets, as in sum(softplus(x) - t x); with targets
+  // outside [0, 1] it has no lower bound. `metric_sum` is the number of correct answers (cross-entropies) or the sum of
+  // absolute weighted errors (MSE).
+  Evaluation evaluate(const at::Tensor& output, const Batch& batch) const;
 
   Metrics metrics(const Totals& totals) const;
   LossKind loss() const { return loss_; }
@@ -86,7 +92,13 @@ class Objective {
   LossKind loss_;
   Task task_;
   ErrorUnits error_units_;
+  at::Tensor class_weights_ = {};  // undefined: all classes have the weight 1
 };
+
+// Returns weights (classes) float32 on the CPU that give all classes the same influence: the number of targets over the
+// number of classes and the number of targets of the class. Their mean over the targets is 1. A class without targets
+// has the weight 0. Source: the heuristic of King and Zeng, Logistic Regression in Rare Events Data (2001).
+at::Tensor balanced_class_weights(const Samples& samples, int64_t num_classes);
 
 // Computes a model's loss and metric over a set of samples: without dropout and gradients, in the run's precision. The
 // sums are those of training, so that both can be compared.

@@ -49,7 +49,7 @@ namespace {
 
 int64_t num_targets(std::span<const Batch> batches) {
   return std::accumulate(batches.begin(), batches.end(), int64_t{0},
-                         [](int64_t sum, const Batch& batch) { return sum + batch.targets.numel(); });
+                         [](int64_t sum, const Batch& batch) { return sum + batch.num_targets(); });
 }
 
 Evaluation no_targets(const at::Tensor& one) {
@@ -114,6 +114,8 @@ std::vector<NamedTensor> TrainStep::state() const {
   auto state = optimizer_->state();
   if (loss_scale_)
     for (auto& tensor : loss_scale_->state()) state.push_back(std::move(tensor));
+  const std::vector<at::Tensor>& carried = model_.carried_states();
+  for (size_t i = 0; i < carried.size(); ++i) state.push_back({"carried_state." + std::to_string(i), carried[i]});
   return state;
 }
 
@@ -122,7 +124,7 @@ Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
   const auto total = static_cast<double>(num_targets(batches));
   Evaluation sum = no_targets(one_);
   for (const auto& batch : batches) {
-    const double share = static_cast<double>(batch.targets.numel()) / total;
+    const double share = static_cast<double>(batch.num_targets()) / total;
     add_part(backpropagate_one(batch, share), share, sum);
   }
   return sum;
@@ -154,7 +156,7 @@ void TrainStep::backpropagate_shard(std::span<const Batch> batches, int64_t shar
     parts.push_back(exchange_->shard_of(batch, shard));
     if (parts.back().size == 0) parts.pop_back();
   }
-  const auto weight_of = [&](const Batch& part) { return GradientExchange::weight_of(part.size, batches); };
+  const auto weight_of = [&](const Batch& part) { return GradientExchange::weight_of(part, batches); };
   if (parts.size() == 1) {
     const double share = weight_of(parts.front());
     backpropagate_one(parts.front(), share, [&](const Evaluation& evaluation) {
@@ -211,7 +213,7 @@ Evaluation backpropagate(Model& model, const Batch& batch, const Objective& obje
     const AutocastGuard autocast(precision, batch.inputs.device());
     output = model.forward(batch);
   }
-  auto evaluation = objective.evaluate(output, batch.targets);
+  auto evaluation = objective.evaluate(output, batch);
   if (before_backward) before_backward(evaluation);
   const TraceRange range("backward");
   evaluation.loss.backward(scale);

@@ -83,8 +83,8 @@ class TrainStep {
   const Optimizer& optimizer() const { return *optimizer_; }
   GradientExchange* exchange() { return exchange_ ? &*exchange_ : nullptr; }  // null if one process trains alone
 
-  // Returns the optimiser's state and, in fp16, that of the loss scale: all tensors, besides the weights, on which the
-  // next step depends. The tensors are not copies.
+  // Returns the optimiser's state, in fp16 that of the loss scale, and the states that a language model carries: all
+  // tensors, besides the weights, on which the next step depends. The tensors are not copies.
   std::vector<NamedTensor> state() const;
 
  private:

@@ -37,14 +37,27 @@ BatchShare share_of(const Ranks* ranks, BatchShare::Kind kind) {
 
 }  // namespace
 
+namespace {
+
+Order order_of(const TrainingSettings& settings) {
+  if (settings.carry_state) return Order::kStreams;
+  if (settings.batch_by_length) return Order::kByLength;
+  return settings.shuffle ? Order::kShuffled : Order::kSequential;
+}
+
+}  // namespace
+
 Batches make_train_batches(const Samples& train, const TrainerOptions& options) {
   const auto& settings = options.settings;
-  const BatchOptions batch_options{.batch_size = settings.batch_size,
-                                   .tail = settings.drop_last ? TailPolicy::kDrop : TailPolicy::kKeep,
-                                   .order = settings.shuffle ? Order::kShuffled : Order::kSequential,
-                                   .seed = options.seed,
-                                   .placement = options.placement,
-                                   .share = share_of(options.ranks, BatchShare::Kind::kPartOfEach)};
+  if (settings.batch_by_length && !train.lengths.defined())
+    throw_error(ExitCode::kUsage, "training.batch_by_length: these samples have no lengths; remove it");
+  const BatchOptions batch_options{
+      .batch_size = settings.batch_size,
+      .tail = settings.drop_last || settings.carry_state ? TailPolicy::kDrop : TailPolicy::kKeep,
+      .order = order_of(settings),
+      .seed = options.seed,
+      .placement = options.placement,
+      .share = share_of(options.ranks, BatchShare::Kind::kPartOfEach)};
   return Batches(train, batch_options, options.device);
 }
 
@@ -87,16 +100,11 @@ std::string seconds_text(double seconds) { return fmt::format("the run reached t
 // A rank's stop request is the exit code of a signal, or this value.
 constexpr double kSecondsAreOver = -1;
 
-int64_t targets_per_sample(const Samples& samples) {
-  return samples.size() == 0 ? 1 : samples.targets.numel() / samples.size();
-}
-
 // On CPUs a process computes nothing while it exchanges gradients, so by default they travel as one message there.
-ExchangeOptions exchange_options(const TrainerOptions& options, const Dataset& dataset) {
+ExchangeOptions exchange_options(const TrainerOptions& options) {
   const std::optional<int64_t>& shards = options.settings.shards;
   return {.ranks = options.ranks,
           .shards = shards,
-          .targets_per_sample = targets_per_sample(dataset.train),
           .overlaps = !shards && options.distributed.overlap.value_or(options.device.is_cuda()),
           .piece_bytes = options.distributed.piece_bytes};
 }
@@ -104,6 +112,18 @@ ExchangeOptions exchange_options(const TrainerOptions& options, const Dataset& d
 BatchLoop::Agree agreement(const TrainerOptions& options) {
   if (options.ranks == nullptr) return {};
   return [ranks = options.ranks](bool is_so) { return ranks->is_true_on_all(is_so); };
+}
+
+// The losses of validation have no weights, so that they can be compared.
+Objective training_objective(const Dataset& dataset, const TrainerOptions& options) {
+  Objective objective(options.settings.loss, dataset, options.device);
+  if (options.settings.class_weights == ClassWeights::kNone) return objective;
+  if (dataset.shape.task != Task::kClassification)
+    throw_error(ExitCode::kUsage,
+                "training.class_weights: only classes have weights, but these targets are {}; remove it",
+                dataset.shape.task == Task::kLanguageModel ? "tokens" : "numbers");
+  objective.weight_classes(balanced_class_weights(dataset.train, dataset.shape.num_outputs).to(options.device));
+  return objective;
 }
 
 Model& moved_to(c10::Device device, Model& model) {
@@ -124,13 +144,14 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       schedule_(make_schedule(options.settings, plan_.total_steps)),
       early_stopping_(options.settings),
       stop_target_(options.settings),
-      step_(model, objective_, options.settings, options.precision, options.device),
+      step_(model, training_objective(dataset, options), options.settings, options.precision, options.device),
       record_(std::ssize(step_.optimizer().parameters()), options.device),
       train_loop_(
           train_batches_, options.settings.accumulate,
           [this](auto batches, int64_t slot) { return step_.run(batches, slot); }, replay(options), agreement(options)),
       epoch_(options.device) {
-  if (has_exchange()) step_.enable_exchange(exchange_options(options, dataset), options.seed);
+  if (options.settings.carry_state) model.carry_states(options.settings.batch_size);
+  if (has_exchange()) step_.enable_exchange(exchange_options(options), options.seed);
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
 }
@@ -175,6 +196,7 @@ void Trainer::begin_epoch() {
 void Trainer::begin_new_epoch() {
   ++state_.epoch;
   epoch_.begin();
+  model_.forget_states();
   if (!has_exchange()) seed_dropout(options_.seed, state_.epoch);
 }
 

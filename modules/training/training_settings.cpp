@@ -49,6 +49,13 @@ void list_batches(config::Schema<Settings>& s) {
       .at_least(1)
       .at_most(kMostCounted);
   s.field("shuffle", &Settings::shuffle, "a new order in each epoch, determined only by the seed and the epoch");
+  s.field(
+      "batch_by_length", &Settings::batch_by_length,
+      "sequences with lengths: batches of similar lengths, cut off behind the longest; a function of seed and epoch");
+  s.field(
+      "carry_state", &Settings::carry_state,
+      "language models: each row of a batch continues the text of this row in the batch before, and begins with its "
+      "states; windows are not shuffled, and the last ones that do not fill all rows are left out");
   s.field("drop_last", &Settings::drop_last, "skip the last batch if it is not full");
   s.field("shards", &Settings::shards,
           "split every batch into this number of parts, each computed separately: bit-identical results on any number "
@@ -62,6 +69,9 @@ void list_batches(config::Schema<Settings>& s) {
 
 void list_optimizer(config::Schema<Settings>& s) {
   s.field("loss", &Settings::loss, "what is minimised; auto: the loss of the data's task");
+  s.field("class_weights", &Settings::class_weights,
+          "classification: balanced weights the loss of training, so that rare classes have as much influence as "
+          "frequent ones; losses of validation have no weights");
   s.field("optimizer", &Settings::optimizer, "how gradients become updates");
   s.field("learning_rate", &Settings::learning_rate, "at the start of the schedule").above(0.0).at_most(kMostFloat);
   s.field("momentum", &Settings::momentum, "sgd: share of the last update's direction that is kept")
@@ -160,6 +170,18 @@ void check_shards(const Settings& t, Checker& checker) {
     checker.complain({"shards", "batch_size"}, "a batch has fewer samples than shards");
 }
 
+void check_batches(const Settings& t, Checker& checker) {
+  if (t.batch_by_length && !t.shuffle)
+    checker.complain({"batch_by_length", "shuffle"}, "batches by length are drawn by the seed: remove shuffle: false");
+  if (t.carry_state && t.batch_by_length)
+    checker.complain({"carry_state", "batch_by_length"}, "texts are read in their order: remove batch_by_length");
+  if (t.carry_state && t.shards)
+    checker.complain({"carry_state", "shards"}, "states are carried by one process without shards: remove shards");
+  if (t.class_weights != ClassWeights::kNone && t.loss != LossKind::kAuto && t.loss != LossKind::kCrossEntropy)
+    checker.complain({"class_weights", "loss"},
+                     "only classes have weights: use loss: cross_entropy, or remove class_weights");
+}
+
 void check_bounds(const Settings& t, Checker& checker) {
   if (t.epochs > 0 || t.max_steps) return;
   if (!t.max_seconds)
@@ -226,6 +248,7 @@ config::Schema<Settings> make_schema() {
   list_stopping_and_timing(s);
   list_tensorboard(s);
   s.check(check_bounds);
+  s.check(check_batches);
   s.check(check_shards);
   s.check(check_optimizer);
   s.check(check_schedule);

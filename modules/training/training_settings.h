@@ -14,6 +14,7 @@ namespace rnnlab {
 
 enum class OptimizerKind { kSgd, kAdam, kAdamW };
 enum class ScheduleKind { kConstant, kStep, kCosine, kInverseTime, kExponential };
+enum class ClassWeights { kNone, kBalanced };
 enum class LossKind { kAuto, kCrossEntropy, kBinaryCrossEntropy, kMse };
 
 // The metrics of an epoch's row, by which the best epoch is chosen.
@@ -55,10 +56,13 @@ struct TrainingSettings {
   int64_t valid_batch_size = 1000;
   int64_t accumulate = 1;
   bool shuffle = true;
+  bool batch_by_length = false;
+  bool carry_state = false;
   bool drop_last = false;
   std::optional<int64_t> shards;
 
   LossKind loss = LossKind::kAuto;
+  ClassWeights class_weights = ClassWeights::kNone;
   OptimizerKind optimizer = OptimizerKind::kAdam;
   double learning_rate = 1e-3;
   double momentum = 0.0;
@@ -118,6 +122,12 @@ struct EnumNames<LossKind> {
        {LossKind::kCrossEntropy, "cross_entropy"},
        {LossKind::kBinaryCrossEntropy, "binary_cross_entropy"},
        {LossKind::kMse, "mse"}}};
+};
+
+template <>
+struct EnumNames<ClassWeights> {
+  static constexpr std::array<std::pair<ClassWeights, std::string_view>, 2> kNames = {
+      {{ClassWeights::kNone, "none"}, {ClassWeights::kBalanced, "balanced"}}};
 };
 
 template <>

@@ -90,6 +90,65 @@ TEST(Batches, OfALanguageModelHaveATargetForEveryStep) {
   EXPECT_EQ(batch.inputs[2][1].item<int64_t>(), 5);
 }
 
+TEST(Batches, CountTheTargetsOfStepsWithinTheLengths) {
+  Samples samples = numbered_samples(6, 3, 2);  // lengths 1, 2, 3, 1, 2, 3
+  samples.targets = at::arange(18, at::kLong).view({6, 3});
+  for (const BatchShare share : {BatchShare{}, BatchShare{.index = 1, .count = 2}}) {
+    Batches batches(samples, {.batch_size = 4, .order = Order::kSequential, .share = share}, at::kCPU);
+    const std::vector<Batch> epoch = epoch_of(batches, 0);
+    EXPECT_EQ(epoch[0].whole_targets, 7);
+    EXPECT_EQ(epoch[1].whole_targets, 5);
+    EXPECT_EQ(epoch[0].num_targets(), share.is_all() ? 7 : 4);
+    EXPECT_EQ(epoch[0].targets.sizes(), at::IntArrayRef({3, epoch[0].size}));
+  }
+}
+
+TEST(Batches, ByLengthHaveSimilarLengthsAndAreCutBehindTheLongest) {
+  const Samples samples = numbered_samples(64, 32, 1);  // each length twice
+  const BatchOptions options{.batch_size = 8, .order = Order::kByLength, .seed = 3};
+  Batches batches(samples, options, at::kCPU), again(samples, options, at::kCPU);
+  std::vector<int64_t> seen;
+  for (const Batch& batch : epoch_of(batches, 1)) {
+    const auto longest = batch.lengths.max().item<int64_t>();
+    EXPECT_LE(longest - batch.lengths.min().item<int64_t>(), 3);
+    EXPECT_EQ(batch.inputs.size(0), (longest + 1) / 2 * 2) << "in units of a sixteenth of 32 steps";
+    const auto* numbers = batch.targets.const_data_ptr<int64_t>();
+    seen.insert(seen.end(), numbers, numbers + batch.size);
+  }
+  EXPECT_TRUE(again.order(1).equal(batches.order(1))) << "a pure function of seed and epoch";
+  EXPECT_FALSE(batches.order(2).equal(batches.order(1)));
+  std::ranges::sort(seen);
+  for (size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], static_cast<int64_t>(i));
+}
+
+TEST(Batches, ByLengthKeepAnIncompleteBatchAtTheEnd) {
+  const Samples samples = numbered_samples(21, 5, 1);
+  Batches batches(samples, {.batch_size = 4, .order = Order::kByLength, .seed = 3}, at::kCPU);
+  const std::vector<Batch> epoch = epoch_of(batches, 0);
+  EXPECT_EQ(epoch.size(), 6u);
+  EXPECT_EQ(epoch.back().size, 1);
+}
+
+TEST(Batches, ByLengthComeOutTheSameFromThePrefetchThread) {
+  const Samples samples = numbered_samples(40, 12, 2);
+  BatchOptions options{.batch_size = 6, .order = Order::kByLength, .seed = 5};
+  Batches direct(samples, options, at::kCPU);
+  options.placement = Placement::kHost;
+  Batches prefetched(samples, options, at::kCPU);
+  const auto expected = epoch_of(direct, 2), actual = epoch_of(prefetched, 2);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) expect_same(actual[i], expected[i]);
+}
+
+TEST(Batches, InStreamsContinueEachRow) {
+  const Samples samples = numbered_tokens(7, 3);
+  Batches batches(samples, {.batch_size = 2, .tail = TailPolicy::kDrop, .order = Order::kStreams}, at::kCPU);
+  const std::vector<Batch> epoch = epoch_of(batches, 0);
+  ASSERT_EQ(epoch.size(), 3u) << "the seventh window fills no row";
+  for (size_t i = 1; i < epoch.size(); ++i)
+    EXPECT_TRUE(epoch[i].inputs[0].equal(epoch[i - 1].targets[2])) << "the token that followed";
+}
+
 TEST(Batches, KeepRealValuedTargetsAsRows) {
   Samples samples = numbered_samples(4, 2, 1);
   samples.targets = at::arange(8, at::kFloat).view({4, 2});

@@ -50,6 +50,26 @@ TEST_F(Resume, OfEveryCellThatLibrariesDoNotHave) {
   }
 }
 
+// The states after the last batch are in the checkpoint, because the next batch begins with them.
+TEST_F(Resume, OfALanguageModelThatCarriesItsStates) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "abcd ef"[i * i % 7];
+  write_text(out() / "a.txt", text);
+  const std::string yaml = fmt::format(
+      "name: tiny\ndevice: cpu\nlayer: naive\ndata: {{source: text, path: {}, sequence_length: 6}}\n"
+      "model: {{kind: language_model, hidden_size: 4}}\n"
+      "training: {{epochs: 3, batch_size: 4, carry_state: true}}\ncheckpoint: {{every_seconds: 0}}\n",
+      (out() / "a.txt").string());
+  const FinalState whole = final_state(train(yaml, {}).finished.at(0).folder);
+  for (const int64_t step : {5, 11}) {  // at the end of an epoch too the next one begins with zeros
+    StopAtStep stop(step);
+    const fs::path stopped = train(yaml, {}, {&stop}).finished.at(0).folder;
+    EXPECT_EQ(resume(stopped).exit_code, ExitCode::kDone);
+    EXPECT_EQ(final_state(stopped), whole) << step;
+  }
+  EXPECT_NE(final_state(train(yaml, {"training.carry_state=false"}).finished.at(0).folder), whole);
+}
+
 TEST_F(Resume, MoreThanOnce) {
   const FinalState whole = final_state(run(exactly()));
   const fs::path stopped = run(exactly(), 3);

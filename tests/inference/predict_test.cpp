@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inference/predict.h"
 
+#include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "inference/prediction_files.h"
 #include "inference/trained_runs.h"
 
 namespace rnnlab {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::TrainedRuns;
 
 class Predict : public TrainedRuns {
@@ -40,6 +43,25 @@ TEST_F(Predict, GivesClassesOfImagesHoweverTheyAreComputed) {
   EXPECT_EQ(fused.values.sizes(), (std::vector<int64_t>{20, 10}));
   const Predictions plain = predictions(run, {"convolution=plain"});
   EXPECT_TRUE(plain.raw.allclose(fused.raw, 1e-4, 1e-5));
+}
+
+TEST_F(Predict, GivesAPredictionForEachStepThatHasATarget) {
+  write("tags.csv", "sentence,x,tag\na,1,N\na,-1,V\nb,-1,V\nb,-1,V\nb,1,N\nc,1,N\n");
+  const auto run = train(
+      "data: {source: csv, path: tags.csv, group: sentence, target: [tag], target_per: step, num_valid: 1, split: "
+      "ordered}\nmodel: {hidden_size: 4}\ntraining: {epochs: 1, batch_size: 2, valid_batch_size: 2}\n");
+  const TrainedModel trained = load(run, {}, DataPart::kAll);
+  const InferenceData data = load_data(trained, Targets::kIfPresent);
+  const Predictions tags = predict(trained, data.samples);
+  EXPECT_EQ(tags.values.sizes(), (std::vector<int64_t>{6, 2})) << "a row for each row of the file";
+  EXPECT_TRUE(tags.targets.equal(at::tensor({0, 1, 1, 1, 0, 0}, at::kLong)));
+  EXPECT_THAT(prediction_csv(tags, data.rows), HasSubstr("\n5,6,N,"));
+
+  write("new.csv", "sentence,x\nz,1\nz,-1\n");
+  const TrainedModel of_new = load(run, {"data.path=new.csv"}, DataPart::kAll);
+  EXPECT_EQ(predict(of_new, load_data(of_new, Targets::kIfPresent).samples).values.size(0), 2);
+  EXPECT_TRUE(tags.raw.narrow(0, 0, 2).allclose(predict(of_new, load_data(of_new, Targets::kIfPresent).samples).raw,
+                                                1e-5, 1e-6));
 }
 
 TEST_F(Predict, TimesItsPassesAndGivesTheSame) {

@@ -53,6 +53,29 @@ TEST(LanguageModel, TiedHasOneWeightThatLearnsFromInputAndOutput) {
   EXPECT_TRUE(at::equal(moved, at::tensor({0, 1, 0, 1, 0}, at::kLong).to(at::kBool)));  // predicted 1, read 3
 }
 
+// Windows of a text, one after the other, give what the text gives as one sequence.
+TEST(LanguageModel, CarriesItsStatesFromBatchToBatch) {
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh}) {
+    ModelSettings settings = small_language_model();
+    settings.cell = cell;
+    settings.num_layers = 2;
+    const auto model = initialized_model(settings, text_shape(5));
+    const at::Tensor text = tokens().repeat({3, 1});  // (12, 2)
+    const at::Tensor whole = model->forward(batch_of(text));
+    model->carry_states(2);
+    for (const bool is_again : {false, true}) {
+      for (int64_t window = 0; window < 3; ++window) {
+        const at::Tensor logits = model->forward(batch_of(text.narrow(0, 4 * window, 4)));
+        EXPECT_TRUE(at::allclose(logits, whole.narrow(0, 4 * window, 4), 1e-5, 1e-6)) << window << is_again;
+        logits.sum().backward();  // the states that the pass began with are still there
+      }
+      model->forget_states();
+    }
+    model->eval();
+    EXPECT_TRUE(at::allclose(model->forward(batch_of(text)), whole, 1e-5, 1e-6)) << "only training carries states";
+  }
+}
+
 TEST(LanguageModel, DoesNotSeeTheFuture) {
   const auto model = initialized_model(small_language_model(), text_shape(5));
   const auto before = model->forward(batch_of(tokens()));

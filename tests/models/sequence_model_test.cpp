@@ -45,6 +45,24 @@ TEST(SequenceModel, MnistRowsHasTheParametersOfItsPyTorchTwin) {
   EXPECT_THAT(model->forward(batch_of(seeded_randn({28, 4, 28}))).sizes(), ElementsAre(4, 10));
 }
 
+TEST(SequenceModel, HasAnOutputForEachStepIfEachStepHasATarget) {
+  for (const bool bidirectional : {false, true}) {
+    ModelSettings settings = small_settings();
+    settings.bidirectional = bidirectional;
+    settings.dense = {4};
+    DataShape shape = sequence_shape(Task::kClassification, 3, 2);
+    shape.target_per_step = true;
+    const auto model = initialized_model(settings, shape);
+    const auto parameters = model->named_parameters();
+    const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
+    const at::Tensor inputs = seeded_randn({6, 4, 3});
+    const auto hidden = recurrent->forward(inputs).output;
+    const auto dense = at::relu(at::linear(hidden, parameters["dense0.weight"], parameters["dense0.bias"]));
+    const auto expected = at::linear(dense, parameters["output.weight"], parameters["output.bias"]);
+    EXPECT_TRUE(at::allclose(model->forward(batch_of(inputs)), expected, 1e-6, 1e-6));
+  }
+}
+
 TEST(SequenceModel, DropsInTrainingOnly) {
   auto settings = small_settings();
   settings.output_dropout = 0.5;

@@ -77,7 +77,7 @@ Evaluation one_step(GradientExchange& exchange, at::Tensor weight) {
   const at::Tensor one = at::ones({});
   exchange.set_sums({one, one, one, 2}, /*factor=*/1);
   exchange.store_shard(exchange.first_shard());
-  const Batch batch{.inputs = weight, .targets = weight, .lengths = {}, .size = 2, .whole_size = 4};
+  const Batch batch{.inputs = weight, .targets = weight, .lengths = {}, .size = 2, .whole_size = 4, .whole_targets = 4};
   return exchange.all_reduce({&batch, 1});
 }
 

@@ -27,6 +27,10 @@ Objective objective_for(Task task, LossKind loss = LossKind::kAuto, std::vector<
   return {loss, dataset, at::Device(at::kCPU)};
 }
 
+Batch with_targets(const at::Tensor& targets, const at::Tensor& lengths = {}) {
+  return {.inputs = {}, .targets = targets, .lengths = lengths};
+}
+
 StepRow to_host(const Evaluation& evaluation) {
   return {.loss = evaluation.loss.item<double>(),
           .weighted_loss = evaluation.weighted_loss.item<double>(),
@@ -63,7 +67,8 @@ TEST(Objective, RefusesALossThatTheTargetsCannotHave) {
 TEST(CrossEntropy, IsTheMeanNegativeLogOfTheRightClass) {
   // Softmax of (0, ln 3) is (1/4, 3/4).
   const auto logits = at::tensor({0.0F, std::log(3.0F), 0.0F, std::log(3.0F)}).view({2, 2});
-  const auto evaluation = objective_for(Task::kClassification).evaluate(logits, at::tensor({1, 0}, at::kLong));
+  const auto evaluation =
+      objective_for(Task::kClassification).evaluate(logits, with_targets(at::tensor({1, 0}, at::kLong)));
   EXPECT_NEAR(evaluation.loss.item<double>(), (-std::log(0.75) - std::log(0.25)) / 2, 1e-6);
   EXPECT_EQ(evaluation.metric_sum.item<double>(), 1.0);
   EXPECT_EQ(evaluation.count, 2);
@@ -71,15 +76,42 @@ TEST(CrossEntropy, IsTheMeanNegativeLogOfTheRightClass) {
 
 TEST(CrossEntropy, CountsTokensForALanguageModel) {
   const auto objective = objective_for(Task::kLanguageModel);
-  const auto evaluation = objective.evaluate(at::zeros({3, 2, 4}), at::zeros({3, 2}, at::kLong));
+  const auto evaluation = objective.evaluate(at::zeros({3, 2, 4}), with_targets(at::zeros({3, 2}, at::kLong)));
   EXPECT_EQ(evaluation.count, 6);
   EXPECT_NEAR(evaluation.loss.item<double>(), std::log(4.0), 1e-6);
+}
+
+TEST(CrossEntropy, LeavesOutStepsBeyondALength) {
+  const auto logits = at::tensor({0.0F, 0.0F, 5.0F, -5.0F, 0.0F, 9.0F, 7.0F, 0.0F}).view({2, 2, 2});  // (T, B, classes)
+  const auto classes = at::tensor({0, 0, 1, 1}, at::kLong).view({2, 2});
+  const auto objective = objective_for(Task::kClassification);
+  const auto evaluation = objective.evaluate(logits, with_targets(classes, at::tensor({2, 1}, at::kLong)));
+  EXPECT_EQ(evaluation.count, 3) << "step 1 of sequence 1 is padding";
+  const double expected = (std::log(2.0) + std::log1p(std::exp(-10.0)) + std::log1p(std::exp(-9.0))) / 3;
+  EXPECT_NEAR(evaluation.loss.item<double>(), expected, 1e-6);
+  EXPECT_EQ(evaluation.metric_sum.item<double>(), 3.0) << "of two equal logits the first class is the answer";
+}
+
+TEST(CrossEntropy, MultipliesLossesByTheWeightsOfTheirClasses) {
+  auto objective = objective_for(Task::kClassification);
+  objective.weight_classes(at::tensor({0.5F, 2.0F}));
+  const auto logits = at::tensor({0.0F, std::log(3.0F), 0.0F, std::log(3.0F)}).view({2, 2});
+  const auto evaluation = objective.evaluate(logits, with_targets(at::tensor({1, 0}, at::kLong)));
+  EXPECT_NEAR(evaluation.loss.item<double>(), (-2 * std::log(0.75) - 0.5 * std::log(0.25)) / 2, 1e-6);
+  EXPECT_EQ(evaluation.metric_sum.item<double>(), 1.0);
+}
+
+TEST(BalancedClassWeights, GiveEachClassTheSameSum) {
+  Samples samples;
+  samples.targets = at::tensor({0, 0, 0, 1}, at::kLong);
+  EXPECT_TRUE(balanced_class_weights(samples, 2).allclose(at::tensor({4.0F / 6, 2.0F})));
+  EXPECT_EQ(balanced_class_weights(samples, 3)[2].item<float>(), 0) << "no target is of this class";
 }
 
 TEST(BinaryCrossEntropy, MatchesItsDefinitionOnZeroOneLabels) {
   const auto logits = at::tensor({0.0F, 2.0F, -1.0F}).view({3, 1});
   const auto targets = at::tensor({1.0F, 1.0F, 1.0F}).view({3, 1});
-  const auto evaluation = objective_for(Task::kBinary).evaluate(logits, targets);
+  const auto evaluation = objective_for(Task::kBinary).evaluate(logits, with_targets(targets));
   const double expected = (std::log(2.0) + std::log1p(std::exp(-2.0)) + std::log1p(std::exp(1.0))) / 3;
   EXPECT_NEAR(evaluation.loss.item<double>(), expected, 1e-6);
   EXPECT_EQ(evaluation.metric_sum.item<double>(), 1.0);  // a logit of exactly 0 says 0
@@ -87,7 +119,7 @@ TEST(BinaryCrossEntropy, MatchesItsDefinitionOnZeroOneLabels) {
 
 TEST(BinaryCrossEntropy, TakesRealLabelsAndGoesBelowZero) {
   const auto evaluation = objective_for(Task::kRegression, LossKind::kBinaryCrossEntropy)
-                              .evaluate(at::full({1, 1}, 10.0F), at::full({1, 1}, 2.5F));
+                              .evaluate(at::full({1, 1}, 10.0F), with_targets(at::full({1, 1}, 2.5F)));
   EXPECT_NEAR(evaluation.loss.item<double>(), std::log1p(std::exp(10.0)) - 2.5 * 10.0, 1e-4);
 }
 
@@ -95,7 +127,7 @@ TEST(MeanSquaredError, MeansOverSamplesAndOutputs) {
   const auto output = at::tensor({1.0F, 2.0F, 3.0F, 4.0F}).view({2, 2});
   const auto targets = at::tensor({1.0F, 0.0F, 3.0F, 7.0F}).view({2, 2});
   const auto objective = objective_for(Task::kRegression);
-  const auto evaluation = objective.evaluate(output, targets);
+  const auto evaluation = objective.evaluate(output, with_targets(targets));
   EXPECT_NEAR(evaluation.loss.item<double>(), (4.0 + 9.0) / 4, 1e-6);
   EXPECT_NEAR(evaluation.metric_sum.item<double>(), 5.0, 1e-6);
   EXPECT_EQ(evaluation.count, 4);
@@ -103,7 +135,7 @@ TEST(MeanSquaredError, MeansOverSamplesAndOutputs) {
 
 TEST(Objective, IsComputedInFloat32WhateverTheOutputIs) {
   const auto evaluation =
-      objective_for(Task::kRegression).evaluate(at::full({2, 1}, 1.0F, at::kBFloat16), at::zeros({2, 1}));
+      objective_for(Task::kRegression).evaluate(at::full({2, 1}, 1.0F, at::kBFloat16), with_targets(at::zeros({2, 1})));
   EXPECT_EQ(evaluation.loss.scalar_type(), at::kFloat);
 }
 
@@ -140,7 +172,7 @@ Metrics metrics_of_four_errors(const std::vector<ColumnScale>& scales) {
   const auto output = at::tensor({1.0F, 2.0F, 3.0F, 4.0F}).view({2, 2});
   const auto targets = at::tensor({0.0F, 4.0F, 3.0F, 1.0F}).view({2, 2});
   Totals totals;
-  totals.add(to_host(objective.evaluate(output, targets)));
+  totals.add(to_host(objective.evaluate(output, with_targets(targets))));
   return objective.metrics(totals);
 }
 

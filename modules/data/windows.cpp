@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/windows.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "system/machine.h"
+
+namespace rnnlab {
+namespace {
+
+double value(const std::vector<double>& column, int64_t row) { return column[static_cast<size_t>(row)]; }
+
+// Windows overlap, so the samples of a small file can take any amount of memory.
+void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_columns) {
+  const int64_t values = saturating_multiply(num_samples, saturating_multiply(num_rows, num_columns));
+  const auto subject = fmt::format("data.window: {} of {} x {} take", counted(num_samples, "window"),
+                                   counted(num_rows, "row"), counted(num_columns, "column"));
+  require_memory(saturating_multiply(values, sizeof(float)), subject,
+                 "use a shorter window, or fewer rows by data.num_train and data.num_valid", memory_limits());
+}
+
+// Each target has the index of its row, its value, and the value of a naive forecast.
+void require_memory_for_targets(int64_t num_samples, const std::vector<int64_t>& horizons) {
+  constexpr int64_t kBytes = sizeof(int64_t) + 2 * sizeof(float);
+  if (horizons.size() == 1) return;
+  require_memory(saturating_multiply(kBytes, saturating_multiply(num_samples, std::ssize(horizons))),
+                 fmt::format("data.horizon: {} of {} each take", counted(num_samples, "window"),
+                             counted(std::ssize(horizons), "target")),
+                 "use fewer horizons or fewer rows", memory_limits());
+}
+
+}  // namespace
+
+Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
+                   const std::string& part) {
+  if (window == 0) return {.window = 0, .first = rows, .target = rows};
+  const auto num_rows = static_cast<int64_t>(rows.size());
+  const int64_t last = horizons.back();
+  const int64_t reach = saturating_add(window - 1, last);  // rows from the first row of the window to the last target
+  if (reach >= num_rows) {
+    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}", part,
+                counted(num_rows, "row"), window, last, saturating_add(reach, 1));
+  }
+  require_memory_for_targets(num_rows - reach, horizons);
+  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
+  for (int64_t i = 0; i + reach < num_rows; ++i) {
+    const int64_t first = rows[static_cast<size_t>(i)];
+    windows.first.push_back(first);
+    for (const int64_t horizon : horizons) windows.target.push_back(first + window - 1 + horizon);
+  }
+  return windows;
+}
+
+Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
+                       const std::string& part) {
+  if (window == 0) return windows_in(rows, window, horizons, part);
+  const auto num_rows = static_cast<int64_t>(rows.size());
+  if (num_rows < window)
+    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many", part, counted(num_rows, "row"),
+                window);
+  require_memory_for_targets(num_rows - window + 1, horizons);
+  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
+  for (int64_t i = 0; i + window <= num_rows; ++i) {
+    windows.first.push_back(rows[static_cast<size_t>(i)]);
+    for (const int64_t horizon : horizons) {
+      const int64_t target = saturating_add(i + window - 1, horizon);
+      windows.target.push_back(target < num_rows ? rows[static_cast<size_t>(target)] : kNoRow);
+    }
+  }
+  return windows;
+}
+
+Windows sequences_in(std::span<const RowRange> series, int64_t window) {
+  Windows all{.window = 0, .first = {}, .target = {}, .has_target_per_row = true};
+  for (const RowRange& range : series)
+    for (int64_t first = range.begin; first < range.end;) {
+      const int64_t left = range.end - first, length = window == 0 ? left : std::min(window, left);
+      all.first.push_back(first);
+      all.lengths.push_back(length);
+      all.window = std::max(all.window, length);
+      first += length;
+    }
+  return all;
+}
+
+Windows selected(const Windows& sequences, const std::vector<int64_t>& samples) {
+  Windows some{.window = sequences.window, .first = {}, .target = {}, .has_target_per_row = true};
+  for (const int64_t sample : samples) {
+    some.first.push_back(sequences.first[static_cast<size_t>(sample)]);
+    some.lengths.push_back(sequences.lengths[static_cast<size_t>(sample)]);
+  }
+  return some;
+}
+
+std::vector<int64_t> rows_of(const Windows& sequences) {
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < sequences.first.size(); ++i)
+    for (int64_t row = 0; row < sequences.lengths[i]; ++row) rows.push_back(sequences.first[i] + row);
+  return rows;
+}
+
+namespace {
+
+// Calls `write(row, position)` for each row of each sequence; positions count rows of (samples, window).
+template <class Write>
+void for_each_row(const Windows& sequences, const Write& write) {
+  for (size_t i = 0; i < sequences.first.size(); ++i)
+    for (int64_t step = 0; step < sequences.lengths[i]; ++step)
+      write(sequences.first[i] + step, static_cast<int64_t>(i) * sequences.window + step);
+}
+
+// Returns (N, window, columns); rows beyond the length of a sequence are 0.
+at::Tensor gather_rows(const Columns& columns, const Windows& sequences) {
+  const int64_t num_samples = std::ssize(sequences.first), num_columns = std::ssize(columns);
+  require_memory_for(num_samples, sequences.window, num_columns);
+  at::Tensor values = at::zeros({num_samples, sequences.window, num_columns}, at::kFloat);
+  float* const out = values.mutable_data_ptr<float>();
+  for_each_row(sequences, [&](int64_t row, int64_t position) {
+    for (int64_t i = 0; i < num_columns; ++i)
+      out[position * num_columns + i] = static_cast<float>(value(columns[static_cast<size_t>(i)], row));
+  });
+  return values;
+}
+
+}  // namespace
+
+at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
+  if (windows.has_target_per_row) return gather_rows(columns, windows);
+  const auto num_samples = static_cast<int64_t>(windows.first.size());
+  const auto num_columns = static_cast<int64_t>(columns.size());
+  const int64_t num_rows = windows.window == 0 ? 1 : windows.window;
+  require_memory_for(num_samples, num_rows, num_columns);
+  at::Tensor inputs = windows.window == 0 ? at::empty({num_samples, num_columns, 1}, at::kFloat)
+                                          : at::empty({num_samples, num_rows, num_columns}, at::kFloat);
+  float* out = inputs.mutable_data_ptr<float>();
+  for (const int64_t first : windows.first) {
+    for (int64_t row = first; row < first + num_rows; ++row) {
+      for (const std::vector<double>& column : columns) *out++ = static_cast<float>(value(column, row));
+    }
+  }
+  return inputs;
+}
+
+at::Tensor gather_values(const Columns& columns, const Windows& windows) {
+  if (windows.has_target_per_row) return gather_rows(columns, windows);
+  const size_t num_horizons = windows.num_horizons;
+  at::Tensor values =
+      at::empty({std::ssize(windows.first), std::ssize(columns) * static_cast<int64_t>(num_horizons)}, at::kFloat);
+  float* out = values.mutable_data_ptr<float>();
+  for (size_t sample = 0; sample < windows.first.size(); ++sample) {
+    const std::span rows(windows.target.data() + sample * num_horizons, num_horizons);
+    for (const std::vector<double>& column : columns)
+      for (const int64_t row : rows)
+        *out++ = row == kNoRow ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value(column, row));
+  }
+  return values;
+}
+
+namespace {
+
+at::Tensor gather_classes_of_rows(const std::vector<int64_t>& classes, const Windows& sequences) {
+  at::Tensor values = at::zeros({std::ssize(sequences.first), sequences.window}, at::kLong);
+  int64_t* const out = values.mutable_data_ptr<int64_t>();
+  for_each_row(sequences, [&](int64_t row, int64_t position) { out[position] = classes[static_cast<size_t>(row)]; });
+  return values;
+}
+
+}  // namespace
+
+at::Tensor gather_classes(const std::vector<int64_t>& classes, const Windows& windows) {
+  if (windows.has_target_per_row) return gather_classes_of_rows(classes, windows);
+  at::Tensor values = at::empty({static_cast<int64_t>(windows.target.size())}, at::kLong);
+  int64_t* out = values.mutable_data_ptr<int64_t>();
+  for (const int64_t row : windows.target) *out++ = row == kNoRow ? -1 : classes[static_cast<size_t>(row)];
+  return values;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests data whose steps have a target each: data.target_per: step.
+#include <fmt/format.h>
+
+#include "data/load_dataset.h"
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// ---- csv ----
+
+class CsvOfSteps : public DataTest {
+ protected:
+  DataSettings settings(const std::string& more) const {
+    return parse_settings(fmt::format("source: csv\npath: {}\ntarget_per: step\nnormalize: none\nsplit: ordered\n{}",
+                                      path("a.csv"), more));
+  }
+
+  Dataset load(const std::string& more) const { return load_dataset(settings(more)); }
+
+  // Three sentences of 2, 3 and 1 words, whose rows take turns.
+  void write_words() const { write("a.csv", "sentence,length,tag\na,1,N\nb,5,V\na,2,V\nb,6,N\nb,7,N\nc,9,V\n"); }
+};
+
+constexpr const char* kTags = "group: sentence\ntarget: [tag]\n";
+
+TEST_F(CsvOfSteps, AreSequencesOfTheirGroups) {
+  write_words();
+  const Dataset data = load(fmt::format("{}num_valid: 1\n", kTags));
+  EXPECT_EQ(data.shape.task, Task::kClassification);
+  EXPECT_TRUE(data.shape.target_per_step);
+  EXPECT_TRUE(data.shape.has_lengths);
+  EXPECT_THAT(data.vocabulary, ElementsAre("N", "V"));
+  EXPECT_THAT(data.train.inputs.sizes(), ElementsAre(2, 3, 1));
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 2, 0, 5, 6, 7));
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, 1, 0, 1, 0, 0));
+  EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(2, 3));
+  EXPECT_THAT(values_of<int64_t>(data.valid.lengths), ElementsAre(1));
+  EXPECT_THAT(data.description, HasSubstr("2 classes for each step, variable lengths"));
+}
+
+TEST_F(CsvOfSteps, AreCutByTheWindow) {
+  write("a.csv", "x,y\n1,10\n2,20\n3,30\n4,40\n5,50\n");
+  const Dataset data = load("window: 2\ntarget: [y]\ntask: regression\nnum_valid: 1\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(10, 20, 30, 40));
+  EXPECT_THAT(data.train.targets.sizes(), ElementsAre(2, 2, 1));
+  EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(2, 2)) << "because the last sequence is shorter";
+  EXPECT_THAT(values_of<int64_t>(data.valid.lengths), ElementsAre(1));
+  EXPECT_TRUE(data.naive_forecasts.empty());
+}
+
+TEST_F(CsvOfSteps, HaveNoLengthsIfAllSequencesAreWhole) {
+  write("a.csv", "x,y\n1,0\n2,1\n3,0\n4,1\n");
+  const Dataset data = load("window: 2\ntarget: [y]\nnum_valid: 1\n");
+  EXPECT_FALSE(data.train.lengths.defined());
+  EXPECT_FALSE(data.shape.has_lengths);
+}
+
+TEST_F(CsvOfSteps, AreScaledByTheRowsOfTheTrainingPart) {
+  write_words();
+  const Dataset data = load_dataset(parse_settings(
+      fmt::format("source: csv\npath: {}\ntarget_per: step\nsplit: ordered\nnum_valid: 1\nnormalize: minmax\n{}",
+                  path("a.csv"), kTags)));
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(8 / 6.0F, 0, 0)) << "1 and 7 of training are 0 and 1";
+}
+
+TEST_F(CsvOfSteps, ArePredictedRowByRow) {
+  write_words();
+  const Dataset data = load(fmt::format("{}num_valid: 1\n", kTags));
+  const InferenceData all = load_for_inference(settings(fmt::format("{}num_valid: 1\nid: [sentence]\n", kTags)), data,
+                                               DataPart::kAll, Targets::kIfPresent);
+  std::vector<int64_t> samples;
+  for (const FileRow& row : all.rows.rows) samples.push_back(row.sample.value());
+  EXPECT_THAT(samples, ElementsAre(0, 2, 1, 3, 4, 5)) << "in the order of the file";
+  EXPECT_THAT(all.rows.rows[1].id, ElementsAre("b"));
+}
+
+TEST_F(CsvOfSteps, ContradictWhatForecastsNeed) {
+  const auto usage = [&](const std::string& more) {
+    return error_of(ExitCode::kUsage, [&] { settings("target: [tag]\n" + more); });
+  };
+  EXPECT_THAT(usage(""), HasSubstr("name the column of the sequences in group, or set window"));
+  EXPECT_THAT(usage("window: 2\nhorizon: 3\n"), HasSubstr("the target of a step is in its own row: remove horizon"));
+  EXPECT_THAT(usage("window: 2\nseason: 3\n"), HasSubstr("remove season"));
+  EXPECT_THAT(usage("window: 2\nmissing: drop\n"), HasSubstr("dropping rows leaves gaps in the sequences"));
+}
+
+// ---- npy ----
+
+class ArraysOfSteps : public DataTest {
+ protected:
+  DataSettings settings(const std::string& more) const {
+    return parse_settings(
+        fmt::format("source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\ntarget_per: step\nsplit: "
+                    "ordered\nnum_valid: 1\n{}",
+                    folder().string(), more));
+  }
+
+  std::string load_error(const std::string& more = "") const {
+    return error_of(ExitCode::kData, [&] { load_dataset(settings(more)); });
+  }
+};
+
+TEST_F(ArraysOfSteps, HaveClassesOfEachStep) {
+  write_npy<float>("x.npy", "<f4", "2, 3", {1, 2, 3, 4, 5, 6});
+  write_npy<int64_t>("y.npy", "<i8", "2, 3", {0, 2, 1, 1, 0, -1});
+  write_npy<int64_t>("n.npy", "<i8", "2,", {3, 2});
+  const Dataset data = load_dataset(settings("train_lengths: n.npy\n"));
+  EXPECT_TRUE(data.shape.target_per_step);
+  EXPECT_EQ(data.shape.num_outputs, 3);
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, 2, 1));
+  EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(1, 0, 0)) << "padding may have any class";
+  EXPECT_EQ(load_error(),
+            "{}/y.npy: sample 1, step 2 (counted from 0) has class -1, expected one of 3 "
+            "classes, 0 to 2");
+}
+
+TEST_F(ArraysOfSteps, HaveNumbersOfEachStep) {
+  write_npy<float>("x.npy", "<f4", "2, 2", {1, 2, 3, 4});
+  write_npy<float>("y.npy", "<f4", "2, 2, 2", {1, 2, 3, 4, 5, 6, 7, 8});
+  const Dataset data = load_dataset(settings(""));
+  EXPECT_EQ(data.shape.task, Task::kRegression);
+  EXPECT_EQ(data.shape.num_outputs, 2);
+  EXPECT_THAT(data.train.targets.sizes(), ElementsAre(1, 2, 2));
+}
+
+TEST_F(ArraysOfSteps, NeedATargetForEachStep) {
+  write_npy<float>("x.npy", "<f4", "2, 2", {1, 2, 3, 4});
+  write_npy<int64_t>("y.npy", "<i8", "2, 3", {0, 1, 0, 1, 0, 1});
+  EXPECT_EQ(load_error(),
+            "{}/y.npy has targets for 3 steps, but the samples of {}/x.npy have 2; each step needs a target");
+  write_npy<int64_t>("y.npy", "<i8", "2,", {0, 1});
+  EXPECT_THAT(load_error("task: classification\n"), HasSubstr("need the shape (samples, steps)"));
+}
+
+TEST_F(ArraysOfSteps, ArePredictedWithTheirSampleAndStep) {
+  write_npy<float>("x.npy", "<f4", "2, 2", {1, 2, 3, 4});
+  write_npy<int64_t>("y.npy", "<i8", "2, 2", {0, 1, 1, 0});
+  write_npy<int64_t>("n.npy", "<i8", "2,", {2, 1});
+  const DataSettings of_steps = settings("train_lengths: n.npy\n");
+  const InferenceData all = load_for_inference(of_steps, load_dataset(of_steps), DataPart::kAll, Targets::kIfPresent);
+  EXPECT_FALSE(all.rows.are_numbered);
+  ASSERT_EQ(all.rows.rows.size(), 3u);
+  EXPECT_THAT(all.rows.rows[2].id, ElementsAre("1", "0"));
+}
+
+}  // namespace
+}  // namespace rnnlab
