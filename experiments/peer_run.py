@@ -150,6 +150,9 @@ def require_supported(work, program, supported):
             refused.append(f"{key}: {value or 'unset'}, expected {default or 'nothing'}")
         elif supported[key] is not None and value not in supported[key]:
             refused.append(f"{key}: {value}, expected {' or '.join(supported[key])}")
+    for key in ("data.target_per", "data.categories"):
+        if work.settings.get(key, "") != work.defaults.get(key, ""):
+            refused.append(f"{key}: {work.settings[key]}, expected one target a sequence and inputs that are numbers")
     if "train.lengths" in work.tensors:
         refused.append("data.train_lengths: given, expected sequences of one length")
     if work.identity["placement"] != "device":

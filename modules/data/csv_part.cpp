@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -100,9 +101,10 @@ std::vector<std::string> feature_names(const Table& table, const DataSettings& s
   std::vector<std::string> names;
   for (const std::string& name : table.column_names()) {
     const bool is_target = !looks_back && is_listed(settings.target, name);
-    if (!is_target && !is_listed(settings.id, name) && name != settings.group) names.push_back(name);
+    const bool is_other = is_listed(settings.id, name) || is_listed(settings.categories, name);
+    if (!is_target && !is_other && name != settings.group) names.push_back(name);
   }
-  if (names.empty()) {
+  if (names.empty() && settings.categories.empty()) {
     throw_error(ExitCode::kData,
                 "{}: no column is left for the features: data.target {}all of them; name fewer columns there, or set "
                 "data.features",
@@ -345,7 +347,9 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
   require_columns(part.table, "data.features", settings.features);
   require_columns(part.table, "data.id", settings.id);
   if (!settings.group.empty()) require_columns(part.table, "data.group", {settings.group});
-  const std::vector<std::string> names = like != nullptr ? like->features : feature_names(part.table, settings);
+  require_columns(part.table, "data.categories", settings.categories);
+  std::vector<std::string> names = like != nullptr ? like->features : feature_names(part.table, settings);
+  std::erase_if(names, [&](const std::string& name) { return is_listed(settings.categories, name); });
   part.features = numbers(part.table, names, settings.missing, settings);
   if (needs_targets) read_targets(part, settings, like);
   make_series(part, settings);
@@ -370,6 +374,45 @@ Windows sequences_of(const CsvPart& part, const DataSettings& settings) {
   std::vector<RowRange> ranges;
   for (const CsvSeries& series : part.series) ranges.push_back(series.rows);
   return sequences_in(ranges, settings.window);
+}
+
+namespace {
+
+// Returns the row of the table for a row of the part.
+int64_t table_row(const CsvPart& part, int64_t row) {
+  return part.file_rows.empty() ? row : part.file_rows[static_cast<size_t>(row)];
+}
+
+}  // namespace
+
+std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector<int64_t>& rows,
+                                          const DataSettings& settings) {
+  std::vector<CategoryColumn> all;
+  for (const std::string& name : settings.categories) {
+    const int64_t column = part.table.column_index(name);
+    std::set<std::string_view> values;
+    for (const int64_t row : rows) values.insert(trim(part.table.cell(table_row(part, row), column)));
+    std::erase_if(values, is_missing);
+    all.push_back({name, {values.begin(), values.end()}});
+  }
+  return all;
+}
+
+int64_t add_categories(CsvPart& part, const std::vector<CategoryColumn>& categories) {
+  int64_t num_unknown = 0;
+  for (const CategoryColumn& category : categories) {
+    const int64_t column = part.table.column_index(category.name);
+    std::unordered_map<std::string_view, double> numbers;
+    for (const std::string& value : category.values) numbers.emplace(value, static_cast<double>(numbers.size() + 1));
+    NumericColumn codes{.name = category.name, .values = {}};
+    for (int64_t row = 0; row < part.table.num_rows(); ++row) {
+      const auto found = numbers.find(trim(part.table.cell(table_row(part, row), column)));
+      num_unknown += found == numbers.end();
+      codes.values.push_back(found == numbers.end() ? 0 : found->second);
+    }
+    part.features.push_back(std::move(codes));
+  }
+  return num_unknown;
 }
 
 namespace {
@@ -426,7 +469,7 @@ FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, cons
                  const DataSettings& settings) {
   if (part.file_rows.empty()) return {.number = row + 1, .id = ids.read(row), .sample = {}, .reason = ""};
   if (row < series.rows.end) {
-    const int64_t in_file = part.file_rows[static_cast<size_t>(row)];
+    const int64_t in_file = table_row(part, row);
     return {.number = in_file + 1, .id = ids.read(in_file), .sample = {}, .reason = ""};
   }
   FileRow after_end;

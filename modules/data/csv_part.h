@@ -66,6 +66,14 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
 // Fills missing values with the means of the training part. Throws UserError kData if a column has no mean.
 void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
 
+// Returns the values that the columns of data.categories have in these rows. A missing value is none.
+std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector<int64_t>& rows,
+                                          const DataSettings& settings);
+
+// Adds the columns of categories behind the features, as numbers. Returns how many cells have another value than these
+// or none; they become 0.
+int64_t add_categories(CsvPart& part, const std::vector<CategoryColumn>& categories);
+
 // Returns windows_in, or all_windows_in, of each series that has rows in `rows`, which are ascending. Series that are
 // too short for a window have no samples and are counted. Throws UserError kData if all are too short.
 enum class LastWindows { kWithTargets, kAll };

@@ -191,6 +191,12 @@ struct CsvScalings {
   std::vector<Scaling> targets;
 };
 
+// Categories are numbers of values, which must not be scaled.
+void leave_categories(const DataSettings& settings, CsvScalings& scalings) {
+  const size_t first = scalings.features.size() - settings.categories.size();
+  std::fill(scalings.features.begin() + static_cast<std::ptrdiff_t>(first), scalings.features.end(), Scaling());
+}
+
 CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
   CsvScalings scalings{std::vector<Scaling>(parts.train.features.size()),
                        std::vector<Scaling>(parts.train.targets.size())};
@@ -349,6 +355,15 @@ CsvLayout layout_of(const FittedData& fitted) {
 // Scaling by columns is already done on the table; only scaling within a sample remains for the samples.
 Normalization left_to_do(Normalization how) { return how == Normalization::kColumnMinMax ? how : Normalization::kNone; }
 
+// Returns a note if values of the data are not in the training part.
+std::optional<std::string> encode_categories(Parts& parts, const std::vector<CategoryColumn>& categories) {
+  int64_t num_unknown = add_categories(parts.train, categories);
+  if (parts.valid_file) num_unknown += add_categories(*parts.valid_file, categories);
+  if (num_unknown == 0) return std::nullopt;
+  return fmt::format("{} of data.categories {} missing or not in the training part, and {} the vector 0",
+                     counted(num_unknown, "cell"), num_unknown == 1 ? "is" : "are", num_unknown == 1 ? "has" : "have");
+}
+
 // If only some part has shorter sequences, the other has lengths too.
 void give_both_lengths(Samples& train, Samples& valid) {
   if (train.lengths.defined() == valid.lengths.defined()) return;
@@ -369,7 +384,10 @@ Loaded load_csv(const DataSettings& settings) {
   dataset.column_means = column_means(parts.train, parts.rows.train);
   fill_missing(parts, settings, dataset.column_means);
   const Task task = csv_task(settings);
-  const CsvScalings scalings = fit_scalings(parts, task, how);
+  dataset.categories = categories_in(parts.train, parts.rows.train, settings);
+  if (const auto note = encode_categories(parts, dataset.categories)) dataset.notes.push_back(*note);
+  CsvScalings scalings = fit_scalings(parts, task, how);
+  leave_categories(settings, scalings);
   const SeriesWindows train = training_windows(parts, settings), valid = validation_windows(parts, settings);
   for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part")})
     if (note) dataset.notes.push_back(*note);
@@ -387,7 +405,8 @@ Loaded load_csv(const DataSettings& settings) {
                    .sequence_length = dataset.train.inputs.size(1),
                    .num_outputs = num_outputs,
                    .has_lengths = dataset.train.lengths.defined(),
-                   .target_per_step = has_target_per_step(settings)};
+                   .target_per_step = has_target_per_step(settings),
+                   .category_sizes = category_sizes(dataset.categories)};
   add_notes(dataset, parts, settings, how);
   add_scales(dataset, parts.train, scalings, how, settings);
   return loaded;
@@ -397,10 +416,12 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvLayout like = layout_of(fitted);
   Parts parts = part == DataPart::kAll ? read_whole_file(settings, like, targets) : read_parts(settings, &like);
   fill_missing(parts, settings, fitted.column_means);
+  const auto unknown = encode_categories(parts, fitted.categories);
   const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
-  if (const auto note = note_on_missing(parts, settings)) loaded.notes.push_back(*note);
+  for (const auto& note : {note_on_missing(parts, settings), unknown})
+    if (note) loaded.notes.push_back(*note);
   const Windows windows = windows_for_use(parts, settings, part, targets).windows;
   loaded.samples = samples_in(file, windows, scalings);
   if (part != DataPart::kAll) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
@@ -473,6 +494,20 @@ void check_windows(const DataSettings& settings, config::Checker& checker) {
   }
 }
 
+void check_categories(const DataSettings& settings, config::Checker& checker) {
+  if (settings.categories.empty()) return;
+  if (settings.window == 0 && !has_target_per_step(settings))
+    checker.complain({"categories", "window"},
+                     "the columns of such a row are steps, and a category is a part of a step: set window");
+  if (settings.normalize == Normalization::kColumnMinMax)
+    checker.complain({"categories", "normalize"}, "categories are not scaled: use standard, minmax or none");
+  for (const std::string& name : settings.categories)
+    for (const auto& [key, names] : {std::pair("features", &settings.features), std::pair("target", &settings.target)})
+      if (std::ranges::count(*names, name) > 0)
+        checker.complain({"categories", key},
+                         fmt::format("{} is in both: remove it from one of the two", in_quotes(name)));
+}
+
 // A row of a sequence has its own target, so nothing is forecast.
 void check_sequences(const DataSettings& settings, config::Checker& checker) {
   if (!has_target_per_step(settings)) return;
@@ -496,6 +531,7 @@ void check_csv(const DataSettings& settings, config::Checker& checker) {
   check_windows(settings, checker);
   check_group(settings, checker);
   check_sequences(settings, checker);
+  check_categories(settings, checker);
   refuse_unit_normalization(settings, checker);
 }
 
@@ -506,6 +542,8 @@ std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
   const int64_t num_columns = has_steps_of_rows ? shape.input_size : shape.sequence_length;
   if (std::ssize(data.feature_scales) != num_columns)
     return fmt::format("{} for {}", counted(std::ssize(data.feature_scales), "scale"), counted(num_columns, "column"));
+  if (!std::ranges::equal(data.categories, settings.categories, {}, &CategoryColumn::name))
+    return "values of other columns than those of data.categories";
   const bool fits_window = shape.target_per_step ? settings.window == 0 || shape.sequence_length <= settings.window
                            : settings.window > 0 ? shape.sequence_length == settings.window
                                                  : shape.input_size == 1;
@@ -540,7 +578,7 @@ const SourceInfo& csv_source() {
       .keys = {"path",       "valid_fraction", "split",    "seed",      "normalize", "task",
                "train_file", "valid_file",     "num_test", "test_file", "delimiter", "decimal",
                "header",     "features",       "target",   "id",        "missing",   "window",
-               "group",      "horizon",        "season",   "target_per"},
+               "categories", "group",          "horizon",  "season",    "target_per"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

@@ -160,6 +160,9 @@ void add_table_fields(Schema& schema) {
       .may_change(config::Change::kOnUse);
   schema.field("features", &DataSettings::features,
                "csv: input columns; by default all except target and id, but with a window of numbers the target too");
+  schema.field("categories", &DataSettings::categories,
+               "csv: input columns of texts or codes, of which each value gets a vector that is learned "
+               "(model.embedding_size); for rows that are steps");
   schema.field("target", &DataSettings::target, "csv: column or columns to predict");
   schema
       .field("id", &DataSettings::id,

@@ -56,6 +56,7 @@ struct DataSettings {
   bool header = true;
   std::vector<std::string> features;
   std::vector<std::string> target;
+  std::vector<std::string> categories;
   std::vector<std::string> id;
   MissingPolicy missing = MissingPolicy::kError;
   int64_t window = 0;

@@ -31,6 +31,12 @@ bool has_target_per_step(const at::Tensor& targets) {
   return targets.dim() == (targets.scalar_type() == at::kLong ? 2 : 3);
 }
 
+std::vector<int64_t> category_sizes(const std::vector<CategoryColumn>& categories) {
+  std::vector<int64_t> sizes;
+  for (const CategoryColumn& category : categories) sizes.push_back(std::ssize(category.values) + 1);
+  return sizes;
+}
+
 int64_t Samples::num_steps() const {
   return lengths.defined() ? lengths.sum().item<int64_t>() : size() * inputs.size(1);
 }

@@ -62,6 +62,22 @@ struct DataShape {
   int64_t num_outputs = 0;      // classes, targets or vocabulary
   bool has_lengths = false;
   bool target_per_step = false;  // a sequence model gives an output for each step; a language model always does
+  // The last features of a step are categories, each a whole number from 0 to its size - 1; 0 is an unknown value.
+  std::vector<int64_t> category_sizes = {};
+
+  int64_t num_numbers() const { return input_size - static_cast<int64_t>(category_sizes.size()); }
+};
+
+// The values of a column that the training part has: value i is the category i + 1, and 0 is any other value.
+struct CategoryColumn {
+  std::string name;
+  std::vector<std::string> values;  // ascending by their bytes
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("name", self.name);
+    field("values", self.values);
+  }
 };
 
 // The scaling of one feature or target for training: scaled = (value - offset) / scale.
@@ -78,6 +94,8 @@ struct ColumnScale {
   }
 };
 
+std::vector<int64_t> category_sizes(const std::vector<CategoryColumn>& categories);  // with the unknown value
+
 // Values fitted on the training part. With them, new data are read and scaled in the same way as the training part.
 struct FittedData {
   DataShape shape;
@@ -85,7 +103,8 @@ struct FittedData {
   std::vector<ColumnScale> target_scales;  // one a target if targets were scaled, else empty
   Normalization normalization = Normalization::kAutomatic;  // of the inputs; the resolved data.normalize
   std::vector<ColumnScale> feature_scales;  // csv: one a column, in order; else one a feature if the scaling was fitted
-  std::map<std::string, double> column_means;  // csv: means of the training part, for missing: mean
+  std::map<std::string, double> column_means;   // csv: means of the training part, for missing: mean
+  std::vector<CategoryColumn> categories = {};  // csv: those of data.categories, the last features of a step
 };
 
 // A forecast of the targets of a part that needs no model: a value that the series had before.

@@ -137,6 +137,12 @@ void check_implementation(const Experiment& e, Checker& checker) {
     checker.complain({"convolution", "model.kind"}, fmt::format("{} has no convolutions; remove convolution", name));
 }
 
+void check_embedding(const Experiment& e, Checker& checker) {
+  if (e.model.kind != ModelKind::kLanguageModel && e.model.embedding_size && e.data.categories.empty())
+    checker.complain({"model.embedding_size", "data.categories"},
+                     "these data have neither tokens nor categories that get a vector: remove embedding_size");
+}
+
 void check_carried_state(const Experiment& e, Checker& checker) {
   if (!e.training.carry_state) return;
   if (e.model.kind != ModelKind::kLanguageModel)
@@ -308,6 +314,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_kind);
   s.check(check_targets_of_steps);
   s.check(check_carried_state);
+  s.check(check_embedding);
   s.check(check_loss);
   s.check(check_metrics);
   s.check(check_devices);

@@ -62,6 +62,7 @@ struct StateRecord {
   std::string normalization;
   std::vector<ColumnScale> feature_scales;
   std::vector<ColumnMean> column_means;
+  std::vector<CategoryColumn> categories;
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -79,6 +80,7 @@ struct StateRecord {
     field("normalization", self.normalization);
     field("feature_scales", self.feature_scales);
     field("column_means", self.column_means);
+    field("categories", self.categories, kWhereGiven);
   }
 };
 
@@ -151,7 +153,9 @@ FittedData data_from(const StateRecord& record, const DataSettings& settings, co
                   .target_scales = record.target_scales,
                   .normalization = *normalization,
                   .feature_scales = record.feature_scales,
-                  .column_means = from_list(record.column_means)};
+                  .column_means = from_list(record.column_means),
+                  .categories = record.categories};
+  data.shape.category_sizes = category_sizes(data.categories);
   if (const std::string fault = fault_of(data, settings); !fault.empty())
     throw_checkpoint_error("{}: its description of the data is impossible: {}", file, fault);
   return data;
@@ -203,7 +207,8 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
                      .target_scales = facts.data.target_scales,
                      .normalization = std::string(config::name_of(facts.data.normalization)),
                      .feature_scales = facts.data.feature_scales,
-                     .column_means = to_list(facts.data.column_means)};
+                     .column_means = to_list(facts.data.column_means),
+                     .categories = facts.data.categories};
   for (const auto& [name, state] : owner->generators) record.generators[name] = hex_of(state);
   return {.model = views_of(owner->model),
           .optimizer = views_of(owner->optimizer),

@@ -94,9 +94,10 @@ TrainerOptions with_batch_size(TrainerOptions options, int64_t size) {
   return options;
 }
 
-// Returns the sizes of batches of `size` samples; the last batch may be smaller.
-std::set<int64_t> sizes_of_batches(const Samples& samples, int64_t size) {
-  std::set<int64_t> sizes = {std::min(size, samples.size()), samples.size() % size};
+// Returns the sizes of batches of `size` samples; the last batch may be smaller, if it is kept.
+std::set<int64_t> sizes_of_batches(const Samples& samples, int64_t size, bool keeps_tail = true) {
+  std::set<int64_t> sizes = {std::min(size, samples.size())};
+  if (keeps_tail) sizes.insert(samples.size() % size);
   sizes.erase(0);
   return sizes;
 }
@@ -115,7 +116,8 @@ ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const 
 void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& options) {
   const Objective objective(options.settings.loss, dataset, options.device);
   model.train();
-  for (const int64_t size : sizes_of_batches(dataset.train, options.settings.batch_size))
+  const bool keeps_tail = !options.settings.drop_last && !options.settings.carry_state;
+  for (const int64_t size : sizes_of_batches(dataset.train, options.settings.batch_size, keeps_tail))
     backpropagate(model, first_batch(dataset.train, with_batch_size(options, size)), objective, options.precision);
   model.zero_grad();
   model.eval();
@@ -183,7 +185,7 @@ Environment set_up(const Experiment& experiment, c10::Device device, const std::
 }
 
 FastestLayer fastest_for(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options) {
-  const RecurrentOptions layer = recurrent_options(experiment.model, dataset.shape.input_size);
+  const RecurrentOptions layer = recurrent_options(experiment.model, step_vector_size(experiment.model, dataset.shape));
   const auto kinds = candidates(layer, experiment.precision, processor_of(options.device));
   return fastest_of(kinds, measure_training(experiment, dataset, options));
 }

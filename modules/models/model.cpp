@@ -198,7 +198,8 @@ int64_t pytorch_fan(const Model& model, const std::string& name) {
 
 at::Tensor drawn_as_pytorch(const Model& model, const std::string& name, const at::Tensor& values,
                             const at::Generator& generator) {
-  if (name == "embedding.weight") return values.normal_(0.0, 1.0, generator);
+  const bool is_embedding = name == "embedding.weight" || name.starts_with("category");
+  if (is_embedding) return values.normal_(0.0, 1.0, generator);
   const double bound = 1.0 / std::sqrt(static_cast<double>(pytorch_fan(model, name)));
   return values.uniform_(-bound, bound, generator);
 }

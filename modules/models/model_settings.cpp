@@ -86,7 +86,8 @@ void list_head(config::Schema<Settings>& s) {
       .unit("layers")
       .where("2 or 4", [](int64_t count) { return count == 2 || count == 4; });
   s.field("embedding_size", &Settings::embedding_size,
-          "language model: length of a token's vector; by default hidden_size")
+          "length of the vector of a language model's token, by default hidden_size; or of a value of "
+          "data.categories, by default half of the number of values, and at most 50")
       .unit("units")
       .at_least(1)
       .at_most(65536);

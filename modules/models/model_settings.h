@@ -85,12 +85,21 @@ struct ModelSettings {
   static const config::Schema<ModelSettings>& schema();
 };
 
+struct DataShape;  // data/dataset.h
+
+// Returns the length of the vector of a category with this number of values: model.embedding_size, or half of the
+// number of values and at most 50.
+int64_t category_vector_size(const ModelSettings& settings, int64_t num_values);
+
+// Returns the length of a step's vector that the recurrent layer of a sequence model reads: the numbers of the data and
+// the vectors of its categories.
+int64_t step_vector_size(const ModelSettings& settings, const DataShape& shape);
+
 // The recurrent layer's part of the settings, for a layer that reads vectors of `input_size`.
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size);
 
 class Model;         // models/model.h
 class ModelGraph;    // models/model_graph.h
-struct DataShape;    // data/dataset.h
 enum class Task;     // data/dataset.h
 struct LayerChoice;  // recurrent/layer_kind.h
 

@@ -5,10 +5,24 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 
+#include <algorithm>
+
 #include "models/model_graph.h"
 #include "models/operations.h"
 
 namespace rnnlab {
+
+int64_t category_vector_size(const ModelSettings& settings, int64_t num_values) {
+  constexpr int64_t kMost = 50;
+  return settings.embedding_size.value_or(std::min(kMost, (num_values + 1) / 2));
+}
+
+int64_t step_vector_size(const ModelSettings& settings, const DataShape& shape) {
+  int64_t size = shape.num_numbers();
+  for (const int64_t num_values : shape.category_sizes) size += category_vector_size(settings, num_values);
+  return size;
+}
+
 namespace {
 
 at::Tensor activated(const at::Tensor& values, Activation activation) {
@@ -24,9 +38,13 @@ at::Tensor last_layer_state(const at::Tensor& hidden, bool bidirectional) {
 }  // namespace
 
 SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape)
-    : Model(layer, recurrent_options(settings, shape.input_size)),
+    : Model(layer, recurrent_options(settings, step_vector_size(settings, shape))),
       settings_(settings),
-      is_per_step_(shape.target_per_step) {
+      is_per_step_(shape.target_per_step),
+      num_numbers_(shape.num_numbers()) {
+  for (const int64_t size : shape.category_sizes)
+    categories_.emplace_back(register_module("category" + std::to_string(categories_.size()),
+                                             torch::nn::Embedding(size, category_vector_size(settings, size))));
   int64_t width = settings.hidden_size * recurrent().options().num_directions();
   for (const int64_t size : settings.dense) {
     dense_.emplace_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
@@ -36,7 +54,7 @@ SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, c
 }
 
 at::Tensor SequenceModel::forward(const Batch& batch) {
-  const auto result = recurrent().forward(batch.inputs, {}, batch.lengths);
+  const auto result = recurrent().forward(step_vectors(batch.inputs), {}, batch.lengths);
   auto values = dropped(is_per_step_ ? result.output : pool(result, batch.lengths), settings_.output_dropout);
   const bool has_own_end = can_end_by_own_kernel();
   for (auto& layer : dense_) {
@@ -45,6 +63,17 @@ at::Tensor SequenceModel::forward(const Batch& batch) {
     values = dropped(activated(layer(values), settings_.dense_activation), settings_.dense_dropout);
   }
   return output_(values);
+}
+
+// The vector of an unknown value is 0, because training did not see it.
+at::Tensor SequenceModel::step_vectors(const at::Tensor& inputs) {
+  if (categories_.empty()) return inputs;
+  std::vector<at::Tensor> vectors = {inputs.narrow(2, 0, num_numbers_)};
+  for (size_t i = 0; i < categories_.size(); ++i) {
+    const at::Tensor numbers = inputs.select(2, num_numbers_ + static_cast<int64_t>(i)).to(at::kLong);
+    vectors.push_back(categories_[i](numbers) * numbers.gt(0).unsqueeze(2));
+  }
+  return at::cat(vectors, 2);
 }
 
 bool SequenceModel::can_end_by_own_kernel() const {
@@ -63,6 +92,14 @@ namespace {
 
 void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
   graph.add("sequences", "Input", {shape.sequence_length, kAnyBatchSize, shape.input_size});
+  for (size_t i = 0; i < shape.category_sizes.size(); ++i) {
+    const int64_t num_values = shape.category_sizes[i], size = category_vector_size(settings, num_values);
+    const std::string name = "category" + std::to_string(i);
+    graph.add(name + "/lookup", "Embedding", {shape.sequence_length, kAnyBatchSize, size},
+              {graph.add_parameter(name, name + ".weight", {num_values, size})});
+  }
+  if (!shape.category_sizes.empty())
+    graph.add("step_vectors", "Concat", {shape.sequence_length, kAnyBatchSize, step_vector_size(settings, shape)});
   graph.add_recurrent(settings);
   if (!shape.target_per_step)
     graph.add("pooling", settings.pooling == Pooling::kMean ? "MeanOverSteps" : "LastStep",
@@ -82,7 +119,7 @@ ModelInfo sequence_info(std::string_view description, Task task) {
   return {.description = description,
           .input = ModelInput::kVectors,
           .tasks = {task, Task::kBinary},
-          .keys = recurrent_keys_and({"pooling", "dense", "dense_activation", "dense_dropout"}),
+          .keys = recurrent_keys_and({"embedding_size", "pooling", "dense", "dense_activation", "dense_dropout"}),
           .draw = draw_sequence_model,
           .num_kept_values = num_recurrent_values,
           .make = make_sequence_model};

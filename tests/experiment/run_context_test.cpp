@@ -87,6 +87,18 @@ TEST(LoadKernels, RunsEachBatchSizeOfTrainingAndValidation) {
   EXPECT_EQ(watched.sizes, (std::set<int64_t>{7, last, 3, last_valid}));
 }
 
+// A model that carries states has them for full batches only.
+TEST(LoadKernels, LeavesOutALastBatchThatTrainingDrops) {
+  RunContext run(testing::tiny_experiment({"training.batch_size=7"}), {});
+  for (bool* const drops : {&run.options.settings.drop_last, &run.options.settings.carry_state}) {
+    *drops = true;
+    Watched watched(*run.model);
+    load_kernels(watched, run.dataset, run.options);
+    EXPECT_FALSE(watched.sizes.contains(run.dataset.train.size() % 7));
+    *drops = false;
+  }
+}
+
 TEST(ScalingEstimate, AddsTheExchangeToThePartOfEachProcess) {
   const ScalingEstimate estimate{.num_processes = 4,
                                  .whole_seconds = 8e-3,

@@ -64,6 +64,19 @@ TEST_F(Predict, GivesAPredictionForEachStepThatHasATarget) {
                                                 1e-5, 1e-6));
 }
 
+TEST_F(Predict, KnowsTheCategoriesOfTraining) {
+  write("tags.csv", "sentence,word,tag\na,red,N\na,on,V\nb,on,V\nb,red,N\nc,red,N\n");
+  const auto run = train(
+      "data: {source: csv, path: tags.csv, group: sentence, target: [tag], target_per: step, categories: [word], "
+      "num_valid: 1, split: ordered}\nmodel: {hidden_size: 4}\ntraining: {epochs: 1, batch_size: 2}\n");
+  write("new.csv", "word,sentence\nred,z\nhot,z\n");
+  const auto of = [&](const std::string& file) {
+    const TrainedModel trained = load(run, {"data.path=" + file}, DataPart::kAll);
+    return predict(trained, load_data(trained, Targets::kIfPresent).samples);
+  };
+  EXPECT_TRUE(of("new.csv").raw[0].allclose(of("tags.csv").raw[0], 1e-5, 1e-6)) << "both begin with red";
+}
+
 TEST_F(Predict, TimesItsPassesAndGivesTheSame) {
   const TrainedModel trained = load(train_flowers());
   const auto samples = load_data(trained, Targets::kIfPresent).samples;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/sequence_model.h"
 
+#include <ATen/TensorIndexing.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/embedding.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <torch/cuda.h>
 
@@ -61,6 +65,39 @@ TEST(SequenceModel, HasAnOutputForEachStepIfEachStepHasATarget) {
     const auto expected = at::linear(dense, parameters["output.weight"], parameters["output.bias"]);
     EXPECT_TRUE(at::allclose(model->forward(batch_of(inputs)), expected, 1e-6, 1e-6));
   }
+}
+
+TEST(SequenceModel, ReadsCategoriesAsVectorsThatItLearns) {
+  ModelSettings settings = small_settings();
+  settings.embedding_size = 2;
+  DataShape shape = sequence_shape(Task::kClassification, 3, 2);
+  shape.category_sizes = {4};
+  const auto model = initialized_model(settings, shape);
+  const auto parameters = model->named_parameters();
+  EXPECT_EQ(parameter_specs(settings, shape).size(), parameters.size());
+  EXPECT_THAT(parameters["category0.weight"].sizes(), ElementsAre(4, 2));
+  EXPECT_THAT(parameters["recurrent.weight_ih_l0"].sizes(), ElementsAre(20, 4)) << "two numbers and a vector of two";
+
+  const at::Tensor numbers = seeded_randn({3, 2, 2});
+  const at::Tensor values = at::tensor({1, 3, 0, 1, 1, 0}, at::kLong).view({3, 2});
+  const at::Tensor inputs = at::cat({numbers, values.to(at::kFloat).unsqueeze(2)}, 2);
+  const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
+  at::Tensor vectors = at::embedding(parameters["category0.weight"], values).clone();
+  vectors.index_put_({values.eq(0)}, at::zeros({2}));
+  const auto hidden = recurrent->forward(at::cat({numbers, vectors}, 2)).output[-1];
+  const auto expected = at::linear(hidden, parameters["output.weight"], parameters["output.bias"]);
+  const auto output = model->forward(batch_of(inputs));
+  EXPECT_TRUE(at::allclose(output, expected, 1e-6, 1e-6));
+
+  output.square().sum().backward();
+  const auto learns = parameters["category0.weight"].grad().abs().sum(1).gt(0);
+  EXPECT_TRUE(at::equal(learns, at::tensor({0, 1, 0, 1}, at::kLong).to(at::kBool))) << "0 is unknown, 2 does not occur";
+}
+
+TEST(SequenceModel, GivesACategoryAVectorOfHalfItsValues) {
+  EXPECT_EQ(category_vector_size({}, 3), 2);
+  EXPECT_EQ(category_vector_size({}, 20), 10);
+  EXPECT_EQ(category_vector_size({}, 100'000), 50);
 }
 
 TEST(SequenceModel, DropsInTrainingOnly) {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests inputs that are categories: data.categories of a CSV file.
+#include <fmt/format.h>
+
+#include "data/load_dataset.h"
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Categories : public DataTest {
+ protected:
+  DataSettings settings(const std::string& more) const {
+    return parse_settings(fmt::format("source: csv\npath: {}\n{}", path("a.csv"), more));
+  }
+
+  Dataset load(const std::string& more) const { return load_dataset(settings(more)); }
+
+  // The validation part has a word that the training part has not.
+  void write_words() const {
+    write("a.csv", "sentence,length,word,tag\na,1,red,N\na,3,blue,V\nb,5,red,V\nc,9,green,N\nc,7,,N\n");
+  }
+};
+
+constexpr const char* kTags =
+    "target_per: step\ngroup: sentence\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\ncategories: [word]\n";
+
+TEST_F(Categories, AreNumbersOfTheValuesOfTheTrainingPart) {
+  write_words();
+  const Dataset data = load(std::string(kTags) + "normalize: none\n");
+  ASSERT_EQ(data.categories.size(), 1u);
+  EXPECT_THAT(data.categories[0].values, ElementsAre("blue", "red"));
+  EXPECT_THAT(data.shape.category_sizes, ElementsAre(3));
+  EXPECT_EQ(data.shape.input_size, 2);
+  EXPECT_EQ(data.shape.num_numbers(), 1);
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 2, 3, 1, 5, 2, 0, 0));
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(9, 0, 7, 0));
+  EXPECT_THAT(data.notes, Contains("2 cells of data.categories are missing or not in the training part, and have the "
+                                   "vector 0"));
+}
+
+TEST_F(Categories, AreNotScaled) {
+  write_words();
+  const Dataset data = load(std::string(kTags) + "normalize: minmax\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(0, 2, .5, 1, 1, 2, 0, 0));
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(2, 0, 1.5, 0));
+}
+
+TEST_F(Categories, MayBeTheOnlyInputs) {
+  write("a.csv", "word,y\nb,1\na,2\nb,3\na,4\nb,5\na,6\nb,7\n");
+  const Dataset data =
+      load("window: 2\nfeatures: [y]\ntarget: [y]\ncategories: [word]\nnormalize: none\nnum_valid: 1\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs.narrow(0, 0, 1)), ElementsAre(1, 2, 2, 1));
+  write("a.csv", "word,tag\nb,N\na,V\nb,N\na,V\n");
+  const Dataset alone = load("window: 2\ntarget_per: step\ntarget: [tag]\ncategories: [word]\n");
+  EXPECT_EQ(alone.shape.input_size, 1);
+  EXPECT_EQ(alone.shape.num_numbers(), 0);
+}
+
+TEST_F(Categories, OfOtherFilesHaveTheNumbersOfTraining) {
+  write_words();
+  const Dataset data = load(std::string(kTags) + "normalize: none\n");
+  write("new.csv", "word,sentence,length\nviolet,a,1\nblue,a,2\n");
+  const InferenceData loaded =
+      load_for_inference(settings(std::string(kTags) + fmt::format("train_file: {}\n", path("new.csv"))), data,
+                         DataPart::kAll, Targets::kIfPresent);
+  EXPECT_THAT(values_of<float>(loaded.samples.inputs), ElementsAre(1, 0, 2, 1));
+  EXPECT_THAT(loaded.notes, Contains("1 cell of data.categories is missing or not in the training part, and has the "
+                                     "vector 0"));
+}
+
+TEST_F(Categories, AreRefusedWhereAStepHasOneValue) {
+  const auto usage = [&](const std::string& more) {
+    return error_of(ExitCode::kUsage, [&] { settings("target: [tag]\ncategories: [word]\n" + more); });
+  };
+  EXPECT_THAT(usage(""), HasSubstr("a category is a part of a step: set window"));
+  EXPECT_THAT(usage("window: 2\nfeatures: [word]\n"), HasSubstr("'word' is in both: remove it from one of the two"));
+  EXPECT_THAT(usage("window: 2\nnormalize: column_minmax\n"), HasSubstr("categories are not scaled"));
+}
+
+TEST_F(Categories, AreCheckedInACheckpoint) {
+  write_words();
+  const DataSettings of_words = settings(std::string(kTags));
+  Dataset data = load_dataset(of_words);
+  EXPECT_THAT(fault_of(data, of_words), IsEmpty());
+  data.categories[0].name = "other";
+  EXPECT_EQ(fault_of(data, of_words), "values of other columns than those of data.categories");
+}
+
+}  // namespace
+}  // namespace rnnlab
