@@ -10,6 +10,7 @@
 #include "data/readers/csv.h"
 #include "data/readers/reader_files.h"
 #include "data/readers/text_file.h"
+#include "data/readers/ts.h"
 
 namespace rnnlab {
 namespace {
@@ -129,6 +130,14 @@ TEST_F(DamageTest, CsvNumbers) {
       class_column(table, name);
       numeric_column(table, name, MissingPolicy::kMean);
     }
+  });
+}
+
+TEST_F(DamageTest, Ts) {
+  const std::string content = "# x\n@dimensions 2\n@classLabel true a b\n@data\n1,2.5,?:-3e2,4,5:a\n6:7:b\n8,9:1,2:?\n";
+  expect_read_or_refused(content, [](const auto& file) {
+    const TsFile read = read_ts(file, MissingPolicy::kZero);
+    for (const TsSeries& series : read.series) ASSERT_GE(read.values_of(series).size(), 1u);
   });
 }
 
