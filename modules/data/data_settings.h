@@ -43,7 +43,7 @@ struct DataSettings {
   std::string test_targets;
   std::string test_lengths;
 
-  // csv, text
+  // csv, text, ts
   std::string train_file;
   std::string valid_file;
   std::string test_file;
@@ -55,7 +55,7 @@ struct DataSettings {
   std::vector<std::string> features;
   std::vector<std::string> target;
   std::vector<std::string> id;
-  MissingPolicy missing = MissingPolicy::kError;
+  MissingPolicy missing = MissingPolicy::kError;  // ts too
   int64_t window = 0;
   std::string group;                   // column that names the series of a row; "": one series
   std::vector<int64_t> horizon = {1};  // ascending
