@@ -14,6 +14,7 @@
 #include "data/load_dataset.h"
 #include "data/readers/array.h"
 #include "data/readers/byte_stream.h"
+#include "data/readers/npz.h"
 
 namespace rnnlab {
 namespace {
@@ -36,8 +37,8 @@ struct ForeignFormat {
 };
 
 constexpr std::array<ForeignFormat, 7> kForeignFormats = {{
-    {"PK\x03\x04", "a zip archive (as .npz and .xlsx are)",
-     "unpack it (unzip): rnnlab reads the .npy or CSV files inside"},
+    {"PK\x03\x04", "a zip archive without .npy files (as .xlsx is)",
+     "unpack it (unzip): rnnlab reads CSV and .ts files inside"},
     {"\x1f\x8b", "gzip within gzip", "unpack it once (gunzip): rnnlab unpacks one layer itself"},
     {"\xfd"
      "7zXZ",
@@ -57,6 +58,7 @@ void refuse_foreign(const Path& path, const std::string& head) {
 
 // Formats that begin with their own bytes are certain, so they are tried before formats that are guessed.
 FileInspection inspect_content(const Path& path, const std::string& head) {
+  if (auto archive = inspect_npz_file(path, head)) return std::move(*archive);
   refuse_foreign(path, head);
   for (const bool is_certain : {true, false}) {
     for (const auto& [source, name] : config::EnumNames<Source>::kNames) {
@@ -74,7 +76,10 @@ std::string yaml_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Inspection inspect_file(const Path& path) { return inspect_content(path, head_of(path)); }
+Inspection inspect_file(const Path& path) {
+  const bool is_in_archive = !split_array_path(path).array.empty();
+  return is_in_archive ? inspect_npy_file(path, "").value() : inspect_content(path, head_of(path));
+}
 
 // The functions below describe idx and npy files.
 

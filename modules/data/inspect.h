@@ -102,6 +102,16 @@ struct ArrayInspection {
   std::string picture;  // of the first image
 };
 
+struct NamedArray {
+  std::string name;
+  ArraySummary array;
+};
+
+// The arrays of an .npz archive, without those that cannot be read.
+struct ArchiveInspection {
+  std::vector<NamedArray> arrays;
+};
+
 // The content of a .ts file. Lengths are those of the series if they vary.
 struct SeriesInspection {
   PartInspection part;
@@ -145,7 +155,7 @@ struct TextInspection {
 struct FileInspection {
   std::string path;  // as the user wrote it
   Source format = Source::kText;
-  std::variant<ArrayInspection, SeriesInspection, TableInspection, TextInspection> content;
+  std::variant<ArrayInspection, ArchiveInspection, SeriesInspection, TableInspection, TextInspection> content;
   std::vector<std::string> hints;
   std::vector<std::string> yaml;  // the lines of an experiment that train on the file; empty if that is impossible
 };
@@ -171,6 +181,9 @@ inline constexpr size_t kHeadBytes = 4096;
 
 std::optional<FileInspection> inspect_idx_file(const std::filesystem::path& path, const std::string& head);
 std::optional<FileInspection> inspect_npy_file(const std::filesystem::path& path, const std::string& head);
+
+// Returns nullopt if the file is not a zip archive with arrays (NAME.npy).
+std::optional<FileInspection> inspect_npz_file(const std::filesystem::path& path, const std::string& head);
 
 // Returns nullopt if the name does not end in .ts and the file does not begin with a header of this format.
 std::optional<FileInspection> inspect_ts_file(const std::filesystem::path& path, const std::string& head);

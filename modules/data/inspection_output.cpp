@@ -88,6 +88,14 @@ void add_content(Json& json, const ArrayInspection& content) {
   if (!content.picture.empty()) json["picture"] = content.picture;
 }
 
+void add_content(Json& json, const ArchiveInspection& content) {
+  json["arrays"] = Json::array();
+  for (const NamedArray& named : content.arrays) {
+    json["arrays"].push_back({{"name", on_one_line(named.name)}});
+    add_json(json["arrays"].back(), named.array);
+  }
+}
+
 void add_content(Json& json, const SeriesInspection& content) {
   json.update(json_of(content.part));
   json["missing"] = content.num_missing;
@@ -272,6 +280,13 @@ std::string row_text(const std::vector<std::string>& row) {
 std::string content_text(const ArrayInspection& content) {
   const std::string classes = content.classes.empty() ? "" : "classes " + classes_text(content.classes) + "\n";
   return array_text(content.array) + "\n" + classes;
+}
+
+std::string content_text(const ArchiveInspection& content) {
+  std::string text = counted(std::ssize(content.arrays), "array") + "\n";
+  for (const NamedArray& named : content.arrays)
+    text += fmt::format("  {}: {}\n", on_one_line(named.name), array_text(named.array));
+  return text;
 }
 
 std::string content_text(const SeriesInspection& content) {

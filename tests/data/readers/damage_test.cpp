@@ -65,17 +65,17 @@ class Damage {
 class DamageTest : public ReaderFiles {
  protected:
   // Counts on both outcomes: damage that is never refused, or never survived, tests nothing.
-  void expect_read_or_refused(const std::string& content,
-                              const std::function<void(const std::filesystem::path&)>& read) {
+  void expect_read_or_refused(const std::string& content, const std::function<void(const std::filesystem::path&)>& read,
+                              const std::string& name = "x") {
     int num_read = 0;
     Damage damage(20240229);
     for (int i = 0; i < kNumFiles; ++i) {
       try {
-        read(write("x", damage.apply(content)));
+        read(write(name, damage.apply(content)));
         ++num_read;
       } catch (const UserError& error) {
         ASSERT_EQ(error.exit_code(), ExitCode::kData) << error.what();
-        ASSERT_TRUE(std::string_view(error.what()).starts_with(path("x").string() + ":")) << error.what();
+        ASSERT_TRUE(std::string_view(error.what()).starts_with(path(name).string() + ":")) << error.what();
       }
     }
     EXPECT_GT(num_read, 0);
@@ -110,6 +110,12 @@ TEST_F(DamageTest, Npy) {
 
 TEST_F(DamageTest, NpyInFortranOrder) {
   expect_read_or_refused(small_npy(">i4", "True"), [](const auto& file) { expect_whole(read_npy(file)); });
+}
+
+TEST_F(DamageTest, Npz) {
+  const std::string archive = zip_of({{.name = "x.npy", .content = small_npy("<f4", "False"), .method = 8}});
+  expect_read_or_refused(
+      archive, [](const auto& file) { expect_whole(read_npy(file)); }, "x.npz");
 }
 
 TEST_F(DamageTest, Csv) {
