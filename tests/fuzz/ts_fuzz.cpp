@@ -29,7 +29,7 @@ std::string dimension_of(const TsFile& file, const TsSeries& series, int64_t dim
 std::string target_of(const TsFile& file, const TsSeries& series) {
   if (file.target == TsTarget::kNumber) return std::isnan(series.target) ? ":?" : fmt::format(":{}", series.target);
   if (file.target == TsTarget::kNone) return "";
-  return ":" + (series.label < 0 ? "?" : file.labels[static_cast<size_t>(series.label)]);
+  return ":" + (series.label < 0 ? "" : file.labels[static_cast<size_t>(series.label)]);
 }
 
 std::string text_of(const TsFile& file) {
