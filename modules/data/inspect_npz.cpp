@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -120,8 +121,11 @@ ArraySummary summary_of_array(const Array& array) {
 // An array of objects or texts must not hide the others, so its error becomes a hint.
 ArchiveInspection inspect_arrays(const Path& path, const std::vector<std::string>& names,
                                  std::vector<std::string>& hints) {
+  constexpr size_t kMostArrays = 256;
   ArchiveInspection archive;
-  for (const std::string& name : names) {
+  if (names.size() > kMostArrays)
+    hints.push_back(fmt::format("only the first {} of {} arrays are shown", kMostArrays, names.size()));
+  for (const std::string& name : std::span(names).first(std::min(names.size(), kMostArrays))) {
     try {
       archive.arrays.push_back({name, summary_of_array(read_npy(path.string() + ":" + name))});
     } catch (const UserError& error) {

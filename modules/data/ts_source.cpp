@@ -10,6 +10,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -77,10 +78,12 @@ at::Tensor lengths_of(const TsFile& file) {
 
 // Returns the training class of each class of the file, or -1.
 std::vector<int64_t> training_classes(const TsFile& file, const std::vector<std::string>& labels) {
+  std::unordered_map<std::string_view, int64_t> numbers;
+  for (const std::string& label : labels) numbers.emplace(label, std::ssize(numbers));
   std::vector<int64_t> classes;
   for (const std::string& label : file.labels) {
-    const auto found = std::ranges::find(labels, label);
-    classes.push_back(found == labels.end() ? -1 : found - labels.begin());
+    const auto found = numbers.find(label);
+    classes.push_back(found == numbers.end() ? -1 : found->second);
   }
   return classes;
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -168,8 +169,8 @@ class TsParser {
     if (header_.labels.size() < 2)
       fail(line.number, fmt::format("got {}, expected at least 2", counted(std::ssize(header_.labels), "class")),
            "name all classes after @classLabel true");
-    std::set<std::string> seen;
-    for (const std::string& label : header_.labels) require_label(line, label, seen.insert(label).second);
+    for (const std::string& label : header_.labels)
+      require_label(line, label, label_numbers_.emplace(label, std::ssize(label_numbers_)).second);
   }
 
   void require_label(const Line& line, const std::string& label, bool is_new) const {
@@ -237,8 +238,8 @@ class TsParser {
 
   void parse_series_target(const Line& line, std::string_view text, TsSeries& series) const {
     if (header_.target == TsTarget::kNumber) return set(series.target, number_target(line, text));
-    const auto found = std::ranges::find(header_.labels, text);
-    if (found != header_.labels.end()) return set(series.label, found - header_.labels.begin());
+    const auto found = label_numbers_.find(std::string(text));
+    if (found != label_numbers_.end()) return set(series.label, found->second);
     if (is_missing(text)) return;
     fail(line.number,
          fmt::format("got the class {}, expected one that @classLabel names{}", in_quotes(text),
@@ -321,6 +322,7 @@ class TsParser {
   Lines lines_;
   MissingPolicy missing_;
   Header header_;
+  std::unordered_map<std::string, int64_t> label_numbers_;
   TsFile file_;
 };
 
