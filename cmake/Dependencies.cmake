@@ -10,6 +10,13 @@ find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(GTest REQUIRED)
 
+# libzip without its own CMake package, which demands programs that Debian has in another package.
+find_path(RNNLAB_ZIP_HEADERS zip.h REQUIRED DOC "The folder of libzip's zip.h")
+find_library(RNNLAB_ZIP NAMES zip REQUIRED DOC "The library libzip")
+add_library(rnnlab_zip INTERFACE)
+target_include_directories(rnnlab_zip SYSTEM INTERFACE $<BUILD_INTERFACE:${RNNLAB_ZIP_HEADERS}>)
+target_link_libraries(rnnlab_zip INTERFACE $<BUILD_INTERFACE:${RNNLAB_ZIP}>)
+
 # The declarations of NVIDIA's management library, which is opened when the program runs.
 find_path(RNNLAB_NVML nvml.h HINTS "${CMAKE_SOURCE_DIR}/.venv/nvml" DOC "A folder with NVIDIA's nvml.h")
 if(NOT RNNLAB_NVML)
@@ -85,7 +92,7 @@ endif()
 
 # The modules find these libraries beside themselves on a machine that has other versions.
 if(RNNLAB_PORTABLE)
-  foreach(library yaml-cpp spdlog fmt libz.so.1 crypto)
+  foreach(library yaml-cpp spdlog fmt libz.so.1 crypto zip libbz2.so.1.0)
     find_library(RNNLAB_COPIED_${library} NAMES ${library} REQUIRED)
     file(COPY "${RNNLAB_COPIED_${library}}" DESTINATION "${CMAKE_BINARY_DIR}/lib" FOLLOW_SYMLINK_CHAIN)
   endforeach()

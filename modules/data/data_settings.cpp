@@ -93,7 +93,7 @@ void add_split_and_scaling_fields(Schema& schema) {
   schema.field("normalize", &DataSettings::normalize,
                "how inputs are scaled, fitted on the training part: unit (bytes / 255), standard or minmax for each "
                "feature, column_minmax for each feature of each sample over its steps; auto: unit for bytes, standard "
-               "for csv, else none");
+               "for csv and ts, else none");
   schema
       .field("placement", &DataSettings::placement,
              "where the samples are stored: on the device, or on the host with a prefetch thread; auto: on the "
@@ -136,11 +136,13 @@ void add_array_fields(Schema& schema) {
 }
 
 void add_table_fields(Schema& schema) {
-  schema.field("train_file", &DataSettings::train_file, "csv, text: the training file, if path is a folder or not set")
+  schema
+      .field("train_file", &DataSettings::train_file,
+             "csv, text, ts: the training file, if path is a folder or not set")
       .may_change(config::Change::kOnUse);
-  schema.field("valid_file", &DataSettings::valid_file, "csv, text: a separate file for validation")
+  schema.field("valid_file", &DataSettings::valid_file, "csv, text, ts: a separate file for validation")
       .may_change(config::Change::kOnUse);
-  schema.field("test_file", &DataSettings::test_file, "csv, text: a separate file for --part test")
+  schema.field("test_file", &DataSettings::test_file, "csv, text, ts: a separate file for --part test")
       .may_change(config::Change::kOnUse);
   schema.field("delimiter", &DataSettings::delimiter, "csv: what separates cells")
       .where("one ASCII character, not a quote or line break",
@@ -171,9 +173,8 @@ void add_table_fields(Schema& schema) {
       .may_change(config::Change::kOnUse);
   schema
       .field("missing", &DataSettings::missing,
-             "csv: how to treat missing values (empty, NA, NaN, null, ?): error, drop the row, the value of the "
-             "row before, the "
-             "column's mean in the training part, or zero")
+             "csv, ts: how to treat missing values (empty, NA, NaN, null, ?): error, drop the row, the value of the "
+             "row or step before, the column's mean in the training part, or zero; ts has neither drop nor mean")
       .may_change(config::Change::kOnUse);
   schema
       .field("window", &DataSettings::window,

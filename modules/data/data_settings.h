@@ -45,7 +45,7 @@ struct DataSettings {
   std::string test_targets;
   std::string test_lengths;
 
-  // csv, text
+  // csv, text, ts
   std::string train_file;
   std::string valid_file;
   std::string test_file;
@@ -58,7 +58,7 @@ struct DataSettings {
   std::vector<std::string> target;
   std::vector<std::string> categories;
   std::vector<std::string> id;
-  MissingPolicy missing = MissingPolicy::kError;
+  MissingPolicy missing = MissingPolicy::kError;  // ts too
   int64_t window = 0;
   std::string group;                   // column that names the series of a row; "": one series
   std::vector<int64_t> horizon = {1};  // ascending

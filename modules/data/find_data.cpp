@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/readers/npz.h"
 
 namespace rnnlab {
 namespace {
@@ -37,16 +38,23 @@ std::vector<Path> places(const DataQuery& query) {
   return list;
 }
 
+// Returns the file of a path such as data.npz:x_train, which names an array in an archive, or the path itself.
+Path file_of(const Path& path) { return split_array_path(path).file; }
+
 bool path_exists(const Path& path) {
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored);
+  return std::filesystem::exists(file_of(path), ignored) && !std::filesystem::is_directory(path, ignored);
+}
+
+Path with_gz(const Path& path) {
+  Path packed = path;
+  packed += ".gz";
+  return packed;
 }
 
 bool is_there_or_packed(const Path& path) {
-  Path packed = path;
-  packed += ".gz";
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored) || std::filesystem::exists(packed, ignored);
+  return std::filesystem::exists(file_of(path), ignored) || std::filesystem::exists(with_gz(path), ignored);
 }
 
 std::string rule_on_relative_paths(const DataQuery& query) {
@@ -71,11 +79,10 @@ std::filesystem::path find_data(const DataQuery& query) {
   const std::vector<Path> candidates = places(query);
   std::string searched;
   for (const Path& candidate : candidates) {
-    Path packed = candidate;
-    packed += ".gz";
+    const Path packed = with_gz(candidate);
     if (path_exists(candidate)) return candidate;
-    if (path_exists(packed)) return packed;
-    searched += "\n  " + std::filesystem::absolute(candidate).lexically_normal().string();
+    if (file_of(candidate) == candidate && path_exists(packed)) return packed;
+    searched += "\n  " + std::filesystem::absolute(file_of(candidate)).lexically_normal().string();
   }
   throw_error(ExitCode::kData, "no such data file, with or without .gz; searched:{}\n{}{}", searched,
               rule_on_relative_paths(query), query.advice);
@@ -85,7 +92,7 @@ std::vector<Path> data_files(const DataSettings& settings) {
   std::vector<Path> files;
   const auto add = [&](const std::string& name, const std::string& folder) {
     try {
-      add_once(files, find_data({settings.path, name, folder, ""}));
+      add_once(files, file_of(find_data({settings.path, name, folder, ""})));
     } catch (const UserError&) {  // Loading the data reports a missing file.
     }
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searches a data file: in data.path (relative to the current directory, then to the folder of the experiment file),
-// then in $RNNLAB_DATA, then in data/, under its name or with .gz appended. Only names are checked; the reader of the
-// file checks its content.
+// then in $RNNLAB_DATA, then in data/, under its name or with .gz appended. A name such as data.npz:x_train is that of
+// an array in the file data.npz. Only names are checked; the reader of the file checks its content.
 #pragma once
 
 #include <filesystem>
@@ -19,10 +19,12 @@ struct DataQuery {
   std::string advice;  // how to obtain the file: the last line of the message
 };
 
-// Returns the first place that has the file. Throws UserError kData with every candidate as an absolute path.
+// Returns the first place that has the file, with the name of the array if `name` has one. Throws UserError kData with
+// every candidate as an absolute path.
 std::filesystem::path find_data(const DataQuery& query);
 
-// Returns the files that the settings name and find_data finds, those of training first. Missing files are left out.
+// Returns the files that the settings name and find_data finds, those of training first, each once. Missing files are
+// left out.
 std::vector<std::filesystem::path> data_files(const DataSettings& settings);
 
 // Returns data.path for settings from a file in `folder`. If the data are missing relative to the current directory but

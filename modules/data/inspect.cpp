@@ -14,6 +14,7 @@
 #include "data/load_dataset.h"
 #include "data/readers/array.h"
 #include "data/readers/byte_stream.h"
+#include "data/readers/npz.h"
 
 namespace rnnlab {
 namespace {
@@ -36,8 +37,8 @@ struct ForeignFormat {
 };
 
 constexpr std::array<ForeignFormat, 7> kForeignFormats = {{
-    {"PK\x03\x04", "a zip archive (as .npz and .xlsx are)",
-     "unpack it (unzip): rnnlab reads the .npy or CSV files inside"},
+    {"PK\x03\x04", "a zip archive without .npy files (as .xlsx is)",
+     "unpack it (unzip): rnnlab reads CSV and .ts files inside"},
     {"\x1f\x8b", "gzip within gzip", "unpack it once (gunzip): rnnlab unpacks one layer itself"},
     {"\xfd"
      "7zXZ",
@@ -57,6 +58,7 @@ void refuse_foreign(const Path& path, const std::string& head) {
 
 // Formats that begin with their own bytes are certain, so they are tried before formats that are guessed.
 FileInspection inspect_content(const Path& path, const std::string& head) {
+  if (auto archive = inspect_npz_file(path, head)) return std::move(*archive);
   refuse_foreign(path, head);
   for (const bool is_certain : {true, false}) {
     for (const auto& [source, name] : config::EnumNames<Source>::kNames) {
@@ -74,7 +76,10 @@ std::string yaml_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Inspection inspect_file(const Path& path) { return inspect_content(path, head_of(path)); }
+Inspection inspect_file(const Path& path) {
+  const bool is_in_archive = !split_array_path(path).array.empty();
+  return is_in_archive ? inspect_npy_file(path, "").value() : inspect_content(path, head_of(path));
+}
 
 // The functions below describe idx and npy files.
 
@@ -183,15 +188,40 @@ std::string half_line(const char* key, const std::optional<Path>& file) {
   return fmt::format("  {}: {}", key, name);
 }
 
+// Whole numbers (N, T) beside (N, T, F) are a class for each step.
+bool are_classes_of_steps(const Array& targets, const Array& inputs) {
+  return targets.shape.size() == 2 && inputs.shape.size() == 3 && holds_integers(targets) &&
+         std::ranges::equal(targets.shape, std::span(inputs.shape).first(2));
+}
+
+// A file of inputs or of targets, with the file that is its other half.
+struct ArrayHalf {
+  bool is_targets = false;
+  std::optional<Path> other;
+  bool has_classes = true;
+  bool is_per_step = false;
+};
+
+ArrayHalf half_of(ArrayReader read, const Path& path, const Array& array) {
+  ArrayHalf half{.is_targets = array.shape.size() == 1, .other = other_half(path, array.shape.size() == 1)};
+  const auto inputs = array.shape.size() == 2 ? other_half(path, /*is_targets=*/true) : std::nullopt;
+  if (inputs && are_classes_of_steps(array, read(*inputs))) return {true, inputs, true, true};
+  if (half.is_targets) half.has_classes = holds_integers(array);
+  if (half.is_targets || !half.other) return half;
+  const Array targets = read(*half.other);
+  half.has_classes = holds_integers(targets);
+  half.is_per_step = are_classes_of_steps(targets, array);
+  return half;
+}
+
 std::vector<std::string> array_yaml(Source format, ArrayReader read, const Path& path, const Array& array,
                                     const std::optional<Path>& lengths) {
-  const bool is_targets = array.shape.size() == 1;
-  const std::optional<Path> other = other_half(path, is_targets);
-  const bool classes = is_targets ? holds_integers(array) : !other || holds_integers(read(*other));
+  const auto [is_targets, other, classes, is_per_step] = half_of(read, path, array);
   std::vector<std::string> lines = {
       "data:", fmt::format("  source: {}", config::name_of(format)), "  path: " + yaml_text(folder_of(path)),
       half_line("train_inputs", is_targets ? other : path), half_line("train_targets", is_targets ? path : other)};
   if (lengths) lines.push_back(half_line("train_lengths", lengths));
+  if (is_per_step) lines.emplace_back("  target_per: step");
   lines.insert(lines.end(), {"model:", classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"});
   return lines;
 }

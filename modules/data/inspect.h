@@ -102,6 +102,22 @@ struct ArrayInspection {
   std::string picture;  // of the first image
 };
 
+struct NamedArray {
+  std::string name;
+  ArraySummary array;
+};
+
+// The arrays of an .npz archive, without those that cannot be read.
+struct ArchiveInspection {
+  std::vector<NamedArray> arrays;
+};
+
+// The content of a .ts file. Lengths are those of the series if they vary.
+struct SeriesInspection {
+  PartInspection part;
+  int64_t num_missing = 0;  // values, which count as 0 here
+};
+
 struct ColumnInspection {
   std::string name;
   int64_t num_numbers = 0;
@@ -139,7 +155,7 @@ struct TextInspection {
 struct FileInspection {
   std::string path;  // as the user wrote it
   Source format = Source::kText;
-  std::variant<ArrayInspection, TableInspection, TextInspection> content;
+  std::variant<ArrayInspection, ArchiveInspection, SeriesInspection, TableInspection, TextInspection> content;
   std::vector<std::string> hints;
   std::vector<std::string> yaml;  // the lines of an experiment that train on the file; empty if that is impossible
 };
@@ -149,8 +165,8 @@ using Inspection = std::variant<DatasetInspection, FileInspection>;
 // Throws UserError as load_dataset.
 Inspection inspect(const DataSettings& settings);
 
-// The format is guessed from the content (idx, npy, csv or text; gzip is unpacked). Throws UserError as the reader of
-// that format, and kData for archives and other formats that rnnlab does not read.
+// The format is guessed from the content (idx, npy, ts, csv or text; gzip is unpacked). Throws UserError as the reader
+// of that format, and kData for archives and other formats that rnnlab does not read.
 Inspection inspect_file(const std::filesystem::path& path);
 
 nlohmann::ordered_json inspection_json(const Inspection& inspection);
@@ -166,11 +182,30 @@ inline constexpr size_t kHeadBytes = 4096;
 std::optional<FileInspection> inspect_idx_file(const std::filesystem::path& path, const std::string& head);
 std::optional<FileInspection> inspect_npy_file(const std::filesystem::path& path, const std::string& head);
 
+// Returns nullopt if the file is not a zip archive with arrays (NAME.npy).
+std::optional<FileInspection> inspect_npz_file(const std::filesystem::path& path, const std::string& head);
+
+// Returns nullopt if the name does not end in .ts and the file does not begin with a header of this format.
+std::optional<FileInspection> inspect_ts_file(const std::filesystem::path& path, const std::string& head);
+
 // Returns nullopt if the file is not a table of at least two columns and rows, or if its name ends in .txt. Throws
 // UserError kData if its name ends in .csv or .tsv and it is not a table.
 std::optional<FileInspection> inspect_csv_file(const std::filesystem::path& path, const std::string& head);
 
 std::optional<FileInspection> inspect_text_file(const std::filesystem::path& path, const std::string& head);
+
+// The two files of a data set in the UCR and UEA archives: NAME_TRAIN.ts and NAME_TEST.ts in one folder, or .tsv.
+struct ArchiveFiles {
+  std::filesystem::path folder;
+  std::string train;
+  std::string test;
+};
+
+// Returns both files if `path` has the name of one of them and both exist.
+std::optional<ArchiveFiles> archive_files(const std::filesystem::path& path);
+
+// Returns the lines of YAML that name the data: a folder and its two files if archive_files finds them, else `path`.
+std::vector<std::string> yaml_of_files(const std::filesystem::path& path);
 
 // Returns `text` as a double-quoted string of YAML.
 std::string yaml_text(const std::string& text);

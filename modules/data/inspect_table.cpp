@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_set>
 
@@ -90,6 +91,21 @@ const ColumnInspection* choose_series_target(const std::vector<ColumnInspection>
   return found == columns.end() ? nullptr : &*found;
 }
 
+// Returns whether the table looks like one of the UCR archive: no header, a class of integers first, then the values of
+// a series. The names of the archive's files are enough, because small ones have few series of each class.
+bool has_class_first(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
+  const ColumnInspection& first = columns[0];
+  const bool has_integers = first.num_integers > 0 && first.num_integers == table.num_rows();
+  if (table.options().header == CsvHeader::kPresent || !has_integers || columns.size() < 3) return false;
+  const auto is_of_texts = [](const ColumnInspection& column) { return column.num_texts > 0; };
+  if (std::ranges::any_of(columns, is_of_texts)) return false;
+  if (archive_files(path)) return true;
+  const auto rest = std::span(columns).subspan(1);
+  const auto is_value = [](const ColumnInspection& column) { return column.is_numeric() && !column.is_label(); };
+  return table.options().delimiter == '\t' && first.values.size() >= 2 && first.values.size() <= kMostClasses &&
+         2 * std::ssize(first.values) <= first.num_integers && std::ranges::all_of(rest, is_value);
+}
+
 // The plan for predicting a target. If only the target is numeric, a series of its earlier values is the input.
 struct Plan {
   const ColumnInspection* target = nullptr;
@@ -98,6 +114,7 @@ struct Plan {
   bool is_classification = false;
   int64_t window = 0;
   const ColumnInspection* group = nullptr;  // the column that names the series of a row, if there are several
+  bool has_padding = false;                 // whether a missing value is most likely the end of a shorter series
 
   bool is_possible() const { return !features.empty(); }
   bool has_missing() const {
@@ -141,7 +158,14 @@ std::optional<Plan> make_series_plan(const Table& table, const std::vector<Colum
   return plan;
 }
 
-Plan make_plan(const Table& table, const std::vector<ColumnInspection>& columns) {
+Plan make_class_first_plan(const std::vector<ColumnInspection>& columns) {
+  Plan plan{.target = &columns[0], .features = {}, .is_classification = true, .has_padding = true};
+  for (const ColumnInspection& column : std::span(columns).subspan(1)) plan.features.push_back(&column);
+  return plan;
+}
+
+Plan make_plan(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
+  if (has_class_first(path, table, columns)) return make_class_first_plan(columns);
   if (const auto series = make_series_plan(table, columns)) return *series;
   Plan plan;
   plan.target = choose_target(columns);
@@ -173,8 +197,15 @@ void add_features(std::vector<std::string>& lines, const Plan& plan) {
   lines.push_back(line);
 }
 
+std::string_view missing_line(const Plan& plan) {
+  if (plan.has_padding) return "  missing: zero        # shorter series end in missing values";
+  return plan.window > 0 ? "  missing: mean        # or previous, zero"
+                         : "  missing: drop        # the rows that lack a value; or previous, mean, zero";
+}
+
 std::vector<std::string> yaml_for(const std::string& path, const Table& table, const Plan& plan) {
-  std::vector<std::string> lines = {"data:", "  source: csv", "  path: " + yaml_text(path)};
+  std::vector<std::string> lines = {"data:", "  source: csv"};
+  std::ranges::copy(yaml_of_files(path), std::back_inserter(lines));
   if (table.options().delimiter != ',') lines.push_back("  delimiter: " + yaml_text({table.options().delimiter}));
   if (table.options().decimal != '.') lines.push_back("  decimal: " + yaml_text({table.options().decimal}));
   if (table.options().header == CsvHeader::kAbsent) lines.emplace_back("  header: false");
@@ -188,10 +219,7 @@ std::vector<std::string> yaml_for(const std::string& path, const Table& table, c
     lines.push_back("  group: " + yaml_text(plan.group->name) + "  # the series of a row");
     lines.push_back(fmt::format("  id: [{}, {}]", yaml_text(plan.group->name), yaml_text(table.column_names()[0])));
   }
-  if (plan.has_missing())
-    lines.emplace_back(plan.window > 0
-                           ? "  missing: mean        # or previous, zero"
-                           : "  missing: drop        # the rows that lack a value; or previous, mean, zero");
+  if (plan.has_missing()) lines.emplace_back(missing_line(plan));
   lines.emplace_back("model:");
   lines.emplace_back(plan.is_classification ? "  kind: sequence_classifier" : "  kind: sequence_regressor");
   return lines;
@@ -240,7 +268,7 @@ struct TableAdvice {
 
 // `path` is the path as the user wrote it; `columns` are all columns of `table`.
 TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
-  const Plan plan = make_plan(table, columns);
+  const Plan plan = make_plan(path, table, columns);
   TableAdvice advice;
   add_once(advice.hints, hint_on_delimiter(table));
   const std::string misread = hint_on_decimal_commas(columns);

@@ -88,6 +88,19 @@ void add_content(Json& json, const ArrayInspection& content) {
   if (!content.picture.empty()) json["picture"] = content.picture;
 }
 
+void add_content(Json& json, const ArchiveInspection& content) {
+  json["arrays"] = Json::array();
+  for (const NamedArray& named : content.arrays) {
+    json["arrays"].push_back({{"name", on_one_line(named.name)}});
+    add_json(json["arrays"].back(), named.array);
+  }
+}
+
+void add_content(Json& json, const SeriesInspection& content) {
+  json.update(json_of(content.part));
+  json["missing"] = content.num_missing;
+}
+
 // Returns whether the texts of the column are few enough to be listed.
 bool lists_texts(const ColumnInspection& column) {
   return !column.texts.empty() && column.texts.size() <= kMostClasses;
@@ -187,9 +200,9 @@ std::string classes_text(const std::vector<ClassCount>& classes) {
   return text;
 }
 
-std::string part_text(const std::string& name, const PartInspection& part) {
-  std::string text = fmt::format("\n{}\n", name);
-  if (part.num_samples == 0) text += "  none\n";
+// Returns the lines of a part without its name.
+std::string part_lines(const PartInspection& part) {
+  std::string text = part.num_samples == 0 ? "  none\n" : "";
   const auto add = [&](const char* key, const std::optional<ArraySummary>& array) {
     if (array) text += fmt::format("  {:<8} {}\n", key, array_text(*array));
   };
@@ -198,6 +211,10 @@ std::string part_text(const std::string& name, const PartInspection& part) {
   add("lengths", part.lengths);
   if (!part.classes.empty()) text += fmt::format("  {:<8} {}\n", "classes", classes_text(part.classes));
   return text;
+}
+
+std::string part_text(const std::string& name, const PartInspection& part) {
+  return fmt::format("\n{}\n{}", name, part_lines(part));
 }
 
 std::string step_text(const std::vector<float>& step) {
@@ -263,6 +280,20 @@ std::string row_text(const std::vector<std::string>& row) {
 std::string content_text(const ArrayInspection& content) {
   const std::string classes = content.classes.empty() ? "" : "classes " + classes_text(content.classes) + "\n";
   return array_text(content.array) + "\n" + classes;
+}
+
+std::string content_text(const ArchiveInspection& content) {
+  std::string text = counted(std::ssize(content.arrays), "array") + "\n";
+  for (const NamedArray& named : content.arrays)
+    text += fmt::format("  {}: {}\n", on_one_line(named.name), array_text(named.array));
+  return text;
+}
+
+std::string content_text(const SeriesInspection& content) {
+  const std::string text =
+      fmt::format("{} series\n{}", format_count(content.part.num_samples), part_lines(content.part));
+  if (content.num_missing == 0) return text;
+  return text + fmt::format("  {:<8} {}, counted as 0 here\n", "missing", counted(content.num_missing, "value"));
 }
 
 std::string content_text(const TableInspection& content) {

@@ -31,8 +31,8 @@ DataSettings as_trained(DataSettings settings, const FittedData& fitted) {
 
 // The keys that make a test part, of those that the source reads.
 std::string test_keys(const DataSettings& settings) {
-  const SourceInfo& source = info_of(settings.source);
-  return source.form == DataForm::kArrays ? "data.num_test or data.test_inputs" : "data.num_test or data.test_file";
+  return reads_key(settings.source, "test_inputs") ? "data.num_test or data.test_inputs"
+                                                   : "data.num_test or data.test_file";
 }
 
 void require_test_part(const DataSettings& settings) {

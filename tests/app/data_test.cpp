@@ -69,6 +69,24 @@ TEST(DataInspect, SuggestsLinesThatRunAsTheyAre) {
   }
 }
 
+// The files have the shapes of data sets of the UCR and UEA archives.
+TEST(DataInspect, SuggestsLinesThatTrainOnFilesOfTheArchives) {
+  const Program program;
+  const auto made = program.run_in_shell("python3 " RNNLAB_EXPERIMENTS "/make_ucr.py . --divide 10");
+  ASSERT_EQ(made.exit_code, 0) << made.errors;
+  for (const std::string name : {"ECG5000", "JapaneseVowels", "BasicMotions"}) {
+    const std::string ending = name == "ECG5000" ? ".tsv" : ".ts";
+    const auto inspected = program.run({"data", "inspect", name + "/" + name + "_TRAIN" + ending});
+    program.write(name + ".yaml", suggested_lines(inspected.output));
+    const auto trained = program.run(
+        {"train", name + ".yaml", "name=" + name, "device=cpu", "training.num_threads=1", "training.epochs=1"});
+    EXPECT_EQ(trained.exit_code, 0) << name << trained.errors;
+    const std::string run = program.run_folders(name).at(0);
+    EXPECT_EQ(program.run({"evaluate", run, "--part", "test"}).exit_code, 0) << name;
+    EXPECT_THAT(program.run({"predict", run, "--part", "test"}).output, HasSubstr("index,row,target,prediction,"));
+  }
+}
+
 TEST(DataInspect, MissingFileIsExitCode3) { EXPECT_EQ(Program().run({"data", "inspect", "nowhere.csv"}).exit_code, 3); }
 
 TEST(DataInspect, TakesOneFile) { EXPECT_EQ(Program().run({"data", "inspect", "a", "b"}).exit_code, 2); }

@@ -86,10 +86,10 @@ TEST(DataSettings, RefuseAKeyThatTheSourceDoesNotUse) {
       complaint("source: csv\npath: a.csv\ntarget: [y]\nnum_classes: 3"),
       "test.yaml:4:14: num_classes and source (test.yaml:1:9): num_classes is for source idx, npy or synthetic; csv "
       "does not use it: remove it");
-  EXPECT_EQ(
-      complaint("path: x"),
-      "test.yaml:1:7: path and source (default): path is for source mnist, idx, csv, text or npy; digits does not use "
-      "it: remove it");
+  EXPECT_EQ(complaint("path: x"),
+            "test.yaml:1:7: path and source (default): path is for source mnist, idx, ts, csv, text or npy; digits "
+            "does not use "
+            "it: remove it");
 }
 
 TEST(DataSettings, SayWhatACsvFileNeeds) {
@@ -166,9 +166,10 @@ TEST(DataSettings, TakeATestPartFromOnePlace) {
             "train_file too");
   EXPECT_EQ(complaint("source: npy\ntrain_inputs: x\ntrain_targets: y\ntest_targets: t"),
             "test.yaml:4:15: test_targets and test_inputs (default): targets need samples: name test_inputs too");
-  EXPECT_EQ(complaint("source: digits\nnum_test: 5"),
-            "test.yaml:2:11: num_test and source (test.yaml:1:9): num_test is for source idx, csv, text or npy; digits "
-            "does not use it: remove it");
+  EXPECT_EQ(
+      complaint("source: digits\nnum_test: 5"),
+      "test.yaml:2:11: num_test and source (test.yaml:1:9): num_test is for source idx, ts, csv, text or npy; digits "
+      "does not use it: remove it");
 }
 
 TEST(DataSettings, HaveASeasonInASeriesAlone) {

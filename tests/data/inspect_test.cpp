@@ -130,10 +130,9 @@ TEST_F(Inspect, NamesAFormatThatIsNotRead) {
     write("a", bytes);
     return error_of(ExitCode::kData, [&] { inspect_file(path("a")); });
   };
-  EXPECT_EQ(
-      refusal("PK\x03\x04 x.npy"),
-      "{}/a: is a zip archive (as .npz and .xlsx are), which rnnlab does not read; unpack it (unzip): rnnlab reads "
-      "the .npy or CSV files inside");
+  EXPECT_EQ(refusal(zip_of({{.name = "sheet.xml", .content = "x"}})),
+            "{}/a: is a zip archive without .npy files (as .xlsx is), which rnnlab does not read; unpack it (unzip): "
+            "rnnlab reads CSV and .ts files inside");
   EXPECT_EQ(refusal(gzip(gzip("x,y\n1,2\n"))),
             "{}/a: is gzip within gzip, which rnnlab does not read; unpack it once (gunzip): rnnlab unpacks one layer "
             "itself");

@@ -87,12 +87,12 @@ TEST_F(Bootstrap, RefusesAProcessorWithoutAvx2) {
 TEST_F(Bootstrap, NamesThePackagesWhereThereIsNoApt) {
   box.remove("bin/apt-get");
   box.remove("bin/g++");
-  expect_refusal(
-      run(),
-      "error: these packages are missing, and there is no apt-get here to install them: g++ libyaml-cpp-dev "
-      "libspdlog-dev "
-      "libfmt-dev libcli11-dev nlohmann-json3-dev libprotozero-dev zlib1g-dev libssl-dev libgtest-dev libgmock-dev\n"
-      "  install what your system calls them (these are Debian's names), then run the same command again\n");
+  expect_refusal(run(),
+                 "error: these packages are missing, and there is no apt-get here to install them: g++ libyaml-cpp-dev "
+                 "libspdlog-dev "
+                 "libfmt-dev libcli11-dev nlohmann-json3-dev libprotozero-dev zlib1g-dev libzip-dev libssl-dev "
+                 "libgtest-dev libgmock-dev\n"
+                 "  install what your system calls them (these are Debian's names), then run the same command again\n");
 }
 
 TEST_F(Bootstrap, NamesTheOneHeaderThatIsMissing) {

@@ -95,7 +95,8 @@ Array read_array(ByteStream& stream, int64_t offset, ElementType type, std::vect
 Array read_idx(const std::filesystem::path& path);
 
 // npy, the file of one NumPy array: versions 1.0 to 3.0; bool, integers and floats in either byte order; C or Fortran
-// order; plain or gzip. Objects, structures, text, dates and complex numbers are refused with a specific message.
+// order; plain, gzip, or in an .npz archive (npz.h). Objects, structures, text, dates and complex numbers are refused
+// with a specific message.
 // Source: numpy.lib.format, "NPY format".
 //
 // Returns the array in row-major order; 16-bit floats become f32, which represents them exactly. An empty array and a

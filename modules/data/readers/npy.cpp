@@ -16,6 +16,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/readers/byte_stream.h"
+#include "data/readers/npz.h"
 
 namespace rnnlab {
 
@@ -324,10 +325,17 @@ void require_bools(const ByteStream& stream, int64_t data_offset, std::span<cons
           fmt::format("got {:02x}, expected a bool of 00 or 01: write the file again with numpy.save", *bad));
 }
 
+// An archive is known by its name, so that its content must be what the name says.
+std::unique_ptr<ByteStream> open_npy(const std::filesystem::path& path) {
+  const ArrayPath parts = split_array_path(path);
+  const bool is_archive = parts.file.extension() == ".npz";
+  return is_archive ? open_npz(parts) : open_stream(path);
+}
+
 }  // namespace
 
 Array read_npy(const std::filesystem::path& path) {
-  const std::unique_ptr<ByteStream> stream = open_stream(path);
+  const std::unique_ptr<ByteStream> stream = open_npy(path);
   const int64_t length_bytes = read_preamble(*stream) == 1 ? 2 : 4;
   const int64_t header_offset = kPreambleBytes + length_bytes;
   const int64_t header_length = read_header_length(*stream, length_bytes);

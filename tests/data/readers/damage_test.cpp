@@ -10,6 +10,7 @@
 #include "data/readers/csv.h"
 #include "data/readers/reader_files.h"
 #include "data/readers/text_file.h"
+#include "data/readers/ts.h"
 
 namespace rnnlab {
 namespace {
@@ -64,17 +65,17 @@ class Damage {
 class DamageTest : public ReaderFiles {
  protected:
   // Counts on both outcomes: damage that is never refused, or never survived, tests nothing.
-  void expect_read_or_refused(const std::string& content,
-                              const std::function<void(const std::filesystem::path&)>& read) {
+  void expect_read_or_refused(const std::string& content, const std::function<void(const std::filesystem::path&)>& read,
+                              const std::string& name = "x") {
     int num_read = 0;
     Damage damage(20240229);
     for (int i = 0; i < kNumFiles; ++i) {
       try {
-        read(write("x", damage.apply(content)));
+        read(write(name, damage.apply(content)));
         ++num_read;
       } catch (const UserError& error) {
         ASSERT_EQ(error.exit_code(), ExitCode::kData) << error.what();
-        ASSERT_TRUE(std::string_view(error.what()).starts_with(path("x").string() + ":")) << error.what();
+        ASSERT_TRUE(std::string_view(error.what()).starts_with(path(name).string() + ":")) << error.what();
       }
     }
     EXPECT_GT(num_read, 0);
@@ -111,6 +112,12 @@ TEST_F(DamageTest, NpyInFortranOrder) {
   expect_read_or_refused(small_npy(">i4", "True"), [](const auto& file) { expect_whole(read_npy(file)); });
 }
 
+TEST_F(DamageTest, Npz) {
+  const std::string archive = zip_of({{.name = "x.npy", .content = small_npy("<f4", "False"), .method = 8}});
+  expect_read_or_refused(
+      archive, [](const auto& file) { expect_whole(read_npy(file)); }, "x.npz");
+}
+
 TEST_F(DamageTest, Csv) {
   const std::string content = "\xEF\xBB\xBFname,\"x\",y\r\n\"a,\"\"b\"\"\",1.5,NA\n\nb,-2e3,\"\n\"\nc\u00e9,3,\n";
   expect_read_or_refused(content, [](const auto& file) {
@@ -129,6 +136,14 @@ TEST_F(DamageTest, CsvNumbers) {
       class_column(table, name);
       numeric_column(table, name, MissingPolicy::kMean);
     }
+  });
+}
+
+TEST_F(DamageTest, Ts) {
+  const std::string content = "# x\n@dimensions 2\n@classLabel true a b\n@data\n1,2.5,?:-3e2,4,5:a\n6:7:b\n8,9:1,2:?\n";
+  expect_read_or_refused(content, [](const auto& file) {
+    const TsFile read = read_ts(file, MissingPolicy::kZero);
+    for (const TsSeries& series : read.series) ASSERT_GE(read.values_of(series).size(), 1u);
   });
 }
 

@@ -13,12 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 
-std::string little_endian(size_t value, int num_bytes) {
-  std::string text;
-  for (int i = 0; i < num_bytes; ++i) text += static_cast<char>(value >> (8 * i));
-  return text;
-}
-
 // Version 1.0 by default, with the header padded as NumPy does it.
 std::string npy(std::string header, std::string_view data, int version = 1) {
   const int length_bytes = version == 1 ? 2 : 4;

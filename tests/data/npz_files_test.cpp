@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays of .npz archives as data: found, loaded, and described by `data inspect`.
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "base/text.h"
+#include "data/find_data.h"
+#include "data/inspect.h"
+#include "data/load_dataset.h"
+#include "data/readers/reader_files.h"
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class NpzFiles : public DataTest {
+ protected:
+  template <class T>
+  ZipMember member(const std::string& name, const std::string& type, const std::string& shape,
+                   const std::vector<T>& values) const {
+    write_npy("member", type, shape, values);
+    std::ostringstream bytes;
+    bytes << std::ifstream(folder() / "member", std::ios::binary).rdbuf();
+    return {.name = name + ".npy", .content = bytes.str(), .method = 8};
+  }
+
+  // Four sequences of two steps, with classes and lengths, and two for tests.
+  void write_archive(const std::string& name, const std::string& inputs = "x_train",
+                     const std::string& targets = "y_train", const std::string& lengths = "lengths_train") const {
+    write(name, zip_of({member<float>(inputs, "<f4", "4, 2, 1", {1, 2, 3, 4, 5, 6, 7, 8}),
+                        member<int64_t>(targets, "<i8", "4,", {0, 1, 0, 1}),
+                        member<int64_t>(lengths, "<i8", "4,", {1, 2, 2, 1}),
+                        member<float>("x_test", "<f4", "2, 2, 1", {1, 2, 3, 4}),
+                        member<int64_t>("y_test", "<i8", "2,", {0, 1})}));
+  }
+
+  static FileInspection inspected(const std::string& file) { return std::get<FileInspection>(inspect_file(file)); }
+};
+
+TEST_F(NpzFiles, AreFoundByTheNameBeforeTheColon) {
+  write("d/a.npz", "");
+  EXPECT_EQ(find_data({"d", "a.npz:x", "", ""}), "d/a.npz:x");
+  EXPECT_EQ(find_data({"", "d/a.npz:x", "", ""}), "d/a.npz:x");
+  EXPECT_THAT(error_of(ExitCode::kData,
+                       [] {
+                         find_data({"d", "b.npz:x", "", "Advice."});
+                       }),
+              HasSubstr("searched:\n  {}/d/b.npz\n"));
+  DataSettings settings = parse_settings("source: npy\npath: d\ntrain_inputs: a.npz:x\ntrain_targets: a.npz:y\n");
+  EXPECT_THAT(data_files(settings), ElementsAre(std::filesystem::path("d/a.npz")));
+  EXPECT_EQ(resolve_data_path(settings, "/elsewhere"), "d");
+  std::filesystem::create_directory(folder() / "e");
+  std::filesystem::current_path(folder() / "e");
+  EXPECT_EQ(resolve_data_path(settings, folder()), path("d"));
+}
+
+TEST_F(NpzFiles, TrainLikeFilesOfTheirOwn) {
+  write_archive("a.npz");
+  const DataSettings settings = parse_settings(
+      "source: npy\npath: .\ntrain_inputs: a.npz:x_train\ntrain_targets: a.npz:y_train\ntrain_lengths: "
+      "a.npz:lengths_train\nsplit: ordered\nnum_valid: 1\n");
+  const Dataset data = load_dataset(settings);
+  EXPECT_EQ(data.description,
+            "npy from ./a.npz:x_train: 3 training and 1 validation samples of 2 steps x 1 feature, 2 classes, variable "
+            "lengths");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(1, 2, 2));
+  EXPECT_GT(least_data_bytes(settings), 0);
+}
+
+TEST_F(NpzFiles, AreListedWithLinesThatTrain) {
+  write_archive("a.npz");
+  EXPECT_EQ(inspection_text(inspect_file("a.npz")),
+            "a.npz: npy, 5 arrays\n"
+            "  x_train: 4 x 2 x 1 f32, from 1 to 8, mean 4.5, standard deviation 2.291\n"
+            "  y_train: 4 i64, from 0 to 1, mean 0.5, standard deviation 0.5\n"
+            "  lengths_train: 4 i64, from 1 to 2, mean 1.5, standard deviation 0.5\n"
+            "  x_test: 2 x 2 x 1 f32, from 1 to 4, mean 2.5, standard deviation 1.118\n"
+            "  y_test: 2 i64, from 0 to 1, mean 0.5, standard deviation 0.5\n\n"
+            "to train on it, put this into a .yaml file:\n"
+            "  data:\n    source: npy\n    path: \".\"\n    train_inputs: \"a.npz:x_train\"\n"
+            "    train_targets: \"a.npz:y_train\"\n    train_lengths: \"a.npz:lengths_train\"\n"
+            "    test_inputs: \"a.npz:x_test\"\n    test_targets: \"a.npz:y_test\"\n"
+            "  model:\n    kind: sequence_classifier\n");
+  EXPECT_EQ(inspection_json(inspect_file("a.npz"))["arrays"][0]["name"], "x_train");
+}
+
+TEST_F(NpzFiles, AreRecognisedByOtherNames) {
+  write_archive("a.npz", "inputs", "targets", "lengths");
+  EXPECT_EQ(join(inspected("a.npz").yaml, "|"),
+            "data:|  source: npy|  path: \".\"|  train_inputs: \"a.npz:inputs\"|  train_targets: \"a.npz:targets\"|  "
+            "train_lengths: \"a.npz:lengths\"|model:|  kind: sequence_classifier");
+  write_archive("a.npz", "signal", "kind", "n");
+  EXPECT_THAT(inspected("a.npz").hints,
+              ElementsAre("the names do not say which arrays are inputs and which are targets: name them in "
+                          "train_inputs and train_targets, such as train_inputs: \"a.npz:signal\""));
+}
+
+TEST_F(NpzFiles, ShowOneArrayByItsName) {
+  write_archive("a.npz");
+  EXPECT_THAT(inspection_text(inspect_file("a.npz:y_train")), HasSubstr("a.npz:y_train: npy, 4 i64, from 0 to 1"));
+}
+
+TEST_F(NpzFiles, ShowTheOthersIfOneCannotBeRead) {
+  write("a.npz", zip_of({member<float>("x", "<f4", "1, 2", {1, 2}), {.name = "broken.npy", .content = "?"}}));
+  const FileInspection file = inspected("a.npz");
+  EXPECT_EQ(std::get<ArchiveInspection>(file.content).arrays.size(), 1U);
+  EXPECT_THAT(file.hints[0], HasSubstr("a.npz:broken: unpacked byte 0: got 3f"));
+}
+
+TEST_F(NpzFiles, AreNotOtherZipArchives) {
+  const std::string archive = zip_of({{.name = "sheet.xml", .content = "x"}});
+  write("a.xlsx", archive);
+  EXPECT_EQ(error_of(ExitCode::kData, [] { inspect_file("a.xlsx"); }),
+            "a.xlsx: is a zip archive without .npy files (as .xlsx is), which rnnlab does not read; unpack it (unzip): "
+            "rnnlab reads CSV and .ts files inside");
+  write("a.npz", archive);
+  EXPECT_EQ(error_of(ExitCode::kData, [] { inspect_file("a.npz"); }),
+            "a.npz: the archive holds no array (NAME.npy): write arrays into it with numpy.savez");
+  write_archive("a.zip");
+  EXPECT_THAT(inspected("a.zip").hints, ElementsAre("the archive has .npy files: give it a name that ends in .npz"));
+}
+
+}  // namespace
+}  // namespace rnnlab

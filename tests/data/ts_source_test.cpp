@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "data/inspect.h"
+#include "data/load_dataset.h"
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::string_view kHeader = "@problemName X\n@univariate false\n@dimensions 2\n@equalLength false\n";
+
+class LoadTs : public DataTest {
+ protected:
+  DataSettings settings(const std::string& more) const {
+    return parse_settings(fmt::format("source: ts\npath: {}\ntrain_file: X_TRAIN.ts\n{}", folder().string(), more));
+  }
+  Dataset load(const std::string& more) const { return load_dataset(settings(more)); }
+  std::string load_error(const std::string& more) const {
+    return error_of(ExitCode::kData, [&] { load(more); });
+  }
+  static std::string classes(std::string_view series, std::string_view labels = "walk run") {
+    return fmt::format("{}@classLabel true {}\n@data\n{}", kHeader, labels, series);
+  }
+  static std::string numbers(std::string_view series) {
+    return fmt::format("{}@targetLabel true\n@data\n{}", kHeader, series);
+  }
+  // Returns the message of the settings that cannot be.
+  std::string complaint(const std::string& yaml) const {
+    return error_of(ExitCode::kUsage, [&] { parse_settings(yaml); });
+  }
+};
+
+TEST_F(LoadTs, PadsShorterSeriesAndKeepsTheirLengths) {
+  write("X_TRAIN.ts", classes("1,2,3:10,20,30:run\n4:40:walk\n5,6:50,60:run\n"));
+  const Dataset data = load("split: ordered\nnum_valid: 1\nnormalize: none\n");
+  EXPECT_EQ(data.shape.task, Task::kClassification);
+  EXPECT_EQ(data.shape.sequence_length, 3);
+  EXPECT_EQ(data.shape.input_size, 2);
+  EXPECT_TRUE(data.shape.has_lengths);
+  EXPECT_THAT(data.vocabulary, ElementsAre("walk", "run"));
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 10, 2, 20, 3, 30, 4, 40, 0, 0, 0, 0));
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1, 0));
+  EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(3, 1));
+  EXPECT_THAT(values_of<int64_t>(data.valid.lengths), ElementsAre(2));
+  EXPECT_THAT(data.notes,
+              ElementsAre("the series have 1 to 3 steps; shorter ones are padded, and padding is not used"));
+}
+
+TEST_F(LoadTs, HasNoLengthsIfAllSeriesAreWhole) {
+  write("X_TRAIN.ts", classes("1,2:3,4:run\n5,6:7,8:walk\n"));
+  const Dataset data = load("num_valid: 1\n");
+  EXPECT_FALSE(data.shape.has_lengths);
+  EXPECT_FALSE(data.train.lengths.defined());
+}
+
+TEST_F(LoadTs, ScalesInputsAndNumbersByTheTrainingPart) {
+  write("X_TRAIN.ts", numbers("0:0:10\n2:20:30\n100:100:100\n"));
+  const Dataset data = load("split: ordered\nnum_valid: 1\n");
+  EXPECT_EQ(data.shape.task, Task::kRegression);
+  EXPECT_EQ(data.shape.num_outputs, 1);
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(-1, -1, 1, 1));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(-1, 1));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(8));
+  ASSERT_EQ(data.target_scales.size(), 1U);
+  EXPECT_EQ(data.target_scales[0].offset, 20);
+  EXPECT_EQ(data.target_scales[0].scale, 10);
+  EXPECT_EQ(fault_of(data, settings("")), "");
+}
+
+TEST_F(LoadTs, ReadsAFileOfItsOwnForValidation) {
+  write("X_TRAIN.ts", classes("1:10:run\n2:20:walk\n"));
+  write("X_TEST.ts", classes("1,2:3,4:walk\n", "run walk"));
+  const Dataset data = load("valid_file: X_TEST.ts\nnormalize: none\n");
+  EXPECT_EQ(data.train.size(), 2);
+  EXPECT_EQ(data.train.inputs.size(1), 2);
+  EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(1, 1));
+  EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(0));
+}
+
+TEST_F(LoadTs, RefusesAFileThatIsNotLikeTraining) {
+  write("X_TRAIN.ts", classes("1:10:run\n2:20:walk\n"));
+  write("a.ts", "@classLabel true walk run\n@data\n1:run\n");
+  EXPECT_EQ(load_error("valid_file: a.ts"),
+            "{}/X_TRAIN.ts has 2 dimensions, but {}/a.ts has 1: both parts must have the same dimensions");
+  write("b.ts", classes("1:1:run\n2:2:jump\n", "walk run jump"));
+  EXPECT_EQ(load_error("valid_file: b.ts"),
+            "{}/b.ts:8: got the class 'jump', which the training data do not have; their classes are walk, run");
+  write("c.ts", numbers("1:1:2\n"));
+  EXPECT_EQ(load_error("valid_file: c.ts"),
+            "{}/X_TRAIN.ts and {}/c.ts have different targets (@classLabel, @targetLabel): use two files of one data "
+            "set");
+}
+
+TEST_F(LoadTs, NeedsAClassOfEverySeriesForTraining) {
+  write("X_TRAIN.ts", classes("1:10:run\n2:20:?\n"));
+  EXPECT_EQ(load_error(""), "{}/X_TRAIN.ts:8: the class is missing: fill it, or remove the line");
+  write("X_TRAIN.ts", numbers("1:10:1\n2:20:?\n"));
+  EXPECT_EQ(load_error(""), "{}/X_TRAIN.ts:8: the target is missing: fill it, or remove the line");
+  write("X_TRAIN.ts", fmt::format("{}@data\n1:10\n2:20\n", kHeader));
+  EXPECT_EQ(load_error(""),
+            "{}/X_TRAIN.ts: the series have neither a class nor a target: use a file with @classLabel true or "
+            "@targetLabel true");
+}
+
+TEST_F(LoadTs, FillsMissingValuesAndSaysSo) {
+  write("X_TRAIN.ts", classes("1,?:10,20:run\n2:20:walk\n"));
+  const Dataset data = load("split: ordered\nnum_valid: 0\nnormalize: none\nmissing: previous\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 10, 1, 20, 2, 20, 0, 0));
+  EXPECT_EQ(data.notes[0], "1 missing value, treated by missing: previous");
+}
+
+// 20,000 series of one step and one of 20,000 would be 400 million values.
+TEST_F(LoadTs, RefusesPaddingThatWouldExhaustTheMemory) {
+  std::string series;
+  for (int i = 0; i < 20'000; ++i) series += "1:1:run\n";
+  const std::string steps(39'999, ',');
+  std::string ones = "1";
+  for (int i = 1; i < 20'000; ++i) ones += ",1";
+  write("X_TRAIN.ts", classes(series + ones + ":" + ones + ":walk\n"));
+  EXPECT_EQ(load_error(""),
+            "{}/X_TRAIN.ts:20007: the longest series has 20,000 steps, and padding 20,001 series to 20000 would take "
+            "more than 64 times their values: cut the long series into pieces");
+}
+
+TEST_F(LoadTs, ChecksItsSettings) {
+  EXPECT_THAT(complaint("source: ts\n"), HasSubstr("source ts needs a file: path, or train_file"));
+  EXPECT_THAT(complaint("source: ts\npath: x\nmissing: mean\n"),
+              HasSubstr("a series has no rows to drop and no columns: use error, previous or zero"));
+  EXPECT_THAT(complaint("source: ts\npath: x\nnormalize: unit\n"), HasSubstr("unit divides bytes"));
+}
+
+class UseTs : public LoadTs {
+ protected:
+  void SetUp() override {
+    write("X_TRAIN.ts", classes("1,2,3:10,20,30:run\n4:40:walk\n5,6:50,60:run\n"));
+    write("X_TEST.ts", classes("1,2,3,4:10,20,30,40:walk\n4:40:?\n"));
+    fitted_ = load("split: ordered\nnum_valid: 1\ntest_file: X_TEST.ts\n");
+  }
+  InferenceData use(const std::string& more, DataPart part, Targets targets) const {
+    return load_for_inference(settings("split: ordered\nnum_valid: 1\n" + more), fitted_, part, targets);
+  }
+
+  Dataset fitted_;
+};
+
+TEST_F(UseTs, ReadsTheTestFileAsItIs) {
+  const InferenceData test = use("test_file: X_TEST.ts\n", DataPart::kTest, Targets::kIfPresent);
+  EXPECT_THAT(values_of<int64_t>(test.samples.targets), ElementsAre(0, -1));
+  EXPECT_THAT(values_of<int64_t>(test.samples.lengths), ElementsAre(4, 1));
+  EXPECT_EQ(test.samples.inputs.size(1), 4);
+  ASSERT_EQ(test.rows.rows.size(), 2U);
+  EXPECT_EQ(test.rows.rows[1].number, 2);
+  EXPECT_EQ(error_of(ExitCode::kData, [&] { use("test_file: X_TEST.ts\n", DataPart::kTest, Targets::kRequired); }),
+            "{}/X_TEST.ts:8: the class is missing: fill it, or remove the line");
+}
+
+TEST_F(UseTs, GivesTheSamplesOfTraining) {
+  const InferenceData valid = use("", DataPart::kValid, Targets::kIfPresent);
+  EXPECT_TRUE(valid.samples.inputs.equal(fitted_.valid.inputs));
+  EXPECT_TRUE(valid.samples.lengths.equal(fitted_.valid.lengths));
+  EXPECT_EQ(valid.rows.rows[0].number, 3);
+  EXPECT_EQ(use("", DataPart::kAll, Targets::kRequired).samples.size(), 3);
+}
+
+TEST_F(UseTs, PredictsSeriesWithoutClasses) {
+  write("new.ts", fmt::format("{}@data\n1:10\n2:20\n", kHeader));
+  const InferenceData all =
+      load_for_inference(parse_settings("source: ts\npath: new.ts\n"), fitted_, DataPart::kAll, Targets::kIfPresent);
+  EXPECT_FALSE(all.samples.targets.defined());
+  EXPECT_EQ(all.samples.inputs.size(1), 3);
+}
+
+TEST_F(UseTs, RefusesOtherDimensionsAndTargets) {
+  const auto error_with = [&](std::string_view text) {
+    write("new.ts", text);
+    return error_of(ExitCode::kData, [&] {
+      load_for_inference(parse_settings("source: ts\npath: new.ts\n"), fitted_, DataPart::kAll, Targets::kIfPresent);
+    });
+  };
+  EXPECT_EQ(error_with("@classLabel true walk run\n@data\n1:run\n"),
+            "ts from new.ts: got 1 feature a step, but the model was trained on 2; use data like those of training");
+  EXPECT_EQ(error_with(numbers("1:1:2\n")),
+            "ts from new.ts: the targets are numbers, but the model was trained on classes; use data like those of "
+            "training");
+}
+
+class InspectTs : public LoadTs {
+ protected:
+  static std::string yaml_of(const std::string& name) {
+    return join(std::get<FileInspection>(inspect_file(name)).yaml, "|");
+  }
+};
+
+TEST_F(InspectTs, SaysWhatTheFileHoldsAndPrintsLinesThatTrain) {
+  write("X_TRAIN.ts", classes("1,2,3:10,20,30:run\n4:40:walk\n5,6:50,60:run\n"));
+  write("X_TEST.ts", classes("1:1:run\n"));
+  EXPECT_EQ(inspection_text(inspect_file("X_TRAIN.ts")),
+            "X_TRAIN.ts: ts, 3 series\n"
+            "  inputs   3 x 3 x 2 f32, from 1 to 60, mean 19.25, standard deviation 19.88\n"
+            "  lengths  3 i64, from 1 to 3, mean 2, standard deviation 0.8165\n"
+            "  classes  walk: 1, run: 2\n\n"
+            "to train on it, put this into a .yaml file:\n"
+            "  data:\n    source: ts\n    path: \".\"\n    train_file: \"X_TRAIN.ts\"\n"
+            "    test_file: \"X_TEST.ts\"  # only --part test reads it\n  model:\n    kind: sequence_classifier\n");
+  EXPECT_EQ(yaml_of("X_TEST.ts"), yaml_of("X_TRAIN.ts"));
+  const auto json = inspection_json(inspect_file("X_TRAIN.ts"));
+  EXPECT_EQ(json["format"], "ts");
+  EXPECT_EQ(json["samples"], 3);
+  EXPECT_EQ(json["classes"][1]["samples"], 2);
+}
+
+TEST_F(InspectTs, KnowsTheHeaderUnderAnyName) {
+  write("series.txt", numbers("1,?:10,20:0.5\n2:20:1.5\n"));
+  EXPECT_EQ(yaml_of("series.txt"),
+            "data:|  source: ts|  path: \"series.txt\"|  missing: zero        # or previous, the value of the step "
+            "before|model:|  kind: sequence_regressor");
+}
+
+TEST_F(InspectTs, SaysThatSeriesWithoutATargetDoNotTrain) {
+  write("new.ts", "@univariate true\n@data\n1,2\n");
+  EXPECT_THAT(inspection_text(inspect_file("new.ts")), HasSubstr("hint: the series have neither a class nor a target"));
+  EXPECT_EQ(yaml_of("new.ts"), "");
+}
+
+// Files of the UCR archive are tables without a header, with the class first.
+TEST_F(InspectTs, GuessesATableOfTheUcrArchive) {
+  write("a.tsv", "1\t0.5\t1.25\n2\t0.75\t1.5\n1\t0.1\t1.1\n2\t0.2\t1.2\n");
+  const std::string rest = R"(|  delimiter: "\t"|  header: false|  target: ["column1"]|  task: classification)"
+                           "|model:|  kind: sequence_classifier";
+  EXPECT_EQ(yaml_of("a.tsv"), "data:|  source: csv|  path: \"a.tsv\"" + rest);
+  write("A_TRAIN.tsv", "1\t0.5\t1.25\n2\t0.75\t1.5\n3\t0.1\t1.1\n");
+  write("A_TEST.tsv", "1\t0.5\t1.25\n");
+  EXPECT_EQ(
+      yaml_of("A_TRAIN.tsv"),
+      "data:|  source: csv|  path: \".\"|  train_file: \"A_TRAIN.tsv\"|  test_file: \"A_TEST.tsv\"  # only --part "
+      "test reads it" +
+          rest);
+}
+
+TEST_F(InspectTs, TakesMissingValuesOfTheUcrArchiveForTheEndsOfShorterSeries) {
+  write("A_TRAIN.tsv", "1\t0.5\t1.25\t3\n2\t0.75\t1.5\tNaN\n3\t0.1\tNaN\tNaN\n");
+  write("A_TEST.tsv", "1\t0.5\t1.25\t2\n");
+  EXPECT_THAT(yaml_of("A_TRAIN.tsv"), HasSubstr("|  missing: zero        # shorter series end in missing values|"));
+}
+
+}  // namespace
+}  // namespace rnnlab
