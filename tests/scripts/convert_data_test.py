@@ -141,6 +141,11 @@ class Hdf5Test(ConvertTest):
         self.make(x=[[1.0, 2.0]] * 10, y=[0.5] * 10)
         self.assertIn("task: regression", self.convert("hdf5", "a.h5", "--inputs", "x", "--targets", "y", "--out", "out"))
 
+    def test_classes_of_steps_are_tags(self):
+        self.make(x=[[[1.0], [2.0], [3.0]]] * 10, y=[[0, 1, 1]] * 10)
+        yaml = self.convert("hdf5", "a.h5", "--inputs", "x", "--targets", "y", "--out", "out")
+        self.assertIn("  task: classification\n  target_per: step", yaml)
+
     def test_chunked_blocks_have_all_rows(self):
         import h5py
         import numpy
