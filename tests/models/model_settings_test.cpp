@@ -96,7 +96,7 @@ TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
   EXPECT_EQ(complaint("dense_dropout: 0.5"),
             "model.yaml:1:16: dense_dropout and dense (default): there are no dense layers: remove dense_dropout");
   EXPECT_EQ(complaint("{kind: image_classifier, embedding_size: 5}"),
-            "model.yaml:1:26: embedding_size and kind (model.yaml:1:2): only sequence_classifier, sequence_regressor "
+            "model.yaml:1:42: embedding_size and kind (model.yaml:1:8): only sequence_classifier, sequence_regressor "
             "and language_model read embedding_size; remove it");
   EXPECT_EQ(complaint("tied: true"),
             "model.yaml:1:7: tied and kind (default): only language_model reads tied; remove it");
