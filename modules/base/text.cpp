@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace rnnlab {
 
@@ -60,8 +61,23 @@ size_t utf8_sequence_length(std::string_view text) {
   return length;
 }
 
+namespace {
+
+// Returns the number of whole words of ASCII characters at the beginning, in bytes. Most files have no others.
+size_t ascii_prefix(std::string_view text) {
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  size_t at = 0;
+  for (uint64_t word = 0; at + sizeof(word) <= text.size(); at += sizeof(word)) {
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    if ((word & kHighBits) != 0) break;
+  }
+  return at;
+}
+
+}  // namespace
+
 std::optional<size_t> first_invalid_utf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
+  for (size_t at = ascii_prefix(text); at < text.size(); at += ascii_prefix(text.substr(at))) {
     const size_t length = utf8_sequence_length(text.substr(at));
     if (length == 0) return at;
     at += length;

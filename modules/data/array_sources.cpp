@@ -66,7 +66,7 @@ void add_targets(Part& part, const PartFiles& files, Reader read, const TargetFo
   part.samples.targets = targets_from(targets, part.task, form.per, files.targets);
 }
 
-// Targets beyond a sample's length mean nothing and may have any value, such as -1.
+// Classes beyond a sample's length mean nothing and may have any value, such as -1. Numbers there must be valid.
 void clear_targets_of_padding(Samples& samples) {
   const at::Tensor steps = at::arange(samples.targets.size(1), at::kLong);
   at::Tensor is_padding = steps.unsqueeze(0).ge(samples.lengths.unsqueeze(1));

@@ -38,8 +38,9 @@ int64_t count_batches(int64_t num_samples, const BatchOptions& options) {
   if (batches == 0 && num_samples > 0) {
     throw_error(ExitCode::kUsage,
                 "a batch takes {}, but there are only {}, and an incomplete batch is dropped: "
-                "choose a batch size of at most {} or set training.drop_last: false",
-                counted(options.batch_size, "sample"), num_samples, num_samples);
+                "choose a batch size of at most {}{}",
+                counted(options.batch_size, "sample"), num_samples, num_samples,
+                options.order == Order::kStreams ? "" : " or set training.drop_last: false");
   }
   return batches;
 }

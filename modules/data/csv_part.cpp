@@ -145,11 +145,9 @@ MissingPolicy reading_policy(MissingPolicy policy, const DataSettings& settings)
 std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::string>& names, MissingPolicy policy,
                                    const DataSettings& settings) {
   constexpr double kMost = std::numeric_limits<float>::max();
-  std::vector<NumericColumn> columns;
-  for (const std::string& name : names) {
-    columns.push_back(numeric_column(table, name, reading_policy(policy, settings)));
-    require_within(table, columns.back(), -kMost, kMost, "a number that fits into float32, at most 3.4e38");
-  }
+  std::vector<NumericColumn> columns = numeric_columns(table, names, reading_policy(policy, settings));
+  for (const NumericColumn& column : columns)
+    require_within(table, column, -kMost, kMost, "a number that fits into float32, at most 3.4e38");
   return columns;
 }
 

@@ -172,10 +172,8 @@ Scaling fit(const NumericColumn& column, const std::vector<int64_t>& rows, Norma
 
 Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scaling>& scalings) {
   Columns result;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    result.push_back(columns[i].values);
-    for (double& value : result.back()) value = (value - scalings[i].offset) / scalings[i].scale;
-  }
+  for (size_t i = 0; i < columns.size(); ++i)
+    result.push_back({columns[i].values, scalings[i].offset, scalings[i].scale});
   return result;
 }
 
@@ -502,6 +500,10 @@ void check_categories(const DataSettings& settings, config::Checker& checker) {
   if (settings.normalize == Normalization::kColumnMinMax)
     checker.complain({"categories", "normalize"}, "categories are not scaled: use standard, minmax or none");
   for (const std::string& name : settings.categories)
+    if (std::ranges::count(settings.categories, name) > 1)
+      return checker.complain({"categories"},
+                              fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
+  for (const std::string& name : settings.categories)
     for (const auto& [key, names] : {std::pair("features", &settings.features), std::pair("target", &settings.target)})
       if (std::ranges::count(*names, name) > 0)
         checker.complain({"categories", key},
@@ -542,7 +544,8 @@ std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
   const int64_t num_columns = has_steps_of_rows ? shape.input_size : shape.sequence_length;
   if (std::ssize(data.feature_scales) != num_columns)
     return fmt::format("{} for {}", counted(std::ssize(data.feature_scales), "scale"), counted(num_columns, "column"));
-  if (!std::ranges::equal(data.categories, settings.categories, {}, &CategoryColumn::name))
+  const bool are_known = std::ranges::equal(data.categories, settings.categories, {}, &CategoryColumn::name);
+  if (!are_known || std::ssize(data.categories) > shape.input_size)
     return "values of other columns than those of data.categories";
   const bool fits_window = shape.target_per_step ? settings.window == 0 || shape.sequence_length <= settings.window
                            : settings.window > 0 ? shape.sequence_length == settings.window

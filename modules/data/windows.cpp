@@ -15,8 +15,6 @@
 namespace rnnlab {
 namespace {
 
-double value(const std::vector<double>& column, int64_t row) { return column[static_cast<size_t>(row)]; }
-
 // Windows overlap, so the samples of a small file can take any amount of memory.
 void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_columns) {
   const int64_t values = saturating_multiply(num_samples, saturating_multiply(num_rows, num_columns));
@@ -124,7 +122,7 @@ at::Tensor gather_rows(const Columns& columns, const Windows& sequences) {
   float* const out = values.mutable_data_ptr<float>();
   for_each_row(sequences, [&](int64_t row, int64_t position) {
     for (int64_t i = 0; i < num_columns; ++i)
-      out[position * num_columns + i] = static_cast<float>(value(columns[static_cast<size_t>(i)], row));
+      out[position * num_columns + i] = static_cast<float>(columns[static_cast<size_t>(i)].at(row));
   });
   return values;
 }
@@ -142,7 +140,7 @@ at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
   float* out = inputs.mutable_data_ptr<float>();
   for (const int64_t first : windows.first) {
     for (int64_t row = first; row < first + num_rows; ++row) {
-      for (const std::vector<double>& column : columns) *out++ = static_cast<float>(value(column, row));
+      for (const ScaledColumn& column : columns) *out++ = static_cast<float>(column.at(row));
     }
   }
   return inputs;
@@ -156,9 +154,9 @@ at::Tensor gather_values(const Columns& columns, const Windows& windows) {
   float* out = values.mutable_data_ptr<float>();
   for (size_t sample = 0; sample < windows.first.size(); ++sample) {
     const std::span rows(windows.target.data() + sample * num_horizons, num_horizons);
-    for (const std::vector<double>& column : columns)
+    for (const ScaledColumn& column : columns)
       for (const int64_t row : rows)
-        *out++ = row == kNoRow ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value(column, row));
+        *out++ = row == kNoRow ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(column.at(row));
   }
   return values;
 }

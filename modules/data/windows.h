@@ -14,8 +14,16 @@
 
 namespace rnnlab {
 
-// Columns of numbers, all of equal length; row r of the file is item r.
-using Columns = std::vector<std::vector<double>>;
+// A column of numbers, of which row r of the file is item r, and its scaling.
+struct ScaledColumn {
+  std::span<const double> values;
+  double offset = 0;
+  double scale = 1;
+
+  double at(int64_t row) const { return (values[static_cast<size_t>(row)] - offset) / scale; }
+};
+
+using Columns = std::vector<ScaledColumn>;  // of equal lengths
 
 // For each sample of one part, the first row of its inputs and the rows of its targets, one for each horizon.
 struct Windows {

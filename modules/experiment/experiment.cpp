@@ -192,6 +192,11 @@ bool fits(LossKind loss, const ModelInfo& model) {
   fail_invariant("a listed loss", __FILE__, __LINE__, "fits does not know the loss");
 }
 
+void check_class_weights(const Experiment& e, Checker& checker) {
+  if (e.training.class_weights != ClassWeights::kNone && !fits(LossKind::kCrossEntropy, info_of(e.model.kind)))
+    checker.complain({"training.class_weights", "model.kind"}, "only classes have weights: remove class_weights");
+}
+
 void check_loss(const Experiment& e, Checker& checker) {
   const ModelInfo& model = info_of(e.model.kind);
   const LossKind loss = e.training.loss;
@@ -315,6 +320,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_targets_of_steps);
   s.check(check_carried_state);
   s.check(check_embedding);
+  s.check(check_class_weights);
   s.check(check_loss);
   s.check(check_metrics);
   s.check(check_devices);

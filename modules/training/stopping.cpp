@@ -148,7 +148,7 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
 double loss_of_zero_outputs(LossKind loss, const Dataset& dataset) {
   if (loss == LossKind::kCrossEntropy) return std::log(static_cast<double>(dataset.shape.num_outputs));
   if (loss == LossKind::kBinaryCrossEntropy) return std::numbers::ln2;
-  const at::Tensor& targets = dataset.train.targets;
+  const at::Tensor& targets = target_rows(dataset.train);
   const double norm = targets.norm(2, at::kDouble).item<double>();
   return norm * norm / static_cast<double>(targets.numel());
 }

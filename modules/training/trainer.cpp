@@ -150,6 +150,10 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
           train_batches_, options.settings.accumulate,
           [this](auto batches, int64_t slot) { return step_.run(batches, slot); }, replay(options), agreement(options)),
       epoch_(options.device) {
+  if (options.settings.carry_state && has_ranks())
+    throw_error(ExitCode::kUsage,
+                "training.carry_state: states are carried by one process, but {} train this run; start one process",
+                counted(options.ranks->size(), "process"));
   if (options.settings.carry_state) model.carry_states(options.settings.batch_size);
   if (has_exchange()) step_.enable_exchange(exchange_options(options), options.seed);
   if (valid_batches_)

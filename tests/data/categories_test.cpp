@@ -80,6 +80,8 @@ TEST_F(Categories, AreRefusedWhereAStepHasOneValue) {
   };
   EXPECT_THAT(usage(""), HasSubstr("a category is a part of a step: set window"));
   EXPECT_THAT(usage("window: 2\nfeatures: [word]\n"), HasSubstr("'word' is in both: remove it from one of the two"));
+  EXPECT_THAT(error_of(ExitCode::kUsage, [&] { settings("target: [tag]\nwindow: 2\ncategories: [w, w]\n"); }),
+              HasSubstr("'w' is listed twice: remove one of the two"));
   EXPECT_THAT(usage("window: 2\nnormalize: column_minmax\n"), HasSubstr("categories are not scaled"));
 }
 
@@ -88,6 +90,9 @@ TEST_F(Categories, AreCheckedInACheckpoint) {
   const DataSettings of_words = settings(std::string(kTags));
   Dataset data = load_dataset(of_words);
   EXPECT_THAT(fault_of(data, of_words), IsEmpty());
+  Dataset more = data;
+  more.shape.input_size = 0;
+  EXPECT_FALSE(fault_of(more, of_words).empty());
   data.categories[0].name = "other";
   EXPECT_EQ(fault_of(data, of_words), "values of other columns than those of data.categories");
 }

@@ -2,16 +2,17 @@
 #include "data/readers/csv.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <cstring>
 #include <limits>
+#include <thread>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/readers/byte_stream.h"
+#include "data/readers/row_threads.h"
 
 namespace rnnlab {
 namespace {
@@ -71,7 +72,10 @@ class CsvParser {
     if (text().starts_with(kByteOrderMark)) read_ = kByteOrderMark.size();
     table_.cell_ends_.push_back(0);
     parse_header();
-    while (parse_row()) table_.row_lines_.push_back(row_line_);
+    if (has_quotes())
+      while (parse_row()) table_.row_lines_.push_back(row_line_);
+    else
+      parse_pieces();
     if (table_.row_lines_.empty())
       throw_error(ExitCode::kData, "{}: the file holds {}, expected at least one row of data", table_.path_,
                   num_columns_ > 0 ? "only a header" : "no rows");
@@ -80,7 +84,18 @@ class CsvParser {
   }
 
  private:
+  // Rows of the text, which a thread parses. Its cells are moved to its front.
+  struct Piece {
+    size_t begin = 0, end = 0;        // in the text
+    size_t size = 0;                  // of the cells together
+    std::vector<uint32_t> cell_ends;  // from `begin`
+    std::vector<uint32_t> row_lines;  // from 0
+    uint32_t num_lines = 0;           // line breaks before the row that is parsed, and at last of the piece
+    size_t wrong_length = 0;          // cells of the first row of a wrong length, which ends the parsing
+  };
+
   std::string_view text() const { return table_.text_; }
+  bool has_quotes() const { return text().find('"', read_) != std::string_view::npos; }
   bool at_end() const { return read_ == table_.text_.size(); }
   char peek() const { return table_.text_[read_]; }
   bool at_line_break() const { return !at_end() && (peek() == '\n' || peek() == '\r'); }
@@ -107,12 +122,14 @@ class CsvParser {
     skip_blank_lines();
     if (at_end()) return false;
     row_line_ = line_;
+    const size_t row_begin = read_;
     size_t num_cells = 0;
     do {
       parse_cell();
       ++num_cells;
     } while (skip_delimiter());
     if (at_line_break()) skip_line_break();
+    first_row_bytes_ = read_ - row_begin;
     check_length(num_cells);
     return true;
   }
@@ -195,6 +212,91 @@ class CsvParser {
     for (size_t at = begin; at < read_; ++at) keep(table_.text_[at]);
   }
 
+  // Without quotes, a line break always ends a row, so pieces of the text can be parsed at the same time.
+  void parse_pieces() {
+    if (num_columns_ == 0 && parse_row()) table_.row_lines_.push_back(row_line_);
+    if (num_columns_ == 0) return;  // there is no row
+    std::vector<Piece> pieces = cut_into_pieces();
+    std::vector<std::jthread> threads;
+    for (Piece& piece : std::span(pieces).subspan(1)) threads.emplace_back([this, &piece] { parse_piece(piece); });
+    parse_piece(pieces.front());
+    threads.clear();
+    for (const Piece& piece : pieces) append(piece);
+    read_ = text().size();
+  }
+
+  std::vector<Piece> cut_into_pieces() const {
+    constexpr int64_t kLeastBytes = 1 << 18;
+    const auto num_bytes = static_cast<int64_t>(text().size() - read_);
+    const int64_t count = num_reading_threads(num_bytes, kLeastBytes);
+    std::vector<Piece> pieces(static_cast<size_t>(count));
+    size_t begin = read_;
+    for (int64_t i = 0; i < count; ++i) {
+      const size_t wanted = std::max(begin, read_ + static_cast<size_t>(num_bytes * (i + 1) / count));
+      const size_t line_end = wanted < text().size() ? text().find('\n', wanted) : std::string_view::npos;
+      const size_t end = line_end == std::string_view::npos ? text().size() : line_end + 1;
+      pieces[static_cast<size_t>(i)].begin = std::exchange(begin, end);
+      pieces[static_cast<size_t>(i)].end = end;
+    }
+    return pieces;
+  }
+
+  void parse_piece(Piece& piece) noexcept {
+    const char* const bytes = table_.text_.data();
+    reserve_cells(piece);
+    for (size_t at = piece.begin; at < piece.end;) {
+      if (bytes[at] == '\n' || bytes[at] == '\r') {
+        at = after_line_break(piece, at);
+        continue;
+      }
+      const size_t num_cells = parse_piece_row(piece, at);
+      if (num_cells != num_columns_) {
+        piece.wrong_length = num_cells;
+        return;
+      }
+      piece.row_lines.push_back(piece.num_lines);
+      if (at < piece.end) at = after_line_break(piece, at);
+    }
+  }
+
+  // Estimated by the bytes of the first row, so that the memory for the ends need not grow.
+  void reserve_cells(Piece& piece) const {
+    const size_t bytes_of_row = std::max<size_t>(first_row_bytes_, 2 * num_columns_);
+    const size_t num_rows = (piece.end - piece.begin) / bytes_of_row + 1;
+    piece.cell_ends.reserve(num_rows * num_columns_);
+    piece.row_lines.reserve(num_rows);
+  }
+
+  size_t after_line_break(Piece& piece, size_t at) const {
+    ++piece.num_lines;
+    const bool are_two = table_.text_[at] == '\r' && at + 1 < piece.end && table_.text_[at + 1] == '\n';
+    return at + (are_two ? 2 : 1);
+  }
+
+  // Returns the number of cells, and moves `at` to the end of the row.
+  size_t parse_piece_row(Piece& piece, size_t& at) {
+    char* const bytes = table_.text_.data();
+    const char delimiter = table_.options_.delimiter;
+    for (size_t num_cells = 1;; ++num_cells, ++at) {
+      const size_t begin = at;
+      while (at < piece.end && bytes[at] != delimiter && bytes[at] != '\n' && bytes[at] != '\r') ++at;
+      std::memmove(bytes + piece.begin + piece.size, bytes + begin, at - begin);
+      piece.size += at - begin;
+      piece.cell_ends.push_back(static_cast<uint32_t>(piece.size));
+      if (at == piece.end || bytes[at] != delimiter) return num_cells;
+    }
+  }
+
+  void append(const Piece& piece) {
+    std::memmove(table_.text_.data() + write_, text().data() + piece.begin, piece.size);
+    for (const uint32_t end : piece.cell_ends) table_.cell_ends_.push_back(static_cast<uint32_t>(write_) + end);
+    for (const uint32_t line : piece.row_lines) table_.row_lines_.push_back(line_ + line);
+    write_ += piece.size;
+    line_ += piece.num_lines;
+    row_line_ = line_;
+    if (piece.wrong_length > 0) check_length(piece.wrong_length);
+  }
+
   void parse_header() {
     if (table_.options_.header == CsvHeader::kAbsent || !parse_row()) return;
     name_columns();
@@ -230,6 +332,7 @@ class CsvParser {
   uint32_t row_line_ = 1;
   uint32_t first_line_ = 1;  // line of the row that set the number of columns
   size_t num_columns_ = 0;
+  size_t first_row_bytes_ = 0;  // of the row that was parsed last, which is the first before others are estimated by it
 };
 
 Table parse_csv(std::string text, const std::string& name, const CsvOptions& options) {
@@ -262,212 +365,6 @@ int64_t Table::line(int64_t row, int64_t column) const {
   int64_t line = row_lines_[static_cast<size_t>(row)];
   for (int64_t before = 0; before < column; ++before) line += count_line_breaks(cell(row, before));
   return line;
-}
-
-namespace {
-
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-
-bool equal_ignoring_case(std::string_view a, std::string_view lower_case) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, lower_case, {}, lower);
-}
-
-bool is_infinite(std::string_view cell) {
-  if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
-  return equal_ignoring_case(cell, "inf") || equal_ignoring_case(cell, "infinity");
-}
-
-}  // namespace
-
-bool is_missing(std::string_view cell) {
-  constexpr std::array<std::string_view, 4> kTokens = {"na", "nan", "null", "?"};
-  return cell.empty() ||
-         std::ranges::any_of(kTokens, [&](std::string_view token) { return equal_ignoring_case(cell, token); });
-}
-
-namespace {
-
-// Returns nothing for a cell that has a point.
-std::optional<double> number_with_comma(std::string_view cell) {
-  if (cell.find('.') != std::string_view::npos) return std::nullopt;
-  std::string with_point(cell);
-  if (const size_t comma = with_point.find(','); comma != std::string::npos) with_point[comma] = '.';
-  return parse_double(with_point);
-}
-
-}  // namespace
-
-bool has_decimal_comma(std::string_view cell) {
-  const size_t comma = cell.find(',');
-  return comma != std::string_view::npos && comma + 1 < cell.size() && number_with_comma(cell).has_value();
-}
-
-std::optional<double> number_of(std::string_view cell, const CsvOptions& options) {
-  return options.decimal == ',' ? number_with_comma(cell) : parse_double(cell);
-}
-
-bool is_text(std::string_view cell) {
-  return !is_missing(cell) && !is_infinite(cell) && !has_decimal_comma(cell) && !parse_double(cell);
-}
-
-namespace {
-
-[[noreturn]] void fail_at_cell(const Table& table, int64_t row, int64_t column, const std::string& message) {
-  throw_error(ExitCode::kData, "{}:{}: column {}: {}", table.path(), table.line(row, column),
-              in_quotes(table.column_names()[static_cast<size_t>(column)]), message);
-}
-
-[[noreturn]] void fail_missing(const Table& table, int64_t row, int64_t column, std::string_view wanted) {
-  const std::string_view cell = trim(table.cell(row, column));
-  fail_at_cell(table, row, column,
-               cell.empty() ? fmt::format("the cell is empty, expected {}", wanted)
-                            : fmt::format("the value is missing ({}), expected {}", in_quotes(cell), wanted));
-}
-
-std::string hint_on_decimal(std::string_view cell, const CsvOptions& options) {
-  if (options.decimal == ',') return parse_double(cell) ? " with a decimal comma (data.decimal), not a point" : "";
-  return has_decimal_comma(cell) ? " with a decimal point; if the file has commas, set data.decimal: \",\"" : "";
-}
-
-double number_at(const Table& table, int64_t row, int64_t column) {
-  const std::string_view cell = trim(table.cell(row, column));
-  if (const auto number = number_of(cell, table.options())) return *number;
-  if (is_missing(cell)) return kMissing;
-  fail_at_cell(table, row, column,
-               fmt::format("got {}, expected a {}number{}", in_quotes(cell), is_infinite(cell) ? "finite " : "",
-                           hint_on_decimal(cell, table.options())));
-}
-
-void fill_with(double value, std::vector<double>& values) {
-  std::ranges::replace_if(
-      values, [](double x) { return std::isnan(x); }, value);
-}
-
-void fill_with_previous(std::vector<double>& values) {
-  for (size_t i = 1; i < values.size(); ++i)
-    if (std::isnan(values[i])) values[i] = values[i - 1];
-}
-
-// Returns the mean of the values without NaN, or NaN if all are NaN. A running mean avoids the overflow of a sum.
-double mean_of(const std::vector<double>& values, std::span<const int64_t> rows) {
-  double mean = 0;
-  double count = 0;
-  const auto add = [&](double value) {
-    if (std::isnan(value)) return;
-    count += 1;
-    mean += value / count - mean / count;
-  };
-  for (const int64_t row : rows) add(values[static_cast<size_t>(row)]);
-  if (rows.empty()) std::ranges::for_each(values, add);
-  return count > 0 ? mean : kMissing;
-}
-
-void apply(MissingPolicy policy, const Table& table, int64_t column, std::span<const int64_t> fit_rows,
-           std::vector<double>& values) {
-  const auto first = std::ranges::find_if(values, [](double value) { return std::isnan(value); });
-  if (first == values.end() || policy == MissingPolicy::kDrop) return;
-  const int64_t row = first - values.begin();
-  if (policy == MissingPolicy::kError)
-    fail_missing(table, row, column, "a number: fill it, or set data.missing to previous, mean, zero or drop");
-  if (policy == MissingPolicy::kZero) return fill_with(0, values);
-  if (policy == MissingPolicy::kPrevious) {
-    if (row == 0)
-      fail_missing(table, row, column, "a number: the first row has no previous row to copy the value from");
-    return fill_with_previous(values);
-  }
-  const double mean = mean_of(values, fit_rows);
-  if (std::isnan(mean)) fail_missing(table, row, column, "a number: the column has no values to compute a mean from");
-  fill_with(mean, values);
-}
-
-// Returns the label in the form in which labels are compared: integers are normalised, so that "+3" and "3" are equal.
-std::string normal_label(std::string_view cell, bool integers) {
-  return integers ? fmt::format("{}", *parse_int64(cell)) : std::string(cell);
-}
-
-std::vector<std::string> sorted_labels(const std::unordered_set<std::string_view>& cells) {
-  const bool integers = std::ranges::all_of(cells, [](std::string_view cell) { return parse_int64(cell).has_value(); });
-  std::vector<std::string> labels;
-  for (const std::string_view cell : cells) labels.push_back(normal_label(cell, integers));
-  if (integers) {
-    std::ranges::sort(labels, {}, [](const std::string& label) { return *parse_int64(label); });
-  } else {
-    std::ranges::sort(labels);
-  }
-  const auto rest = std::ranges::unique(labels);
-  labels.erase(rest.begin(), rest.end());
-  return labels;
-}
-
-std::string_view label_at(const Table& table, int64_t row, int64_t column) {
-  const std::string_view cell = trim(table.cell(row, column));
-  if (is_missing(cell)) fail_missing(table, row, column, "a class label: fill it or remove the row");
-  return cell;
-}
-
-// Returns the class of a label, or -1. An integer is found in every spelling.
-int64_t find_class(const std::unordered_map<std::string, int64_t>& class_of, std::string_view cell) {
-  auto found = class_of.find(std::string(cell));
-  if (found == class_of.end() && parse_int64(cell)) found = class_of.find(normal_label(cell, true));
-  return found == class_of.end() ? -1 : found->second;
-}
-
-std::vector<int64_t> encode(const Table& table, int64_t column, const std::vector<std::string>& labels,
-                            MissingLabels missing) {
-  std::unordered_map<std::string, int64_t> class_of;
-  for (const std::string& label : labels) class_of.emplace(label, static_cast<int64_t>(class_of.size()));
-  std::vector<int64_t> classes;
-  classes.reserve(static_cast<size_t>(table.num_rows()));
-  for (int64_t row = 0; row < table.num_rows(); ++row) {
-    if (missing == MissingLabels::kUnknown && is_missing(trim(table.cell(row, column)))) {
-      classes.push_back(-1);
-      continue;
-    }
-    const std::string_view cell = label_at(table, row, column);
-    classes.push_back(find_class(class_of, cell));
-    if (classes.back() < 0)
-      fail_at_cell(table, row, column,
-                   fmt::format("got the class {}, which the training data does not have{}", in_quotes(cell),
-                               did_you_mean(cell, labels)));
-  }
-  return classes;
-}
-
-}  // namespace
-
-NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy,
-                             std::span<const int64_t> fit_rows) {
-  const int64_t column = table.column_index(name);
-  NumericColumn result{std::string(name), std::vector<double>(static_cast<size_t>(table.num_rows()))};
-  for (int64_t row = 0; row < table.num_rows(); ++row)
-    result.values[static_cast<size_t>(row)] = number_at(table, row, column);
-  result.num_missing = std::ranges::count_if(result.values, [](double value) { return std::isnan(value); });
-  apply(policy, table, column, fit_rows, result.values);
-  return result;
-}
-
-std::vector<int64_t> complete_rows(std::span<const NumericColumn> columns) {
-  std::vector<int64_t> rows;
-  const size_t num_rows = columns.empty() ? 0 : columns[0].values.size();
-  for (size_t row = 0; row < num_rows; ++row)
-    if (std::ranges::none_of(columns, [row](const NumericColumn& column) { return std::isnan(column.values[row]); }))
-      rows.push_back(static_cast<int64_t>(row));
-  return rows;
-}
-
-ClassColumn class_column(const Table& table, std::string_view name) {
-  const int64_t column = table.column_index(name);
-  std::unordered_set<std::string_view> cells;
-  for (int64_t row = 0; row < table.num_rows(); ++row) cells.insert(label_at(table, row, column));
-  std::vector<std::string> labels = sorted_labels(cells);
-  std::vector<int64_t> classes = encode(table, column, labels, MissingLabels::kRefused);
-  return {std::move(classes), std::move(labels)};
-}
-
-std::vector<int64_t> class_column_as(const Table& table, std::string_view name, const std::vector<std::string>& labels,
-                                     MissingLabels missing) {
-  return encode(table, table.column_index(name), labels, missing);
 }
 
 }  // namespace rnnlab

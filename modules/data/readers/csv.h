@@ -91,6 +91,10 @@ struct NumericColumn {
 NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy,
                              std::span<const int64_t> fit_rows = {});
 
+// Returns the columns of these names, read together, which takes a fraction of the time of one after another.
+std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const std::string> names, MissingPolicy policy,
+                                           std::span<const int64_t> fit_rows = {});
+
 // Returns the rows that have a value in every column, in order. All columns have equal lengths.
 std::vector<int64_t> complete_rows(std::span<const NumericColumn> columns);
 
