@@ -75,19 +75,14 @@ Batch gather_batch(const Samples& samples, std::span<const int64_t> order, int64
   return batch;
 }
 
-int64_t steps_of_batch(const Samples& samples, std::span<const int64_t> order) {
+int64_t EpochPlan::num_steps(int64_t all_steps, int64_t batch) const {
   constexpr int64_t kNumShapes = 16;
-  const int64_t num_steps = samples.inputs.size(1);
-  if (!samples.lengths.defined()) return num_steps;
-  const auto* lengths = samples.lengths.const_data_ptr<int64_t>();
+  if (!cutting_lengths.defined()) return all_steps;
+  const auto* lengths = cutting_lengths.const_data_ptr<int64_t>();
   int64_t longest = 1;
-  for (const int64_t sample : order) longest = std::max(longest, lengths[sample]);
-  const int64_t unit = (num_steps + kNumShapes - 1) / kNumShapes;
-  return std::min(num_steps, (longest + unit - 1) / unit * unit);
-}
-
-int64_t EpochPlan::num_steps(const Samples& samples, int64_t batch) const {
-  return cuts_batches ? steps_of_batch(samples, this->samples(batch)) : samples.inputs.size(1);
+  for (const int64_t sample : samples(batch)) longest = std::max(longest, lengths[sample]);
+  const int64_t unit = (all_steps + kNumShapes - 1) / kNumShapes;
+  return std::min(all_steps, (longest + unit - 1) / unit * unit);
 }
 
 namespace {
@@ -97,7 +92,7 @@ class DirectSource : public BatchSource {
   explicit DirectSource(const Samples& samples) : samples_(samples) {}
   void start(const EpochPlan& plan) override { plan_ = plan; }
   Batch fetch(int64_t batch) override {
-    return gather_batch(samples_, plan_.samples(batch), plan_.num_steps(samples_, batch));
+    return gather_batch(samples_, plan_.samples(batch), plan_.num_steps(samples_.inputs.size(1), batch));
   }
 
  private:
@@ -226,7 +221,7 @@ class PrefetchedSource : public BatchSource {
     try {
       const c10::OptionalDeviceGuard guard(device_.is_cpu() ? std::nullopt : std::optional(device_));
       for (int64_t batch = plan.first_batch; batch < plan.num_batches; ++batch) {
-        const int64_t num_steps = plan.num_steps(samples_, batch);
+        const int64_t num_steps = plan.num_steps(samples_.inputs.size(1), batch);
         if (!queue_->push(preparer_->prepare(samples_, plan.samples(batch), num_steps), stop)) return;
       }
     } catch (...) {
@@ -281,7 +276,7 @@ class ResidentSource : public SelectingSource {
         inputs_(upload_time_major(samples.inputs, device)),
         target_dimension_(has_target_per_step(samples.targets) ? 1 : 0),
         targets_(target_dimension_ == 1 ? upload_time_major(samples.targets, device) : samples.targets.to(device)),
-        samples_(samples) {}
+        lengths_(samples.lengths) {}
 
   void start(const EpochPlan& plan) override {
     plan_ = plan;
@@ -295,14 +290,14 @@ class ResidentSource : public SelectingSource {
   Batch fetch(int64_t batch) override {
     Batch result = gather(selection(batch, 1));
     if (!has_lengths()) return result;
-    result.lengths = samples_.lengths.index_select(0, plan_.order.narrow(0, batch * plan_.batch_size, result.size));
-    const int64_t num_steps = plan_.num_steps(samples_, batch);
+    result.lengths = lengths_.index_select(0, plan_.order.narrow(0, batch * plan_.batch_size, result.size));
+    const int64_t num_steps = plan_.num_steps(inputs_.size(0), batch);
     result.inputs = result.inputs.narrow(0, 0, num_steps);
     if (target_dimension_ == 1) result.targets = result.targets.narrow(0, 0, num_steps);
     return result;
   }
 
-  bool has_lengths() const override { return samples_.lengths.defined(); }
+  bool has_lengths() const override { return lengths_.defined(); }
 
   at::Tensor selection(int64_t first_batch, int64_t count) const override {
     const int64_t first = first_batch * plan_.batch_size;
@@ -322,7 +317,7 @@ class ResidentSource : public SelectingSource {
   at::Tensor inputs_;  // (T, N, ...)
   int64_t target_dimension_;
   at::Tensor targets_;
-  Samples samples_;  // on the CPU
+  at::Tensor lengths_;
   EpochPlan plan_;
   at::Tensor order_;
 };

@@ -79,10 +79,6 @@ int64_t sample_bytes(const at::Tensor& tensor);
 Batch gather_batch(const Samples& samples, std::span<const int64_t> order, int64_t num_steps,
                    const Allocate& allocate = allocate_plain);
 
-// Returns the number of steps behind which a batch of these samples can be cut off: the length of the longest, rounded
-// up to a sixteenth of all steps, so that layers which prepare themselves for a shape meet few shapes.
-int64_t steps_of_batch(const Samples& samples, std::span<const int64_t> order);
-
 // The batches of one epoch: batch i holds the samples order[i * batch_size ...]; the last batch holds the rest.
 struct EpochPlan {
   at::Tensor order;  // (N) int64 on the CPU
@@ -90,11 +86,13 @@ struct EpochPlan {
   int64_t num_batches = 0;
   int64_t first_batch = 0;          // the first batch to fetch
   at::Tensor order_on_device = {};  // order from SelectingSource::uploaded(), for a SelectingSource
-  bool cuts_batches = false;        // behind the longest sequence, for samples with lengths
+  at::Tensor cutting_lengths = {};  // (N) int64 on the CPU, if a batch is cut off behind its longest sequence
 
   int64_t size(int64_t batch) const;
   std::span<const int64_t> samples(int64_t batch) const;
-  int64_t num_steps(const Samples& samples, int64_t batch) const;  // of a batch; all, if batches are not cut off
+  // Returns the number of steps of a batch of samples that have `all_steps`. A batch that is cut off has the length of
+  // its longest sequence, rounded up to a sixteenth of all steps, because layers prepare themselves for each shape.
+  int64_t num_steps(int64_t all_steps, int64_t batch) const;
 };
 
 class BatchSource {

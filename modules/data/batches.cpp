@@ -223,7 +223,7 @@ void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
   plan.batch_size = own_batch_size(options_.batch_size, options_.share);
   plan.num_batches = num_batches_;
   plan.first_batch = first_batch;
-  plan.cuts_batches = options_.order == Order::kByLength;
+  if (options_.order == Order::kByLength) plan.cutting_lengths = lengths_;
   source_->start(plan);
   started_ = true;
 }

@@ -66,7 +66,7 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
 // Fills missing values with the means of the training part. Throws UserError kData if a column has no mean.
 void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
 
-// Returns the values that the columns of data.categories have in these rows. A missing value is none.
+// Returns the values that the columns of data.categories have in these rows. Missing values are left out.
 std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector<int64_t>& rows,
                                           const DataSettings& settings);
 

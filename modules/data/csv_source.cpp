@@ -131,6 +131,7 @@ void split_training_file(Parts& parts, const DataSettings& settings) {
   parts.rows = settings.group.empty()
                    ? split_table(usable_rows(parts.train, settings), settings, parts.train.table.path())
                    : split_series(parts.train, settings);
+  keep_first(parts.rows.train, rows_for(settings.num_train, settings));
 }
 
 Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
@@ -143,8 +144,6 @@ Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
     parts.rows.valid = usable_rows(*parts.valid_file, settings);
     if (has_target_per_step(settings)) parts.sequences.valid = sequences_of(*parts.valid_file, settings);
   }
-  if (has_target_per_step(settings)) return parts;
-  keep_first(parts.rows.train, rows_for(settings.num_train, settings));
   return parts;
 }
 
@@ -188,12 +187,6 @@ struct CsvScalings {
   std::vector<Scaling> features;
   std::vector<Scaling> targets;
 };
-
-// Categories are numbers of values, which must not be scaled.
-void leave_categories(const DataSettings& settings, CsvScalings& scalings) {
-  const size_t first = scalings.features.size() - settings.categories.size();
-  std::fill(scalings.features.begin() + static_cast<std::ptrdiff_t>(first), scalings.features.end(), Scaling());
-}
 
 CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
   CsvScalings scalings{std::vector<Scaling>(parts.train.features.size()),
@@ -382,10 +375,10 @@ Loaded load_csv(const DataSettings& settings) {
   dataset.column_means = column_means(parts.train, parts.rows.train);
   fill_missing(parts, settings, dataset.column_means);
   const Task task = csv_task(settings);
+  CsvScalings scalings = fit_scalings(parts, task, how);
   dataset.categories = categories_in(parts.train, parts.rows.train, settings);
   if (const auto note = encode_categories(parts, dataset.categories)) dataset.notes.push_back(*note);
-  CsvScalings scalings = fit_scalings(parts, task, how);
-  leave_categories(settings, scalings);
+  scalings.features.resize(parts.train.features.size());  // the numbers of categories are not scaled
   const SeriesWindows train = training_windows(parts, settings), valid = validation_windows(parts, settings);
   for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part")})
     if (note) dataset.notes.push_back(*note);

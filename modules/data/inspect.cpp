@@ -81,6 +81,10 @@ Inspection inspect_file(const Path& path) {
   return is_in_archive ? inspect_npy_file(path, "").value() : inspect_content(path, head_of(path));
 }
 
+bool are_classes_of_steps(std::span<const int64_t> targets, bool are_whole, std::span<const int64_t> inputs) {
+  return are_whole && targets.size() == 2 && inputs.size() == 3 && std::ranges::equal(targets, inputs.first(2));
+}
+
 // The functions below describe idx and npy files.
 
 namespace {
@@ -188,12 +192,6 @@ std::string half_line(const char* key, const std::optional<Path>& file) {
   return fmt::format("  {}: {}", key, name);
 }
 
-// Whole numbers (N, T) beside (N, T, F) are a class for each step.
-bool are_classes_of_steps(const Array& targets, const Array& inputs) {
-  return targets.shape.size() == 2 && inputs.shape.size() == 3 && holds_integers(targets) &&
-         std::ranges::equal(targets.shape, std::span(inputs.shape).first(2));
-}
-
 // A file of inputs or of targets, with the file that is its other half.
 struct ArrayHalf {
   bool is_targets = false;
@@ -205,12 +203,13 @@ struct ArrayHalf {
 ArrayHalf half_of(ArrayReader read, const Path& path, const Array& array) {
   ArrayHalf half{.is_targets = array.shape.size() == 1, .other = other_half(path, array.shape.size() == 1)};
   const auto inputs = array.shape.size() == 2 ? other_half(path, /*is_targets=*/true) : std::nullopt;
-  if (inputs && are_classes_of_steps(array, read(*inputs))) return {true, inputs, true, true};
+  if (inputs && are_classes_of_steps(array.shape, holds_integers(array), read(*inputs).shape))
+    return {true, inputs, true, true};
   if (half.is_targets) half.has_classes = holds_integers(array);
   if (half.is_targets || !half.other) return half;
   const Array targets = read(*half.other);
   half.has_classes = holds_integers(targets);
-  half.is_per_step = are_classes_of_steps(targets, array);
+  half.is_per_step = are_classes_of_steps(targets.shape, half.has_classes, array.shape);
   return half;
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <ranges>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -193,6 +194,9 @@ std::optional<FileInspection> inspect_ts_file(const std::filesystem::path& path,
 std::optional<FileInspection> inspect_csv_file(const std::filesystem::path& path, const std::string& head);
 
 std::optional<FileInspection> inspect_text_file(const std::filesystem::path& path, const std::string& head);
+
+// Returns whether targets of this shape are a class for each step of inputs (N, T, F): whole numbers (N, T).
+bool are_classes_of_steps(std::span<const int64_t> targets, bool are_whole, std::span<const int64_t> inputs);
 
 // The two files of a data set in the UCR and UEA archives: NAME_TRAIN.ts and NAME_TEST.ts in one folder, or .tsv.
 struct ArchiveFiles {

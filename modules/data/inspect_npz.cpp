@@ -62,12 +62,6 @@ bool may_be_lengths_of(const ArraySummary& lengths, const ArraySummary& inputs) 
          lengths.numbers.finite().maximum() <= static_cast<double>(inputs.shape[1]);
 }
 
-// Whole numbers (N, T) beside (N, T, F) are a class for each step.
-bool are_classes_of_steps(const ArraySummary& targets, const ArraySummary& inputs) {
-  return targets.shape.size() == 2 && inputs.shape.size() == 3 && has_integers(targets) &&
-         std::ranges::equal(targets.shape, std::span(inputs.shape).first(2));
-}
-
 // Writes the lines that name the arrays of an archive.
 class ArchiveYaml {
  public:
@@ -83,7 +77,8 @@ class ArchiveYaml {
     const bool has_parts = usual->inputs.find("train") != std::string_view::npos;
     for (const PartWords& part : std::span(kPartWords).first(has_parts ? kPartWords.size() : 1)) add_part(part, *usual);
     const ArraySummary& targets = *find_array(archive_, usual->targets);
-    const bool is_per_step = are_classes_of_steps(targets, *find_array(archive_, usual->inputs));
+    const bool is_per_step =
+        are_classes_of_steps(targets.shape, has_integers(targets), find_array(archive_, usual->inputs)->shape);
     if (is_per_step) lines_.emplace_back("  target_per: step");
     const bool are_classes = is_per_step || (targets.shape.size() == 1 && has_integers(targets));
     lines_.insert(lines_.end(), {"model:", are_classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"});

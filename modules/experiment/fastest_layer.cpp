@@ -338,7 +338,7 @@ MeasureLayer measure_training(const Experiment& experiment, const Dataset& datas
     model->to(options.device);
     model->train();
     const Batch batch = first_batch(dataset.train, options);
-    const Objective objective(options.settings.loss, dataset, options.device);
+    const Objective objective = training_objective(dataset, options);
     const auto pass = [&] {
       model->zero_grad();
       backpropagate(*model, batch, objective, options.precision);

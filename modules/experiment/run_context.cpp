@@ -106,7 +106,7 @@ std::set<int64_t> sizes_of_batches(const Samples& samples, int64_t size, bool ke
 
 ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const TrainerOptions& options) {
   const Batch batch = first_batch(dataset.train, options);
-  const Objective objective(options.settings.loss, dataset, options.device);
+  const Objective objective = training_objective(dataset, options);
   model.train();
   ExecutionPath path = observe_execution_path([&] { backpropagate(model, batch, objective, options.precision); });
   model.zero_grad();
@@ -114,16 +114,17 @@ ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const 
 }
 
 void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& options) {
-  const Objective objective(options.settings.loss, dataset, options.device);
+  const Objective objective = training_objective(dataset, options);
   model.train();
   const bool keeps_tail = !options.settings.drop_last && !options.settings.carry_state;
   for (const int64_t size : sizes_of_batches(dataset.train, options.settings.batch_size, keeps_tail))
     backpropagate(model, first_batch(dataset.train, with_batch_size(options, size)), objective, options.precision);
   model.zero_grad();
   model.eval();
+  const Objective of_validation(options.settings.loss, dataset, options.device);
   for (const int64_t size : sizes_of_batches(dataset.valid, options.settings.valid_batch_size)) {
     const Batch batch = first_batch(dataset.valid, with_batch_size(options, size));
-    evaluation_work(model, objective, options.precision)(std::span(&batch, 1), 0);
+    evaluation_work(model, of_validation, options.precision)(std::span(&batch, 1), 0);
   }
   model.train();
 }

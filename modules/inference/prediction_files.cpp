@@ -166,12 +166,13 @@ std::vector<std::string> sample_cells(const Rows& rows, const Predictions& predi
 // A row after the end of its series has no number.
 std::string number_of_row(const FileRow& row) { return row.number > 0 ? std::to_string(row.number) : ""; }
 
-std::string csv_row(const Rows& rows, const Predictions& predictions, const FileRow& row, bool is_numbered) {
+std::string csv_row(const Rows& rows, const Predictions& predictions, const FileRow& row, bool is_numbered,
+                    size_t num_sample_columns) {
   std::vector<std::string> cells = {row.sample ? std::to_string(*row.sample) : ""};
   if (is_numbered) cells.push_back(number_of_row(row));
   cells.insert(cells.end(), row.id.begin(), row.id.end());
   const auto of_sample = row.sample ? sample_cells(rows, predictions, static_cast<size_t>(*row.sample))
-                                    : std::vector<std::string>(sample_columns(predictions).size());
+                                    : std::vector<std::string>(num_sample_columns);
   cells.insert(cells.end(), of_sample.begin(), of_sample.end());
   if (is_numbered) cells.push_back(row.reason);
   return plain_csv_line(cells);
@@ -244,7 +245,9 @@ void write_npy(const std::filesystem::path& file, const at::Tensor& raw) {
 std::string prediction_csv(const Predictions& predictions, const FileRows& rows) {
   const Rows samples(predictions);
   std::string text = csv_header(predictions, rows);
-  for (const FileRow& row : rows.rows) text += csv_row(samples, predictions, row, rows.are_numbered);
+  const size_t num_sample_columns = sample_columns(predictions).size();
+  for (const FileRow& row : rows.rows)
+    text += csv_row(samples, predictions, row, rows.are_numbered, num_sample_columns);
   if (!rows.rows.empty()) return text;
   for (size_t sample = 0; sample < samples.num_rows(); ++sample)
     text += std::to_string(sample) + "," + plain_csv_line(sample_cells(samples, predictions, sample));

@@ -61,6 +61,17 @@ Batches make_train_batches(const Samples& train, const TrainerOptions& options) 
   return Batches(train, batch_options, options.device);
 }
 
+Objective training_objective(const Dataset& dataset, const TrainerOptions& options) {
+  Objective objective(options.settings.loss, dataset, options.device);
+  if (options.settings.class_weights == ClassWeights::kNone) return objective;
+  if (dataset.shape.task != Task::kClassification)
+    throw_error(ExitCode::kUsage,
+                "training.class_weights: only classes have weights, but these targets are {}; remove it",
+                dataset.shape.task == Task::kLanguageModel ? "tokens" : "numbers");
+  objective.weight_classes(balanced_class_weights(dataset.train, dataset.shape.num_outputs).to(options.device));
+  return objective;
+}
+
 std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOptions& options) {
   if (valid.size() == 0) return std::nullopt;
   const BatchOptions batch_options{.batch_size = std::min(options.settings.valid_batch_size, valid.size()),
@@ -112,18 +123,6 @@ ExchangeOptions exchange_options(const TrainerOptions& options) {
 BatchLoop::Agree agreement(const TrainerOptions& options) {
   if (options.ranks == nullptr) return {};
   return [ranks = options.ranks](bool is_so) { return ranks->is_true_on_all(is_so); };
-}
-
-// The losses of validation have no weights, so that they can be compared.
-Objective training_objective(const Dataset& dataset, const TrainerOptions& options) {
-  Objective objective(options.settings.loss, dataset, options.device);
-  if (options.settings.class_weights == ClassWeights::kNone) return objective;
-  if (dataset.shape.task != Task::kClassification)
-    throw_error(ExitCode::kUsage,
-                "training.class_weights: only classes have weights, but these targets are {}; remove it",
-                dataset.shape.task == Task::kLanguageModel ? "tokens" : "numbers");
-  objective.weight_classes(balanced_class_weights(dataset.train, dataset.shape.num_outputs).to(options.device));
-  return objective;
 }
 
 Model& moved_to(c10::Device device, Model& model) {

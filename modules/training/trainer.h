@@ -41,6 +41,10 @@ struct TrainerOptions {
 
 Batches make_train_batches(const Samples& train, const TrainerOptions& options);
 
+// Returns what a run minimises, with training.class_weights. The losses of validation have no weights, so that they can
+// be compared. Throws UserError kUsage if the targets that have weights are not classes.
+Objective training_objective(const Dataset& dataset, const TrainerOptions& options);
+
 // Returns the validation batches in the order of the samples; nothing if there are no samples.
 std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOptions& options);
 

@@ -178,10 +178,9 @@ void check_batches(const Settings& t, Checker& checker) {
   if (t.carry_state && t.shards)
     checker.complain({"carry_state", "shards"}, "states are carried by one process without shards: remove shards");
   if (t.batch_by_length && t.shards)
-    checker.complain(
-        {"batch_by_length", "shards"},
-        "each process cuts its part of a batch by itself, so bits would depend on their number: remove one "
-        "of the two");
+    checker.complain({"batch_by_length", "shards"},
+                     "each process cuts its part of a batch by itself, so the results would depend on the number of "
+                     "processes: remove one of the two");
   if (t.class_weights != ClassWeights::kNone && t.loss != LossKind::kAuto && t.loss != LossKind::kCrossEntropy)
     checker.complain({"class_weights", "loss"},
                      "only classes have weights: use loss: cross_entropy, or remove class_weights");

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -217,11 +216,9 @@ class CsvParser {
     if (num_columns_ == 0 && parse_row()) table_.row_lines_.push_back(row_line_);
     if (num_columns_ == 0) return;  // there is no row
     std::vector<Piece> pieces = cut_into_pieces();
-    std::vector<std::jthread> threads;
-    for (Piece& piece : std::span(pieces).subspan(1)) threads.emplace_back([this, &piece] { parse_piece(piece); });
-    parse_piece(pieces.front());
-    threads.clear();
-    for (const Piece& piece : pieces) append(piece);
+    in_threads(std::ssize(pieces), [&](int64_t i) { parse_piece(pieces[static_cast<size_t>(i)]); });
+    reserve_for(pieces);
+    for (Piece& piece : pieces) append(std::exchange(piece, {}));  // so that their memory is free again
     read_ = text().size();
   }
 
@@ -241,7 +238,7 @@ class CsvParser {
     return pieces;
   }
 
-  void parse_piece(Piece& piece) noexcept {
+  void parse_piece(Piece& piece) {
     const char* const bytes = table_.text_.data();
     reserve_cells(piece);
     for (size_t at = piece.begin; at < piece.end;) {
@@ -265,6 +262,16 @@ class CsvParser {
     const size_t num_rows = (piece.end - piece.begin) / bytes_of_row + 1;
     piece.cell_ends.reserve(num_rows * num_columns_);
     piece.row_lines.reserve(num_rows);
+  }
+
+  void reserve_for(const std::vector<Piece>& pieces) {
+    size_t num_cells = table_.cell_ends_.size(), num_rows = table_.row_lines_.size();
+    for (const Piece& piece : pieces) {
+      num_cells += piece.cell_ends.size();
+      num_rows += piece.row_lines.size();
+    }
+    table_.cell_ends_.reserve(num_cells);
+    table_.row_lines_.reserve(num_rows);
   }
 
   size_t after_line_break(Piece& piece, size_t at) const {

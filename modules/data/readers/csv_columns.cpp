@@ -104,9 +104,12 @@ std::vector<std::vector<double>> read_numbers(const Table& table, std::span<cons
   std::vector<std::vector<double>> values(columns.size());
   for (auto& column : values) column.resize(static_cast<size_t>(table.num_rows()));
   std::atomic<bool> are_numbers = true;
-  in_threads(table.num_rows(), [&](int64_t begin, int64_t end) {
+  constexpr int64_t kLeastRows = 4096;
+  const int64_t num_rows = table.num_rows(), num_parts = num_reading_threads(num_rows, kLeastRows);
+  in_threads(num_parts, [&](int64_t part) {
     bool is_number = true;
-    for (int64_t row = begin; row < end && is_number; ++row)
+    const int64_t end = num_rows * (part + 1) / num_parts;
+    for (int64_t row = num_rows * part / num_parts; row < end && is_number; ++row)
       for (size_t i = 0; i < columns.size(); ++i)
         values[i][static_cast<size_t>(row)] = number_or_missing(table, row, columns[i], is_number);
     if (!is_number) are_numbers = false;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs work over the rows of a table on several threads. It does not use LibTorch's threads, because readers do without
-// LibTorch. The work must not throw.
+// Runs the parts of a work on several threads. It does not use LibTorch's threads, because readers do without LibTorch.
+// If the system has no more threads, the calling thread does all parts. An error of a part is the caller's error.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -17,15 +19,31 @@ inline int64_t num_reading_threads(int64_t num_items, int64_t least_items) {
   return std::clamp<int64_t>(num_items / least_items, 1, std::min(kMostThreads, num_cpus));
 }
 
-// Calls work(begin, end) for consecutive parts of 0 .. num_rows - 1, and waits for all of them.
+// Calls work(0) .. work(num_parts - 1), each on a thread of its own, and waits for all of them. Rethrows the exception
+// of the first part that failed.
 template <class Work>
-void in_threads(int64_t num_rows, const Work& work) {
-  constexpr int64_t kLeastRows = 4096;
-  const int64_t count = num_reading_threads(num_rows, kLeastRows);
-  std::vector<std::jthread> threads;
-  for (int64_t i = 1; i < count; ++i)
-    threads.emplace_back([&work, begin = num_rows * i / count, end = num_rows * (i + 1) / count] { work(begin, end); });
-  work(0, num_rows / count);
+void in_threads(int64_t num_parts, const Work& work) {
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(num_parts));
+  const auto run = [&](int64_t part) {
+    try {
+      work(part);
+    } catch (...) {
+      errors[static_cast<size_t>(part)] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int64_t part = 1; part < num_parts; ++part) {
+      try {
+        threads.emplace_back(run, part);
+      } catch (const std::system_error&) {
+        run(part);
+      }
+    }
+    run(0);
+  }
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
 }
 
 }  // namespace rnnlab
