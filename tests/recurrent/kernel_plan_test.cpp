@@ -19,11 +19,16 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+int shared_bytes_of(int major) {
+  if (major == 8) return kMediumShared;
+  return major >= 12 ? kLittleShared : kMuchShared;
+}
+
 Gpu gpu_of(int major) {
   return {.device = 0,
           .major = major,
           .minor = 0,
-          .runs = {.instructions = instructions_of(major), .shared_bytes = major >= 12 ? kLittleShared : kMuchShared}};
+          .runs = {.instructions = instructions_of(major), .shared_bytes = shared_bytes_of(major)}};
 }
 
 PassPlans forward_plans(int64_t hidden_size, int64_t batch_size, int major = 9) {
@@ -34,9 +39,13 @@ PassPlans forward_plans(int64_t hidden_size, int64_t batch_size, int major = 9) 
 TEST(KernelPlans, NamesInstancesAsTheCompilerFindsThem) {
   const PassPlans plans = forward_plans(128, 128);
   EXPECT_THAT(plans.grids, IsEmpty());
-  ASSERT_THAT(plans.clusters, SizeIs(2));
-  EXPECT_EQ(plans.clusters[0].kernel, "forward_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>>");
+  ASSERT_THAT(plans.clusters, SizeIs(5));
+  EXPECT_EQ(plans.clusters[0].kernel,
+            "block_forward_kernel<BlockTiles<Lstm, Bfloat16, 128, 1, 1, Fit::kWhole, 232448>>");
   EXPECT_EQ(plans.clusters[0].packing,
+            "pack_kernel<BlockTiles<Lstm, Bfloat16, 128, 1, 1, Fit::kWhole, 232448>, BlockForwardOrder>");
+  EXPECT_EQ(plans.clusters[3].kernel, "forward_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>>");
+  EXPECT_EQ(plans.clusters[3].packing,
             "pack_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>, ForwardOrder>");
 }
 
@@ -58,6 +67,16 @@ TEST(KernelPlans, AGpuWithoutSharedMemoryForThemHasNone) {
       IsEmpty());
 }
 
+TEST(KernelPlans, AGpuWithoutClustersHasGroupsOfOneBlock) {
+  for (const KernelPlan& plan : all_plans(gpu_of(8).runs)) EXPECT_EQ(plan.num_blocks, 1) << plan.kernel;
+  EXPECT_THAT(forward_plans(128, 64, 8).clusters, SizeIs(3));
+  EXPECT_THAT(forward_plans(136, 64, 8).clusters, IsEmpty());
+}
+
+TEST(KernelPlans, LayersThatAreTooSmallForClustersHaveGroupsOfOneBlock) {
+  for (const KernelPlan& plan : forward_plans(56, 64).clusters) EXPECT_EQ(plan.num_blocks, 1) << plan.kernel;
+}
+
 TEST(KernelPlans, KernelsOfALaterVariantAreLeftOut) {
   PersistentSequence sequence = {.batch_size = 64, .hidden_size = 512, .type = ElementType::kBfloat16};
   const auto num_plans = [&](PersistentKernels kernels) {
@@ -71,7 +90,7 @@ TEST(KernelPlans, KernelsOfALaterVariantAreLeftOut) {
 TEST(KernelPlans, EveryProgramHasAKeyOfItsOwn) {
   std::set<std::string> keys;
   size_t num_programs = 0;
-  for (const int major : {9, 10, 12})
+  for (const int major : {8, 9, 10, 12})
     for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {
       keys.insert(key_of(program_of(plan, architecture_for(gpu_of(major), plan.instructions))));
       ++num_programs;
@@ -82,7 +101,7 @@ TEST(KernelPlans, EveryProgramHasAKeyOfItsOwn) {
 // A plan of each of the sources, for each kind of GPU that has it.
 TEST(KernelPlans, ASampleCompilesForEveryGpu) {
   if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
-  for (const int major : {9, 10, 12}) {
+  for (const int major : {8, 9, 10, 12}) {
     std::set<std::string> sources;
     for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {
       if (!sources.insert(plan.source).second) continue;

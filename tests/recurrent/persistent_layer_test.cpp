@@ -43,7 +43,8 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
     return unsupported_reason(LayerKind::kPersistent, options).value_or("none");
   };
   for (const Cell cell : kCells)
-    for (const int64_t size : {64, 72, 128, 1024, 1536}) EXPECT_EQ(reason({.cell = cell, .hidden_size = size}), "none");
+    for (const int64_t size : {8, 64, 72, 128, 1024, 1536})
+      EXPECT_EQ(reason({.cell = cell, .hidden_size = size}), "none");
   EXPECT_EQ(reason({.hidden_size = 1024, .num_layers = 3, .bidirectional = true, .dropout = 0.5}), "none");
   EXPECT_EQ(reason({.cell = Cell::kGru, .hidden_size = 128, .reset_gate = ResetGate::kBefore}),
             "layer: persistent cannot do reset_gate: before (its kernel for gru applies the reset gate after the "
@@ -52,11 +53,11 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
               HasSubstr("cannot do activation: relu (its kernels for lstm have tanh only); use layer: naive"));
   EXPECT_THAT(reason({.cell = Cell::kGru, .hidden_size = 128, .activation = Activation::kRelu}),
               HasSubstr("cannot do activation: relu (its kernels for gru have tanh only); use layer: naive"));
-  for (const int64_t size : {1, 56, 100, 1540, 1544})
+  for (const int64_t size : {1, 12, 100, 1540, 1544})
     EXPECT_THAT(
         reason({.hidden_size = size}),
         HasSubstr(fmt::format(
-            "cannot do hidden_size: {} (its kernels have multiples of 8 from 64 to 1536, in fp32 to 1024)", size)));
+            "cannot do hidden_size: {} (its kernels have multiples of 8 from 8 to 1536, in fp32 to 1024)", size)));
 }
 
 TEST(PersistentRefusal, EarlierVariantsHaveTheSizesOfClusters) {
@@ -72,15 +73,33 @@ TEST(PersistentRefusal, EarlierVariantsHaveTheSizesOfClusters) {
   }
 }
 
+TEST(PersistentRefusal, BlocksHaveSmallSizes) {
+  for (const int64_t size : {8, 64, 128})
+    EXPECT_EQ(unsupported_reason(LayerKind::kPersistentBlock, {.hidden_size = size}), std::nullopt);
+  EXPECT_THAT(unsupported_reason(LayerKind::kPersistentBlock, {.hidden_size = 136}).value_or("none"),
+              HasSubstr("layer: persistent_block cannot do hidden_size: 136 (its kernels have multiples of 8 from 8 to "
+                        "128); use layer: naive"));
+}
+
+TEST(PersistentRefusal, AGpuWithoutClustersHasSmallSizes) {
+  const Gpu gpu = {.name = "NVIDIA A100", .capability = {8, 0}, .has_own_kernels = true};
+  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, gpu), std::nullopt);
+  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, 128, gpu), std::nullopt);
+  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, 136, gpu),
+            "layer: persistent cannot do hidden_size: 136 on NVIDIA A100 (compute capability 8.0): its kernels for "
+            "more than 128 units need compute capability 9.0 or later; use layer: cudnn");
+  EXPECT_NE(unsupported_reason(LayerKind::kPersistentClusters, gpu), std::nullopt);
+}
+
 TEST(PersistentRefusal, IsForAGpu) {
   EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, Processor::kCpu),
-            "layer: persistent needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused");
+            "layer: persistent needs a GPU of compute capability 8.0 or later; on a CPU use layer: fused");
   EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, Processor::kGpu), std::nullopt);
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}));
             }),
-            "layer: persistent needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused");
+            "layer: persistent needs a GPU of compute capability 8.0 or later; on a CPU use layer: fused");
 }
 
 // A relu whose sums stay away from its kink, as persistent_check.h has them: weights of a sixth.
@@ -131,9 +150,9 @@ TEST_F(PersistentOnHopper, EveryOptionMatchesTheReference) {
 
 // Each size that there is a kernel for, and the next smaller and larger one that pads.
 TEST_F(PersistentOnHopper, EverySizeMatchesFloat64) {
-  for (const int64_t size : {64, 128, 192, 256, 384, 512, 640, 768, 896, 1024})
+  for (const int64_t size : {32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 896, 1024})
     for (const int64_t hidden_size : {size - 8, size, size + 8})
-      if (hidden_size >= 64) expect_float64({.options = {.input_size = 5, .hidden_size = hidden_size}});
+      expect_float64({.options = {.input_size = 5, .hidden_size = hidden_size}});
 }
 
 // Layers that no cluster has room for, or not for as many sequences: groups of blocks over the whole GPU hold them, in
@@ -152,8 +171,19 @@ TEST_F(PersistentOnHopper, EveryVariantMatchesFloat64) {
           {.options = {.input_size = 3, .hidden_size = size}, .num_steps = 5, .batch_size = 64, .kind = kind});
 }
 
+// Groups of one block, of 4, 8 and 16 sequences, the last one not full.
+TEST_F(PersistentOnHopper, EveryGroupOfABlockMatchesFloat64) {
+  for (const int64_t batch_size : {1, 5, 64, 540, 1100})
+    for (const int64_t size : {8, 32, 40, 64, 72, 128})
+      expect_float64({.options = {.input_size = 2, .hidden_size = size},
+                      .num_steps = 5,
+                      .batch_size = batch_size,
+                      .kind = LayerKind::kPersistentBlock});
+}
+
 TEST_F(PersistentOnHopper, NotANumberStaysInItsSequence) {
-  const std::vector<std::pair<int64_t, int64_t>> sizes_and_batches = {{128, 20}, {1024, 20}, {1024, 130}, {1536, 40}};
+  const std::vector<std::pair<int64_t, int64_t>> sizes_and_batches = {{24, 20},   {64, 700},   {128, 20},
+                                                                      {1024, 20}, {1024, 130}, {1536, 40}};
   for (const Cell cell : kCells)
     for (const auto& [size, batch_size] : sizes_and_batches) {
       const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 3, .hidden_size = size});
@@ -181,7 +211,7 @@ TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
 // Parts of the steps of one layer run at the same time as parts of the next layer: by each family of kernels, with
 // lengths, and with large products by float16.
 TEST_F(PersistentOnHopper, LayersSideBySideMatchFloat64) {
-  for (const int64_t size : {136, 512, 768})
+  for (const int64_t size : {40, 136, 512, 768})
     expect_float64({.options = {.input_size = 5, .hidden_size = size, .num_layers = 3},
                     .num_steps = 50,
                     .batch_size = 16,
@@ -289,9 +319,10 @@ void PrintTo(const Family& family, std::ostream* out) {
 // Sizes and batches that take clusters of one team, of smaller blocks and of two teams; and, over the whole GPU, of
 // each size of its kernels groups of 16 sequences, of 32, and of two times 32 in turns.
 std::vector<Family> families() {
-  const std::vector<std::pair<int64_t, int64_t>> sizes = {
-      {72, 9},    {256, 9},  {512, 9},   {512, 121}, {512, 250},  {768, 16},  {768, 64},  {768, 96},
-      {768, 250}, {1024, 9}, {1024, 64}, {1024, 70}, {1024, 130}, {1536, 16}, {1536, 20}, {1536, 40}};
+  const std::vector<std::pair<int64_t, int64_t>> sizes = {{24, 9},     {64, 600},  {72, 9},    {128, 1100}, {256, 9},
+                                                          {512, 9},    {512, 121}, {512, 250}, {768, 16},   {768, 64},
+                                                          {768, 96},   {768, 250}, {1024, 9},  {1024, 64},  {1024, 70},
+                                                          {1024, 130}, {1536, 16}, {1536, 20}, {1536, 40}};
   std::vector<Family> list;
   for (const NumberClass& numbers : kNumberClasses)
     for (const auto& [hidden_size, batch_size] : sizes)

@@ -151,8 +151,10 @@ double largest_difference_from_fused(c10::Device device, at::ScalarType type) {
   const c10::AutoGradMode gradients(true);
   const double bound = type == at::kFloat ? 2e-2 : type == at::kHalf ? 5e-2 : 1e-1;  // float32: TF32 is allowed
   double largest = 0;
+  const bool has_clusters = at::cuda::getDeviceProperties(device.index())->major >= 9;
+  const std::vector<int64_t> sizes = has_clusters ? std::vector<int64_t>{128, 256} : std::vector<int64_t>{64, 128};
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
-    for (const int64_t hidden_size : {128, 256})
+    for (const int64_t hidden_size : sizes)
       largest = std::max(largest, difference_of_layer(cell, hidden_size, type, device) / bound);
   return largest;
 }
@@ -207,14 +209,22 @@ void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
   throw_if_kernel_timed_out();
 }
 
+namespace {
+
+std::string text_of(const kernels::PersistentGroups& groups) {
+  if (groups.num_blocks == 1) return "groups of one block";
+  if (groups.are_clusters) return fmt::format("clusters of {} blocks", groups.num_blocks);
+  return fmt::format("groups of {} blocks over the whole GPU", groups.num_blocks);
+}
+
+}  // namespace
+
 ExecutionPath persistent_path(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
   const LayerTrace& bottom = layers.front();
   const c10::cuda::CUDAGuard guard(bottom.gates.device());
   const kernels::PersistentGroups groups = forward_groups(spec, bottom);
   const size_t parts = parts_of_steps(bottom.num_steps(), layers.size(), forward_part_of_gpu(spec, bottom)).size();
-  return {fmt::format("persistent kernel ({}), {} of {} blocks{}{}", class_name(bottom.gates.scalar_type()),
-                      groups.are_clusters ? "clusters" : "groups", groups.num_blocks,
-                      groups.are_clusters ? "" : " over the whole GPU",
+  return {fmt::format("persistent kernel ({}), {}{}", class_name(bottom.gates.scalar_type()), text_of(groups),
                       parts > 1 ? fmt::format(", layers side by side in {} parts", parts) : ""),
           {}};
 }

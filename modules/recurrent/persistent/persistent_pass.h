@@ -16,7 +16,7 @@
 namespace rnnlab {
 
 // Throws UserError kUsage if the pass cannot run as `layer: persistent`: the processor is not a GPU of compute
-// capability 9.0 or later, its kernels cannot be compiled, the kind of GPU failed its check, the type
+// capability 8.0 or later, its kernels cannot be compiled, the kind of GPU failed its check, the type
 // is float64, or float32 has no kernels for this many units. Throws kDevice if an earlier pass on this GPU timed out.
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size);
 

@@ -8,24 +8,31 @@
 namespace rnnlab {
 namespace {
 
+using kernels::PersistentKernels;
+
+constexpr Capability kFirstWithBlocks = {8, 0};    // products of bfloat16 on tensor cores
 constexpr Capability kFirstWithClusters = {9, 0};  // clusters of thread blocks
 
-constexpr UnrolledVariant persistent_variant(LayerKind kind, kernels::PersistentKernels kernels) {
+constexpr bool has_blocks(PersistentKernels kernels) {
+  return kernels == PersistentKernels::kBlocks || kernels == PersistentKernels::kAll;
+}
+
+constexpr UnrolledVariant persistent_variant(LayerKind kind, PersistentKernels kernels) {
   return {.kind = kind,
           .fuses_pointwise = true,
           .pretransposes = true,
           .input_products = InputProducts::kAllSteps,
           .is_persistent = true,
-          .shares_gpu = kernels == kernels::PersistentKernels::kAll,
+          .shares_gpu = has_blocks(kernels),
           .kernels = kernels};
 }
 
+constexpr UnrolledVariant kBlockVariant = persistent_variant(LayerKind::kPersistentBlock, PersistentKernels::kBlocks);
 constexpr UnrolledVariant kClustersVariant =
-    persistent_variant(LayerKind::kPersistentClusters, kernels::PersistentKernels::kClusters);
+    persistent_variant(LayerKind::kPersistentClusters, PersistentKernels::kClusters);
 constexpr UnrolledVariant kTeamsVariant =
-    persistent_variant(LayerKind::kPersistentTeams, kernels::PersistentKernels::kClustersAndTeams);
-constexpr UnrolledVariant kPersistentVariant =
-    persistent_variant(LayerKind::kPersistent, kernels::PersistentKernels::kAll);
+    persistent_variant(LayerKind::kPersistentTeams, PersistentKernels::kClustersAndTeams);
+constexpr UnrolledVariant kPersistentVariant = persistent_variant(LayerKind::kPersistent, PersistentKernels::kAll);
 
 template <const UnrolledVariant& variant>
 std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& options) {
@@ -36,9 +43,11 @@ std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& opt
     return "reset_gate: before (its kernel for gru applies the reset gate after the recurrent product)";
   if (kernels::has_persistent_layer(options.hidden_size, kernels::Operands::kTf32, variant.kernels))
     return std::nullopt;
-  const bool has_grids = variant.kernels == kernels::PersistentKernels::kAll;
-  return fmt::format("hidden_size: {} (its kernels have multiples of 8 from 64 to {})", options.hidden_size,
-                     has_grids ? "1536, in fp32 to 1024" : "1024");
+  const auto sizes = kernels::persistent_sizes(kernels::Operands::kTf32, variant.kernels);
+  const int64_t in_float32 = kernels::persistent_sizes(kernels::Operands::kFloat32, variant.kernels).most;
+  return fmt::format("hidden_size: {} (its kernels have multiples of 8 from {} to {}{})", options.hidden_size,
+                     sizes.least, sizes.most,
+                     in_float32 < sizes.most ? fmt::format(", in fp32 to {}", in_float32) : "");
 }
 
 template <const UnrolledVariant& variant>
@@ -51,14 +60,17 @@ std::optional<std::string> precision_unsupported_by_persistent(const RecurrentOp
   return "supports at most 1024 units in fp32; use precision: tf32 or bf16, or layer: cudnn";
 }
 
-// Kernels for more units need exactly compute capability 9.0.
+// Layers that one block does not hold need clusters, and those that no cluster holds need exactly compute
+// capability 9.0.
 std::optional<std::string> size_unsupported_by_persistent(int64_t hidden_size, const Gpu& gpu) {
+  const bool has_clusters = kFirstWithClusters <= gpu.capability;
   const bool has_grids = gpu.capability.major == kFirstWithClusters.major;
-  if (has_grids || hidden_size <= kernels::kLargestOfClusters) return std::nullopt;
+  const int most = has_clusters ? kernels::kLargestOfClusters : kernels::kLargestOfBlocks;
+  if (has_grids || hidden_size <= most) return std::nullopt;
   return fmt::format(
       "cannot do hidden_size: {} on {} (compute capability {}): its kernels for more than {} units need compute "
-      "capability 9.0; use layer: cudnn",
-      hidden_size, gpu.name, text_of(gpu.capability), kernels::kLargestOfClusters);
+      "capability 9.0{}; use layer: cudnn",
+      hidden_size, gpu.name, text_of(gpu.capability), most, has_clusters ? "" : " or later");
 }
 
 // In fp32 the kernels compute small factors with fewer digits; in tf32, hidden states of rnn_relu may overflow float16.
@@ -80,10 +92,13 @@ LayerInfo persistent_info(std::string_view description, int speed_rank, AutoUse 
   return {.description = description,
           .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
           .processors = {Processor::kGpu},
-          .other_processor = "needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused",
+          .other_processor =
+              has_blocks(variant.kernels)
+                  ? std::string_view("needs a GPU of compute capability 8.0 or later; on a CPU use layer: fused")
+                  : std::string_view("needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused"),
           .needs_own_kernels = true,
           .compiles_kernels = true,
-          .min_gpu_capability = kFirstWithClusters,
+          .min_gpu_capability = has_blocks(variant.kernels) ? kFirstWithBlocks : kFirstWithClusters,
           .speed_rank = speed_rank,
           .auto_use = auto_use,
           .make = make_unrolled<variant>,
@@ -95,25 +110,34 @@ LayerInfo persistent_info(std::string_view description, int speed_rank, AutoUse 
 
 }  // namespace
 
+const LayerInfo& persistent_block_layer_info() {
+  static const LayerInfo info = persistent_info<kBlockVariant>(
+      "all steps of a layer in one kernel on a GPU of compute capability 8.0 or later, the recurrent weights in one "
+      "block for each group of sequences",
+      12, AutoUse::kIfNoOther);
+  return info;
+}
+
 const LayerInfo& persistent_clusters_layer_info() {
   static const LayerInfo info = persistent_info<kClustersVariant>(
       "all steps of a layer in one kernel on a GPU of compute capability 9.0 or later, the recurrent weights in "
       "clusters of its blocks",
-      12, AutoUse::kIfNoOther);
+      13, AutoUse::kIfNoOther);
   return info;
 }
 
 const LayerInfo& persistent_teams_layer_info() {
   static const LayerInfo info = persistent_info<kTeamsVariant>(
-      "persistent_clusters, with smaller blocks, or teams of warps that take turns, where they are faster", 13,
+      "persistent_clusters, with smaller blocks, or teams of warps that take turns, where they are faster", 14,
       AutoUse::kIfNoOther);
   return info;
 }
 
 const LayerInfo& persistent_layer_info() {
   static const LayerInfo info = persistent_info<kPersistentVariant>(
-      "persistent_teams, with the recurrent weights over the whole GPU, and layers side by side, where that is faster",
-      14, AutoUse::kAlways);
+      "persistent_block or persistent_teams, or the recurrent weights over the whole GPU, and layers side by side, "
+      "where that is faster",
+      15, AutoUse::kAlways);
   return info;
 }
 

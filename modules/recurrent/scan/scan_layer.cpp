@@ -290,7 +290,7 @@ const LayerInfo& scan_layer_info() {
           "read the state",
       .cells = {Cell::kMinGru, Cell::kMinLstm},
       .processors = {Processor::kCpu, Processor::kGpu},
-      .speed_rank = 15,
+      .speed_rank = 16,
       .make = make_layer_of<ScanLayer>};
   return info;
 }

@@ -30,10 +30,11 @@ struct LaunchAttributes {
 };
 
 // The result points to `attributes`. A group of blocks that is larger than a cluster is launched cooperatively: its
-// blocks wait for each other, so all launched groups must run at once.
+// blocks wait for each other, so all launched groups must run at once. A group of one block needs no attribute.
 cudaLaunchConfig_t launch_config(const KernelPlan& plan, int64_t groups, cudaStream_t stream,
                                  LaunchAttributes& attributes) {
   const bool is_cooperative = plan.cluster_size < plan.num_blocks;
+  const unsigned num_attributes = is_cooperative ? 2 : (plan.num_blocks > 1 ? 1 : 0);
   attributes.of[0].id = cudaLaunchAttributeClusterDimension;
   attributes.of[0].val.clusterDim = {static_cast<unsigned>(plan.cluster_size), 1, 1};
   attributes.of[1].id = cudaLaunchAttributeCooperative;
@@ -44,7 +45,7 @@ cudaLaunchConfig_t launch_config(const KernelPlan& plan, int64_t groups, cudaStr
   config.dynamicSmemBytes = static_cast<size_t>(plan.shared_bytes);
   config.stream = stream;
   config.attrs = attributes.of;
-  config.numAttrs = is_cooperative ? 2 : 1;
+  config.numAttrs = num_attributes;
   return config;
 }
 
@@ -57,12 +58,22 @@ struct ChosenPass {
   int groups_apart = 0;    // as many as it has room for if each block has an SM of its own
 };
 
+// Returns how many groups of `kernel` run at once if each is one block.
+int blocks_of_kernel(const KernelPlan& plan, const void* function, int shared_bytes, const Gpu& gpu) {
+  int of_multiprocessor = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_multiprocessor, function, plan.num_threads,
+                                                      static_cast<size_t>(shared_bytes)),
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  return of_multiprocessor * gpu.num_multiprocessors;
+}
+
 // Returns how many groups of `kernel`, launched as the plan says, run at once; 0 if such a group cannot be launched.
 int groups_of_kernel(const KernelPlan& plan, cudaKernel_t kernel, int shared_bytes, const Gpu& gpu) {
   if (shared_bytes > gpu.runs.shared_bytes) return 0;
   const void* const function = kernel;
   check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
         "cudaFuncSetAttribute");
+  if (plan.num_blocks == 1) return blocks_of_kernel(plan, function, shared_bytes, gpu);
   check(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "cudaFuncSetAttribute");
   LaunchAttributes attributes;
   cudaLaunchConfig_t config = launch_config(plan, 1, nullptr, attributes);
@@ -128,8 +139,7 @@ std::optional<ChosenPass> choose_among(const std::vector<KernelPlan>& plans, int
   if (!plans.grids.empty() && plans.clusters.empty())
     throw std::runtime_error(layer + " needs " + std::to_string(plans.grids.front().num_blocks) +
                              " multiprocessors at once, and this GPU does not have them; use layer: cudnn");
-  if (plans.clusters.empty())
-    throw std::runtime_error(layer + " has kernels only for GPUs of compute capability 9.0; use layer: cudnn");
+  if (plans.clusters.empty()) throw std::runtime_error(layer + " has no kernels for this GPU; use layer: cudnn");
   throw std::runtime_error(layer + ": no cluster of blocks fits on this GPU; use layer: cudnn");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recurrent layer whose recurrent weights stay on the GPU's chip for a whole sequence, for GPUs with thread-block
-// clusters. A pass is one kernel, in which a group of blocks computes all steps for a group of sequences. The blocks
+// A recurrent layer whose recurrent weights stay on the GPU's chip for a whole sequence, for GPUs of compute capability
+// 8.0 and later. A pass is one kernel, in which a group of blocks computes all steps for a group of sequences. A small
+// layer has groups of one block; larger layers need thread-block clusters, which GPUs have from 9.0 on. The blocks
 // exchange hidden states, or, in the backward pass, sums of gradients: the blocks of a cluster through distributed
 // shared memory, larger groups through L2. Products take operands of 16 bits and add up in float32. Cell states,
 // activations and gradients of states are float32; only sums on their way through L2 have the digits of the class's
@@ -21,13 +22,24 @@ struct CUstream_st;
 namespace rnnlab::kernels {
 
 // Returns the number of rows of PersistentBackward::bias_sums.
-inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; }
+inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 3) / 4; }
 
-// Returns whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, or to 1024 for kFloat32
-// and without kAll. For layers of a type other than float32, operands is kTf32.
+// Holds the hidden sizes that have kernels: the multiples of 8 from `least` to `most`.
+struct HiddenSizes {
+  int64_t least = 8;
+  int64_t most = kLargestOfBlocks;
+};
+
+// Returns the sizes on a GPU that runs all these kernels. For layers of a type other than float32, operands is kTf32.
+inline HiddenSizes persistent_sizes(Operands operands, PersistentKernels kernels) {
+  if (kernels == PersistentKernels::kBlocks) return {};
+  if (kernels != PersistentKernels::kAll) return {kSmallestOfClusters, kLargestOfClusters};
+  return {.most = operands == Operands::kTf32 ? kLargestOfGrids : kLargestOfClusters};
+}
+
 inline bool has_persistent_layer(int64_t hidden_size, Operands operands, PersistentKernels kernels) {
-  const bool has_grids = operands == Operands::kTf32 && kernels == PersistentKernels::kAll;
-  return hidden_size >= 64 && hidden_size <= (has_grids ? kLargestOfGrids : kLargestOfClusters) && hidden_size % 8 == 0;
+  const HiddenSizes sizes = persistent_sizes(operands, kernels);
+  return hidden_size >= sizes.least && hidden_size <= sizes.most && hidden_size % 8 == 0;
 }
 
 // Return the bytes of the packed weights of each pass. These functions, like all below that take a sequence, compile

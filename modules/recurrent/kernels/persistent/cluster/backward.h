@@ -167,8 +167,7 @@ class BackwardBlock {
 #pragma unroll
     for (int warp = 1; warp < T::kUnitWarps; ++warp) of_block = max(of_block, maxima[warp]);
     largest_ = max(largest_, of_block);
-    const int exponent = max(static_cast<int>(of_block >> 23) - 127, -110);
-    return __uint_as_float(static_cast<uint32_t>(127 + 13 - exponent) << 23);
+    return scale_for_half(of_block);
   }
 
   __device__ void barrier_of_team() const {
@@ -246,13 +245,13 @@ class BackwardBlock {
     const SumPlace place = {.is_first = owner_.lane % 4 == 0,
                             .unit = owner_.unit,
                             .hidden_size = owner_.hidden_size(),
-                            .first_row = owner_.first_sequence / kSequencesPerTile,
+                            .first_row = owner_.first_sequence / kSequencesOfSums,
                             .num_sequences = owner_.num_sequences};
     const auto of_all_sequences = [](float sum) {
       sum += __shfl_xor_sync(~0u, sum, 1);
       return sum + __shfl_xor_sync(~0u, sum, 2);
     };
-    bias_sums_.write(place, T::kTiles, of_all_sequences, work_.bias_sums);
+    bias_sums_.write(place, T::kTiles * kSequencesPerTile / kSequencesOfSums, of_all_sequences, work_.bias_sums);
   }
 
   __device__ void write_initial(ReceiveBarriers& received) {

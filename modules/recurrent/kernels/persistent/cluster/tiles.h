@@ -19,10 +19,6 @@
 
 namespace rnnlab::kernels::persistent {
 
-// States whether a layer is exactly as large as its kernel, or may be smaller. In the first case all places in tensors
-// are known when the kernel is compiled.
-enum class Fit { kWhole, kPadded };
-
 template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kWarpsOf, int kTilesOf, Fit kFitOf = Fit::kPadded,
           int kTeamsOf = 1, int kSharedBytesOf = kMuchShared>
 struct Tiles {

@@ -203,7 +203,7 @@ class GridBackwardBlock {
     const SumPlace place = {.is_first = owner_.sequence == 0,
                             .unit = owner_.unit,
                             .hidden_size = owner_.hidden_size,
-                            .first_row = owner_.first_sequence / kSequencesPerTile,
+                            .first_row = owner_.first_sequence / kSequencesOfSums,
                             .num_sequences = owner_.num_sequences};
     float* room = exchange_.room();
     const auto of_all_sequences = [room](float sum) {
@@ -214,7 +214,7 @@ class GridBackwardBlock {
       for (int i = static_cast<int>(threadIdx.x); i < T::kThreads; i += T::kUnits) of_all += room[i];
       return of_all;
     };
-    bias_sums_.write(place, T::kTurns * T::kTiles, of_all_sequences, work_.bias_sums);
+    bias_sums_.write(place, T::kSequencesOfGroup / kSequencesOfSums, of_all_sequences, work_.bias_sums);
   }
 
   __device__ void write_initial(int turn) {

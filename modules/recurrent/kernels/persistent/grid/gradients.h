@@ -142,8 +142,7 @@ class GradientScales {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       largest_ = max(largest_, largest[cell]);
-      const int exponent = max(static_cast<int>(largest[cell] >> 23) - 127, -110);
-      scales[cell] = __uint_as_float(static_cast<uint32_t>(127 + 13 - exponent) << 23);
+      scales[cell] = scale_for_half(largest[cell]);
     }
   }
 

@@ -24,21 +24,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Of a block, at most.
+int shared_bytes_of(const Gpu& gpu) {
+  if (gpu.major >= 9) return gpu.major >= 12 ? kLittleShared : kMuchShared;
+  return gpu.minor == 0 || gpu.minor == 7 ? kMediumShared : kLittleShared;
+}
+
 Gpu gpu_of(std::string_view capability) {
   Gpu gpu;
   const char* const end = capability.data() + capability.size();
   const auto [point, error] = std::from_chars(capability.data(), end, gpu.major);
   if (error != std::errc() || point == end || *point != '.' || std::from_chars(point + 1, end, gpu.minor).ptr != end)
     throw_error(ExitCode::kUsage, "{}: expected a compute capability, such as 9.0", capability);
-  if (gpu.major < 9)
-    throw_error(ExitCode::kUsage, "{}: persistent kernels need compute capability 9.0 or later", capability);
-  gpu.runs = {.instructions = instructions_of(gpu.major),
-              .shared_bytes = gpu.major >= 12 ? kLittleShared : kMuchShared};
+  if (gpu.major < 8)
+    throw_error(ExitCode::kUsage, "{}: persistent kernels need compute capability 8.0 or later", capability);
+  gpu.runs = {.instructions = instructions_of(gpu.major), .shared_bytes = shared_bytes_of(gpu)};
   return gpu;
 }
 
 std::vector<KernelProgram> programs_for(const Gpu& gpu) {
-  std::vector<KernelProgram> programs = {occupancy_probe(architecture_for(gpu, Instructions::kClusters))};
+  std::vector<KernelProgram> programs = {occupancy_probe(architecture_for(gpu, Instructions::kTensorCores))};
   for (const KernelPlan& plan : all_plans(gpu.runs))
     programs.push_back(program_of(plan, architecture_for(gpu, plan.instructions)));
   return programs;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "recurrent/kernels/persistent/block/tiles.h"
 #include "recurrent/kernels/persistent/cluster/tiles.h"
 #include "recurrent/kernels/persistent/grid/tiles.h"
 
@@ -38,10 +39,67 @@ std::string source_including(const char* kernel) {
   return source + "using namespace rnnlab::kernels::persistent;\n";
 }
 
-// Plans of kernels in cluster/.
+constexpr const char* name_of(Fit fit) { return fit == Fit::kWhole ? "kWhole" : "kPadded"; }
 
 // States whether two blocks may run on one SM.
 enum class SharingOfSms { kAllowed, kNone };
+
+// Plans of kernels in block/, for the smallest hidden size that has room for a layer. Their costs are relative to those
+// of ClusterPlans.
+template <class Cell, class Numbers, int kShared>
+class BlockPlans {
+ public:
+  BlockPlans(const PersistentSequence& sequence, PassKind pass) : pass_(pass) { add_size(sequence.hidden_size); }
+
+  std::vector<KernelPlan> take() { return std::move(plans_); }
+
+ private:
+  void add_size(int64_t hidden_size) {
+    if (hidden_size == 64) return add_groups<64, Fit::kWhole>();
+    if (hidden_size == 128) return add_groups<128, Fit::kWhole>();
+    if (hidden_size <= 32) return add_groups<32, Fit::kPadded>();
+    if (hidden_size <= 64) return add_groups<64, Fit::kPadded>();
+    if (hidden_size <= 96) return add_groups<96, Fit::kPadded>();
+    if (hidden_size <= kLargestOfBlocks) return add_groups<kLargestOfBlocks, Fit::kPadded>();
+  }
+
+  // Groups of 4 sequences, if each finds an SM of its own, of 8, and of 16.
+  template <int kHiddenSize, Fit kFit>
+  void add_groups() {
+    add<BlockTiles<Cell, Numbers, kHiddenSize, 1, 1, kFit, kShared>>(60, SharingOfSms::kNone);
+    add<BlockTiles<Cell, Numbers, kHiddenSize, 1, 2, kFit, kShared>>(75, SharingOfSms::kNone);
+    add<BlockTiles<Cell, Numbers, kHiddenSize, 2, 2, kFit, kShared>>(120, SharingOfSms::kAllowed);
+  }
+
+  template <class T>
+  void add(double cost, SharingOfSms sharing) {
+    const bool is_forward = pass_ == PassKind::kForward;
+    const int shared_bytes = is_forward ? T::ForwardSlice::kSharedBytesOfAll : T::BackwardSlice::kSharedBytesOfAll;
+    const char* const direction = is_forward ? "forward" : "backward";
+    const std::string tiles =
+        fmt::format("BlockTiles<{}, {}, {}, {}, {}, Fit::{}, {}>", name_of_cell<Cell>(), name_of_numbers<Numbers>(),
+                    T::kHiddenSize, T::kTiles, T::kColumns, name_of(T::kFit), T::kSharedBytes);
+    plans_.push_back({
+        .source = source_including(is_forward ? "block/forward.h" : "block/backward.h"),
+        .kernel = fmt::format("block_{}_kernel<{}>", direction, tiles),
+        .packing = fmt::format("pack_kernel<{}, Block{}Order>", tiles, is_forward ? "Forward" : "Backward"),
+        .instructions = Instructions::kTensorCores,
+        .num_sequences = T::kSequences,
+        .num_blocks = 1,
+        .cluster_size = 1,
+        .num_threads = T::kThreads,
+        .shared_bytes = shared_bytes,
+        .counted_shared_bytes = sharing == SharingOfSms::kAllowed ? shared_bytes : kShared - kOtherSharedBytes,
+        .packed_bytes = size_t{kFragmentBytesPerWarp} * T::kWarps * T::kFragments,
+        .cost = cost,
+    });
+  }
+
+  PassKind pass_;
+  std::vector<KernelPlan> plans_;
+};
+
+// Plans of kernels in cluster/.
 
 // Compares a plan with the other plans of its size. percent: the time of a step, relative to a step of 8 sequences by
 // one team. since: the first of PersistentKernels that has the plan.
@@ -149,8 +207,7 @@ class ClusterPlans {
   template <class T>
   static std::string name_of_tiles() {
     return fmt::format("Tiles<{}, {}, {}, {}, {}, Fit::{}, {}, {}>", name_of_cell<Cell>(), name_of_numbers<Numbers>(),
-                       T::kHiddenSize, T::kWarps, T::kTiles, T::kFit == Fit::kWhole ? "kWhole" : "kPadded", T::kTeams,
-                       T::kSharedBytes);
+                       T::kHiddenSize, T::kWarps, T::kTiles, name_of(T::kFit), T::kTeams, T::kSharedBytes);
   }
 
   const PersistentSequence& sequence_;
@@ -270,6 +327,22 @@ class GridPlans {
 
 // The plans of a pass. Its cell and its class of precision become template arguments here.
 
+bool has_blocks(PersistentKernels kernels) {
+  return kernels == PersistentKernels::kBlocks || kernels == PersistentKernels::kAll;
+}
+
+// Plans of groups of one block and of clusters.
+template <class Cell, class Numbers, int kShared>
+std::vector<KernelPlan> cluster_plans(const PersistentSequence& sequence, PassKind pass, Instructions instructions) {
+  std::vector<KernelPlan> plans;
+  if (has_blocks(sequence.kernels)) plans = BlockPlans<Cell, Numbers, kShared>(sequence, pass).take();
+  const bool has_clusters = instructions != Instructions::kTensorCores && sequence.hidden_size >= kSmallestOfClusters &&
+                            sequence.kernels != PersistentKernels::kBlocks;
+  if (!has_clusters) return plans;
+  for (KernelPlan& plan : ClusterPlans<Cell, Numbers, kShared>(sequence, pass).take()) plans.push_back(std::move(plan));
+  return plans;
+}
+
 template <class Cell, class Numbers>
 PassPlans plans_of(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
   PassPlans plans;
@@ -277,9 +350,11 @@ PassPlans plans_of(const PersistentSequence& sequence, PassKind pass, const GpuC
     if (gpu.instructions == Instructions::kWgmma && is_for_grids<Cell>(sequence))
       plans.grids = GridPlans<Cell, Numbers>(sequence, pass).take();
   if (gpu.shared_bytes >= kMuchShared)
-    plans.clusters = ClusterPlans<Cell, Numbers, kMuchShared>(sequence, pass).take();
+    plans.clusters = cluster_plans<Cell, Numbers, kMuchShared>(sequence, pass, gpu.instructions);
+  else if (gpu.shared_bytes >= kMediumShared)
+    plans.clusters = cluster_plans<Cell, Numbers, kMediumShared>(sequence, pass, gpu.instructions);
   else if (gpu.shared_bytes >= kLittleShared)
-    plans.clusters = ClusterPlans<Cell, Numbers, kLittleShared>(sequence, pass).take();
+    plans.clusters = cluster_plans<Cell, Numbers, kLittleShared>(sequence, pass, gpu.instructions);
   return plans;
 }
 
@@ -307,7 +382,7 @@ void for_each_sequence(const Use& use) {
   for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn})
     for (const ElementType type : kTypes)
       for (const auto operands : {Operands::kTf32, Operands::kFloat32})
-        for (int64_t hidden_size = 64; hidden_size <= kLargestOfGrids; hidden_size += 8)
+        for (int64_t hidden_size = 8; hidden_size <= kLargestOfGrids; hidden_size += 8)
           for (const int64_t batch_size : kBatches)
             use(PersistentSequence{.batch_size = batch_size,
                                    .hidden_size = hidden_size,

@@ -12,9 +12,9 @@ namespace rnnlab::kernels::persistent {
 
 enum class PassKind { kForward, kBackward };
 
-// The instructions that a kernel needs: those of every GPU with clusters (kernels in cluster/), or also wgmma, which
-// only compute capability 9.0 has (kernels in grid/).
-enum class Instructions { kClusters, kWgmma };
+// The instructions that a kernel needs: those of compute capability 8.0 and later (kernels in block/), those of every
+// GPU with clusters (kernels in cluster/), or also wgmma, which only compute capability 9.0 has (kernels in grid/).
+enum class Instructions { kTensorCores, kClusters, kWgmma };
 
 // A group of blocks computes all steps for a group of sequences.
 struct KernelPlan {
@@ -22,7 +22,7 @@ struct KernelPlan {
   std::string kernel, packing;  // their names: of the pass, and of what packs its weights
   Instructions instructions = Instructions::kClusters;
   int num_sequences = 0;  // of a group
-  int num_blocks = 0;     // of a group
+  int num_blocks = 0;     // of a group; 1 with kTensorCores
   int cluster_size = 0;   // in blocks: a whole group, or with kWgmma a part of one
   int num_threads = 0;    // of a block
   int shared_bytes = 0;   // of a block
@@ -45,7 +45,7 @@ struct GpuClass {
 // equal costs, the first in the list is used.
 struct PassPlans {
   std::vector<KernelPlan> grids;     // of kWgmma; empty if clusters are faster
-  std::vector<KernelPlan> clusters;  // empty above kLargestOfClusters
+  std::vector<KernelPlan> clusters;  // also groups of one block; empty above kLargestOfClusters
 };
 
 // Returns the plans of a pass. Throws std::invalid_argument if the pass has no kernels.

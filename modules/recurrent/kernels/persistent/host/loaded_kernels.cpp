@@ -81,6 +81,7 @@ Gpu current_gpu() {
   check(cudaGetDevice(&gpu.device), "cudaGetDevice");
   gpu.major = attribute(cudaDevAttrComputeCapabilityMajor, gpu.device);
   gpu.minor = attribute(cudaDevAttrComputeCapabilityMinor, gpu.device);
+  gpu.num_multiprocessors = attribute(cudaDevAttrMultiProcessorCount, gpu.device);
   gpu.runs = {.instructions = instructions_of(gpu.major),
               .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu.device)};
   return gpu;
@@ -88,7 +89,8 @@ Gpu current_gpu() {
 
 std::string architecture_for(const Gpu& gpu, Instructions instructions) {
   const char* const variant = instructions == Instructions::kWgmma ? "a" : "";
-  if (runs_as_ptx()) return fmt::format("compute_90{}", variant);
+  if (runs_as_ptx())
+    return instructions == Instructions::kTensorCores ? "compute_80" : fmt::format("compute_90{}", variant);
   return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, variant);
 }
 
@@ -101,14 +103,17 @@ LoadedKernels load(const KernelPlan& plan, const Gpu& gpu) {
   return {kernels.at(0), kernels.at(1)};
 }
 
-Instructions instructions_of(int major) { return major == 9 ? Instructions::kWgmma : Instructions::kClusters; }
+Instructions instructions_of(int major) {
+  if (major < 9) return Instructions::kTensorCores;
+  return major == 9 ? Instructions::kWgmma : Instructions::kClusters;
+}
 
 KernelProgram occupancy_probe(const std::string& architecture) {
   return {"__global__ void occupancy_probe() {}\n", {}, architecture, {"occupancy_probe"}};
 }
 
 cudaKernel_t load_occupancy_probe(const Gpu& gpu) {
-  return programs().get(occupancy_probe(architecture_for(gpu, Instructions::kClusters))).front();
+  return programs().get(occupancy_probe(architecture_for(gpu, Instructions::kTensorCores))).front();
 }
 
 }  // namespace rnnlab::kernels::persistent

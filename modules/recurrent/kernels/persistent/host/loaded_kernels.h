@@ -34,6 +34,7 @@ bool runs_as_ptx();
 struct Gpu {
   int device = 0;
   int major = 0, minor = 0;  // compute capability
+  int num_multiprocessors = 0;
   GpuClass runs;
 };
 
@@ -43,8 +44,8 @@ Gpu current_gpu();
 // Returns the instructions of GPUs whose compute capability begins with `major`.
 Instructions instructions_of(int major);
 
-// Returns "sm_90a" for kWgmma, "sm_90" for kClusters; "compute_90a" and "compute_90" if kernels run as PTX
-// (persistent_layer.h).
+// Returns "sm_90a" for kWgmma and "sm_90" for other instructions on a GPU of compute capability 9.0; if kernels run as
+// PTX (persistent_layer.h), "compute_90a" for kWgmma, "compute_90" for kClusters, and "compute_80" for kTensorCores.
 std::string architecture_for(const Gpu& gpu, Instructions instructions);
 
 KernelProgram program_of(const KernelPlan& plan, const std::string& architecture);

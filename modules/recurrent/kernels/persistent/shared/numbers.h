@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic on single numbers: conversions between float32 and operands of 16 bits, and the activation functions of
-// the cells with their derivatives, all by PTX of compute capability 9.0 and later. Left out: products
-// (cluster/weights.h, grid/weights.h).
+// the cells with their derivatives, all by PTX of compute capability 8.0 and later. Left out: products
+// (fragments.h, grid/weights.h).
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,7 @@ __device__ inline float to_float(Half value) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
   return result;
 }
-__device__ inline float to_float(Bfloat value) {
-  float result;
-  asm("cvt.f32.bf16 %0, %1;" : "=f"(result) : "h"(value.bits));
-  return result;
-}
+__device__ inline float to_float(Bfloat value) { return __uint_as_float(static_cast<uint32_t>(value.bits) << 16); }
 
 template <class T>
 __device__ T from_float(float value) {
@@ -54,6 +50,13 @@ template <class Operand>
 __device__ uint32_t pack_part(int part, float low, float high) {
   if (part == 0) return pack<Operand>(low, high);
   return pack<Operand>(low - to_float(from_float<Operand>(low)), high - to_float(from_float<Operand>(high)));
+}
+
+// The power of two that brings a gradient near the top of float16's range. magnitude: the bits of the gradient's
+// absolute value.
+__device__ inline float scale_for_half(uint32_t magnitude) {
+  const int exponent = max(static_cast<int>(magnitude >> 23) - 127, -110);
+  return __uint_as_float(static_cast<uint32_t>(127 + 13 - exponent) << 23);
 }
 
 // Activation functions and their derivatives.

@@ -19,11 +19,13 @@ enum class PersistentCell { kLstm, kGru, kRnn };
 // or the sum of two, which has float32's mantissa except for two bits.
 enum class Operands { kTf32, kFloat32 };
 
-// The kernels that a pass may take. Each value adds to the one before it: clusters whose blocks have one team of warps;
-// clusters of smaller blocks, and of blocks of two teams; blocks over the whole GPU.
-enum class PersistentKernels { kClusters, kClustersAndTeams, kAll };
+// The kernels that a pass may take: groups of one block; clusters whose blocks have one team of warps; also clusters of
+// smaller blocks, and of blocks of two teams; all of these, and blocks over the whole GPU.
+enum class PersistentKernels { kBlocks, kClusters, kClustersAndTeams, kAll };
 
-// The largest hidden sizes that clusters and that grids have kernels for.
+// The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, clusters and grids.
+inline constexpr int kSmallestOfClusters = 64;
+inline constexpr int kLargestOfBlocks = 128;
 inline constexpr int kLargestOfClusters = 1024;
 inline constexpr int kLargestOfGrids = 1536;
 

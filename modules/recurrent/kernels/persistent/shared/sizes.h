@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants of host and device: the classes of precision and the cells that have kernels, the sizes of warps
-// and of tiles, the shared memory of a block, and how many of its weights a warp keeps where. cluster/tiles.h and
-// grid/tiles.h derive all other sizes of a kernel from these. Left out: arithmetic (numbers.h, cells.h).
+// and of tiles, the shared memory of a block, and how many of its weights a warp keeps where. block/tiles.h,
+// cluster/tiles.h and grid/tiles.h derive all other sizes of a kernel from these. Left out: arithmetic (numbers.h,
+// cells.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -58,6 +59,10 @@ struct RnnSizes {
   static constexpr int kKept = 0;
 };
 
+// States whether a layer is exactly as large as its kernel, or may be smaller. In the first case all places in tensors
+// are known when the kernel is compiled.
+enum class Fit { kWhole, kPadded };
+
 // Warps, tiles, and the shared memory of a block. A fragment is a warp's 16 rows by 16 columns of weights as operands:
 // 16 bytes, which are 8 operands, of each lane.
 
@@ -65,12 +70,15 @@ constexpr int kLanes = 32;  // threads of a warp
 constexpr int kUnitsPerWarp = 8;
 constexpr int kSequencesPerTile = 8;  // columns of the right operand of mma.m16n8k16
 constexpr int kTileRows = 16;         // rows of its left operand
+constexpr int kSequencesOfSums = 4;   // sequences of a row of PersistentBackward::bias_sums
 constexpr int kColumnsAtOnce = 32;    // hidden states that the four lanes of a row read with one load each
 constexpr int kFragmentBytesPerWarp = 512;
 constexpr int kOtherSharedBytes = 1024;  // at most what a block has besides buffers and weights: mbarriers and the like
 
-// The shared memory that a block may have on GPUs of compute capability 9.0 and 10.x, and on those of 12.x.
+// The shared memory that a block may have on GPUs of compute capability 9.0 and 10.x, of 8.0 and 8.7, and of 8.6, 8.9
+// and 12.x.
 constexpr int kMuchShared = 227 * 1024;
+constexpr int kMediumShared = 163 * 1024;
 constexpr int kLittleShared = 99 * 1024;
 
 __host__ __device__ constexpr int smaller(int a, int b) { return a < b ? a : b; }

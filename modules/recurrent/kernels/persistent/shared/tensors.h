@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places in the tensors of a pass (passes.h) that kernels of both kinds, cluster/ and grid/, read and write: rows of
-// steps, columns of gates' gradients, recurrent weights, and sums of the biases' gradients. Left out: which units and
-// sequences a thread works on (cluster/owner.h, grid/owner.h).
+// Places in the tensors of a pass (passes.h) that kernels of all kinds, block/, cluster/ and grid/, read and write:
+// rows of steps, columns of gates' gradients, recurrent weights, and sums of the biases' gradients. Left out: which
+// units and sequences a thread works on (owner.h of each kind).
 #pragma once
 
 #include <cstdint>
@@ -98,7 +98,7 @@ struct SumPlace {
   bool is_first;      // whether it is the first of the threads that have sequences of its unit
   int unit;           // of the layer
   int hidden_size;    // of the layer
-  int first_row;      // of its group; a row has the sums of 8 sequences
+  int first_row;      // of its group; a row has the sums of kSequencesOfSums
   int num_sequences;  // from the first of its group to the end of the batch; 0 if its unit is beyond the layer's
 };
 
@@ -125,7 +125,7 @@ class BiasSums {
         const bool is_aside = kHasTwoSides && side == 0 && gate == T::kGates - 1;
         const float sum = of_all_sequences(is_aside ? aside_ : sums_[gate]);
         if (!place.is_first) continue;
-        for (int i = 0; i < num_rows && i * kSequencesPerTile < place.num_sequences; ++i) {
+        for (int i = 0; i < num_rows && i * kSequencesOfSums < place.num_sequences; ++i) {
           const int64_t gate_of_row = ((int64_t{place.first_row} + i) * kSides + side) * T::kGates + gate;
           rows[gate_of_row * place.hidden_size + place.unit] = i == 0 ? sum : 0.0f;
         }

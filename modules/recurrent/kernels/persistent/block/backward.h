@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Back-propagation through time of a group of sequences by one block. In each step a warp computes the gradients of the
+// gates of its 16 units, shares them with the other warps, and multiplies those of all units for the gradients of its
+// own hidden states before the step. Gradients of float16 are scaled by a power of two, which each warp chooses for
+// itself in every step.
+#pragma once
+
+#include "recurrent/kernels/persistent/block/owner.h"
+#include "recurrent/kernels/persistent/block/weights.h"
+
+namespace rnnlab::kernels::persistent {
+
+template <class T>
+class BlockBackward {
+ public:
+  // unscales: two for each warp.
+  __device__ BlockBackward(const PersistentBackward& work, uint4* shared, float* unscales)
+      : work_(work),
+        sequence_(work.sequence),
+        cell_(work.sequence),
+        owner_(work.sequence),
+        rows_(work.sequence, opposite(work.sequence.order)),
+        place_(rows_.first + owner_.place()),
+        gates_(shared),
+        unscales_(unscales),
+        weights_(static_cast<const uint4*>(work.weights) + owner_.warp * S::kFragments * kLanes,
+                 shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane) {}
+
+  __device__ void run() {
+    read_last();
+    Inputs inputs(work_, owner_, rows_, place_);
+    for (int step = 0; step < num_steps(); ++step, place_ += rows_.stride) run_step(step, inputs);
+    write_initial();
+    if (work_.bias_sums != nullptr) write_bias_sums();
+    if (work_.largest != nullptr && owner_.lane == 0) atomicMax(work_.largest, static_cast<int32_t>(largest_));
+  }
+
+ private:
+  using S = typename T::BackwardSlice;
+  using Cell = typename T::Cell;
+  using Value = typename T::Numbers::Value;
+  using Operand = typename T::Numbers::Operand;
+  using Functions = FunctionsOf<typename T::Numbers>;
+  using Inputs = BlockBackwardInputs<T>;
+  static constexpr int kGates = T::kGates;
+  static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
+
+  // Gradients of the gates before activation: of R h + b, and of W x + b of the last gate if that differs.
+  struct Gradients {
+    float gates[T::kCells][kGates];
+    float aside[T::kCells];
+  };
+
+  __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
+
+  // The gradients of the last states.
+  __device__ void read_last() {
+    const Value* later = static_cast<const Value*>(work_.later_hidden) + owner_.place();
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      carried_[cell] = {};
+      hidden_[cell] = 0.0f;
+      if (!owner_.has(cell)) continue;
+      if constexpr (Cell::kHasCellState) carried_[cell] = last_cell(owner_.offset(cell));
+      if (work_.later_hidden != nullptr) hidden_[cell] = to_float(later[owner_.offset(cell)]);
+    }
+  }
+
+  __device__ typename Cell::Carried last_cell(int offset) const {
+    const float state = work_.cell[place_ + rows_.after + offset];
+    return {state, work_.later_cell == nullptr ? 0.0f : work_.later_cell[owner_.place() + offset]};
+  }
+
+  // inputs: of this step in, of the next step out.
+  __device__ void run_step(int step, Inputs& inputs) {
+    weights_.read_ahead();
+    Gradients gradients;
+    differentiate(inputs, gradients);
+    const float scale = T::Numbers::kIsScaled ? scale_of_warp(gradients) : 1.0f;
+    share(step, gradients, scale);
+    if (step + 1 < num_steps()) inputs = Inputs(work_, owner_, rows_, place_ + rows_.stride);
+    __syncthreads();
+    float sums[T::kTiles][4];
+    multiply_gates<T>(weights_, gates_ + (step & 1) * T::kGateVectors + owner_.lane, unscales_ + (step & 1) * T::kWarps,
+                      sums);
+    write(gradients);
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+      hidden_[cell] = sums[T::tile_of(cell)][2 * T::half_of(cell) + T::column_of(cell)];
+  }
+
+  __device__ void differentiate(const Inputs& inputs, Gradients& gradients) {
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      const float hidden =
+          to_float(inputs.output_gradient[cell]) + Cell::hidden_gradient_of(carried_[cell]) + hidden_[cell];
+      float kept[kKeptRoom];
+#pragma unroll
+      for (int i = 0; i < Cell::kKept; ++i) kept[i] = to_float(inputs.kept[cell][i]);
+      cell_.template backward<Functions>(kept, to_float(inputs.state[cell]), hidden, inputs.cell_gradient[cell],
+                                         carried_[cell], gradients.gates[cell], gradients.aside[cell]);
+      bias_sums_[T::half_of(cell)].add(gradients.gates[cell], gradients.aside[cell]);
+    }
+  }
+
+  __device__ float scale_of_warp(const Gradients& gradients) {
+    float largest = 0.0f;
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+#pragma unroll
+      for (int gate = 0; gate < kGates; ++gate)
+        largest = fmaxf(largest, larger_side<Cell>(gate, gradients.gates[cell][gate], gradients.aside[cell]));
+    const uint32_t of_warp = __reduce_max_sync(~0u, __float_as_uint(largest));
+    largest_ = max(largest_, of_warp);
+    return scale_for_half(of_warp);
+  }
+
+  // Writes the warp's gradients to shared memory as a lane of the product takes them: two units of one sequence in a
+  // word, and for each gate a word of units 0-7 and one of units 8-15.
+  __device__ void share(int step, const Gradients& gradients, float scale) {
+    if (T::Numbers::kIsScaled && owner_.lane == 0) unscales_[(step & 1) * T::kWarps + owner_.warp] = 1.0f / scale;
+    uint4* place = gates_ + (step & 1) * T::kGateVectors + owner_.warp * (T::kGateVectors / T::kWarps) + owner_.lane;
+#pragma unroll
+    for (int part = 0; part < T::kParts; ++part)
+#pragma unroll
+      for (int tile = 0; tile < T::kTiles; ++tile) {
+        uint32_t words[4 * T::kVectorsOfGates] = {};
+#pragma unroll
+        for (int i = 0; i < 2 * kGates; ++i) {
+          const int first = 2 * T::kColumns * tile + i % 2;  // the cell of the first column
+          const float second = T::kColumns == 2 ? gradients.gates[first + 2 * (T::kColumns - 1)][i / 2] : 0.0f;
+          words[i] = transposed(pack_part<Operand>(part, gradients.gates[first][i / 2] * scale, second * scale));
+        }
+#pragma unroll
+        for (int i = 0; i < T::kVectorsOfGates; ++i, place += kLanes)
+          *place = make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
+      }
+  }
+
+  __device__ void write(const Gradients& gradients) const {
+    using Columns = GradientColumns<Cell>;
+    Value* out = static_cast<Value*>(work_.gate_gradients) + owner_.gate_place(place_, Columns::kCount);
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      if (!owner_.has(cell)) continue;
+      const auto write_column = [&](int column, float gradient) {
+        out[owner_.gate_offset(cell, column, Columns::kCount)] = from_float<Value>(gradient);
+      };
+#pragma unroll
+      for (int gate = 0; gate < kGates; ++gate) write_column(Columns::of(gate), gradients.gates[cell][gate]);
+      if constexpr (Cell::kHasTwoSides) write_column(Columns::kAside, gradients.aside[cell]);
+    }
+  }
+
+  __device__ void write_initial() const {
+    Value* initial_hidden = static_cast<Value*>(work_.initial_hidden) + owner_.place();
+    float* initial_cell = work_.initial_cell + owner_.place();
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      if (!owner_.has(cell)) continue;
+      const int offset = owner_.offset(cell);
+      initial_hidden[offset] = from_float<Value>(hidden_[cell] + Cell::hidden_gradient_of(carried_[cell]));
+      if constexpr (Cell::kHasCellState) initial_cell[offset] = carried_[cell].gradient;
+    }
+  }
+
+  // The four threads of a unit have all sequences of a group.
+  __device__ void write_bias_sums() const {
+    const auto of_all_sequences = [](float sum) {
+      sum += __shfl_xor_sync(~0u, sum, 1);
+      return sum + __shfl_xor_sync(~0u, sum, 2);
+    };
+    for (int half = 0; half < 2; ++half) {
+      const SumPlace place = {.is_first = owner_.lane % 4 == 0,
+                              .unit = owner_.unit_of(half),
+                              .hidden_size = owner_.hidden_size(),
+                              .first_row = owner_.first_sequence / kSequencesOfSums,
+                              .num_sequences = owner_.is_in_layer(half) ? owner_.num_sequences : 0};
+      bias_sums_[half].write(place, T::kSequences / kSequencesOfSums, of_all_sequences, work_.bias_sums);
+    }
+  }
+
+  const PersistentBackward& work_;
+  const PersistentSequence& sequence_;
+  Cell cell_;
+  BlockOwner<T> owner_;
+  PassRows rows_;
+  int64_t place_;  // of this thread's first cell, in the current step
+  uint4* gates_;   // two buffers: warps by parts by tiles of sequences by kVectorsOfGates by 32 lanes
+  float* unscales_;
+  WeightSlice<S> weights_;
+  typename Cell::Carried carried_[T::kCells];
+  float hidden_[T::kCells];  // what the products add to the gradients of the hidden states after the current step
+  BiasSums<T> bias_sums_[2];
+  uint32_t largest_ = 0;  // the bits of the largest gradient of a gate that the warp has had
+};
+
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, 1)
+    block_backward_kernel(const __grid_constant__ PersistentBackward work) {
+  extern __shared__ uint4 shared[];
+  __shared__ float unscales[2 * T::kWarps];
+  BlockBackward<T>(work, shared, unscales).run();
+}
+
+}  // namespace rnnlab::kernels::persistent

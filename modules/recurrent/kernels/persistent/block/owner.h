@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds the units and the sequences of a thread of a block kernel, their places in the tensors, and the inputs of a
+// step of the backward pass.
+#pragma once
+
+#include "recurrent/kernels/persistent/block/tiles.h"
+#include "recurrent/kernels/persistent/shared/tensors.h"
+
+namespace rnnlab::kernels::persistent {
+
+// Thread (row, column) of a warp has the states of two units of the warp, `row` and `row` + 8, for the sequences of
+// its columns in every tile. A cell is one unit in one sequence.
+template <class T>
+struct BlockOwner {
+  int warp, lane;
+  int unit;            // the first of the two
+  int first_sequence;  // of the batch
+  int num_sequences;   // from the first to the end of the batch
+  int size;            // hidden size of the layer
+
+  __device__ explicit BlockOwner(const PersistentSequence& sequence)
+      : warp(static_cast<int>(threadIdx.x) / kLanes),
+        lane(static_cast<int>(threadIdx.x) % kLanes),
+        unit(warp * kUnitsOfBlockWarp + lane / 4),
+        first_sequence(static_cast<int>(blockIdx.x) * T::kSequences + T::kColumns * (lane % 4)),
+        num_sequences(static_cast<int>(sequence.batch_size) - first_sequence),
+        size(static_cast<int>(sequence.hidden_size)) {}
+
+  // The layer's, which is at most that of T.
+  __device__ int hidden_size() const { return T::kFit == Fit::kWhole ? T::kHiddenSize : size; }
+  __device__ int unit_of(int half) const { return unit + 8 * half; }
+  __device__ bool is_in_layer(int half) const { return unit_of(half) < hidden_size(); }
+  __device__ bool has(int cell) const {
+    return is_in_layer(T::half_of(cell)) && T::tile_of(cell) * T::kSequencesOfTile + T::column_of(cell) < num_sequences;
+  }
+
+  // In a row (B, H): the place of the first cell, and the distance from there to another cell.
+  __device__ int64_t place() const { return static_cast<int64_t>(first_sequence) * hidden_size() + unit; }
+  __device__ int offset(int cell) const { return sequence_offset(cell) * hidden_size() + 8 * T::half_of(cell); }
+
+  // The same in a row (B, columns * H) of gates or of their gradients.
+  __device__ int64_t gate_place(int64_t place, int columns = T::kGates) const {
+    return columns * place - (columns - 1) * unit;
+  }
+  __device__ int gate_offset(int cell, int gate, int columns = T::kGates) const {
+    return (columns * sequence_offset(cell) + gate) * hidden_size() + 8 * T::half_of(cell);
+  }
+
+ private:
+  __device__ static constexpr int sequence_offset(int cell) {
+    return T::tile_of(cell) * T::kSequencesOfTile + T::column_of(cell);
+  }
+};
+
+// Holds the inputs of a step of the backward pass for a thread's cells. Numbers keep the type that they have in memory
+// until they are used, because converting them would wait for them.
+template <class T>
+struct BlockBackwardInputs {
+  using Cell = typename T::Cell;
+  using Value = typename T::Numbers::Value;
+  using State = std::conditional_t<Cell::kHasCellState, float, Value>;
+
+  Value kept[T::kCells][Cell::kKept > 0 ? Cell::kKept : 1] = {};
+  State state[T::kCells] = {};
+  Value output_gradient[T::kCells] = {};
+  float cell_gradient[T::kCells] = {};
+
+  // place: of the thread's first cell, in the row of the step.
+  __device__ BlockBackwardInputs(const PersistentBackward& work, const BlockOwner<T>& owner, const PassRows& rows,
+                                 int64_t place) {
+    const Value* gates = static_cast<const Value*>(work.gates) + owner.gate_place(place);
+    const Value* candidates = static_cast<const Value*>(work.candidates) + place;
+    const Value* of_output = static_cast<const Value*>(work.output_gradient) + place;
+    const float* of_cell = work.cell_gradient + place;
+    const State* states = states_of(work) + place + (Cell::kReadsStateAfter ? rows.after : rows.before);
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      if (!owner.has(cell)) continue;
+      const int offset = owner.offset(cell);
+#pragma unroll
+      for (int gate = 0; gate < smaller(T::kGates, Cell::kKept); ++gate)
+        kept[cell][gate] = gates[owner.gate_offset(cell, gate)];
+      if constexpr (Cell::kHasTwoSides) kept[cell][T::kGates] = candidates[offset];
+      state[cell] = states[offset];
+      if (work.output_gradient != nullptr) output_gradient[cell] = of_output[offset];
+      if constexpr (Cell::kHasCellState)
+        if (work.cell_gradient != nullptr) cell_gradient[cell] = of_cell[offset];
+    }
+  }
+
+  __device__ static const State* states_of(const PersistentBackward& work) {
+    if constexpr (Cell::kHasCellState)
+      return work.cell;
+    else
+      return static_cast<const Value*>(work.hidden);
+  }
+};
+
+}  // namespace rnnlab::kernels::persistent
