@@ -26,6 +26,38 @@ std::optional<T> parse_whole(std::string_view text) {
   return value;
 }
 
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kPowersOfTen[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Appends digits to `value` and returns the place after them. The value of more than 19 digits wraps around.
+size_t read_digits(std::string_view text, size_t at, uint64_t& value) {
+  for (; at < text.size() && is_digit(text[at]); ++at) value = 10 * value + static_cast<uint64_t>(text[at] - '0');
+  return at;
+}
+
+// Returns the value of a number without an exponent that has at most 15 digits, as most numbers in files have. Both the
+// digits and the power of ten are exact as doubles, so their quotient is the nearest double to the number. Returns NaN
+// for any other text.
+double parse_short_decimal(std::string_view text) {
+  constexpr size_t kMostDigits = std::size(kPowersOfTen) - 1;
+  const size_t first = text.starts_with('-') ? 1 : 0;
+  uint64_t digits = 0;
+  size_t at = read_digits(text, first, digits);
+  size_t num_digits = at - first, num_decimals = 0;
+  if (at < text.size() && text[at] == '.') {
+    const size_t point = at;
+    at = read_digits(text, point + 1, digits);
+    num_decimals = at - point - 1;
+    num_digits += num_decimals;
+  }
+  if (at < text.size() || num_digits == 0 || num_digits > kMostDigits) return kNan;
+  const double value = static_cast<double>(static_cast<int64_t>(digits)) / kPowersOfTen[num_decimals];
+  return first == 1 ? -value : value;
+}
+
 }  // namespace
 
 std::optional<int64_t> parse_int64(std::string_view text) {
@@ -35,10 +67,16 @@ std::optional<int64_t> parse_int64(std::string_view text) {
   return parse_whole<int64_t>(number);
 }
 
-std::optional<double> parse_double(std::string_view text) {
+double parse_double_or_nan(std::string_view text) {
+  const double short_value = parse_short_decimal(text);
+  if (!std::isnan(short_value)) return short_value;
   const auto value = parse_whole<double>(without_plus(text));
-  if (!value || !std::isfinite(*value)) return std::nullopt;
-  return value;
+  return value && std::isfinite(*value) ? *value : kNan;
+}
+
+std::optional<double> parse_double(std::string_view text) {
+  const double value = parse_double_or_nan(text);
+  return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
 std::string format_shortest(double value) { return std::isnan(value) ? "nan" : fmt::format("{}", value); }

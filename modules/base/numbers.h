@@ -16,6 +16,9 @@ std::optional<int64_t> parse_int64(std::string_view text);
 // Parses a decimal floating-point number, such as "1e3" and "-.5". Returns nullopt for "nan", "inf" and on overflow.
 std::optional<double> parse_double(std::string_view text);
 
+// Returns parse_double's number, or NaN if there is none. It takes less time, which counts for millions of numbers.
+double parse_double_or_nan(std::string_view text);
+
 // Returns the shortest text that parse_double reads back as the same value.
 std::string format_shortest(double value);
 
