@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <limits>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/readers/row_threads.h"
 
 namespace rnnlab {
 namespace {
@@ -38,6 +40,8 @@ class File : public ByteStream {
   size_t peek(std::span<std::byte> into) const;
 
  private:
+  size_t read_at(int64_t offset, std::span<std::byte> into) const;
+
   std::string path_;
   int descriptor_ = -1;
   int64_t size_ = 0;
@@ -123,16 +127,32 @@ File::File(const fs::path& path) : path_(path.string()), descriptor_(open_descri
 
 File::~File() { ::close(descriptor_); }
 
-size_t File::read(std::span<std::byte> into) {
+// Reads one part of the file, fewer bytes only at its end.
+size_t File::read_at(int64_t offset, std::span<std::byte> into) const {
   size_t filled = 0;
   while (filled < into.size()) {
-    const ssize_t got = ::read(descriptor_, into.data() + filled, into.size() - filled);
+    const auto at = offset + static_cast<int64_t>(filled);
+    const ssize_t got = ::pread(descriptor_, into.data() + filled, into.size() - filled, at);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_at(*this, offset_, fmt::format("reading failed ({}): check the disk", describe_errno(errno)));
+    if (got < 0) fail_at(*this, at, fmt::format("reading failed ({}): check the disk", describe_errno(errno)));
     if (got == 0) break;
     filled += static_cast<size_t>(got);
-    offset_ += got;
   }
+  return filled;
+}
+
+// Copying from the system's memory and making new pages take longer than waiting for the disk, so threads share them.
+size_t File::read(std::span<std::byte> into) {
+  constexpr int64_t kLeastBytes = 1 << 22;
+  const int64_t num_parts = num_reading_threads(std::ssize(into), kLeastBytes);
+  const size_t part_size = into.size() / static_cast<size_t>(num_parts);
+  std::atomic<size_t> filled = 0;
+  in_threads(num_parts, [&](int64_t part) {
+    const size_t begin = static_cast<size_t>(part) * part_size;
+    const size_t size = part + 1 < num_parts ? part_size : into.size() - begin;
+    filled += read_at(offset_ + static_cast<int64_t>(begin), into.subspan(begin, size));
+  });
+  offset_ += static_cast<int64_t>(filled.load());
   const bool at_end = filled < into.size();
   if (offset_ > size_ || (at_end && offset_ < size_))
     throw_error(ExitCode::kData, "{}: {} while it was read, from {}: wait until nothing writes to it", path_,
@@ -269,15 +289,18 @@ void fail_at(const ByteStream& stream, int64_t offset, const std::string& messag
   throw_error(ExitCode::kData, "{}: {}: {}", stream.path(), stream.position(offset), message);
 }
 
+namespace {
+
 // A plain file is read in one piece. Packed data are read in pieces that double, because their size is unknown.
-std::string read_whole(const std::filesystem::path& path, int64_t limit) {
+template <class Text>
+Text read_all(const std::filesystem::path& path, int64_t limit) {
   const std::unique_ptr<ByteStream> stream = open_stream(path);
   const int64_t most_bytes = stream->most_bytes();
   if (!stream->is_packed() && most_bytes > limit) fail_too_large(path, limit);
   constexpr int64_t kFirstPiece = 1 << 16;
   // One byte more than the maximum lets the first read detect the end of the file.
   auto room = static_cast<size_t>((stream->is_packed() ? std::min(most_bytes, kFirstPiece) : most_bytes) + 1);
-  std::string text;
+  Text text;
   size_t used = 0;
   while (true) {
     text.resize(room);
@@ -288,6 +311,14 @@ std::string read_whole(const std::filesystem::path& path, int64_t limit) {
   }
   text.resize(used);
   return text;
+}
+
+}  // namespace
+
+std::string read_whole(const std::filesystem::path& path, int64_t limit) { return read_all<std::string>(path, limit); }
+
+UnfilledVector<char> read_whole_unfilled(const std::filesystem::path& path, int64_t limit) {
+  return read_all<UnfilledVector<char>>(path, limit);
 }
 
 std::string format_hex(std::span<const std::byte> bytes) {

@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 
+#include "base/unfilled_vector.h"
+
 namespace rnnlab {
 
 class ByteStream {
@@ -40,6 +42,9 @@ std::unique_ptr<ByteStream> open_stream(const std::filesystem::path& path);
 
 // Returns the content of the file, unpacked. Throws UserError kData if it has more than `limit` bytes.
 std::string read_whole(const std::filesystem::path& path, int64_t limit);
+
+// Returns the same bytes without setting their memory to zero first, which is faster for large files.
+UnfilledVector<char> read_whole_unfilled(const std::filesystem::path& path, int64_t limit);
 
 // Returns a text such as "1f 8b 08".
 std::string format_hex(std::span<const std::byte> bytes);

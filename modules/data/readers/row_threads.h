@@ -20,7 +20,7 @@ inline int64_t num_reading_threads(int64_t num_items, int64_t least_items) {
 }
 
 // Calls work(0) .. work(num_parts - 1), each on a thread of its own, and waits for all of them. Rethrows the exception
-// of the first part that failed.
+// of the first part that failed. Does nothing if there are no parts.
 template <class Work>
 void in_threads(int64_t num_parts, const Work& work) {
   std::vector<std::exception_ptr> errors(static_cast<size_t>(num_parts));
@@ -40,7 +40,7 @@ void in_threads(int64_t num_parts, const Work& work) {
         run(part);
       }
     }
-    run(0);
+    if (num_parts > 0) run(0);
   }
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
