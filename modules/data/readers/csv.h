@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/unfilled_vector.h"
+
 namespace rnnlab {
 
 enum class CsvHeader { kPresent, kAbsent };
@@ -22,7 +24,8 @@ struct CsvOptions {
   char decimal = '.';  // of numbers: a point or a comma
 };
 
-// A table has at least one row and one column. Its memory is the size of the file and four bytes for each cell.
+// A table has at least one row and one column. Its memory is the size of the file, four bytes for each cell, and eight
+// for each row.
 class Table {
  public:
   int64_t num_rows() const { return static_cast<int64_t>(row_lines_.size()); }
@@ -49,16 +52,17 @@ class Table {
   std::string path_;
   CsvOptions options_;
   std::vector<std::string> column_names_;
-  std::string text_;                 // the cells one after the other, after those of the header
-  std::vector<uint32_t> cell_ends_;  // ends of the cells in text_; the first entry is the beginning of the first cell
-  std::vector<uint32_t> row_lines_;
+  UnfilledVector<char> text_;           // one byte lies between a cell and the next one of its row
+  UnfilledVector<uint32_t> cell_ends_;  // in text_
+  UnfilledVector<uint32_t> row_begins_;
+  UnfilledVector<uint32_t> row_lines_;
 };
 
 // Reads a plain or gzip file of less than 4 GiB. Throws UserError kData if the file cannot be read or is not valid CSV.
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 
 // Parses text in memory by the same rules as read_csv; `name` replaces the path in messages.
-Table parse_csv(std::string text, const std::string& name, const CsvOptions& options = {});
+Table parse_csv(std::string_view text, const std::string& name, const CsvOptions& options = {});
 
 // The functions below make typed columns of a CSV table: numbers with a policy for missing values, and classes. Spaces
 // around a cell are ignored. A missing value is an empty cell or one of NA, NaN, null and ?, in upper or lower case.

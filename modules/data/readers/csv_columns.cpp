@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
@@ -89,33 +88,49 @@ double number_at(const Table& table, int64_t row, int64_t column) {
                            hint_on_decimal(cell, table.options())));
 }
 
+struct Numbers {
+  std::vector<std::vector<double>> columns;  // NaN where a value is missing
+  bool has_missing = false, has_text = false;
+};
+
+// What a thread meets besides numbers.
+struct OtherCells {
+  bool missing = false, text = false;
+};
+
 // Most cells are plain numbers without spaces around them.
-double number_or_missing(const Table& table, int64_t row, int64_t column, bool& is_number) {
+double number_or_missing(const Table& table, int64_t row, int64_t column, OtherCells& others) {
   const std::string_view cell = table.cell(row, column);
   const std::string_view trimmed = !cell.empty() && cell.front() > ' ' && cell.back() > ' ' ? cell : trim(cell);
-  if (const auto number = number_of(trimmed, table.options())) return *number;
-  if (!is_missing(trimmed)) is_number = false;
-  return kMissing;
+  const double number = table.options().decimal == ',' ? number_of(trimmed, table.options()).value_or(kMissing)
+                                                       : parse_double_or_nan(trimmed);
+  if (std::isnan(number)) (is_missing(trimmed) ? others.missing : others.text) = true;
+  return number;
 }
 
-// Returns the numbers of all columns, which are read together because the cells of a row lie side by side. Returns
-// nothing if a cell is not a number.
-std::vector<std::vector<double>> read_numbers(const Table& table, std::span<const int64_t> columns) {
-  std::vector<std::vector<double>> values(columns.size());
-  for (auto& column : values) column.resize(static_cast<size_t>(table.num_rows()));
-  std::atomic<bool> are_numbers = true;
+// Reads the columns together, because the cells of a row lie side by side. The threads also share the time that the
+// system takes to make new memory. A part ends at its first text.
+Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
   constexpr int64_t kLeastRows = 4096;
   const int64_t num_rows = table.num_rows(), num_parts = num_reading_threads(num_rows, kLeastRows);
+  const auto num_columns = std::ssize(columns);
+  Numbers numbers{.columns = std::vector<std::vector<double>>(columns.size())};
   in_threads(num_parts, [&](int64_t part) {
-    bool is_number = true;
-    const int64_t end = num_rows * (part + 1) / num_parts;
-    for (int64_t row = num_rows * part / num_parts; row < end && is_number; ++row)
-      for (size_t i = 0; i < columns.size(); ++i)
-        values[i][static_cast<size_t>(row)] = number_or_missing(table, row, columns[i], is_number);
-    if (!is_number) are_numbers = false;
+    for (int64_t i = num_columns * part / num_parts; i < num_columns * (part + 1) / num_parts; ++i)
+      numbers.columns[static_cast<size_t>(i)].resize(static_cast<size_t>(num_rows));
   });
-  if (!are_numbers) values.clear();
-  return values;
+  std::vector<OtherCells> others_of(static_cast<size_t>(num_parts));
+  in_threads(num_parts, [&](int64_t part) {
+    OtherCells others;
+    const int64_t end = num_rows * (part + 1) / num_parts;
+    for (int64_t row = num_rows * part / num_parts; row < end && !others.text; ++row)
+      for (size_t i = 0; i < columns.size(); ++i)
+        numbers.columns[i][static_cast<size_t>(row)] = number_or_missing(table, row, columns[i], others);
+    others_of[static_cast<size_t>(part)] = others;
+  });
+  numbers.has_missing = std::ranges::any_of(others_of, &OtherCells::missing);
+  numbers.has_text = std::ranges::any_of(others_of, &OtherCells::text);
+  return numbers;
 }
 
 // Throws for the first cell, column by column, that is not a number.
@@ -149,10 +164,11 @@ double mean_of(const std::vector<double>& values, std::span<const int64_t> rows)
   return count > 0 ? mean : kMissing;
 }
 
+// Fills the missing values, of which there is at least one.
 void apply(MissingPolicy policy, const Table& table, int64_t column, std::span<const int64_t> fit_rows,
            std::vector<double>& values) {
+  if (policy == MissingPolicy::kDrop) return;
   const auto first = std::ranges::find_if(values, [](double value) { return std::isnan(value); });
-  if (first == values.end() || policy == MissingPolicy::kDrop) return;
   const int64_t row = first - values.begin();
   if (policy == MissingPolicy::kError)
     fail_missing(table, row, column, "a number: fill it, or set data.missing to previous, mean, zero or drop");
@@ -226,13 +242,14 @@ std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const s
                                            std::span<const int64_t> fit_rows) {
   std::vector<int64_t> columns;
   for (const std::string& name : names) columns.push_back(table.column_index(name));
-  std::vector<std::vector<double>> values = read_numbers(table, columns);
-  if (values.size() < columns.size()) fail_at_first(table, columns);
+  Numbers numbers = read_numbers(table, columns);
+  if (numbers.has_text) fail_at_first(table, columns);
   std::vector<NumericColumn> result;
   for (size_t i = 0; i < names.size(); ++i) {
-    NumericColumn& column = result.emplace_back(NumericColumn{names[i], std::move(values[i])});
+    NumericColumn& column = result.emplace_back(NumericColumn{names[i], std::move(numbers.columns[i])});
+    if (!numbers.has_missing) continue;
     column.num_missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
-    apply(policy, table, columns[i], fit_rows, column.values);
+    if (column.num_missing > 0) apply(policy, table, columns[i], fit_rows, column.values);
   }
   return result;
 }
