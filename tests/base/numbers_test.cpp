@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/numbers.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <random>
+#include <string>
 
 namespace rnnlab {
 namespace {
@@ -25,6 +30,54 @@ TEST(ParseDouble, ReadsFiniteDecimalsOnly) {
   EXPECT_EQ(parse_double("+2"), 2.0);
   for (const char* text : {"", ".", "nan", "inf", "-inf", ".nan", ".inf", "1e999", "1,5", "0x1p3", "1.0f"})
     EXPECT_FALSE(parse_double(text)) << text;
+}
+
+// Short numbers without an exponent have code of their own.
+TEST(ParseDouble, ReturnsTheNearestNumber) {
+  for (const char* text : {"0",
+                           "7",
+                           "007",
+                           "1.",
+                           ".5",
+                           "0.1",
+                           "-0.1",
+                           "2.675",
+                           "123456.789012",
+                           "-0.000001",
+                           "0.30000000000000004",
+                           "999999999999999",
+                           "9999999999999999",
+                           ".000000000000001",
+                           "-.0000000000000001",
+                           "0.000000000000000000000001",
+                           "9007199254740993",
+                           "12345678901234567890123",
+                           "0000000000000000000000001.5",
+                           "1.0000000000000000000000000"})
+    EXPECT_EQ(parse_double(text), std::strtod(text, nullptr)) << text;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 10'000; ++i) {
+    const double value = static_cast<double>(static_cast<int64_t>(random())) / std::pow(10, random() % 25);
+    const std::string text = fmt::format("{:.{}f}", value, random() % 12);
+    EXPECT_EQ(parse_double(text), std::strtod(text.c_str(), nullptr)) << text;
+  }
+}
+
+TEST(ParseDouble, KeepsTheSignOfZero) {
+  EXPECT_TRUE(std::signbit(parse_double("-0.0").value()));
+  EXPECT_FALSE(std::signbit(parse_double("0.0").value()));
+}
+
+TEST(ParseDouble, RefusesWhatOnlyLooksLikeAShortNumber) {
+  for (const char* text : {"-", "-.", "--1", "+-1", "1-", "1..2", "1.2.3", "1.2-3", "1 ", " 1", "1:0", "1/0", "1.5x"})
+    EXPECT_FALSE(parse_double(text)) << text;
+}
+
+TEST(ParseDoubleOrNan, ReturnsTheNumbersOfParseDouble) {
+  EXPECT_EQ(parse_double_or_nan("-2.5"), -2.5);
+  EXPECT_EQ(parse_double_or_nan("+1e3"), 1000.0);
+  for (const char* text : {"", "nan", "inf", "1e999", "1,5"})
+    EXPECT_TRUE(std::isnan(parse_double_or_nan(text))) << text;
 }
 
 TEST(FormatShortest, ReadsBackToTheSameValue) {

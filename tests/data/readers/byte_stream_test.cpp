@@ -118,6 +118,51 @@ TEST_F(FileTest, ReadsAWholeFileUpToALimit) {
             "a: holds more than 2.00 KiB, the most that this reader takes: split the file");
 }
 
+// A file of this size is read by several threads.
+class LargeFileTest : public ReaderFiles {
+ protected:
+  static constexpr size_t kSize = 20'000'001;
+
+  LargeFileTest() {
+    for (size_t i = 0; i < kSize; ++i) text_[i] = static_cast<char>(i % 251);
+    write("a", text_);
+  }
+
+  std::string text_ = std::string(kSize, '\0');
+};
+
+TEST_F(LargeFileTest, HasEveryByteInItsPlace) {
+  EXPECT_TRUE(read_whole(path("a"), kSize) == text_);
+  const UnfilledVector<char> unfilled = read_whole_unfilled(path("a"), kSize);
+  EXPECT_TRUE(std::string_view(unfilled.data(), unfilled.size()) == text_);
+}
+
+TEST_F(LargeFileTest, IsReadOnFromWhereTheLastReadEnded) {
+  const auto file = open_stream(path("a"));
+  std::string text(kSize, '\0');
+  const auto bytes = std::as_writable_bytes(std::span(text));
+  EXPECT_EQ(file->read(bytes.first(3)), 3U);
+  EXPECT_EQ(file->read(bytes.subspan(3, 10'000'000)), 10'000'000U);
+  EXPECT_EQ(file->read(bytes.subspan(10'000'003)), kSize - 10'000'003);
+  EXPECT_TRUE(text == text_);
+}
+
+TEST_F(LargeFileTest, IsRefusedIfItShrinks) {
+  const auto file = open_stream(path("a"));
+  fs::resize_file(path("a"), 1'000'000);
+  std::vector<std::byte> bytes(kSize);
+  EXPECT_EQ(error_of([&] { file->read(bytes); }),
+            "a: shrank to 1,000,000 bytes while it was read, from 20,000,001 bytes: wait until nothing writes to it");
+}
+
+TEST_F(LargeFileTest, IsRefusedIfItGrows) {
+  const auto file = open_stream(path("a"));
+  std::ofstream(path("a"), std::ios::app) << "more";
+  std::vector<std::byte> bytes(kSize + 1);
+  EXPECT_EQ(error_of([&] { file->read(bytes); }),
+            "a: grew while it was read, from 20,000,001 bytes: wait until nothing writes to it");
+}
+
 constexpr int64_t kLimit = 1 << 20;
 
 class GzipTest : public ReaderFiles {

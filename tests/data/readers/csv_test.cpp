@@ -125,6 +125,14 @@ TEST_F(CsvTest, RefusesAQuoteInsideABareCell) {
             "x.csv:2: a quote inside a cell without quotes: put the whole cell in quotes and double this one");
 }
 
+TEST_F(CsvTest, CountsEveryLineEnd) {
+  EXPECT_EQ(error_in(bytes("a\r1\r\n\r2\0\n")),
+            "x.csv:4: byte 7 is NUL, expected text: save the file as UTF-8 (it may be UTF-16)");
+  EXPECT_EQ(
+      error_in("a,b\r1,2\r\r\n3\n"),
+      "x.csv:4: got 1 cell, expected 2 as on line 1: correct the row, or put quotes around a cell that holds ','");
+}
+
 TEST_F(CsvTest, RefusesNulBytes) {
   EXPECT_EQ(error_in(bytes("a\n1\0\n")),
             "x.csv:2: byte 3 is NUL, expected text: save the file as UTF-8 (it may be UTF-16)");
@@ -165,6 +173,108 @@ TEST_F(CsvTest, GuessesAtAnotherDelimiter) {
             "x.csv: no column is called 'price'; the columns are 'price;volume'; is the delimiter ';'?");
   EXPECT_EQ(error_of([&] { parse_csv("a\tb\n1\t2\n", "x.csv").column_index("a"); }),
             "x.csv: no column is called 'a'; the columns are 'a\\x09b'; is the delimiter a tab?");
+}
+
+// A text of this size is read by several threads. Its row i is "i,i/8", and a blank line follows each fourth row.
+class LargeCsvTest : public CsvTest {
+ protected:
+  static constexpr int64_t kNumRows = 200'000;
+
+  static int64_t line_of_row(int64_t row) { return 2 + row + row / 4; }
+
+  static std::string rows_with_ends(const std::string& line_end) {
+    std::string text;
+    for (int64_t row = 0; row < kNumRows; ++row) {
+      text += fmt::format("{},{}{}", row, static_cast<double>(row) / 8, line_end);
+      if (row % 4 == 3) text += line_end;
+    }
+    return text;
+  }
+
+  static void expect_rows(const Table& table, int64_t first_line = 1) {
+    ASSERT_EQ(table.num_rows(), kNumRows);
+    int64_t num_wrong = 0;
+    for (int64_t row = 0; row < kNumRows; ++row)
+      num_wrong += table.cell(row, 0) != std::to_string(row) || table.line(row, 1) != line_of_row(row) + first_line - 1;
+    EXPECT_EQ(num_wrong, 0);
+    const std::vector<double> halves = numeric_column(table, table.column_names()[1], MissingPolicy::kError).values;
+    for (int64_t row = 0; row < kNumRows; ++row)
+      num_wrong += halves[static_cast<size_t>(row)] != static_cast<double>(row) / 8;
+    EXPECT_EQ(num_wrong, 0);
+  }
+
+  const std::string text_ = "a,b\n" + rows_with_ends("\n");
+  const std::string next_line_ = std::to_string(line_of_row(kNumRows));
+};
+
+TEST_F(LargeCsvTest, IsReadWithEveryLineEnd) {
+  for (const char* line_end : {"\n", "\r\n", "\r"})
+    expect_rows(parse_csv(std::string("a,b") + line_end + rows_with_ends(line_end), "x.csv"));
+}
+
+TEST_F(LargeCsvTest, IsReadFromAFile) {
+  expect_rows(read_csv(write("x.csv", text_)));
+  expect_rows(read_csv(write("x.csv.gz", gzip(text_))));
+}
+
+TEST_F(LargeCsvTest, MayHaveNoHeader) { expect_rows(parse_csv(rows_with_ends("\n"), "x.csv", kNoHeader), 0); }
+
+TEST_F(LargeCsvTest, MayHaveQuotesInItsHeader) {
+  const std::string rows = rows_with_ends("\n");
+  expect_rows(parse_csv("\xEF\xBB\xBF\"a \"\"x\"\"\",\"b\"\n" + rows, "x.csv"));
+  expect_rows(parse_csv("\"a\n\nx\",b\n" + rows, "x.csv"), 3);
+  EXPECT_EQ(error_in("a,\"b\n" + rows), "x.csv:1: a quote is opened here and never closed");
+}
+
+TEST_F(LargeCsvTest, MayHaveQuotesThatSpanThreads) {
+  const std::string quoted = "0,\"" + text_ + "\"\n";
+  const Table table = parse_csv("a,b\n" + quoted + "1,2\n", "x.csv");
+  EXPECT_TRUE(table.cell(0, 1) == text_);
+  EXPECT_EQ(table.cell(1, 1), "2");
+  EXPECT_EQ(table.line(1, 0), line_of_row(kNumRows) + 2);
+}
+
+TEST_F(LargeCsvTest, MayHaveQuotesOnlyInItsLastRow) {
+  const Table table = parse_csv(text_ + "\"x,y\",1", "x.csv");
+  EXPECT_EQ(table.cell(kNumRows - 1, 0), "199999");
+  EXPECT_EQ(table.cell(kNumRows, 0), "x,y");
+  EXPECT_EQ(table.line(kNumRows, 0), line_of_row(kNumRows));
+}
+
+TEST_F(LargeCsvTest, NamesTheLineOfAFaultInItsLastRow) {
+  const std::string length =
+      ": got 3 cells, expected 2 as on line 1: correct the row, or put quotes around a cell that "
+      "holds ','";
+  EXPECT_EQ(error_in(text_ + "1,2,3"), "x.csv:" + next_line_ + length);
+  EXPECT_EQ(error_in(text_ + "1,\"2"), "x.csv:" + next_line_ + ": a quote is opened here and never closed");
+  EXPECT_EQ(error_in(text_ + bytes("\0")),
+            fmt::format("x.csv:{}: byte {} is NUL, expected text: save the file as UTF-8 (it may be UTF-16)",
+                        next_line_, text_.size()));
+  EXPECT_EQ(error_in(text_ + "1,\u20ac\xE2\x82"),
+            fmt::format("x.csv:{}: byte {}: got '\\xe2', expected UTF-8: convert the file (iconv -t UTF-8)", next_line_,
+                        text_.size() + 5));
+}
+
+TEST_F(LargeCsvTest, NamesTheFirstOfSeveralFaults) {
+  const std::string length = "expected 2 as on line 1: correct the row, or put quotes around a cell that holds ','";
+  EXPECT_EQ(error_in("a,b\n1\n" + rows_with_ends("\n") + "1,2,3\n"), "x.csv:2: got 1 cell, " + length);
+  EXPECT_EQ(error_in("a,b\n\xE9\n" + rows_with_ends("\n") + bytes("\0")).substr(0, 7 + next_line_.size()),
+            fmt::format("x.csv:{}:", line_of_row(kNumRows) + 1))
+      << "UTF-16 is the more likely fault";
+}
+
+TEST_F(LargeCsvTest, CountsMissingValuesOfAllThreads) {
+  const Table table = parse_csv("a,b\nNA,\n" + rows_with_ends("\n") + ",\n", "x.csv");
+  const std::vector<NumericColumn> columns = numeric_columns(table, table.column_names(), MissingPolicy::kDrop);
+  EXPECT_EQ(columns[0].num_missing, 2);
+  EXPECT_EQ(columns[1].num_missing, 2);
+  EXPECT_EQ(std::ssize(complete_rows(columns)), kNumRows);
+}
+
+TEST_F(LargeCsvTest, NamesTheFirstCellThatIsNotANumber) {
+  const Table table = parse_csv("a,b\n1,x\n" + rows_with_ends("\n") + "y,1\n", "x.csv");
+  EXPECT_EQ(error_of([&] { numeric_columns(table, table.column_names(), MissingPolicy::kDrop); }),
+            fmt::format("x.csv:{}: column 'a': got 'y', expected a number", line_of_row(kNumRows) + 1));
 }
 
 using testing::ElementsAre;
