@@ -11,9 +11,7 @@
 namespace rnnlab {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "find_cell_end takes the lowest byte for the first one");
-
-bool is_line_break(char c) { return c == '\n' || c == '\r'; }
+static_assert(std::endian::native == std::endian::little, "CellEnds takes the lowest byte for the first one");
 
 size_t after_line_break(std::string_view text, size_t at) { return at + (text.substr(at).starts_with("\r\n") ? 2 : 1); }
 
@@ -83,35 +81,45 @@ void examine(std::string_view text, CsvPiece& piece) {
   if (invalid) piece.not_utf8 = piece.begin + *invalid;
 }
 
-uint64_t repeated(char c) { return 0x0101010101010101U * static_cast<unsigned char>(c); }
+// Finds the delimiters and line breaks of a piece, eight bytes at once.
+class CellEnds {
+ public:
+  CellEnds(std::string_view text, const CsvPiece& piece, char delimiter)
+      : bytes_(text.data()), next_word_(piece.begin), end_(piece.end), delimiters_(repeated(delimiter)) {}
 
-// Sets the highest bit of every zero byte. A byte above a zero byte may be set too.
-uint64_t zero_bytes(uint64_t word) { return (word - 0x0101010101010101U) & ~word & 0x8080808080808080U; }
-
-// Returns the first delimiter, LF or CR, or `end`.
-const char* find_cell_end(const char* at, const char* end, uint64_t delimiters) {
-  const auto delimiter = static_cast<char>(delimiters);
-  for (uint64_t word = 0; end - at >= static_cast<ptrdiff_t>(sizeof(word)); at += sizeof(word)) {
-    std::memcpy(&word, at, sizeof(word));
-    const uint64_t ends =
-        zero_bytes(word ^ delimiters) | zero_bytes(word ^ repeated('\n')) | zero_bytes(word ^ repeated('\r'));
-    if (ends != 0) return at + std::countr_zero(ends) / 8;
+  // Returns the next place, or the end of the piece.
+  size_t next() {
+    while (ends_ == 0) {
+      if (next_word_ >= end_) return end_;
+      read_word();
+    }
+    const size_t at = next_word_ - sizeof(uint64_t) + static_cast<size_t>(std::countr_zero(ends_)) / 8;
+    ends_ &= ends_ - 1;
+    return at;
   }
-  while (at < end && *at != delimiter && !is_line_break(*at)) ++at;
-  return at;
-}
 
-// Returns the number of cells of the row, writes the ends of the first of them, and moves `at` to the end of the row.
-size_t parse_row(std::string_view text, size_t end, char delimiter, size_t most_cells, uint32_t* cell_ends,
-                 size_t& at) {
-  const uint64_t delimiters = repeated(delimiter);
-  const char *const bytes = text.data(), *const last = bytes + end;
-  for (size_t num_cells = 1;; ++num_cells, ++at) {
-    at = static_cast<size_t>(find_cell_end(bytes + at, last, delimiters) - bytes);
-    if (num_cells <= most_cells) cell_ends[num_cells - 1] = static_cast<uint32_t>(at);
-    if (at == end || bytes[at] != delimiter) return num_cells;
+ private:
+  static constexpr uint64_t repeated(char c) { return 0x0101010101010101U * static_cast<unsigned char>(c); }
+
+  // Sets the highest bit of every byte that is not zero. The other bits have no meaning.
+  static uint64_t not_zero(uint64_t word) { return ((word & 0x7F7F7F7F7F7F7F7FU) + 0x7F7F7F7F7F7F7F7FU) | word; }
+
+  void read_word() {
+    uint64_t word = repeated('"');  // ends no cell, whatever the delimiter is
+    if (const size_t num_bytes = end_ - next_word_; num_bytes >= sizeof(word))
+      std::memcpy(&word, bytes_ + next_word_, sizeof(word));
+    else
+      std::memcpy(&word, bytes_ + next_word_, num_bytes);
+    ends_ = ~(not_zero(word ^ delimiters_) & not_zero(word ^ repeated('\n')) & not_zero(word ^ repeated('\r'))) &
+            repeated('\x80');
+    next_word_ += sizeof(word);
   }
-}
+
+  const char* bytes_;
+  size_t next_word_, end_;
+  uint64_t delimiters_;
+  uint64_t ends_ = 0;  // the highest bit of each byte of the word that ends a cell
+};
 
 }  // namespace
 
@@ -129,20 +137,29 @@ size_t most_cells(const CsvPiece& piece, size_t num_columns) {
 
 std::optional<WrongRow> parse_piece(std::string_view text, const CsvPiece& piece, char delimiter, size_t num_columns,
                                     uint32_t first_line, CsvPlaces places) {
+  CellEnds ends(text, piece, delimiter);
   uint32_t line = first_line;
-  for (size_t at = piece.begin; at < piece.end;) {
-    if (!is_line_break(text[at])) {
-      *places.row_begins++ = static_cast<uint32_t>(at);
-      *places.row_lines++ = line;
-      const size_t num_cells = parse_row(text, piece.end, delimiter, num_columns, places.cell_ends, at);
-      if (num_cells != num_columns) return WrongRow{line, num_cells};
-      places.cell_ends += num_columns;
+  size_t row_begin = piece.begin, num_cells = 0;
+  while (true) {
+    const size_t at = ends.next();
+    const bool is_delimiter = at < piece.end && text[at] == delimiter;
+    if (is_delimiter || num_cells > 0 || at > row_begin) {  // otherwise the line is blank
+      if (num_cells < num_columns) places.cell_ends[num_cells] = static_cast<uint32_t>(at);
+      ++num_cells;
     }
-    if (at == piece.end) break;
-    at = after_line_break(text, at);
-    ++line;
+    if (is_delimiter) continue;
+    if (num_cells > 0) {
+      if (num_cells != num_columns) return WrongRow{line, num_cells};
+      *places.row_begins++ = static_cast<uint32_t>(row_begin);
+      *places.row_lines++ = line;
+      places.cell_ends += num_columns;
+      num_cells = 0;
+    }
+    if (at == piece.end) return std::nullopt;
+    const bool ends_crlf = text[at] == '\n' && at > 0 && text[at - 1] == '\r';
+    if (!ends_crlf) ++line;
+    row_begin = at + 1;
   }
-  return std::nullopt;
 }
 
 }  // namespace rnnlab
