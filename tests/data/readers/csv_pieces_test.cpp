@@ -160,6 +160,19 @@ TEST(CsvPieces, HaveCellsOfEveryLength) {
     }
 }
 
+TEST(CsvPieces, MayHaveAnyDelimiterOfAscii) {
+  constexpr std::string_view kOthers = "\"\r\n";
+  for (char delimiter = 0; delimiter < 0x7F; ++delimiter) {
+    if (kOthers.find(delimiter) != std::string_view::npos) continue;
+    const std::string cell(9, static_cast<char>(delimiter + 1) > '\r' ? static_cast<char>(delimiter + 1) : '1');
+    const std::string text = "header\n" + cell + delimiter + cell;
+    std::vector<uint32_t> ends(3), begins(1), lines(1);
+    EXPECT_FALSE(parse_piece(text, examine_csv(text, 1)[1], delimiter, 2, 2,
+                             {.cell_ends = ends.data(), .row_begins = begins.data(), .row_lines = lines.data()}));
+    EXPECT_THAT(ends, ElementsAre(16, 26, 0)) << static_cast<int>(delimiter);
+  }
+}
+
 std::optional<WrongRow> first_wrong_row(std::string_view text, size_t num_columns) {
   const CsvPiece piece = examine_csv(text, 1)[1];
   std::vector<uint32_t> ends(most_cells(piece, num_columns)), begins(piece.num_rows), lines(piece.num_rows);
