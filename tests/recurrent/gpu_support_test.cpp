@@ -46,7 +46,7 @@ TEST(OwnCode, IsDescribedForPeople) {
 
 TEST(Refusal, OfPersistentNamesTheCapabilityThatItNeedsAndTheOneThatIsThere) {
   EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, kT4),
-            "layer: persistent needs compute capability 9.0, and Tesla T4 has 7.5; use layer: cudnn");
+            "layer: persistent needs compute capability 8.0, and Tesla T4 has 7.5; use layer: cudnn");
   EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, kH200), std::nullopt);
 }
 

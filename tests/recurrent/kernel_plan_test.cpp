@@ -39,13 +39,12 @@ PassPlans forward_plans(int64_t hidden_size, int64_t batch_size, int major = 9) 
 TEST(KernelPlans, NamesInstancesAsTheCompilerFindsThem) {
   const PassPlans plans = forward_plans(128, 128);
   EXPECT_THAT(plans.grids, IsEmpty());
-  ASSERT_THAT(plans.clusters, SizeIs(5));
-  EXPECT_EQ(plans.clusters[0].kernel,
-            "block_forward_kernel<BlockTiles<Lstm, Bfloat16, 128, 1, 1, Fit::kWhole, 232448>>");
+  ASSERT_THAT(plans.clusters, SizeIs(3));
+  EXPECT_EQ(plans.clusters[0].kernel, "block_forward_kernel<BlockTiles<Lstm, Bfloat16, 128, Fit::kWhole, 232448>>");
   EXPECT_EQ(plans.clusters[0].packing,
-            "pack_kernel<BlockTiles<Lstm, Bfloat16, 128, 1, 1, Fit::kWhole, 232448>, BlockForwardOrder>");
-  EXPECT_EQ(plans.clusters[3].kernel, "forward_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>>");
-  EXPECT_EQ(plans.clusters[3].packing,
+            "pack_kernel<BlockTiles<Lstm, Bfloat16, 128, Fit::kWhole, 232448>, BlockForwardOrder>");
+  EXPECT_EQ(plans.clusters[1].kernel, "forward_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>>");
+  EXPECT_EQ(plans.clusters[1].packing,
             "pack_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>, ForwardOrder>");
 }
 
@@ -69,7 +68,7 @@ TEST(KernelPlans, AGpuWithoutSharedMemoryForThemHasNone) {
 
 TEST(KernelPlans, AGpuWithoutClustersHasGroupsOfOneBlock) {
   for (const KernelPlan& plan : all_plans(gpu_of(8).runs)) EXPECT_EQ(plan.num_blocks, 1) << plan.kernel;
-  EXPECT_THAT(forward_plans(128, 64, 8).clusters, SizeIs(3));
+  EXPECT_THAT(forward_plans(128, 64, 8).clusters, SizeIs(1));
   EXPECT_THAT(forward_plans(136, 64, 8).clusters, IsEmpty());
 }
 

@@ -38,8 +38,8 @@ int64_t between(Random& random, int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
 }
 
-// A third of the layers is small. Most shapes are short and narrow. Every fourth is longer, in particular if layers may
-// run at the same time; every fourth is wider.
+// A third of the layers is small, and half of the small ones run by one block for each group. Most shapes are short and
+// narrow. Every fourth is longer, in particular if layers may run at the same time; every fourth is wider.
 LayerShape random_shape(Random& random, const NumberClass& numbers) {
   LayerShape shape;
   shape.options.cell = kCells[random() % kCells.size()];
@@ -53,6 +53,7 @@ LayerShape random_shape(Random& random, const NumberClass& numbers) {
   shape.batch_size = between(random, 1, random() % 4 == 0 ? 260 : 40);
   shape.ends = random() % 2 == 0 ? Ends::kVaried : Ends::kWhole;
   shape.states = random() % 2 == 0 ? States::kGiven : States::kZeros;
+  if (shape.options.hidden_size <= 128 && random() % 2 == 0) shape.kind = LayerKind::kPersistentBlock;
   return shape;
 }
 

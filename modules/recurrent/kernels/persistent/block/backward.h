@@ -21,15 +21,21 @@ class BlockBackward {
         owner_(work.sequence),
         rows_(work.sequence, opposite(work.sequence.order)),
         place_(rows_.first + owner_.place()),
-        gates_(shared),
+        gates_(reinterpret_cast<uint32_t*>(shared)),
         unscales_(unscales),
         weights_(static_cast<const uint4*>(work.weights) + owner_.warp * S::kFragments * kLanes,
                  shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane) {}
 
   __device__ void run() {
     read_last();
-    Inputs inputs(work_, owner_, rows_, place_);
-    for (int step = 0; step < num_steps(); ++step, place_ += rows_.stride) run_step(step, inputs);
+    // Inputs are read two steps before they are used. Two names for them spare a copy, which would wait for the memory.
+    Inputs of_even(work_, owner_, rows_, place_);
+    Inputs of_odd;
+    if (num_steps() > 1) of_odd = Inputs(work_, owner_, rows_, place_ + rows_.stride);
+    for (int step = 0; step < num_steps(); step += 2) {
+      run_step(step, of_even);
+      if (step + 1 < num_steps()) run_step(step + 1, of_odd);
+    }
     write_initial();
     if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.lane == 0) atomicMax(work_.largest, static_cast<int32_t>(largest_));
@@ -70,22 +76,19 @@ class BlockBackward {
     return {state, work_.later_cell == nullptr ? 0.0f : work_.later_cell[owner_.place() + offset]};
   }
 
-  // inputs: of this step in, of the next step out.
+  // inputs: of this step in, of the step after the next out.
   __device__ void run_step(int step, Inputs& inputs) {
     weights_.read_ahead();
     Gradients gradients;
     differentiate(inputs, gradients);
     const float scale = T::Numbers::kIsScaled ? scale_of_warp(gradients) : 1.0f;
     share(step, gradients, scale);
-    if (step + 1 < num_steps()) inputs = Inputs(work_, owner_, rows_, place_ + rows_.stride);
+    if (step + 2 < num_steps()) inputs = Inputs(work_, owner_, rows_, place_ + 2 * rows_.stride);
     __syncthreads();
-    float sums[T::kTiles][4];
-    multiply_gates<T>(weights_, gates_ + (step & 1) * T::kGateVectors + owner_.lane, unscales_ + (step & 1) * T::kWarps,
-                      sums);
     write(gradients);
-#pragma unroll
-    for (int cell = 0; cell < T::kCells; ++cell)
-      hidden_[cell] = sums[T::tile_of(cell)][2 * T::half_of(cell) + T::column_of(cell)];
+    multiply_gates<T>(weights_, gates_ + (step & 1) * T::kGateWords + 2 * T::kPairs * owner_.lane,
+                      unscales_ + (step & 1) * T::kWarps, hidden_);
+    place_ += rows_.stride;
   }
 
   __device__ void differentiate(const Inputs& inputs, Gradients& gradients) {
@@ -98,7 +101,7 @@ class BlockBackward {
       for (int i = 0; i < Cell::kKept; ++i) kept[i] = to_float(inputs.kept[cell][i]);
       cell_.template backward<Functions>(kept, to_float(inputs.state[cell]), hidden, inputs.cell_gradient[cell],
                                          carried_[cell], gradients.gates[cell], gradients.aside[cell]);
-      bias_sums_[T::half_of(cell)].add(gradients.gates[cell], gradients.aside[cell]);
+      bias_sums_[cell].add(gradients.gates[cell], gradients.aside[cell]);
     }
   }
 
@@ -114,25 +117,23 @@ class BlockBackward {
     return scale_for_half(of_warp);
   }
 
-  // Writes the warp's gradients to shared memory as a lane of the product takes them: two units of one sequence in a
-  // word, and for each gate a word of units 0-7 and one of units 8-15.
+  // Writes the warp's gradients to shared memory as a lane of the product takes them. The transposition brings two
+  // units of one sequence together: lane (row, column) has units 2 * column and 2 * column + 1 of 8 units, for sequence
+  // row / 2, of the first gate of a pair if row is even.
   __device__ void share(int step, const Gradients& gradients, float scale) {
     if (T::Numbers::kIsScaled && owner_.lane == 0) unscales_[(step & 1) * T::kWarps + owner_.warp] = 1.0f / scale;
-    uint4* place = gates_ + (step & 1) * T::kGateVectors + owner_.warp * (T::kGateVectors / T::kWarps) + owner_.lane;
+    uint32_t* place =
+        gates_ + (step & 1) * T::kGateWords + owner_.warp * (T::kGateWords / T::kWarps) + 2 * T::kPairs * owner_.lane;
 #pragma unroll
-    for (int part = 0; part < T::kParts; ++part)
+    for (int part = 0; part < T::kParts; ++part, place += 2 * T::kPairs * kLanes)
 #pragma unroll
-      for (int tile = 0; tile < T::kTiles; ++tile) {
-        uint32_t words[4 * T::kVectorsOfGates] = {};
-#pragma unroll
-        for (int i = 0; i < 2 * kGates; ++i) {
-          const int first = 2 * T::kColumns * tile + i % 2;  // the cell of the first column
-          const float second = T::kColumns == 2 ? gradients.gates[first + 2 * (T::kColumns - 1)][i / 2] : 0.0f;
-          words[i] = transposed(pack_part<Operand>(part, gradients.gates[first][i / 2] * scale, second * scale));
-        }
-#pragma unroll
-        for (int i = 0; i < T::kVectorsOfGates; ++i, place += kLanes)
-          *place = make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
+      for (int gate = 0; gate < kGates; gate += 2) {
+        const auto word = [&](int half) {
+          const float(&of_unit)[kGates] = gradients.gates[half];
+          const float second = gate + 1 < kGates ? of_unit[(gate + 1) % kGates] * scale : 0.0f;
+          return transposed(pack_part<Operand>(part, of_unit[gate] * scale, second));
+        };
+        *reinterpret_cast<uint2*>(place + gate) = make_uint2(word(0), word(1));
       }
   }
 
@@ -143,7 +144,7 @@ class BlockBackward {
     for (int cell = 0; cell < T::kCells; ++cell) {
       if (!owner_.has(cell)) continue;
       const auto write_column = [&](int column, float gradient) {
-        out[owner_.gate_offset(cell, column, Columns::kCount)] = from_float<Value>(gradient);
+        out[owner_.gate_offset(cell, column)] = from_float<Value>(gradient);
       };
 #pragma unroll
       for (int gate = 0; gate < kGates; ++gate) write_column(Columns::of(gate), gradients.gates[cell][gate]);
@@ -172,9 +173,9 @@ class BlockBackward {
       const SumPlace place = {.is_first = owner_.lane % 4 == 0,
                               .unit = owner_.unit_of(half),
                               .hidden_size = owner_.hidden_size(),
-                              .first_row = owner_.first_sequence / kSequencesOfSums,
-                              .num_sequences = owner_.is_in_layer(half) ? owner_.num_sequences : 0};
-      bias_sums_[half].write(place, T::kSequences / kSequencesOfSums, of_all_sequences, work_.bias_sums);
+                              .first_row = static_cast<int>(blockIdx.x),
+                              .num_sequences = owner_.is_in_layer(half) ? kSequencesOfSums : 0};
+      bias_sums_[half].write(place, 1, of_all_sequences, work_.bias_sums);
     }
   }
 
@@ -183,8 +184,8 @@ class BlockBackward {
   Cell cell_;
   BlockOwner<T> owner_;
   PassRows rows_;
-  int64_t place_;  // of this thread's first cell, in the current step
-  uint4* gates_;   // two buffers: warps by parts by tiles of sequences by kVectorsOfGates by 32 lanes
+  int64_t place_;    // of this thread's first cell, in the current step
+  uint32_t* gates_;  // two buffers: warps by parts by 32 lanes by kPairs by two words
   float* unscales_;
   WeightSlice<S> weights_;
   typename Cell::Carried carried_[T::kCells];

@@ -19,17 +19,23 @@ class BlockForward {
         owner_(work.sequence),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
-        hidden_(shared),
+        hidden_(reinterpret_cast<uint32_t*>(shared)),
         weights_(static_cast<const uint4*>(work.weights) + owner_.warp * S::kFragments * kLanes,
                  shared + T::kForwardBufferBytes / 16, owner_.warp, owner_.lane) {}
 
   __device__ void run() {
     read_bias();
     read_initial();
-    Inputs inputs = read_inputs(place_);
+    // Inputs are read two steps before they are used. Two names for them spare a copy, which would wait for the memory.
+    Inputs of_even = read_inputs(place_);
+    Inputs of_odd = {};
+    if (num_steps() > 1) of_odd = read_inputs(place_ + rows_.stride);
     Results results;
     __syncthreads();
-    for (int step = 0; step < num_steps(); ++step, place_ += rows_.stride) run_step(step, inputs, results);
+    for (int step = 0; step < num_steps(); step += 2) {
+      run_step(step, of_even, results);
+      if (step + 1 < num_steps()) run_step(step + 1, of_odd, results);
+    }
     write(place_ - rows_.stride, results);
   }
 
@@ -54,12 +60,7 @@ class BlockForward {
     float hidden[T::kCells];
   };
 
-  using Sums = float[kGates][T::kTiles][4];
-
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
-
-  // The place in `sums` of a cell, which mma gives to this thread.
-  __device__ static constexpr int sum_of(int cell) { return 2 * T::half_of(cell) + T::column_of(cell); }
 
   __device__ float bias(const void* of, int gate, int half) const {
     if (!owner_.is_in_layer(half)) return 0.0f;
@@ -83,8 +84,7 @@ class BlockForward {
     for (int cell = 0; cell < T::kCells; ++cell)
       carried_[cell] = owner_.has(cell) ? initial_state(before + owner_.offset(cell)) : 0.0f;
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
-    for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenVectors; i += T::kThreads)
-      hidden_[i] = vector_of(hidden, i);
+    for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenWords; i += T::kThreads) hidden_[i] = word_of(hidden, i);
   }
 
   __device__ float initial_state(int64_t place) const {
@@ -92,22 +92,17 @@ class BlockForward {
     return to_float(static_cast<const Value*>(work_.hidden)[place]);
   }
 
-  // The vector `index` of the initial states: 8 units of one sequence, as a lane of the product takes them.
-  __device__ uint4 vector_of(const Value* hidden, int index) const {
-    const int lane = index % kLanes;
-    const int unit = index / kLanes % T::kColumnSteps * kColumnsAtOnce + lane % 4 * 8;
-    const int tile = index / (kLanes * T::kColumnSteps) % T::kTiles;
-    const int part = index / (kLanes * T::kColumnSteps * T::kTiles);
+  // Word `index` of the initial states: two units of one sequence.
+  __device__ uint32_t word_of(const Value* hidden, int index) const {
+    const int lane = index / 2 % kLanes;
+    const int column_step = index / (2 * kLanes) % T::kColumnSteps;
+    const int part = index / (2 * kLanes * T::kColumnSteps);
     const int column = lane / 4;
-    const int64_t sequence = static_cast<int>(blockIdx.x) * T::kSequences + tile * T::kSequencesOfTile +
-                             (T::kColumns == 2 ? column : column / 2);
-    const bool is_empty = T::kColumns == 1 && column % 2 == 1;
-    if (is_empty || sequence >= sequence_.batch_size || unit >= owner_.hidden_size()) return make_uint4(0, 0, 0, 0);
+    const int unit = column_step * kColumnsAtOnce + lane % 4 * 8 + column % 2 * 4 + index % 2 * 2;
+    const int64_t sequence = static_cast<int>(blockIdx.x) * T::kSequences + column / 2;
+    if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size()) return 0;
     const Value* units = hidden + sequence * owner_.hidden_size() + unit;
-    const auto word = [&](int i) {
-      return pack_part<Operand>(part, to_float(units[2 * i]), to_float(units[2 * i + 1]));
-    };
-    return make_uint4(word(0), word(1), word(2), word(3));
+    return pack_part<Operand>(part, to_float(units[0]), to_float(units[1]));
   }
 
   __device__ Inputs read_inputs(int64_t place) const {
@@ -121,66 +116,59 @@ class BlockForward {
     return inputs;
   }
 
-  // inputs: of this step in, of the next step out. results: of the previous step in, of this step out.
+  // inputs: of this step in, of the step after the next out. results: of the previous step in, of this step out.
   __device__ void run_step(int step, Inputs& inputs, Results& results) {
-    Sums sums = {};
+    TwoProducts products[kGates];
     float aside[T::kCells];
-    begin(inputs, sums, aside);
-    if (step + 1 < num_steps()) inputs = read_inputs(place_ + rows_.stride);
+    begin(inputs, products, aside);
+    if (step + 2 < num_steps()) inputs = read_inputs(place_ + 2 * rows_.stride);
     weights_.read_ahead();
-    multiply_hidden<T>(weights_, hidden_ + (step & 1) * T::kHiddenVectors + owner_.lane, sums);
+    multiply_hidden<T>(weights_, hidden_ + (step & 1) * T::kHiddenWords + 2 * owner_.lane, products);
     if (step > 0) write(place_ - rows_.stride, results);
-    activate(sums, aside, results);
+    activate(products, aside, results);
+    place_ += rows_.stride;
     if (step + 1 == num_steps()) return;
-    share(hidden_ + ((step + 1) & 1) * T::kHiddenVectors, results);
+    share(hidden_ + ((step + 1) & 1) * T::kHiddenWords, results);
     __syncthreads();
   }
 
   // Sets the initial values of the sums of a step: the products of the inputs, except for the last gate of a cell with
   // two sides.
-  __device__ void begin(const Inputs& inputs, Sums& sums, float (&aside)[T::kCells]) const {
+  __device__ void begin(const Inputs& inputs, TwoProducts (&products)[kGates], float (&aside)[T::kCells]) const {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
-      const auto& bias = bias_[T::half_of(cell)];
-      auto sum = [&](int gate) -> float& { return sums[gate][T::tile_of(cell)][sum_of(cell)]; };
+      auto sum = [&](int gate) -> float& { return products[gate].even[0][2 * cell]; };
 #pragma unroll
-      for (int gate = 0; gate < kGates; ++gate) sum(gate) = to_float(inputs.of[cell][gate]) + bias[gate];
+      for (int gate = 0; gate < kGates; ++gate) sum(gate) = to_float(inputs.of[cell][gate]) + bias_[cell][gate];
       aside[cell] = 0.0f;
       if constexpr (!Cell::kHasTwoSides) continue;
-      sum(kGates - 1) = bias[kGates - 1];
-      aside[cell] = to_float(inputs.of[cell][kGates - 1]) + bias_aside_[T::half_of(cell)];
+      sum(kGates - 1) = bias_[cell][kGates - 1];
+      aside[cell] = to_float(inputs.of[cell][kGates - 1]) + bias_aside_[cell];
     }
   }
 
-  __device__ void activate(const Sums& sums, const float (&aside)[T::kCells], Results& results) {
+  __device__ void activate(const TwoProducts (&products)[kGates], const float (&aside)[T::kCells], Results& results) {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       float gates[kGates];
 #pragma unroll
-      for (int gate = 0; gate < kGates; ++gate) gates[gate] = sums[gate][T::tile_of(cell)][sum_of(cell)];
+      for (int gate = 0; gate < kGates; ++gate) gates[gate] = products[gate].sum(cell);
       results.hidden[cell] = cell_.template forward<Functions>(gates, aside[cell], carried_[cell], results.kept[cell]);
       if constexpr (Cell::kHasCellState) results.state[cell] = carried_[cell];
     }
   }
 
-  // Writes the hidden states of the warp's units to shared memory as a lane of the product takes them. After the
-  // transposition a lane has two units of one sequence.
-  __device__ void share(uint4* buffer, const Results& results) const {
-    const int column_step = owner_.warp / 2;
+  // Writes the hidden states of the warp's units to shared memory as a lane of the product takes them. The
+  // transposition brings two units of one sequence together: lane (row, column) has units 2 * column and 2 * column + 1
+  // of sequence row / 2, of the first 8 units if row is even.
+  __device__ void share(uint32_t* buffer, const Results& results) const {
+    const int row = owner_.lane / 4, pair = owner_.lane % 4;
+    const int octet = owner_.warp % 2 * 2 + row % 2;  // of the 32 units of a column step
+    const int reader = 4 * (row / 2 * 2 + pair / 2) + octet;
+    uint32_t* place = buffer + (owner_.warp / 2 * kLanes + reader) * 2 + pair % 2;
 #pragma unroll
-    for (int part = 0; part < T::kParts; ++part)
-#pragma unroll
-      for (int tile = 0; tile < T::kTiles; ++tile)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const int first = 2 * T::kColumns * tile + half;  // the cell of the first column
-          const float second = T::kColumns == 2 ? results.hidden[first + 2 * (T::kColumns - 1)] : 0.0f;
-          const uint32_t word = transposed(pack_part<Operand>(part, results.hidden[first], second));
-          const int octet = owner_.warp % 2 * 2 + half;  // of the 32 units of a column step
-          uint4* vector = buffer + ((part * T::kTiles + tile) * T::kColumnSteps + column_step) * kLanes +
-                          (owner_.lane & ~3) + octet;
-          reinterpret_cast<uint32_t*>(vector)[owner_.lane & 3] = word;
-        }
+    for (int part = 0; part < T::kParts; ++part, place += 2 * kLanes * T::kColumnSteps)
+      *place = transposed(pack_part<Operand>(part, results.hidden[0], results.hidden[1]));
   }
 
   __device__ void write(int64_t place, const Results& results) const {
@@ -205,8 +193,8 @@ class BlockForward {
   Cell cell_;
   BlockOwner<T> owner_;
   PassRows rows_;
-  int64_t place_;  // of this thread's first cell, in the current step
-  uint4* hidden_;  // two buffers: parts by tiles of sequences by kColumnSteps by 32 lanes
+  int64_t place_;     // of this thread's first cell, in the current step
+  uint32_t* hidden_;  // two buffers: parts by kColumnSteps by 32 lanes by two words
   WeightSlice<S> weights_;
   float bias_[2][kGates];
   float bias_aside_[2] = {};

@@ -8,48 +8,39 @@
 
 namespace rnnlab::kernels::persistent {
 
-// Thread (row, column) of a warp has the states of two units of the warp, `row` and `row` + 8, for the sequences of
-// its columns in every tile. A cell is one unit in one sequence.
+// Thread (row, column) of a warp has the states of two units of the warp, `row` and `row` + 8, for sequence `column`. A
+// cell is one unit in one sequence.
 template <class T>
 struct BlockOwner {
   int warp, lane;
-  int unit;            // the first of the two
-  int first_sequence;  // of the batch
-  int num_sequences;   // from the first to the end of the batch
-  int size;            // hidden size of the layer
+  int unit;      // the first of the two
+  int sequence;  // of the batch
+  int size;      // hidden size of the layer
+  bool is_in_batch;
 
-  __device__ explicit BlockOwner(const PersistentSequence& sequence)
+  __device__ explicit BlockOwner(const PersistentSequence& of_layer)
       : warp(static_cast<int>(threadIdx.x) / kLanes),
         lane(static_cast<int>(threadIdx.x) % kLanes),
         unit(warp * kUnitsOfBlockWarp + lane / 4),
-        first_sequence(static_cast<int>(blockIdx.x) * T::kSequences + T::kColumns * (lane % 4)),
-        num_sequences(static_cast<int>(sequence.batch_size) - first_sequence),
-        size(static_cast<int>(sequence.hidden_size)) {}
+        sequence(static_cast<int>(blockIdx.x) * T::kSequences + lane % 4),
+        size(static_cast<int>(of_layer.hidden_size)),
+        is_in_batch(sequence < of_layer.batch_size) {}
 
   // The layer's, which is at most that of T.
   __device__ int hidden_size() const { return T::kFit == Fit::kWhole ? T::kHiddenSize : size; }
   __device__ int unit_of(int half) const { return unit + 8 * half; }
   __device__ bool is_in_layer(int half) const { return unit_of(half) < hidden_size(); }
-  __device__ bool has(int cell) const {
-    return is_in_layer(T::half_of(cell)) && T::tile_of(cell) * T::kSequencesOfTile + T::column_of(cell) < num_sequences;
-  }
+  __device__ bool has(int cell) const { return is_in_batch && is_in_layer(cell); }
 
   // In a row (B, H): the place of the first cell, and the distance from there to another cell.
-  __device__ int64_t place() const { return static_cast<int64_t>(first_sequence) * hidden_size() + unit; }
-  __device__ int offset(int cell) const { return sequence_offset(cell) * hidden_size() + 8 * T::half_of(cell); }
+  __device__ int64_t place() const { return static_cast<int64_t>(sequence) * hidden_size() + unit; }
+  __device__ static int offset(int cell) { return 8 * cell; }
 
   // The same in a row (B, columns * H) of gates or of their gradients.
   __device__ int64_t gate_place(int64_t place, int columns = T::kGates) const {
     return columns * place - (columns - 1) * unit;
   }
-  __device__ int gate_offset(int cell, int gate, int columns = T::kGates) const {
-    return (columns * sequence_offset(cell) + gate) * hidden_size() + 8 * T::half_of(cell);
-  }
-
- private:
-  __device__ static constexpr int sequence_offset(int cell) {
-    return T::tile_of(cell) * T::kSequencesOfTile + T::column_of(cell);
-  }
+  __device__ int gate_offset(int cell, int gate) const { return gate * hidden_size() + offset(cell); }
 };
 
 // Holds the inputs of a step of the backward pass for a thread's cells. Numbers keep the type that they have in memory
@@ -64,6 +55,8 @@ struct BlockBackwardInputs {
   State state[T::kCells] = {};
   Value output_gradient[T::kCells] = {};
   float cell_gradient[T::kCells] = {};
+
+  BlockBackwardInputs() = default;
 
   // place: of the thread's first cell, in the row of the step.
   __device__ BlockBackwardInputs(const PersistentBackward& work, const BlockOwner<T>& owner, const PassRows& rows,

@@ -8,68 +8,74 @@
 
 namespace rnnlab::kernels::persistent {
 
-// sums: in and out, of the 16 units of the warp for each gate. hidden: parts by tiles of sequences by kColumnSteps * 32
-// vectors, from this lane's place on.
+// Holds two products of fragments with the same right operand, for one thread: its two units in two columns each.
+struct TwoProducts {
+  float even[1][4] = {};  // right in the even columns
+  float odd[1][4] = {};   // right in the odd columns
+
+  // The sum of both products for a sequence. half: which of the two units.
+  __device__ float sum(int half) const { return even[0][2 * half] + odd[0][2 * half + 1]; }
+};
+
+// Reads two words of each part; the parts are `stride` words apart.
 template <class T>
-__device__ void multiply_hidden(WeightSlice<typename T::ForwardSlice>& weights, const uint4* hidden,
-                                float (&sums)[T::kGates][T::kTiles][4]) {
-  // Few sums would be few chains of products, each of which waits for the one before it.
-  constexpr bool kHasTwoChains = T::kGates * T::kTiles <= 4;
-  float others[T::kGates][T::kTiles][4] = {};
+__device__ Vectors16<T> read_words(const uint32_t* place, int stride) {
+  Vectors16<T> words;
+#pragma unroll
+  for (int part = 0; part < T::kParts; ++part) {
+    const uint2 both = *reinterpret_cast<const uint2*>(place + part * stride);
+    words.low[part][0] = both.x;
+    words.high[part][0] = both.y;
+  }
+  return words;
+}
+
+// products: in and out, of the 16 units of the warp for each gate. hidden: parts by kColumnSteps by 32 lanes by two
+// words, from this lane's place on.
+template <class T>
+__device__ void multiply_hidden(WeightSlice<typename T::ForwardSlice>& weights, const uint32_t* hidden,
+                                TwoProducts (&products)[T::kGates]) {
   int next = 0;
 #pragma unroll
   for (int column = 0; column < T::kColumnSteps; ++column) {
-    uint4 vectors[T::kParts][T::kTiles];
-    read_vectors<T>(hidden + column * kLanes, T::kColumnSteps * kLanes, vectors);
+    const Vectors16<T> words = read_words<T>(hidden + column * 2 * kLanes, T::kColumnSteps * 2 * kLanes);
 #pragma unroll
     for (int gate = 0; gate < T::kGates; ++gate) {
-      multiply<T>(Weights16<T>(weights, next), words_of<T>(vectors, 0), sums[gate]);
-      multiply<T>(Weights16<T>(weights, next), words_of<T>(vectors, 2), kHasTwoChains ? others[gate] : sums[gate]);
+      multiply<T>(Weights16<T>(weights, next), words, products[gate].even);
+      multiply<T>(Weights16<T>(weights, next), words, products[gate].odd);
     }
-  }
-  if constexpr (kHasTwoChains) {
-#pragma unroll
-    for (int gate = 0; gate < T::kGates; ++gate)
-#pragma unroll
-      for (int tile = 0; tile < T::kTiles; ++tile)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) sums[gate][tile][i] += others[gate][tile][i];
   }
 }
 
-// sums: out, the gradients of the hidden states of the 16 units of the warp. gates: for each warp, parts by tiles of
-// sequences by kVectorsOfGates by 32 vectors, from this lane's place on; two words of a lane are a gate's. unscales:
-// what the products with the gradients of each warp are multiplied by, if they are scaled.
+// sums: out, the gradients of the hidden states of the two units of this thread. gates: for each warp, parts by 32
+// lanes by kPairs by two words, from this lane's place on. unscales: what the products with the gradients of each warp
+// are multiplied by, if they are scaled.
 template <class T>
-__device__ void multiply_gates(WeightSlice<typename T::BackwardSlice>& weights, const uint4* gates,
-                               const float* unscales, float (&sums)[T::kTiles][4]) {
+__device__ void multiply_gates(WeightSlice<typename T::BackwardSlice>& weights, const uint32_t* gates,
+                               const float* unscales, float (&sums)[2]) {
+  TwoProducts chains[2];  // more of them would be added up for longer, and one alone waits for each of its products
+  sums[0] = sums[1] = 0.0f;
   int next = 0;
 #pragma unroll
-  for (int tile = 0; tile < T::kTiles; ++tile)
+  for (int warp = 0; warp < T::kWarps; ++warp, gates += T::kGateWords / T::kWarps) {
+    TwoProducts of_warp;
+    TwoProducts& products = T::Numbers::kIsScaled ? of_warp : chains[warp % 2];
+    Vectors16<T> words;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) sums[tile][i] = 0.0f;
-#pragma unroll
-  for (int warp = 0; warp < T::kWarps; ++warp, gates += T::kGateVectors / T::kWarps) {
-    const float unscale = T::Numbers::kIsScaled ? unscales[warp] : 1.0f;
-    float of_warp[T::kTiles][4] = {};
-#pragma unroll
-    for (int i = 0; i < T::kVectorsOfGates; ++i) {
-      uint4 vectors[T::kParts][T::kTiles];
-      read_vectors<T>(gates + i * kLanes, T::kVectorsOfGates * kLanes, vectors);
-#pragma unroll
-      for (int gate = 2 * i; gate < smaller(2 * i + 2, T::kGates); ++gate)
-        multiply<T>(Weights16<T>(weights, next), words_of<T>(vectors, 2 * (gate % 2)), of_warp);
+    for (int gate = 0; gate < T::kGates; ++gate) {
+      if (gate % 2 == 0) words = read_words<T>(gates + gate, T::kPairs * 2 * kLanes);
+      multiply<T>(Weights16<T>(weights, next), words, gate % 2 == 0 ? products.even : products.odd);
     }
-#pragma unroll
-    for (int tile = 0; tile < T::kTiles; ++tile)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) sums[tile][i] += of_warp[tile][i] * unscale;
+    if constexpr (T::Numbers::kIsScaled)
+      for (int half = 0; half < 2; ++half) sums[half] += of_warp.sum(half) * unscales[warp];
   }
+  if constexpr (!T::Numbers::kIsScaled)
+    for (int half = 0; half < 2; ++half) sums[half] = chains[0].sum(half) + chains[1].sum(half);
 }
 
 // Packing: which element of the weights a number of a fragment is.
 
-// A lane has 8 of 32 units that are the columns of two products: four words, of which each product takes two.
+// The 32 units of a column step are the columns of two products: of 8 units, the first four are of the even columns.
 template <class T>
 struct BlockForwardOrder {
   using Slice = typename T::ForwardSlice;

@@ -49,36 +49,30 @@ enum class SharingOfSms { kAllowed, kNone };
 template <class Cell, class Numbers, int kShared>
 class BlockPlans {
  public:
-  BlockPlans(const PersistentSequence& sequence, PassKind pass) : pass_(pass) { add_size(sequence.hidden_size); }
+  BlockPlans(const PersistentSequence& sequence, PassKind pass) : batch_size_(sequence.batch_size), pass_(pass) {
+    add_size(sequence.hidden_size);
+  }
 
   std::vector<KernelPlan> take() { return std::move(plans_); }
 
  private:
   void add_size(int64_t hidden_size) {
-    if (hidden_size == 64) return add_groups<64, Fit::kWhole>();
-    if (hidden_size == 128) return add_groups<128, Fit::kWhole>();
-    if (hidden_size <= 32) return add_groups<32, Fit::kPadded>();
-    if (hidden_size <= 64) return add_groups<64, Fit::kPadded>();
-    if (hidden_size <= 96) return add_groups<96, Fit::kPadded>();
-    if (hidden_size <= kLargestOfBlocks) return add_groups<kLargestOfBlocks, Fit::kPadded>();
+    if (hidden_size == 64) return add<64, Fit::kWhole>();
+    if (hidden_size == 128) return add<128, Fit::kWhole>();
+    if (hidden_size <= 32) return add<32, Fit::kPadded>();
+    if (hidden_size <= 64) return add<64, Fit::kPadded>();
+    if (hidden_size <= 96) return add<96, Fit::kPadded>();
+    if (hidden_size <= kLargestOfBlocks) return add<kLargestOfBlocks, Fit::kPadded>();
   }
 
-  // Groups of 4 sequences, if each finds an SM of its own, of 8, and of 16.
   template <int kHiddenSize, Fit kFit>
-  void add_groups() {
-    add<BlockTiles<Cell, Numbers, kHiddenSize, 1, 1, kFit, kShared>>(60, SharingOfSms::kNone);
-    add<BlockTiles<Cell, Numbers, kHiddenSize, 1, 2, kFit, kShared>>(75, SharingOfSms::kNone);
-    add<BlockTiles<Cell, Numbers, kHiddenSize, 2, 2, kFit, kShared>>(120, SharingOfSms::kAllowed);
-  }
-
-  template <class T>
-  void add(double cost, SharingOfSms sharing) {
+  void add() {
+    using T = BlockTiles<Cell, Numbers, kHiddenSize, kFit, kShared>;
     const bool is_forward = pass_ == PassKind::kForward;
     const int shared_bytes = is_forward ? T::ForwardSlice::kSharedBytesOfAll : T::BackwardSlice::kSharedBytesOfAll;
     const char* const direction = is_forward ? "forward" : "backward";
-    const std::string tiles =
-        fmt::format("BlockTiles<{}, {}, {}, {}, {}, Fit::{}, {}>", name_of_cell<Cell>(), name_of_numbers<Numbers>(),
-                    T::kHiddenSize, T::kTiles, T::kColumns, name_of(T::kFit), T::kSharedBytes);
+    const std::string tiles = fmt::format("BlockTiles<{}, {}, {}, Fit::{}, {}>", name_of_cell<Cell>(),
+                                          name_of_numbers<Numbers>(), kHiddenSize, name_of(kFit), kShared);
     plans_.push_back({
         .source = source_including(is_forward ? "block/forward.h" : "block/backward.h"),
         .kernel = fmt::format("block_{}_kernel<{}>", direction, tiles),
@@ -89,12 +83,25 @@ class BlockPlans {
         .cluster_size = 1,
         .num_threads = T::kThreads,
         .shared_bytes = shared_bytes,
-        .counted_shared_bytes = sharing == SharingOfSms::kAllowed ? shared_bytes : kShared - kOtherSharedBytes,
+        .counted_shared_bytes = kShared - kOtherSharedBytes,  // one block on each SM, because two disturb each other
         .packed_bytes = size_t{kFragmentBytesPerWarp} * T::kWarps * T::kFragments,
-        .cost = cost,
+        .cost = cost_of_step<kHiddenSize>(),
     });
   }
 
+  // Measured on an H100. Clusters divide the products of 128 units among four SMs. A block catches up if its tensors
+  // have 16 bits backward, or if the batch is so large that clusters share SMs.
+  template <int kHiddenSize>
+  double cost_of_step() const {
+    if (kHiddenSize <= 64) return 70;
+    if (kHiddenSize <= 96) return 90;
+    const bool is_faster_backward = pass_ == PassKind::kBackward && sizeof(typename Numbers::Value) == 2;
+    return batch_size_ > kMostOfUnsharedClusters || is_faster_backward ? 95 : 115;
+  }
+
+  static constexpr int64_t kMostOfUnsharedClusters = 128;  // sequences
+
+  int64_t batch_size_;
   PassKind pass_;
   std::vector<KernelPlan> plans_;
 };
