@@ -293,7 +293,7 @@ Json load_state(const fs::path& checkpoint, const Manifest& manifest) {
 
 fs::path save_checkpoint(const fs::path& folder, int64_t step, const CheckpointContents& contents) {
   RNNLAB_INVARIANT(step >= 0, "the step of a checkpoint must not be negative");
-  const SafetensorsImage model(contents.model);
+  const SafetensorsImage model(contents.model, contents.model_metadata);
   const SafetensorsImage optimizer(contents.optimizer);
   const std::string state = state_text(contents.state);
   make_durable_folder(folder);

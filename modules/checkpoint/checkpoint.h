@@ -108,6 +108,7 @@ struct CheckpointContents {
   std::vector<TensorView> optimizer;
   nlohmann::ordered_json state;       // at most 64 MiB of text; its numbers are finite and its strings are UTF-8
   std::shared_ptr<const void> owner;  // keeps the bytes of the tensors alive; null if another object does
+  TensorMetadata model_metadata = {};
 };
 
 // The contents as they were saved, in memory of this object.

@@ -12,6 +12,7 @@
 #include "config/document.h"
 #include "data/load_dataset.h"
 #include "system/json_fields.h"
+#include "weights/network_weights.h"
 #include "weights/tensor_reader.h"
 
 namespace rnnlab {
@@ -210,10 +211,13 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
                      .column_means = to_list(facts.data.column_means),
                      .categories = facts.data.categories};
   for (const auto& [name, state] : owner->generators) record.generators[name] = hex_of(state);
+  LayoutMetadata metadata;
+  metadata.categories = facts.data.categories;
   return {.model = views_of(owner->model),
           .optimizer = views_of(owner->optimizer),
           .state = to_json(record),
-          .owner = owner};
+          .owner = owner,
+          .model_metadata = to_entries(metadata)};
 }
 
 SavedRun read_saved_run(const std::filesystem::path& checkpoint) {

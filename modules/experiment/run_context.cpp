@@ -157,8 +157,11 @@ std::vector<TensorSpec> recurrent_specs(const Model& model) {
 
 }  // namespace
 
-void load_initial_weights(Model& model, const std::filesystem::path& path) {
-  std::vector<NamedTensor> tensors = pytorch_tensors(read_safetensors(path), model);
+void load_initial_weights(Model& model, const std::filesystem::path& path,
+                          const std::vector<CategoryColumn>& categories) {
+  const TensorFile source = read_safetensors(path);
+  require_same_categories(source, categories);
+  std::vector<NamedTensor> tensors = pytorch_tensors(source, model);
   const TensorFile file{.name = path.string(), .tensors = views_of(tensors), .metadata = {}, .bytes = nullptr};
   const bool is_bare = has_bare_names(file);
   require_tensors(file, is_bare ? recurrent_specs(model) : specs_of(named_parameters(model)));
@@ -246,11 +249,11 @@ Dataset load_within_memory(const Experiment& experiment, c10::Device device, std
   return dataset;
 }
 
-std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const DataShape& shape, WeightsFrom weights) {
-  auto model = make_model(experiment, shape);
+std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const FittedData& data, WeightsFrom weights) {
+  auto model = make_model(experiment, data.shape);
   initialize(*model, experiment.model.initialization, static_cast<uint64_t>(experiment.seed));
   const std::string& file = experiment.model.initial_weights;
-  if (!file.empty() && weights == WeightsFrom::kExperiment) load_initial_weights(*model, file);
+  if (!file.empty() && weights == WeightsFrom::kExperiment) load_initial_weights(*model, file, data.categories);
   return model;
 }
 
@@ -265,8 +268,7 @@ RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>&
       environment(set_up(experiment, device, command_line)),
       dataset(load_within_memory(experiment, device, memory_warnings)),
       options(options_with(ranks, trainer_options(experiment, device))),
-      model(
-          make_initial_model(resolve_layer(experiment, dataset, options, auto_layers, notes), dataset.shape, weights)),
+      model(make_initial_model(resolve_layer(experiment, dataset, options, auto_layers, notes), dataset, weights)),
       trainer(*model, dataset, options),
       identity(
           make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),

@@ -13,20 +13,31 @@
 namespace rnnlab {
 namespace {
 
+// The model gives an unknown value the vector 0 instead of row 0. With zeros in row 0, torch.nn.Embedding does the
+// same.
+at::Tensor without_unknown(const at::Tensor& vectors) {
+  at::Tensor known = vectors.clone();
+  known[0].zero_();
+  return known;
+}
+
 std::vector<NamedTensor> tensors_of_part(const Model& model, ExportPart part) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, tensor] : named_parameters(model)) {
     const bool is_recurrent = name.starts_with(kRecurrentPrefix);
     if (part == ExportPart::kRecurrent && !is_recurrent) continue;
     const size_t skipped = part == ExportPart::kRecurrent ? std::string_view(kRecurrentPrefix).size() : 0;
-    tensors.push_back({name.substr(skipped), tensor.detach().to(at::kCPU, at::kFloat).contiguous()});
+    const at::Tensor values = tensor.detach().to(at::kCPU, at::kFloat).contiguous();
+    tensors.push_back({name.substr(skipped), name.starts_with(kCategoryPrefix) ? without_unknown(values) : values});
   }
   return tensors;
 }
 
 // Returns the metadata of the exported part.
 LayoutMetadata metadata_of_part(LayoutMetadata metadata, ExportPart part) {
-  metadata.is_tied = metadata.is_tied && part != ExportPart::kRecurrent;
+  if (part != ExportPart::kRecurrent) return metadata;
+  metadata.is_tied = false;
+  metadata.categories.clear();
   return metadata;
 }
 
@@ -38,11 +49,12 @@ void refuse_tied(const LayoutMetadata& metadata, Layout layout) {
               config::name_of(layout));
 }
 
-LayoutMetadata layout_metadata(const RecurrentOptions& options, const ModelSettings& settings) {
+LayoutMetadata layout_metadata(const RecurrentOptions& options, const TrainedModel& trained) {
   return {.cell = options.cell,
           .reset_gate = options.reset_gate,
           .activation = options.activation,
-          .is_tied = settings.tied};
+          .is_tied = trained.experiment.model.tied,
+          .categories = trained.data.categories};
 }
 
 int64_t num_not_finite(const at::Tensor& tensor) { return tensor.numel() - at::isfinite(tensor).sum().item<int64_t>(); }
@@ -122,7 +134,7 @@ Exported export_weights(const TrainedModel& trained, const ExportFormat& format,
   const RecurrentOptions& options = model.recurrent().options();
   require_layout_has(options.cell, format.layout);
   std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
-  const LayoutMetadata metadata = metadata_of_part(layout_metadata(options, trained.experiment.model), format.part);
+  const LayoutMetadata metadata = metadata_of_part(layout_metadata(options, trained), format.part);
   refuse_tied(metadata, format.layout);
   if (format.layout != Layout::kPyTorch) {
     const TensorFile image{.name = file.string(),
@@ -142,6 +154,7 @@ Exported convert_weights(const std::filesystem::path& from, std::optional<Layout
   if (format.part == ExportPart::kRecurrent) {
     network.embedding.reset();
     network.dense.clear();
+    network.categories.clear();
   }
   const LayoutMetadata metadata = metadata_of_part(network.metadata, format.part);
   refuse_tied(metadata, format.layout);

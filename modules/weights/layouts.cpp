@@ -37,6 +37,11 @@ std::optional<Layout> layout_of(const TensorFile& file) {
 NetworkWeights read_network(const TensorFile& file, Layout layout) { return info_of(layout).read(file); }
 
 std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout layout) {
+  if (!network.categories.empty() && layout != Layout::kPyTorch)
+    throw_error(ExitCode::kUsage,
+                "data.categories: the {} layout has no vectors of categories; use --layout pytorch, or --part "
+                "recurrent",
+                config::name_of(layout));
   return info_of(layout).tensors(network);
 }
 

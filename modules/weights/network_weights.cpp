@@ -4,9 +4,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 #include "checkpoint/safetensors.h"
 #include "recurrent/cells/cell.h"
+#include "system/json_fields.h"
 
 namespace rnnlab {
 
@@ -40,6 +44,7 @@ constexpr const char* kCellKey = "rnnlab.cell";
 constexpr const char* kResetGateKey = "rnnlab.reset_gate";
 constexpr const char* kActivationKey = "rnnlab.activation";
 constexpr const char* kTiedKey = "rnnlab.tied";
+constexpr const char* kCategoriesKey = "rnnlab.categories";
 
 template <class E>
 std::optional<E> read_entry(const TensorFile& file, const char* key) {
@@ -93,11 +98,24 @@ void require_library_cell(const std::optional<Cell>& cell, const TensorFile& fil
                          file.name, kCellKey, config::name_of(*cell));
 }
 
+std::vector<CategoryColumn> categories_of(const TensorFile& file) {
+  std::vector<CategoryColumn> categories;
+  const auto found = file.metadata.find(kCategoriesKey);
+  if (found == file.metadata.end()) return categories;
+  const std::string place = fmt::format("{}: metadata {}", file.name, kCategoriesKey);
+  with_checkpoint_errors([&] {
+    const Json json = parse_json(found->second, place);
+    from_json(JsonPlace{json, place, ""}, categories);
+  });
+  return categories;
+}
+
 LayoutMetadata metadata_in(const TensorFile& file) {
   return {.cell = read_entry<Cell>(file, kCellKey),
           .reset_gate = read_entry<ResetGate>(file, kResetGateKey),
           .activation = read_entry<Activation>(file, kActivationKey),
-          .is_tied = file.metadata.contains(kTiedKey)};
+          .is_tied = file.metadata.contains(kTiedKey),
+          .categories = categories_of(file)};
 }
 
 }  // namespace
@@ -108,6 +126,7 @@ TensorMetadata to_entries(const LayoutMetadata& metadata) {
   add_entry(entries, kResetGateKey, metadata.reset_gate);
   add_entry(entries, kActivationKey, metadata.activation);
   if (metadata.is_tied) entries[kTiedKey] = "true";
+  if (!metadata.categories.empty()) entries[kCategoriesKey] = to_json(metadata.categories).dump();
   return entries;
 }
 
@@ -115,6 +134,50 @@ void require_same_function(const LayoutMetadata& metadata, const RecurrentOption
   require_same("cell", metadata.cell, options.cell, file);
   if (options.cell == Cell::kGru) require_same("reset_gate", metadata.reset_gate, options.reset_gate, file);
   require_same("activation", metadata.activation, options.activation, file);
+}
+
+namespace {
+
+std::string quoted_names(const std::vector<CategoryColumn>& categories) {
+  std::vector<std::string> names;
+  for (const CategoryColumn& column : categories) names.push_back(in_quotes(column.name));
+  return names.empty() ? "no column" : join(names, ", ");
+}
+
+// Adds the first of the values that `others` lacks. Both are ascending.
+void add_first_only_in(const char* where, const std::vector<std::string>& values,
+                       const std::vector<std::string>& others, std::vector<std::string>& differences) {
+  std::vector<std::string> only;
+  std::ranges::set_difference(values, others, std::back_inserter(only));
+  if (!only.empty()) differences.push_back(fmt::format("{} is only in the {}", in_quotes(only.front()), where));
+}
+
+std::string difference_of(const std::vector<std::string>& in_file, const std::vector<std::string>& in_data) {
+  std::vector<std::string> differences;
+  add_first_only_in("file", in_file, in_data, differences);
+  add_first_only_in("data", in_data, in_file, differences);
+  return differences.empty() ? "their order differs" : join_with_and(differences);
+}
+
+}  // namespace
+
+void require_same_categories(const TensorFile& file, const std::vector<CategoryColumn>& categories) {
+  const std::vector<CategoryColumn> known = categories_of(file);
+  if (known.empty()) return;
+  if (!std::ranges::equal(known, categories, {}, &CategoryColumn::name, &CategoryColumn::name))
+    throw_checkpoint_error(
+        "{}: its vectors of categories are for {}, and data.categories names {}: name the same "
+        "columns in the same order, or use a file of the recurrent layers alone (rnnlab convert "
+        "--part recurrent)",
+        file.name, quoted_names(known), quoted_names(categories));
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (known[i].values == categories[i].values) continue;
+    throw_checkpoint_error(
+        "{}: its vectors of column {} are for other values than those of the training part: {}; "
+        "train on data with the same values, or use a file of the recurrent layers alone (rnnlab "
+        "convert --part recurrent)",
+        file.name, in_quotes(known[i].name), difference_of(known[i].values, categories[i].values));
+  }
 }
 
 NetworkWeights start_network(const TensorFile& file) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
+#include "data/dataset.h"
 #include "recurrent/parameters.h"
 #include "recurrent/recurrent_options.h"
 #include "training/named_tensor.h"
@@ -17,6 +18,7 @@
 namespace rnnlab {
 
 inline constexpr const char* kRecurrentPrefix = "recurrent.";  // of the recurrent layers in rnnlab's models
+inline constexpr const char* kCategoryPrefix = "category";     // of the vectors of data.categories, before a number
 
 // The function of the weights, beyond their sizes. A file may leave values out: the weights of a plain cell are the
 // same for tanh and relu, and PyTorch's tensors of a GRU are the same for both positions of its reset gate.
@@ -24,7 +26,8 @@ struct LayoutMetadata {
   std::optional<Cell> cell;
   std::optional<ResetGate> reset_gate;
   std::optional<Activation> activation;
-  bool is_tied = false;  // a language model's output layer uses the weights of its embedding
+  bool is_tied = false;                         // a language model's output layer uses the weights of its embedding
+  std::vector<CategoryColumn> categories = {};  // the values of each row of NetworkWeights::categories
 };
 
 struct LinearWeights {
@@ -38,6 +41,7 @@ struct NetworkWeights {
   std::vector<DirectionWeights> recurrent;  // layer 0 forward, layer 0 reverse, layer 1 forward ...
   at::Tensor embedding;                     // (vocabulary, vector), or undefined
   std::vector<LinearWeights> dense;         // the last is the output layer; empty: only recurrent layers
+  std::vector<at::Tensor> categories = {};  // for each column of data.categories (values, vector)
 };
 
 // The rows of a weight or bias are equal blocks, one for each gate, whose order differs between layouts. Returns the
@@ -91,5 +95,9 @@ TensorMetadata to_entries(const LayoutMetadata& metadata);
 // Checks that the weights of the file belong to the function that `options` describe, as far as the file states it.
 // Throws UserError kCheckpoint with the setting of the model to change.
 void require_same_function(const LayoutMetadata& metadata, const RecurrentOptions& options, const std::string& file);
+
+// Checks that the file's vectors of categories, if it states their values, belong to `categories`. Throws UserError
+// kCheckpoint with the first column or value that differs.
+void require_same_categories(const TensorFile& file, const std::vector<CategoryColumn>& categories);
 
 }  // namespace rnnlab

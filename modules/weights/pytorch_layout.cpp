@@ -31,6 +31,8 @@ void read_pytorch_sizes(const TensorReader& reader, const std::string& prefix, N
   while (reader.has(fmt::format("{}weight_ih_l{}", prefix, options.num_layers))) ++options.num_layers;
 }
 
+std::string category_name(int64_t index) { return fmt::format("{}{}.weight", kCategoryPrefix, index); }
+
 LinearWeights take_linear(TensorReader& reader, const std::string& module) {
   const auto sizes = reader.sizes_of(module + ".weight", 2);
   return {reader.take(module + ".weight", sizes), reader.take(module + ".bias", {sizes[0]})};
@@ -39,6 +41,8 @@ LinearWeights take_linear(TensorReader& reader, const std::string& module) {
 void take_other_layers(TensorReader& reader, NetworkWeights& network) {
   if (reader.has("embedding.weight"))
     network.embedding = reader.take("embedding.weight", reader.sizes_of("embedding.weight", 2));
+  for (int64_t i = 0; reader.has(category_name(i)); ++i)
+    network.categories.push_back(reader.take(category_name(i), reader.sizes_of(category_name(i), 2)));
   for (int64_t i = 0; reader.has(fmt::format("dense{}.weight", i)); ++i)
     network.dense.push_back(take_linear(reader, fmt::format("dense{}", i)));
   if (!network.dense.empty() || reader.has("output.weight")) network.dense.push_back(take_linear(reader, "output"));
@@ -81,6 +85,8 @@ std::vector<NamedTensor> pytorch_tensors(const NetworkWeights& network) {
       tensors.push_back({prefix + specs[i * kParametersPerDirection + k].name, parts[k]->contiguous()});
   }
   if (network.embedding.defined()) tensors.push_back({"embedding.weight", network.embedding.contiguous()});
+  for (const at::Tensor& vectors : network.categories)
+    tensors.push_back({category_name(std::ssize(tensors) - std::ssize(specs)), vectors.contiguous()});
   for (size_t i = 0; i < network.dense.size(); ++i)
     add_linear(tensors, i + 1 < network.dense.size() ? fmt::format("dense{}", i) : "output", network.dense[i]);
   return tensors;

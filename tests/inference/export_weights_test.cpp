@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -240,6 +241,113 @@ TEST_F(ExportWeights, StartsTrainingFromKerassLayout) {
                [&] {
                  train_from({"model.cell=gru", "model.hidden_size=7"});
                });
+}
+
+// ---- categories
+
+class ExportCategories : public ExportWeights {
+ protected:
+  // Trains on words, each with a tag; the values of the words are the categories.
+  std::filesystem::path train_words(const std::vector<std::string>& words,
+                                    const std::vector<std::string>& overrides = {}) {
+    std::string text = "sentence,word,tag\n";
+    for (int i = 0; i < 24; ++i)
+      text += fmt::format("{},{},{}\n", i / 2, words[static_cast<size_t>(i) % words.size()], i % 2 == 0 ? "N" : "V");
+    write("words.csv", text);
+    return train(
+        "layer: naive\ndata: {source: csv, path: words.csv, target_per: step, group: sentence, target: [tag], "
+        "categories: [word], num_valid: 2}\nmodel: {hidden_size: 4}\ntraining: {epochs: 1}\n",
+        overrides);
+  }
+
+  void expect_start_refused(const std::string& message, const std::vector<std::string>& words,
+                            const std::string& file) {
+    expect_error(ExitCode::kCheckpoint, file + ": " + message,
+                 [&] { train_words(words, {"model.initial_weights=" + file}); });
+  }
+};
+
+const std::vector<std::string> kWords = {"blue", "red", "sky"};
+
+TEST_F(ExportCategories, AreWrittenWithZerosForTheUnknownValue) {
+  const TrainedModel trained = load(train_words(kWords));
+  export_to("words.safetensors", trained, ExportPart::kModel);
+  const TensorFile file = read_safetensors(name("words.safetensors"));
+  const at::Tensor vectors = to_tensor(*file.find("category0.weight")).tensor;
+  EXPECT_TRUE(vectors[0].equal(at::zeros({2})));
+  EXPECT_TRUE(vectors.narrow(0, 1, 3).equal(trained.model->named_parameters()["category0.weight"].narrow(0, 1, 3)));
+  EXPECT_EQ(file.metadata.at("rnnlab.categories"), R"([{"name":"word","values":["blue","red","sky"]}])");
+}
+
+TEST_F(ExportCategories, HaveNoPlaceInTheLayoutsOfKerasAndTensorFlow) {
+  const TrainedModel trained = load(train_words(kWords));
+  export_to("words.safetensors", trained, ExportPart::kModel);
+  for (const Layout layout : {Layout::kKeras, Layout::kTensorFlow}) {
+    const std::string message = fmt::format(
+        "data.categories: the {} layout has no vectors of categories; use --layout pytorch, or --part recurrent",
+        config::name_of(layout));
+    expect_error(ExitCode::kUsage, message,
+                 [&] { export_weights(trained, {.layout = layout}, name("a.safetensors")); });
+    expect_error(ExitCode::kUsage, message, [&] {
+      convert_weights(name("words.safetensors"), std::nullopt, {.layout = layout}, name("a.safetensors"));
+    });
+  }
+  const ExportFormat recurrent = {.part = ExportPart::kRecurrent, .layout = Layout::kKeras};
+  EXPECT_EQ(export_weights(trained, recurrent, name("a.safetensors")).num_tensors, 3);
+  convert_weights(name("words.safetensors"), std::nullopt, recurrent, name("b.safetensors"));
+  EXPECT_EQ(read_text(name("b.safetensors")), read_text(name("a.safetensors")));
+}
+
+TEST_F(ExportCategories, StayInAFileThatIsConvertedToItsOwnLayout) {
+  export_to("words.safetensors", load(train_words(kWords)), ExportPart::kModel);
+  convert_weights(name("words.safetensors"), std::nullopt, {}, name("again.safetensors"));
+  EXPECT_EQ(read_text(name("again.safetensors")), read_text(name("words.safetensors")));
+}
+
+TEST_F(ExportCategories, StartTrainingOnTheSameValuesOnly) {
+  export_to("words.safetensors", load(train_words(kWords)), ExportPart::kModel);
+  EXPECT_NO_THROW(train_words({"sky", "red", "blue"}, {"model.initial_weights=words.safetensors"}));
+  const std::string of_column = "its vectors of column 'word' are for other values than those of the training part: ";
+  const std::string advice =
+      "; train on data with the same values, or use a file of the recurrent layers alone (rnnlab convert --part "
+      "recurrent)";
+  const std::string file = name("words.safetensors");
+  expect_start_refused(of_column + "'red' is only in the file and 'green' is only in the data" + advice,
+                       {"blue", "green", "sky"}, file);
+  expect_start_refused(of_column + "'red' is only in the file" + advice, {"blue", "sky"}, file);
+  expect_error(ExitCode::kCheckpoint,
+               file +
+                   ": its vectors of categories are for 'word', and data.categories names 'tag': name the same "
+                   "columns in the same order, or use a file of the recurrent layers alone (rnnlab convert --part "
+                   "recurrent)",
+               [&] {
+                 train_words(kWords, {"model.initial_weights=" + file, "data.categories=[tag]", "data.target=[word]"});
+               });
+}
+
+TEST_F(ExportCategories, OfACheckpointAreCheckedToo) {
+  const auto run = train_words(kWords);
+  const std::string file = (load(run).checkpoint / "model.safetensors").string();
+  EXPECT_NO_THROW(train_words(kWords, {"model.initial_weights=" + file}));
+  expect_start_refused(
+      "its vectors of column 'word' are for other values than those of the training part: 'red' is only in "
+      "the file and 'green' is only in the data; train on data with the same values, or use a file of the recurrent "
+      "layers alone "
+      "(rnnlab convert --part recurrent)",
+      {"blue", "green", "sky"}, file);
+}
+
+TEST_F(ExportCategories, LeaveRecurrentLayersForOtherValues) {
+  export_to("lstm.safetensors", load(train_words(kWords)), ExportPart::kRecurrent);
+  EXPECT_FALSE(read_safetensors(name("lstm.safetensors")).metadata.contains("rnnlab.categories"));
+  EXPECT_NO_THROW(train_words({"blue", "green", "sky"}, {"model.initial_weights=lstm.safetensors"}));
+}
+
+TEST_F(ExportCategories, AreRefusedIfTheirMetadataAreDamaged) {
+  export_to("words.safetensors", load(train_words(kWords)), ExportPart::kModel);
+  const TensorFile file = read_safetensors(name("words.safetensors"));
+  write_safetensors(name("bad.safetensors"), SafetensorsImage(file.tensors, {{"rnnlab.categories", "[{}]"}}));
+  expect_start_refused("metadata rnnlab.categories: 0.name is missing", kWords, name("bad.safetensors"));
 }
 
 // ---- Python
