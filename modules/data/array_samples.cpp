@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/array_samples.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -145,6 +147,29 @@ void require_shares(const at::Tensor& values, const std::string& origin) {
 
 }  // namespace
 
+void require_values(const at::Tensor& targets, Task task, const std::string& origin) {
+  require_finite_targets(targets, origin);
+  if (task == Task::kBinary) require_shares(targets, origin);
+}
+
+void clear_padding_of_targets(at::Tensor& targets, const at::Tensor& lengths) {
+  const at::Tensor steps = at::arange(targets.size(1), at::kLong);
+  at::Tensor is_padding = steps.unsqueeze(0).ge(lengths.unsqueeze(1));
+  if (targets.dim() == 3) is_padding = is_padding.unsqueeze(2);
+  targets.masked_fill_(is_padding, 0);
+}
+
+void clear_nan_in_padding(at::Tensor& inputs, const at::Tensor& lengths) {
+  const int64_t num_steps = inputs.size(1), num_features = inputs.size(2);
+  auto* const values = inputs.mutable_data_ptr<float>();
+  for (int64_t sample = 0; sample < inputs.size(0); ++sample) {
+    const int64_t first_step = sample * num_steps + lengths.const_data_ptr<int64_t>()[sample];
+    std::replace_if(
+        values + first_step * num_features, values + (sample + 1) * num_steps * num_features,
+        [](float value) { return !std::isfinite(value); }, 0.0F);
+  }
+}
+
 at::Tensor inputs_from(const Array& array, const std::string& origin) {
   if (array.shape.size() < 2) {
     throw_error(ExitCode::kData,
@@ -152,9 +177,7 @@ at::Tensor inputs_from(const Array& array, const std::string& origin) {
                 origin, format_shape(array.shape), element_name(array.type));
   }
   const int64_t num_features = array.num_elements() / (array.shape[0] * array.shape[1]);
-  at::Tensor inputs = to_float(array, {array.shape[0], array.shape[1], num_features});
-  require_finite_inputs(inputs, origin);
-  return inputs;
+  return to_float(array, {array.shape[0], array.shape[1], num_features});
 }
 
 Task task_for(const Array& targets, TaskChoice choice, TargetPer per) {
@@ -176,17 +199,14 @@ at::Tensor classes_of_steps_from(const Array& array, const std::string& origin) 
   return to_whole_numbers(array, array.shape, origin, "classes");
 }
 
-at::Tensor values_of_steps_from(const Array& array, Task task, const std::string& origin) {
+at::Tensor values_of_steps_from(const Array& array, const std::string& origin) {
   const size_t num_dimensions = array.shape.size();
   if (num_dimensions != 2 && num_dimensions != 3)
     throw_error(ExitCode::kData,
                 "{}: the targets of steps need the shape (samples, steps) or (samples, steps, targets), but the file "
                 "holds {} {}; use data.target_per: sequence for targets of whole samples",
                 origin, format_shape(array.shape), element_name(array.type));
-  at::Tensor values = to_float(array, {array.shape[0], array.shape[1], num_dimensions == 3 ? array.shape[2] : 1});
-  require_finite_targets(values, origin);
-  if (task == Task::kBinary) require_shares(values, origin);
-  return values;
+  return to_float(array, {array.shape[0], array.shape[1], num_dimensions == 3 ? array.shape[2] : 1});
 }
 
 at::Tensor values_from(const Array& array, Task task, const std::string& origin) {
@@ -195,8 +215,7 @@ at::Tensor values_from(const Array& array, Task task, const std::string& origin)
                 origin, format_shape(array.shape), element_name(array.type));
   }
   at::Tensor values = to_float(array, {array.shape[0], array.shape.size() == 2 ? array.shape[1] : 1});
-  require_finite_targets(values, origin);
-  if (task == Task::kBinary) require_shares(values, origin);
+  require_values(values, task, origin);
   return values;
 }
 

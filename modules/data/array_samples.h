@@ -31,7 +31,17 @@ void require_classes(const at::Tensor& classes, int64_t num_classes, const std::
 // Throws UserError kData with the first length (N) outside 1 .. num_steps.
 void require_lengths(const at::Tensor& lengths, int64_t num_steps, const std::string& origin);
 
-// Converts (N, T) or (N, T, ...) of any type to (N, T, F) float32, finite; the dimensions after T are flattened to F.
+// Throws as require_finite_targets, and UserError kData with the first binary target (Task::kBinary) outside 0 to 1.
+void require_values(const at::Tensor& targets, Task task, const std::string& origin);
+
+// Sets the targets (N, T, ...) of steps beyond their lengths (N) to 0. They mean nothing and may have any value.
+void clear_padding_of_targets(at::Tensor& targets, const at::Tensor& lengths);
+
+// Sets NaN and Inf in the steps of inputs (N, T, F) beyond their lengths (N) to 0. Other values stay, because the
+// fingerprint of the data has them.
+void clear_nan_in_padding(at::Tensor& inputs, const at::Tensor& lengths);
+
+// Converts (N, T) or (N, T, ...) of any type to (N, T, F) float32; the dimensions after T are flattened to F.
 at::Tensor inputs_from(const Array& array, const std::string& origin);
 
 // Returns the task that `choice` names. kAutomatic: classification for integer targets (N), or (N, T) of each step;
@@ -47,8 +57,8 @@ at::Tensor values_from(const Array& array, Task task, const std::string& origin)
 // Converts (N, T) whole numbers to (N, T) int64: the class of each step.
 at::Tensor classes_of_steps_from(const Array& array, const std::string& origin);
 
-// Converts (N, T) or (N, T, K) to (N, T, K) float32, finite; for Task::kBinary from 0 to 1.
-at::Tensor values_of_steps_from(const Array& array, Task task, const std::string& origin);
+// Converts (N, T) or (N, T, K) to (N, T, K) float32.
+at::Tensor values_of_steps_from(const Array& array, const std::string& origin);
 
 // Converts (N) whole numbers to (N) int64.
 at::Tensor lengths_from(const Array& array, const std::string& origin);

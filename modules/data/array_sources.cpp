@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sources mnist, idx and npy: a file of inputs, a file of targets, and optionally a file of lengths.
-#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/arange.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -55,7 +53,7 @@ struct TargetForm {
 at::Tensor targets_from(const Array& array, Task task, TargetPer per, const std::string& origin) {
   const bool are_classes = task == Task::kClassification;
   if (per == TargetPer::kStep)
-    return are_classes ? classes_of_steps_from(array, origin) : values_of_steps_from(array, task, origin);
+    return are_classes ? classes_of_steps_from(array, origin) : values_of_steps_from(array, origin);
   return are_classes ? classes_from(array, origin) : values_from(array, task, origin);
 }
 
@@ -66,21 +64,20 @@ void add_targets(Part& part, const PartFiles& files, Reader read, const TargetFo
   part.samples.targets = targets_from(targets, part.task, form.per, files.targets);
 }
 
-// Classes beyond a sample's length mean nothing and may have any value, such as -1. Numbers there must be valid.
-void clear_targets_of_padding(Samples& samples) {
-  const at::Tensor steps = at::arange(samples.targets.size(1), at::kLong);
-  at::Tensor is_padding = steps.unsqueeze(0).ge(samples.lengths.unsqueeze(1));
-  if (samples.targets.dim() == 3) is_padding = is_padding.unsqueeze(2);
-  samples.targets.masked_fill_(is_padding, 0);
+void check_inputs(Samples& samples, const PartFiles& files) {
+  if (samples.lengths.defined()) clear_nan_in_padding(samples.inputs, samples.lengths);
+  require_finite_inputs(samples.inputs, files.inputs);
 }
 
-void check_targets_of_steps(Samples& samples, const PartFiles& files) {
+void check_targets_of_steps(Part& part, const PartFiles& files) {
+  Samples& samples = part.samples;
   if (!samples.targets.defined() || !has_target_per_step(samples.targets)) return;
   if (samples.targets.size(1) != samples.inputs.size(1))
     throw_error(ExitCode::kData, "{} has targets for {}, but the samples of {} have {}; each step needs a target",
                 files.targets.string(), counted(samples.targets.size(1), "step"), files.inputs.string(),
                 samples.inputs.size(1));
-  if (samples.lengths.defined()) clear_targets_of_padding(samples);
+  if (samples.lengths.defined()) clear_padding_of_targets(samples.targets, samples.lengths);
+  if (part.task != Task::kClassification) require_values(samples.targets, part.task, files.targets);
 }
 
 Part read_part(const PartFiles& files, Reader read, const TargetForm& form) {
@@ -92,7 +89,8 @@ Part read_part(const PartFiles& files, Reader read, const TargetForm& form) {
     require_equal_counts(inputs.shape[0], files.inputs, part.samples.targets.size(0), files.targets);
   part.samples.inputs = inputs_from(inputs, files.inputs);
   add_lengths(part.samples, files, read);
-  check_targets_of_steps(part.samples, files);
+  check_inputs(part.samples, files);
+  check_targets_of_steps(part, files);
   return part;
 }
 

@@ -2,6 +2,8 @@
 // Tests data whose steps have a target each: data.target_per: step.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "data/load_dataset.h"
 #include "data_test.h"
 
@@ -127,6 +129,37 @@ TEST_F(ArraysOfSteps, HaveNumbersOfEachStep) {
   EXPECT_EQ(data.shape.task, Task::kRegression);
   EXPECT_EQ(data.shape.num_outputs, 2);
   EXPECT_THAT(data.train.targets.sizes(), ElementsAre(1, 2, 2));
+}
+
+TEST_F(ArraysOfSteps, MayHaveNanInTheirPaddingOnly) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  write_npy<float>("x.npy", "<f4", "3, 2, 1", {1, 2, 3, kNan, 5, 6});
+  write_npy<float>("y.npy", "<f4", "3, 2", {.1F, .2F, .3F, kNan, .5F, .6F});
+  write_npy<int64_t>("n.npy", "<i8", "3,", {2, 1, 2});
+  for (const char* task : {"regression", "binary"}) {
+    const Dataset data = load_dataset(settings(fmt::format("train_lengths: n.npy\ntask: {}\n", task)));
+    EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 2, 3, 0)) << task;
+    EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(.1F, .2F, .3F, 0)) << task;
+  }
+  const auto diverged = [&](const std::string& more) {
+    return error_of(ExitCode::kDiverged, [&] { load_dataset(settings(more)); });
+  };
+  constexpr const char* kMend = "rnnlab trains on finite float32 numbers only: correct the file";
+  EXPECT_EQ(diverged(""), fmt::format("{{}}/x.npy: sample 1, step 1, feature 0 (counted from 0) is nan: {}", kMend));
+  write_npy<int64_t>("n.npy", "<i8", "3,", {2, 2, 2});
+  write_npy<float>("x.npy", "<f4", "3, 2, 1", {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(diverged("train_lengths: n.npy\n"),
+            fmt::format("{{}}/y.npy: sample 1, step 1, target 0 (counted from 0) is nan: {}", kMend));
+}
+
+TEST_F(ArraysOfSteps, OfZeroToOneAreCheckedWithinTheirLengths) {
+  write_npy<float>("x.npy", "<f4", "2, 2, 1", {1, 2, 3, 4});
+  write_npy<float>("y.npy", "<f4", "2, 2", {0, 1, 1, 9});
+  write_npy<int64_t>("n.npy", "<i8", "2,", {2, 1});
+  EXPECT_NO_THROW(load_dataset(settings("train_lengths: n.npy\ntask: binary\n")));
+  EXPECT_EQ(load_error("task: binary\n"),
+            "{}/y.npy: sample 1, step 1, target 0 (counted from 0) is 9, but a binary target is from 0 to 1: use task: "
+            "classification or regression");
 }
 
 TEST_F(ArraysOfSteps, NeedATargetForEachStep) {
