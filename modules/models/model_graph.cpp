@@ -23,6 +23,12 @@ void ModelGraph::add(const std::string& name, const std::string& operation, cons
   shape_ = shape;
 }
 
+std::string ModelGraph::add_branch(const std::string& name, const std::string& operation, const Shape& shape,
+                                   const std::vector<std::string>& inputs) {
+  nodes_.push_back({.name = name, .operation = operation, .inputs = inputs, .shape = shape});
+  return name;
+}
+
 std::string ModelGraph::add_parameter(const std::string& scope, const std::string& parameter, const Shape& shape) {
   const std::string name = scope + "/" + parameter.substr(parameter.rfind('.') + 1);
   nodes_.push_back({.name = name, .operation = "Parameter", .shape = shape, .attributes = {{"parameter", parameter}}});

@@ -25,6 +25,11 @@ class ModelGraph {
   void add(const std::string& name, const std::string& operation, const Shape& shape,
            const std::vector<std::string>& more_inputs = {});
 
+  // Adds an operation that reads only `inputs`, as one of several branches, and returns its name. The next operation
+  // reads the output of the operation before the branch.
+  std::string add_branch(const std::string& name, const std::string& operation, const Shape& shape,
+                         const std::vector<std::string>& inputs);
+
   // Adds a parameter and returns the node's name. `scope` is the module's scope, `parameter` the name in checkpoints.
   std::string add_parameter(const std::string& scope, const std::string& parameter, const Shape& shape);
 

@@ -90,16 +90,23 @@ at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& 
 
 namespace {
 
-void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
-  graph.add("sequences", "Input", {shape.sequence_length, kAnyBatchSize, shape.input_size});
+// Each lookup reads the sequences, and their numbers are put before the vectors.
+void draw_step_vectors(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
+  std::vector<std::string> lookups;
   for (size_t i = 0; i < shape.category_sizes.size(); ++i) {
     const int64_t num_values = shape.category_sizes[i], size = category_vector_size(settings, num_values);
     const std::string name = "category" + std::to_string(i);
-    graph.add(name + "/lookup", "Embedding", {shape.sequence_length, kAnyBatchSize, size},
-              {graph.add_parameter(name, name + ".weight", {num_values, size})});
+    const std::string weight = graph.add_parameter(name, name + ".weight", {num_values, size});
+    lookups.push_back(graph.add_branch(name + "/lookup", "Embedding", {shape.sequence_length, kAnyBatchSize, size},
+                                       {"sequences", weight}));
   }
-  if (!shape.category_sizes.empty())
-    graph.add("step_vectors", "Concat", {shape.sequence_length, kAnyBatchSize, step_vector_size(settings, shape)});
+  graph.add("step_vectors", "Concat", {shape.sequence_length, kAnyBatchSize, step_vector_size(settings, shape)},
+            lookups);
+}
+
+void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
+  graph.add("sequences", "Input", {shape.sequence_length, kAnyBatchSize, shape.input_size});
+  if (!shape.category_sizes.empty()) draw_step_vectors(graph, settings, shape);
   graph.add_recurrent(settings);
   if (!shape.target_per_step)
     graph.add("pooling", settings.pooling == Pooling::kMean ? "MeanOverSteps" : "LastStep",

@@ -90,6 +90,19 @@ TEST(ModelGraph, GoesFromTheInputsToTheLossInTheOrderOfTheModel) {
                           "output/product MatMul", "output/bias_add Add", "targets Input", "loss cross_entropy"));
 }
 
+TEST(ModelGraph, HasABranchForEachColumnOfCategories) {
+  DataShape shape = {Task::kClassification, 5, 28, 10, false};
+  shape.category_sizes = {4, 9};
+  expect_drawn_as_it_is(mnist_rows(), shape);
+  const auto nodes = graph_of(mnist_rows(), shape);
+  EXPECT_THAT(node_in(nodes, "category0/lookup").inputs, ElementsAre("sequences", "category0/weight"));
+  EXPECT_THAT(node_in(nodes, "category1/lookup").inputs, ElementsAre("sequences", "category1/weight"));
+  EXPECT_THAT(node_in(nodes, "category1/lookup").shape, ElementsAre(28, kAnyBatchSize, 5));
+  EXPECT_THAT(node_in(nodes, "step_vectors").inputs, ElementsAre("sequences", "category0/lookup", "category1/lookup"));
+  EXPECT_THAT(node_in(nodes, "step_vectors").shape, ElementsAre(28, kAnyBatchSize, 3 + 2 + 5));
+  EXPECT_EQ(node_in(nodes, "recurrent/layer0/lstm").inputs.front(), "step_vectors");
+}
+
 TEST(ForwardFlops, CountsEveryWeightAtEveryStep) {
   const double of_layers = 28 * (4 * 128 * (28 + 128) + 4 * 128 * (128 + 128));
   EXPECT_EQ(forward_flops(draw_model(mnist_rows(), image_shape())), 2 * (of_layers + 128 * 32 + 32 * 10));

@@ -94,6 +94,25 @@ TEST(SequenceModel, ReadsCategoriesAsVectorsThatItLearns) {
   EXPECT_TRUE(at::equal(learns, at::tensor({0, 1, 0, 1}, at::kLong).to(at::kBool))) << "0 is unknown, 2 does not occur";
 }
 
+TEST(SequenceModel, ReadsEachColumnOfCategoriesWithItsOwnVectors) {
+  DataShape shape = sequence_shape(Task::kClassification, 3, 2);
+  shape.category_sizes = {4, 6};
+  const auto model = initialized_model(small_settings(), shape);
+  const auto parameters = model->named_parameters();
+  const at::Tensor numbers = seeded_randn({2, 1, 1});
+  const at::Tensor first = at::tensor({1, 3}, at::kLong).view({2, 1}),
+                   second = at::tensor({5, 2}, at::kLong).view({2, 1});
+  const at::Tensor vectors = at::cat({numbers, at::embedding(parameters["category0.weight"], first),
+                                      at::embedding(parameters["category1.weight"], second)},
+                                     2);
+  const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
+  const auto expected =
+      at::linear(recurrent->forward(vectors).output[-1], parameters["output.weight"], parameters["output.bias"]);
+  const at::Tensor inputs =
+      at::cat({numbers, first.to(at::kFloat).unsqueeze(2), second.to(at::kFloat).unsqueeze(2)}, 2);
+  EXPECT_TRUE(at::allclose(model->forward(batch_of(inputs)), expected, 1e-6, 1e-6));
+}
+
 TEST(SequenceModel, GivesACategoryAVectorOfHalfItsValues) {
   EXPECT_EQ(category_vector_size({}, 3), 2);
   EXPECT_EQ(category_vector_size({}, 20), 10);
