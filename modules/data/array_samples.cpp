@@ -180,6 +180,16 @@ at::Tensor inputs_from(const Array& array, const std::string& origin) {
   return to_float(array, {array.shape[0], array.shape[1], num_features});
 }
 
+namespace {
+
+// Targets of whole samples have fewer dimensions; other shapes fit neither.
+const char* advice_on_steps(const Array& array) {
+  return array.shape.size() == 1 ? "for one target a sample remove data.target_per: step"
+                                 : "write the file in this shape";
+}
+
+}  // namespace
+
 Task task_for(const Array& targets, TaskChoice choice, TargetPer per) {
   if (const auto named = named_task(choice)) return *named;
   const size_t num_dimensions = per == TargetPer::kStep ? 2 : 1;
@@ -193,9 +203,8 @@ at::Tensor classes_from(const Array& array, const std::string& origin) {
 at::Tensor classes_of_steps_from(const Array& array, const std::string& origin) {
   if (array.shape.size() != 2)
     throw_error(ExitCode::kData,
-                "{}: the classes of steps need the shape (samples, steps), but the file holds {} {}; use "
-                "data.target_per: sequence for one class a sample",
-                origin, format_shape(array.shape), element_name(array.type));
+                "{}: the classes of steps need the shape (samples, steps), but the file holds {} {}; {}", origin,
+                format_shape(array.shape), element_name(array.type), advice_on_steps(array));
   return to_whole_numbers(array, array.shape, origin, "classes");
 }
 
@@ -204,8 +213,8 @@ at::Tensor values_of_steps_from(const Array& array, const std::string& origin) {
   if (num_dimensions != 2 && num_dimensions != 3)
     throw_error(ExitCode::kData,
                 "{}: the targets of steps need the shape (samples, steps) or (samples, steps, targets), but the file "
-                "holds {} {}; use data.target_per: sequence for targets of whole samples",
-                origin, format_shape(array.shape), element_name(array.type));
+                "holds {} {}; {}",
+                origin, format_shape(array.shape), element_name(array.type), advice_on_steps(array));
   return to_float(array, {array.shape[0], array.shape[1], num_dimensions == 3 ? array.shape[2] : 1});
 }
 

@@ -465,7 +465,9 @@ void check_group(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"group", "features", "target"}, "the column of the series is neither a feature nor a target");
 }
 
+// check_sequences has the checks for a target at every step.
 void check_windows(const DataSettings& settings, config::Checker& checker) {
+  if (has_target_per_step(settings)) return;
   if (settings.horizon != std::vector<int64_t>{1} && settings.window == 0) {
     checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
   }
@@ -475,7 +477,7 @@ void check_windows(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"horizon", "task"}, "a classification has one horizon; for several use task: regression");
   if (settings.season && settings.window == 0)
     checker.complain({"season", "window"}, "only a series has a season: set window too");
-  if (settings.window > 0 && settings.split == Split::kRandom && !has_target_per_step(settings)) {
+  if (settings.window > 0 && settings.split == Split::kRandom) {
     checker.complain({"split", "window"},
                      "windows overlap, so a random split would put values of validation into training: use ordered");
   }

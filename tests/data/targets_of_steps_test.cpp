@@ -87,9 +87,15 @@ TEST_F(CsvOfSteps, ContradictWhatForecastsNeed) {
     return error_of(ExitCode::kUsage, [&] { settings("target: [tag]\n" + more); });
   };
   EXPECT_THAT(usage(""), HasSubstr("name the column of the sequences in group, or set window"));
-  EXPECT_THAT(usage("window: 2\nhorizon: 3\n"), HasSubstr("the target of a step is in its own row: remove horizon"));
-  EXPECT_THAT(usage("window: 2\nseason: 3\n"), HasSubstr("remove season"));
-  EXPECT_THAT(usage("window: 2\nmissing: drop\n"), HasSubstr("dropping rows leaves gaps in the sequences"));
+  const auto only_complaint = [](const std::string& message) {
+    return testing::AllOf(HasSubstr(message), testing::Not(HasSubstr("\n")));
+  };
+  const auto remove_horizon = only_complaint("the target of a step is in its own row: remove horizon");
+  EXPECT_THAT(usage("window: 2\nhorizon: 3\n"), remove_horizon);
+  EXPECT_THAT(usage("group: a\nhorizon: 3\n"), remove_horizon);
+  EXPECT_THAT(usage("group: a\nhorizon: [3, 1]\n"), remove_horizon);
+  EXPECT_THAT(usage("group: a\nseason: 3\n"), only_complaint("remove season"));
+  EXPECT_THAT(usage("window: 2\nmissing: drop\n"), only_complaint("dropping rows leaves gaps in the sequences"));
 }
 
 // ---- npy ----
@@ -168,7 +174,13 @@ TEST_F(ArraysOfSteps, NeedATargetForEachStep) {
   EXPECT_EQ(load_error(),
             "{}/y.npy has targets for 3 steps, but the samples of {}/x.npy have 2; each step needs a target");
   write_npy<int64_t>("y.npy", "<i8", "2,", {0, 1});
-  EXPECT_THAT(load_error("task: classification\n"), HasSubstr("need the shape (samples, steps)"));
+  EXPECT_EQ(load_error("task: classification\n"),
+            "{}/y.npy: the classes of steps need the shape (samples, steps), but the file holds 2 i64; for one "
+            "target a sample remove data.target_per: step");
+  write_npy<int64_t>("y.npy", "<i8", "2, 2, 1", {0, 1, 0, 1});
+  EXPECT_EQ(load_error("task: classification\n"),
+            "{}/y.npy: the classes of steps need the shape (samples, steps), but the file holds 2 x 2 x 1 i64; write "
+            "the file in this shape");
 }
 
 TEST_F(ArraysOfSteps, ArePredictedWithTheirSampleAndStep) {
