@@ -129,10 +129,10 @@ void add_predict(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("predict", "Predict with a trained model, or generate text");
   auto options = std::make_shared<PredictOptions>();
   add_use_arguments(*command, options->use, TakesData::kYes);
-  auto* out =
-      command->add_option("--out", options->out,
-                          "write to this file instead of printing CSV, and print the time: .csv, .jsonl, or .npy for "
-                          "the raw outputs (samples, outputs); of a language model, the text");
+  auto* out = command->add_option(
+      "--out", options->out,
+      "write to this file instead of printing CSV, and print the time: .csv, .jsonl, or .npy for "
+      "the raw outputs (samples or steps, outputs), logits or scaled values; of a language model, the text");
   out->type_name("FILE");
   add_passes_option(*command, options->num_passes)->needs(out);
   command->add_flag("--json", options->json, "print the time as JSON")->needs(out);

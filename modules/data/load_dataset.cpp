@@ -143,8 +143,10 @@ std::string part_note(const DataSettings& settings, DataPart part) {
                      is_random ? ", in the order of their random split" : "");
 }
 
-std::string description_of(const LoadedPart& loaded, DataPart part) {
-  return fmt::format("{}: {}", loaded.origin.shared_text(), counted(loaded.samples.size(), part_name(part) + "sample"));
+std::string description_of(const LoadedPart& loaded, DataPart part, const DataShape& shape) {
+  const std::string steps = shape.target_per_step ? " with " + counted(loaded.samples.num_steps(), "step") : "";
+  return fmt::format("{}: {}{}", loaded.origin.shared_text(),
+                     counted(loaded.samples.size(), part_name(part) + "sample"), steps);
 }
 
 // data.num_train and data.num_valid may have removed the last samples.
@@ -196,7 +198,7 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   if (is_for_predicting && is_per_step && loaded.rows.rows.empty()) loaded.rows = rows_of_steps(loaded.samples);
   note_rows_without_prediction(loaded);
   cut_to(loaded.samples.size(), loaded.naive_forecasts);
-  return {loaded.samples, description_of(loaded, part), std::move(loaded.notes), std::move(loaded.rows),
+  return {loaded.samples, description_of(loaded, part, fitted.shape), std::move(loaded.notes), std::move(loaded.rows),
           std::move(loaded.naive_forecasts)};
 }
 

@@ -49,7 +49,7 @@ DetailedMetrics details_of_classes(const at::Tensor& targets, const at::Tensor& 
   const auto right = counts_of(targets.masked_select(targets.eq(predicted)), num_classes);
   for (size_t i = 0; i < names.size(); ++i)
     metrics.classes.push_back({.name = names[i],
-                               .num_samples = of_class[i],
+                               .num_rows = of_class[i],
                                .precision = quotient(right[i], as_class[i]),
                                .recall = quotient(right[i], of_class[i]),
                                .f1 = quotient(2 * right[i], as_class[i] + of_class[i])});
@@ -83,7 +83,9 @@ bool has_detailed_metrics(const DataShape& shape) {
   return false;
 }
 
-DetailedMetrics detailed_metrics(const Predictions& predictions) {
+namespace {
+
+DetailedMetrics details_of(const Predictions& predictions) {
   const bool is_single = predictions.names.size() == 1;
   switch (predictions.kind) {
     case PredictionKind::kClasses:
@@ -98,6 +100,14 @@ DetailedMetrics detailed_metrics(const Predictions& predictions) {
   return {};
 }
 
+}  // namespace
+
+DetailedMetrics detailed_metrics(const Predictions& predictions) {
+  DetailedMetrics metrics = details_of(predictions);
+  metrics.row = predictions.row;
+  return metrics;
+}
+
 namespace {
 
 std::string part_text(const std::optional<double>& part) { return part ? fmt::format("{:.4f}", *part) : kNothing; }
@@ -107,10 +117,11 @@ std::string part_text(const std::optional<double>& part) { return part ? fmt::fo
 TextTable class_table(const DetailedMetrics& metrics) {
   TextTable table;
   table.add_column("class", Align::kLeft);
-  for (const char* heading : {"precision", "recall", "F1", "samples"}) table.add_column(heading, Align::kRight);
+  for (const char* heading : {"precision", "recall", "F1"}) table.add_column(heading, Align::kRight);
+  table.add_column(metrics.row + "s", Align::kRight);
   for (const ClassMetrics& one : metrics.classes)
     table.add_row(
-        {one.name, part_text(one.precision), part_text(one.recall), part_text(one.f1), format_count(one.num_samples)});
+        {one.name, part_text(one.precision), part_text(one.recall), part_text(one.f1), format_count(one.num_rows)});
   return table;
 }
 
@@ -153,7 +164,7 @@ std::string detailed_metrics_text(const DetailedMetrics& metrics) {
 void add_detailed_metrics(const DetailedMetrics& metrics, nlohmann::ordered_json& json) {
   for (const ClassMetrics& one : metrics.classes)
     json["classes"].push_back({{"name", one.name},
-                               {"samples", one.num_samples},
+                               {metrics.row + "s", one.num_rows},
                                {"precision", to_json(one.precision)},
                                {"recall", to_json(one.recall)},
                                {"f1", to_json(one.f1)}});

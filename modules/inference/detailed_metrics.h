@@ -16,12 +16,12 @@ namespace rnnlab {
 
 struct Predictions;  // predict.h
 
-// A value is absent if its denominator is 0: no sample was predicted as the class, or none is of it.
+// A value is absent if its denominator is 0: nothing was predicted as the class, or nothing is of it.
 struct ClassMetrics {
   std::string name;
-  int64_t num_samples = 0;                         // of the class
-  std::optional<double> precision = std::nullopt;  // the part of the samples predicted as the class that are of it
-  std::optional<double> recall = std::nullopt;     // the part of its samples that are predicted as it
+  int64_t num_rows = 0;                            // samples, or steps with a target each, of the class
+  std::optional<double> precision = std::nullopt;  // the part of the rows predicted as the class that are of it
+  std::optional<double> recall = std::nullopt;     // the part of its rows that are predicted as it
   std::optional<double> f1 = std::nullopt;         // 2 precision recall / (precision + recall)
 };
 
@@ -35,6 +35,7 @@ struct DetailedMetrics {
   std::vector<ClassMetrics> classes;            // empty unless the targets are classes
   std::vector<std::vector<int64_t>> confusion;  // [class of the target][predicted class]; empty above 1000 classes
   std::vector<TargetErrors> targets;            // empty unless there are several targets that are numbers
+  std::string row = "sample";                   // what is counted: Predictions::row
 };
 
 // Returns whether predictions for such data have details: those of a language model, of a single number and of several

@@ -63,21 +63,23 @@ std::string shared_name(const TrainedModel& trained) {
 
 Json pass_json(const TrainedModel& trained, const InferenceData& data, const PassTimes& times) {
   const Experiment& e = trained.experiment;
-  return {{"schema_version", kFileVersion},
-          {"name", e.name},
-          {"checkpoint", shared_name(trained)},
-          {"device", e.device},
-          {"layer", implementation_name(e)},
-          {"precision", precision_of(trained)},
-          {"part", config::name_of(trained.part)},
-          {"data", data.description},
-          {"samples", times.num_samples},
-          {"passes", times.seconds.size()},
-          {"seconds", times.median_seconds()},
-          {"low_seconds", std::ranges::min(times.seconds)},
-          {"high_seconds", std::ranges::max(times.seconds)},
-          {"samples_per_second", times.samples_per_second()},
-          {"microseconds_per_sample", to_json(times.microseconds_per_sample())}};
+  Json json = {{"schema_version", kFileVersion},
+               {"name", e.name},
+               {"checkpoint", shared_name(trained)},
+               {"device", e.device},
+               {"layer", implementation_name(e)},
+               {"precision", precision_of(trained)},
+               {"part", config::name_of(trained.part)},
+               {"data", data.description},
+               {"samples", times.num_samples},
+               {"passes", times.seconds.size()},
+               {"seconds", times.median_seconds()},
+               {"low_seconds", std::ranges::min(times.seconds)},
+               {"high_seconds", std::ranges::max(times.seconds)},
+               {"samples_per_second", times.samples_per_second()},
+               {"microseconds_per_sample", to_json(times.microseconds_per_sample())}};
+  if (trained.data.shape.target_per_step) json["steps"] = data.samples.num_steps();
+  return json;
 }
 
 std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/folder.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "inference/evaluate_model.h"
 #include "system/files.h"
@@ -219,10 +220,18 @@ void add_nothing(Json& json, const Predictions& predictions) {
   if (predictions.kind == PredictionKind::kProbabilities) json["probability"] = nullptr;
 }
 
+// Cells of a file are texts; the numbers of samples and steps are numbers.
+void add_id(Json& json, const FileRows& all, size_t i, const std::string& id) {
+  if (all.are_numbered)
+    json["id"][all.id_names[i]] = id;
+  else
+    json[all.id_names[i]] = parse_int64(id).value();
+}
+
 Json json_row(const Rows& rows, const Predictions& predictions, const FileRow& row, const FileRows& all) {
   Json json = {{"index", row.sample ? Json(*row.sample) : Json(nullptr)}};
   if (all.are_numbered) json["row"] = row.number > 0 ? Json(row.number) : Json(nullptr);
-  for (size_t i = 0; i < all.id_names.size(); ++i) json["id"][all.id_names[i]] = row.id[i];
+  for (size_t i = 0; i < all.id_names.size(); ++i) add_id(json, all, i, row.id[i]);
   if (row.sample)
     add_sample(json, rows, predictions, static_cast<size_t>(*row.sample));
   else
@@ -282,8 +291,11 @@ void write_predictions(const std::filesystem::path& file, const Predictions& pre
 }
 
 std::string prediction_text(const Predictions& predictions, const std::string& out) {
-  return fmt::format("{}: {} in {}\n", out, counted(predictions.times.num_samples, "sample"),
-                     pass_times_text(predictions.times));
+  const std::string samples = counted(predictions.times.num_samples, "sample");
+  const std::string rows = predictions.row == "sample"
+                               ? samples
+                               : fmt::format("{} of {}", counted(predictions.values.size(0), predictions.row), samples);
+  return fmt::format("{}: {} in {}\n", out, rows, pass_times_text(predictions.times));
 }
 
 std::string prediction_json(const TrainedModel& trained, const InferenceData& data, const Predictions& predictions,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trained model predicts on a part of its data, as plain values for a report: the confusion matrix, forecasts
-// beside their targets, and the samples with the largest errors.
+// beside their targets, and the samples with the largest errors. If each step has a target, steps take the place of
+// samples, one sequence after the other (DetailedMetrics::row).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct ForecastCurve {
 };
 
 struct SampleError {
-  std::string sample;      // "row 12 (2026-01-05)", or its number "57"
+  std::string sample;      // "row 12 (2026-01-05)", or its number "57"; or "sample 5, step 7"
   std::string target;      // its class, or its value; of several targets the one with the largest error
   std::string prediction;  // likewise; a class has its probability
   double error = 0;        // 1 less the probability of the target's class; or the largest absolute error

@@ -20,7 +20,7 @@ void append_confusion(std::vector<Block>& blocks, const DetailedMetrics& metrics
   HeatMap map;
   map.x = {.name = "predicted class", .unit = ""};
   map.y = {.name = "class of the target", .unit = ""};
-  map.value = {.name = "samples", .unit = ""};
+  map.value = {.name = metrics.row + "s", .unit = ""};
   for (const ClassMetrics& one : metrics.classes) {
     map.columns.push_back(one.name);
     map.rows.push_back(one.name);
@@ -29,8 +29,9 @@ void append_confusion(std::vector<Block>& blocks, const DetailedMetrics& metrics
   blocks.emplace_back(Chart{
       .id = prefix + "-confusion",
       .title = "Confusion matrix",
-      .description = "Numbers of samples. A row for each class of the targets, a column for each predicted class; "
-                     "right predictions are on the diagonal.",
+      .description = fmt::format("Numbers of {}s. A row for each class of the targets, a column for each predicted "
+                                 "class; right predictions are on the diagonal.",
+                                 metrics.row),
       .data = Prominence::kOpen,
       .body = std::move(map)});
 }
@@ -44,7 +45,7 @@ Curve curve_of(const std::string& name, const std::vector<double>& values, size_
 Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& overview, const std::string& id) {
   std::vector<Curve> curves = {curve_of("target", forecast.truth, 0), curve_of("prediction", forecast.predicted, 1)};
   if (!forecast.naive.empty()) curves.push_back(curve_of(overview.naive_name, forecast.naive, 2));
-  const std::string count = counted(std::ssize(forecast.truth), "sample");
+  const std::string count = counted(std::ssize(forecast.truth), overview.metrics.row);
   const std::string description =
       overview.is_series ? fmt::format("The first {} of the part, one after the other, in the target's units.", count)
                          : fmt::format(
@@ -54,7 +55,7 @@ Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& ov
   return {.id = id,
           .title = fmt::format("{}: target and prediction", forecast.target),
           .description = description,
-          .body = Curves{{.name = overview.is_series ? "sample" : "rank of the target", .unit = ""},
+          .body = Curves{{.name = overview.is_series ? overview.metrics.row : "rank of the target", .unit = ""},
                          {.name = forecast.target, .unit = ""},
                          std::move(curves)}};
 }
@@ -85,14 +86,16 @@ Chart horizon_chart(const PredictionOverview& overview, const std::string& id) {
 NamedTable error_table(const PredictionOverview& overview, const std::string& prefix) {
   const bool has_classes = !overview.metrics.classes.empty(), is_single = overview.metrics.targets.empty();
   TextTable table;
-  for (const char* heading : {"sample", "target", "prediction"}) table.add_column(heading, Align::kLeft);
+  for (const std::string& heading : {overview.metrics.row, std::string("target"), std::string("prediction")})
+    table.add_column(heading, Align::kLeft);
   table.add_column(has_classes ? "missing probability"
                    : is_single ? "absolute error"
                                : "largest absolute error",
                    Align::kRight);
   for (const SampleError& one : overview.largest_errors)
     table.add_row({one.sample, one.target, one.prediction, format_significant(one.error, 4)});
-  return {prefix + "-errors", "Samples with the largest errors", table};
+  return {prefix + "-errors",
+          fmt::format("{} with the largest errors", overview.metrics.row == "step" ? "Steps" : "Samples"), table};
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(DetailedMetrics, AreOfEachClass) {
   ASSERT_EQ(metrics.classes.size(), 3u);
   const ClassMetrics& cat = metrics.classes[0];
   EXPECT_EQ(cat.name, "cat");
-  EXPECT_EQ(cat.num_samples, 4);
+  EXPECT_EQ(cat.num_rows, 4);
   EXPECT_EQ(cat.precision, 0.75);
   EXPECT_EQ(cat.recall, 0.75);
   EXPECT_EQ(cat.f1, 0.75);
@@ -46,7 +46,7 @@ TEST(DetailedMetrics, AreOfEachClass) {
 
 TEST(DetailedMetrics, LackWhatAClassWithoutSamplesCannotHave) {
   const ClassMetrics fox = detailed_metrics(cats_and_dogs()).classes[2];
-  EXPECT_EQ(fox.num_samples, 0);
+  EXPECT_EQ(fox.num_rows, 0);
   EXPECT_EQ(fox.precision, std::nullopt);
   EXPECT_EQ(fox.recall, std::nullopt);
   EXPECT_EQ(fox.f1, std::nullopt);
@@ -101,6 +101,11 @@ TEST(DetailedMetrics, AreJson) {
   EXPECT_EQ(json["confusion_matrix"].dump(), "[[3,1,0],[1,1,0],[0,0,0]]");
   EXPECT_EQ(json["classes"][1].dump(), R"({"name":"dog","samples":2,"precision":0.5,"recall":0.5,"f1":0.5})");
   EXPECT_TRUE(json["classes"][2]["precision"].is_null());
+  nlohmann::ordered_json of_steps;
+  Predictions steps = cats_and_dogs();
+  steps.row = "step";
+  add_detailed_metrics(detailed_metrics(steps), of_steps);
+  EXPECT_EQ(of_steps["classes"][1].dump(), R"({"name":"dog","steps":2,"precision":0.5,"recall":0.5,"f1":0.5})");
 }
 
 TEST(DetailedMetrics, OfOneBinaryTargetAreOfNoAndYes) {

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "inference/detailed_metrics.h"
 #include "inference/prediction_files.h"
 #include "inference/trained_runs.h"
 
@@ -15,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using testing::TrainedRuns;
 
 class Predict : public TrainedRuns {
@@ -56,6 +59,14 @@ TEST_F(Predict, GivesAPredictionForEachStepThatHasATarget) {
   EXPECT_EQ(tags.values.sizes(), (std::vector<int64_t>{6, 2})) << "a row for each row of the file";
   EXPECT_TRUE(tags.targets.equal(at::tensor({0, 1, 1, 1, 0, 0}, at::kLong)));
   EXPECT_THAT(prediction_csv(tags, data.rows), HasSubstr("\n5,6,N,"));
+  EXPECT_EQ(data.description, "csv from tags.csv: 3 samples with 6 steps");
+  EXPECT_THAT(prediction_text(tags, "tags.npy"), StartsWith("tags.npy: 6 steps of 3 samples in "));
+  const auto json = nlohmann::json::parse(prediction_json(trained, data, tags, "tags.npy"));
+  EXPECT_EQ(json["samples"], 3);
+  EXPECT_EQ(json["steps"], 6);
+  const std::vector<ClassMetrics> classes = detailed_metrics(tags).classes;
+  EXPECT_EQ(classes[0].num_rows + classes[1].num_rows, 6);
+  EXPECT_THAT(detailed_metrics_text(detailed_metrics(tags)), HasSubstr("F1  steps\n"));
 
   write("new.csv", "sentence,x\nz,1\nz,-1\n");
   const TrainedModel of_new = load(run, {"data.path=new.csv"}, DataPart::kAll);
@@ -69,7 +80,7 @@ TEST_F(Predict, KnowsTheCategoriesOfTraining) {
   const auto run = train(
       "data: {source: csv, path: tags.csv, group: sentence, target: [tag], target_per: step, categories: [word], "
       "num_valid: 1, split: ordered}\nmodel: {hidden_size: 4}\ntraining: {epochs: 1, batch_size: 2}\n");
-  write("new.csv", "word,sentence\nred,z\nhot,z\n");
+  write("new.csv", "word,sentence\nred,z\nsky,z\n");  // by itself, red would have another number
   const auto of = [&](const std::string& file) {
     const TrainedModel trained = load(run, {"data.path=" + file}, DataPart::kAll);
     return predict(trained, load_data(trained, Targets::kIfPresent).samples);

@@ -103,6 +103,18 @@ TEST(PredictionJsonl, HasEveryRowOfAFile) {
             "\n");
 }
 
+TEST(PredictionFile, NamesTheSampleAndStepOfATargetPerStep) {
+  FileRows rows{.id_names = {"sample", "step"}, .rows = {}, .are_numbered = false};
+  rows.rows = {{.number = 0, .id = {"3", "0"}, .sample = 0, .reason = ""},
+               {.number = 0, .id = {"3", "1"}, .sample = 1, .reason = ""}};
+  EXPECT_EQ(prediction_csv(of_classes(), rows),
+            "index,sample,step,target,prediction,probability_iris,\"probability_rose, red\"\n"
+            "0,3,0,iris,iris,0.75,0.25\n"
+            "1,3,1,,\"rose, red\",0.125,0.875\n");
+  EXPECT_THAT(prediction_jsonl(of_classes(), rows),
+              ::testing::StartsWith(R"({"index":0,"sample":3,"step":0,"target":"iris","prediction":"iris",)"));
+}
+
 TEST(PredictionJsonl, HasAnObjectASample) {
   EXPECT_EQ(prediction_jsonl(of_classes()),
             R"({"index":0,"target":"iris","prediction":"iris","probabilities":{"iris":0.75,"rose, red":0.25}})"

@@ -24,8 +24,8 @@ const Kind& only(const Section& section) {
 PredictionOverview of_classes() {
   PredictionOverview overview;
   overview.data = "csv from pets.csv: 6 validation samples";
-  overview.metrics.classes = {{.name = "cat", .num_samples = 4, .precision = 0.75, .recall = 0.75, .f1 = 0.75},
-                              {.name = "dog", .num_samples = 2, .precision = std::nullopt, .recall = 0.5, .f1 = 0.5}};
+  overview.metrics.classes = {{.name = "cat", .num_rows = 4, .precision = 0.75, .recall = 0.75, .f1 = 0.75},
+                              {.name = "dog", .num_rows = 2, .precision = std::nullopt, .recall = 0.5, .f1 = 0.5}};
   overview.metrics.confusion = {{3, 1}, {1, 1}};
   overview.largest_errors = {{.sample = "row 5 (rex)", .target = "dog", .prediction = "cat (0.9000)", .error = 0.9}};
   return overview;
@@ -62,6 +62,19 @@ TEST(PredictionSection, DrawsForecastsBesideTheirTargetsAndTheNaiveForecast) {
   std::vector<std::string> names;
   for (const Curve& curve : std::get<Curves>(chart.body).curves) names.push_back(curve.name);
   EXPECT_THAT(names, ElementsAre("target", "prediction", "last value"));
+}
+
+TEST(PredictionSection, CountsStepsIfTheyHaveTargets) {
+  PredictionOverview classes = of_classes();
+  classes.metrics.row = "step";
+  const Section section = prediction_section("pets, cpu fused", classes, "pets");
+  EXPECT_EQ(std::get<HeatMap>(only<Chart>(section).body).value.name, "steps");
+  EXPECT_EQ(only<NamedTable>(section).title, "Steps with the largest errors");
+  EXPECT_EQ(only<NamedTable>(section).table.columns().front().heading, "step");
+  PredictionOverview series = of_series();
+  series.metrics.row = "step";
+  const Section of_numbers = prediction_section("weather, cpu fused", series, "weather");
+  EXPECT_THAT(only<Chart>(of_numbers).description, HasSubstr("The first 2 steps of the part, one after the other"));
 }
 
 TEST(PredictionSection, DrawsTheErrorByHorizon) {
