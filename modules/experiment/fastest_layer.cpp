@@ -287,6 +287,9 @@ std::string work_of_layer(const Experiment& experiment) {
   work.training = defaults.training;
   work.training.batch_size = experiment.training.batch_size;
   work.training.loss = experiment.training.loss;
+  work.training.class_weights = experiment.training.class_weights;
+  work.training.batch_by_length = experiment.training.batch_by_length;
+  work.training.carry_state = experiment.training.carry_state;
   work.training.cuda_graph = experiment.training.cuda_graph;
   work.training.num_threads = experiment.training.num_threads;
   return config::print(work, Experiment::schema());
@@ -338,6 +341,7 @@ MeasureLayer measure_training(const Experiment& experiment, const Dataset& datas
     model->to(options.device);
     model->train();
     const Batch batch = first_batch(dataset.train, options);
+    if (options.settings.carry_state) model->carry_states(batch.size);
     const Objective objective = training_objective(dataset, options);
     const auto pass = [&] {
       model->zero_grad();

@@ -186,7 +186,8 @@ TEST(AutoLayers, AreTheSameForWorkThatDiffersInSeedsOrBounds) {
   EXPECT_EQ(layers.find_choice(tiny_experiment({"layer=auto", "device=cpu", "seed=2", "training.learning_rate=0.5",
                                                 "training.epochs=7", "name=other"})),
             LayerKind::kBlocked);
-  for (const char* other : {"model.hidden_size=9", "training.batch_size=3", "precision=bf16"})
+  for (const char* other : {"model.hidden_size=9", "training.batch_size=3", "precision=bf16",
+                            "training.class_weights=balanced", "training.batch_by_length=true"})
     EXPECT_EQ(layers.find_choice(tiny_experiment({"layer=auto", "device=cpu", other})), std::nullopt) << other;
 }
 
@@ -199,6 +200,11 @@ TEST(RunContext, ResolvesAutoByMeasurement) {
   EXPECT_THAT(run.notes[0],
               StartsWith(fmt::format("layer: auto chose {}", config::name_of(*run.experiment.auto_layer))));
   EXPECT_EQ(layers.find_choice(run.experiment), run.experiment.auto_layer);
+}
+
+TEST(RunContext, MeasuresWithTheWeightsOfClasses) {
+  const Experiment experiment = tiny_experiment({"layer=auto", "device=cpu", "training.class_weights=balanced"});
+  EXPECT_TRUE(RunContext(experiment, {}).experiment.auto_layer);
 }
 
 TEST(RunContext, ReusesTheChoiceForTheSameWork) {
