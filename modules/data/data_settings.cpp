@@ -184,7 +184,7 @@ void add_table_fields(Schema& schema) {
       .at_most(config::kMostCounted);
   schema.field("group", &DataSettings::group,
                "csv: column that names the series of a row, such as a station; windows never cross series, and "
-               "valid_fraction is of each series");
+               "valid_fraction is of each series, but of all sequences with target_per: step");
   schema
       .field("horizon", &DataSettings::horizon,
              "csv: how many rows after the last row of the window the target is; several, such as [1, 2, 6] or 1..24, "

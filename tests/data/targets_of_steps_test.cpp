@@ -56,6 +56,28 @@ TEST_F(CsvOfSteps, AreCutByTheWindow) {
   EXPECT_TRUE(data.naive_forecasts.empty());
 }
 
+// The groups are a and b, in the order of their first rows: the pieces are 1 2, 4 5, 6 and 3 7, 8.
+TEST_F(CsvOfSteps, OfCutGroupsAreSplitPieceByPiece) {
+  write("a.csv", "g,x,y\na,1,0\na,2,0\nb,3,0\na,4,1\na,5,1\na,6,1\nb,7,1\nb,8,1\n");
+  const char* cut = "group: g\nwindow: 2\ntarget: [y]\n";
+  const Dataset last = load(fmt::format("{}num_valid: 1\n", cut));
+  EXPECT_THAT(values_of<float>(last.train.inputs), ElementsAre(1, 2, 4, 5, 6, 0, 3, 7));
+  EXPECT_THAT(values_of<float>(last.valid.inputs), ElementsAre(8, 0));
+  const Dataset more = load(fmt::format("{}num_valid: 3\n", cut));
+  EXPECT_THAT(values_of<float>(more.train.inputs), ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(values_of<float>(more.valid.inputs), ElementsAre(6, 0, 3, 7, 8, 0));
+}
+
+TEST_F(CsvOfSteps, OfARandomSplitAreInOnePartOnly) {
+  write_words();
+  const Dataset data = load_dataset(parse_settings(
+      fmt::format("source: csv\npath: {}\ntarget_per: step\nnormalize: none\nnum_valid: 1\n{}", path("a.csv"), kTags)));
+  std::vector<float> rows = values_of<float>(data.train.inputs);
+  for (const float row : values_of<float>(data.valid.inputs)) rows.push_back(row);
+  std::erase(rows, 0);  // the padding
+  EXPECT_THAT(rows, testing::UnorderedElementsAre(1, 2, 5, 6, 7, 9));
+}
+
 TEST_F(CsvOfSteps, HaveNoLengthsIfAllSequencesAreWhole) {
   write("a.csv", "x,y\n1,0\n2,1\n3,0\n4,1\n");
   const Dataset data = load("window: 2\ntarget: [y]\nnum_valid: 1\n");
