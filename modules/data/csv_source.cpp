@@ -5,13 +5,13 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "data/csv_checks.h"
 #include "data/csv_part.h"
 #include "data/data_settings.h"
 #include "data/dataset.h"
@@ -362,6 +362,28 @@ void give_both_lengths(Samples& train, Samples& valid) {
   whole.lengths = at::full({whole.size()}, whole.inputs.size(1), at::kLong);
 }
 
+DataShape shape_of(const Dataset& dataset, const Parts& parts, const DataSettings& settings) {
+  const CsvPart& train = parts.train;
+  return {.task = csv_task(settings),
+          .input_size = dataset.train.inputs.size(2),
+          .sequence_length = dataset.train.inputs.size(1),
+          .num_outputs = train.targets.empty() ? std::ssize(train.labels) : std::ssize(target_names(settings)),
+          .has_lengths = dataset.train.lengths.defined(),
+          .target_per_step = has_target_per_step(settings),
+          .category_sizes = category_sizes(dataset.categories)};
+}
+
+void add_samples(Dataset& dataset, const Parts& parts, const CsvScalings& scalings, const DataSettings& settings) {
+  const SeriesWindows train = training_windows(parts, settings), valid = validation_windows(parts, settings);
+  dataset.train = samples_in(parts.train, train.windows, scalings);
+  dataset.valid = samples_in(parts.valid(), valid.windows, scalings);
+  give_both_lengths(dataset.train, dataset.valid);
+  dataset.naive_forecasts = naive_forecasts(parts.valid(), valid.windows, scalings, settings);
+  for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part"),
+                           note_on_season(parts.valid(), valid.windows, settings)})
+    if (note) dataset.notes.push_back(*note);
+}
+
 Loaded load_csv(const DataSettings& settings) {
   const Normalization how =
       settings.normalize == Normalization::kAutomatic ? Normalization::kStandard : settings.normalize;
@@ -371,33 +393,16 @@ Loaded load_csv(const DataSettings& settings) {
   loaded.normalize = left_to_do(how);
   Dataset& dataset = loaded.dataset;
   dataset.normalization = how;
+  dataset.vocabulary = parts.train.labels;
   // The model may later be used with missing: mean.
   dataset.column_means = column_means(parts.train, parts.rows.train);
   fill_missing(parts, settings, dataset.column_means);
-  const Task task = csv_task(settings);
-  CsvScalings scalings = fit_scalings(parts, task, how);
+  CsvScalings scalings = fit_scalings(parts, csv_task(settings), how);
   dataset.categories = categories_in(parts.train, parts.rows.train, settings);
   if (const auto note = encode_categories(parts, dataset.categories)) dataset.notes.push_back(*note);
   scalings.features.resize(parts.train.features.size());  // the numbers of categories are not scaled
-  const SeriesWindows train = training_windows(parts, settings), valid = validation_windows(parts, settings);
-  for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part")})
-    if (note) dataset.notes.push_back(*note);
-  dataset.train = samples_in(parts.train, train.windows, scalings);
-  const Windows& windows = valid.windows;
-  dataset.valid = samples_in(parts.valid(), windows, scalings);
-  dataset.naive_forecasts = naive_forecasts(parts.valid(), windows, scalings, settings);
-  if (const auto note = note_on_season(parts.valid(), windows, settings)) dataset.notes.push_back(*note);
-  dataset.vocabulary = parts.train.labels;
-  const auto num_outputs =
-      static_cast<int64_t>(parts.train.targets.empty() ? parts.train.labels.size() : target_names(settings).size());
-  give_both_lengths(dataset.train, dataset.valid);
-  dataset.shape = {.task = task,
-                   .input_size = dataset.train.inputs.size(2),
-                   .sequence_length = dataset.train.inputs.size(1),
-                   .num_outputs = num_outputs,
-                   .has_lengths = dataset.train.lengths.defined(),
-                   .target_per_step = has_target_per_step(settings),
-                   .category_sizes = category_sizes(dataset.categories)};
+  add_samples(dataset, parts, scalings, settings);
+  dataset.shape = shape_of(dataset, parts, settings);
   add_notes(dataset, parts, settings, how);
   add_scales(dataset, parts.train, scalings, how, settings);
   return loaded;
@@ -420,116 +425,6 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   loaded.rows =
       part == DataPart::kAll ? rows_of_file(file, windows, settings) : rows_of_samples(file, windows, settings);
   return loaded;
-}
-
-void check_target(const DataSettings& settings, config::Checker& checker) {
-  if (settings.target.empty()) {
-    checker.complain({"source", "target"}, "source csv needs target, the column to predict");
-  }
-  const bool classes = csv_task(settings) == Task::kClassification;
-  if (classes && settings.target.size() > 1) {
-    checker.complain({"target", "task", "window"},
-                     "a classification has one target column; for several numbers use task: regression");
-  }
-  for (const std::string& name : settings.target) {
-    const bool may_be_both = settings.window > 0 && !has_target_per_step(settings);
-    if (may_be_both || std::ranges::count(settings.features, name) == 0) continue;
-    checker.complain({"features", "target"},
-                     fmt::format("{} is both a feature and a target: remove it from features", in_quotes(name)));
-  }
-}
-
-void check_id(const DataSettings& settings, config::Checker& checker) {
-  for (const std::string& name : settings.id) {
-    if (std::ranges::count(settings.target, name) > 0)
-      checker.complain({"id", "target"},
-                       fmt::format("{} is both an id and a target: remove it from one of the two", in_quotes(name)));
-    if (std::ranges::count(settings.id, name) > 1) {
-      checker.complain({"id"}, fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
-      return;
-    }
-  }
-}
-
-void check_group(const DataSettings& settings, config::Checker& checker) {
-  if (settings.group.empty()) return;
-  if (settings.window == 0 && !has_target_per_step(settings))
-    checker.complain({"group", "window"},
-                     "only series have a group: set window too, or target_per: step for a target in each row");
-  const bool has_numbers = settings.num_train || settings.num_valid.value_or(0) > 0 || settings.num_test > 0;
-  if (has_numbers && !has_target_per_step(settings))
-    checker.complain({"group", "num_train", "num_valid", "num_test"},
-                     "the parts of several series have no fixed numbers: use valid_fraction, valid_file or test_file");
-  const auto is_group = [&](const std::string& name) { return name == settings.group; };
-  if (std::ranges::any_of(settings.features, is_group) || std::ranges::any_of(settings.target, is_group))
-    checker.complain({"group", "features", "target"}, "the column of the series is neither a feature nor a target");
-}
-
-// check_sequences has the checks for a target at every step.
-void check_windows(const DataSettings& settings, config::Checker& checker) {
-  if (has_target_per_step(settings)) return;
-  if (settings.horizon != std::vector<int64_t>{1} && settings.window == 0) {
-    checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
-  }
-  if (std::ranges::adjacent_find(settings.horizon, std::greater_equal()) != settings.horizon.end())
-    checker.complain({"horizon"}, "several horizons are in ascending order, each once");
-  if (settings.horizon.size() > 1 && csv_task(settings) == Task::kClassification)
-    checker.complain({"horizon", "task"}, "a classification has one horizon; for several use task: regression");
-  if (settings.season && settings.window == 0)
-    checker.complain({"season", "window"}, "only a series has a season: set window too");
-  if (settings.window > 0 && settings.split == Split::kRandom) {
-    checker.complain({"split", "window"},
-                     "windows overlap, so a random split would put values of validation into training: use ordered");
-  }
-  if (settings.window > 0 && settings.missing == MissingPolicy::kDrop) {
-    checker.complain({"missing", "window"},
-                     "dropping rows leaves gaps in the series: use error, previous, mean or zero");
-  }
-}
-
-void check_categories(const DataSettings& settings, config::Checker& checker) {
-  if (settings.categories.empty()) return;
-  if (settings.window == 0 && !has_target_per_step(settings))
-    checker.complain({"categories", "window"},
-                     "the columns of such a row are steps, and a category is a part of a step: set window");
-  if (settings.normalize == Normalization::kColumnMinMax)
-    checker.complain({"categories", "normalize"}, "categories are not scaled: use standard, minmax or none");
-  for (const std::string& name : settings.categories)
-    if (std::ranges::count(settings.categories, name) > 1)
-      return checker.complain({"categories"},
-                              fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
-  for (const std::string& name : settings.categories)
-    for (const auto& [key, names] : {std::pair("features", &settings.features), std::pair("target", &settings.target)})
-      if (std::ranges::count(*names, name) > 0)
-        checker.complain({"categories", key},
-                         fmt::format("{} is in both: remove it from one of the two", in_quotes(name)));
-}
-
-// A row of a sequence has its own target, so nothing is forecast.
-void check_sequences(const DataSettings& settings, config::Checker& checker) {
-  if (!has_target_per_step(settings)) return;
-  if (settings.window == 0 && settings.group.empty())
-    checker.complain({"target_per", "group", "window"},
-                     "the rows make one endless sequence: name the column of the sequences in group, or set window");
-  if (settings.horizon != std::vector<int64_t>{1})
-    checker.complain({"target_per", "horizon"}, "the target of a step is in its own row: remove horizon");
-  if (settings.season)
-    checker.complain({"target_per", "season"}, "the target of a step is in its own row: remove season");
-  if (settings.missing == MissingPolicy::kDrop)
-    checker.complain({"target_per", "missing"},
-                     "dropping rows leaves gaps in the sequences: use error, previous, mean or zero");
-}
-
-void check_csv(const DataSettings& settings, config::Checker& checker) {
-  if (settings.path.empty() && settings.train_file.empty())
-    checker.complain({"source", "path", "train_file"}, "source csv needs a file: path, or train_file");
-  check_target(settings, checker);
-  check_id(settings, checker);
-  check_windows(settings, checker);
-  check_group(settings, checker);
-  check_sequences(settings, checker);
-  check_categories(settings, checker);
-  refuse_unit_normalization(settings, checker);
 }
 
 // A table is scaled column by column.

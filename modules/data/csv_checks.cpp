@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/csv_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "data/csv_part.h"
+
+namespace rnnlab {
+namespace {
+
+void check_target(const DataSettings& settings, config::Checker& checker) {
+  if (settings.target.empty()) {
+    checker.complain({"source", "target"}, "source csv needs target, the column to predict");
+  }
+  const bool classes = csv_task(settings) == Task::kClassification;
+  if (classes && settings.target.size() > 1) {
+    checker.complain({"target", "task", "window"},
+                     "a classification has one target column; for several numbers use task: regression");
+  }
+  for (const std::string& name : settings.target) {
+    const bool may_be_both = settings.window > 0 && !has_target_per_step(settings);
+    if (may_be_both || std::ranges::count(settings.features, name) == 0) continue;
+    checker.complain({"features", "target"},
+                     fmt::format("{} is both a feature and a target: remove it from features", in_quotes(name)));
+  }
+}
+
+void check_id(const DataSettings& settings, config::Checker& checker) {
+  for (const std::string& name : settings.id) {
+    if (std::ranges::count(settings.target, name) > 0)
+      checker.complain({"id", "target"},
+                       fmt::format("{} is both an id and a target: remove it from one of the two", in_quotes(name)));
+    if (std::ranges::count(settings.id, name) > 1) {
+      checker.complain({"id"}, fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
+      return;
+    }
+  }
+}
+
+void check_group(const DataSettings& settings, config::Checker& checker) {
+  if (settings.group.empty()) return;
+  if (settings.window == 0 && !has_target_per_step(settings))
+    checker.complain({"group", "window"},
+                     "only series have a group: set window too, or target_per: step for a target in each row");
+  const bool has_numbers = settings.num_train || settings.num_valid.value_or(0) > 0 || settings.num_test > 0;
+  if (has_numbers && !has_target_per_step(settings))
+    checker.complain({"group", "num_train", "num_valid", "num_test"},
+                     "the parts of several series have no fixed numbers: use valid_fraction, valid_file or test_file");
+  const auto is_group = [&](const std::string& name) { return name == settings.group; };
+  if (std::ranges::any_of(settings.features, is_group) || std::ranges::any_of(settings.target, is_group))
+    checker.complain({"group", "features", "target"}, "the column of the series is neither a feature nor a target");
+}
+
+// check_sequences has the checks for a target at every step.
+void check_windows(const DataSettings& settings, config::Checker& checker) {
+  if (has_target_per_step(settings)) return;
+  if (settings.horizon != std::vector<int64_t>{1} && settings.window == 0) {
+    checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
+  }
+  if (std::ranges::adjacent_find(settings.horizon, std::greater_equal()) != settings.horizon.end())
+    checker.complain({"horizon"}, "several horizons are in ascending order, each once");
+  if (settings.horizon.size() > 1 && csv_task(settings) == Task::kClassification)
+    checker.complain({"horizon", "task"}, "a classification has one horizon; for several use task: regression");
+  if (settings.season && settings.window == 0)
+    checker.complain({"season", "window"}, "only a series has a season: set window too");
+  if (settings.window > 0 && settings.split == Split::kRandom) {
+    checker.complain({"split", "window"},
+                     "windows overlap, so a random split would put values of validation into training: use ordered");
+  }
+  if (settings.window > 0 && settings.missing == MissingPolicy::kDrop) {
+    checker.complain({"missing", "window"},
+                     "dropping rows leaves gaps in the series: use error, previous, mean or zero");
+  }
+}
+
+void check_categories(const DataSettings& settings, config::Checker& checker) {
+  if (settings.categories.empty()) return;
+  if (settings.window == 0 && !has_target_per_step(settings))
+    checker.complain({"categories", "window"},
+                     "the columns of such a row are steps, and a category is a part of a step: set window");
+  if (settings.normalize == Normalization::kColumnMinMax)
+    checker.complain({"categories", "normalize"}, "categories are not scaled: use standard, minmax or none");
+  for (const std::string& name : settings.categories)
+    if (std::ranges::count(settings.categories, name) > 1)
+      return checker.complain({"categories"},
+                              fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
+  for (const std::string& name : settings.categories)
+    for (const auto& [key, names] : {std::pair("features", &settings.features), std::pair("target", &settings.target)})
+      if (std::ranges::count(*names, name) > 0)
+        checker.complain({"categories", key},
+                         fmt::format("{} is in both: remove it from one of the two", in_quotes(name)));
+}
+
+// A row of a sequence has its own target, so nothing is forecast.
+void check_sequences(const DataSettings& settings, config::Checker& checker) {
+  if (!has_target_per_step(settings)) return;
+  if (settings.window == 0 && settings.group.empty())
+    checker.complain({"target_per", "group", "window"},
+                     "the rows make one endless sequence: name the column of the sequences in group, or set window");
+  if (settings.horizon != std::vector<int64_t>{1})
+    checker.complain({"target_per", "horizon"}, "the target of a step is in its own row: remove horizon");
+  if (settings.season)
+    checker.complain({"target_per", "season"}, "the target of a step is in its own row: remove season");
+  if (settings.missing == MissingPolicy::kDrop)
+    checker.complain({"target_per", "missing"},
+                     "dropping rows leaves gaps in the sequences: use error, previous, mean or zero");
+}
+
+}  // namespace
+
+void check_csv(const DataSettings& settings, config::Checker& checker) {
+  if (settings.path.empty() && settings.train_file.empty())
+    checker.complain({"source", "path", "train_file"}, "source csv needs a file: path, or train_file");
+  check_target(settings, checker);
+  check_id(settings, checker);
+  check_windows(settings, checker);
+  check_group(settings, checker);
+  check_sequences(settings, checker);
+  check_categories(settings, checker);
+  refuse_unit_normalization(settings, checker);
+}
+
+}  // namespace rnnlab
