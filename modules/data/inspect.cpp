@@ -85,6 +85,10 @@ bool are_classes_of_steps(std::span<const int64_t> targets, bool are_whole, std:
   return are_whole && targets.size() == 2 && inputs.size() == 3 && std::ranges::equal(targets, inputs.first(2));
 }
 
+bool are_numbers_of_steps(std::span<const int64_t> targets, std::span<const int64_t> inputs) {
+  return targets.size() == 3 && inputs.size() >= 2 && std::ranges::equal(targets.first(2), inputs.first(2));
+}
+
 // The functions below describe idx and npy files.
 
 namespace {
@@ -208,8 +212,9 @@ ArrayHalf half_of(ArrayReader read, const Path& path, const Array& array) {
   if (half.is_targets) half.has_classes = holds_integers(array);
   if (half.is_targets || !half.other) return half;
   const Array targets = read(*half.other);
-  half.has_classes = holds_integers(targets);
-  half.is_per_step = are_classes_of_steps(targets.shape, half.has_classes, array.shape);
+  const bool are_numbers = are_numbers_of_steps(targets.shape, array.shape);
+  half.has_classes = holds_integers(targets) && !are_numbers;
+  half.is_per_step = are_numbers || are_classes_of_steps(targets.shape, half.has_classes, array.shape);
   return half;
 }
 

@@ -198,6 +198,9 @@ std::optional<FileInspection> inspect_text_file(const std::filesystem::path& pat
 // Returns whether targets of this shape are a class for each step of inputs (N, T, F): whole numbers (N, T).
 bool are_classes_of_steps(std::span<const int64_t> targets, bool are_whole, std::span<const int64_t> inputs);
 
+// Returns whether targets of this shape are numbers for each step of inputs (N, T, ...): (N, T, K).
+bool are_numbers_of_steps(std::span<const int64_t> targets, std::span<const int64_t> inputs);
+
 // The two files of a data set in the UCR and UEA archives: NAME_TRAIN.ts and NAME_TEST.ts in one folder, or .tsv.
 struct ArchiveFiles {
   std::filesystem::path folder;

@@ -77,10 +77,10 @@ class ArchiveYaml {
     const bool has_parts = usual->inputs.find("train") != std::string_view::npos;
     for (const PartWords& part : std::span(kPartWords).first(has_parts ? kPartWords.size() : 1)) add_part(part, *usual);
     const ArraySummary& targets = *find_array(archive_, usual->targets);
-    const bool is_per_step =
-        are_classes_of_steps(targets.shape, has_integers(targets), find_array(archive_, usual->inputs)->shape);
-    if (is_per_step) lines_.emplace_back("  target_per: step");
-    const bool are_classes = is_per_step || (targets.shape.size() == 1 && has_integers(targets));
+    const std::vector<int64_t>& inputs = find_array(archive_, usual->inputs)->shape;
+    const bool are_tags = are_classes_of_steps(targets.shape, has_integers(targets), inputs);
+    if (are_tags || are_numbers_of_steps(targets.shape, inputs)) lines_.emplace_back("  target_per: step");
+    const bool are_classes = are_tags || (targets.shape.size() == 1 && has_integers(targets));
     lines_.insert(lines_.end(), {"model:", are_classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"});
     return lines_;
   }

@@ -123,6 +123,10 @@ struct Plan {
   }
 };
 
+bool is_feature(const Plan& plan, const ColumnInspection* column) {
+  return std::ranges::find(plan.features, column) != plan.features.end();
+}
+
 int64_t usual_window(const Table& table) {
   constexpr int64_t kUsual = 24;
   return std::clamp<int64_t>(table.num_rows() / 20, 1, kUsual);
@@ -246,6 +250,46 @@ std::string hint_on_decimal_commas(const std::vector<ColumnInspection>& columns)
       join_with_and(names));
 }
 
+// Returns whether equal values of the column are in rows that follow each other, in groups of at least two on average.
+bool is_in_runs(const Table& table, int64_t column) {
+  std::unordered_set<std::string_view> seen;
+  std::string_view last;
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    const std::string_view value = trim(table.cell(row, column));
+    if (is_missing(value)) return false;
+    if (row > 0 && value == last) continue;
+    if (!seen.insert(value).second) return false;
+    last = value;
+  }
+  return seen.size() >= 2 && 2 * std::ssize(seen) <= table.num_rows();
+}
+
+// Returns the first column that may name the sequence of a row, such as the sentence of a word, or nullptr.
+const ColumnInspection* choose_sequence(const Table& table, const std::vector<ColumnInspection>& columns,
+                                        const Plan& plan) {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const ColumnInspection& column = columns[i];
+    const bool may_be_name = &column != plan.target && column.num_integers == column.num_numbers;
+    if (may_be_name && is_in_runs(table, static_cast<int64_t>(i))) return &column;
+  }
+  return nullptr;
+}
+
+std::string hint_on_steps(const Table& table, const std::vector<ColumnInspection>& columns, const Plan& plan) {
+  if (!plan.is_classification || plan.window > 0 || table.options().header == CsvHeader::kAbsent) return "";
+  const ColumnInspection* const sequence = choose_sequence(table, columns, plan);
+  if (sequence == nullptr) return "";
+  std::string categories;
+  for (const ColumnInspection& column : columns)
+    if (&column != plan.target && &column != sequence && column.num_numbers == 0 && column.is_label())
+      categories += (categories.empty() ? "" : ", ") + yaml_text(column.name);
+  return fmt::format(
+      "if each row is a step of a sequence, such as a word of a sentence, add target_per: step and group: {}{} to "
+      "data{}",
+      yaml_text(sequence->name), categories.empty() ? "" : fmt::format(" and categories: [{}]", categories),
+      is_feature(plan, sequence) ? fmt::format(", and remove {} from features", yaml_text(sequence->name)) : "");
+}
+
 std::string hint_on_plan(const Plan& plan) {
   if (plan.target == nullptr) return "no column has numbers or repeated texts: there is no target to predict";
   if (!plan.is_possible()) return "no other column has numbers: there is nothing to predict the target from";
@@ -275,6 +319,7 @@ TableAdvice advise(const std::string& path, const Table& table, const std::vecto
   add_once(advice.hints, misread);
   if (!misread.empty()) return advice;  // A plan for misread columns would be wrong.
   add_once(advice.hints, hint_on_plan(plan));
+  add_once(advice.hints, hint_on_steps(table, columns, plan));
   if (plan.is_possible()) advice.yaml = yaml_for(path, table, plan);
   return advice;
 }

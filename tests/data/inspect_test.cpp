@@ -327,6 +327,29 @@ TEST_F(Inspect, FindsTheLengthsBesideTheInputs) {
             "sequence_classifier|");
 }
 
+TEST_F(Inspect, SeesTargetsOfSteps) {
+  write_npy<float>("x.npy", "<f4", "2, 2, 1", {1, 2, 3, 4});
+  write_npy<int64_t>("y.npy", "<i8", "2, 2", {0, 1, 1, 0});
+  for (const char* name : {"x.npy", "y.npy"})
+    EXPECT_THAT(text_of(name), HasSubstr("\n    target_per: step\n  model:\n    kind: sequence_classifier\n"));
+  write_npy<float>("y.npy", "<f4", "2, 2, 3", {0, 1, 1, 0, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_THAT(text_of("x.npy"), HasSubstr("\n    target_per: step\n  model:\n    kind: sequence_regressor\n"));
+  write_npy<int64_t>("y.npy", "<i8", "2,", {0, 1});
+  EXPECT_THAT(text_of("x.npy"), testing::Not(HasSubstr("target_per")));
+}
+
+TEST_F(Inspect, HintsAtRowsThatAreStepsOfSequences) {
+  write("a.csv", "sentence,word,tag\n0,on,N\n0,red,V\n0,on,N\n1,red,V\n1,on,N\n");
+  EXPECT_THAT(
+      text_of("a.csv"),
+      HasSubstr("if each row is a step of a sequence, such as a word of a sentence, add target_per: step and "
+                "group: \"sentence\" and categories: [\"word\"] to data, and remove \"sentence\" from features"));
+  write("a.csv", "sentence,size,tag\na,1.5,N\na,2.5,V\nb,1.5,N\nb,3.5,V\n");
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("add target_per: step and group: \"sentence\" to data\n"));
+  write("a.csv", "sentence,size,tag\na,1.5,N\nb,2.5,V\na,1.5,N\nb,3.5,V\n");
+  EXPECT_THAT(text_of("a.csv"), testing::Not(HasSubstr("target_per"))) << "rows of a group are apart";
+}
+
 TEST_F(Inspect, ShowsCharactersWithoutAWidthByTheirBytes) {
   write("a.txt", "a\u200db\n");
   EXPECT_THAT(text_of("a.txt"), HasSubstr("'\\x0a' 'a' 'b' '\\xe2\\x80\\x8d'\n"));
