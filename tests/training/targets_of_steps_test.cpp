@@ -6,6 +6,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/zeros.h>
@@ -138,6 +139,27 @@ TEST(ClassWeights, LetARareClassCountAsMuchInTraining) {
   options.settings.class_weights = ClassWeights::kNone;
   EXPECT_EQ(still.seen.rows.front().valid_loss, run_toy(dataset, options).seen.rows.front().valid_loss)
       << "losses of validation have no weights";
+}
+
+// The loss of the first step is then the mean of the mean losses of the classes.
+TEST(ClassWeights, GiveEachClassTheSameShareOfTheLoss) {
+  Dataset dataset = toy_dataset(128, 0);
+  dataset.train.targets = dataset.train.inputs.mean({1, 2}).gt(0.3).to(at::kLong);
+  auto options = toy_options();
+  options.settings.epochs = 1;
+  options.settings.batch_size = 128;
+  const auto first_loss_of = [&](const Samples& samples) {
+    Dataset some = dataset;
+    some.train = samples;
+    return run_toy(some, options).seen.losses.front();
+  };
+  std::vector<double> by_class;
+  for (const int64_t one : {0, 1}) {
+    const at::Tensor rows = dataset.train.targets.eq(one).nonzero().flatten();
+    by_class.push_back(first_loss_of({dataset.train.inputs.index_select(0, rows), at::full_like(rows, one), {}}));
+  }
+  options.settings.class_weights = ClassWeights::kBalanced;
+  EXPECT_NEAR(first_loss_of(dataset.train), (by_class[0] + by_class[1]) / 2, 1e-5);
 }
 
 TEST(ClassWeights, AreOnlyForClasses) {

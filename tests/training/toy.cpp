@@ -43,6 +43,7 @@ std::shared_ptr<Model> toy_model(const Dataset& dataset, LayerKind layer, double
   settings.hidden_size = 8;
   settings.output_dropout = output_dropout;
   if (dataset.shape.task == Task::kRegression) settings.kind = ModelKind::kSequenceRegressor;
+  if (dataset.shape.task == Task::kLanguageModel) settings.kind = ModelKind::kLanguageModel;
   auto model = make_model(settings, layer, dataset.shape);
   initialize(*model, settings.initialization, 1);
   return model;
