@@ -376,6 +376,12 @@ TEST_F(LoadCsv, TakesAPreviousValueFromTheSameSeries) {
               HasSubstr("column 'x': the first row of the series 'east' has no value"));
 }
 
+TEST_F(LoadCsv, NeedsTheNameOfTheSeriesInEveryRow) {
+  write("a.csv", stations(",7\n"));
+  EXPECT_EQ(load_error("target: [x]\nwindow: 1\ngroup: station\n"),
+            "{}/a.csv:14: column 'station': the name of the series is missing; fill it or remove the row");
+}
+
 // South begins two rows later, so its season is not known.
 TEST_F(LoadCsv, TakesNoSeasonFromAnotherSeries) {
   write("a.csv", "station,x\nn,0\nn,1\nn,2\nn,3\nn,4\nn,5\ns,100\ns,101\ns,102\ns,103\n");

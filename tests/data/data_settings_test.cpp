@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/data_settings.h"
 
+#include <fmt/format.h>
+
 #include "data_test.h"
 
 namespace rnnlab {
@@ -53,7 +55,9 @@ TEST(DataSettings, HaveSeriesByAColumnOnlyWithAWindow) {
   const std::string csv = "source: csv\npath: a.csv\ntarget: [x]\ngroup: station\n";
   EXPECT_EQ(parse_settings(csv + "window: 4\n").group, "station");
   EXPECT_THAT(complaint(csv), testing::HasSubstr("only series have a group: set window too"));
-  EXPECT_THAT(complaint(csv + "window: 4\nnum_valid: 10\n"), testing::HasSubstr("use valid_fraction"));
+  for (const char* number : {"num_train", "num_valid", "num_test"})
+    EXPECT_THAT(complaint(csv + fmt::format("window: 4\n{}: 10\n", number)),
+                testing::HasSubstr("the parts of several series have no fixed numbers: use valid_fraction"));
   EXPECT_THAT(complaint(csv + "window: 4\nfeatures: [station]\n"),
               testing::HasSubstr("neither a feature nor a target"));
 }

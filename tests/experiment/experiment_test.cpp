@@ -12,6 +12,7 @@
 namespace rnnlab {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -23,6 +24,35 @@ std::vector<std::string> findings_in(const std::string& yaml) {
 }
 
 TEST(Experiment, DefaultsAreAValidExperiment) { EXPECT_THAT(findings_in("name: simple\n"), IsEmpty()); }
+
+TEST(Experiment, WithATargetAtEveryStepPoolsNothing) {
+  const std::string data = "data: {source: npy, path: a, train_inputs: x, train_targets: y, target_per: step}\n";
+  EXPECT_THAT(findings_in(data), IsEmpty());
+  EXPECT_THAT(findings_in(data + "model: {pooling: mean}\n"),
+              ElementsAre(HasSubstr("each step has an output of its own, so nothing is pooled: remove pooling")));
+  EXPECT_THAT(findings_in("data: {source: idx, path: a, train_inputs: x, train_targets: y, target_per: step}\n"
+                          "model: {kind: image_classifier}\n"),
+              Contains(HasSubstr("only sequence_classifier and sequence_regressor have an output for each step")));
+}
+
+TEST(Experiment, CarriesStatesOfALanguageModelInOneProcess) {
+  const std::string text = "data: {source: text}\nmodel: {kind: language_model}\n";
+  const std::string carries = "training: {carry_state: true}\n";
+  EXPECT_THAT(findings_in(text + carries), IsEmpty());
+  EXPECT_THAT(findings_in(carries), ElementsAre(HasSubstr("only a language model carries states from batch to batch: "
+                                                          "remove carry_state")));
+  EXPECT_THAT(findings_in(text + carries + "devices: 2\n"),
+              ElementsAre(HasSubstr("states are carried by one process: remove devices, or carry_state")));
+}
+
+TEST(Experiment, HasVectorsOfTokensAndCategoriesOnly) {
+  EXPECT_THAT(findings_in("model: {embedding_size: 4}\n"),
+              ElementsAre(HasSubstr("these data have neither tokens nor categories that get a vector: remove "
+                                    "embedding_size")));
+  EXPECT_THAT(findings_in("data: {source: csv, path: a, target: [y], window: 2, categories: [b]}\n"
+                          "model: {kind: sequence_regressor, embedding_size: 4}\n"),
+              IsEmpty());
+}
 
 // The module results cannot know the field lists, because their modules are above it, so it has its own list.
 TEST(Experiment, MarksTheSettingsThatAreNotComparedWork) {

@@ -14,11 +14,14 @@
 
 #include <cmath>
 
+#include "base/expect_error.h"
 #include "models/model.h"
 #include "training/toy.h"
 
 namespace rnnlab {
 namespace {
+
+using testing::expect_error;
 
 constexpr double kWrong = 0.1;
 constexpr int64_t kNumSteps = 9;
@@ -117,7 +120,8 @@ TEST(TargetsOfSteps, AreCountedByStep) {
 TEST(BatchesByLength, NeedLengths) {
   auto options = toy_options();
   options.settings.batch_by_length = true;
-  EXPECT_THROW(run_toy(toy_dataset(), options), UserError);
+  expect_error(ExitCode::kUsage, "training.batch_by_length: these samples have no lengths; remove it",
+               [&] { run_toy(toy_dataset(), options); });
 }
 
 // ---- class weights ----
@@ -165,7 +169,9 @@ TEST(ClassWeights, GiveEachClassTheSameShareOfTheLoss) {
 TEST(ClassWeights, AreOnlyForClasses) {
   auto options = toy_options();
   options.settings.class_weights = ClassWeights::kBalanced;
-  EXPECT_THROW(run_toy(toy_dataset(64, 32, Task::kRegression), options), UserError);
+  expect_error(ExitCode::kUsage,
+               "training.class_weights: only classes have weights, but these targets are numbers; remove it",
+               [&] { run_toy(toy_dataset(64, 32, Task::kRegression), options); });
 }
 
 }  // namespace

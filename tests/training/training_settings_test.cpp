@@ -76,6 +76,12 @@ TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
             "training.yaml:1:12: schedule and decay_rate (default): inverse_time needs a decay_rate");
   EXPECT_EQ(complaint("{schedule: cosine, decay_rate: 0.5}"),
             "training.yaml:1:12: schedule and decay_rate (training.yaml:1:32): cosine has no decay_rate");
+  EXPECT_EQ(complaint("{carry_state: true, batch_by_length: true}"),
+            "training.yaml:1:15: carry_state and batch_by_length (training.yaml:1:38): texts are read in their order: "
+            "remove batch_by_length");
+  EXPECT_EQ(complaint("{carry_state: true, shards: 2}"),
+            "training.yaml:1:15: carry_state and shards (training.yaml:1:29): states are carried by one process "
+            "without shards: remove shards");
   EXPECT_EQ(complaint("{decay_steps: 10}"),
             "training.yaml:1:15: schedule (default) and decay_steps: constant has no decay_steps");
 }
