@@ -47,9 +47,8 @@ void require_finite_inputs(const at::Tensor& inputs, const std::string& origin) 
   if (at < 0) return;
   const int64_t num_steps = inputs.size(1);
   const int64_t num_features = inputs.size(2);
-  throw_error(ExitCode::kDiverged, "{}: sample {}, step {}, feature {} (counted from 0) is {}: {}", origin,
-              at / (num_steps * num_features), at / num_features % num_steps, at % num_features,
-              inputs.const_data_ptr<float>()[at], kMendNumbers);
+  throw_not_finite(origin, {at / (num_steps * num_features), at / num_features % num_steps, at % num_features},
+                   inputs.const_data_ptr<float>()[at]);
 }
 
 void require_finite_targets(const at::Tensor& targets, const std::string& origin) {
@@ -145,12 +144,26 @@ void require_shares(const at::Tensor& values, const std::string& origin) {
 
 }  // namespace
 
+namespace {
+
+void require_steps(std::span<const int64_t> shape, std::string_view element, const std::string& origin) {
+  if (shape.size() >= 2) return;
+  throw_error(ExitCode::kData,
+              "{}: inputs need the shape (samples, steps) or (samples, steps, features), but the file holds {} {}",
+              origin, format_shape(shape), element);
+}
+
+}  // namespace
+
+std::shared_ptr<const MappedInputs> mapped_inputs_from(const std::filesystem::path& file) {
+  auto array = std::make_shared<const MappedArray>(file);
+  const NpyLayout& layout = array->layout();
+  require_steps(layout.shape, layout.is_half ? "f16" : element_name(layout.type), file.string());
+  return std::make_shared<const MappedInputs>(std::move(array));
+}
+
 at::Tensor inputs_from(const Array& array, const std::string& origin) {
-  if (array.shape.size() < 2) {
-    throw_error(ExitCode::kData,
-                "{}: inputs need the shape (samples, steps) or (samples, steps, features), but the file holds {} {}",
-                origin, format_shape(array.shape), element_name(array.type));
-  }
+  require_steps(array.shape, element_name(array.type), origin);
   const int64_t num_features = array.num_elements() / (array.shape[0] * array.shape[1]);
   at::Tensor inputs = to_float(array, {array.shape[0], array.shape[1], num_features});
   require_finite_inputs(inputs, origin);

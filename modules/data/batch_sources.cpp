@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "data/mapped_inputs.h"
 
 namespace rnnlab {
 namespace {
@@ -56,6 +57,15 @@ at::Tensor gather_steps(const at::Tensor& source, std::span<const int64_t> order
   return out;
 }
 
+// Returns (num_steps, B, F).
+at::Tensor gather_mapped(const Samples& samples, std::span<const int64_t> order, int64_t num_steps,
+                         const Allocate& allocate) {
+  const std::array shape = {num_steps, static_cast<int64_t>(order.size()), samples.num_features()};
+  at::Tensor out = allocate(shape, at::kFloat);
+  samples.mapped->gather(order, num_steps, samples.all_lengths(), out.mutable_data_ptr<float>());
+  return out;
+}
+
 }  // namespace
 
 int64_t sample_bytes(const at::Tensor& tensor) {
@@ -68,7 +78,8 @@ Batch gather_batch(const Samples& samples, std::span<const int64_t> order, int64
                    const Allocate& allocate) {
   Batch batch;
   batch.size = static_cast<int64_t>(order.size());
-  batch.inputs = gather_steps(samples.inputs, order, num_steps, allocate);
+  batch.inputs = samples.mapped ? gather_mapped(samples, order, num_steps, allocate)
+                                : gather_steps(samples.inputs, order, num_steps, allocate);
   batch.targets = has_target_per_step(samples.targets) ? gather_steps(samples.targets, order, num_steps, allocate)
                                                        : gather_samples(samples.targets, order, allocate);
   if (samples.lengths.defined()) batch.lengths = gather_samples(samples.lengths, order, allocate_plain);
@@ -92,7 +103,7 @@ class DirectSource : public BatchSource {
   explicit DirectSource(const Samples& samples) : samples_(samples) {}
   void start(const EpochPlan& plan) override { plan_ = plan; }
   Batch fetch(int64_t batch) override {
-    return gather_batch(samples_, plan_.samples(batch), plan_.num_steps(samples_.inputs.size(1), batch));
+    return gather_batch(samples_, plan_.samples(batch), plan_.num_steps(samples_.sequence_length(), batch));
   }
 
  private:
@@ -182,8 +193,13 @@ class DevicePreparer : public Preparer {
   }
 
  private:
+  static int64_t input_bytes(const Samples& samples) {
+    if (!samples.mapped) return sample_bytes(samples.inputs);
+    return samples.sequence_length() * samples.num_features() * static_cast<int64_t>(sizeof(float));
+  }
+
   static int64_t buffer_bytes(const Samples& samples, int64_t batch_size) {
-    return PinnedBuffer::aligned(batch_size * sample_bytes(samples.inputs)) +
+    return PinnedBuffer::aligned(batch_size * input_bytes(samples)) +
            PinnedBuffer::aligned(batch_size * sample_bytes(samples.targets));
   }
 
@@ -221,12 +237,19 @@ class PrefetchedSource : public BatchSource {
     try {
       const c10::OptionalDeviceGuard guard(device_.is_cpu() ? std::nullopt : std::optional(device_));
       for (int64_t batch = plan.first_batch; batch < plan.num_batches; ++batch) {
-        const int64_t num_steps = plan.num_steps(samples_.inputs.size(1), batch);
+        if (batch == plan.first_batch) read_ahead(plan, batch);
+        read_ahead(plan, batch + 1);
+        const int64_t num_steps = plan.num_steps(samples_.sequence_length(), batch);
         if (!queue_->push(preparer_->prepare(samples_, plan.samples(batch), num_steps), stop)) return;
       }
     } catch (...) {
       queue_->fail(std::current_exception());
     }
+  }
+
+  // The disk then reads the samples of the next batch while this thread gathers a batch.
+  void read_ahead(const EpochPlan& plan, int64_t batch) const {
+    if (samples_.mapped && batch < plan.num_batches) samples_.mapped->will_need(plan.samples(batch));
   }
 
   // The consumer's stream waits for the copies (the host does not wait), and the allocator is informed that this stream

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -66,8 +68,18 @@ std::optional<int64_t> first_bad_sample(const at::Tensor& tensor) {
   return std::nullopt;
 }
 
+// The values of the file are finite, but their scaling may exceed float32.
+std::optional<int64_t> first_bad_mapped_sample(const Samples& samples) {
+  std::optional<int64_t> first;
+  visit_inputs(samples, [&](int64_t sample, std::span<const float> values) {
+    const auto is_finite_value = [](float value) { return std::isfinite(value); };
+    if (!first && !std::ranges::all_of(values, is_finite_value)) first = sample;
+  });
+  return first;
+}
+
 std::optional<std::string> data_error(const Samples& samples, const std::string& set) {
-  if (const auto sample = first_bad_sample(samples.inputs))
+  if (const auto sample = samples.mapped ? first_bad_mapped_sample(samples) : first_bad_sample(samples.inputs))
     return fmt::format("the inputs of {} sample {} (from 0) are not finite", set, *sample);
   if (const auto sample = first_bad_sample(samples.targets))
     return fmt::format("the targets of {} sample {} (from 0) are not finite", set, *sample);

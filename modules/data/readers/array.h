@@ -103,6 +103,20 @@ Array read_idx(const std::filesystem::path& path);
 // single number without dimensions are errors. Throws UserError kData with the byte at which the file is invalid.
 Array read_npy(const std::filesystem::path& path);
 
+// What the header of an npy file says of its elements.
+struct NpyLayout {
+  ElementType type = ElementType::kU8;  // of a 16-bit float: kU16, its bits
+  bool is_half = false;                 // whether the elements are 16-bit floats
+  bool is_swapped = false;              // whether their byte order is not that of this machine
+  bool is_fortran = false;              // whether they are in Fortran order
+  bool is_packed = false;               // whether the file is packed by gzip
+  std::vector<int64_t> shape;
+  int64_t data_offset = 0;  // in bytes, of the first element
+};
+
+// Reads only the header. Throws UserError kData as read_npy, except for what it would find in the data.
+NpyLayout read_npy_layout(const std::filesystem::path& path);
+
 // Draws one image in characters, for `data inspect`. The smallest value is a space and the largest value is '@'.
 //
 // `pixels` holds num_rows x num_columns values. The picture is at most 80 characters wide. A pixel takes two characters

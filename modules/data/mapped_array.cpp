@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/mapped_array.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <system_error>
+
+#include "base/error.h"
+#include "base/numbers.h"
+
+namespace rnnlab {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const char* what, int code) {
+  throw_error(ExitCode::kData, "{}: {} ({}): check the path and the disk, or use data.memory: resident", path, what,
+              std::generic_category().message(code));
+}
+
+FileDescriptor open_for_reading(const std::string& path) {
+  FileDescriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
+  if (!file.is_open()) fail(path, "cannot be opened", errno);
+  return file;
+}
+
+struct stat facts_of(const FileDescriptor& file, const std::string& path) {
+  struct stat facts {};
+  if (::fstat(file.number(), &facts) != 0) fail(path, "cannot be examined", errno);
+  return facts;
+}
+
+// Returns the bytes of the elements.
+int64_t require_whole(const std::string& path, const NpyLayout& layout, int64_t file_size) {
+  const std::optional<int64_t> num_bytes = checked_num_bytes(layout.shape, layout.type);
+  if (num_bytes && *num_bytes == file_size - layout.data_offset) return *num_bytes;
+  throw_error(ExitCode::kData,
+              "{}: the file has {} after its header, expected {} elements of {}: the file is damaged, fetch or write "
+              "it again",
+              path, counted(file_size - layout.data_offset, "byte"), format_shape(layout.shape),
+              counted(element_size(layout.type), "byte"));
+}
+
+int64_t page_size() {
+  static const int64_t size = ::sysconf(_SC_PAGESIZE);
+  return size;
+}
+
+}  // namespace
+
+std::string unmappable_reason(const NpyLayout& layout) {
+  if (layout.is_packed) return "it is packed by gzip: unpack it with gunzip";
+  if (layout.is_fortran) return "it is in Fortran order: save it again with numpy.ascontiguousarray(array)";
+  if (layout.is_swapped)
+    return "its byte order is not that of this machine: save it again with array.astype(array.dtype.newbyteorder('='))";
+  return "";
+}
+
+MappedArray::MappedArray(const std::filesystem::path& path) : path_(path.string()), layout_(read_npy_layout(path)) {
+  if (const std::string reason = unmappable_reason(layout_); !reason.empty())
+    throw_error(ExitCode::kData, "{}: the file cannot be mapped because {}, or use data.memory: resident", path_,
+                reason);
+  file_ = open_for_reading(path_);
+  const struct stat facts = facts_of(file_, path_);
+  file_size_ = facts.st_size;
+  changed_seconds_ = facts.st_mtim.tv_sec;
+  changed_nanoseconds_ = facts.st_mtim.tv_nsec;
+  const auto num_bytes = static_cast<size_t>(require_whole(path_, layout_, file_size_));
+  const auto size = static_cast<size_t>(file_size_);
+  void* const mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file_.number(), 0);
+  if (mapping == MAP_FAILED) fail(path_, "cannot be mapped", errno);
+  mapping_ = mapping;
+  // Samples are visited in any order, and will_need() names what is read next. Advice cannot fail in a way that
+  // matters.
+  ::madvise(mapping_, size, MADV_RANDOM);
+  bytes_ = {static_cast<const std::byte*>(mapping_) + layout_.data_offset, num_bytes};
+}
+
+MappedArray::~MappedArray() {
+  if (mapping_ != nullptr) ::munmap(mapping_, static_cast<size_t>(file_size_));
+}
+
+void MappedArray::will_need(size_t offset, size_t count) const {
+  const size_t first = static_cast<size_t>(layout_.data_offset) + offset;
+  const size_t begin = first / static_cast<size_t>(page_size()) * static_cast<size_t>(page_size());
+  ::madvise(static_cast<std::byte*>(mapping_) + begin, first + count - begin, MADV_WILLNEED);
+}
+
+void MappedArray::require_unchanged() const {
+  const struct stat facts = facts_of(file_, path_);
+  if (facts.st_size == file_size_ && facts.st_mtim.tv_sec == changed_seconds_ &&
+      facts.st_mtim.tv_nsec == changed_nanoseconds_)
+    return;
+  throw_error(ExitCode::kData,
+              "{}: the file was changed while it was mapped: leave it alone during a run, or use data.memory: resident",
+              path_);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elements of an npy file as the operating system maps them into memory: pages are read when they are used and
+// dropped when memory is short, so the file may be larger than memory. The class promises that the file has all
+// elements when it is mapped. Conversion and scaling are left to mapped_inputs.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "data/readers/array.h"
+#include "system/files.h"
+
+namespace rnnlab {
+
+// Returns why a file cannot be mapped and what to do, "it is packed by gzip: unpack it with gunzip", or "".
+std::string unmappable_reason(const NpyLayout& layout);
+
+class MappedArray {
+ public:
+  // Throws UserError kData with the path if the file cannot be read or mapped, or is not as long as its header says.
+  explicit MappedArray(const std::filesystem::path& path);
+  ~MappedArray();
+  MappedArray(const MappedArray&) = delete;
+  MappedArray& operator=(const MappedArray&) = delete;
+
+  const std::string& path() const { return path_; }
+  const NpyLayout& layout() const { return layout_; }
+
+  // Returns all elements, in the order of the file. They need not be aligned.
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+  // Asks the system to read a part of bytes() ahead. Returns at once.
+  void will_need(size_t offset, size_t count) const;
+
+  // Throws UserError kData if the size or the time of the last change of the file differ from those at the start. A
+  // program that cuts off the file between this call and a read still ends the process with SIGBUS.
+  void require_unchanged() const;
+
+ private:
+  std::string path_;
+  NpyLayout layout_;
+  FileDescriptor file_;
+  int64_t file_size_ = 0;
+  int64_t changed_seconds_ = 0, changed_nanoseconds_ = 0;
+  void* mapping_ = nullptr;
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/mapped_inputs.h"
+
+#include <c10/util/Half.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+// Elements in a file need not be aligned.
+template <class T>
+void convert_elements(const std::byte* from, std::span<float> to) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    T value;
+    std::memcpy(&value, from + i * sizeof(T), sizeof(T));
+    to[i] = static_cast<float>(value);
+  }
+}
+
+using Conversion = void (*)(const std::byte*, std::span<float>);
+
+Conversion conversion_of(const NpyLayout& layout) {
+  if (layout.is_half) return convert_elements<c10::Half>;
+  switch (layout.type) {
+    case ElementType::kBool:
+    case ElementType::kU8:
+      return convert_elements<uint8_t>;
+    case ElementType::kI8:
+      return convert_elements<int8_t>;
+    case ElementType::kU16:
+      return convert_elements<uint16_t>;
+    case ElementType::kI16:
+      return convert_elements<int16_t>;
+    case ElementType::kU32:
+      return convert_elements<uint32_t>;
+    case ElementType::kI32:
+      return convert_elements<int32_t>;
+    case ElementType::kU64:
+      return convert_elements<uint64_t>;
+    case ElementType::kI64:
+      return convert_elements<int64_t>;
+    case ElementType::kF32:
+      return convert_elements<float>;
+    case ElementType::kF64:
+      break;
+  }
+  return convert_elements<double>;
+}
+
+// Unlike std::find_if, the loop has no early exit, so that the compiler can use vector instructions.
+bool are_finite(std::span<const float> values) {
+  int num_bad = 0;
+  for (const float value : values) num_bad += std::abs(value) <= std::numeric_limits<float>::max() ? 0 : 1;
+  return num_bad == 0;
+}
+
+// Writes the steps of sample b of a batch to their places in `out` (T, B, F).
+void scatter_steps(const std::byte* steps, size_t num_steps, size_t step_bytes, size_t b, size_t batch_size,
+                   std::byte* out) {
+  for (size_t t = 0; t < num_steps; ++t)
+    std::memcpy(out + (t * batch_size + b) * step_bytes, steps + t * step_bytes, step_bytes);
+}
+
+// Returns at most `count` rows from `first` on.
+std::span<const int64_t> part_of(std::span<const int64_t> rows, int64_t first, int64_t count) {
+  const auto begin = std::min(rows.size(), static_cast<size_t>(first));
+  return rows.subspan(begin, std::min(rows.size() - begin, static_cast<size_t>(count)));
+}
+
+}  // namespace
+
+void throw_not_finite(const std::string& origin, const InputPlace& place, float value) {
+  throw_error(
+      ExitCode::kDiverged,
+      "{}: sample {}, step {}, feature {} (counted from 0) is {}: rnnlab trains on finite float32 numbers only: "
+      "correct the file",
+      origin, place.sample, place.step, place.feature, value);
+}
+
+MappedInputs::MappedInputs(std::shared_ptr<const MappedArray> array) : array_(std::move(array)) {
+  const NpyLayout& layout = array_->layout();
+  RNNLAB_INVARIANT(layout.shape.size() >= 2, "inputs have samples and steps");
+  std::vector<int64_t> rows(static_cast<size_t>(layout.shape[0]));
+  std::iota(rows.begin(), rows.end(), 0);
+  rows_ = std::make_shared<const std::vector<int64_t>>(std::move(rows));
+  const auto num_bytes = static_cast<int64_t>(array_->bytes().size());
+  num_steps_ = layout.shape[1];
+  bytes_of_sample_ = num_bytes / layout.shape[0];
+  num_features_ = bytes_of_sample_ / element_size(layout.type) / num_steps_;
+}
+
+ElementType MappedInputs::type() const { return array_->layout().is_half ? ElementType::kF32 : array_->layout().type; }
+
+std::shared_ptr<const MappedInputs> MappedInputs::selected(std::span<const int64_t> samples) const {
+  std::vector<int64_t> rows;
+  rows.reserve(samples.size());
+  for (const int64_t sample : samples) rows.push_back(row_of(sample));
+  auto selection = std::make_shared<MappedInputs>(*this);
+  selection->rows_ = std::make_shared<const std::vector<int64_t>>(std::move(rows));
+  return selection;
+}
+
+std::shared_ptr<const MappedInputs> MappedInputs::scaled(const InputScaling& scaling) const {
+  RNNLAB_INVARIANT(scaling_.is_identity(), "inputs are scaled once");
+  auto result = std::make_shared<MappedInputs>(*this);
+  result->scaling_ = scaling;
+  return result;
+}
+
+int64_t MappedInputs::row_of(int64_t sample) const {
+  RNNLAB_INVARIANT(sample >= 0 && sample < size(), "the order names a sample that is not there");
+  return (*rows_)[static_cast<size_t>(sample)];
+}
+
+const std::byte* MappedInputs::bytes_of(int64_t row) const { return array_->bytes().data() + row * bytes_of_sample_; }
+
+// `out` may end before the sample does.
+void MappedInputs::convert(int64_t row, std::span<float> out) const {
+  conversion_of(array_->layout())(bytes_of(row), out);
+}
+
+void MappedInputs::scale(std::span<float> values, int64_t sample, std::span<const int64_t> lengths) const {
+  const int64_t length = lengths.empty() ? num_steps_ : lengths[static_cast<size_t>(sample)];
+  const auto within_length = static_cast<size_t>(length * num_features_);
+  scaling_.apply(values.first(std::min(values.size(), within_length)));
+}
+
+void MappedInputs::gather(std::span<const int64_t> samples, int64_t num_steps, std::span<const int64_t> lengths,
+                          float* out) const {
+  array_->require_unchanged();
+  const bool is_plain = scaling_.is_identity() && array_->layout().type == ElementType::kF32;
+  std::vector<float> values(is_plain ? 0 : static_cast<size_t>(num_steps * num_features_));
+  const size_t step_bytes = static_cast<size_t>(num_features_) * sizeof(float);
+  for (size_t b = 0; b < samples.size(); ++b) {
+    const int64_t row = row_of(samples[b]);
+    if (!is_plain) {
+      convert(row, values);
+      scale(values, samples[b], lengths);
+    }
+    const std::byte* const steps = is_plain ? bytes_of(row) : std::as_bytes(std::span(values)).data();
+    scatter_steps(steps, static_cast<size_t>(num_steps), step_bytes, b, samples.size(),
+                  reinterpret_cast<std::byte*>(out));
+  }
+}
+
+void MappedInputs::will_need(std::span<const int64_t> samples) const {
+  std::vector<int64_t> rows;
+  rows.reserve(samples.size());
+  for (const int64_t sample : samples) rows.push_back(row_of(sample));
+  will_need_rows(rows);
+}
+
+// Rows that follow each other in the file are named together, because each call costs time.
+void MappedInputs::will_need_rows(std::span<const int64_t> rows) const {
+  const auto num_bytes = static_cast<size_t>(bytes_of_sample_);
+  for (size_t first = 0; first < rows.size();) {
+    size_t count = 1;
+    while (first + count < rows.size() && rows[first + count] == rows[first + count - 1] + 1) ++count;
+    array_->will_need(static_cast<size_t>(rows[first]) * num_bytes, count * num_bytes);
+    first += count;
+  }
+}
+
+void MappedInputs::require_valid(int64_t row, std::span<const float> values) const {
+  if (!are_finite(values)) {
+    const auto at = std::ranges::find_if_not(values, [](float v) { return std::isfinite(v); }) - values.begin();
+    throw_not_finite(array_->path(), {row, at / num_features_, at % num_features_}, values[static_cast<size_t>(at)]);
+  }
+  if (array_->layout().type != ElementType::kBool) return;
+  if (std::ranges::all_of(values, [](float value) { return value <= 1; })) return;
+  throw_error(ExitCode::kData,
+              "{}: sample {} (counted from 0) has a bool that is neither 0 nor 1: write the file again with numpy.save",
+              array_->path(), row);
+}
+
+void MappedInputs::visit(std::span<const int64_t> lengths,
+                         const std::function<void(int64_t, std::span<const float>)>& visit) const {
+  constexpr int64_t kBytesAhead = 8 << 20;
+  const int64_t num_ahead = std::max<int64_t>(1, kBytesAhead / bytes_of_sample_);
+  array_->require_unchanged();
+  std::vector<float> values(static_cast<size_t>(num_steps_ * num_features_));
+  will_need_rows(part_of(*rows_, 0, num_ahead));
+  for (int64_t first = 0; first < size(); first += num_ahead) {
+    will_need_rows(part_of(*rows_, first + num_ahead, num_ahead));
+    for (int64_t sample = first; sample < std::min(size(), first + num_ahead); ++sample) {
+      convert(row_of(sample), values);
+      require_valid(row_of(sample), values);
+      scale(values, sample, lengths);
+      visit(sample, values);
+    }
+  }
+}
+
+}  // namespace rnnlab
