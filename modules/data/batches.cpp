@@ -97,10 +97,7 @@ std::span<const int64_t> EpochPlan::samples(int64_t batch) const {
 }
 
 Placement choose_placement(const Samples& samples, Placement wanted, c10::Device device) {
-  if (samples.mapped && wanted == Placement::kDevice)
-    throw_error(ExitCode::kUsage,
-                "data.placement is 'device', but the inputs are mapped from their file: use 'auto' or 'host', or "
-                "data.memory: resident");
+  RNNLAB_INVARIANT(!samples.mapped || wanted != Placement::kDevice, "the check of settings refuses it");
   if (samples.mapped) return Placement::kHost;
   if (wanted == Placement::kHost) return wanted;
   if (device.is_cpu()) return Placement::kDevice;

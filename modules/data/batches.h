@@ -62,8 +62,8 @@ struct Selection {
 class Batches {
  public:
   // Throws UserError kUsage if there would be no batch, or if a batch has fewer samples than parts; kDevice if the
-  // placement is kDevice and the samples do not fit into the GPU's free memory; kUsage if it is kDevice and the inputs
-  // are mapped.
+  // placement is kDevice and the samples do not fit into the GPU's free memory. Mapped inputs need another placement
+  // than kDevice.
   Batches(const Samples& samples, const BatchOptions& options, c10::Device device);
   ~Batches();
   Batches(Batches&&) noexcept;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
 #include <system_error>
 
 #include "base/error.h"
@@ -42,15 +43,26 @@ int64_t require_whole(const std::string& path, const NpyLayout& layout, int64_t 
               counted(element_size(layout.type), "byte"));
 }
 
-int64_t page_size() {
-  static const int64_t size = ::sysconf(_SC_PAGESIZE);
+// Samples are visited in any order, and will_need() names what is read next. Advice cannot fail in a way that matters.
+std::span<const std::byte> map_whole(const std::string& path, const FileDescriptor& file, size_t size) {
+  void* const mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  if (mapping == MAP_FAILED && errno == ENOMEM)
+    throw_error(ExitCode::kDevice, "{}: mapping the file needs {} of addresses: raise ulimit -v", path,
+                format_bytes(static_cast<int64_t>(size)));
+  if (mapping == MAP_FAILED) fail(path, "cannot be mapped", errno);
+  ::madvise(mapping, size, MADV_RANDOM);
+  return {static_cast<const std::byte*>(mapping), size};
+}
+
+size_t page_size() {
+  static const auto size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   return size;
 }
 
 }  // namespace
 
 std::string unmappable_reason(const NpyLayout& layout) {
-  if (layout.is_packed) return "it is packed by gzip: unpack it with gunzip";
+  if (layout.is_packed) return "it is packed: unpack it with gunzip, or with unzip if it is an .npz archive";
   if (layout.is_fortran) return "it is in Fortran order: save it again with numpy.ascontiguousarray(array)";
   if (layout.is_swapped)
     return "its byte order is not that of this machine: save it again with array.astype(array.dtype.newbyteorder('='))";
@@ -63,34 +75,32 @@ MappedArray::MappedArray(const std::filesystem::path& path) : path_(path.string(
                 reason);
   file_ = open_for_reading(path_);
   const struct stat facts = facts_of(file_, path_);
-  file_size_ = facts.st_size;
   changed_seconds_ = facts.st_mtim.tv_sec;
   changed_nanoseconds_ = facts.st_mtim.tv_nsec;
-  const auto num_bytes = static_cast<size_t>(require_whole(path_, layout_, file_size_));
-  const auto size = static_cast<size_t>(file_size_);
-  void* const mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file_.number(), 0);
-  if (mapping == MAP_FAILED) fail(path_, "cannot be mapped", errno);
-  mapping_ = mapping;
-  // Samples are visited in any order, and will_need() names what is read next. Advice cannot fail in a way that
-  // matters.
-  ::madvise(mapping_, size, MADV_RANDOM);
-  bytes_ = {static_cast<const std::byte*>(mapping_) + layout_.data_offset, num_bytes};
+  const int64_t num_bytes = require_whole(path_, layout_, facts.st_size);
+  file_bytes_ = map_whole(path_, file_, static_cast<size_t>(facts.st_size));
+  bytes_ = file_bytes_.subspan(static_cast<size_t>(layout_.data_offset), static_cast<size_t>(num_bytes));
+  fault_.emplace(file_bytes_,
+                 fmt::format("rnnlab: error: {}: the file cannot be read any more, because it was cut off or its disk "
+                             "fails: restore the file and resume the run\n",
+                             path_));
 }
 
 MappedArray::~MappedArray() {
-  if (mapping_ != nullptr) ::munmap(mapping_, static_cast<size_t>(file_size_));
+  fault_.reset();
+  ::munmap(const_cast<std::byte*>(file_bytes_.data()), file_bytes_.size());
 }
 
 void MappedArray::will_need(size_t offset, size_t count) const {
   const size_t first = static_cast<size_t>(layout_.data_offset) + offset;
-  const size_t begin = first / static_cast<size_t>(page_size()) * static_cast<size_t>(page_size());
-  ::madvise(static_cast<std::byte*>(mapping_) + begin, first + count - begin, MADV_WILLNEED);
+  const size_t begin = first / page_size() * page_size();
+  ::madvise(const_cast<std::byte*>(&file_bytes_[begin]), first + count - begin, MADV_WILLNEED);
 }
 
 void MappedArray::require_unchanged() const {
   const struct stat facts = facts_of(file_, path_);
-  if (facts.st_size == file_size_ && facts.st_mtim.tv_sec == changed_seconds_ &&
-      facts.st_mtim.tv_nsec == changed_nanoseconds_)
+  const bool has_same_size = static_cast<size_t>(facts.st_size) == file_bytes_.size();
+  if (has_same_size && facts.st_mtim.tv_sec == changed_seconds_ && facts.st_mtim.tv_nsec == changed_nanoseconds_)
     return;
   throw_error(ExitCode::kData,
               "{}: the file was changed while it was mapped: leave it alone during a run, or use data.memory: resident",

@@ -7,20 +7,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "data/mapping_fault.h"
 #include "data/readers/array.h"
 #include "system/files.h"
 
 namespace rnnlab {
 
-// Returns why a file cannot be mapped and what to do, "it is packed by gzip: unpack it with gunzip", or "".
+// Returns why a file cannot be mapped and what to do, such as "it is packed: unpack it with gunzip", or "".
 std::string unmappable_reason(const NpyLayout& layout);
 
 class MappedArray {
  public:
-  // Throws UserError kData with the path if the file cannot be read or mapped, or is not as long as its header says.
+  // Throws UserError kData with the path if the file cannot be read or mapped, or is not as long as its header says;
+  // kDevice if a limit on addresses is too small for it.
   explicit MappedArray(const std::filesystem::path& path);
   ~MappedArray();
   MappedArray(const MappedArray&) = delete;
@@ -35,18 +38,18 @@ class MappedArray {
   // Asks the system to read a part of bytes() ahead. Returns at once.
   void will_need(size_t offset, size_t count) const;
 
-  // Throws UserError kData if the size or the time of the last change of the file differ from those at the start. A
-  // program that cuts off the file between this call and a read still ends the process with SIGBUS.
+  // Throws UserError kData if the size or the time of the last change of the file differ from those at the start. If
+  // the file is cut off between this call and a read, the process ends as mapping_fault.h says.
   void require_unchanged() const;
 
  private:
   std::string path_;
   NpyLayout layout_;
   FileDescriptor file_;
-  int64_t file_size_ = 0;
   int64_t changed_seconds_ = 0, changed_nanoseconds_ = 0;
-  void* mapping_ = nullptr;
-  std::span<const std::byte> bytes_;
+  std::span<const std::byte> file_bytes_;  // the mapping
+  std::span<const std::byte> bytes_;       // of the elements
+  std::optional<MappingFault> fault_;
 };
 
 }  // namespace rnnlab

@@ -185,10 +185,10 @@ void MappedInputs::visit(std::span<const int64_t> lengths,
                          const std::function<void(int64_t, std::span<const float>)>& visit) const {
   constexpr int64_t kBytesAhead = 8 << 20;
   const int64_t num_ahead = std::max<int64_t>(1, kBytesAhead / bytes_of_sample_);
-  array_->require_unchanged();
   std::vector<float> values(static_cast<size_t>(num_steps_ * num_features_));
   will_need_rows(part_of(*rows_, 0, num_ahead));
   for (int64_t first = 0; first < size(); first += num_ahead) {
+    array_->require_unchanged();
     will_need_rows(part_of(*rows_, first + num_ahead, num_ahead));
     for (int64_t sample = first; sample < std::min(size(), first + num_ahead); ++sample) {
       convert(row_of(sample), values);

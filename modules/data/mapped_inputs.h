@@ -53,7 +53,7 @@ class MappedInputs {
   void will_need(std::span<const int64_t> samples) const;
 
   // Calls visit(sample, values) with all values (T, F) of each sample, in order. Throws UserError kDiverged for a value
-  // of the file that is NaN or Inf, and kData for a bool that is neither 0 nor 1.
+  // of the file that is NaN or Inf, and kData for a bool that is neither 0 nor 1, or if the file was changed.
   void visit(std::span<const int64_t> lengths, const std::function<void(int64_t, std::span<const float>)>& visit) const;
 
  private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/mapped_array.h"
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstring>
 
@@ -72,14 +74,37 @@ TEST_F(MappedArrays, SaysHowToConvertWhatCannotBeMapped) {
   write_numbers();
   ASSERT_EQ(std::system("gzip x.npy"), 0);
   std::filesystem::rename("x.npy.gz", "x.npy");
-  EXPECT_EQ(map_error(),
-            "{}/x.npy: the file cannot be mapped because it is packed by gzip: unpack it with gunzip, or use "
-            "data.memory: resident");
+  EXPECT_EQ(
+      map_error(),
+      "{}/x.npy: the file cannot be mapped because it is packed: unpack it with gunzip, or with unzip if it is an "
+      ".npz archive, or use data.memory: resident");
 }
 
 TEST_F(MappedArrays, RefusesWhatIsNotARegularFile) {
   std::filesystem::create_directory("x.npy");
   EXPECT_THAT(map_error(), testing::HasSubstr("{}/x.npy: got a folder, expected a regular file"));
+}
+
+TEST_F(MappedArrays, SaysThatTheFileIsCutOffIfItIsDuringARead) {
+  write_npy<float>("x.npy", "<f4", "65536, 1", std::vector<float>(65536, 1));
+  const auto read_beyond_the_end = [this] {
+    const MappedArray array(path("x.npy"));
+    std::filesystem::resize_file(path("x.npy"), 4096);
+    const volatile std::byte last = array.bytes().back();
+    std::exit(static_cast<int>(last));
+  };
+  EXPECT_EXIT(read_beyond_the_end(), testing::ExitedWithCode(3),
+              "^rnnlab: error: .*/x.npy: the file cannot be read any more, because it was cut off or its disk fails: "
+              "restore the file and resume the run\n$");
+}
+
+TEST_F(MappedArrays, LeavesOtherFaultsToTheSystem) {
+  write_numbers();
+  const auto raise_bus_error = [this] {
+    const MappedArray array(path("x.npy"));
+    ::raise(SIGBUS);
+  };
+  EXPECT_EXIT(raise_bus_error(), testing::KilledBySignal(SIGBUS), "");
 }
 
 TEST_F(MappedArrays, NoticesAChangeOfTheFile) {

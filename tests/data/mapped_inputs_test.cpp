@@ -219,9 +219,6 @@ TEST_F(MappedInputsTest, EndAnEpochIfTheFileIsChanged) {
 TEST_F(MappedInputsTest, AreAlwaysOnTheHost) {
   const Dataset dataset = load_dataset(settings("mapped", ""));
   EXPECT_EQ(choose_placement(dataset.train, Placement::kAutomatic, at::kCPU), Placement::kHost);
-  EXPECT_EQ(error_of(ExitCode::kUsage, [&] { choose_placement(dataset.train, Placement::kDevice, at::kCPU); }),
-            "data.placement is 'device', but the inputs are mapped from their file: use 'auto' or 'host', or "
-            "data.memory: resident");
 }
 
 TEST_F(MappedInputsTest, SayInANoteThatTheyAre) {

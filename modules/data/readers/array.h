@@ -109,7 +109,7 @@ struct NpyLayout {
   bool is_half = false;                 // whether the elements are 16-bit floats
   bool is_swapped = false;              // whether their byte order is not that of this machine
   bool is_fortran = false;              // whether they are in Fortran order
-  bool is_packed = false;               // whether the file is packed by gzip
+  bool is_packed = false;               // whether the file is gzip, or an array of an .npz archive
   std::vector<int64_t> shape;
   int64_t data_offset = 0;  // in bytes, of the first element
 };
