@@ -38,8 +38,9 @@ class MappedArray {
   // Asks the system to read a part of bytes() ahead. Returns at once.
   void will_need(size_t offset, size_t count) const;
 
-  // Throws UserError kData if the size or the time of the last change of the file differ from those at the start. If
-  // the file is cut off between this call and a read, the process ends as mapping_fault.h says.
+  // Throws UserError kData if the size or the time of the last change of the file differ from those at the start. A
+  // caller needs this before a read and after it: where a file was cut off, the rest of its last page reads as zeros.
+  // Reads of the pages beyond end the process as mapping_fault.h says.
   void require_unchanged() const;
 
  private:

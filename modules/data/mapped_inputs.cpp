@@ -149,6 +149,7 @@ void MappedInputs::gather(std::span<const int64_t> samples, int64_t num_steps, s
     scatter_steps(steps, static_cast<size_t>(num_steps), step_bytes, b, samples.size(),
                   reinterpret_cast<std::byte*>(out));
   }
+  array_->require_unchanged();
 }
 
 void MappedInputs::will_need(std::span<const int64_t> samples) const {
@@ -186,9 +187,9 @@ void MappedInputs::visit(std::span<const int64_t> lengths,
   constexpr int64_t kBytesAhead = 8 << 20;
   const int64_t num_ahead = std::max<int64_t>(1, kBytesAhead / bytes_of_sample_);
   std::vector<float> values(static_cast<size_t>(num_steps_ * num_features_));
+  array_->require_unchanged();
   will_need_rows(part_of(*rows_, 0, num_ahead));
   for (int64_t first = 0; first < size(); first += num_ahead) {
-    array_->require_unchanged();
     will_need_rows(part_of(*rows_, first + num_ahead, num_ahead));
     for (int64_t sample = first; sample < std::min(size(), first + num_ahead); ++sample) {
       convert(row_of(sample), values);
@@ -196,6 +197,7 @@ void MappedInputs::visit(std::span<const int64_t> lengths,
       scale(values, sample, lengths);
       visit(sample, values);
     }
+    array_->require_unchanged();
   }
 }
 

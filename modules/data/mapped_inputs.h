@@ -46,14 +46,15 @@ class MappedInputs {
   // In the functions below, `lengths` are those of all samples; they are empty if every sequence is whole.
 
   // Writes the first `num_steps` steps of these samples to `out` (num_steps, B, F). No length exceeds `num_steps`.
-  // Throws UserError kData if the file was changed.
+  // Throws UserError kData if the file was changed; `out` may then hold anything.
   void gather(std::span<const int64_t> samples, int64_t num_steps, std::span<const int64_t> lengths, float* out) const;
 
   // Asks the system to read these samples ahead. Returns at once.
   void will_need(std::span<const int64_t> samples) const;
 
   // Calls visit(sample, values) with all values (T, F) of each sample, in order. Throws UserError kDiverged for a value
-  // of the file that is NaN or Inf, and kData for a bool that is neither 0 nor 1, or if the file was changed.
+  // of the file that is NaN or Inf, and kData for a bool that is neither 0 nor 1, or if the file was changed. A change
+  // is found before the first sample and after every few samples, so it throws before the function returns.
   void visit(std::span<const int64_t> lengths, const std::function<void(int64_t, std::span<const float>)>& visit) const;
 
  private:

@@ -216,6 +216,19 @@ TEST_F(MappedInputsTest, EndAnEpochIfTheFileIsChanged) {
               testing::HasSubstr("the file was changed while it was mapped"));
 }
 
+// The page with the new end of the file reads as zeros, without a signal.
+TEST_F(MappedInputsTest, RefuseTheZerosOfAFileThatIsCutOffDuringAVisit) {
+  const MappedInputs inputs(std::make_shared<const MappedArray>(path("x.npy")));
+  const auto size = std::filesystem::file_size(path("x.npy"));
+  int64_t num_visited = 0;
+  const auto cut_off = [&](int64_t, std::span<const float>) {
+    if (num_visited++ == 0) std::filesystem::resize_file(path("x.npy"), size - 4);
+  };
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { inputs.visit({}, cut_off); }),
+              testing::HasSubstr("the file was changed while it was mapped"));
+  EXPECT_EQ(num_visited, kSamples);
+}
+
 TEST_F(MappedInputsTest, AreAlwaysOnTheHost) {
   const Dataset dataset = load_dataset(settings("mapped", ""));
   EXPECT_EQ(choose_placement(dataset.train, Placement::kAutomatic, at::kCPU), Placement::kHost);
