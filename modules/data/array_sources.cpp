@@ -165,9 +165,10 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
             const DataSettings& settings, const Origin& origin) {
   Loaded loaded;
   loaded.origin = origin;
-  const InputMemoryChoice inputs = choose_input_memory(settings);
-  if (!inputs.note.empty()) loaded.dataset.notes.push_back(inputs.note);
-  const Part train = read_part(train_files, read, {settings.task, settings.target_per}, inputs.memory);
+  const InputMemoryChoice inputs = choose_input_memory(settings, inputs_of_training(settings));
+  loaded.dataset.notes = inputs.notes;
+  const Part train =
+      read_part(train_files, read, {settings.task, settings.target_per}, inputs.memory_of(settings.train_inputs));
   loaded.dataset.shape = shape_of(train, settings.num_classes);
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   check_classes(loaded, train.samples, train_files);
@@ -177,7 +178,8 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
     loaded.dataset.valid = take(train.samples, rows.valid);
     return loaded;
   }
-  Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per}, inputs.memory);
+  Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per},
+                         inputs.memory_of(settings.valid_inputs));
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
   check_classes(loaded, valid.samples, *valid_files);
@@ -243,14 +245,15 @@ LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const Fitt
   if (files.targets.empty() && targets == Targets::kRequired)
     throw_error(ExitCode::kUsage, "{}: these samples have no targets: name their file in data.train_targets",
                 files.inputs.string());
-  const InputMemoryChoice inputs = choose_input_memory(settings);
-  const Part all = read_part(files, read, {settings.task, settings.target_per}, inputs.memory);
+  const InputMemoryChoice inputs = choose_input_memory(settings, {settings.train_inputs});
+  const Part all =
+      read_part(files, read, {settings.task, settings.target_per}, inputs.memory_of(settings.train_inputs));
   if (all.samples.targets.defined() && fitted.shape.task == Task::kClassification)
     require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets);
   return {.samples = all.samples,
           .origin = origin_of(settings, files),
           .normalize = resolve(settings, all.input_type, files.inputs),
-          .notes = inputs.note.empty() ? std::vector<std::string>() : std::vector{inputs.note}};
+          .notes = inputs.notes};
 }
 
 LoadedPart load_array_part(const DataSettings& settings, Reader read, const FittedData& fitted, DataPart part,

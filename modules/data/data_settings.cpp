@@ -131,7 +131,7 @@ void add_array_fields(Schema& schema) {
   schema
       .field("memory", &DataSettings::memory,
              "npy: whether inputs are read into memory (resident), or stay in their file and are read batch by batch "
-             "(mapped); auto: mapped if the training inputs as float32 need more than half of the memory")
+             "(mapped); auto: mapped if loading the inputs needs more memory than the process may use, without swap")
       .may_change(config::Change::kOnResume)
       .may_change(config::Change::kOnUse);
   schema

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether the inputs of source npy are read into memory or stay in their file (data.memory). The decision
-// depends on the header of the file of training inputs and on the limits of memory; it never throws, because the loader
-// reports a missing or damaged file.
+// Decides which files of inputs of source npy are read into memory and which stay mapped (data.memory). The decision
+// depends on the headers of the files and on the limits of memory; it never throws, because the loader reports a
+// missing or damaged file.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "data/data_settings.h"
 #include "system/machine.h"
@@ -12,13 +13,23 @@
 namespace rnnlab {
 
 struct InputMemoryChoice {
-  InputMemory memory = InputMemory::kResident;  // never kAutomatic
-  std::string note;                             // a sentence for the log; "" if nothing needs to be said
+  std::vector<std::string> mapped;  // the names of the files, as in the settings
+  std::vector<std::string> notes;   // sentences for the log
+
+  InputMemory memory_of(const std::string& file) const;  // kMapped or kResident
 };
 
-// kAutomatic: mapped if the training inputs as float32 need more than half of the smallest hard limit of memory, unless
-// the file cannot be mapped or data.placement is device. The limits are those of this machine; tests pass their own.
-InputMemoryChoice choose_input_memory(const DataSettings& settings);
-InputMemoryChoice choose_input_memory(const DataSettings& settings, const MemoryLimits& limits);
+// `files` are the names of the inputs that are held at the same time; "" is no file. kAutomatic: if loading all of them
+// needs more memory than the smallest hard limit allows without swap, each file is mapped that can be mapped, unless
+// data.placement is device. The limits are those of this machine; tests pass their own.
+InputMemoryChoice choose_input_memory(const DataSettings& settings, const std::vector<std::string>& files);
+InputMemoryChoice choose_input_memory(const DataSettings& settings, const std::vector<std::string>& files,
+                                      const MemoryLimits& limits);
+
+// Returns the inputs that training holds at the same time: of training, and of validation if it has a file.
+std::vector<std::string> inputs_of_training(const DataSettings& settings);
+
+// Returns whether the source has files of inputs and data.memory: mapped can map all of them.
+bool can_map_inputs(const DataSettings& settings);
 
 }  // namespace rnnlab

@@ -326,10 +326,13 @@ std::string fault_of(const FittedData& data, const DataSettings& settings) {
 
 namespace {
 
-// Mapped inputs are not in memory.
+// Mapped inputs are not in memory. Those of the test part are loaded without the others.
 DataSettings without_mapped_inputs(DataSettings settings) {
-  if (choose_input_memory(settings).memory != InputMemory::kMapped) return settings;
-  for (std::string* file : {&settings.train_inputs, &settings.valid_inputs, &settings.test_inputs}) file->clear();
+  const InputMemoryChoice training = choose_input_memory(settings, inputs_of_training(settings));
+  const InputMemoryChoice test = choose_input_memory(settings, {settings.test_inputs});
+  for (std::string* file : {&settings.train_inputs, &settings.valid_inputs})
+    if (training.memory_of(*file) == InputMemory::kMapped) file->clear();
+  if (test.memory_of(settings.test_inputs) == InputMemory::kMapped) settings.test_inputs.clear();
   return settings;
 }
 

@@ -145,8 +145,8 @@ training: {epochs: 1, batch_size: 8, num_threads: 1}
   const auto mapped = program_.run_in_shell(train);
   EXPECT_EQ(mapped.exit_code, 0) << mapped.errors;
   EXPECT_THAT(testing::read_text(program_.run_folders("large").at(0) + "/train.log"),
-              HasSubstr("inputs stay in zeros.npy and are read batch by batch, because they need 2.00 GiB in memory, "
-                        "more than half of it (data.memory: auto)"));
+              HasSubstr("inputs stay in zeros.npy and are read batch by batch, because loading the inputs "
+                        "needs 4.00 GiB of memory, and ulimit -d allows 512.00 MiB (data.memory: auto)"));
 }
 
 }  // namespace

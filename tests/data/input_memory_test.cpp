@@ -7,6 +7,10 @@
 namespace rnnlab {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
 class InputMemoryTest : public DataTest {
  protected:
   // Four samples need 4 x 2 x 3 x 4 = 96 bytes as float32.
@@ -21,40 +25,92 @@ class InputMemoryTest : public DataTest {
   }
 
   static InputMemoryChoice choice(const DataSettings& settings, int64_t limit) {
-    return choose_input_memory(settings, {.hard = {{1 << 30, "large"}, {limit, "small"}}, .available = std::nullopt});
+    return choose_input_memory(settings, inputs_of_training(settings),
+                               {.hard = {{1 << 30, "large"}, {limit, "small"}}, .available = std::nullopt});
+  }
+
+  static std::vector<std::string> mapped(const DataSettings& settings, int64_t limit) {
+    return choice(settings, limit).mapped;
+  }
+
+  // Replaces the order of the elements in the header.
+  void make_fortran(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    write(name, bytes.replace(bytes.find("False"), 5, "True "));
   }
 };
 
-TEST_F(InputMemoryTest, IsMappedByAutoIfFloatsNeedMoreThanHalf) {
+TEST_F(InputMemoryTest, IsMappedByAutoIfASplitNeedsMoreThanTheLimit) {
   write_bytes();
-  EXPECT_EQ(choice(settings(), 192).memory, InputMemory::kResident);
-  EXPECT_EQ(choice(settings(), 192).note, "");
-  EXPECT_EQ(choice(settings(), 191).memory, InputMemory::kMapped);
-  EXPECT_EQ(choice(settings(), 191).note,
-            "inputs stay in x.npy and are read batch by batch, because they need 96 B in memory, more than half of "
-            "it (data.memory: auto)");
+  EXPECT_THAT(mapped(settings(), 192), IsEmpty());
+  EXPECT_THAT(choice(settings(), 192).notes, IsEmpty());
+  EXPECT_THAT(mapped(settings(), 191), ElementsAre("x.npy"));
+  EXPECT_THAT(choice(settings(), 191).notes,
+              ElementsAre("inputs stay in x.npy and are read batch by batch, because loading the inputs needs 192 B of "
+                          "memory, and small allows 191 B (data.memory: auto)"));
+}
+
+TEST_F(InputMemoryTest, OfDoublesCountsTheFileAndItsFloats) {
+  write_npy<double>("x.npy", "<f8", "4, 2, 3", std::vector<double>(24, 7));
+  EXPECT_THAT(mapped(settings(), 192 + 96), IsEmpty());
+  EXPECT_THAT(mapped(settings(), 192 + 95), ElementsAre("x.npy"));
+}
+
+TEST_F(InputMemoryTest, DoesNotCountSwap) {
+  write_bytes();
+  const MemoryLimits limits{.hard = {{1000, "this machine", 900}, {500, "ulimit -v"}}, .available = std::nullopt};
+  const InputMemoryChoice choice = choose_input_memory(settings(), {"x.npy"}, limits);
+  EXPECT_EQ(choice.memory_of("x.npy"), InputMemory::kMapped);
+  EXPECT_THAT(choice.notes, ElementsAre(HasSubstr("and this machine allows 100 B without swap (data.memory: auto)")));
+}
+
+TEST_F(InputMemoryTest, CountsTrainingAndValidationTogether) {
+  write_bytes();
+  const DataSettings both = settings("valid_inputs: v.npy\nvalid_targets: y.npy\n");
+  EXPECT_THAT(mapped(both, 192), IsEmpty()) << "v.npy is missing";
+  write_npy<uint8_t>("v.npy", "|u1", "1, 2, 3", std::vector<uint8_t>(6, 7));
+  EXPECT_THAT(mapped(both, 192 + 24), IsEmpty());
+  EXPECT_THAT(mapped(both, 192 + 23), ElementsAre("x.npy", "v.npy"));
+  EXPECT_THAT(choice(both, 192 + 23).notes, ElementsAre(HasSubstr("inputs stay in x.npy and v.npy and are read")));
+}
+
+TEST_F(InputMemoryTest, IsDecidedByAutoForEachFile) {
+  write_bytes();
+  write_npy<uint8_t>("v.npy", "|u1", "1, 2, 3", std::vector<uint8_t>(6, 7));
+  make_fortran("v.npy");
+  const InputMemoryChoice inputs = choice(settings("valid_inputs: v.npy\nvalid_targets: y.npy\n"), 10);
+  EXPECT_EQ(inputs.memory_of("x.npy"), InputMemory::kMapped);
+  EXPECT_EQ(inputs.memory_of("v.npy"), InputMemory::kResident);
+  EXPECT_THAT(inputs.notes,
+              ElementsAre("loading the inputs needs 216 B of memory, and small allows 10 B, but v.npy is not mapped "
+                          "because it is in Fortran order: save it again with numpy.ascontiguousarray(array)",
+                          HasSubstr("inputs stay in x.npy and are read")));
 }
 
 TEST_F(InputMemoryTest, IsResidentIfAutoCannotMapTheFile) {
   write_bytes();
-  EXPECT_EQ(choice(settings("placement: device"), 100).memory, InputMemory::kResident);
+  EXPECT_THAT(mapped(settings("placement: device"), 100), IsEmpty());
+  EXPECT_THAT(choice(settings("placement: device"), 100).notes,
+              ElementsAre(HasSubstr("but x.npy is not mapped because data.placement is device")));
   write_npy<uint16_t>("x.npy", ">u2", "2, 1", {0, 0});
-  EXPECT_EQ(choice(settings(), 10).memory, InputMemory::kResident);
-  EXPECT_EQ(choice(settings(), 10).note,
-            "x.npy needs 8 B in memory, more than half of it, but is not mapped because its byte order is not that "
-            "of this machine: save it again with array.astype(array.dtype.newbyteorder('='))");
+  EXPECT_THAT(mapped(settings(), 10), IsEmpty());
+  EXPECT_THAT(choice(settings(), 10).notes,
+              ElementsAre("loading the inputs needs 16 B of memory, and small allows 10 B, but x.npy is not mapped "
+                          "because its byte order is not that of this machine: save it again with "
+                          "array.astype(array.dtype.newbyteorder('='))"));
 }
 
 TEST_F(InputMemoryTest, LeavesBrokenFilesToTheLoader) {
-  EXPECT_EQ(choice(settings(), 1).memory, InputMemory::kResident);
+  EXPECT_THAT(mapped(settings(), 1), IsEmpty());
   write("x.npy", "no array");
-  EXPECT_EQ(choice(settings(), 1).memory, InputMemory::kResident);
+  EXPECT_THAT(mapped(settings(), 1), IsEmpty());
 }
 
 TEST_F(InputMemoryTest, IsWhatTheKeySays) {
   write_bytes();
-  EXPECT_EQ(choice(settings("memory: resident"), 1).memory, InputMemory::kResident);
-  EXPECT_EQ(choice(settings("memory: mapped"), 1 << 20).memory, InputMemory::kMapped);
+  EXPECT_THAT(mapped(settings("memory: resident"), 1), IsEmpty());
+  EXPECT_THAT(mapped(settings("memory: mapped"), 1 << 20), ElementsAre("x.npy"));
 }
 
 TEST_F(InputMemoryTest, OfMappedInputsCountsNoBytes) {

@@ -143,6 +143,17 @@ TEST_F(MappedInputsTest, AreSplitLikeInputsInMemory) {
     expect_equal("normalize: standard\n" + split);
 }
 
+TEST_F(MappedInputsTest, ThatCannotBeMappedAreRefused) {
+  write_npy<float>("v.npy", "<f4", "1, 6, 3", std::vector<float>(18, 1));
+  std::ifstream file(path("v.npy"), std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  write("v.npy", bytes.replace(bytes.find("False"), 5, "True "));
+  write_npy<int64_t>("w.npy", "<i8", "1,", {0});
+  const std::string more = "valid_inputs: v.npy\nvalid_targets: w.npy";
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { load_dataset(settings("mapped", more)); }),
+              testing::HasSubstr("{}/v.npy: the file cannot be mapped because it is in Fortran order"));
+}
+
 TEST_F(MappedInputsTest, OfAPartForATrainedModelAreThoseInMemory) {
   const std::string more = "num_test: 3\nnormalize: minmax";
   const DataSettings mapped = settings("mapped", more), resident = settings("resident", more);
