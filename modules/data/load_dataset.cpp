@@ -373,4 +373,11 @@ int64_t least_data_bytes(const DataSettings& settings) {
   return saturating_multiply(saturating_add(counts.train, counts.valid), bytes_of_sample(least_shape(settings)));
 }
 
+bool mapping_saves_memory(const DataSettings& settings) {
+  if (!can_map_inputs(settings)) return false;
+  DataSettings mapped = settings;
+  mapped.memory = InputMemory::kMapped;
+  return least_data_bytes(mapped) < least_data_bytes(settings);
+}
+
 }  // namespace rnnlab

@@ -41,6 +41,9 @@ std::string fault_of(const FittedData& data, const DataSettings& settings);
 // Mapped inputs do not count.
 int64_t least_data_bytes(const DataSettings& settings);
 
+// Returns whether the data can be loaded with data.memory: mapped and then need less memory than with these settings.
+bool mapping_saves_memory(const DataSettings& settings);
+
 // Returns whether rnnlab generates the data itself: then the settings determine their size, without files.
 bool is_generated(const DataSettings& settings);
 

@@ -15,20 +15,19 @@
 namespace rnnlab {
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const char* what, int code) {
-  throw_error(ExitCode::kData, "{}: {} ({}): check the path and the disk, or use data.memory: resident", path, what,
-              std::generic_category().message(code));
+[[noreturn]] void fail(const std::string& path, int code, const char* what, const char* advice) {
+  throw_error(ExitCode::kData, "{}: {} ({}): {}", path, what, std::generic_category().message(code), advice);
 }
 
 FileDescriptor open_for_reading(const std::string& path) {
   FileDescriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
-  if (!file.is_open()) fail(path, "cannot be opened", errno);
+  if (!file.is_open()) fail(path, errno, "the file cannot be opened", "check its name and its permissions");
   return file;
 }
 
 struct stat facts_of(const FileDescriptor& file, const std::string& path) {
   struct stat facts {};
-  if (::fstat(file.number(), &facts) != 0) fail(path, "cannot be examined", errno);
+  if (::fstat(file.number(), &facts) != 0) fail(path, errno, "the file cannot be examined", "check its disk");
   return facts;
 }
 
@@ -49,7 +48,7 @@ std::span<const std::byte> map_whole(const std::string& path, const FileDescript
   if (mapping == MAP_FAILED && errno == ENOMEM)
     throw_error(ExitCode::kDevice, "{}: mapping the file needs {} of addresses: raise ulimit -v", path,
                 format_bytes(static_cast<int64_t>(size)));
-  if (mapping == MAP_FAILED) fail(path, "cannot be mapped", errno);
+  if (mapping == MAP_FAILED) fail(path, errno, "the file cannot be mapped", "use data.memory: resident");
   ::madvise(mapping, size, MADV_RANDOM);
   return {static_cast<const std::byte*>(mapping), size};
 }

@@ -153,7 +153,7 @@ MemoryAdvice memory_advice(const Experiment& e, Purpose purpose) {
   const bool trains = purpose == Purpose::kTraining;
   const std::string advice = MemoryAdvice().data_advice;
   return {.data_key = is_generated(e.data) ? "data.num_train" : "data.path",
-          .data_advice = reads_key(e.data.source, "memory") ? advice + ", or data.memory: mapped" : advice,
+          .data_advice = mapping_saves_memory(e.data) ? advice + ", or data.memory: mapped" : advice,
           .weights_key = info_of(e.model.kind).has_recurrent_layers() ? "model.hidden_size" : "model.dense",
           .activations_key = trains ? "training.batch_size" : "training.valid_batch_size"};
 }

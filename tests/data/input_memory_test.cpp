@@ -120,6 +120,20 @@ TEST_F(InputMemoryTest, OfMappedInputsCountsNoBytes) {
   EXPECT_EQ(least_data_bytes(settings("memory: mapped")), 128 + 32) << "the targets";
 }
 
+TEST_F(InputMemoryTest, IsAdvisedWhereMappingSavesMemory) {
+  EXPECT_FALSE(mapping_saves_memory(settings())) << "the file is missing";
+  write_bytes();
+  EXPECT_FALSE(mapping_saves_memory(settings())) << "the file of targets is as large";
+  write_npy<uint8_t>("x.npy", "|u1", "4, 2, 30", std::vector<uint8_t>(240, 7));
+  EXPECT_TRUE(mapping_saves_memory(settings()));
+  EXPECT_TRUE(mapping_saves_memory(settings("memory: resident")));
+  EXPECT_FALSE(mapping_saves_memory(settings("memory: mapped")));
+  EXPECT_FALSE(mapping_saves_memory(settings("placement: device")));
+  EXPECT_FALSE(mapping_saves_memory(parse_settings("source: digits")));
+  make_fortran("x.npy");
+  EXPECT_FALSE(mapping_saves_memory(settings()));
+}
+
 TEST_F(InputMemoryTest, IsForNpyOnTheHost) {
   EXPECT_THAT(error_of(ExitCode::kUsage, [] { parse_settings("source: digits\nmemory: mapped"); }),
               testing::HasSubstr("memory is for source npy; digits does not use it: remove it"));
