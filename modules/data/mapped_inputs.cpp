@@ -184,21 +184,38 @@ void MappedInputs::require_valid(int64_t row, std::span<const float> values) con
 
 void MappedInputs::visit(std::span<const int64_t> lengths,
                          const std::function<void(int64_t, std::span<const float>)>& visit) const {
+  find(lengths, [&](int64_t sample, std::span<const float> values) {
+    visit(sample, values);
+    return false;
+  });
+}
+
+std::optional<int64_t> MappedInputs::find(
+    std::span<const int64_t> lengths, const std::function<bool(int64_t, std::span<const float>)>& condition) const {
   constexpr int64_t kBytesAhead = 8 << 20;
   const int64_t num_ahead = std::max<int64_t>(1, kBytesAhead / bytes_of_sample_);
-  std::vector<float> values(static_cast<size_t>(num_steps_ * num_features_));
+  std::optional<int64_t> found;
   array_->require_unchanged();
   will_need_rows(part_of(*rows_, 0, num_ahead));
-  for (int64_t first = 0; first < size(); first += num_ahead) {
+  for (int64_t first = 0; first < size() && !found; first += num_ahead) {
     will_need_rows(part_of(*rows_, first + num_ahead, num_ahead));
-    for (int64_t sample = first; sample < std::min(size(), first + num_ahead); ++sample) {
-      convert(row_of(sample), values);
-      require_valid(row_of(sample), values);
-      scale(values, sample, lengths);
-      visit(sample, values);
-    }
+    found = find_within(first, std::min(size(), first + num_ahead), lengths, condition);
     array_->require_unchanged();
   }
+  return found;
+}
+
+std::optional<int64_t> MappedInputs::find_within(
+    int64_t first, int64_t end, std::span<const int64_t> lengths,
+    const std::function<bool(int64_t, std::span<const float>)>& condition) const {
+  std::vector<float> values(static_cast<size_t>(num_steps_ * num_features_));
+  for (int64_t sample = first; sample < end; ++sample) {
+    convert(row_of(sample), values);
+    require_valid(row_of(sample), values);
+    scale(values, sample, lengths);
+    if (condition(sample, values)) return sample;
+  }
+  return std::nullopt;
 }
 
 }  // namespace rnnlab

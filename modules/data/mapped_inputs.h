@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,12 +58,18 @@ class MappedInputs {
   // is found before the first sample and after every few samples, so it throws before the function returns.
   void visit(std::span<const int64_t> lengths, const std::function<void(int64_t, std::span<const float>)>& visit) const;
 
+  // Returns the first sample whose values (T, F) meet the condition, and reads no sample after it. Throws as visit().
+  std::optional<int64_t> find(std::span<const int64_t> lengths,
+                              const std::function<bool(int64_t, std::span<const float>)>& condition) const;
+
  private:
   int64_t row_of(int64_t sample) const;
   const std::byte* bytes_of(int64_t row) const;
   void convert(int64_t row, std::span<float> out) const;
   void scale(std::span<float> values, int64_t sample, std::span<const int64_t> lengths) const;
   void require_valid(int64_t row, std::span<const float> values) const;
+  std::optional<int64_t> find_within(int64_t first, int64_t end, std::span<const int64_t> lengths,
+                                     const std::function<bool(int64_t, std::span<const float>)>& condition) const;
   void will_need_rows(std::span<const int64_t> rows) const;
 
   std::shared_ptr<const MappedArray> array_;

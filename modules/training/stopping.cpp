@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "data/mapped_inputs.h"
 
 namespace rnnlab {
 
@@ -70,12 +71,9 @@ std::optional<int64_t> first_bad_sample(const at::Tensor& tensor) {
 
 // The values of the file are finite, but their scaling may exceed float32.
 std::optional<int64_t> first_bad_mapped_sample(const Samples& samples) {
-  std::optional<int64_t> first;
-  visit_inputs(samples, [&](int64_t sample, std::span<const float> values) {
-    const auto is_finite_value = [](float value) { return std::isfinite(value); };
-    if (!first && !std::ranges::all_of(values, is_finite_value)) first = sample;
+  return samples.mapped->find(samples.all_lengths(), [](int64_t, std::span<const float> values) {
+    return !std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
   });
-  return first;
 }
 
 std::optional<std::string> data_error(const Samples& samples, const std::string& set) {

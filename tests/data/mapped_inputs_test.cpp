@@ -240,6 +240,15 @@ TEST_F(MappedInputsTest, RefuseTheZerosOfAFileThatIsCutOffDuringAVisit) {
   EXPECT_EQ(num_visited, kSamples);
 }
 
+TEST_F(MappedInputsTest, AreReadUpToTheSampleThatIsFound) {
+  const MappedInputs inputs(std::make_shared<const MappedArray>(path("x.npy")));
+  int64_t num_visited = 0;
+  const auto is_third = [&](int64_t sample, std::span<const float>) { return ++num_visited, sample == 2; };
+  EXPECT_EQ(inputs.find({}, is_third), 2);
+  EXPECT_EQ(num_visited, 3);
+  EXPECT_EQ(inputs.find({}, [](int64_t, std::span<const float>) { return false; }), std::nullopt);
+}
+
 TEST_F(MappedInputsTest, AreAlwaysOnTheHost) {
   const Dataset dataset = load_dataset(settings("mapped", ""));
   EXPECT_EQ(choose_placement(dataset.train, Placement::kAutomatic, at::kCPU), Placement::kHost);
