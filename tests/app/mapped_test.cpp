@@ -14,6 +14,7 @@ namespace rnnlab {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Program;
 using testing::ProgramResult;
 
@@ -87,6 +88,7 @@ TEST_F(MappedRun, ResumesARunWithInputsInMemoryAndBack) {
     const std::string other = then == "mapped" ? "resident" : "mapped";
     run({"train", "-q", "--resume", stopped, "training.max_steps=null", "data.memory=" + other});
     EXPECT_EQ(testing::read_trained_run(stopped), whole);
+    EXPECT_THAT(testing::read_text(stopped + "/train.log"), Not(HasSubstr("different placement")));
   }
 }
 
