@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/mapped_array.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "data_test.h"
 
@@ -109,6 +113,25 @@ class FaultsOfMappedArrays : public MappedArrays {
 
 TEST_F(FaultsOfMappedArrays, SayThatTheFileIsCutOffIfItIsDuringARead) {
   EXPECT_EXIT(read_beyond_the_end(), testing::ExitedWithCode(3), kCutOff);
+}
+
+TEST_F(FaultsOfMappedArrays, EndTheProcessFromAWorkerThread) {
+  const auto read_on_a_thread = [this] { std::jthread([this] { read_beyond_the_end(); }).join(); };
+  EXPECT_EXIT(read_on_a_thread(), testing::ExitedWithCode(3), kCutOff);
+}
+
+// Standard error is a full pipe that nobody reads.
+TEST_F(FaultsOfMappedArrays, EndTheProcessIfNobodyReadsTheMessage) {
+  const auto read_with_a_full_pipe = [this] {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_NONBLOCK) != 0) std::_Exit(1);
+    while (::write(ends[1], ends.data(), 1) == 1) {
+    }
+    ::fcntl(ends[1], F_SETFL, 0);
+    ::dup2(ends[1], STDERR_FILENO);
+    read_beyond_the_end();
+  };
+  EXPECT_EXIT(read_with_a_full_pipe(), testing::ExitedWithCode(3), "");
 }
 
 // A sanitizer has a handler for SIGBUS.
