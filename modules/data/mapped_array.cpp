@@ -25,10 +25,24 @@ FileDescriptor open_for_reading(const std::string& path) {
   return file;
 }
 
-struct stat facts_of(const FileDescriptor& file, const std::string& path) {
-  struct stat facts {};
-  if (::fstat(file.number(), &facts) != 0) fail(path, errno, "the file cannot be examined", "check its disk");
-  return facts;
+FileState file_state(const struct stat& status) {
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size = status.st_size,
+          .changed_seconds = status.st_mtim.tv_sec,
+          .changed_nanoseconds = status.st_mtim.tv_nsec};
+}
+
+// A file that is missing has an empty state, because the reader of the header reports it.
+FileState state_of(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? file_state(status) : FileState{};
+}
+
+FileState state_of(const FileDescriptor& file, const std::string& path) {
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) fail(path, errno, "the file cannot be examined", "check its disk");
+  return file_state(status);
 }
 
 // Returns the bytes of the elements.
@@ -68,16 +82,16 @@ std::string unmappable_reason(const NpyLayout& layout) {
   return "";
 }
 
-MappedArray::MappedArray(const std::filesystem::path& path) : path_(path.string()), layout_(read_npy_layout(path)) {
+// The header is read through a file of its own, so the file that is mapped must have the same state.
+MappedArray::MappedArray(const std::filesystem::path& path)
+    : path_(path.string()), state_(state_of(path)), layout_(read_npy_layout(path)) {
   if (const std::string reason = unmappable_reason(layout_); !reason.empty())
     throw_error(ExitCode::kData, "{}: the file cannot be mapped because {}, or use data.memory: resident", path_,
                 reason);
   file_ = open_for_reading(path_);
-  const struct stat facts = facts_of(file_, path_);
-  changed_seconds_ = facts.st_mtim.tv_sec;
-  changed_nanoseconds_ = facts.st_mtim.tv_nsec;
-  const int64_t num_bytes = require_whole(path_, layout_, facts.st_size);
-  file_bytes_ = map_whole(path_, file_, static_cast<size_t>(facts.st_size));
+  require_unchanged();
+  const int64_t num_bytes = require_whole(path_, layout_, state_.size);
+  file_bytes_ = map_whole(path_, file_, static_cast<size_t>(state_.size));
   bytes_ = file_bytes_.subspan(static_cast<size_t>(layout_.data_offset), static_cast<size_t>(num_bytes));
   fault_.emplace(file_bytes_,
                  fmt::format("rnnlab: error: {}: the file cannot be read any more, because it was cut off or its disk "
@@ -97,10 +111,7 @@ void MappedArray::will_need(size_t offset, size_t count) const {
 }
 
 void MappedArray::require_unchanged() const {
-  const struct stat facts = facts_of(file_, path_);
-  const bool has_same_size = static_cast<size_t>(facts.st_size) == file_bytes_.size();
-  if (has_same_size && facts.st_mtim.tv_sec == changed_seconds_ && facts.st_mtim.tv_nsec == changed_nanoseconds_)
-    return;
+  if (state_of(file_, path_) == state_) return;
   throw_error(ExitCode::kData,
               "{}: the file was changed while it was mapped: leave it alone during a run, or use data.memory: resident",
               path_);

@@ -20,6 +20,15 @@ namespace rnnlab {
 // Returns why a file cannot be mapped and what to do, such as "it is packed: unpack it with gunzip", or "".
 std::string unmappable_reason(const NpyLayout& layout);
 
+// Two equal states of a path are those of one file that was not written in between.
+struct FileState {
+  uint64_t device = 0, inode = 0;
+  int64_t size = 0;
+  int64_t changed_seconds = 0, changed_nanoseconds = 0;
+
+  bool operator==(const FileState&) const = default;
+};
+
 class MappedArray {
  public:
   // Throws UserError kData with the path if the file cannot be read or mapped, or is not as long as its header says;
@@ -45,9 +54,9 @@ class MappedArray {
 
  private:
   std::string path_;
+  FileState state_;  // before the header was read
   NpyLayout layout_;
   FileDescriptor file_;
-  int64_t changed_seconds_ = 0, changed_nanoseconds_ = 0;
   std::span<const std::byte> file_bytes_;  // the mapping
   std::span<const std::byte> bytes_;       // of the elements
   std::optional<MappingFault> fault_;
