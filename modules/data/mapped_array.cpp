@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <system_error>
 
@@ -104,10 +105,12 @@ MappedArray::~MappedArray() {
   ::munmap(const_cast<std::byte*>(file_bytes_.data()), file_bytes_.size());
 }
 
+// The system reads only the first part of a large request: read_ahead_kb of the disk, usually 128 KiB.
 void MappedArray::will_need(size_t offset, size_t count) const {
-  const size_t first = static_cast<size_t>(layout_.data_offset) + offset;
-  const size_t begin = first / page_size() * page_size();
-  ::madvise(const_cast<std::byte*>(&file_bytes_[begin]), first + count - begin, MADV_WILLNEED);
+  constexpr size_t kMaxRequest = 128 << 10;
+  const size_t first = static_cast<size_t>(layout_.data_offset) + offset, end = first + count;
+  for (size_t begin = first / page_size() * page_size(); begin < end; begin += kMaxRequest)
+    ::madvise(const_cast<std::byte*>(&file_bytes_[begin]), std::min(kMaxRequest, end - begin), MADV_WILLNEED);
 }
 
 void MappedArray::require_unchanged() const {

@@ -44,7 +44,8 @@ class MappedArray {
   // Returns all elements, in the order of the file. They need not be aligned.
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Asks the system to read a part of bytes() ahead. Returns at once.
+  // Asks the system to read a part of bytes() ahead. Does not wait for the data, but may wait for a busy disk to accept
+  // the request.
   void will_need(size_t offset, size_t count) const;
 
   // Throws UserError kData if the size or the time of the last change of the file differ from those at the start. A

@@ -50,7 +50,7 @@ class MappedInputs {
   // Throws UserError kData if the file was changed; `out` may then hold anything.
   void gather(std::span<const int64_t> samples, int64_t num_steps, std::span<const int64_t> lengths, float* out) const;
 
-  // Asks the system to read these samples ahead. Returns at once.
+  // Asks the system to read these samples ahead, as MappedArray::will_need.
   void will_need(std::span<const int64_t> samples) const;
 
   // Calls visit(sample, values) with all values (T, F) of each sample, in order. Throws UserError kDiverged for a value
