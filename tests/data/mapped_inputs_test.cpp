@@ -2,11 +2,14 @@
 // Mapped inputs are held to the same inputs in memory: each test loads a data set both ways.
 #include "data/mapped_inputs.h"
 
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <c10/util/Half.h>
 
+#include <array>
 #include <chrono>
 #include <limits>
+#include <thread>
 #include <type_traits>
 
 #include "data/batches.h"
@@ -46,8 +49,8 @@ class MappedInputsTest : public DataTest {
                     folder().string(), memory, more));
   }
 
-  static std::vector<Batch> batches_of(const Samples& samples, Order order, Placement placement) {
-    Batches batches(samples, {.batch_size = 4, .order = order, .seed = 5, .placement = placement}, at::kCPU);
+  static std::vector<Batch> batches_of(const Samples& samples, Order order, Placement placement, c10::Device device) {
+    Batches batches(samples, {.batch_size = 4, .order = order, .seed = 5, .placement = placement}, device);
     std::vector<Batch> all;
     for (const int64_t epoch : {0, 1}) {
       batches.start_epoch(epoch);
@@ -56,22 +59,40 @@ class MappedInputsTest : public DataTest {
     return all;
   }
 
+  static void expect_equal_batches(const std::vector<Batch>& actual, const std::vector<Batch>& expected) {
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) {
+      EXPECT_TRUE(actual[i].inputs.cpu().equal(expected[i].inputs));
+      EXPECT_TRUE(actual[i].targets.cpu().equal(expected[i].targets));
+      EXPECT_EQ(actual[i].whole_targets, expected[i].whole_targets);
+      expect_equal_lengths(actual[i].lengths, expected[i].lengths);
+    }
+  }
+
+  static void expect_equal_lengths(const at::Tensor& actual, const at::Tensor& expected) {
+    ASSERT_EQ(actual.defined(), expected.defined());
+    if (actual.defined()) EXPECT_TRUE(actual.equal(expected));
+  }
+
   static void expect_equal_samples(const Samples& mapped, const Samples& resident) {
     ASSERT_TRUE(mapped.mapped);
     EXPECT_FALSE(mapped.inputs.defined());
     EXPECT_EQ(mapped.size(), resident.size());
     EXPECT_EQ(mapped.num_steps(), resident.num_steps());
+    expect_equal_lengths(mapped.lengths, resident.lengths);
     EXPECT_TRUE(inputs_of(mapped, 0, mapped.size()).equal(resident.inputs));
     if (resident.size() == 0) return;
     for (const Order order : {Order::kSequential, Order::kShuffled, Order::kByLength}) {
-      const auto actual = batches_of(mapped, order, Placement::kAutomatic);
-      const auto expected = batches_of(resident, order, Placement::kAutomatic);
-      ASSERT_EQ(actual.size(), expected.size());
-      for (size_t i = 0; i < actual.size(); ++i) {
-        EXPECT_TRUE(actual[i].inputs.equal(expected[i].inputs));
-        EXPECT_TRUE(actual[i].targets.equal(expected[i].targets));
-        EXPECT_EQ(actual[i].whole_targets, expected[i].whole_targets);
-      }
+      expect_equal_batches(batches_of(mapped, order, Placement::kAutomatic, at::kCPU),
+                           batches_of(resident, order, Placement::kAutomatic, at::kCPU));
+    }
+  }
+
+  static void expect_equal_scales(const std::vector<ColumnScale>& actual, const std::vector<ColumnScale>& expected) {
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) {
+      EXPECT_EQ(actual[i].offset, expected[i].offset);
+      EXPECT_EQ(actual[i].scale, expected[i].scale);
     }
   }
 
@@ -81,7 +102,7 @@ class MappedInputsTest : public DataTest {
     const Dataset mapped = load_dataset(settings("mapped", more)), resident = load_dataset(settings("resident", more));
     EXPECT_EQ(mapped.fingerprint, resident.fingerprint);
     EXPECT_EQ(mapped.description, resident.description);
-    EXPECT_EQ(mapped.feature_scales.size(), resident.feature_scales.size());
+    expect_equal_scales(mapped.feature_scales, resident.feature_scales);
     expect_equal_samples(mapped.train, resident.train);
     expect_equal_samples(mapped.valid, resident.valid);
   }
@@ -141,6 +162,35 @@ TEST_F(MappedInputsTest, AreSplitLikeInputsInMemory) {
        {"num_valid: 0", "split: ordered", "num_test: 2", "num_train: 5\nnum_valid: 2",
         "valid_inputs: x.npy\nvalid_targets: y.npy\nnum_test: 3", "valid_inputs: x.npy\nvalid_targets: y.npy\nseed: 4"})
     expect_equal("normalize: standard\n" + split);
+}
+
+TEST_F(MappedInputsTest, OfValidationMayBeInAFileOfAnotherType) {
+  write_npy<int16_t>("v.npy", "<i2", "2, 6, 3", [] {
+    std::vector<int16_t> values(36);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int16_t>(i * i % 29 - 7);
+    return values;
+  }());
+  write_npy<int64_t>("w.npy", "<i8", "2,", {2, 0});
+  write_npy<int64_t>("m.npy", "<i8", "2,", {3, 6});
+  const std::string valid = "valid_inputs: v.npy\nvalid_targets: w.npy\n";
+  for (const std::string how : {"none", "standard", "column_minmax"}) {
+    expect_equal(valid + "normalize: " + how);
+    expect_equal(valid + "train_lengths: n.npy\nvalid_lengths: m.npy\nnormalize: " + how);
+  }
+}
+
+TEST_F(MappedInputsTest, MayBeReadByTwoThreadsAtOnce) {
+  const Samples mapped = load_dataset(settings("mapped", "normalize: standard")).train;
+  const Samples resident = load_dataset(settings("resident", "normalize: standard")).train;
+  std::array<std::vector<Batch>, 2> read;
+  {
+    std::array<std::jthread, 2> threads;
+    for (size_t i = 0; i < 2; ++i)
+      threads[i] = std::jthread(
+          [&, i] { read[i] = batches_of(mapped, Order::kShuffled, Placement::kAutomatic, at::kCPU); });
+  }
+  const auto expected = batches_of(resident, Order::kShuffled, Placement::kAutomatic, at::kCPU);
+  for (const std::vector<Batch>& batches : read) expect_equal_batches(batches, expected);
 }
 
 TEST_F(MappedInputsTest, ThatCannotBeMappedAreRefused) {
@@ -252,6 +302,19 @@ TEST_F(MappedInputsTest, AreReadUpToTheSampleThatIsFound) {
 TEST_F(MappedInputsTest, AreAlwaysOnTheHost) {
   const Dataset dataset = load_dataset(settings("mapped", ""));
   EXPECT_EQ(choose_placement(dataset.train, Placement::kAutomatic, at::kCPU), Placement::kHost);
+}
+
+TEST_F(MappedInputsTest, OnCudaAreThoseOfTheCpu) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  const c10::Device cuda(at::kCUDA, 0);
+  for (const std::string more : {"normalize: none", "normalize: standard\ntrain_lengths: n.npy"}) {
+    const Samples mapped = load_dataset(settings("mapped", more)).train;
+    const Samples resident = load_dataset(settings("resident", more)).train;
+    const auto actual = batches_of(mapped, Order::kShuffled, Placement::kAutomatic, cuda);
+    const auto expected = batches_of(resident, Order::kShuffled, Placement::kHost, at::kCPU);
+    expect_equal_batches(actual, expected);
+    EXPECT_TRUE(actual.at(0).inputs.is_cuda() && actual.at(0).targets.is_cuda());
+  }
 }
 
 TEST_F(MappedInputsTest, SayInANoteThatTheyAre) {
