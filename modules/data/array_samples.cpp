@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -13,14 +14,8 @@
 namespace rnnlab {
 namespace {
 
-constexpr std::string_view kMendNumbers = "rnnlab trains on finite float32 numbers only: correct the file";
-
-// Returns the index of the first NaN or Inf, or -1.
-int64_t first_not_finite(const at::Tensor& tensor) {
-  const auto* begin = tensor.const_data_ptr<float>();
-  const auto* end = begin + tensor.numel();
-  const auto* found = std::find_if(begin, end, [](float value) { return !std::isfinite(value); });
-  return found == end ? -1 : found - begin;
+std::span<const float> all_floats(const at::Tensor& tensor) {
+  return {tensor.const_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
 
 // Returns "sample 3, target 0 (counted from 0)" for an element of (N, K), with the step for (N, T, K).
@@ -43,19 +38,17 @@ int64_t first_outside(const at::Tensor& tensor, int64_t least, int64_t most) {
 }  // namespace
 
 void require_finite_inputs(const at::Tensor& inputs, const std::string& origin) {
-  const int64_t at = first_not_finite(inputs);
-  if (at < 0) return;
+  const std::optional<int64_t> at = first_not_finite(all_floats(inputs));
+  if (!at) return;
   const int64_t num_steps = inputs.size(1);
   const int64_t num_features = inputs.size(2);
-  throw_not_finite(origin, {at / (num_steps * num_features), at / num_features % num_steps, at % num_features},
-                   inputs.const_data_ptr<float>()[at]);
+  const InputPlace place{*at / (num_steps * num_features), *at / num_features % num_steps, *at % num_features};
+  throw_not_finite(origin, text_of(place), inputs.const_data_ptr<float>()[*at]);
 }
 
 void require_finite_targets(const at::Tensor& targets, const std::string& origin) {
-  const int64_t at = first_not_finite(targets);
-  if (at < 0) return;
-  throw_error(ExitCode::kDiverged, "{}: {} is {}: {}", origin, place_of_target(targets, at),
-              targets.const_data_ptr<float>()[at], kMendNumbers);
+  const std::optional<int64_t> at = first_not_finite(all_floats(targets));
+  if (at) throw_not_finite(origin, place_of_target(targets, *at), targets.const_data_ptr<float>()[*at]);
 }
 
 void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, int64_t num_others,
@@ -141,10 +134,6 @@ void require_shares(const at::Tensor& values, const std::string& origin) {
                 place_of_target(values, i), data[i]);
   }
 }
-
-}  // namespace
-
-namespace {
 
 void require_steps(std::span<const int64_t> shape, std::string_view element, const std::string& origin) {
   if (shape.size() >= 2) return;

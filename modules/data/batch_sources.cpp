@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "data/batch_steps.h"
 #include "data/mapped_inputs.h"
 
 namespace rnnlab {
@@ -49,10 +50,8 @@ at::Tensor gather_steps(const at::Tensor& source, std::span<const int64_t> order
   auto* to = static_cast<std::byte*>(out.mutable_data_ptr());
   for (size_t b = 0; b < order.size(); ++b) {
     RNNLAB_INVARIANT(order[b] >= 0 && order[b] < source.size(0), "the order names a sample that is not there");
-    const std::byte* sample = from + static_cast<size_t>(order[b]) * stride;
-    for (size_t t = 0; t < static_cast<size_t>(num_steps); ++t) {
-      std::memcpy(to + (t * order.size() + b) * step_bytes, sample + t * step_bytes, step_bytes);
-    }
+    const std::byte* const sample = from + static_cast<size_t>(order[b]) * stride;
+    copy_steps(sample, static_cast<size_t>(num_steps), step_bytes, b, order.size(), to);
   }
   return out;
 }

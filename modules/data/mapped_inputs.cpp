@@ -2,15 +2,18 @@
 #include "data/mapped_inputs.h"
 
 #include <c10/util/Half.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.h"
+#include "data/batch_steps.h"
 
 namespace rnnlab {
 namespace {
@@ -29,30 +32,7 @@ using Conversion = void (*)(const std::byte*, std::span<float>);
 
 Conversion conversion_of(const NpyLayout& layout) {
   if (layout.is_half) return convert_elements<c10::Half>;
-  switch (layout.type) {
-    case ElementType::kBool:
-    case ElementType::kU8:
-      return convert_elements<uint8_t>;
-    case ElementType::kI8:
-      return convert_elements<int8_t>;
-    case ElementType::kU16:
-      return convert_elements<uint16_t>;
-    case ElementType::kI16:
-      return convert_elements<int16_t>;
-    case ElementType::kU32:
-      return convert_elements<uint32_t>;
-    case ElementType::kI32:
-      return convert_elements<int32_t>;
-    case ElementType::kU64:
-      return convert_elements<uint64_t>;
-    case ElementType::kI64:
-      return convert_elements<int64_t>;
-    case ElementType::kF32:
-      return convert_elements<float>;
-    case ElementType::kF64:
-      break;
-  }
-  return convert_elements<double>;
+  return visit_type(layout.type, []<class T>(std::type_identity<T>) -> Conversion { return convert_elements<T>; });
 }
 
 // Unlike std::find_if, the loop has no early exit, so that the compiler can use vector instructions.
@@ -60,13 +40,6 @@ bool are_finite(std::span<const float> values) {
   int num_bad = 0;
   for (const float value : values) num_bad += std::abs(value) <= std::numeric_limits<float>::max() ? 0 : 1;
   return num_bad == 0;
-}
-
-// Writes the steps of sample b of a batch to their places in `out` (T, B, F).
-void scatter_steps(const std::byte* steps, size_t num_steps, size_t step_bytes, size_t b, size_t batch_size,
-                   std::byte* out) {
-  for (size_t t = 0; t < num_steps; ++t)
-    std::memcpy(out + (t * batch_size + b) * step_bytes, steps + t * step_bytes, step_bytes);
 }
 
 // Returns at most `count` rows from `first` on.
@@ -77,12 +50,18 @@ std::span<const int64_t> part_of(std::span<const int64_t> rows, int64_t first, i
 
 }  // namespace
 
-void throw_not_finite(const std::string& origin, const InputPlace& place, float value) {
-  throw_error(
-      ExitCode::kDiverged,
-      "{}: sample {}, step {}, feature {} (counted from 0) is {}: rnnlab trains on finite float32 numbers only: "
-      "correct the file",
-      origin, place.sample, place.step, place.feature, value);
+std::optional<int64_t> first_not_finite(std::span<const float> values) {
+  if (are_finite(values)) return std::nullopt;
+  return std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); }) - values.begin();
+}
+
+std::string text_of(const InputPlace& place) {
+  return fmt::format("sample {}, step {}, feature {} (counted from 0)", place.sample, place.step, place.feature);
+}
+
+void throw_not_finite(const std::string& origin, std::string_view place, float value) {
+  throw_error(ExitCode::kDiverged, "{}: {} is {}: rnnlab trains on finite float32 numbers only: correct the file",
+              origin, place, value);
 }
 
 MappedInputs::MappedInputs(std::shared_ptr<const MappedArray> array) : array_(std::move(array)) {
@@ -146,8 +125,7 @@ void MappedInputs::gather(std::span<const int64_t> samples, int64_t num_steps, s
       scale(values, samples[b], lengths);
     }
     const std::byte* const steps = is_plain ? bytes_of(row) : std::as_bytes(std::span(values)).data();
-    scatter_steps(steps, static_cast<size_t>(num_steps), step_bytes, b, samples.size(),
-                  reinterpret_cast<std::byte*>(out));
+    copy_steps(steps, static_cast<size_t>(num_steps), step_bytes, b, samples.size(), reinterpret_cast<std::byte*>(out));
   }
   array_->require_unchanged();
 }
@@ -171,10 +149,9 @@ void MappedInputs::will_need_rows(std::span<const int64_t> rows) const {
 }
 
 void MappedInputs::require_valid(int64_t row, std::span<const float> values) const {
-  if (!are_finite(values)) {
-    const auto at = std::ranges::find_if_not(values, [](float v) { return std::isfinite(v); }) - values.begin();
-    throw_not_finite(array_->path(), {row, at / num_features_, at % num_features_}, values[static_cast<size_t>(at)]);
-  }
+  if (const std::optional<int64_t> at = first_not_finite(values))
+    throw_not_finite(array_->path(), text_of({row, *at / num_features_, *at % num_features_}),
+                     values[static_cast<size_t>(*at)]);
   if (array_->layout().type != ElementType::kBool) return;
   if (std::ranges::all_of(values, [](float value) { return value <= 1; })) return;
   throw_error(ExitCode::kData,
@@ -190,8 +167,8 @@ void MappedInputs::visit(std::span<const int64_t> lengths,
   });
 }
 
-std::optional<int64_t> MappedInputs::find(
-    std::span<const int64_t> lengths, const std::function<bool(int64_t, std::span<const float>)>& condition) const {
+std::optional<int64_t> MappedInputs::find(std::span<const int64_t> lengths,
+                                          const std::function<bool(int64_t, std::span<const float>)>& condition) const {
   constexpr int64_t kBytesAhead = 8 << 20;
   const int64_t num_ahead = std::max<int64_t>(1, kBytesAhead / bytes_of_sample_);
   std::optional<int64_t> found;

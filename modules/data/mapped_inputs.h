@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/mapped_array.h"
@@ -25,8 +26,13 @@ struct InputPlace {
   int64_t feature = 0;
 };
 
-// Throws UserError kDiverged for an input that is NaN or Inf; `origin` is the file.
-[[noreturn]] void throw_not_finite(const std::string& origin, const InputPlace& place, float value);
+std::string text_of(const InputPlace& place);  // "sample 3, step 0, feature 1 (counted from 0)"
+
+// Returns the index of the first NaN or Inf.
+std::optional<int64_t> first_not_finite(std::span<const float> values);
+
+// Throws UserError kDiverged for a value that is NaN or Inf; `origin` is the file.
+[[noreturn]] void throw_not_finite(const std::string& origin, std::string_view place, float value);
 
 class MappedInputs {
  public:

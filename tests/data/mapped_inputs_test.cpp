@@ -71,7 +71,8 @@ class MappedInputsTest : public DataTest {
 
   static void expect_equal_lengths(const at::Tensor& actual, const at::Tensor& expected) {
     ASSERT_EQ(actual.defined(), expected.defined());
-    if (actual.defined()) EXPECT_TRUE(actual.equal(expected));
+    if (!actual.defined()) return;
+    EXPECT_TRUE(actual.equal(expected));
   }
 
   static void expect_equal_samples(const Samples& mapped, const Samples& resident) {
@@ -186,8 +187,8 @@ TEST_F(MappedInputsTest, MayBeReadByTwoThreadsAtOnce) {
   {
     std::array<std::jthread, 2> threads;
     for (size_t i = 0; i < 2; ++i)
-      threads[i] = std::jthread(
-          [&, i] { read[i] = batches_of(mapped, Order::kShuffled, Placement::kAutomatic, at::kCPU); });
+      threads[i] =
+          std::jthread([&, i] { read[i] = batches_of(mapped, Order::kShuffled, Placement::kAutomatic, at::kCPU); });
   }
   const auto expected = batches_of(resident, Order::kShuffled, Placement::kAutomatic, at::kCPU);
   for (const std::vector<Batch>& batches : read) expect_equal_batches(batches, expected);
