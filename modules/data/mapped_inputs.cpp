@@ -37,9 +37,9 @@ Conversion conversion_of(const NpyLayout& layout) {
 
 // Unlike std::find_if, the loop has no early exit, so that the compiler can use vector instructions.
 bool are_finite(std::span<const float> values) {
-  int num_bad = 0;
-  for (const float value : values) num_bad += std::abs(value) <= std::numeric_limits<float>::max() ? 0 : 1;
-  return num_bad == 0;
+  int is_any_bad = 0;
+  for (const float value : values) is_any_bad |= std::abs(value) <= std::numeric_limits<float>::max() ? 0 : 1;
+  return is_any_bad == 0;
 }
 
 // Returns at most `count` rows from `first` on.
