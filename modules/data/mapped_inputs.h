@@ -60,8 +60,8 @@ class MappedInputs {
   void will_need(std::span<const int64_t> samples) const;
 
   // Calls visit(sample, values) with all values (T, F) of each sample, in order. Throws UserError kDiverged for a value
-  // of the file that is NaN or Inf, and kData for a bool that is neither 0 nor 1, or if the file was changed. A change
-  // is found before the first sample and after every few samples, so it throws before the function returns.
+  // of the file that is NaN or Inf. Throws kData for a bool that is neither 0 nor 1, and if the file was changed. A
+  // change is found before the function returns, but some samples after it may have been visited.
   void visit(std::span<const int64_t> lengths, const std::function<void(int64_t, std::span<const float>)>& visit) const;
 
   // Returns the first sample whose values (T, F) meet the condition, and reads no sample after it. Throws as visit().

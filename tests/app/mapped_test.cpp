@@ -120,6 +120,8 @@ TEST_F(MappedRun, CannotBeExported) {
                                        "data.memory: resident"));
 }
 
+constexpr int64_t kMiB = 1 << 20;
+
 // A hole in a file takes no place on the disk and holds zeros.
 void write_large_array(const std::filesystem::path& file, const std::string& shape, int64_t num_bytes) {
   const std::string header = npy_file<float>("<f4", shape, {});
@@ -129,7 +131,6 @@ void write_large_array(const std::filesystem::path& file, const std::string& sha
 
 // The limit is on memory that is not a mapped file (RLIMIT_DATA), of which the libraries alone need half.
 TEST_F(MappedRun, NeedsLittleMemoryForAFileOfFourTimesItsLimit) {
-  constexpr int64_t kMiB = 1 << 20;
   write_large_array(program_.folder() / "zeros.npy", "2048, 64, 4096", 2048 * kMiB);
   program_.write("labels.npy", npy_file("<i8", "2048,", std::vector<int64_t>(2048, 0)));
   program_.write("large.yaml", R"(name: large
@@ -149,6 +150,31 @@ training: {epochs: 1, batch_size: 8, num_threads: 1}
   EXPECT_THAT(testing::read_text(program_.run_folders("large").at(0) + "/train.log"),
               HasSubstr("inputs stay in zeros.npy and are read batch by batch, because loading the inputs "
                         "needs 4.00 GiB of memory, and ulimit -d allows 512.00 MiB (data.memory: auto)"));
+}
+
+TEST_F(MappedRun, ReadsAValidationFileIntoMemoryThatCannotBeMapped) {
+  write_large_array(program_.folder() / "zeros.npy", "512, 64, 4096", 512 * kMiB);
+  program_.write("labels.npy", npy_file("<i8", "512,", std::vector<int64_t>(512, 0)));
+  std::string valid = npy_file("<f4", "2, 64, 4096", std::vector<float>(2 * 64 * 4096, 1));
+  program_.write("valid.npy", valid.replace(valid.find("False"), 5, "True "));
+  program_.write("valid_labels.npy", npy_file("<i8", "2,", std::vector<int64_t>(2, 0)));
+  program_.write("both.yaml", R"(name: both
+device: cpu
+layer: fused
+data:
+  source: npy
+  train_inputs: zeros.npy
+  train_targets: labels.npy
+  valid_inputs: valid.npy
+  valid_targets: valid_labels.npy
+model: {hidden_size: 1}
+training: {epochs: 1, batch_size: 8, num_threads: 1}
+)");
+  const auto result = program_.run_in_shell("ulimit -d 524288; \"$0\" train -q both.yaml");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const std::string log = testing::read_text(program_.run_folders("both").at(0) + "/train.log");
+  EXPECT_THAT(log, HasSubstr("but valid.npy is not mapped because it is in Fortran order"));
+  EXPECT_THAT(log, HasSubstr("inputs stay in zeros.npy and are read batch by batch"));
 }
 
 }  // namespace
