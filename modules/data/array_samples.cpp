@@ -7,7 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -15,14 +16,8 @@
 namespace rnnlab {
 namespace {
 
-constexpr std::string_view kMendNumbers = "rnnlab trains on finite float32 numbers only: correct the file";
-
-// Returns the index of the first NaN or Inf, or -1.
-int64_t first_not_finite(const at::Tensor& tensor) {
-  const auto* begin = tensor.const_data_ptr<float>();
-  const auto* end = begin + tensor.numel();
-  const auto* found = std::find_if(begin, end, [](float value) { return !std::isfinite(value); });
-  return found == end ? -1 : found - begin;
+std::span<const float> all_floats(const at::Tensor& tensor) {
+  return {tensor.const_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
 
 // Returns "sample 3, target 0 (counted from 0)" for an element of (N, K), with the step for (N, T, K).
@@ -45,20 +40,17 @@ int64_t first_outside(const at::Tensor& tensor, int64_t least, int64_t most) {
 }  // namespace
 
 void require_finite_inputs(const at::Tensor& inputs, const std::string& origin) {
-  const int64_t at = first_not_finite(inputs);
-  if (at < 0) return;
+  const std::optional<int64_t> at = first_not_finite(all_floats(inputs));
+  if (!at) return;
   const int64_t num_steps = inputs.size(1);
   const int64_t num_features = inputs.size(2);
-  throw_error(ExitCode::kDiverged, "{}: sample {}, step {}, feature {} (counted from 0) is {}: {}", origin,
-              at / (num_steps * num_features), at / num_features % num_steps, at % num_features,
-              inputs.const_data_ptr<float>()[at], kMendNumbers);
+  const InputPlace place{*at / (num_steps * num_features), *at / num_features % num_steps, *at % num_features};
+  throw_not_finite(origin, text_of(place), inputs.const_data_ptr<float>()[*at]);
 }
 
 void require_finite_targets(const at::Tensor& targets, const std::string& origin) {
-  const int64_t at = first_not_finite(targets);
-  if (at < 0) return;
-  throw_error(ExitCode::kDiverged, "{}: {} is {}: {}", origin, place_of_target(targets, at),
-              targets.const_data_ptr<float>()[at], kMendNumbers);
+  const std::optional<int64_t> at = first_not_finite(all_floats(targets));
+  if (at) throw_not_finite(origin, place_of_target(targets, *at), targets.const_data_ptr<float>()[*at]);
 }
 
 void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, int64_t num_others,
@@ -145,6 +137,13 @@ void require_shares(const at::Tensor& values, const std::string& origin) {
   }
 }
 
+void require_steps(std::span<const int64_t> shape, std::string_view element, const std::string& origin) {
+  if (shape.size() >= 2) return;
+  throw_error(ExitCode::kData,
+              "{}: inputs need the shape (samples, steps) or (samples, steps, features), but the file holds {} {}",
+              origin, format_shape(shape), element);
+}
+
 }  // namespace
 
 void require_values(const at::Tensor& targets, Task task, const std::string& origin) {
@@ -170,12 +169,15 @@ void clear_nan_in_padding(at::Tensor& inputs, const at::Tensor& lengths) {
   }
 }
 
+std::shared_ptr<const MappedInputs> mapped_inputs_from(const std::filesystem::path& file) {
+  auto array = std::make_shared<const MappedArray>(file);
+  const NpyLayout& layout = array->layout();
+  require_steps(layout.shape, layout.is_half ? "f16" : element_name(layout.type), file.string());
+  return std::make_shared<const MappedInputs>(std::move(array));
+}
+
 at::Tensor inputs_from(const Array& array, const std::string& origin) {
-  if (array.shape.size() < 2) {
-    throw_error(ExitCode::kData,
-                "{}: inputs need the shape (samples, steps) or (samples, steps, features), but the file holds {} {}",
-                origin, format_shape(array.shape), element_name(array.type));
-  }
+  require_steps(array.shape, element_name(array.type), origin);
   const int64_t num_features = array.num_elements() / (array.shape[0] * array.shape[1]);
   return to_float(array, {array.shape[0], array.shape[1], num_features});
 }

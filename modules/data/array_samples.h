@@ -6,10 +6,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <string>
 
 #include "data/data_settings.h"
 #include "data/dataset.h"
+#include "data/mapped_inputs.h"
 #include "data/readers/array.h"
 
 namespace rnnlab {
@@ -43,6 +46,9 @@ void clear_nan_in_padding(at::Tensor& inputs, const at::Tensor& lengths);
 
 // Converts (N, T) or (N, T, ...) of any type to (N, T, F) float32; the dimensions after T are flattened to F.
 at::Tensor inputs_from(const Array& array, const std::string& origin);
+
+// Returns the same inputs of an npy file without reading them: NaN and Inf are found when they are read.
+std::shared_ptr<const MappedInputs> mapped_inputs_from(const std::filesystem::path& file);
 
 // Returns the task that `choice` names. kAutomatic: classification for integer targets (N), or (N, T) of each step;
 // else regression.

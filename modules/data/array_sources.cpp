@@ -12,6 +12,7 @@
 #include "data/data_settings.h"
 #include "data/dataset.h"
 #include "data/find_data.h"
+#include "data/input_memory.h"
 #include "data/inspect.h"
 #include "data/readers/array.h"
 #include "data/source.h"
@@ -41,7 +42,7 @@ void add_lengths(Samples& samples, const PartFiles& files, Reader read) {
   if (files.lengths.empty()) return;
   samples.lengths = lengths_from(read(files.lengths), files.lengths);
   require_equal_counts(samples.size(), files.inputs, samples.lengths.size(0), files.lengths);
-  require_lengths(samples.lengths, samples.inputs.size(1), files.lengths);
+  require_lengths(samples.lengths, samples.sequence_length(), files.lengths);
 }
 
 // What a file of targets holds, beside its numbers.
@@ -65,6 +66,7 @@ void add_targets(Part& part, const PartFiles& files, Reader read, const TargetFo
 }
 
 void check_inputs(Samples& samples, const PartFiles& files) {
+  if (!samples.inputs.defined()) return;
   if (samples.lengths.defined()) clear_nan_in_padding(samples.inputs, samples.lengths);
   require_finite_inputs(samples.inputs, files.inputs);
 }
@@ -72,22 +74,35 @@ void check_inputs(Samples& samples, const PartFiles& files) {
 void check_targets_of_steps(Part& part, const PartFiles& files) {
   Samples& samples = part.samples;
   if (!samples.targets.defined() || !has_target_per_step(samples.targets)) return;
-  if (samples.targets.size(1) != samples.inputs.size(1))
+  if (samples.targets.size(1) != samples.sequence_length())
     throw_error(ExitCode::kData, "{} has targets for {}, but the samples of {} have {}; each step needs a target",
                 files.targets.string(), counted(samples.targets.size(1), "step"), files.inputs.string(),
-                samples.inputs.size(1));
+                samples.sequence_length());
   if (samples.lengths.defined()) clear_padding_of_targets(samples.targets, samples.lengths);
   if (part.task != Task::kClassification) require_values(samples.targets, part.task, files.targets);
 }
 
-Part read_part(const PartFiles& files, Reader read, const TargetForm& form) {
-  Part part;
-  add_targets(part, files, read, form);
+void require_a_target_each(const Part& part, int64_t num_inputs, const PartFiles& files) {
+  if (part.samples.targets.defined())
+    require_equal_counts(num_inputs, files.inputs, part.samples.targets.size(0), files.targets);
+}
+
+void add_inputs(Part& part, const PartFiles& files, Reader read, InputMemory memory) {
+  if (memory == InputMemory::kMapped) {
+    part.samples.mapped = mapped_inputs_from(files.inputs);
+    part.input_type = part.samples.mapped->type();
+    return require_a_target_each(part, part.samples.size(), files);
+  }
   const Array inputs = read(files.inputs);
   part.input_type = inputs.type;
-  if (part.samples.targets.defined())
-    require_equal_counts(inputs.shape[0], files.inputs, part.samples.targets.size(0), files.targets);
+  require_a_target_each(part, inputs.shape[0], files);
   part.samples.inputs = inputs_from(inputs, files.inputs);
+}
+
+Part read_part(const PartFiles& files, Reader read, const TargetForm& form, InputMemory memory) {
+  Part part;
+  add_targets(part, files, read, form);
+  add_inputs(part, files, read, memory);
   add_lengths(part.samples, files, read);
   check_inputs(part.samples, files);
   check_targets_of_steps(part, files);
@@ -97,11 +112,11 @@ Part read_part(const PartFiles& files, Reader read, const TargetForm& form) {
 // Training and validation must have equal shapes.
 void require_same_shape(const Samples& train, const PartFiles& train_files, const Samples& valid,
                         const PartFiles& valid_files) {
-  if (train.inputs.sizes().slice(1) != valid.inputs.sizes().slice(1)) {
+  if (train.sequence_length() != valid.sequence_length() || train.num_features() != valid.num_features()) {
     throw_error(ExitCode::kData, "{} has {} x {}, but {} has {} x {}: both parts must have the same sizes",
-                train_files.inputs.string(), counted(train.inputs.size(1), "step"),
-                counted(train.inputs.size(2), "feature"), valid_files.inputs.string(), valid.inputs.size(1),
-                valid.inputs.size(2));
+                train_files.inputs.string(), counted(train.sequence_length(), "step"),
+                counted(train.num_features(), "feature"), valid_files.inputs.string(), valid.sequence_length(),
+                valid.num_features());
   }
   if (train.targets.sizes().slice(1) != valid.targets.sizes().slice(1)) {
     throw_error(ExitCode::kData, "{} has {} a sample, but {} has {}: both parts must have the same sizes",
@@ -113,8 +128,8 @@ void require_same_shape(const Samples& train, const PartFiles& train_files, cons
 DataShape shape_of(const Part& train, std::optional<int64_t> num_classes) {
   DataShape shape;
   shape.task = train.task;
-  shape.sequence_length = train.samples.inputs.size(1);
-  shape.input_size = train.samples.inputs.size(2);
+  shape.sequence_length = train.samples.sequence_length();
+  shape.input_size = train.samples.num_features();
   shape.has_lengths = train.samples.lengths.defined();
   shape.target_per_step = has_target_per_step(train.samples.targets);
   shape.num_outputs = train.task != Task::kClassification
@@ -149,7 +164,10 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
             const DataSettings& settings, const Origin& origin) {
   Loaded loaded;
   loaded.origin = origin;
-  const Part train = read_part(train_files, read, {settings.task, settings.target_per});
+  const InputMemoryChoice inputs = choose_input_memory(settings, inputs_of_training(settings));
+  loaded.dataset.notes = inputs.notes;
+  const Part train =
+      read_part(train_files, read, {settings.task, settings.target_per}, inputs.memory_of(settings.train_inputs));
   loaded.dataset.shape = shape_of(train, settings.num_classes);
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   check_classes(loaded, train.samples, train_files);
@@ -159,7 +177,8 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
     loaded.dataset.valid = take(train.samples, rows.valid);
     return loaded;
   }
-  Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per});
+  Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per},
+                         inputs.memory_of(settings.valid_inputs));
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
   check_classes(loaded, valid.samples, *valid_files);
@@ -225,12 +244,15 @@ LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const Fitt
   if (files.targets.empty() && targets == Targets::kRequired)
     throw_error(ExitCode::kUsage, "{}: these samples have no targets: name their file in data.train_targets",
                 files.inputs.string());
-  const Part all = read_part(files, read, {settings.task, settings.target_per});
+  const InputMemoryChoice inputs = choose_input_memory(settings, {settings.train_inputs});
+  const Part all =
+      read_part(files, read, {settings.task, settings.target_per}, inputs.memory_of(settings.train_inputs));
   if (all.samples.targets.defined() && fitted.shape.task == Task::kClassification)
     require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets);
   return {.samples = all.samples,
           .origin = origin_of(settings, files),
-          .normalize = resolve(settings, all.input_type, files.inputs)};
+          .normalize = resolve(settings, all.input_type, files.inputs),
+          .notes = inputs.notes};
 }
 
 LoadedPart load_array_part(const DataSettings& settings, Reader read, const FittedData& fitted, DataPart part,
@@ -277,6 +299,9 @@ void check_arrays(const DataSettings& settings, config::Checker& checker) {
   if (!files_for_both && !settings.valid_lengths.empty()) {
     checker.complain({"valid_lengths", "valid_inputs"}, "lengths need samples: name valid_inputs too");
   }
+  if (settings.memory == InputMemory::kMapped && settings.placement == Placement::kDevice)
+    checker.complain({"memory", "placement"},
+                     "mapped inputs stay on the host: use placement: auto or host, or memory: resident");
   check_test_arrays(settings, checker);
 }
 
@@ -325,6 +350,7 @@ const SourceInfo& npy_source() {
   static const SourceInfo info = [] {
     SourceInfo npy = info_of_arrays<read_npy>("arrays in npy files");
     npy.magic = "\x93NUMPY";
+    npy.keys.push_back("memory");
     npy.inspect_file = inspect_npy_file;
     return npy;
   }();

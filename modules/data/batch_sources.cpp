@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "base/error.h"
+#include "data/batch_steps.h"
+#include "data/mapped_inputs.h"
 
 namespace rnnlab {
 namespace {
@@ -48,11 +50,18 @@ at::Tensor gather_steps(const at::Tensor& source, std::span<const int64_t> order
   auto* to = static_cast<std::byte*>(out.mutable_data_ptr());
   for (size_t b = 0; b < order.size(); ++b) {
     RNNLAB_INVARIANT(order[b] >= 0 && order[b] < source.size(0), "the order names a sample that is not there");
-    const std::byte* sample = from + static_cast<size_t>(order[b]) * stride;
-    for (size_t t = 0; t < static_cast<size_t>(num_steps); ++t) {
-      std::memcpy(to + (t * order.size() + b) * step_bytes, sample + t * step_bytes, step_bytes);
-    }
+    const std::byte* const sample = from + static_cast<size_t>(order[b]) * stride;
+    copy_steps(sample, static_cast<size_t>(num_steps), step_bytes, b, order.size(), to);
   }
+  return out;
+}
+
+// Returns (num_steps, B, F).
+at::Tensor gather_mapped(const Samples& samples, std::span<const int64_t> order, int64_t num_steps,
+                         const Allocate& allocate) {
+  const std::array shape = {num_steps, static_cast<int64_t>(order.size()), samples.num_features()};
+  at::Tensor out = allocate(shape, at::kFloat);
+  samples.mapped->gather(order, num_steps, samples.all_lengths(), out.mutable_data_ptr<float>());
   return out;
 }
 
@@ -68,7 +77,8 @@ Batch gather_batch(const Samples& samples, std::span<const int64_t> order, int64
                    const Allocate& allocate) {
   Batch batch;
   batch.size = static_cast<int64_t>(order.size());
-  batch.inputs = gather_steps(samples.inputs, order, num_steps, allocate);
+  batch.inputs = samples.mapped ? gather_mapped(samples, order, num_steps, allocate)
+                                : gather_steps(samples.inputs, order, num_steps, allocate);
   batch.targets = has_target_per_step(samples.targets) ? gather_steps(samples.targets, order, num_steps, allocate)
                                                        : gather_samples(samples.targets, order, allocate);
   if (samples.lengths.defined()) batch.lengths = gather_samples(samples.lengths, order, allocate_plain);
@@ -92,7 +102,7 @@ class DirectSource : public BatchSource {
   explicit DirectSource(const Samples& samples) : samples_(samples) {}
   void start(const EpochPlan& plan) override { plan_ = plan; }
   Batch fetch(int64_t batch) override {
-    return gather_batch(samples_, plan_.samples(batch), plan_.num_steps(samples_.inputs.size(1), batch));
+    return gather_batch(samples_, plan_.samples(batch), plan_.num_steps(samples_.sequence_length(), batch));
   }
 
  private:
@@ -182,8 +192,13 @@ class DevicePreparer : public Preparer {
   }
 
  private:
+  static int64_t input_bytes(const Samples& samples) {
+    if (!samples.mapped) return sample_bytes(samples.inputs);
+    return samples.sequence_length() * samples.num_features() * static_cast<int64_t>(sizeof(float));
+  }
+
   static int64_t buffer_bytes(const Samples& samples, int64_t batch_size) {
-    return PinnedBuffer::aligned(batch_size * sample_bytes(samples.inputs)) +
+    return PinnedBuffer::aligned(batch_size * input_bytes(samples)) +
            PinnedBuffer::aligned(batch_size * sample_bytes(samples.targets));
   }
 
@@ -221,12 +236,19 @@ class PrefetchedSource : public BatchSource {
     try {
       const c10::OptionalDeviceGuard guard(device_.is_cpu() ? std::nullopt : std::optional(device_));
       for (int64_t batch = plan.first_batch; batch < plan.num_batches; ++batch) {
-        const int64_t num_steps = plan.num_steps(samples_.inputs.size(1), batch);
+        if (batch == plan.first_batch) read_ahead(plan, batch);
+        read_ahead(plan, batch + 1);
+        const int64_t num_steps = plan.num_steps(samples_.sequence_length(), batch);
         if (!queue_->push(preparer_->prepare(samples_, plan.samples(batch), num_steps), stop)) return;
       }
     } catch (...) {
       queue_->fail(std::current_exception());
     }
+  }
+
+  // The disk then reads the samples of the next batch while this thread gathers a batch.
+  void read_ahead(const EpochPlan& plan, int64_t batch) const {
+    if (samples_.mapped && batch < plan.num_batches) samples_.mapped->will_need(plan.samples(batch));
   }
 
   // The consumer's stream waits for the copies (the host does not wait), and the allocator is informed that this stream

@@ -97,6 +97,8 @@ std::span<const int64_t> EpochPlan::samples(int64_t batch) const {
 }
 
 Placement choose_placement(const Samples& samples, Placement wanted, c10::Device device) {
+  RNNLAB_INVARIANT(!samples.mapped || wanted != Placement::kDevice, "the check of settings refuses it");
+  if (samples.mapped) return Placement::kHost;
   if (wanted == Placement::kHost) return wanted;
   if (device.is_cpu()) return Placement::kDevice;
   const int64_t free = free_bytes(with_index(device));

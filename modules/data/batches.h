@@ -46,7 +46,8 @@ struct BatchOptions {
   Order order = Order::kShuffled;
   uint64_t seed = 0;
   // Automatic: on a GPU, kDevice if the samples take at most half of its free memory, else kHost; on a CPU, batches are
-  // gathered directly from the samples. Host: pinned memory (for a GPU) and a prefetch thread.
+  // gathered directly from the samples. Host: pinned memory (for a GPU) and a prefetch thread. Mapped inputs are always
+  // on the host.
   Placement placement = Placement::kAutomatic;
   BatchShare share = {};
 };
@@ -61,7 +62,8 @@ struct Selection {
 class Batches {
  public:
   // Throws UserError kUsage if there would be no batch, or if a batch has fewer samples than parts; kDevice if the
-  // placement is kDevice and the samples do not fit into the GPU's free memory.
+  // placement is kDevice and the samples do not fit into the GPU's free memory. Mapped inputs need another placement
+  // than kDevice.
   Batches(const Samples& samples, const BatchOptions& options, c10::Device device);
   ~Batches();
   Batches(Batches&&) noexcept;

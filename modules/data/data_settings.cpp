@@ -129,6 +129,12 @@ void add_array_fields(Schema& schema) {
   schema.field("test_lengths", &DataSettings::test_lengths, "idx, npy: as train_lengths, for --part test")
       .may_change(config::Change::kOnUse);
   schema
+      .field("memory", &DataSettings::memory,
+             "npy: whether inputs are read into memory (resident), or stay in their file and are read batch by batch "
+             "(mapped); auto: mapped if loading the inputs needs more memory than the process may use, without swap")
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnUse);
+  schema
       .field("num_classes", &DataSettings::num_classes,
              "number of classes; default of idx and npy: one more than the largest training label; of synthetic: 10")
       .at_least(2)

@@ -19,6 +19,7 @@ namespace rnnlab {
 enum class TaskChoice { kAutomatic, kClassification, kBinary, kRegression };
 enum class TargetPer { kSequence, kStep };
 enum class Labels { kClasses, kBinary, kGaussian };
+enum class InputMemory { kAutomatic, kResident, kMapped };  // where inputs are: in memory, or in their mapped file
 
 struct DataSettings {
   Source source = Source::kDigits;
@@ -44,6 +45,9 @@ struct DataSettings {
   std::string test_inputs;
   std::string test_targets;
   std::string test_lengths;
+
+  // npy
+  InputMemory memory = InputMemory::kAutomatic;
 
   // csv, text, ts
   std::string train_file;
@@ -115,6 +119,12 @@ template <>
 struct EnumNames<Placement> {
   static constexpr std::array<std::pair<Placement, std::string_view>, 3> kNames = {
       {{Placement::kAutomatic, "auto"}, {Placement::kDevice, "device"}, {Placement::kHost, "host"}}};
+};
+
+template <>
+struct EnumNames<InputMemory> {
+  static constexpr std::array<std::pair<InputMemory, std::string_view>, 3> kNames = {
+      {{InputMemory::kAutomatic, "auto"}, {InputMemory::kResident, "resident"}, {InputMemory::kMapped, "mapped"}}};
 };
 
 template <>

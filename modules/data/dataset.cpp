@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -16,8 +17,30 @@
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/sha256.h"
+#include "data/mapped_inputs.h"
 
 namespace rnnlab {
+
+int64_t Samples::size() const {
+  if (mapped) return mapped->size();
+  return inputs.defined() ? inputs.size(0) : 0;
+}
+
+int64_t Samples::sequence_length() const { return mapped ? mapped->num_steps() : inputs.size(1); }
+
+int64_t Samples::num_features() const {
+  if (mapped) return mapped->num_features();
+  return inputs.dim() == 3 ? inputs.size(2) : 0;
+}
+
+int64_t Samples::length(int64_t sample) const {
+  return lengths.defined() ? all_lengths()[static_cast<size_t>(sample)] : sequence_length();
+}
+
+std::span<const int64_t> Samples::all_lengths() const {
+  if (!lengths.defined()) return {};
+  return {lengths.const_data_ptr<int64_t>(), static_cast<size_t>(lengths.numel())};
+}
 
 int64_t Samples::bytes() const {
   int64_t total = 0;
@@ -38,7 +61,25 @@ std::vector<int64_t> category_sizes(const std::vector<CategoryColumn>& categorie
 }
 
 int64_t Samples::num_steps() const {
-  return lengths.defined() ? lengths.sum().item<int64_t>() : size() * inputs.size(1);
+  return lengths.defined() ? lengths.sum().item<int64_t>() : size() * sequence_length();
+}
+
+void visit_inputs(const Samples& samples, const std::function<void(int64_t, std::span<const float>)>& visit) {
+  if (samples.mapped) return samples.mapped->visit(samples.all_lengths(), visit);
+  const int64_t num_values = samples.size() == 0 ? 0 : samples.sequence_length() * samples.num_features();
+  for (int64_t n = 0; n < samples.size(); ++n)
+    visit(n, {samples.inputs.const_data_ptr<float>() + n * num_values, static_cast<size_t>(num_values)});
+}
+
+at::Tensor inputs_of(const Samples& samples, int64_t first, int64_t count) {
+  if (!samples.mapped) return samples.inputs.narrow(0, first, count);
+  const int64_t num_steps = samples.sequence_length();
+  at::Tensor inputs = at::empty({count, num_steps, samples.num_features()}, at::kFloat);
+  for (int64_t i = 0; i < count; ++i) {
+    at::Tensor sample = inputs[i];
+    samples.mapped->gather(std::array{first + i}, num_steps, samples.all_lengths(), sample.mutable_data_ptr<float>());
+  }
+  return inputs;
 }
 
 at::Tensor target_rows(const Samples& samples) {
@@ -157,7 +198,8 @@ RowSplit split_rows(int64_t num_all, const SplitRequest& request, const std::str
 Samples take(const Samples& samples, const std::vector<int64_t>& rows) {
   const at::Tensor index =
       at::from_blob(const_cast<int64_t*>(rows.data()), {static_cast<int64_t>(rows.size())}, at::kLong);
-  return {rows_of(samples.inputs, index), rows_of(samples.targets, index), rows_of(samples.lengths, index)};
+  return {rows_of(samples.inputs, index), rows_of(samples.targets, index), rows_of(samples.lengths, index),
+          samples.mapped ? samples.mapped->selected(rows) : nullptr};
 }
 
 Samples take_first(const Samples& samples, std::optional<int64_t> count, const std::string& key,
@@ -167,33 +209,47 @@ Samples take_first(const Samples& samples, std::optional<int64_t> count, const s
     throw_error(ExitCode::kData, "{}: data.{} is {}, but the data holds {}", origin, key, *count,
                 counted(samples.size(), "sample"));
   }
-  return {first_of(samples.inputs, *count), first_of(samples.targets, *count), first_of(samples.lengths, *count)};
+  return {first_of(samples.inputs, *count), first_of(samples.targets, *count), first_of(samples.lengths, *count),
+          samples.mapped ? samples.mapped->selected(ordered_rows(*count)) : nullptr};
 }
 
 namespace {
 
-void add(Sha256& digest, std::string_view name, const at::Tensor& tensor) {
+void add_header(Sha256& digest, const std::string& name, at::ScalarType type, at::IntArrayRef shape) {
+  std::string header = fmt::format("{} {}", name, c10::toString(type));
+  for (const int64_t size : shape) header += fmt::format(" {}", size);
+  digest.update(header + "\n");
+}
+
+void add(Sha256& digest, const std::string& name, const at::Tensor& tensor) {
   if (!tensor.defined()) {
     digest.update(fmt::format("{} none\n", name));
     return;
   }
   RNNLAB_INVARIANT(tensor.is_contiguous() && tensor.is_cpu(), "samples lie contiguous on the CPU");
-  std::string header = fmt::format("{} {}", name, c10::toString(tensor.scalar_type()));
-  for (const int64_t size : tensor.sizes()) header += fmt::format(" {}", size);
-  digest.update(header + "\n");
+  add_header(digest, name, tensor.scalar_type(), tensor.sizes());
   digest.update(std::span(static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()));
+}
+
+// Adds the same bytes for mapped inputs as for inputs in memory.
+void add_inputs(Sha256& digest, const std::string& name, const Samples& samples) {
+  if (!samples.mapped) return add(digest, name, samples.inputs);
+  add_header(digest, name, at::kFloat, {samples.size(), samples.sequence_length(), samples.num_features()});
+  visit_inputs(samples, [&](int64_t, std::span<const float> values) { digest.update(std::as_bytes(values)); });
+}
+
+void add_part(Sha256& digest, const std::string& part, const Samples& samples) {
+  add_inputs(digest, part + ".inputs", samples);
+  add(digest, part + ".targets", samples.targets);
+  add(digest, part + ".lengths", samples.lengths);
 }
 
 }  // namespace
 
 std::string fingerprint(const Samples& train, const Samples& valid) {
   Sha256 digest;
-  add(digest, "train.inputs", train.inputs);
-  add(digest, "train.targets", train.targets);
-  add(digest, "train.lengths", train.lengths);
-  add(digest, "valid.inputs", valid.inputs);
-  add(digest, "valid.targets", valid.targets);
-  add(digest, "valid.lengths", valid.lengths);
+  add_part(digest, "train", train);
+  add_part(digest, "valid", valid);
   return digest.hex();
 }
 

@@ -1,35 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of loading any data source: two sets of samples in memory, training and validation, and the metadata that
-// a model needs. Tensors are on the CPU, contiguous, without NaN or Inf. It also has the order in which samples are
-// visited, and the split of samples into two parts. This header does not depend on files, settings or devices.
+// The result of loading any data source: two sets of samples, training and validation, and the metadata that a model
+// needs. Tensors are on the CPU, contiguous, without NaN or Inf; inputs may stay in a file (mapped_inputs.h). It also
+// has the order in which samples are visited, and the split of samples into two parts. This header does not depend on
+// settings or devices.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "config/enum_names.h"
+#include "data/scaling.h"
 
 namespace rnnlab {
 
 enum class Task { kClassification, kBinary, kRegression, kLanguageModel };
-enum class Normalization { kAutomatic, kNone, kUnit, kStandard, kMinMax, kColumnMinMax };
 enum class Split { kAutomatic, kRandom, kOrdered };
+
+class MappedInputs;
 
 // N sequences of T steps.
 struct Samples {
-  at::Tensor inputs;   // (N, T, F) float32, or (N, T) int64 tokens for a language model
+  at::Tensor inputs;   // (N, T, F) float32, or (N, T) int64 tokens for a language model; undefined if they are mapped
   at::Tensor targets;  // (N) int64 classes | (N, K) float32; of each step: (N, T) int64 | (N, T, K) float32
   at::Tensor lengths;  // (N) int64, from 1 to T, or undefined when every sequence is whole
+  std::shared_ptr<const MappedInputs> mapped = {};  // inputs (N, T, F) that stay in their file
 
-  int64_t size() const { return inputs.defined() ? inputs.size(0) : 0; }
-  int64_t bytes() const;
-  int64_t num_steps() const;  // of all sequences, without those beyond lengths
+  int64_t size() const;
+  int64_t sequence_length() const;               // T
+  int64_t num_features() const;                  // F; 0 for tokens
+  int64_t length(int64_t sample) const;          // its steps
+  int64_t num_steps() const;                     // of all sequences, without those beyond lengths
+  std::span<const int64_t> all_lengths() const;  // empty when every sequence is whole
+  int64_t bytes() const;                         // in memory: mapped inputs do not count
 };
+
+// Calls visit(sample, values) with the inputs (T, F) float32 of each sample, in order; T x F values.
+void visit_inputs(const Samples& samples, const std::function<void(int64_t, std::span<const float>)>& visit);
+
+// Returns the inputs of `count` samples from `first` on, in memory: (count, T, F) float32, or (count, T) int64 tokens.
+at::Tensor inputs_of(const Samples& samples, int64_t first, int64_t count);
 
 // Returns whether each step has a target: such targets have a dimension more than those of whole sequences.
 bool has_target_per_step(const at::Tensor& targets);
@@ -168,17 +185,6 @@ template <>
 struct rnnlab::config::EnumNames<rnnlab::Split> {
   static constexpr std::array<std::pair<rnnlab::Split, std::string_view>, 3> kNames = {
       {{rnnlab::Split::kAutomatic, "auto"}, {rnnlab::Split::kRandom, "random"}, {rnnlab::Split::kOrdered, "ordered"}}};
-};
-
-template <>
-struct rnnlab::config::EnumNames<rnnlab::Normalization> {
-  static constexpr std::array<std::pair<rnnlab::Normalization, std::string_view>, 6> kNames = {
-      {{rnnlab::Normalization::kAutomatic, "auto"},
-       {rnnlab::Normalization::kNone, "none"},
-       {rnnlab::Normalization::kUnit, "unit"},
-       {rnnlab::Normalization::kStandard, "standard"},
-       {rnnlab::Normalization::kMinMax, "minmax"},
-       {rnnlab::Normalization::kColumnMinMax, "column_minmax"}}};
 };
 
 template <>

@@ -328,6 +328,15 @@ ArraySummary summary_of(const at::Tensor& tensor) {
   return {tensor.sizes().vec(), "float32", NumberSummary::of(values_of<float>(tensor))};
 }
 
+ArraySummary summary_of_inputs(const Samples& samples) {
+  if (samples.num_features() == 0) return summary_of(samples.inputs);
+  ArraySummary summary{{samples.size(), samples.sequence_length(), samples.num_features()}, "float32", {}};
+  visit_inputs(samples, [&](int64_t, std::span<const float> values) {
+    for (const float value : values) summary.numbers.add(static_cast<double>(value));
+  });
+  return summary;
+}
+
 std::vector<ClassCount> class_counts(const Samples& samples, const Dataset& dataset) {
   std::vector<ClassCount> classes;
   for (size_t label = 0; label < static_cast<size_t>(dataset.shape.num_outputs); ++label)
@@ -341,7 +350,7 @@ PartInspection inspect_part(const Samples& samples, const Dataset& dataset) {
   PartInspection part;
   part.num_samples = samples.size();
   if (samples.size() == 0) return part;
-  part.inputs = summary_of(samples.inputs);
+  part.inputs = summary_of_inputs(samples);
   part.targets = summary_of(samples.targets);
   if (samples.lengths.defined()) part.lengths = summary_of(samples.lengths);
   if (dataset.shape.task == Task::kClassification) part.classes = class_counts(samples, dataset);
@@ -352,16 +361,11 @@ std::string class_name(const Dataset& dataset, int64_t label) {
   return dataset.vocabulary.empty() ? std::to_string(label) : dataset.vocabulary[static_cast<size_t>(label)];
 }
 
-int64_t num_steps(const Samples& samples, int64_t sample) {
-  if (samples.lengths.defined()) return values_of<int64_t>(samples.lengths)[static_cast<size_t>(sample)];
-  return samples.inputs.size(1);
-}
-
 // Returns "classes N N V N ..." or "targets 0.25 1 ...", those of the first steps.
 std::string targets_of_steps_text(const Dataset& dataset, int64_t sample) {
   constexpr int64_t kStepsShown = 8;
   const bool are_classes = dataset.shape.task == Task::kClassification;
-  const int64_t length = num_steps(dataset.train, sample), num_shown = std::min(length, kStepsShown);
+  const int64_t length = dataset.train.length(sample), num_shown = std::min(length, kStepsShown);
   const at::Tensor shown = dataset.train.targets[sample].narrow(0, 0, num_shown).contiguous();
   std::string text = are_classes ? "classes" : "targets";
   if (are_classes)
@@ -384,7 +388,7 @@ std::string target_text(const Dataset& dataset, int64_t sample) {
 
 std::string tokens_text(const Dataset& dataset, int64_t sample) {
   std::string text;
-  for (const int64_t token : values_of<int64_t>(dataset.train.inputs[sample])) {
+  for (const int64_t token : values_of<int64_t>(inputs_of(dataset.train, sample, 1))) {
     text += dataset.vocabulary[static_cast<size_t>(token)];
   }
   return in_quotes(text, 100);
@@ -392,8 +396,8 @@ std::string tokens_text(const Dataset& dataset, int64_t sample) {
 
 // Steps beyond a sample's length do not belong to the sample.
 std::vector<std::vector<float>> first_steps(const Samples& samples, int64_t sample) {
-  const int64_t num_shown = std::min(kFirstSteps, num_steps(samples, sample));
-  const at::Tensor corner = samples.inputs[sample].slice(0, 0, num_shown).slice(1, 0, kFirstFeatures);
+  const int64_t num_shown = std::min(kFirstSteps, samples.length(sample));
+  const at::Tensor corner = inputs_of(samples, sample, 1)[0].slice(0, 0, num_shown).slice(1, 0, kFirstFeatures);
   std::vector<std::vector<float>> steps;
   for (int64_t step = 0; step < corner.size(0); ++step) {
     const at::Tensor row = corner[step].contiguous();
@@ -405,7 +409,7 @@ std::vector<std::vector<float>> first_steps(const Samples& samples, int64_t samp
 SampleInspection inspect_sample(const Dataset& dataset, int64_t i) {
   if (dataset.shape.task == Task::kLanguageModel) return {.text = tokens_text(dataset, i)};
   return {.target = target_text(dataset, i),
-          .num_steps = num_steps(dataset.train, i),
+          .num_steps = dataset.train.length(i),
           .num_features = dataset.shape.input_size,
           .first_steps = first_steps(dataset.train, i)};
 }
@@ -430,8 +434,8 @@ Inspection inspect(const DataSettings& settings) {
   for (int64_t i = 0; i < std::min(kFirstSamples, dataset.train.size()); ++i)
     inspection.first_samples.push_back(inspect_sample(dataset, i));
   if (has_pictures(settings, dataset.shape))
-    inspection.picture =
-        ascii_image(values_of<float>(dataset.train.inputs[0]), dataset.shape.sequence_length, dataset.shape.input_size);
+    inspection.picture = ascii_image(values_of<float>(inputs_of(dataset.train, 0, 1)), dataset.shape.sequence_length,
+                                     dataset.shape.input_size);
   return inspection;
 }
 

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/find_data.h"
+#include "data/input_memory.h"
 #include "data/normalize.h"
 
 namespace rnnlab {
@@ -116,7 +117,7 @@ void require_fitting_targets(const LoadedPart& loaded, const DataShape& shape) {
 // The number of steps may differ.
 void require_fit(const LoadedPart& loaded, const DataShape& shape) {
   if (shape.task == Task::kLanguageModel) return;
-  const int64_t num_features = loaded.samples.inputs.size(2);
+  const int64_t num_features = loaded.samples.num_features();
   if (num_features != shape.input_size)
     throw_error(ExitCode::kData, "{}: got {} a step, but the model was trained on {}; use data like those of training",
                 loaded.origin.text(), counted(num_features, "feature"), shape.input_size);
@@ -162,16 +163,19 @@ void keep_rows_of(const Samples& samples, bool is_per_step, FileRows& rows) {
 // Names the sample and the step of each prediction, both from 0, for sources that have no rows.
 FileRows rows_of_steps(const Samples& samples) {
   FileRows rows{.id_names = {"sample", "step"}, .rows = {}, .are_numbered = false};
-  const int64_t num_steps = samples.inputs.size(1);
   for (int64_t sample = 0; sample < samples.size(); ++sample) {
-    const int64_t length = samples.lengths.defined() ? samples.lengths.const_data_ptr<int64_t>()[sample] : num_steps;
-    for (int64_t step = 0; step < length; ++step)
+    for (int64_t step = 0; step < samples.length(sample); ++step)
       rows.rows.push_back({.number = 0,
                            .id = {std::to_string(sample), std::to_string(step)},
                            .sample = std::ssize(rows.rows),
                            .reason = ""});
   }
   return rows;
+}
+
+// Training finds NaN and Inf when it computes the fingerprint.
+void check_mapped_inputs(const Samples& samples) {
+  if (samples.mapped) visit_inputs(samples, [](int64_t, std::span<const float>) {});
 }
 
 void note_rows_without_prediction(LoadedPart& loaded) {
@@ -191,6 +195,7 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   require_samples(loaded, wanted, part);
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin.text());
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
+  check_mapped_inputs(loaded.samples);
   const bool is_for_predicting = targets == Targets::kIfPresent;
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
   const bool is_per_step = fitted.shape.target_per_step;
@@ -323,9 +328,19 @@ std::string fault_of(const FittedData& data, const DataSettings& settings) {
 
 namespace {
 
+// Mapped inputs are not in memory. Those of the test part are loaded without the others.
+DataSettings without_mapped_inputs(DataSettings settings) {
+  const InputMemoryChoice training = choose_input_memory(settings, inputs_of_training(settings));
+  const InputMemoryChoice test = choose_input_memory(settings, {settings.test_inputs});
+  for (std::string* file : {&settings.train_inputs, &settings.valid_inputs})
+    if (training.memory_of(*file) == InputMemory::kMapped) file->clear();
+  if (test.memory_of(settings.test_inputs) == InputMemory::kMapped) settings.test_inputs.clear();
+  return settings;
+}
+
 int64_t largest_file_bytes(const DataSettings& settings) {
   int64_t largest = 0;
-  for (const std::filesystem::path& file : data_files(settings)) {
+  for (const std::filesystem::path& file : data_files(without_mapped_inputs(settings))) {
     std::error_code error;
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(file, error));
     if (!error) largest = std::max(largest, bytes);
@@ -358,6 +373,13 @@ int64_t least_data_bytes(const DataSettings& settings) {
   if (!is_generated(settings)) return largest_file_bytes(settings);
   const GeneratedCounts counts = generated_counts(settings);
   return saturating_multiply(saturating_add(counts.train, counts.valid), bytes_of_sample(least_shape(settings)));
+}
+
+bool mapping_saves_memory(const DataSettings& settings) {
+  if (!can_map_inputs(settings)) return false;
+  DataSettings mapped = settings;
+  mapped.memory = InputMemory::kMapped;
+  return least_data_bytes(mapped) < least_data_bytes(settings);
 }
 
 }  // namespace rnnlab

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads a Dataset from settings, for all sources. The result is checked, split, cut and scaled, and lies on the CPU.
+// Mapped inputs are checked where the result uses them: an unused sample may hold NaN or Inf.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,11 @@ std::string fault_of(const FittedData& data, const DataSettings& settings);
 
 // Returns the bytes that loading the data keeps in memory at the same time: all samples of generated data, or the
 // largest of the files. A packed file counts with its packed size, a missing file as 0, because loading reports it.
+// Mapped inputs do not count.
 int64_t least_data_bytes(const DataSettings& settings);
+
+// Returns whether the data can be loaded with data.memory: mapped and then need less memory than with these settings.
+bool mapping_saves_memory(const DataSettings& settings);
 
 // Returns whether rnnlab generates the data itself: then the settings determine their size, without files.
 bool is_generated(const DataSettings& settings);

@@ -89,7 +89,7 @@ struct Part {
 
 Part largest_part(const MemoryEstimate& e, const MemoryAdvice& advice) {
   const std::array<Part, 3> parts = {
-      Part{e.data, advice.data_key, "use fewer or shorter samples"},
+      Part{e.data, advice.data_key, advice.data_advice},
       Part{sum({e.weights, e.gradients, e.optimizer}), advice.weights_key,
            "use fewer or smaller layers, or fewer outputs"},
       Part{e.activations, advice.activations_key, "use smaller batches or shorter sequences"}};
@@ -151,7 +151,9 @@ MemoryEstimate estimate_memory(const RecurrentOptions& options, int64_t num_step
 
 MemoryAdvice memory_advice(const Experiment& e, Purpose purpose) {
   const bool trains = purpose == Purpose::kTraining;
+  const std::string advice = MemoryAdvice().data_advice;
   return {.data_key = is_generated(e.data) ? "data.num_train" : "data.path",
+          .data_advice = mapping_saves_memory(e.data) ? advice + ", or data.memory: mapped" : advice,
           .weights_key = info_of(e.model.kind).has_recurrent_layers() ? "model.hidden_size" : "model.dense",
           .activations_key = trains ? "training.batch_size" : "training.valid_batch_size"};
 }

@@ -54,9 +54,10 @@ MemoryEstimate estimate_memory(const Experiment& experiment, Purpose purpose, co
 MemoryEstimate estimate_memory(const RecurrentOptions& options, int64_t num_steps, int64_t batch_size,
                                Precision precision);
 
-// The keys to reduce if an estimate is too large, one for each of its parts.
+// The keys to reduce if an estimate is too large, one for each of its parts, and what to do about the data.
 struct MemoryAdvice {
   std::string data_key = "data.num_train";
+  std::string data_advice = "use fewer or shorter samples";
   std::string weights_key = "model.hidden_size";
   std::string activations_key = "training.batch_size";
 };

@@ -118,6 +118,11 @@ void require_same_data(const LatestState& found, const RunContext& run) {
       found.path.string(), then.substr(0, 12), now.substr(0, 12));
 }
 
+// Mapped inputs give the results of inputs in memory bit for bit, but they are always on the host.
+bool only_memory_changed(const DataSettings& then, const DataSettings& now) {
+  return then.memory != now.memory && then.placement == now.placement;
+}
+
 // Returns the changes with which a run can be resumed, but after which its results are not bit-identical.
 std::vector<std::string> environment_changes(const RunFacts& saved, const RunContext& run) {
   const Identity& then = saved.identity;
@@ -135,7 +140,8 @@ std::vector<std::string> environment_changes(const RunFacts& saved, const RunCon
   note("GPU", then.gpu_model, now.gpu_model);
   note("number of threads", std::to_string(then.num_threads), std::to_string(now.num_threads));
   note("build", then.build_type, now.build_type);
-  note("placement of the samples", then.placement, now.placement);
+  if (!only_memory_changed(saved.experiment.data, run.experiment.data))
+    note("placement of the samples", then.placement, now.placement);
   note("version of rnnlab", saved.software.rnnlab, software.rnnlab);
   note("LibTorch", saved.software.libtorch, software.libtorch);
   note("CUDA", saved.software.cuda, software.cuda);

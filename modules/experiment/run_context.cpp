@@ -345,13 +345,14 @@ namespace {
 
 // Returns the facts that must be equal on all ranks, by name.
 SharedFacts shared_facts(const RunContext& run) {
-  SharedFacts facts = {{"the version of rnnlab", run.environment.software.rnnlab},
-                       {"the LibTorch", run.environment.software.libtorch},
-                       {"the data", run.identity.data_fingerprint},
-                       {"the order of the samples", run.identity.order_sha256},
-                       {"the placement of the samples (data.placement)", run.identity.placement},
-                       {"the initial weights", run.identity.initial_weights_sha256},
-                       {"the step to resume from", std::to_string(run.trainer.state().step)}};
+  SharedFacts facts = {
+      {"the version of rnnlab", run.environment.software.rnnlab},
+      {"the LibTorch", run.environment.software.libtorch},
+      {"the data", run.identity.data_fingerprint},
+      {"the order of the samples", run.identity.order_sha256},
+      {"the placement of the samples (data.placement, or data.memory if it is auto)", run.identity.placement},
+      {"the initial weights", run.identity.initial_weights_sha256},
+      {"the step to resume from", std::to_string(run.trainer.state().step)}};
   for (const auto& [key, value] : effective_settings(run.experiment)) facts.emplace_back(key, value);
   return facts;
 }

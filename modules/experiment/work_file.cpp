@@ -5,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/numbers.h"
 #include "checkpoint/safetensors.h"
 #include "experiment/experiment.h"
@@ -44,6 +45,9 @@ at::Tensor learning_rates(const RunContext& run) {
 
 void add_samples(std::vector<NamedTensor>& tensors, const std::string& part, const Samples& samples) {
   if (samples.size() == 0) return;
+  if (samples.mapped)
+    throw_error(ExitCode::kUsage,
+                "export: a work file holds all inputs, but they are mapped from their file; set data.memory: resident");
   tensors.push_back({part + ".inputs", samples.inputs});
   tensors.push_back({part + ".targets", samples.targets});
   if (samples.lengths.defined()) tensors.push_back({part + ".lengths", samples.lengths});

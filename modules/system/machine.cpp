@@ -152,7 +152,7 @@ void add_v2_limits(std::vector<MemoryLimit>& limits, int64_t swap, const fs::pat
     const auto limit = cgroup_number(folder / "memory.max");
     if (!limit) continue;
     const int64_t own_swap = std::min(swap, cgroup_number(folder / "memory.swap.max").value_or(swap));
-    limits.push_back({saturating_add(*limit, own_swap), "memory.max in " + folder.string()});
+    limits.push_back({saturating_add(*limit, own_swap), "memory.max in " + folder.string(), own_swap});
   }
 }
 
@@ -162,7 +162,8 @@ void add_v1_limits(std::vector<MemoryLimit>& limits, int64_t swap, const fs::pat
     if (!limit) continue;
     const int64_t with_swap = saturating_add(*limit, swap);
     const int64_t most = cgroup_number(folder / "memory.memsw.limit_in_bytes").value_or(with_swap);
-    limits.push_back({std::min(with_swap, most), "memory.limit_in_bytes in " + folder.string()});
+    const int64_t total = std::min(with_swap, most);
+    limits.push_back({total, "memory.limit_in_bytes in " + folder.string(), std::max<int64_t>(0, total - *limit)});
   }
 }
 
@@ -177,7 +178,7 @@ MemoryLimits memory_limits(const fs::path& root) {
   add_v2_limits(limits.hard, swap, root);
   add_v1_limits(limits.hard, swap, root);
   if (const int64_t total = value_or_zero(meminfo, "MemTotal"); total > 0)
-    limits.hard.push_back({saturating_add(total, swap), "the memory of this machine"});
+    limits.hard.push_back({saturating_add(total, swap), "the memory of this machine", swap});
   if (const int64_t available = value_or_zero(meminfo, "MemAvailable"); available > 0) limits.available = available;
   return limits;
 }

@@ -42,6 +42,7 @@ std::optional<int64_t> cgroup_number(const std::filesystem::path& file);
 struct MemoryLimit {
   int64_t bytes = 0;
   std::string name;  // "ulimit -v", "memory.max in /sys/fs/cgroup/user.slice", "the memory of this machine"
+  int64_t swap = 0;  // the part of the bytes that is swap
 };
 
 struct MemoryLimits {

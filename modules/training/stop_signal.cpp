@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/stop_signal.h"
 
-#include <poll.h>
 #include <semaphore.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <cerrno>
 #include <chrono>
 #include <string_view>
+
+#include "system/signal_output.h"
 
 namespace rnnlab {
 namespace {
@@ -43,17 +44,10 @@ sem_t& wake_up() {
   return semaphore;
 }
 
-// Skips the text if a write would block: with a reader that has stopped reading, the process could not be ended.
-void write_to_stderr(std::string_view text) {
-  pollfd waiting = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-  if (::poll(&waiting, 1, 0) != 1 || (waiting.revents & POLLOUT) == 0) return;
-  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, text.data(), text.size());
-}
-
 void announce() {
   if (announcement_text.empty()) return;
-  if (::isatty(STDERR_FILENO) != 0) write_to_stderr("\n");  // after ^C or a progress bar
-  write_to_stderr(announcement_text);
+  if (::isatty(STDERR_FILENO) != 0) write_from_signal_handler("\n");  // after ^C or a progress bar
+  write_from_signal_handler(announcement_text);
 }
 
 // The handler calls only functions that a signal handler may call (signal-safety(7)).

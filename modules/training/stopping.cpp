@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "data/mapped_inputs.h"
 
 namespace rnnlab {
 
@@ -48,7 +51,7 @@ constexpr const char* kAdvice = "try a smaller training.learning_rate or trainin
 
 bool all_finite(const at::Tensor& tensor) { return at::isfinite(tensor.detach()).all().item<bool>(); }
 
-std::optional<std::string> first_not_finite(const std::vector<NamedTensor>& tensors) {
+std::optional<std::string> first_bad_tensor(const std::vector<NamedTensor>& tensors) {
   const auto bad = std::find_if(tensors.begin(), tensors.end(), [](const auto& t) { return !all_finite(t.tensor); });
   if (bad == tensors.end()) return std::nullopt;
   return bad->name;
@@ -66,8 +69,15 @@ std::optional<int64_t> first_bad_sample(const at::Tensor& tensor) {
   return std::nullopt;
 }
 
+// The values of the file are finite, but their scaling may exceed float32.
+std::optional<int64_t> first_bad_mapped_sample(const Samples& samples) {
+  return samples.mapped->find(samples.all_lengths(), [](int64_t, std::span<const float> values) {
+    return first_not_finite(values).has_value();
+  });
+}
+
 std::optional<std::string> data_error(const Samples& samples, const std::string& set) {
-  if (const auto sample = first_bad_sample(samples.inputs))
+  if (const auto sample = samples.mapped ? first_bad_mapped_sample(samples) : first_bad_sample(samples.inputs))
     return fmt::format("the inputs of {} sample {} (from 0) are not finite", set, *sample);
   if (const auto sample = first_bad_sample(samples.targets))
     return fmt::format("the targets of {} sample {} (from 0) are not finite", set, *sample);
@@ -109,7 +119,7 @@ bool is_finite(const StepRow& row) {
 
 void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& parameters, const Samples& train) {
   const int64_t last_good = bad.step - 1;
-  if (const auto weight = first_not_finite(parameters)) {
+  if (const auto weight = first_bad_tensor(parameters)) {
     throw_error(ExitCode::kDiverged, "{}: {} ({}); {}", where(bad), weight_error(*weight, last_good), losses(bad),
                 kAdvice);
   }
@@ -126,9 +136,9 @@ void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& paramete
 void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>& parameters,
                     const std::vector<NamedTensor>& optimizer_state) {
   const auto begin = fmt::format("training diverged at epoch {}, step {}", epoch, step);
-  if (const auto weight = first_not_finite(parameters))
+  if (const auto weight = first_bad_tensor(parameters))
     throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, weight_error(*weight, step), kAdvice);
-  if (const auto tensor = first_not_finite(optimizer_state))
+  if (const auto tensor = first_bad_tensor(optimizer_state))
     throw_error(ExitCode::kDiverged, "{}: the optimiser's {} is not finite after the update of step {}; {}", begin,
                 *tensor, step, kAdvice);
 }
@@ -136,7 +146,7 @@ void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>&
 void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, const std::vector<NamedTensor>& parameters,
                                   const Samples& valid) {
   const auto begin = fmt::format("training diverged at the validation of epoch {}, after step {}", epoch, step);
-  if (const auto weight = first_not_finite(parameters)) {
+  if (const auto weight = first_bad_tensor(parameters)) {
     throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, weight_error(*weight, step), kAdvice);
   }
   if (const auto data = data_error(valid, "validation")) {

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "config/schema.h"
 #include "data/data_settings.h"
+#include "npy_file.h"
 
 namespace rnnlab {
 
@@ -75,15 +76,7 @@ class DataTest : public testing::Test {
   template <class T>
   void write_npy(std::string_view name, const std::string& type, const std::string& shape,
                  const std::vector<T>& values) const {
-    std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
-    header.resize((header.size() + 10) / 64 * 64 + 64 - 11, ' ');
-    header += '\n';
-    std::string bytes("\x93NUMPY\x01\x00", 8);
-    bytes += static_cast<char>(header.size() & 0xff);
-    bytes += static_cast<char>(header.size() >> 8);
-    bytes += header;
-    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-    write(name, bytes);
+    write(name, npy_file(type, shape, values));
   }
 
   // Returns the message of the error that `action` must throw, with {} for the folder.

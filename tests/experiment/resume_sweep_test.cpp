@@ -109,6 +109,7 @@ TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {
   testing::expect_error(
       ExitCode::kUsage,
       "argument 'training.learning_rate=0.5': cannot resume with different settings: only devices, data.path, "
+      "data.memory, "
       "training.epochs, training.max_steps, training.max_seconds, training.num_threads, checkpoint.* and distributed.* "
       "may change",
       [&] { resume(sweep_file(), {"training.learning_rate=0.5"}); });

@@ -63,8 +63,9 @@ bool is_small(const DataSettings& s) {
 
 void require_whole(const Samples& samples, const DataShape& shape) {
   if (samples.size() == 0) return;
-  require(samples.inputs.is_contiguous() && samples.inputs.size(1) == shape.sequence_length);
-  require(shape.task == Task::kLanguageModel || samples.inputs.size(2) == shape.input_size);
+  require(samples.mapped || samples.inputs.is_contiguous());
+  require(samples.sequence_length() == shape.sequence_length);
+  require(shape.task == Task::kLanguageModel || samples.num_features() == shape.input_size);
   require(samples.targets.size(0) == samples.size());
   const bool are_classes = shape.task == Task::kClassification || shape.task == Task::kLanguageModel;
   if (are_classes) require(samples.targets.min().item<int64_t>() >= 0);

@@ -113,7 +113,7 @@ TEST_F(LoadTrainedModel, RefusesToChangeWhatWasTrained) {
                "layer, cudnn_algorithm, convolution, precision, deterministic, data.source, data.path, data.num_train, "
                "data.num_valid, data.valid_fraction, data.placement, data.train_inputs, data.train_targets, "
                "data.train_lengths, data.valid_inputs, data.valid_targets, data.valid_lengths, data.test_inputs, "
-               "data.test_targets, data.test_lengths, data.train_file, data.valid_file, data.test_file, "
+               "data.test_targets, data.test_lengths, data.memory, data.train_file, data.valid_file, data.test_file, "
                "data.delimiter, data.decimal, data.header, data.id, data.missing, training.valid_batch_size and "
                "training.num_threads",
                [&] { load(run, {"model.hidden_size=8"}); });

@@ -303,11 +303,18 @@ class MemoryLimitsOfAMachine : public ::testing::Test {
     return std::nullopt;
   }
 
+  std::optional<int64_t> swap_of(const std::string& name) const {
+    for (const MemoryLimit& limit : memory_limits(root_.path()).hard)
+      if (limit.name == name) return limit.swap;
+    return std::nullopt;
+  }
+
   TemporaryFolder root_;
 };
 
 TEST_F(MemoryLimitsOfAMachine, AreItsMemoryAndSwap) {
   EXPECT_EQ(limit_of("the memory of this machine"), 9 * kGiB);
+  EXPECT_EQ(swap_of("the memory of this machine"), kGiB);
   EXPECT_EQ(memory_limits(root_.path()).available, 3 * kGiB);
 }
 
@@ -316,6 +323,7 @@ TEST_F(MemoryLimitsOfAMachine, AreThoseOfEveryCgroupAroundTheProcess) {
   write("sys/fs/cgroup/batch/job/memory.max", "max\n");
   write("sys/fs/cgroup/batch/memory.max", "2147483648\n");
   EXPECT_EQ(limit_of("memory.max in " + group("batch")), 3 * kGiB) << "with all of the swap";
+  EXPECT_EQ(swap_of("memory.max in " + group("batch")), kGiB);
   EXPECT_EQ(limit_of("memory.max in " + group("batch/job")), std::nullopt);
   write("sys/fs/cgroup/batch/memory.swap.max", "0\n");
   EXPECT_EQ(limit_of("memory.max in " + group("batch")), 2 * kGiB);
@@ -329,6 +337,7 @@ TEST_F(MemoryLimitsOfAMachine, AreThoseOfVersion1) {
   EXPECT_EQ(limit_of("memory.limit_in_bytes in " + group("memory")), std::numeric_limits<int64_t>::max());
   write("sys/fs/cgroup/memory/batch/memory.memsw.limit_in_bytes", "2147483648\n");
   EXPECT_EQ(limit_of("memory.limit_in_bytes in " + group("memory/batch")), 2 * kGiB);
+  EXPECT_EQ(swap_of("memory.limit_in_bytes in " + group("memory/batch")), 0);
 }
 
 TEST_F(MemoryLimitsOfAMachine, AreTheUlimits) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -51,33 +52,40 @@ std::string format_shape(std::span<const int64_t> shape);  // "60000 x 28 x 28",
 // Reverses the byte order of every element, in place.
 void swap_bytes(std::span<std::byte> bytes, int64_t element_size);
 
-// Calls visitor(std::span<const T>) with the array's elements; T is uint8_t for a bool.
+// Calls visitor(std::type_identity<T>) with the C++ type of the elements; T is uint8_t for a bool.
 template <class Visitor>
-decltype(auto) visit_values(const Array& array, Visitor&& visitor) {
-  switch (array.type) {
+decltype(auto) visit_type(ElementType type, Visitor&& visitor) {
+  switch (type) {
     case ElementType::kBool:
     case ElementType::kU8:
-      return visitor(array.values<uint8_t>());
+      return visitor(std::type_identity<uint8_t>());
     case ElementType::kI8:
-      return visitor(array.values<int8_t>());
+      return visitor(std::type_identity<int8_t>());
     case ElementType::kU16:
-      return visitor(array.values<uint16_t>());
+      return visitor(std::type_identity<uint16_t>());
     case ElementType::kI16:
-      return visitor(array.values<int16_t>());
+      return visitor(std::type_identity<int16_t>());
     case ElementType::kU32:
-      return visitor(array.values<uint32_t>());
+      return visitor(std::type_identity<uint32_t>());
     case ElementType::kI32:
-      return visitor(array.values<int32_t>());
+      return visitor(std::type_identity<int32_t>());
     case ElementType::kU64:
-      return visitor(array.values<uint64_t>());
+      return visitor(std::type_identity<uint64_t>());
     case ElementType::kI64:
-      return visitor(array.values<int64_t>());
+      return visitor(std::type_identity<int64_t>());
     case ElementType::kF32:
-      return visitor(array.values<float>());
+      return visitor(std::type_identity<float>());
     case ElementType::kF64:
       break;
   }
-  return visitor(array.values<double>());
+  return visitor(std::type_identity<double>());
+}
+
+// Calls visitor(std::span<const T>) with the array's elements.
+template <class Visitor>
+decltype(auto) visit_values(const Array& array, Visitor&& visitor) {
+  return visit_type(array.type,
+                    [&]<class T>(std::type_identity<T>) -> decltype(auto) { return visitor(array.values<T>()); });
 }
 
 // Reads the data part that IDX and npy share: all elements in one block, followed by the end of the file. The elements
@@ -102,6 +110,20 @@ Array read_idx(const std::filesystem::path& path);
 // Returns the array in row-major order; 16-bit floats become f32, which represents them exactly. An empty array and a
 // single number without dimensions are errors. Throws UserError kData with the byte at which the file is invalid.
 Array read_npy(const std::filesystem::path& path);
+
+// What the header of an npy file says of its elements.
+struct NpyLayout {
+  ElementType type = ElementType::kU8;  // of a 16-bit float: kU16, its bits
+  bool is_half = false;                 // whether the elements are 16-bit floats
+  bool is_swapped = false;              // whether their byte order is not that of this machine
+  bool is_fortran = false;              // whether they are in Fortran order
+  bool is_packed = false;               // whether the file is gzip, or an array of an .npz archive
+  std::vector<int64_t> shape;
+  int64_t data_offset = 0;  // in bytes, of the first element
+};
+
+// Reads only the header. Throws UserError kData as read_npy, except for what it would find in the data.
+NpyLayout read_npy_layout(const std::filesystem::path& path);
 
 // Draws one image in characters, for `data inspect`. The smallest value is a space and the largest value is '@'.
 //

@@ -325,6 +325,24 @@ void require_bools(const ByteStream& stream, int64_t data_offset, std::span<cons
           fmt::format("got {:02x}, expected a bool of 00 or 01: write the file again with numpy.save", *bad));
 }
 
+NpyLayout read_layout(ByteStream& stream) {
+  const int64_t length_bytes = read_preamble(stream) == 1 ? 2 : 4;
+  const int64_t header_offset = kPreambleBytes + length_bytes;
+  const int64_t header_length = read_header_length(stream, length_bytes);
+  const std::string text = read_header(stream, header_offset, header_length);
+  const NpyHeader header = parse_npy_header(text, stream, header_offset);
+  const ElementType type = encoded_type(stream, header_offset, header);
+  require_elements(stream, header_offset, header);
+  constexpr char kForeignOrder = std::endian::native == std::endian::little ? '>' : '<';
+  return {.type = type,
+          .is_half = header.element_code == kHalf,
+          .is_swapped = header.byte_order == kForeignOrder,
+          .is_fortran = header.fortran_order,
+          .is_packed = stream.is_packed(),
+          .shape = header.shape,
+          .data_offset = header_offset + header_length};
+}
+
 // An archive is known by its name, so that its content must be what the name says.
 std::unique_ptr<ByteStream> open_npy(const std::filesystem::path& path) {
   const ArrayPath parts = split_array_path(path);
@@ -334,22 +352,16 @@ std::unique_ptr<ByteStream> open_npy(const std::filesystem::path& path) {
 
 }  // namespace
 
+NpyLayout read_npy_layout(const std::filesystem::path& path) { return read_layout(*open_npy(path)); }
+
 Array read_npy(const std::filesystem::path& path) {
   const std::unique_ptr<ByteStream> stream = open_npy(path);
-  const int64_t length_bytes = read_preamble(*stream) == 1 ? 2 : 4;
-  const int64_t header_offset = kPreambleBytes + length_bytes;
-  const int64_t header_length = read_header_length(*stream, length_bytes);
-  const std::string text = read_header(*stream, header_offset, header_length);
-  const NpyHeader header = parse_npy_header(text, *stream, header_offset);
-  const ElementType type = encoded_type(*stream, header_offset, header);
-  require_elements(*stream, header_offset, header);
-
-  Array array = read_array(*stream, header_offset + header_length, type, header.shape);
-  constexpr char kForeignOrder = std::endian::native == std::endian::little ? '>' : '<';
-  if (header.byte_order == kForeignOrder) swap_bytes(array.bytes, element_size(type));
-  if (type == ElementType::kBool) require_bools(*stream, header_offset + header_length, array.values<uint8_t>());
-  if (header.fortran_order) array = transposed(array);
-  return header.element_code == kHalf ? widened(array) : array;
+  const NpyLayout layout = read_layout(*stream);
+  Array array = read_array(*stream, layout.data_offset, layout.type, layout.shape);
+  if (layout.is_swapped) swap_bytes(array.bytes, element_size(layout.type));
+  if (layout.type == ElementType::kBool) require_bools(*stream, layout.data_offset, array.values<uint8_t>());
+  if (layout.is_fortran) array = transposed(array);
+  return layout.is_half ? widened(array) : array;
 }
 
 }  // namespace rnnlab

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/input_memory.h"
+
+#include "data/load_dataset.h"
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class InputMemoryTest : public DataTest {
+ protected:
+  // Four samples need 4 x 2 x 3 x 4 = 96 bytes as float32.
+  void write_bytes() const {
+    write_npy<uint8_t>("x.npy", "|u1", "4, 2, 3", std::vector<uint8_t>(24, 7));
+    write_npy<int64_t>("y.npy", "<i8", "4,", {0, 1, 1, 0});
+  }
+
+  DataSettings settings(const std::string& more = "") const {
+    return parse_settings(
+        fmt::format("source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\n{}", folder().string(), more));
+  }
+
+  static InputMemoryChoice choice(const DataSettings& settings, int64_t limit) {
+    return choose_input_memory(settings, inputs_of_training(settings),
+                               {.hard = {{1 << 30, "large"}, {limit, "small"}}, .available = std::nullopt});
+  }
+
+  static std::vector<std::string> mapped(const DataSettings& settings, int64_t limit) {
+    return choice(settings, limit).mapped;
+  }
+
+  // Replaces the order of the elements in the header.
+  void make_fortran(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    write(name, bytes.replace(bytes.find("False"), 5, "True "));
+  }
+};
+
+TEST_F(InputMemoryTest, IsMappedByAutoIfASplitNeedsMoreThanTheLimit) {
+  write_bytes();
+  EXPECT_THAT(mapped(settings(), 192), IsEmpty());
+  EXPECT_THAT(choice(settings(), 192).notes, IsEmpty());
+  EXPECT_THAT(mapped(settings(), 191), ElementsAre("x.npy"));
+  EXPECT_THAT(choice(settings(), 191).notes,
+              ElementsAre("inputs stay in x.npy and are read batch by batch, because loading the inputs needs 192 B of "
+                          "memory, and small allows 191 B (data.memory: auto)"));
+}
+
+TEST_F(InputMemoryTest, OfDoublesCountsTheFileAndItsFloats) {
+  write_npy<double>("x.npy", "<f8", "4, 2, 3", std::vector<double>(24, 7));
+  EXPECT_THAT(mapped(settings(), 192 + 96), IsEmpty());
+  EXPECT_THAT(mapped(settings(), 192 + 95), ElementsAre("x.npy"));
+}
+
+TEST_F(InputMemoryTest, DoesNotCountSwap) {
+  write_bytes();
+  const MemoryLimits limits{.hard = {{1000, "this machine", 900}, {500, "ulimit -v"}}, .available = std::nullopt};
+  const InputMemoryChoice choice = choose_input_memory(settings(), {"x.npy"}, limits);
+  EXPECT_EQ(choice.memory_of("x.npy"), InputMemory::kMapped);
+  EXPECT_THAT(choice.notes, ElementsAre(HasSubstr("and this machine allows 100 B without swap (data.memory: auto)")));
+}
+
+TEST_F(InputMemoryTest, CountsTrainingAndValidationTogether) {
+  write_bytes();
+  const DataSettings both = settings("valid_inputs: v.npy\nvalid_targets: y.npy\n");
+  EXPECT_THAT(mapped(both, 192), IsEmpty()) << "v.npy is missing";
+  write_npy<uint8_t>("v.npy", "|u1", "1, 2, 3", std::vector<uint8_t>(6, 7));
+  EXPECT_THAT(mapped(both, 192 + 24), IsEmpty());
+  EXPECT_THAT(mapped(both, 192 + 23), ElementsAre("x.npy", "v.npy"));
+  EXPECT_THAT(choice(both, 192 + 23).notes, ElementsAre(HasSubstr("inputs stay in x.npy and v.npy and are read")));
+}
+
+TEST_F(InputMemoryTest, IsDecidedByAutoForEachFile) {
+  write_bytes();
+  write_npy<uint8_t>("v.npy", "|u1", "1, 2, 3", std::vector<uint8_t>(6, 7));
+  make_fortran("v.npy");
+  const InputMemoryChoice inputs = choice(settings("valid_inputs: v.npy\nvalid_targets: y.npy\n"), 10);
+  EXPECT_EQ(inputs.memory_of("x.npy"), InputMemory::kMapped);
+  EXPECT_EQ(inputs.memory_of("v.npy"), InputMemory::kResident);
+  EXPECT_THAT(inputs.notes,
+              ElementsAre("loading the inputs needs 216 B of memory, and small allows 10 B, but v.npy is not mapped "
+                          "because it is in Fortran order: save it again with numpy.ascontiguousarray(array)",
+                          HasSubstr("inputs stay in x.npy and are read")));
+}
+
+TEST_F(InputMemoryTest, IsResidentIfAutoCannotMapTheFile) {
+  write_bytes();
+  EXPECT_THAT(mapped(settings("placement: device"), 100), IsEmpty());
+  EXPECT_THAT(choice(settings("placement: device"), 100).notes,
+              ElementsAre(HasSubstr("but x.npy is not mapped because data.placement is device")));
+  write_npy<uint16_t>("x.npy", ">u2", "2, 1", {0, 0});
+  EXPECT_THAT(mapped(settings(), 10), IsEmpty());
+  EXPECT_THAT(choice(settings(), 10).notes,
+              ElementsAre("loading the inputs needs 16 B of memory, and small allows 10 B, but x.npy is not mapped "
+                          "because its byte order is not that of this machine: save it again with "
+                          "array.astype(array.dtype.newbyteorder('='))"));
+}
+
+TEST_F(InputMemoryTest, LeavesBrokenFilesToTheLoader) {
+  EXPECT_THAT(mapped(settings(), 1), IsEmpty());
+  write("x.npy", "no array");
+  EXPECT_THAT(mapped(settings(), 1), IsEmpty());
+}
+
+TEST_F(InputMemoryTest, IsWhatTheKeySays) {
+  write_bytes();
+  EXPECT_THAT(mapped(settings("memory: resident"), 1), IsEmpty());
+  EXPECT_THAT(mapped(settings("memory: mapped"), 1 << 20), ElementsAre("x.npy"));
+}
+
+TEST_F(InputMemoryTest, OfMappedInputsCountsNoBytes) {
+  write_bytes();
+  EXPECT_EQ(least_data_bytes(settings("memory: resident")), 128 + 32) << "the larger file";
+  write_npy<uint8_t>("x.npy", "|u1", "4, 2, 30", std::vector<uint8_t>(240, 7));
+  EXPECT_EQ(least_data_bytes(settings("memory: mapped")), 128 + 32) << "the targets";
+}
+
+TEST_F(InputMemoryTest, IsAdvisedWhereMappingSavesMemory) {
+  EXPECT_FALSE(mapping_saves_memory(settings())) << "the file is missing";
+  write_bytes();
+  EXPECT_FALSE(mapping_saves_memory(settings())) << "the file of targets is as large";
+  write_npy<uint8_t>("x.npy", "|u1", "4, 2, 30", std::vector<uint8_t>(240, 7));
+  EXPECT_TRUE(mapping_saves_memory(settings()));
+  EXPECT_TRUE(mapping_saves_memory(settings("memory: resident")));
+  EXPECT_FALSE(mapping_saves_memory(settings("memory: mapped")));
+  EXPECT_FALSE(mapping_saves_memory(settings("placement: device")));
+  EXPECT_FALSE(mapping_saves_memory(parse_settings("source: digits")));
+  make_fortran("x.npy");
+  EXPECT_FALSE(mapping_saves_memory(settings()));
+}
+
+TEST_F(InputMemoryTest, IsForNpyOnTheHost) {
+  EXPECT_THAT(error_of(ExitCode::kUsage, [] { parse_settings("source: digits\nmemory: mapped"); }),
+              testing::HasSubstr("memory is for source npy; digits does not use it: remove it"));
+  EXPECT_THAT(error_of(ExitCode::kUsage, [&] { settings("memory: mapped\nplacement: device"); }),
+              testing::HasSubstr("mapped inputs stay on the host: use placement: auto or host, or memory: resident"));
+}
+
+}  // namespace
+}  // namespace rnnlab
