@@ -29,7 +29,7 @@ std::vector<std::string> refusals_of(const std::string& layer, const std::vector
 
 TEST(LayerReports, NameTheLayersThatAGpuLeavesOut) {
   EXPECT_THAT(refusals_of("persistent", {kT4}),
-              Contains("layer: persistent needs compute capability 9.0, and Tesla T4 has 7.5; use layer: cudnn"));
+              Contains("layer: persistent needs compute capability 8.0, and Tesla T4 has 7.5; use layer: cudnn"));
   EXPECT_THAT(refusals_of("hoisted", {kT4}),
               Contains(StartsWith("layer: hoisted needs own kernels for compute capability 7.5 (Tesla T4)")));
   EXPECT_EQ(refusals_of("fused", {kT4}), refusals_of("fused", {}));

@@ -89,14 +89,16 @@ class BlockPlans {
     });
   }
 
-  // Measured on an H100. Clusters divide the products of 128 units among four SMs. A block catches up if its tensors
-  // have 16 bits backward, or if the batch is so large that clusters share SMs.
+  // Measured on an H100 and an H200. Clusters divide the products of 128 units among four SMs. A block catches up if it
+  // has three gates of 32 bits, if its tensors have 16 bits backward, or if the batch is so large that clusters share
+  // SMs.
   template <int kHiddenSize>
   double cost_of_step() const {
     if (kHiddenSize <= 64) return 70;
     if (kHiddenSize <= 96) return 90;
-    const bool is_faster_backward = pass_ == PassKind::kBackward && sizeof(typename Numbers::Value) == 2;
-    return batch_size_ > kMostOfUnsharedClusters || is_faster_backward ? 95 : 115;
+    const bool has_16_bits = sizeof(typename Numbers::Value) == 2;
+    const bool is_faster = has_16_bits ? pass_ == PassKind::kBackward : std::is_same_v<Cell, GruSizes>;
+    return is_faster || batch_size_ > kMostOfUnsharedClusters ? 95 : 115;
   }
 
   static constexpr int64_t kMostOfUnsharedClusters = 128;  // sequences
