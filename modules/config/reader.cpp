@@ -145,11 +145,6 @@ std::string range_hint() {
                      format_count(kMostOfRange));
 }
 
-std::string list_hint(const Value& value) {
-  const std::string shown_text = in_quotes(value.text);
-  return fmt::format(" (write [{}])", std::string_view(shown_text).substr(1, shown_text.size() - 2));
-}
-
 // Returns the items of a list, written either as "naive,fused" or as [naive, fused].
 std::vector<Value> items_meant(const Value& value) {
   if (!value.is_scalar()) return value.items;
@@ -159,6 +154,16 @@ std::vector<Value> items_meant(const Value& value) {
     items.back().text = trim(part);
   }
   return items;
+}
+
+// A text whose items the field accepts only lacks the brackets.
+std::string list_hint(const FieldSpec& field, const Value& value) {
+  Value plain = value;
+  plain.style = Value::Style::kPlain;
+  const auto is_fine = [&](const Value& item) { return accept(field, item).has_value(); };
+  if (!std::ranges::all_of(items_meant(plain), is_fine)) return hint(field, value);
+  const std::string shown_text = in_quotes(value.text);
+  return fmt::format(" (write [{}])", std::string_view(shown_text).substr(1, shown_text.size() - 2));
 }
 
 // Several values for a key that takes one value probably mean a run for each value.
@@ -176,7 +181,7 @@ std::string sweep_hint(const ReadContext& context, const FieldSpec& field, const
 
 std::string value_hint(const ReadContext& context, const FieldSpec& field, const std::string& key, const Value& value) {
   if (field.arity == Arity::kList && is_range(field, value)) return range_hint();
-  if (field.arity == Arity::kList && value.is_scalar()) return list_hint(value);
+  if (field.arity == Arity::kList && value.is_scalar()) return list_hint(field, value);
   const std::string sweep = sweep_hint(context, field, key, value);
   return sweep.empty() ? hint(field, value) : sweep;
 }

@@ -63,6 +63,14 @@ std::string rule_on_relative_paths(const DataQuery& query) {
          "file.\n";
 }
 
+// Returns the folder that lies where a file was expected; nullopt if there is none.
+std::optional<Path> folder_among(const std::vector<Path>& candidates) {
+  std::error_code ignored;
+  const auto found = std::ranges::find_if(
+      candidates, [&](const Path& candidate) { return std::filesystem::is_directory(candidate, ignored); });
+  return found == candidates.end() ? std::nullopt : std::optional(*found);
+}
+
 // `data inspect` prints this word where it does not know a name.
 void require_filled_in(const DataQuery& query) {
   constexpr std::string_view kMark = "FILL_IN";
@@ -84,6 +92,8 @@ std::filesystem::path find_data(const DataQuery& query) {
     if (file_of(candidate) == candidate && path_exists(packed)) return packed;
     searched += "\n  " + std::filesystem::absolute(file_of(candidate)).lexically_normal().string();
   }
+  if (const auto folder = folder_among(candidates))
+    throw_error(ExitCode::kData, "{}: is a folder, expected a file: name a file in it", folder->string());
   throw_error(ExitCode::kData, "no such data file, with or without .gz; searched:{}\n{}{}", searched,
               rule_on_relative_paths(query), query.advice);
 }

@@ -98,11 +98,19 @@ class ArchiveYaml {
       if (!has_pair(inputs, targets)) continue;
       add(part.key, "inputs", inputs);
       add(part.key, "targets", targets);
-      const std::string lengths = for_part(usual.lengths, word);
-      const ArraySummary* const found = find_array(archive_, lengths);
-      if (found != nullptr && may_be_lengths_of(*found, *find_array(archive_, inputs)))
-        add(part.key, "lengths", lengths);
+      add_lengths(part, for_part(usual.lengths, word), *find_array(archive_, inputs));
       return;
+    }
+  }
+
+  // lengths: the array's name, in which "n" may stand for "lengths".
+  void add_lengths(const PartWords& part, const std::string& lengths, const ArraySummary& inputs) {
+    constexpr std::string_view kWord = "lengths";
+    std::string short_name = lengths;
+    short_name.replace(short_name.find(kWord), kWord.size(), "n");
+    for (const std::string& name : {lengths, short_name}) {
+      const ArraySummary* const found = find_array(archive_, name);
+      if (found != nullptr && may_be_lengths_of(*found, inputs)) return add(part.key, "lengths", name);
     }
   }
 
@@ -121,7 +129,8 @@ ArraySummary summary_of_array(const Array& array) {
   return summary;
 }
 
-// An array of objects or texts must not hide the others, so its error becomes a hint.
+// An array of objects or texts must not hide the others, so its error becomes a hint. If no array can be read, the
+// error of the first is thrown.
 ArchiveInspection inspect_arrays(const Path& path, const std::vector<std::string>& names,
                                  std::vector<std::string>& hints) {
   constexpr size_t kMostArrays = 256;
@@ -135,6 +144,7 @@ ArchiveInspection inspect_arrays(const Path& path, const std::vector<std::string
       hints.emplace_back(error.what());
     }
   }
+  if (archive.arrays.empty()) read_npy(path.string() + ":" + names.front());
   return archive;
 }
 
@@ -154,7 +164,7 @@ std::optional<FileInspection> inspect_npz_file(const Path& path, const std::stri
                           {}};
   ArchiveInspection archive = inspect_arrays(path, names, hints);
   std::vector<std::string> yaml = ArchiveYaml(path, archive).lines();
-  if (yaml.empty() && !archive.arrays.empty())
+  if (yaml.empty() && archive.arrays.size() == names.size())
     hints.push_back(
         fmt::format("the names do not say which arrays are inputs and which are targets: name them in train_inputs and "
                     "train_targets, such as train_inputs: {}",

@@ -46,6 +46,14 @@ std::string targets_of(const DataShape& shape) {
   fail_invariant("a listed task", __FILE__, __LINE__, "targets_of does not know the task");
 }
 
+// Targets that are classes are read as numbers if their type or shape does not say what they are.
+std::string advice_on_classes(const ModelInfo& model, Task task) {
+  const bool are_numbers = task == Task::kRegression && fits(model, Task::kClassification);
+  return are_numbers ? ", or set data.task: classification if the targets are classes, and data.target_per: step if "
+                       "there is one for each step"
+                     : "";
+}
+
 RecurrentOptions computed_by(LayerChoice layer, RecurrentOptions options) {
   options.cudnn_algorithm = layer.cudnn_algorithm;
   return options;
@@ -111,8 +119,8 @@ std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice lay
                                   ConvolutionKind convolution) {
   const ModelInfo& info = info_of(settings.kind);
   if (!fits(info, shape.task)) {
-    throw_error(ExitCode::kUsage, "model.kind: {} does not fit data with {}; use {}", config::name_of(settings.kind),
-                targets_of(shape), model_for(shape.task));
+    throw_error(ExitCode::kUsage, "model.kind: {} does not fit data with {}; use {}{}", config::name_of(settings.kind),
+                targets_of(shape), model_for(shape.task), advice_on_classes(info, shape.task));
   }
   if (bytes_of(parameter_specs(settings, shape)) == std::numeric_limits<int64_t>::max())
     throw_error(ExitCode::kUsage, "model: its weights do not fit into any memory; use smaller layers or samples");

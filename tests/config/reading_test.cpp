@@ -189,8 +189,9 @@ TEST(List, NamesTheItemThatIsWrong) {
               ElementsAre("exp.yaml:1:14: weights, item 2: got '1', expected a number, at least 0 and below 1"));
   EXPECT_EQ(complaint_about("decay_at", "'3,4'"),
             "decay_at: got the text '3,4', expected a list, each an integer, at least 1 (write [3,4])");
-  EXPECT_EQ(complaint_about("decay_at", "x"),
-            "decay_at: got 'x', expected a list, each an integer, at least 1 (write [x])");
+  EXPECT_EQ(complaint_about("decay_at", "x"), "decay_at: got 'x', expected a list, each an integer, at least 1");
+  EXPECT_EQ(complaint_about("decay_at", "0"), "decay_at: got '0', expected a list, each an integer, at least 1")
+      << "and not: write [0]";
   EXPECT_EQ(complaint_about("decay_at", "{a: 3}"), "decay_at: got a map, expected a list, each an integer, at least 1");
   EXPECT_THAT(
       complaints("features: []"),

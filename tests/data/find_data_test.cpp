@@ -73,14 +73,11 @@ TEST_F(FindData, TakesAnAbsoluteNameAsItStands) {
 
 TEST_F(FindData, IsNotContentWithAFolder) {
   std::filesystem::create_directory("series.csv");
-  EXPECT_EQ(
-      error_of(ExitCode::kData,
-               [] {
-                 find_data({"series.csv", "", "", "advice"});
-               }),
-      "no such data file, with or without .gz; searched:\n  {}/series.csv\n  {}/data/series.csv\n"
-      "A relative data.path is searched from the current directory, then from the folder of the experiment's file.\n"
-      "advice");
+  EXPECT_EQ(error_of(ExitCode::kData,
+                     [] {
+                       find_data({"series.csv", "", "", "advice"});
+                     }),
+            "series.csv: is a folder, expected a file: name a file in it");
 }
 
 TEST_F(FindData, AsksForTheNameThatInspectLeftOpen) {

@@ -112,6 +112,18 @@ TEST_F(NpzFiles, ShowTheOthersIfOneCannotBeRead) {
   EXPECT_THAT(file.hints[0], HasSubstr("a.npz:broken: unpacked byte 0: got 3f"));
 }
 
+TEST_F(NpzFiles, AreRefusedIfNoArrayCanBeRead) {
+  write("a.npz", zip_of({{.name = "x.npy", .content = "?"}, {.name = "y.npy", .content = "?"}}));
+  EXPECT_THAT(error_of(ExitCode::kData, [] { inspect_file("a.npz"); }), HasSubstr("a.npz:x: unpacked byte 0: got 3f"));
+}
+
+TEST_F(NpzFiles, MayCallTheirLengthsN) {
+  write_archive("a.npz", "x_train", "y_train", "n_train");
+  EXPECT_THAT(join(inspected("a.npz").yaml, "|"), HasSubstr("|  train_lengths: \"a.npz:n_train\"|"));
+  write_archive("a.npz", "x", "y", "n");
+  EXPECT_THAT(join(inspected("a.npz").yaml, "|"), HasSubstr("|  train_lengths: \"a.npz:n\"|"));
+}
+
 TEST_F(NpzFiles, AreNotOtherZipArchives) {
   const std::string archive = zip_of({{.name = "sheet.xml", .content = "x"}});
   write("a.xlsx", archive);
