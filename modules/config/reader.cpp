@@ -156,12 +156,15 @@ std::vector<Value> items_meant(const Value& value) {
   return items;
 }
 
+bool accepts_all(const FieldSpec& field, const std::vector<Value>& items) {
+  return std::ranges::all_of(items, [&](const Value& item) { return accept(field, item).has_value(); });
+}
+
 // A text whose items the field accepts only lacks the brackets.
 std::string list_hint(const FieldSpec& field, const Value& value) {
   Value plain = value;
   plain.style = Value::Style::kPlain;
-  const auto is_fine = [&](const Value& item) { return accept(field, item).has_value(); };
-  if (!std::ranges::all_of(items_meant(plain), is_fine)) return hint(field, value);
+  if (!accepts_all(field, items_meant(plain))) return hint(field, value);
   const std::string shown_text = in_quotes(value.text);
   return fmt::format(" (write [{}])", std::string_view(shown_text).substr(1, shown_text.size() - 2));
 }
@@ -169,11 +172,10 @@ std::string list_hint(const FieldSpec& field, const Value& value) {
 // Several values for a key that takes one value probably mean a run for each value.
 std::string sweep_hint(const ReadContext& context, const FieldSpec& field, const std::string& key, const Value& value) {
   const std::vector<Value> items = items_meant(value);
-  const auto is_fine = [&](const Value& item) { return accept(field, item).has_value(); };
   if (context.root().sweep == StructSpec::Sweep::kRefused || field.arity == Arity::kList || items.size() < 2) return "";
   const std::string list = flow_items(items);
   constexpr size_t kMostShown = 80;
-  if (!std::ranges::all_of(items, is_fine) || list.size() > kMostShown) return "";
+  if (!accepts_all(field, items) || list.size() > kMostShown) return "";
   return value.place.argument > 0
              ? fmt::format(" (for one run per value write '{}.{}=[{}]', with the quotes)", kSweepKey, key, list)
              : fmt::format(" (for one run per value write {}: {{{}: [{}]}})", kSweepKey, key, list);

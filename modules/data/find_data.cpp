@@ -63,7 +63,7 @@ std::string rule_on_relative_paths(const DataQuery& query) {
          "file.\n";
 }
 
-// Returns the folder that lies where a file was expected; nullopt if there is none.
+// Returns the first candidate that is a folder; nullopt if none is.
 std::optional<Path> folder_among(const std::vector<Path>& candidates) {
   std::error_code ignored;
   const auto found = std::ranges::find_if(

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <span>
 
 #include "base/error.h"
@@ -130,21 +131,23 @@ ArraySummary summary_of_array(const Array& array) {
 }
 
 // An array of objects or texts must not hide the others, so its error becomes a hint. If no array can be read, the
-// error of the first is thrown.
+// error of the first is thrown. names: at least one.
 ArchiveInspection inspect_arrays(const Path& path, const std::vector<std::string>& names,
                                  std::vector<std::string>& hints) {
   constexpr size_t kMostArrays = 256;
   ArchiveInspection archive;
+  std::exception_ptr first_error;
   if (names.size() > kMostArrays)
     hints.push_back(fmt::format("only the first {} of {} arrays are shown", kMostArrays, names.size()));
   for (const std::string& name : std::span(names).first(std::min(names.size(), kMostArrays))) {
     try {
       archive.arrays.push_back({name, summary_of_array(read_npy(path.string() + ":" + name))});
     } catch (const UserError& error) {
+      if (!first_error) first_error = std::current_exception();
       hints.emplace_back(error.what());
     }
   }
-  if (archive.arrays.empty()) read_npy(path.string() + ":" + names.front());
+  if (archive.arrays.empty()) std::rethrow_exception(first_error);
   return archive;
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using testing::kEnvironmentOfTwo;
 using testing::Program;
 using testing::ProgramResult;
 using testing::read_text;
@@ -195,7 +196,7 @@ TEST_F(DevicesOnGpu, EndWithoutTheirLauncherIfOneFails) {
     const std::string settings =
         std::string(" train together.yaml training.epochs=100000 training.cuda_graph=") + graph;
     const ProgramResult result = program.run_in_shell(
-        "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 12000)); "
+        kEnvironmentOfTwo +
         "(until ls runs/together/*/epochs.csv; do sleep 0.2; done; rm -rf runs/together/*) >/dev/null 2>&1 & "
         "RANK=1 LOCAL_RANK=1 timeout 100 \"$0\"" +
         settings + " & other=$!; RANK=0 LOCAL_RANK=0 timeout 100 \"$0\"" + settings +

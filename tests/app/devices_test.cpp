@@ -28,6 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using testing::kEnvironmentOfTwo;
 using testing::Program;
 using testing::ProgramResult;
 using testing::read_text;
@@ -286,9 +287,7 @@ TEST(Devices, AreSweptOver) {
 // Two processes as torchrun starts them, but that rank 0 hosts the store. Their streams come together.
 ProgramResult by_environment(const Program& program, const std::string& of_first, const std::string& of_second) {
   program.write("together.yaml", kYaml);
-  const std::string common =
-      "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 12000)); ";
-  return program.run_in_shell(common + "RANK=1 LOCAL_RANK=1 \"$0\" train together.yaml " + of_second +
+  return program.run_in_shell(kEnvironmentOfTwo + "RANK=1 LOCAL_RANK=1 \"$0\" train together.yaml " + of_second +
                               " & RANK=0 LOCAL_RANK=0 \"$0\" train together.yaml " + of_first +
                               "; first=$?; wait $!; echo second=$?; exit $first");
 }
@@ -371,7 +370,7 @@ TEST(Devices, LeaveTheirErrorInTheFileOfTorchrun) {
   const Program program;
   program.write("together.yaml", kYaml);
   const ProgramResult result = program.run_in_shell(
-      "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 12000)); "
+      kEnvironmentOfTwo +
       "TORCHELASTIC_ERROR_FILE=one.json RANK=1 LOCAL_RANK=1 \"$0\" train together.yaml training.learning_rate=1 & "
       "TORCHELASTIC_ERROR_FILE=zero.json RANK=0 LOCAL_RANK=0 \"$0\" train together.yaml; wait");
   for (const char* file : {"zero.json", "one.json"})

@@ -53,4 +53,9 @@ class Program {
   TemporaryFolder folder_;
 };
 
+// A shell command that sets what a launcher of two processes on one machine sets, except their ranks. The port depends
+// on the shell, and is below 32768, where Linux begins to give ports to connections.
+inline const std::string kEnvironmentOfTwo =
+    "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 12000)); ";
+
 }  // namespace rnnlab::testing

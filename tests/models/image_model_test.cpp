@@ -162,11 +162,12 @@ TEST(ImageModel, RefusesWhatIsNoImageOfItsSize) {
   });
   auto numbers = image_shape(28, 28);
   numbers.task = Task::kRegression;
-  expect_error(ExitCode::kUsage,
-               "model.kind: image_classifier does not fit data with 10 real-valued targets; use sequence_regressor, or "
-               "set data.task: "
-               "classification if the targets are classes, and data.target_per: step if there is one for each step",
-               [&] { make_model(image_settings(), LayerKind::kFused, numbers); });
+  expect_error(
+      ExitCode::kUsage,
+      "model.kind: image_classifier does not fit data with 10 real-valued targets; use sequence_regressor, or "
+      "set data.task: classification if the targets are classes, and data.target_per: step if there is one for "
+      "each step",
+      [&] { make_model(image_settings(), LayerKind::kFused, numbers); });
 }
 
 }  // namespace

@@ -245,8 +245,8 @@ TEST(MakeModel, SaysWhichKindFitsTheData) {
             "model.kind: sequence_classifier does not fit data with a text of 65 different tokens; use language_model");
   EXPECT_EQ(error_of_making(settings, sequence_shape(Task::kRegression, 3, 2)),
             "model.kind: sequence_classifier does not fit data with 2 real-valued targets; use sequence_regressor, or "
-            "set data.task: "
-            "classification if the targets are classes, and data.target_per: step if there is one for each step");
+            "set data.task: classification if the targets are classes, and data.target_per: step if there is one for "
+            "each step");
   settings.kind = ModelKind::kLanguageModel;
   EXPECT_EQ(error_of_making(settings, sequence_shape(Task::kClassification, 3, 10)),
             "model.kind: language_model does not fit data with 10 classes; use sequence_classifier");
