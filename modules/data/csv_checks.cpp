@@ -15,12 +15,23 @@
 namespace rnnlab {
 namespace {
 
+// Returns whether a column is listed twice, and complains.
+bool refuse_duplicates(const char* key, const std::vector<std::string>& names, config::Checker& checker) {
+  for (const std::string& name : names) {
+    if (std::ranges::count(names, name) == 1) continue;
+    checker.complain({key}, fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
+    return true;
+  }
+  return false;
+}
+
 void check_target(const DataSettings& settings, config::Checker& checker) {
   if (settings.target.empty()) {
     checker.complain({"source", "target"}, "source csv needs target, the column to predict");
   }
+  refuse_duplicates("features", settings.features, checker);
   const bool classes = csv_task(settings) == Task::kClassification;
-  if (classes && settings.target.size() > 1) {
+  if (!refuse_duplicates("target", settings.target, checker) && classes && settings.target.size() > 1) {
     checker.complain({"target", "task", "window"},
                      "a classification has one target column; for several numbers use task: regression");
   }
@@ -33,14 +44,11 @@ void check_target(const DataSettings& settings, config::Checker& checker) {
 }
 
 void check_id(const DataSettings& settings, config::Checker& checker) {
+  if (refuse_duplicates("id", settings.id, checker)) return;
   for (const std::string& name : settings.id) {
     if (std::ranges::count(settings.target, name) > 0)
       checker.complain({"id", "target"},
                        fmt::format("{} is both an id and a target: remove it from one of the two", in_quotes(name)));
-    if (std::ranges::count(settings.id, name) > 1) {
-      checker.complain({"id"}, fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
-      return;
-    }
   }
 }
 
@@ -87,10 +95,7 @@ void check_categories(const DataSettings& settings, config::Checker& checker) {
                      "the columns of such a row are steps, and a category is a part of a step: set window");
   if (settings.normalize == Normalization::kColumnMinMax)
     checker.complain({"categories", "normalize"}, "categories are not scaled: use standard, minmax or none");
-  for (const std::string& name : settings.categories)
-    if (std::ranges::count(settings.categories, name) > 1)
-      return checker.complain({"categories"},
-                              fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
+  if (refuse_duplicates("categories", settings.categories, checker)) return;
   for (const std::string& name : settings.categories)
     for (const auto& [key, names] : {std::pair("features", &settings.features), std::pair("target", &settings.target)})
       if (std::ranges::count(*names, name) > 0)

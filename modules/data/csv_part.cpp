@@ -52,11 +52,10 @@ SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>&
       append(all.windows, windows(own, settings.window, settings.horizon, name));
   }
   if (all.windows.first.empty())
-    throw_error(
-        ExitCode::kData,
-        "{}: none of {} series has the {} that a data.window of {} with a data.horizon of {} needs; use a shorter "
-        "window",
-        name, format_count(all.num_series), counted(reach + 1, "row"), settings.window, settings.horizon.back());
+    throw_error(ExitCode::kData,
+                "{}: none of {} series has the {} that a data.window of {} with a data.horizon of {} needs; {}", name,
+                format_count(all.num_series), counted(reach + 1, "row"), settings.window, settings.horizon.back(),
+                how_to_fit(settings.window, settings.horizon.back()));
   return all;
 }
 
@@ -77,18 +76,29 @@ std::vector<std::string> names_of_numbers(const Table& table, const std::vector<
   return found;
 }
 
+// Values that do not repeat, such as dates, are not categories.
+bool has_repeated_texts(const Table& table, int64_t column) {
+  const std::string_view first = trim(table.cell(0, column));
+  for (int64_t row = 1; row < table.num_rows(); ++row)
+    if (trim(table.cell(row, column)) == first) return true;
+  return false;
+}
+
 // If data.features names no columns, refuses a column whose first row is a text, and proposes numeric columns.
-void refuse_texts(const Table& table, const std::vector<std::string>& names) {
+void refuse_texts(const Table& table, const std::vector<std::string>& names, bool may_have_categories) {
   constexpr size_t kMostNamed = 12;
   for (const std::string& name : names) {
     const int64_t column = table.column_index(name);
     if (!begins_with_text(table, column)) continue;
     const std::vector<std::string> numbers = names_of_numbers(table, names);
     const bool is_short = !numbers.empty() && numbers.size() <= kMostNamed;
-    throw_error(ExitCode::kData, "{}:{}: column {}: got {}, expected a number; leave the column out: {}", table.path(),
-                table.line(0, column), in_quotes(name), in_quotes(trim(table.cell(0, column))),
+    throw_error(ExitCode::kData, "{}:{}: column {}: got {}, expected a number; leave the column out: {}{}",
+                table.path(), table.line(0, column), in_quotes(name), in_quotes(trim(table.cell(0, column))),
                 is_short ? fmt::format("data.features: [{}]", join(numbers, ", "))
-                         : "name the columns of numbers in data.features");
+                         : "name the columns of numbers in data.features",
+                may_have_categories && has_repeated_texts(table, column)
+                    ? fmt::format("; or embed its values: data.categories: [{}]", config::yaml_text(name))
+                    : "");
   }
 }
 
@@ -110,7 +120,7 @@ std::vector<std::string> feature_names(const Table& table, const DataSettings& s
                 "data.features",
                 table.path(), settings.id.empty() ? "names " : "and data.id name ");
   }
-  refuse_texts(table, names);
+  refuse_texts(table, names, settings.window > 0 || has_target_per_step(settings));
   return names;
 }
 
@@ -134,18 +144,9 @@ void require_within(const Table& table, const NumericColumn& column, double leas
   }
 }
 
-// The mean is computed over the training part, which is unknown before the split, and the previous row may be of a
-// different series: until then values stay missing.
-MissingPolicy reading_policy(MissingPolicy policy, const DataSettings& settings) {
-  const bool is_later =
-      policy == MissingPolicy::kMean || (policy == MissingPolicy::kPrevious && !settings.group.empty());
-  return is_later ? MissingPolicy::kDrop : policy;
-}
-
-std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::string>& names, MissingPolicy policy,
-                                   const DataSettings& settings) {
+std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::string>& names, MissingPolicy policy) {
   constexpr double kMost = std::numeric_limits<float>::max();
-  std::vector<NumericColumn> columns = numeric_columns(table, names, reading_policy(policy, settings));
+  std::vector<NumericColumn> columns = numeric_columns(table, names, policy);
   for (const NumericColumn& column : columns)
     require_within(table, column, -kMost, kMost, "a number that fits into float32, at most 3.4e38");
   return columns;
@@ -185,7 +186,7 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
     return;
   }
   const bool is_required = part.wanted == Targets::kRequired;
-  part.targets = numbers(part.table, settings.target, is_required ? settings.missing : MissingPolicy::kDrop, settings);
+  part.targets = numbers(part.table, settings.target, is_required ? settings.missing : MissingPolicy::kDrop);
   if (task != Task::kBinary) return;
   for (const NumericColumn& column : part.targets) {
     require_within(part.table, column, 0, 1, "a binary target from 0 to 1 (else use task: classification)");
@@ -198,11 +199,16 @@ std::vector<std::string> names_of(const std::vector<NumericColumn>& columns) {
   return names;
 }
 
-std::optional<double> mean_over(const NumericColumn& column, const std::vector<int64_t>& rows) {
+// Returns the row of the table for a row of the part.
+int64_t table_row(const CsvPart& part, int64_t row) {
+  return part.file_rows.empty() ? row : part.file_rows[static_cast<size_t>(row)];
+}
+
+std::optional<double> mean_over(const std::vector<double>& values, const std::vector<int64_t>& rows) {
   double sum = 0;
   int64_t count = 0;
   for (const int64_t row : rows) {
-    const double value = column.values[static_cast<size_t>(row)];
+    const double value = values[static_cast<size_t>(row)];
     if (std::isnan(value)) continue;
     sum += value;
     ++count;
@@ -210,10 +216,12 @@ std::optional<double> mean_over(const NumericColumn& column, const std::vector<i
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }
 
-// A policy such as kZero has filled the column, so its missing values are found by a second reading of the column.
-std::optional<double> mean_in_file(const Table& table, const NumericColumn& column, const std::vector<int64_t>& rows) {
-  if (column.num_missing == 0) return mean_over(column, rows);
-  return mean_over(numeric_column(table, column.name, MissingPolicy::kDrop), rows);
+// A policy such as kZero has filled the column, so its missing values are found by a second reading of the table.
+std::optional<double> mean_in_file(const CsvPart& part, const NumericColumn& column, const std::vector<int64_t>& rows) {
+  if (column.num_missing == 0) return mean_over(column.values, rows);
+  std::vector<int64_t> table_rows;
+  for (const int64_t row : rows) table_rows.push_back(table_row(part, row));
+  return mean_over(numeric_column(part.table, column.name, MissingPolicy::kDrop).values, table_rows);
 }
 
 void fill_column(NumericColumn& column, const std::map<std::string, double>& means, const std::string& path) {
@@ -308,26 +316,31 @@ void sort_by_series(CsvPart& part, const std::string& group) {
   reorder(part.classes, part.file_rows);
 }
 
+[[noreturn]] void refuse_first_row(const CsvPart& part, const CsvSeries& series, const std::string& column) {
+  const int64_t line = part.table.line(table_row(part, series.rows.begin), part.table.column_index(column));
+  throw_error(
+      ExitCode::kData,
+      "{}:{}: column {}: the first row of the {} has no value, and no previous row to copy it from; fill it, or "
+      "use data.missing: mean or zero",
+      part.table.path(), line, in_quotes(column), series.name.empty() ? "file" : "series " + in_quotes(series.name));
+}
+
 void fill_with_previous(NumericColumn& column, const CsvPart& part) {
+  if (column.num_missing == 0) return;
   for (const CsvSeries& series : part.series)
     for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
       double& value = column.values[static_cast<size_t>(row)];
       if (!std::isnan(value)) continue;
-      if (row == series.rows.begin)
-        throw_error(ExitCode::kData,
-                    "{}: column {}: the first row of the series {} has no value, and no previous row to copy it from; "
-                    "fill it, or use data.missing: mean or zero",
-                    part.table.path(), in_quotes(column.name), in_quotes(series.name));
+      if (row == series.rows.begin) refuse_first_row(part, series, column.name);
       value = column.values[static_cast<size_t>(row - 1)];
     }
 }
 
 void make_series(CsvPart& part, const DataSettings& settings) {
-  if (settings.group.empty()) {
+  if (settings.group.empty())
     part.series = {{"", {0, part.table.num_rows()}}};
-    return;
-  }
-  sort_by_series(part, settings.group);
+  else
+    sort_by_series(part, settings.group);
   if (settings.missing != MissingPolicy::kPrevious) return;
   for (NumericColumn& column : part.features) fill_with_previous(column, part);
   if (part.wanted == Targets::kIfPresent) return;
@@ -348,7 +361,7 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
   require_columns(part.table, "data.categories", settings.categories);
   std::vector<std::string> names = like != nullptr ? like->features : feature_names(part.table, settings);
   std::erase_if(names, [&](const std::string& name) { return is_listed(settings.categories, name); });
-  part.features = numbers(part.table, names, settings.missing, settings);
+  part.features = numbers(part.table, names, settings.missing);
   if (needs_targets) read_targets(part, settings, like);
   make_series(part, settings);
   return part;
@@ -358,7 +371,7 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
   std::map<std::string, double> means;
   for (const auto* columns : {&part.features, &part.targets})
     for (const NumericColumn& column : *columns)
-      if (const auto mean = mean_in_file(part.table, column, rows)) means.emplace(column.name, *mean);
+      if (const auto mean = mean_in_file(part, column, rows)) means.emplace(column.name, *mean);
   return means;
 }
 
@@ -373,15 +386,6 @@ Windows sequences_of(const CsvPart& part, const DataSettings& settings) {
   for (const CsvSeries& series : part.series) ranges.push_back(series.rows);
   return sequences_in(ranges, settings.window);
 }
-
-namespace {
-
-// Returns the row of the table for a row of the part.
-int64_t table_row(const CsvPart& part, int64_t row) {
-  return part.file_rows.empty() ? row : part.file_rows[static_cast<size_t>(row)];
-}
-
-}  // namespace
 
 std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector<int64_t>& rows,
                                           const DataSettings& settings) {
@@ -456,10 +460,6 @@ std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettin
   return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window,
                      settings.horizon.front());
 }
-
-}  // namespace
-
-namespace {
 
 // Returns the row of the file, with its cells, that this row of the part stands for. A row after the end of its series
 // has only the name of the series, if data.id has the column data.group.

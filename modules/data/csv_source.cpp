@@ -62,7 +62,7 @@ void require_rows_for_validation(int64_t num_rows, const DataSettings& settings,
               format_count(*settings.num_valid), format_count(*rows_for(settings.num_valid, settings)),
               format_count(num_rows),
               most > 0 ? fmt::format("use at most {}, which leaves rows for training", format_count(most))
-                       : "use a smaller data.window");
+                       : how_to_fit(settings.window, settings.horizon.back()));
 }
 
 void require_rows_for_test(int64_t num_test, int64_t num_rows, const DataSettings& settings, const std::string& path) {

@@ -131,7 +131,8 @@ void add_array_fields(Schema& schema) {
   schema
       .field("memory", &DataSettings::memory,
              "npy: whether inputs are read into memory (resident), or stay in their file and are read batch by batch "
-             "(mapped); auto: mapped if loading the inputs needs more memory than the process may use, without swap")
+             "(mapped); auto: mapped if loading the inputs needs more than three quarters of the memory that the "
+             "process may use, without swap")
       .may_change(config::Change::kOnResume)
       .may_change(config::Change::kOnUse);
   schema

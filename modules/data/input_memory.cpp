@@ -61,13 +61,17 @@ int64_t bytes_while_loading(const std::vector<InputFile>& files) {
 
 int64_t bytes_without_swap(const MemoryLimit& limit) { return limit.bytes - limit.swap; }
 
+// A quarter is left to the program, the model and the batches.
+int64_t bytes_for_inputs(const MemoryLimit& limit) { return bytes_without_swap(limit) - bytes_without_swap(limit) / 4; }
+
 // Returns why the files are too large for memory, or nothing if they are not.
 std::optional<std::string> excess(const std::vector<InputFile>& files, const MemoryLimits& limits) {
   const auto least = std::ranges::min_element(limits.hard, {}, bytes_without_swap);
   const int64_t needed = bytes_while_loading(files);
-  if (least == limits.hard.end() || needed <= bytes_without_swap(*least)) return std::nullopt;
-  return fmt::format("loading the inputs needs {} of memory, and {} allows {}{}", format_bytes(needed), least->name,
-                     format_bytes(bytes_without_swap(*least)), least->swap > 0 ? " without swap" : "");
+  if (least == limits.hard.end() || needed <= bytes_for_inputs(*least)) return std::nullopt;
+  return fmt::format("loading the inputs needs {} of memory, and they may take {} of the {} that {} allows{}",
+                     format_bytes(needed), format_bytes(bytes_for_inputs(*least)),
+                     format_bytes(bytes_without_swap(*least)), least->name, least->swap > 0 ? " without swap" : "");
 }
 
 std::string mapped_text(const std::vector<std::string>& files) {

@@ -20,8 +20,9 @@ struct InputMemoryChoice {
 };
 
 // `files` are the names of the inputs that are held at the same time; "" is no file. kAutomatic compares the memory
-// that loading all of them needs with the smallest hard limit without swap. Above it, each file is mapped that can be
-// mapped. None can be mapped if data.placement is device. The limits are those of this machine; tests pass their own.
+// that loading all of them needs with three quarters of the smallest hard limit without swap. Above it, each file is
+// mapped that can be mapped. None can be mapped if data.placement is device. The limits are those of this machine;
+// tests pass their own.
 InputMemoryChoice choose_input_memory(const DataSettings& settings, const std::vector<std::string>& files);
 InputMemoryChoice choose_input_memory(const DataSettings& settings, const std::vector<std::string>& files,
                                       const MemoryLimits& limits);

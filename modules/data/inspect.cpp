@@ -36,7 +36,7 @@ struct ForeignFormat {
   std::string_view what_to_do;
 };
 
-constexpr std::array<ForeignFormat, 7> kForeignFormats = {{
+constexpr std::array<ForeignFormat, 10> kForeignFormats = {{
     {"PK\x03\x04", "a zip archive without .npy files (as .xlsx is)",
      "unpack it (unzip): rnnlab reads CSV and .ts files inside"},
     {"\x1f\x8b", "gzip within gzip", "unpack it once (gunzip): rnnlab unpacks one layer itself"},
@@ -45,8 +45,11 @@ constexpr std::array<ForeignFormat, 7> kForeignFormats = {{
      "packed by xz", "unpack it (unxz), or pack it by gzip"},
     {"\x28\xb5\x2f\xfd", "packed by zstd", "unpack it (unzstd), or pack it by gzip"},
     {"BZh91AY&SY", "packed by bzip2", "unpack it (bunzip2), or pack it by gzip"},
-    {"\x89HDF\r\n", "HDF5", "save its arrays as .npy files"},
-    {"PAR1\x15", "Parquet", "save the table as CSV"},
+    {"\x89HDF\r\n", "HDF5", "convert it by scripts/convert-data hdf5, or save its arrays as .npy files"},
+    {"RIFF", "a RIFF file, such as WAV", "convert sounds by scripts/convert-data wav"},
+    {"\x89PNG\r\n", "a PNG image", "convert a folder of images by scripts/convert-data images"},
+    {"\xff\xd8\xff", "a JPEG image", "convert a folder of images by scripts/convert-data images"},
+    {"PAR1\x15", "Parquet", "convert it by scripts/convert-data parquet, or save the table as CSV"},
 }};
 
 void refuse_foreign(const Path& path, const std::string& head) {
@@ -218,9 +221,9 @@ ArrayHalf half_of(ArrayReader read, const Path& path, const Array& array) {
   return half;
 }
 
-std::vector<std::string> array_yaml(Source format, ArrayReader read, const Path& path, const Array& array,
+std::vector<std::string> array_yaml(Source format, const Path& path, const ArrayHalf& half,
                                     const std::optional<Path>& lengths) {
-  const auto [is_targets, other, classes, is_per_step] = half_of(read, path, array);
+  const auto& [is_targets, other, classes, is_per_step] = half;
   std::vector<std::string> lines = {
       "data:", fmt::format("  source: {}", config::name_of(format)), "  path: " + yaml_text(folder_of(path)),
       half_line("train_inputs", is_targets ? other : path), half_line("train_targets", is_targets ? path : other)};
@@ -230,6 +233,17 @@ std::vector<std::string> array_yaml(Source format, ArrayReader read, const Path&
   return lines;
 }
 
+// The other arrays of an archive are not looked for by one of them.
+FileInspection inspect_array_of_archive(const Path& path, ArrayInspection content) {
+  const std::string file = split_array_path(path).file.string();
+  return {path.string(),
+          Source::kNpy,
+          std::move(content),
+          {fmt::format("rnnlab data inspect {} shows all arrays of the archive, and the lines that train on them",
+                       shell_quoted(file))},
+          {}};
+}
+
 FileInspection inspect_array(Source format, ArrayReader read, const Path& path) {
   const Array array = read(path);
   ArrayInspection content;
@@ -237,10 +251,14 @@ FileInspection inspect_array(Source format, ArrayReader read, const Path& path) 
   visit_values(array, [&](auto values) { content.array.numbers = NumberSummary::of(values); });
   content.classes = class_counts(array);
   content.picture = picture_of(array);
-  const std::optional<Path> lengths = lengths_beside(path, read, array);
+  if (!split_array_path(path).array.empty()) return inspect_array_of_archive(path, std::move(content));
+  const ArrayHalf half = half_of(read, path, array);
+  const std::optional<Path> inputs = half.is_targets ? half.other : path;
+  const std::optional<Path> lengths =
+      inputs ? lengths_beside(*inputs, read, half.is_targets ? read(*inputs) : array) : std::nullopt;
   std::vector<std::string> hints = padding_hint(array, lengths.has_value(), !content.picture.empty());
   FileInspection inspection{path.string(), format, std::move(content), std::move(hints),
-                            array_yaml(format, read, path, array, lengths)};
+                            array_yaml(format, path, half, lengths)};
   if (may_be_lengths(array))
     inspection.hints = {
         "if these are lengths of sequences and not classes, name the file in train_lengths, in addition to "

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <unordered_set>
@@ -101,7 +102,10 @@ bool has_class_first(const std::string& path, const Table& table, const std::vec
   if (std::ranges::any_of(columns, is_of_texts)) return false;
   if (archive_files(path)) return true;
   const auto rest = std::span(columns).subspan(1);
-  const auto is_value = [](const ColumnInspection& column) { return column.is_numeric() && !column.is_label(); };
+  // The ends of shorter series are missing.
+  const auto is_value = [](const ColumnInspection& column) {
+    return column.num_missing > 0 || (column.is_numeric() && !column.is_label());
+  };
   return table.options().delimiter == '\t' && first.values.size() >= 2 && first.values.size() <= kMostClasses &&
          2 * std::ssize(first.values) <= first.num_integers && std::ranges::all_of(rest, is_value);
 }
@@ -330,13 +334,25 @@ using Path = std::filesystem::path;
 
 constexpr int64_t kFirstRows = 3;
 
-// Returns the most frequent of the usual delimiters in the first line, or a comma.
-char guess_delimiter(std::string_view head) {
-  const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
-  char best = ',';
-  for (const char candidate : {';', '\t', '|'}) {
-    if (std::ranges::count(line, candidate) > std::ranges::count(line, best)) best = candidate;
+// Returns whether every comma of the line is a decimal comma if the candidate is the delimiter.
+bool explains_commas(std::string_view line, char candidate) {
+  for (const auto part : std::views::split(line, candidate)) {
+    const std::string_view cell = trim(std::string_view(part.begin(), part.end()));
+    if (cell.find(',') != std::string_view::npos && !has_decimal_comma(cell)) return false;
   }
+  return line.find(candidate) != std::string_view::npos;
+}
+
+// Returns the usual delimiter that makes numbers of what the commas of the first line are in, else the most frequent
+// one, or a comma.
+char guess_delimiter(std::string_view head) {
+  constexpr char kOthers[] = {';', '\t', '|'};
+  const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
+  for (const char candidate : kOthers)
+    if (line.find(',') != std::string_view::npos && explains_commas(line, candidate)) return candidate;
+  char best = ',';
+  for (const char candidate : kOthers)
+    if (std::ranges::count(line, candidate) > std::ranges::count(line, best)) best = candidate;
   return best;
 }
 

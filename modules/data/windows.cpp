@@ -10,18 +10,25 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "system/machine.h"
 
 namespace rnnlab {
 namespace {
 
-// Windows overlap, so the samples of a small file can take any amount of memory.
-void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_columns) {
+// Windows overlap, and short sequences are padded, so the samples of a small file can take any amount of memory.
+void require_memory_for(const Windows& windows, int64_t num_columns) {
+  const int64_t num_samples = std::ssize(windows.first), num_rows = std::max<int64_t>(windows.window, 1);
   const int64_t values = saturating_multiply(num_samples, saturating_multiply(num_rows, num_columns));
-  const auto subject = fmt::format("data.window: {} of {} x {} take", counted(num_samples, "window"),
-                                   counted(num_rows, "row"), counted(num_columns, "column"));
-  require_memory(saturating_multiply(values, sizeof(float)), subject,
-                 "use a shorter window, or fewer rows by data.num_train and data.num_valid", memory_limits());
+  const std::string each = fmt::format("{} x {}", counted(num_rows, "row"), counted(num_columns, "column"));
+  const auto require = [&](const std::string& samples, std::string_view advice) {
+    require_memory(saturating_multiply(values, sizeof(float)), fmt::format("{} of {} take", samples, each), advice,
+                   memory_limits());
+  };
+  if (windows.has_target_per_row) return require(counted(num_samples, "sequence"), "cut long sequences by data.window");
+  if (windows.window == 0) return require(counted(num_samples, "sample"), "use fewer rows or fewer data.features");
+  require("data.window: " + counted(num_samples, "window"),
+          "use a shorter window, or fewer rows by data.num_train and data.num_valid");
 }
 
 // Each target has the index of its row, its value, and the value of a naive forecast.
@@ -36,6 +43,14 @@ void require_memory_for_targets(int64_t num_samples, const std::vector<int64_t>&
 
 }  // namespace
 
+std::string how_to_fit(int64_t window, int64_t horizon) {
+  std::vector<std::string> ways;
+  if (window > 1) ways.push_back("use a smaller data.window");
+  if (horizon > 1) ways.push_back("use a smaller data.horizon");
+  ways.push_back("give it more rows");
+  return join(ways, ", or ");
+}
+
 Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
                    const std::string& part) {
   if (window == 0) return {.window = 0, .first = rows, .target = rows};
@@ -43,8 +58,8 @@ Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::
   const int64_t last = horizons.back();
   const int64_t reach = saturating_add(window - 1, last);  // rows from the first row of the window to the last target
   if (reach >= num_rows) {
-    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}", part,
-                counted(num_rows, "row"), window, last, saturating_add(reach, 1));
+    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}; {}",
+                part, counted(num_rows, "row"), window, last, saturating_add(reach, 1), how_to_fit(window, last));
   }
   require_memory_for_targets(num_rows - reach, horizons);
   Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
@@ -61,8 +76,8 @@ Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const s
   if (window == 0) return windows_in(rows, window, horizons, part);
   const auto num_rows = static_cast<int64_t>(rows.size());
   if (num_rows < window)
-    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many", part, counted(num_rows, "row"),
-                window);
+    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many; give it more rows", part,
+                counted(num_rows, "row"), window);
   require_memory_for_targets(num_rows - window + 1, horizons);
   Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
   for (int64_t i = 0; i + window <= num_rows; ++i) {
@@ -117,7 +132,7 @@ void for_each_row(const Windows& sequences, const Write& write) {
 // Returns (N, window, columns); rows beyond the length of a sequence are 0.
 at::Tensor gather_rows(const Columns& columns, const Windows& sequences) {
   const int64_t num_samples = std::ssize(sequences.first), num_columns = std::ssize(columns);
-  require_memory_for(num_samples, sequences.window, num_columns);
+  require_memory_for(sequences, num_columns);
   at::Tensor values = at::zeros({num_samples, sequences.window, num_columns}, at::kFloat);
   float* const out = values.mutable_data_ptr<float>();
   for_each_row(sequences, [&](int64_t row, int64_t position) {
@@ -134,7 +149,7 @@ at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
   const auto num_samples = static_cast<int64_t>(windows.first.size());
   const auto num_columns = static_cast<int64_t>(columns.size());
   const int64_t num_rows = windows.window == 0 ? 1 : windows.window;
-  require_memory_for(num_samples, num_rows, num_columns);
+  require_memory_for(windows, num_columns);
   at::Tensor inputs = windows.window == 0 ? at::empty({num_samples, num_columns, 1}, at::kFloat)
                                           : at::empty({num_samples, num_rows, num_columns}, at::kFloat);
   float* out = inputs.mutable_data_ptr<float>();

@@ -37,6 +37,9 @@ struct Windows {
 
 inline constexpr int64_t kNoRow = -1;  // the target is after the end of the series
 
+// Returns what a user can do if too few rows are given for a window and a horizon: "use a smaller data.window, or ...".
+std::string how_to_fit(int64_t window, int64_t horizon);
+
 // Returns the samples that lie completely in `rows`, which are consecutive if window > 0. Throws UserError
 // kData with the name `part` if `rows` are too few for one window.
 Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,

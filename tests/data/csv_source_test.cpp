@@ -54,6 +54,12 @@ TEST_F(LoadCsv, NamesTheColumnsToReadWhereOneOfDatesIsAmongThem) {
             "go\"]");
 }
 
+TEST_F(LoadCsv, ProposesToEmbedTextsThatRepeat) {
+  write("a.csv", "wind,speed\nnorth,1\neast,3\nnorth,4\n");
+  EXPECT_THAT(load_error("target: [speed]\nwindow: 1\n"), HasSubstr("or embed its values: data.categories: [wind]"));
+  EXPECT_THAT(load_error("target: [speed]\n"), Not(HasSubstr("categories"))) << "the columns of such a row are steps";
+}
+
 TEST_F(LoadCsv, AsksWhatDecimalsAreMeantToBe) {
   write("a.csv", "size,price\n1,17\n2,17.38\n3,18.2\n4,19\n");
   EXPECT_EQ(load_error("target: [price]\n"),
@@ -157,17 +163,22 @@ TEST_F(LoadCsv, RefusesAWindowLongerThanTheSeries) {
   write_series();
   EXPECT_EQ(
       load_error("target: [value]\nwindow: 9\n"),
-      "{}/a.csv: the training part has 9 rows, but a data.window of 9 with a data.horizon of 1 needs at least 10");
+      "{}/a.csv: the training part has 9 rows, but a data.window of 9 with a data.horizon of 1 needs at least 10; "
+      "use a smaller data.window, or give it more rows");
   EXPECT_EQ(
       load_error("target: [value]\nwindow: 2\nnum_valid: 20\n"),
       "{}/a.csv: data.num_valid: 20 windows need 22 rows, but the table has 10; use at most 5, which leaves rows for "
       "training");
   EXPECT_EQ(load("target: [value]\nwindow: 2\nnum_valid: 5\n").train.size(), 1);
   EXPECT_EQ(load_error("target: [value]\nwindow: 5\nnum_valid: 20\n"),
-            "{}/a.csv: data.num_valid: 20 windows need 25 rows, but the table has 10; use a smaller data.window");
+            "{}/a.csv: data.num_valid: 20 windows need 25 rows, but the table has 10; use a smaller data.window, "
+            "or give it more rows");
   EXPECT_EQ(
       load_error("target: [value]\nwindow: 5\n"),
-      "{}/a.csv: the validation part has 1 row, but a data.window of 5 with a data.horizon of 1 needs at least 6");
+      "{}/a.csv: the validation part has 1 row, but a data.window of 5 with a data.horizon of 1 needs at least 6; "
+      "use a smaller data.window, or give it more rows");
+  EXPECT_THAT(load_error("target: [value]\nwindow: 1\nhorizon: 9\n"),
+              HasSubstr("needs at least 10; use a smaller data.horizon, or give it more rows"));
 }
 
 TEST_F(LoadCsv, TakesAFileOfItsOwnForValidation) {
@@ -285,7 +296,8 @@ TEST_F(LoadCsv, RefusesWindowsThatReachBeyondEveryNumberOfRows) {
   far.horizon = {kMost};
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(far); }),
             "{}/a.csv: the training part has 10 rows, but a data.window of 3 with a data.horizon of "
-            "9223372036854775807 needs at least 9223372036854775807");
+            "9223372036854775807 needs at least 9223372036854775807; use a smaller data.window, or use a smaller "
+            "data.horizon, or give it more rows");
   DataSettings many = settings("target: [value]\nwindow: 3\n");
   many.num_valid = kMost;
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(many); }),
@@ -363,7 +375,7 @@ TEST_F(LoadCsv, TellsOfSeriesThatAreTooShort) {
                                       "samples there"));
   EXPECT_EQ(load_error("target: [x]\nwindow: 4\ngroup: station\n"),
             "{}/a.csv: the validation part: none of 2 series has the 5 rows that a data.window of 4 with a "
-            "data.horizon of 1 needs; use a shorter window");
+            "data.horizon of 1 needs; use a smaller data.window, or give it more rows");
 }
 
 TEST_F(LoadCsv, TakesAPreviousValueFromTheSameSeries) {
@@ -373,7 +385,20 @@ TEST_F(LoadCsv, TakesAPreviousValueFromTheSameSeries) {
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(5, 106)) << "not 105";
   write("a.csv", stations("east,\neast,1\n"));
   EXPECT_THAT(load_error("target: [x]\nwindow: 1\ngroup: station\nmissing: previous\n"),
-              HasSubstr("column 'x': the first row of the series 'east' has no value"));
+              HasSubstr("a.csv:14: column 'x': the first row of the series 'east' has no value"));
+  write("a.csv", "x\nNA\n1\n2\n");
+  EXPECT_THAT(load_error("target: [x]\nwindow: 1\nmissing: previous\n"),
+              HasSubstr("a.csv:2: column 'x': the first row of the file has no value"));
+}
+
+// The rows of the two series alternate. The last two rows of each validate, and have other values.
+TEST_F(LoadCsv, TakesTheMeansOfSeriesFromTheirTrainingRows) {
+  write("a.csv", "station,x\na,1\nb,2\na,3\nb,NA\na,5\nb,7\na,1000\nb,1000\na,1000\nb,1000\n");
+  for (const std::string policy : {"previous", "mean", "zero"}) {
+    const auto means =
+        load("target: [x]\nwindow: 1\ngroup: station\nvalid_fraction: 0.4\nmissing: " + policy + "\n").column_means;
+    EXPECT_DOUBLE_EQ(means.at("x"), (1 + 3 + 5 + 2 + 7) / 5.0) << policy;
+  }
 }
 
 TEST_F(LoadCsv, NeedsTheNameOfTheSeriesInEveryRow) {

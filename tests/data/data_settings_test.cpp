@@ -130,6 +130,10 @@ TEST(DataSettings, TakeColumnsThatIdentifyARow) {
       "test.yaml:4:5: id and target (test.yaml:3:9): 'y' is both an id and a target: remove it from one of the two");
   EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nid: [a, a]"),
             "test.yaml:4:5: id: 'a' is listed twice: remove one of the two");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y, y]"),
+            "test.yaml:3:9: target: 'y' is listed twice: remove one of the two");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nfeatures: [x, z, x]"),
+            "test.yaml:4:11: features: 'x' is listed twice: remove one of the two");
   EXPECT_EQ(complaint("id: [a]"),
             "test.yaml:1:5: id and source (default): id is for source csv; digits does not use it: remove it");
 }

@@ -24,13 +24,14 @@ class InputMemoryTest : public DataTest {
         fmt::format("source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\n{}", folder().string(), more));
   }
 
-  static InputMemoryChoice choice(const DataSettings& settings, int64_t limit) {
+  // usable: three quarters of the limit.
+  static InputMemoryChoice choice(const DataSettings& settings, int64_t usable) {
     return choose_input_memory(settings, inputs_of_training(settings),
-                               {.hard = {{1 << 30, "large"}, {limit, "small"}}, .available = std::nullopt});
+                               {.hard = {{1 << 30, "large"}, {usable * 4 / 3, "small"}}, .available = std::nullopt});
   }
 
-  static std::vector<std::string> mapped(const DataSettings& settings, int64_t limit) {
-    return choice(settings, limit).mapped;
+  static std::vector<std::string> mapped(const DataSettings& settings, int64_t usable) {
+    return choice(settings, usable).mapped;
   }
 
   // Replaces the order of the elements in the header.
@@ -48,7 +49,7 @@ TEST_F(InputMemoryTest, IsMappedByAutoIfASplitNeedsMoreThanTheLimit) {
   EXPECT_THAT(mapped(settings(), 191), ElementsAre("x.npy"));
   EXPECT_THAT(choice(settings(), 191).notes,
               ElementsAre("inputs stay in x.npy and are read batch by batch, because loading the inputs needs 192 B of "
-                          "memory, and small allows 191 B (data.memory: auto)"));
+                          "memory, and they may take 191 B of the 254 B that small allows (data.memory: auto)"));
 }
 
 TEST_F(InputMemoryTest, OfDoublesCountsTheFileAndItsFloats) {
@@ -62,7 +63,8 @@ TEST_F(InputMemoryTest, DoesNotCountSwap) {
   const MemoryLimits limits{.hard = {{1000, "this machine", 900}, {500, "ulimit -v"}}, .available = std::nullopt};
   const InputMemoryChoice choice = choose_input_memory(settings(), {"x.npy"}, limits);
   EXPECT_EQ(choice.memory_of("x.npy"), InputMemory::kMapped);
-  EXPECT_THAT(choice.notes, ElementsAre(HasSubstr("and this machine allows 100 B without swap (data.memory: auto)")));
+  EXPECT_THAT(choice.notes,
+              ElementsAre(HasSubstr("and they may take 75 B of the 100 B that this machine allows without swap")));
 }
 
 TEST_F(InputMemoryTest, CountsTrainingAndValidationTogether) {
@@ -83,7 +85,8 @@ TEST_F(InputMemoryTest, IsDecidedByAutoForEachFile) {
   EXPECT_EQ(inputs.memory_of("x.npy"), InputMemory::kMapped);
   EXPECT_EQ(inputs.memory_of("v.npy"), InputMemory::kResident);
   EXPECT_THAT(inputs.notes,
-              ElementsAre("loading the inputs needs 216 B of memory, and small allows 10 B, but v.npy is not mapped "
+              ElementsAre("loading the inputs needs 216 B of memory, and they may take 10 B of the 13 B that small "
+                          "allows, but v.npy is not mapped "
                           "because it is in Fortran order: save it again with numpy.ascontiguousarray(array)",
                           HasSubstr("inputs stay in x.npy and are read")));
 }
@@ -96,7 +99,8 @@ TEST_F(InputMemoryTest, IsResidentIfAutoCannotMapTheFile) {
   write_npy<uint16_t>("x.npy", ">u2", "2, 1", {0, 0});
   EXPECT_THAT(mapped(settings(), 10), IsEmpty());
   EXPECT_THAT(choice(settings(), 10).notes,
-              ElementsAre("loading the inputs needs 16 B of memory, and small allows 10 B, but x.npy is not mapped "
+              ElementsAre("loading the inputs needs 16 B of memory, and they may take 10 B of the 13 B that small "
+                          "allows, but x.npy is not mapped "
                           "because its byte order is not that of this machine: save it again with "
                           "array.astype(array.dtype.newbyteorder('='))"));
 }

@@ -139,7 +139,11 @@ TEST_F(Inspect, NamesAFormatThatIsNotRead) {
   EXPECT_EQ(refusal("\xfd"
                     "7zXZ"),
             "{}/a: is packed by xz, which rnnlab does not read; unpack it (unxz), or pack it by gzip");
-  EXPECT_EQ(refusal("\x89HDF\r\n\x1a\n"), "{}/a: is HDF5, which rnnlab does not read; save its arrays as .npy files");
+  EXPECT_EQ(refusal("\x89HDF\r\n\x1a\n"),
+            "{}/a: is HDF5, which rnnlab does not read; convert it by scripts/convert-data hdf5, or save its arrays as "
+            ".npy files");
+  EXPECT_THAT(refusal("RIFF$\x08\x01 WAVEfmt "), HasSubstr("convert sounds by scripts/convert-data wav"));
+  EXPECT_THAT(refusal("\x89PNG\r\n\x1a\n"), HasSubstr("is a PNG image, which rnnlab does not read"));
 }
 
 TEST_F(Inspect, ShowsNamesOfColumnsOnOneLine) {
@@ -213,6 +217,22 @@ TEST_F(Inspect, ReadsDecimalCommas) {
   const std::string text = text_of("a.csv");
   EXPECT_THAT(text, HasSubstr("with a header, delimiter ';', decimal ','\n"));
   EXPECT_THAT(text, HasSubstr("    delimiter: \";\"\n    decimal: \",\"\n"));
+}
+
+TEST_F(Inspect, ReadsDecimalCommasInTheFirstRowOfAFileWithoutHeader) {
+  write("a.csv", "1,5;2,5;3\n2,5;3,5;4\n");
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("without a header, delimiter ';', decimal ','\n"));
+  write("a.csv", "x,y;z\n1,2\n3,4\n");
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("delimiter ','"));
+}
+
+// The second series of each class is one step shorter than the first.
+TEST_F(Inspect, TakesMissingValuesAtTheEndOfSeriesForTheirEnds) {
+  std::string rows;
+  for (int i = 0; i < 6; ++i) rows += fmt::format("{0}\t0.{1}1\t-0.{1}2\t{2}\n", i / 2, i, i % 2 == 0 ? "0.5" : "NaN");
+  write("gestures.tsv", rows);
+  EXPECT_THAT(text_of("gestures.tsv"), HasSubstr("    target: [\"column1\"]\n    task: classification\n"
+                                                 "    missing: zero        # shorter series end in missing values\n"));
 }
 
 TEST_F(Inspect, HintsAtDecimalCommasBesidePoints) {
@@ -322,9 +342,11 @@ TEST_F(Inspect, FindsTheLengthsBesideTheInputs) {
   EXPECT_TRUE(json_of(path("x.npy")).contains("hints")) << "lengths of three other samples";
   write_npy<int64_t>("n.npy", "<i8", "2,", {1, 2});
   EXPECT_FALSE(json_of(path("x.npy")).contains("hints"));
-  EXPECT_EQ(advice_for(json_of(path("x.npy"))),
-            "data:|source: npy|train_inputs: \"x.npy\"|train_targets: \"y.npy\"|train_lengths: \"n.npy\"|model:|kind: "
-            "sequence_classifier|");
+  for (const char* file : {"x.npy", "y.npy"})
+    EXPECT_EQ(
+        advice_for(json_of(path(file))),
+        "data:|source: npy|train_inputs: \"x.npy\"|train_targets: \"y.npy\"|train_lengths: \"n.npy\"|model:|kind: "
+        "sequence_classifier|");
 }
 
 TEST_F(Inspect, SeesTargetsOfSteps) {

@@ -87,6 +87,8 @@ TEST_F(NpzFiles, AreListedWithLinesThatTrain) {
             "    test_inputs: \"a.npz:x_test\"\n    test_targets: \"a.npz:y_test\"\n"
             "  model:\n    kind: sequence_classifier\n");
   EXPECT_EQ(inspection_json(inspect_file("a.npz"))["arrays"][0]["name"], "x_train");
+  EXPECT_THAT(inspection_text(inspect_file("a.npz:x_train")),
+              HasSubstr("hint: rnnlab data inspect a.npz shows all arrays of the archive, and the lines that train"));
 }
 
 TEST_F(NpzFiles, AreRecognisedByOtherNames) {

@@ -278,9 +278,20 @@ class CsvParser {
   void finish() {
     if (table_.options_.header == CsvHeader::kAbsent)
       for (size_t i = 0; i < num_columns_; ++i) table_.column_names_.push_back(fmt::format("column{}", i + 1));
+    if (num_columns_ == 1) refuse_blank_lines();
     table_.cell_ends_.shrink_to_fit();
     table_.row_begins_.shrink_to_fit();
     table_.row_lines_.shrink_to_fit();
+  }
+
+  // A blank line may be a missing value. If it were skipped, the rows after it would move to earlier steps.
+  void refuse_blank_lines() const {
+    for (int64_t row = 1; row < table_.num_rows(); ++row) {
+      const int64_t expected = table_.line(row - 1, 0) + count_line_breaks(table_.cell(row - 1, 0)) + 1;
+      if (table_.line(row, 0) != expected)
+        fail(static_cast<uint32_t>(expected),
+             "the line is blank: write NA if a value is missing there, or else remove the line");
+    }
   }
 
   Table table_;

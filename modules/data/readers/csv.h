@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSV (RFC 4180) as a table of text cells, and typed columns of this table. The reader accepts quotes, doubled quotes,
 // line breaks in quotes, LF, CRLF or CR, and a byte order mark. It is strict: a row of a different length, a misplaced
-// quote, a NUL or invalid UTF-8 is an error with its line. Blank lines are skipped.
+// quote, a NUL or invalid UTF-8 is an error with its line. Blank lines are skipped, but between the rows of a table of
+// one column they are errors, because each may be a missing value.
 #pragma once
 
 #include <cstdint>
@@ -69,9 +70,9 @@ Table parse_csv(std::string_view text, const std::string& name, const CsvOptions
 
 enum class MissingPolicy {
   kError,     // refuse the file
-  kDrop,      // leave NaN; the caller drops every row that complete_rows() does not name
-  kPrevious,  // the value of the previous row
-  kMean,      // the mean of the column
+  kDrop,      // drop every row that complete_rows() does not name
+  kPrevious,  // the value of the previous row of the series
+  kMean,      // the mean of the column in the training part
   kZero,
 };
 
@@ -85,19 +86,18 @@ std::optional<double> number_of(std::string_view cell, const CsvOptions& options
 
 struct NumericColumn {
   std::string name;
-  std::vector<double> values;  // finite; NaN only if the policy is kDrop
+  std::vector<double> values;  // finite, or NaN for a value that is still missing
   int64_t num_missing = 0;     // before the policy was applied
 };
 
-// Throws UserError kData with the cell's line if the column is missing, a cell is not a finite number, or the policy
-// cannot fill a missing value. kMean takes the mean over the rows `fit_rows` (over all rows if it is empty), so that it
-// can be fitted on the training part alone.
-NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy,
-                             std::span<const int64_t> fit_rows = {});
+// Applies kError and kZero. With the other policies missing values stay NaN, because only the caller knows the series
+// and the training part. Throws UserError kData with the cell's line if the column is missing, a cell is not a finite
+// number, or a value is missing and the policy is kError.
+NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy);
 
 // Returns the columns of these names, read together, which takes a fraction of the time of one after another.
-std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const std::string> names, MissingPolicy policy,
-                                           std::span<const int64_t> fit_rows = {});
+std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const std::string> names,
+                                           MissingPolicy policy);
 
 // Returns the rows that have a value in every column, in order. All columns have equal lengths.
 std::vector<int64_t> complete_rows(std::span<const NumericColumn> columns);

@@ -140,47 +140,13 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
   fail_invariant("a cell that is not a number", __FILE__, __LINE__, "all cells are numbers");
 }
 
-void fill_with(double value, std::vector<double>& values) {
-  std::ranges::replace_if(
-      values, [](double x) { return std::isnan(x); }, value);
-}
-
-void fill_with_previous(std::vector<double>& values) {
-  for (size_t i = 1; i < values.size(); ++i)
-    if (std::isnan(values[i])) values[i] = values[i - 1];
-}
-
-// Returns the mean of the values without NaN, or NaN if all are NaN. A running mean avoids the overflow of a sum.
-double mean_of(const std::vector<double>& values, std::span<const int64_t> rows) {
-  double mean = 0;
-  double count = 0;
-  const auto add = [&](double value) {
-    if (std::isnan(value)) return;
-    count += 1;
-    mean += value / count - mean / count;
-  };
-  for (const int64_t row : rows) add(values[static_cast<size_t>(row)]);
-  if (rows.empty()) std::ranges::for_each(values, add);
-  return count > 0 ? mean : kMissing;
-}
-
-// Fills the missing values, of which there is at least one.
-void apply(MissingPolicy policy, const Table& table, int64_t column, std::span<const int64_t> fit_rows,
-           std::vector<double>& values) {
-  if (policy == MissingPolicy::kDrop) return;
-  const auto first = std::ranges::find_if(values, [](double value) { return std::isnan(value); });
-  const int64_t row = first - values.begin();
-  if (policy == MissingPolicy::kError)
-    fail_missing(table, row, column, "a number: fill it, or set data.missing to previous, mean, zero or drop");
-  if (policy == MissingPolicy::kZero) return fill_with(0, values);
-  if (policy == MissingPolicy::kPrevious) {
-    if (row == 0)
-      fail_missing(table, row, column, "a number: the first row has no previous row to copy the value from");
-    return fill_with_previous(values);
-  }
-  const double mean = mean_of(values, fit_rows);
-  if (std::isnan(mean)) fail_missing(table, row, column, "a number: the column has no values to compute a mean from");
-  fill_with(mean, values);
+// Treats the missing values, of which there is at least one.
+void apply(MissingPolicy policy, const Table& table, int64_t column, std::vector<double>& values) {
+  const auto is_nan = [](double value) { return std::isnan(value); };
+  if (policy == MissingPolicy::kZero) std::ranges::replace_if(values, is_nan, 0.0);
+  if (policy != MissingPolicy::kError) return;
+  fail_missing(table, std::ranges::find_if(values, is_nan) - values.begin(), column,
+               "a number: fill it, or set data.missing to previous, mean, zero or drop");
 }
 
 // Returns the label in the form in which labels are compared: integers are normalised, so that "+3" and "3" are equal.
@@ -238,8 +204,8 @@ std::vector<int64_t> encode(const Table& table, int64_t column, const std::vecto
 
 }  // namespace
 
-std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const std::string> names, MissingPolicy policy,
-                                           std::span<const int64_t> fit_rows) {
+std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const std::string> names,
+                                           MissingPolicy policy) {
   std::vector<int64_t> columns;
   for (const std::string& name : names) columns.push_back(table.column_index(name));
   Numbers numbers = read_numbers(table, columns);
@@ -249,15 +215,14 @@ std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const s
     NumericColumn& column = result.emplace_back(NumericColumn{names[i], std::move(numbers.columns[i])});
     if (!numbers.has_missing) continue;
     column.num_missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
-    if (column.num_missing > 0) apply(policy, table, columns[i], fit_rows, column.values);
+    if (column.num_missing > 0) apply(policy, table, columns[i], column.values);
   }
   return result;
 }
 
-NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy,
-                             std::span<const int64_t> fit_rows) {
+NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy) {
   const std::string names[] = {std::string(name)};
-  return std::move(numeric_columns(table, names, policy, fit_rows).front());
+  return std::move(numeric_columns(table, names, policy).front());
 }
 
 std::vector<int64_t> complete_rows(std::span<const NumericColumn> columns) {

@@ -88,6 +88,12 @@ TEST_F(CsvTest, KnowsTheLineOfEveryCell) {
   EXPECT_EQ(table.line(1, 2), 7);
 }
 
+TEST_F(CsvTest, RefusesABlankLineThatMayBeAMissingValue) {
+  EXPECT_EQ(error_in("a\n1\n\n3\n"),
+            "x.csv:3: the line is blank: write NA if a value is missing there, or else remove the line");
+  EXPECT_EQ(parse("\n\na\n\n1\n\"2\n\"\n3\n\n\n"), (Rows{{"1"}, {"2\n"}, {"3"}}));
+}
+
 TEST_F(CsvTest, ReadsGzip) { EXPECT_EQ(read_csv(write("x.csv.gz", gzip("a\n1\n"))).num_rows(), 1); }
 
 TEST_F(CsvTest, RefusesAFileWithoutData) {
@@ -344,31 +350,13 @@ TEST_F(NumericColumnTest, KnowsTheTokensOfMissingValues) {
   EXPECT_THAT(std::span(column.values).subspan(1), testing::Each(IsNan()));
 }
 
-TEST_F(NumericColumnTest, FillsByPolicy) {
-  const Table table = column_of("1,\nNA,\n,\n4,\nNA,\n");
-  EXPECT_THAT(numeric_column(table, "x", MissingPolicy::kPrevious).values, ElementsAre(1, 1, 1, 4, 4));
-  EXPECT_THAT(numeric_column(table, "x", MissingPolicy::kMean).values, ElementsAre(1, 2.5, 2.5, 4, 2.5));
-  EXPECT_THAT(numeric_column(table, "x", MissingPolicy::kZero).values, ElementsAre(1, 0, 0, 4, 0));
-  EXPECT_EQ(numeric_column(table, "x", MissingPolicy::kZero).num_missing, 3);
-}
-
-TEST_F(NumericColumnTest, TakesTheMeanOfTheTrainingRowsOnly) {
-  const std::vector<int64_t> training_rows = {0, 1, 2};
-  const Table table = column_of("1,\n2,\nNA,\n100,\n");
-  EXPECT_THAT(numeric_column(table, "x", MissingPolicy::kMean, training_rows).values, ElementsAre(1, 2, 1.5, 100));
-}
-
-TEST_F(NumericColumnTest, TakesTheMeanOfHugeNumbers) {
-  EXPECT_THAT(numeric_column(column_of("1.5e308,\n1.5e308,\nNA,\n"), "x", MissingPolicy::kMean).values[2], 1.5e308);
-}
-
-TEST_F(NumericColumnTest, SaysWhatAPolicyCannotFill) {
-  EXPECT_EQ(error_in(",\n1,\n", MissingPolicy::kPrevious),
-            "x.csv:2: column 'x': the cell is empty, expected a number: the first row has no previous row to copy the "
-            "value from");
-  EXPECT_EQ(error_in("NA,\nNA,\n", MissingPolicy::kMean),
-            "x.csv:2: column 'x': the value is missing ('NA'), expected a number: the column has no values to compute "
-            "a mean from");
+TEST_F(NumericColumnTest, FillsZeroAndLeavesTheRestToTheCaller) {
+  const Table table = column_of("1,\nNA,\n,\n4,\n");
+  const NumericColumn zeros = numeric_column(table, "x", MissingPolicy::kZero);
+  EXPECT_THAT(zeros.values, ElementsAre(1, 0, 0, 4));
+  EXPECT_EQ(zeros.num_missing, 2);
+  for (const MissingPolicy policy : {MissingPolicy::kDrop, MissingPolicy::kPrevious, MissingPolicy::kMean})
+    EXPECT_THAT(numeric_column(table, "x", policy).values, ElementsAre(1, IsNan(), IsNan(), 4));
 }
 
 TEST_F(NumericColumnTest, RefusesAnUnknownColumn) {
