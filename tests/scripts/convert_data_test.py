@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "convert-data"
 PACKAGES = {"hdf5": ("numpy", "h5py"), "images": ("numpy", "PIL"), "parquet": ("pyarrow",), "wav": ("numpy",)}
+NPY = 'data:\n  source: npy\n  path: "out"\n  train_inputs: "x.npy"\n  train_targets: "y.npy"\n'
 PROGRAM = None
 
 
@@ -48,8 +49,9 @@ class ConvertTest(unittest.TestCase):
 
     def start(self, *arguments, **options):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path[1:]))}
-        return subprocess.Popen([sys.executable, str(SCRIPT), *map(str, arguments)], cwd=self.root, env=environment, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+        return subprocess.Popen(command, cwd=self.root, env=environment, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, **options)
 
     def run_script(self, *arguments):
         process = self.start(*arguments)
@@ -103,7 +105,8 @@ class ConvertTest(unittest.TestCase):
         return list(csv.DictReader(self.run_program("predict", run, "--part", "all").splitlines()))
 
     def run_program(self, *arguments):
-        result = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.root, capture_output=True, text=True, timeout=300)
+        command = [PROGRAM, *map(str, arguments)]
+        result = subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=300)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
@@ -120,6 +123,12 @@ class Hdf5Test(ConvertTest):
         inputs = numpy.arange(num_samples * 6, dtype="f8").reshape(num_samples, 3, 2)
         return {"x": inputs, "y": numpy.arange(num_samples) % 2, "n": 1 + numpy.arange(num_samples, dtype="i4") % 3}
 
+    def convert_arrays(self, *more, **arrays):
+        """Returns the lines of YAML."""
+        self.make(**arrays)
+        lengths = ["--lengths", "n"] if "n" in arrays else []
+        return self.convert("hdf5", "a.h5", "--inputs", "/x", "--targets", "y", "--out", "out", *lengths, *more)
+
     def test_lists_the_datasets(self):
         self.make(x=[[1.0, 2.0]], group__labels=[1, 2, 3])
         self.assertEqual(self.convert("hdf5", "a.h5"), "a.h5: 2 datasets\n  /group/labels  (3,)    int64\n"
@@ -127,10 +136,9 @@ class Hdf5Test(ConvertTest):
 
     def test_datasets_become_npy_files_that_train(self):
         arrays = self.arrays()
-        self.make(**arrays)
-        yaml = self.convert("hdf5", "a.h5", "--inputs", "/x", "--targets", "y", "--lengths", "n", "--out", "out")
-        self.assertEqual(yaml, 'data:\n  source: npy\n  path: "out"\n  train_inputs: "x.npy"\n  train_targets: "y.npy"\n'
-                               '  train_lengths: "lengths.npy"\n  task: classification\nmodel:\n  kind: sequence_classifier\n')
+        yaml = self.convert_arrays(**arrays)
+        self.assertEqual(yaml, NPY + '  train_lengths: "lengths.npy"\n  task: classification\n'
+                                     "model:\n  kind: sequence_classifier\n")
         self.assertEqual(self.load("out/x.npy").dtype, "float32")
         for name, key in (("x", "x"), ("y", "y"), ("lengths", "n")):
             self.assertEqual(self.load(f"out/{name}.npy").tolist(), arrays[key].tolist())
@@ -138,13 +146,42 @@ class Hdf5Test(ConvertTest):
         self.assertIn(predictions and len(predictions), (None, 20))
 
     def test_floats_are_for_a_regressor(self):
-        self.make(x=[[1.0, 2.0]] * 10, y=[0.5] * 10)
-        self.assertIn("task: regression", self.convert("hdf5", "a.h5", "--inputs", "x", "--targets", "y", "--out", "out"))
+        self.assertIn("task: regression\nmodel:", self.convert_arrays(x=[[1.0, 2.0]] * 10, y=[0.5] * 10))
+        yaml = self.convert_arrays("--force", x=[[1.0, 2.0]] * 10, y=[[0.5, 1.5]] * 10)
+        self.assertIn("task: regression\n  # target_per: step   # if each step has one of these numbers\nmodel:", yaml)
 
     def test_classes_of_steps_are_tags(self):
-        self.make(x=[[[1.0], [2.0], [3.0]]] * 10, y=[[0, 1, 1]] * 10)
-        yaml = self.convert("hdf5", "a.h5", "--inputs", "x", "--targets", "y", "--out", "out")
-        self.assertIn("  task: classification\n  target_per: step", yaml)
+        inputs = [[[1.0], [2.0], [3.0]]] * 10
+        yaml = self.convert_arrays(x=inputs, y=[[0, 1, -1]] * 10, n=[2] * 10)  # -1 is beyond the lengths
+        self.assertIn("  task: classification\n  target_per: step   # a class for each step\n"
+                      "model:\n  kind: sequence_classifier\n", yaml)
+        self.train(yaml)
+        yaml = self.convert_arrays("--force", x=inputs, y=[[0, 1, -1]] * 10)
+        self.assertIn("  task: regression\n  target_per: step   # numbers for each step\nmodel:", yaml)
+
+    def test_numbers_of_steps_are_for_a_regressor(self):
+        import numpy
+        arrays = self.arrays()
+        targets = numpy.where(numpy.arange(3)[:, None] < arrays["n"][:, None, None], arrays["x"] / 8, numpy.nan)
+        yaml = self.convert_arrays(**{**arrays, "y": targets})
+        self.assertEqual(yaml, NPY + '  train_lengths: "lengths.npy"\n  task: regression\n'
+                                     "  target_per: step   # numbers for each step\n"
+                                     "model:\n  kind: sequence_regressor\n")
+        self.assertEqual(self.load("out/y.npy").tolist(), numpy.nan_to_num(targets).tolist())
+        self.train(yaml)
+        self.assertEqual(self.hdf5_refusal(3, "--force", y=targets[:, :2]),
+                         "a.h5: /y has the shape (20, 2, 2), expected (samples), (samples, targets) or, with the steps "
+                         "of /x, (samples, 3, targets): name another dataset with --targets")
+
+    def test_only_numbers_within_the_lengths_must_be_finite(self):
+        arrays = self.arrays()
+        arrays["x"][0, 1:] = [[float("nan"), 7], [float("inf"), 1e39]]  # sample 0 has one step
+        yaml = self.convert_arrays(**arrays)
+        self.assertEqual(self.load("out/x.npy")[0].tolist(), [[0, 1], [0, 7], [0, 0]])
+        self.train(yaml)
+        arrays["x"][19, 1, 0] = float("nan")  # sample 19 has two steps
+        self.assertEqual(self.hdf5_refusal(5, "--lengths", "n", "--force", x=arrays["x"]),
+                         "a.h5: /x[19, 1, 0] is nan: rnnlab trains on finite float32 numbers only: correct the file")
 
     def test_chunked_blocks_have_all_rows(self):
         import h5py
@@ -161,12 +198,14 @@ class Hdf5Test(ConvertTest):
         return self.refusal(code, "hdf5", "a.h5", "--inputs", "x", "--targets", "y", "--out", "out", *more)
 
     def test_refuses_what_rnnlab_would_refuse(self):
-        self.assertEqual(self.hdf5_refusal(3, y=[0, 1]), "a.h5: /x holds 20 samples, but /y holds 2: name datasets that belong "
-                                                         "together")
-        self.assertEqual(self.hdf5_refusal(3, x=[1.0] * 20), "a.h5: /x has the shape (20,), expected (samples, steps) or "
-                                                             "(samples, steps, features): name another dataset with --inputs")
-        self.assertEqual(self.hdf5_refusal(3, y=["a"] * 20), "a.h5: /y holds object, expected bool, integers or floats of at "
-                                                             "most 8 bytes: name another dataset")
+        self.assertEqual(self.hdf5_refusal(3, y=[0, 1]),
+                         "a.h5: /x holds 20 samples, but /y holds 2: name datasets that belong together")
+        self.assertEqual(self.hdf5_refusal(3, x=[1.0] * 20),
+                         "a.h5: /x has the shape (20,), expected (samples, steps) or (samples, steps, features): name "
+                         "another dataset with --inputs")
+        self.assertEqual(self.hdf5_refusal(3, y=["a"] * 20),
+                         "a.h5: /y holds object, expected bool, integers or floats of at most 8 bytes: name another "
+                         "dataset")
         self.assertEqual(self.hdf5_refusal(3, "--lengths", "n", n=[1] * 19 + [4]),
                          "a.h5: /n[19] is 4, expected 1 to 3, the steps of the inputs: correct the file")
 
@@ -182,7 +221,8 @@ class Hdf5Test(ConvertTest):
         self.make(**self.arrays())
         self.assertEqual(self.refusal(2, "hdf5", "a.h5", "--inputs", "X", "--targets", "y", "--out", "out"),
                          'a.h5: --inputs "X" is missing, expected one of "/n", "/x", "/y"')
-        self.assertTrue(self.refusal(2, "hdf5", "a.h5", "--inputs", "x").startswith("hdf5 needs --inputs, --targets and --out"))
+        message = self.refusal(2, "hdf5", "a.h5", "--inputs", "x")
+        self.assertTrue(message.startswith("hdf5 needs --inputs, --targets and --out"))
 
     def test_refuses_files_that_are_not_hdf5(self):
         self.write("a.h5", "text")
@@ -202,7 +242,8 @@ class ParquetTest(ConvertTest):
         import pyarrow
         moment = datetime.datetime(2025, 1, 2, 3, 4, 5, 250000, datetime.timezone.utc)
         self.make(number=[1.5, None, float("nan"), 0.1], flag=[True, False, None, True],
-                  kind=pyarrow.array(["a", 'b, "c"', None, "d"]).dictionary_encode(), day=[datetime.date(2024, 2, 29)] * 4,
+                  kind=pyarrow.array(["a", 'b, "c"', None, "d"]).dictionary_encode(),
+                  day=[datetime.date(2024, 2, 29)] * 4,
                   moment=pyarrow.array([moment] * 4, pyarrow.timestamp("us", "Asia/Tokyo")),
                   price=[decimal.Decimal("1.50")] * 4, large=pyarrow.array([2**64 - 1] * 4, pyarrow.uint64()))
         self.convert("parquet", "a.parquet", "--out", "a.csv")
@@ -215,13 +256,24 @@ class ParquetTest(ConvertTest):
         self.convert("parquet", "a.parquet", "--out", "a.csv")
         self.assertEqual(self.text("a.csv"), 'a\n1\n""\n3\n')
 
+    def test_a_carriage_return_is_quoted(self):
+        self.make(**{"a\rb": ["x\ry", "\r", "z"] * 10, "v\r1": [1, 2, 3] * 10, "c": [1.5, 2.5, 3.5] * 10})
+        yaml = self.convert("parquet", "a.parquet", "--out", "a.csv", "--target", "c")
+        content = (self.root / "a.csv").read_bytes()
+        self.assertEqual(content, b'"a\rb","v\r1",c\n' + b'"x\ry",1,1.5\n"\r",2,2.5\nz,3,3.5\n' * 10)
+        self.assertIn('  id: ["a\\rb"]', yaml)
+        self.train(yaml)
+
     def test_the_printed_lines_train(self):
-        self.make(day=[f"day {i}" for i in range(40)], visits=list(range(40)), price=[1.5, None] * 20, sales=[0.5 * i for i in range(40)])
+        self.make(day=[f"day {i}" for i in range(40)], visits=list(range(40)), price=[1.5, None] * 20,
+                  sales=[0.5 * i for i in range(40)])
         yaml = self.convert("parquet", "a.parquet", "--out", "a.csv", "--target", "sales")
-        self.assertEqual(yaml, 'data:\n  source: csv\n  path: "a.csv"\n  features: ["visits", "price"]\n  target: ["sales"]\n'
-                               '  task: regression\n  id: ["day"]   # predictions have copies of these columns\n'
-                               "  # window: 24   # for a series: the rows of one sample; then missing: mean or previous\n"
-                               "  missing: drop   # or previous, mean, zero\nmodel:\n  kind: sequence_regressor\n")
+        self.assertEqual(yaml, 'data:\n  source: csv\n  path: "a.csv"\n  features: ["visits", "price"]\n'
+                               '  target: ["sales"]\n  task: regression\n'
+                               '  id: ["day"]   # predictions have copies of these columns\n'
+                               "  # window: 24   # for a series: the rows of one sample; then missing: mean or "
+                               "previous\n  missing: drop   # or previous, mean, zero\n"
+                               "model:\n  kind: sequence_regressor\n")
         predictions = self.train(yaml)
         self.assertIn(predictions and predictions[2]["day"], (None, "day 2"))
 
@@ -256,7 +308,8 @@ class ParquetTest(ConvertTest):
     def test_refuses_what_has_no_table(self):
         self.make("inf.parquet", a=[1.0, 2.0, 3.0, float("inf")])
         self.assertEqual(self.refusal(5, "parquet", "inf.parquet", "--out", "a.csv"),
-                         'inf.parquet: column "a", row 4 is inf: rnnlab trains on finite float32 numbers only: correct the file')
+                         'inf.parquet: column "a", row 4 is inf: rnnlab trains on finite float32 numbers only: correct '
+                         "the file")
         self.make("empty.parquet", a=[])
         self.assertEqual(self.refusal(3, "parquet", "empty.parquet", "--out", "a.csv"),
                          "empty.parquet: the table has no rows, expected at least one: check the file")
@@ -267,7 +320,8 @@ class ParquetTest(ConvertTest):
     def test_refuses_unknown_names(self):
         self.make(sales=[1.5], price=[2.5])
         self.assertEqual(self.refusal(2, "parquet", "a.parquet", "--out", "a.csv", "--columns", "sale"),
-                         'a.parquet: no column is called "sale". Did you mean "sales"? The columns are "sales", "price"')
+                         'a.parquet: no column is called "sale". Did you mean "sales"? The columns are "sales", '
+                         '"price"')
         self.assertEqual(self.refusal(2, "parquet", "a.parquet", "--out", "a.csv", "--target", "x"),
                          '--target "x": no such column in the result; the columns are "sales", "price"')
 
@@ -280,12 +334,13 @@ class ParquetTest(ConvertTest):
         self.assertEqual(self.text("a.csv"), "a\n1\n")
 
 
-class LabelledTest(ConvertTest):
-    """Checks of class folders, for both formats that have them."""
+class LabelledTests:
+    """The tests of class folders; a class of tests of a format has its `name`, an `ending` of its files, and `make`."""
 
-    def check_class_folders(self, name, ending, make):
+    def test_class_folders(self):
+        name, ending = self.name, self.ending
         for file in ("b/2", "b/10", "a/1", ".hidden/1", "a/.hidden"):
-            make(f"in/{file}{ending}")
+            self.make(f"in/{file}{ending}")
         self.write("in/a/notes.txt", "")
         code, _, errors = self.run_script(name, "in", "--out", "out")
         self.assertEqual(code, 0, errors)
@@ -296,13 +351,14 @@ class LabelledTest(ConvertTest):
         self.assertEqual(self.load("out/y.npy").tolist(), [0, 1, 1])
         self.assertEqual(self.refusal(2, name, "in", "--out", "in/out"),
                          '--out "in/out" is inside in, where it would become a class: choose another --out')
-        make(f"in/a/more/1{ending}")
+        self.make(f"in/a/more/1{ending}")
         self.assertEqual(self.refusal(3, name, "in", "--out", "other"),
                          "in/a/more: is a folder inside a class folder, expected files: move its files to in/a")
 
-    def check_label_file(self, name, ending, make):
+    def test_label_file(self):
+        name, ending = self.name, self.ending.upper()
         for file in ("1", "2", "3"):
-            make(f"in/{file}{ending}")
+            self.make(f"in/{file}{ending}")
         self.write("labels.csv", f"label,file\n10,3{ending}\n9,1{ending}\n")
         self.convert(name, "in", "--labels", "labels.csv", "--out", "out")
         self.assertEqual(self.text("out/classes.txt"), "9\n10\n")  # numbers are sorted as numbers
@@ -312,19 +368,24 @@ class LabelledTest(ConvertTest):
                          f"labels.csv:3: the file in/4{ending} does not exist: correct the row")
         self.write("labels.csv", f"name,label\n1{ending},a\n")
         self.assertEqual(self.refusal(3, name, "in", "--labels", "labels.csv", "--out", "o"),
-                         'labels.csv: no column is called "file", expected the header file,label; the columns are "name", "label"')
+                         'labels.csv: no column is called "file", expected the header file,label; the columns are '
+                         '"name", "label"')
 
-    def check_classes(self, name, ending, make):
-        make(f"in/b/1{ending}")
+    def test_classes_of_an_earlier_conversion(self):
+        name, ending = self.name, self.ending
+        self.make(f"in/b/1{ending}")
         self.write("classes.txt", "a\nb\n")
         self.convert(name, "in", "--classes", "classes.txt", "--out", "out")
         self.assertEqual(self.load("out/y.npy").tolist(), [1])
-        make(f"in/c/1{ending}")
+        self.make(f"in/c/1{ending}")
         self.assertEqual(self.refusal(3, name, "in", "--classes", "classes.txt", "--out", "o"),
-                         'in: has the class "c", expected one of "a", "b" as in classes.txt: correct the name of the class')
+                         'in: has the class "c", expected one of "a", "b" as in classes.txt: correct the name of the '
+                         "class")
 
 
-class WavTest(LabelledTest):
+class WavTest(LabelledTests, ConvertTest):
+    name, ending = "wav", ".wav"
+
     def make(self, name, values=(0, 1, 2, 3), width=2, channels=1, rate=8000):
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -337,15 +398,6 @@ class WavTest(LabelledTest):
     def frames(self, *arguments):
         self.convert("wav", "in", "--out", "out", "--force", *arguments)
         return self.load("out/x.npy")
-
-    def test_class_folders(self):
-        self.check_class_folders("wav", ".wav", self.make)
-
-    def test_label_file(self):
-        self.check_label_file("wav", ".WAV", self.make)
-
-    def test_classes_of_an_earlier_conversion(self):
-        self.check_classes("wav", ".wav", self.make)
 
     def test_every_width_of_samples_is_from_minus_1_to_1(self):
         self.make("in/b/1.wav")
@@ -362,7 +414,8 @@ class WavTest(LabelledTest):
     def test_unequal_durations_are_padded_and_have_lengths(self):
         self.make("in/a/1.wav", [2**14] * 3)
         self.make("in/b/1.wav", [2**14] * 5)
-        self.assertEqual(self.frames("--frame", "2").tolist(), [[[0.5, 0.5], [0.5, 0], [0, 0]], [[0.5, 0.5], [0.5, 0.5], [0.5, 0]]])
+        self.assertEqual(self.frames("--frame", "2").tolist(),
+                         [[[0.5, 0.5], [0.5, 0], [0, 0]], [[0.5, 0.5], [0.5, 0.5], [0.5, 0]]])
         self.assertEqual(self.load("out/lengths.npy").tolist(), [2, 3])
         self.make("in/a/1.wav", [2**14] * 6)
         self.frames("--frame", "2")  # lengths of an earlier conversion do not stay
@@ -383,11 +436,11 @@ class WavTest(LabelledTest):
             self.make(f"in/a/{i}.wav", [100 * i] * (40 + i))
             self.make(f"in/b/{i}.wav", [-100 * i] * 50)
         yaml = self.convert("wav", "in", "--frame", "10", "--out", "out")
-        self.assertEqual(yaml, 'data:\n  source: npy\n  path: "out"\n  train_inputs: "x.npy"\n  train_targets: "y.npy"\n'
-                               '  train_lengths: "lengths.npy"\n  num_classes: 2\n  normalize: standard\nmodel:\n'
-                               "  kind: sequence_classifier\n")
+        self.assertEqual(yaml, NPY + '  train_lengths: "lengths.npy"\n  num_classes: 2\n  normalize: standard\nmodel:\n'
+                                     "  kind: sequence_classifier\n")
         for prediction, file in zip(self.train(yaml) or [], csv.DictReader(self.text("out/files.csv").splitlines())):
-            self.assertEqual((prediction["index"], prediction["target"]), (file["index"], str("ab".index(file["label"]))))
+            label = str("ab".index(file["label"]))
+            self.assertEqual((prediction["index"], prediction["target"]), (file["index"], label))
 
     def test_an_extensible_header_is_read(self):
         guid = struct.pack("<H", 1) + bytes(14)
@@ -407,13 +460,13 @@ class WavTest(LabelledTest):
     def test_refuses_damaged_files(self):
         self.make("whole.wav", [1] * 100)
         whole = (self.root / "whole.wav").read_bytes()
-        self.assertEqual(self.wav_refusal(3, whole[:-50]), "in/b/1.wav: is cut off, with 150 of 200 bytes of samples: copy it again, "
-                                                           "or remove it")
-        self.assertEqual(self.wav_refusal(3, b"ID3 music"), "in/b/1.wav: begins with b'ID3 ', expected RIFF and WAVE: convert it to "
-                                                            "WAV, or remove it")
-        self.assertEqual(self.wav_refusal(3, whole.replace(struct.pack("<H", 16) + b"data", struct.pack("<H", 12) + b"data")),
-                         "in/b/1.wav: has format 1 with 12 bits, expected PCM of 8, 16, 24 or 32 bits: convert it, for example with "
-                         "sox or ffmpeg")
+        self.assertEqual(self.wav_refusal(3, whole[:-50]),
+                         "in/b/1.wav: is cut off, with 150 of 200 bytes of samples: copy it again, or remove it")
+        self.assertEqual(self.wav_refusal(3, b"ID3 music"),
+                         "in/b/1.wav: begins with b'ID3 ', expected RIFF and WAVE: convert it to WAV, or remove it")
+        self.assertEqual(self.wav_refusal(3, whole.replace(b"\x10\0data", b"\x0c\0data")),
+                         "in/b/1.wav: has format 1 with 12 bits, expected PCM of 8, 16, 24 or 32 bits: convert it, for "
+                         "example with sox or ffmpeg")
         for end in range(0, 60, 6):  # each cut of the header is one message
             self.wav_refusal(3, whole[:end])
 
@@ -421,8 +474,8 @@ class WavTest(LabelledTest):
         self.make("in/a/1.wav")
         self.make("in/b/1.wav", rate=16000)
         self.assertEqual(self.refusal(3, "wav", "in", "--out", "out"),
-                         "in/b/1.wav: has 16000 samples a second, expected 8000 as in/a/1.wav has: resample one of them, for example "
-                         "with sox or ffmpeg")
+                         "in/b/1.wav: has 16000 samples a second, expected 8000 as in/a/1.wav has: resample one of "
+                         "them, for example with sox or ffmpeg")
 
     def test_one_class_cannot_be_learned(self):
         self.make("in/a/1.wav")
@@ -457,7 +510,9 @@ class WavTest(LabelledTest):
         self.assertFalse((self.root / "out").exists())
 
 
-class ImagesTest(LabelledTest):
+class ImagesTest(LabelledTests, ConvertTest):
+    name, ending = "images", ".png"
+
     def make(self, name, size=(3, 2), color=7, mode="L", **options):
         from PIL import Image
         path = self.root / name
@@ -467,15 +522,6 @@ class ImagesTest(LabelledTest):
     def pixels(self, *arguments):
         self.convert("images", "in", "--out", "out", "--force", *arguments)
         return self.load("out/x.npy")
-
-    def test_class_folders(self):
-        self.check_class_folders("images", ".png", self.make)
-
-    def test_label_file(self):
-        self.check_label_file("images", ".png", self.make)
-
-    def test_classes_of_an_earlier_conversion(self):
-        self.check_classes("images", ".png", self.make)
 
     def test_gray_and_colours(self):
         self.make("in/a/1.png")
@@ -491,8 +537,8 @@ class ImagesTest(LabelledTest):
         self.make("in/a/1.png")
         self.make("in/b/1.png", size=(4, 4))
         self.assertEqual(self.refusal(3, "images", "in", "--out", "out"),
-                         "in/b/1.png: has 4 x 4 pixels (height x width), expected 2 x 3 as in/a/1.png has: resize all of them with "
-                         "--size HxW")
+                         "in/b/1.png: has 4 x 4 pixels (height x width), expected 2 x 3 as in/a/1.png has: resize all "
+                         "of them with --size HxW")
         self.assertEqual(self.pixels("--size", "5x6").shape, (2, 5, 6))
 
     def test_transparent_parts_are_white_and_photographs_are_upright(self):
@@ -520,38 +566,53 @@ class ImagesTest(LabelledTest):
         self.make("in/a/1.png", size=(50, 50))
         self.make("in/b/1.png", size=(50, 50))
         whole = (self.root / "in/b/1.png").read_bytes()
-        self.write("in/b/1.png", whole[:60])
-        self.assertTrue(self.refusal(3, "images", "in", "--out", "out").startswith("in/b/1.png: cannot be read as an image ("))
-        self.write("in/b/1.png", "text")
-        self.assertTrue(self.refusal(3, "images", "in", "--out", "out").startswith("in/b/1.png: cannot be read as an image ("))
+        for content in (whole[:60], "text"):
+            self.write("in/b/1.png", content)
+            message = self.refusal(3, "images", "in", "--out", "out")
+            self.assertTrue(message.startswith("in/b/1.png: cannot be read as an image ("), message)
 
     def test_the_printed_lines_train(self):
         for i in range(10):
             self.make(f"in/a/{i}.png", color=i)
             self.make(f"in/b/{i}.png", color=200 + i)
         yaml = self.convert("images", "in", "--out", "out")
-        self.assertEqual(yaml, 'data:\n  source: npy\n  path: "out"\n  train_inputs: "x.npy"\n  train_targets: "y.npy"\n'
-                               "  num_classes: 2\n  normalize: unit\nmodel:\n  kind: sequence_classifier\n")
+        self.assertEqual(yaml, NPY + "  num_classes: 2\n  normalize: unit\nmodel:\n  kind: sequence_classifier\n")
         self.train(yaml)
 
 
 class UsageTest(ConvertTest):
     """Needs no package."""
 
-    def test_help_has_examples(self):
+    def run_without_packages(self, *arguments):
+        """Runs a symbolic link to the script, with a Python that finds no installed package."""
+        link = self.root / "link"
+        if not link.exists():
+            link.symlink_to(SCRIPT)
+        return subprocess.run([sys.executable, "-I", "-S", link, *arguments], cwd=self.root, capture_output=True,
+                              text=True, timeout=60)
+
+    def test_help_has_examples_and_needs_no_package(self):
         for arguments in ([], *([name] for name in PACKAGES)):
-            self.assertIn(f"scripts/convert-data {' '.join(arguments)}", self.convert(*arguments, "--help"))
+            result = self.run_without_packages(*arguments, "--help")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn(f"scripts/convert-data {' '.join(arguments)}", result.stdout)
 
     def test_a_wrong_command_is_exit_code_2(self):
-        for arguments in ([], ["csv", "a"], ["images", "a", "--out", "b", "--size", "28"], ["wav", "a", "--out", "b", "--frame", "1"]):
+        for arguments in ([], ["csv", "a"], ["images", "a", "--out", "b", "--size", "28"],
+                          ["wav", "a", "--out", "b", "--frame", "1"],
+                          ["parquet", "a", "--out", "a.csv", "--columns", "a\rb"]):
             code, output, errors = self.run_script(*arguments)
             self.assertEqual((code, output), (2, ""), errors)
 
-    def test_a_missing_package_is_named(self):
-        for name, packages in PACKAGES.items():
-            if missing_packages(name):
-                files = {"hdf5": ["a"], "parquet": ["a", "--out", "a.csv"]}.get(name, ["a", "--out", "b"])
-                self.assertIn(": python3 -m pip install ", self.refusal(4, name, *files))
+    def test_a_missing_package_is_named_with_the_environment_of_the_document(self):
+        environment = "python3 -m venv ~/convert-venv && . ~/convert-venv/bin/activate"
+        self.assertIn(environment + "\npython3 -m pip install ", (ROOT / "docs" / "convert.md").read_text("utf-8"))
+        for name, package in {"hdf5": "h5py", "images": "numpy", "parquet": "pyarrow", "wav": "numpy"}.items():
+            files = {"hdf5": ["a"], "parquet": ["a", "--out", "a.csv"]}.get(name, ["a", "--out", "b"])
+            result = self.run_without_packages(name, *files)
+            self.assertEqual((result.returncode, result.stdout), (4, ""))
+            self.assertIn(f"the Python package {package} (No module named '{package}'); install it in a virtual "
+                          f"environment: {environment} && python3 -m pip install {package}\n", result.stderr)
 
 
 def main(arguments):
