@@ -107,8 +107,9 @@ at::Tensor to_whole_numbers(const Array& array, at::IntArrayRef shape, const std
   visit_values(array, [&](auto values) {
     for (size_t i = 0; i < values.size(); ++i) {
       if (!is_whole(values[i])) {
-        throw_error(ExitCode::kData, "{}: sample {} (counted from 0) is {}, but {} are whole numbers", origin,
-                    i / per_sample, values[i], what);
+        const std::string step = shape.size() > 1 ? fmt::format(", step {}", i % per_sample) : "";
+        throw_error(ExitCode::kData, "{}: sample {}{} (counted from 0) is {}, but {} are whole numbers", origin,
+                    i / per_sample, step, values[i], what);
       }
       out[i] = static_cast<int64_t>(values[i]);
     }

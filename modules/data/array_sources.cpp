@@ -125,16 +125,32 @@ void require_same_shape(const Samples& train, const PartFiles& train_files, cons
   }
 }
 
-DataShape shape_of(const Part& train, std::optional<int64_t> num_classes) {
+// Returns one more than the largest label. Refuses a label that would make more outputs than there are labels, because
+// a network for it takes more memory than any machine has.
+int64_t number_of_classes(const at::Tensor& labels, const std::string& origin) {
+  constexpr int64_t kUsual = 10'000;
+  const int64_t largest = labels.max().item<int64_t>();
+  if (largest < std::max(kUsual, labels.numel())) return std::max<int64_t>(2, largest + 1);
+  const int64_t at = labels.argmax().item<int64_t>();
+  const int64_t num_steps = labels.dim() == 2 ? labels.size(1) : 1;
+  throw_error(ExitCode::kData,
+              "{}: sample {}{} (counted from 0) has class {}, but the file has {}: number the classes from 0, or set "
+              "data.num_classes",
+              origin, at / num_steps, labels.dim() == 2 ? fmt::format(", step {}", at % num_steps) : "", largest,
+              counted(labels.numel(), "label"));
+}
+
+DataShape shape_of(const Part& train, std::optional<int64_t> num_classes, const std::string& targets_origin) {
   DataShape shape;
   shape.task = train.task;
   shape.sequence_length = train.samples.sequence_length();
   shape.input_size = train.samples.num_features();
   shape.has_lengths = train.samples.lengths.defined();
   shape.target_per_step = has_target_per_step(train.samples.targets);
-  shape.num_outputs = train.task != Task::kClassification
-                          ? train.samples.targets.size(-1)
-                          : num_classes.value_or(std::max<int64_t>(2, train.samples.targets.max().item<int64_t>() + 1));
+  const at::Tensor& targets = train.samples.targets;
+  shape.num_outputs = train.task != Task::kClassification ? targets.size(-1)
+                      : num_classes                       ? *num_classes
+                                                          : number_of_classes(targets, targets_origin);
   return shape;
 }
 
@@ -168,7 +184,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
   loaded.dataset.notes = inputs.notes;
   const Part train =
       read_part(train_files, read, {settings.task, settings.target_per}, inputs.memory_of(settings.train_inputs));
-  loaded.dataset.shape = shape_of(train, settings.num_classes);
+  loaded.dataset.shape = shape_of(train, settings.num_classes, train_files.targets);
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   check_classes(loaded, train.samples, train_files);
   if (!valid_files) {

@@ -360,7 +360,7 @@ std::vector<ClassCount> class_counts(const Samples& samples, const Dataset& data
   for (size_t label = 0; label < static_cast<size_t>(dataset.shape.num_outputs); ++label)
     classes.push_back({label < dataset.vocabulary.size() ? dataset.vocabulary[label] : std::to_string(label), 0});
   const at::Tensor labels = target_rows(samples);
-  for (const int64_t label : values_of<int64_t>(labels)) ++classes[static_cast<size_t>(label)].num_samples;
+  for (const int64_t label : values_of<int64_t>(labels)) ++classes[static_cast<size_t>(label)].count;
   return classes;
 }
 

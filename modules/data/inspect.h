@@ -61,7 +61,7 @@ struct ArraySummary {
 
 struct ClassCount {
   std::string name;
-  int64_t num_samples = 0;
+  int64_t count = 0;
 };
 
 // The training part or the validation part. A part without samples has only its number of samples.

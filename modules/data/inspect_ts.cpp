@@ -39,7 +39,7 @@ std::vector<ClassCount> class_counts(const TsFile& file) {
   std::vector<ClassCount> classes;
   for (const std::string& label : file.labels) classes.push_back({label, 0});
   for (const TsSeries& series : file.series)
-    if (series.label >= 0) ++classes[static_cast<size_t>(series.label)].num_samples;
+    if (series.label >= 0) ++classes[static_cast<size_t>(series.label)].count;
   return classes;
 }
 

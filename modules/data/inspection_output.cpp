@@ -38,9 +38,9 @@ void add_json(Json& json, const char* key, const std::optional<ArraySummary>& ar
   if (array) add_json(json[key], *array);
 }
 
-void add_json(Json& json, const std::vector<ClassCount>& classes) {
-  for (const ClassCount& entry : classes)
-    json["classes"].push_back({{"class", entry.name}, {"samples", entry.num_samples}});
+// counted: what has a class each, "samples" or "steps".
+void add_json(Json& json, const std::vector<ClassCount>& classes, const char* counted = "samples") {
+  for (const ClassCount& entry : classes) json["classes"].push_back({{"class", entry.name}, {counted, entry.count}});
 }
 
 void add_json(Json& json, const VocabularySummary& vocabulary) {
@@ -54,7 +54,8 @@ Json json_of(const PartInspection& part) {
   add_json(json, "inputs", part.inputs);
   add_json(json, "targets", part.targets);
   add_json(json, "lengths", part.lengths);
-  add_json(json, part.classes);
+  const bool has_class_per_step = part.targets && part.targets->shape.size() == 2;
+  add_json(json, part.classes, has_class_per_step ? "steps" : "samples");
   return json;
 }
 
@@ -196,7 +197,7 @@ std::string array_text(const ArraySummary& array) {
 std::string classes_text(const std::vector<ClassCount>& classes) {
   std::string text;
   for (const ClassCount& entry : classes)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", on_one_line(entry.name), format_count(entry.num_samples));
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", on_one_line(entry.name), format_count(entry.count));
   return text;
 }
 

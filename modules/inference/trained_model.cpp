@@ -220,8 +220,8 @@ fs::path best_of(const fs::path& folder) {
                 folder.string(), counted(std::ssize(runs), "run"), runs.back().string());
   if (path_exists(folder / kConfigFile) && path_exists(folder / kEnvironmentFile))
     throw_error(ExitCode::kUsage,
-                "{}: the run has no checkpoint yet; wait until it writes its first one, or set "
-                "checkpoint.every_seconds",
+                "{}: the run has no checkpoint; if it is still running, wait until it writes its first one, else train "
+                "again, with a shorter checkpoint.every_seconds if it was ended early",
                 folder.string());
   throw_error(ExitCode::kUsage,
               "{}: not a trained model: it contains neither {} nor {}; pass the folder of a run or a checkpoint",

@@ -179,8 +179,8 @@ TEST_F(UseModel, SaysThatARunHasNoCheckpointYet) {
   std::filesystem::remove_all(program_.folder() / run_ / "checkpoints");
   EXPECT_EQ(program_.run({"evaluate", run_}).errors,
             "rnnlab: error: " + run_ +
-                ": the run has no checkpoint yet; wait until it writes its first one, or set "
-                "checkpoint.every_seconds\n");
+                ": the run has no checkpoint; if it is still running, wait until it writes its first one, else "
+                "train again, with a shorter checkpoint.every_seconds if it was ended early\n");
 }
 
 TEST_F(UseModel, ConvertsAndStartsFromTheResult) {

@@ -146,6 +146,11 @@ TEST_F(LoadArrays, RefusesLabelsThatAreNoClasses) {
   write_npy<float>("y", "<f4", "2,", {0, 0.5});
   EXPECT_EQ(load_error(settings("npy", "task: classification")),
             "{}/y: sample 1 (counted from 0) is 0.5, but classes are whole numbers");
+  write_npy<int64_t>("y", "<i8", "2,", {0, 1'000'000'000'000});
+  EXPECT_EQ(
+      load_error(settings("npy")),
+      "{}/y: sample 1 (counted from 0) has class 1000000000000, but the file has 2 labels: number the classes from "
+      "0, or set data.num_classes");
   write_npy<int64_t>("y", "<i8", "2, 3", {0, 1, 0, 1, 0, 1});
   EXPECT_EQ(load_error(settings("npy", "task: classification")),
             "{}/y: classes need one number per sample, but the file holds 2 x 3 i64");

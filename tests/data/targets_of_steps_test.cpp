@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "data/inspect.h"
 #include "data/load_dataset.h"
 #include "data_test.h"
 
@@ -43,6 +44,7 @@ TEST_F(CsvOfSteps, AreSequencesOfTheirGroups) {
   EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(2, 3));
   EXPECT_THAT(values_of<int64_t>(data.valid.lengths), ElementsAre(1));
   EXPECT_THAT(data.description, HasSubstr("2 classes for each step, variable lengths"));
+  EXPECT_EQ(inspection_json(inspect(settings(kTags)))["training"]["classes"][0].dump(), R"({"class":"N","steps":3})");
 }
 
 TEST_F(CsvOfSteps, AreCutByTheWindow) {

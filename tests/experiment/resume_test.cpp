@@ -50,16 +50,21 @@ TEST_F(Resume, OfEveryCellThatLibrariesDoNotHave) {
   }
 }
 
-// The states after the last batch are in the checkpoint, because the next batch begins with them.
-TEST_F(Resume, OfALanguageModelThatCarriesItsStates) {
+// Writes a text, and returns the experiment of a language model that carries its states through it.
+std::string carrying_experiment(const fs::path& folder) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "abcd ef"[i * i % 7];
-  write_text(out() / "a.txt", text);
-  const std::string yaml = fmt::format(
+  write_text(folder / "a.txt", text);
+  return fmt::format(
       "name: tiny\ndevice: cpu\nlayer: naive\ndata: {{source: text, path: {}, sequence_length: 6}}\n"
       "model: {{kind: language_model, hidden_size: 4}}\n"
       "training: {{epochs: 3, batch_size: 4, carry_state: true}}\ncheckpoint: {{every_seconds: 0}}\n",
-      (out() / "a.txt").string());
+      (folder / "a.txt").string());
+}
+
+// The states after the last batch are in the checkpoint, because the next batch begins with them.
+TEST_F(Resume, OfALanguageModelThatCarriesItsStates) {
+  const std::string yaml = carrying_experiment(out());
   const FinalState whole = final_state(train(yaml, {}).finished.at(0).folder);
   for (const int64_t step : {5, 11}) {  // at the end of an epoch too the next one begins with zeros
     StopAtStep stop(step);
@@ -68,6 +73,15 @@ TEST_F(Resume, OfALanguageModelThatCarriesItsStates) {
     EXPECT_EQ(final_state(stopped), whole) << step;
   }
   EXPECT_NE(final_state(train(yaml, {"training.carry_state=false"}).finished.at(0).folder), whole);
+}
+
+// The layers are timed on the first batch, and must not leave their states to the first step.
+TEST_F(Resume, OfALayerThatWasChosenWithCarriedStates) {
+  const std::string yaml = carrying_experiment(out());
+  const RunOutcome chosen = train(yaml, {"layer=auto"}).finished.at(0);
+  const std::string& found = chosen.summary.layer;  // "auto (blocked)"
+  const std::string layer = "layer=" + found.substr(6, found.size() - 7);
+  EXPECT_EQ(final_state(train(yaml, {layer}).finished.at(0).folder), final_state(chosen.folder)) << layer;
 }
 
 TEST_F(Resume, MoreThanOnce) {
