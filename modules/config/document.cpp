@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/text.h"
 
 namespace rnnlab::config {
@@ -84,12 +86,67 @@ std::string blocked_by(const Value& value, const std::string& path, std::string_
                      to_string(value.place));
 }
 
+void merge(Value& base, Value own) {
+  base.place = own.place;
+  for (Member& member : own.members) {
+    Member* const found = find_member(base, member.key);
+    if (!found) {
+      base.members.push_back(std::move(member));
+    } else if (member.value.is_null()) {
+      std::erase_if(base.members, [&](const Member& other) { return other.key == member.key; });
+    } else if (found->value.is_map() && member.value.is_map()) {
+      found->key_place = member.key_place;
+      merge(found->value, std::move(member.value));
+    } else {
+      *found = std::move(member);
+    }
+  }
+}
+
+// Returns the value of `base`, which the map then lacks; nullopt if it has none.
+std::optional<Value> take_base(Value& root) {
+  const Member* const found = find_member(root, kBaseKey);
+  if (!found) return std::nullopt;
+  Value base = found->value;
+  std::erase_if(root.members, [](const Member& member) { return member.key == kBaseKey; });
+  return base;
+}
+
+// The findings about a file that cannot be read are at the place that names it.
+std::optional<std::string> read_base(const std::string& path, const Place& place, Findings& findings) {
+  Findings own;
+  std::optional<std::string> text = read_source(path, own);
+  for (const std::string& line : own.lines()) findings.add(place, fmt::format("{}: {}", kBaseKey, line));
+  return text;
+}
+
 }  // namespace
 
 Document Document::from_file(const std::string& path, Findings& findings) {
   const std::optional<std::string> text = read_source(path, findings);
-  if (text) return from_text(*text, path, findings);
-  return {path, empty_map(path), Wholeness::kOverridesOnly};
+  if (!text) return {path, empty_map(path), Wholeness::kOverridesOnly};
+  Document document = from_text(*text, path, findings);
+  document.add_base(findings);
+  return document;
+}
+
+void Document::add_base(Findings& findings) {
+  const std::optional<Value> name = take_base(root_);
+  if (!name) return;
+  if (!name->is_scalar() || name->text.empty())
+    return findings.add(
+        name->place,
+        fmt::format("{}: got {}, expected the path of a file, relative to this file's folder", kBaseKey, shown(*name)));
+  const std::string path = (std::filesystem::path(source_).parent_path() / name->text).string();
+  const std::optional<std::string> text = read_base(path, name->place, findings);
+  if (!text) return;
+  Document base = from_text(*text, path, findings);
+  if (const std::optional<Value> second = take_base(base.root_))
+    findings.add(second->place,
+                 fmt::format("{}: a file that is a base has none itself: copy the keys of {} to this file", kBaseKey,
+                             shown(*second)));
+  merge(base.root_, std::move(root_));
+  root_ = std::move(base.root_);
 }
 
 Document Document::from_text(std::string_view text, const std::string& source, Findings& findings) {

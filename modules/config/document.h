@@ -16,9 +16,14 @@
 
 namespace rnnlab::config {
 
+// A file that names another one by `base: other.yaml` has the keys of both, and its own values where both have a key.
+// Maps are merged; null takes a key out. The path counts from the folder of the file. The other file has no base.
+inline constexpr std::string_view kBaseKey = "base";
+
 class Document {
  public:
   // Reads a regular file of at most 1 MiB with one YAML document: a map, UTF-8, without anchors, tags and merge keys.
+  // If it has a base, adds the keys of that file; each value keeps the place where it was written.
   static Document from_file(const std::string& path, Findings& findings);
 
   // Reads `text` by the same rules as from_file; `source` names the text in messages.
@@ -47,6 +52,8 @@ class Document {
 
  private:
   enum class Wholeness { kWhole, kOverridesOnly };
+
+  void add_base(Findings& findings);
 
   Document(std::string source, Value root, Wholeness wholeness)
       : source_(std::move(source)), root_(std::move(root)), wholeness_(wholeness) {}

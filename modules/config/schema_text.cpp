@@ -151,16 +151,33 @@ void collect_rows(const StructSpec& spec, const std::string& prefix, const void*
 }
 
 constexpr const char* kSweepMeaning = "each combination of the listed values is a separate run";
+constexpr const char* kBaseMeaning = "another file, whose keys this file takes over";
 constexpr const char* kRepeatsMeaning = "how often each case is measured, each time in a new process";
 
 // Returns the rows of the keys that are accepted at the top of a file but do not belong to a struct.
 std::vector<Row> rows_around(const StructSpec& spec) {
   if (spec.sweep == StructSpec::Sweep::kRefused) return {};
-  return {{std::string(kSweepKey), "a map of keys, each with a list of values", "none", kSweepMeaning},
+  return {{std::string(kBaseKey), "a path, relative to the folder of this file", "none", kBaseMeaning},
+          {std::string(kSweepKey), "a map of keys, each with a list of values", "none", kSweepMeaning},
           {std::string(kRepeatsKey),
            fmt::format("a whole number from 1 to {}, or a map such as {{until: 1 %, at_most: 20}}", kMostRepeats), "1",
            kRepeatsMeaning}};
 }
+
+constexpr const char* kBaseSection = R"(
+## `{key}`: {meaning}
+
+```yaml
+{key}: mnist_rows.yaml
+name: mnist_rows_wide
+model: {{hidden_size: 512}}
+```
+
+This is the experiment of the other file, with another name and size. The path counts from the
+folder of this file. Maps are merged key by key; lists and other values are replaced. `~` takes a key
+out, so that it has its default: `clip_norm: ~`. The other file has no `{key}` itself. A relative
+`data.path` counts as if it were written in this file. The command line cannot set this key.
+)";
 
 constexpr const char* kSweepSection = R"(
 ## `{key}`: {meaning}
@@ -195,7 +212,8 @@ The cases of a `sweep` take turns in each round. On the command line: `{key}=5`.
 
 std::string sections_around(const StructSpec& spec) {
   if (spec.sweep == StructSpec::Sweep::kRefused) return "";
-  return fmt::format(kSweepSection, fmt::arg("key", kSweepKey), fmt::arg("meaning", kSweepMeaning),
+  return fmt::format(kBaseSection, fmt::arg("key", kBaseKey), fmt::arg("meaning", kBaseMeaning)) +
+         fmt::format(kSweepSection, fmt::arg("key", kSweepKey), fmt::arg("meaning", kSweepMeaning),
                      fmt::arg("keys", kMaxSweepKeys), fmt::arg("cases", kMaxSweepCases)) +
          fmt::format(kRepeatsSection, fmt::arg("key", kRepeatsKey), fmt::arg("meaning", kRepeatsMeaning),
                      fmt::arg("most", kMostRepeats), fmt::arg("fewest", kFewestUntil),
@@ -365,6 +383,7 @@ Json repeats_schema() {
 std::string json_schema_struct(const StructSpec& spec, const void* defaults) {
   Json json = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", one_line(spec.title)}};
   json.update(group_schema(spec, defaults));
+  json["properties"][std::string(kBaseKey)] = {{"type", "string"}, {"description", kBaseMeaning}};
   json["properties"][std::string(kSweepKey)] = sweep_schema(spec);
   json["properties"][std::string(kRepeatsKey)] = repeats_schema();
   return json.dump(2) + "\n";

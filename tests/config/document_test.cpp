@@ -54,6 +54,34 @@ TEST_F(DocumentFile, KnowsThePlaceOfEveryValue) {
   EXPECT_EQ(find_path(document.root(), "name.epochs"), nullptr);
 }
 
+TEST_F(DocumentFile, TakesOverTheKeysOfItsBase) {
+  const std::string base =
+      write("base.yaml", "name: slow\ndata: {source: digits, num_train: 9}\ntraining:\n  epochs: 3\n  clip_norm: 1\n");
+  const std::string file = write(
+      "exp.yaml", "base: base.yaml\nname: fast\ntraining: {clip_norm: ~, batch_size: 2}\ndata: {num_train: [1, 2]}\n");
+  Findings findings;
+  const Document document = Document::from_file(file, findings);
+  EXPECT_THAT(findings.lines(), IsEmpty());
+  EXPECT_EQ(to_flow(document.root()),
+            "{name: fast, data: {source: digits, num_train: [1, 2]}, training: {epochs: 3, batch_size: 2}}");
+  EXPECT_EQ(to_string(find_path(document.root(), "training.epochs")->value.place), base + ":4:11");
+  EXPECT_EQ(to_string(find_path(document.root(), "training.batch_size")->value.place), file + ":3:36");
+}
+
+TEST_F(DocumentFile, SaysWhatIsWrongWithItsBase) {
+  const std::string file = write("exp.yaml", "base: bsae.yaml\n");
+  write("base.yaml", "name: a\nbase: other.yaml\n");
+  EXPECT_THAT(complaints(file), ElementsAre(file + ":1:7: base: " + path("bsae.yaml") +
+                                            ": no such file (did you mean '" + path("base.yaml") + "'?)"));
+  EXPECT_THAT(complaints(write("exp.yaml", "base: base.yaml\n")),
+              ElementsAre(path("base.yaml") + ":2:7: base: a file that is a base has none itself: copy the keys of "
+                                              "'other.yaml' to this file"));
+  EXPECT_THAT(
+      complaints(write("exp.yaml", "base: [base.yaml]\n")),
+      ElementsAre(file + ":1:7: base: got a list, expected the path of a file, relative to this file's folder"));
+  EXPECT_THAT(complaints(write("exp.yaml", "base: base.yaml\nname: [\n")).size(), 1u);
+}
+
 TEST_F(DocumentFile, ThatIsMissingIsGuessed) {
   write("mnist.yaml", "name: a\n");
   EXPECT_THAT(complaints(path("mnsit.yaml")),

@@ -196,6 +196,8 @@ deterministic  bit-identical from run to run
                true or false (default false)
 decay_at       epochs at which the rate drops
                a list, each an integer, at least 1 (default [])
+base           another file, whose keys this file takes over
+               a path, relative to the folder of this file (default none)
 sweep          each combination of the listed values is a separate run
                a map of keys, each with a list of values (default none)
 repeats        how often each case is measured, each time in a new process
