@@ -192,6 +192,19 @@ These are four runs. A key is any other one of this page, dotted as here or in n
 takes a list of at least one value. The last key varies fastest. There are at most {keys} keys and
 {cases} combinations. On the command line: `"{key}={{layer: [naive, fused]}}"`. A key that the
 command line gives a value leaves the sweep.
+
+```yaml
+{key}:
+  training.learning_rate: {{log_uniform: [1e-4, 1e-2]}}
+  model.hidden_size: {{int_log_uniform: [32, 512]}}
+  model.cell: [lstm, gru]
+  {num_runs}: 20
+```
+
+With `{num_runs}`, the runs do not have all combinations, but values that are drawn by `seed`: between
+two numbers by `uniform`, `log_uniform`, `int_uniform` and `int_log_uniform`, and from a list. The
+same file draws the same values again, and a larger `{num_runs}` adds runs to them. `rnnlab rank` says
+which runs are best.
 )";
 
 constexpr const char* kRepeatsSection = R"(
@@ -214,7 +227,8 @@ std::string sections_around(const StructSpec& spec) {
   if (spec.sweep == StructSpec::Sweep::kRefused) return "";
   return fmt::format(kBaseSection, fmt::arg("key", kBaseKey), fmt::arg("meaning", kBaseMeaning)) +
          fmt::format(kSweepSection, fmt::arg("key", kSweepKey), fmt::arg("meaning", kSweepMeaning),
-                     fmt::arg("keys", kMaxSweepKeys), fmt::arg("cases", kMaxSweepCases)) +
+                     fmt::arg("keys", kMaxSweepKeys), fmt::arg("cases", kMaxSweepCases),
+                     fmt::arg("num_runs", kNumRunsKey)) +
          fmt::format(kRepeatsSection, fmt::arg("key", kRepeatsKey), fmt::arg("meaning", kRepeatsMeaning),
                      fmt::arg("most", kMostRepeats), fmt::arg("fewest", kFewestUntil),
                      fmt::arg("usual", kUsualMostRepeats));
@@ -355,7 +369,9 @@ void add_axes(Json& axes, const StructSpec& spec, const std::string& prefix) {
     if (const GroupSpec* group = entry.group())
       add_axes(axes, *group->spec, prefix + entry.key + ".");
     else
-      axes[prefix + entry.key] = {{"type", "array"}, {"items", value_schema(*entry.field())}, {"minItems", 1}};
+      axes[prefix + entry.key]["oneOf"] =
+          Json::array({{{"type", "array"}, {"items", value_schema(*entry.field())}, {"minItems", 1}},
+                       {{"type", "object"}, {"description", "a distribution, such as {uniform: [0, 1]}"}}});
   }
 }
 
@@ -363,6 +379,7 @@ void add_axes(Json& axes, const StructSpec& spec, const std::string& prefix) {
 Json sweep_schema(const StructSpec& spec) {
   Json axes = Json::object();
   add_axes(axes, spec, "");
+  axes[std::string(kNumRunsKey)] = {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxSweepCases}};
   return {{"type", {"object", "null"}},
           {"properties", std::move(axes)},
           {"additionalProperties", {{"type", "object"}}},

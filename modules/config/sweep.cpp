@@ -8,6 +8,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "config/distribution.h"
 #include "config/value.h"
 
 namespace rnnlab::config {
@@ -119,6 +120,11 @@ void collect_axes(const Value& map, const std::string& prefix, std::vector<Sweep
     const std::string key = prefix + member.key;
     if (key == kSweepKey) {
       findings.add(member.key_place, "a sweep cannot be swept");
+    } else if (key == kNumRunsKey) {
+      continue;  // num_runs_in reads it
+    } else if (is_distribution(member.value)) {
+      if (read_distribution(key, member.value, findings))
+        add_axis(axes, {key, member.key_place, member.value, {}}, findings);
     } else if (key == kRepeatsKey) {
       findings.add(member.key_place, "repeats cannot be swept: write the key outside the sweep");
     } else if (member.value.is_map()) {
@@ -126,7 +132,7 @@ void collect_axes(const Value& map, const std::string& prefix, std::vector<Sweep
     } else if (const std::string complaint = complaint_about_values(key, member.value); !complaint.empty()) {
       findings.add(member.value.place, complaint);
     } else {
-      add_axis(axes, {key, member.key_place, member.value.items}, findings);
+      add_axis(axes, {key, member.key_place, member.value, member.value.items}, findings);
     }
   }
 }
@@ -166,6 +172,32 @@ size_t count_cases(const std::vector<SweepAxis>& axes) {
   return count;
 }
 
+// Returns `num_runs` of the sweep; nullopt if it has none or a wrong one.
+std::optional<size_t> num_runs_in(const Value& sweep, Findings& findings) {
+  const Member* const member = find_member(sweep, kNumRunsKey);
+  if (!member || member->value.is_null()) return std::nullopt;
+  const auto count = member->value.is_scalar() ? parse_int64(member->value.text) : std::nullopt;
+  if (count && *count >= 1 && *count <= static_cast<int64_t>(kMaxSweepCases)) return static_cast<size_t>(*count);
+  findings.add(member->value.place, fmt::format("sweep.{}: got {}, expected a whole number from 1 to {}", kNumRunsKey,
+                                                shown(member->value), kMaxSweepCases));
+  return std::nullopt;
+}
+
+// A distribution has no end, so it needs num_runs. Returns whether it is missing, and complains.
+bool is_endless(const std::vector<SweepAxis>& axes, Findings& findings) {
+  const auto endless = std::ranges::find_if(axes, [](const SweepAxis& axis) { return is_distribution(axis.written); });
+  if (endless == axes.end()) return false;
+  findings.add(endless->written.place,
+               fmt::format("sweep of {}: the number of runs is missing; add {}: 20 to the sweep",
+                           in_quotes(endless->key), kNumRunsKey));
+  return true;
+}
+
+uint64_t seed_of(const Document& document) {
+  const Member* const seed = find_member(document.root(), "seed");
+  return static_cast<uint64_t>(seed && seed->value.is_scalar() ? parse_int64(seed->value.text).value_or(1) : 1);
+}
+
 // Returns the last part of the key if no other axis has the same last part, else the whole key.
 std::string short_name(const SweepAxis& axis, const std::vector<SweepAxis>& axes) {
   const auto ends_alike = [&](const SweepAxis& other) { return last_part(other.key) == last_part(axis.key); };
@@ -201,7 +233,13 @@ Sweep::Sweep(const Document& document, Findings& findings) : base_(document) {
   Value root = document.root();
   std::erase_if(root.members, [](const Member& member) { return member.key == kSweepKey; });
   std::vector<SweepAxis> axes = axes_of(sweep->value, document, findings);
-  const size_t num_cases = count_cases(axes);
+  const std::optional<size_t> num_runs = num_runs_in(sweep->value, findings);
+  is_drawn_ = num_runs.has_value() && !axes.empty();
+  if (is_drawn_)
+    for (SweepAxis& axis : axes) axis.values = draw(axis.written, axis.key, *num_runs, seed_of(document));
+  else if (is_endless(axes, findings))
+    axes.clear();
+  const size_t num_cases = is_drawn_ ? *num_runs : count_cases(axes);
   const std::string complaint = complaint_about_size(axes.size(), num_cases, count_values(root));
   base_ = document.with_root(std::move(root));
   if (!complaint.empty()) {
@@ -215,6 +253,7 @@ Sweep::Sweep(const Document& document, Findings& findings) : base_(document) {
 }
 
 const Value& Sweep::value_of(size_t axis, size_t number) const {
+  if (is_drawn_) return axes_[axis].values[number];
   for (size_t i = axes_.size(); --i > axis;) number /= axes_[i].values.size();
   return axes_[axis].values[number % axes_[axis].values.size()];
 }
@@ -243,7 +282,9 @@ std::string print_sweep(const Document& document) {
   Findings told_of_the_sweep;
   std::string text;
   for (const SweepAxis& axis : axes_of(sweep->value, document, told_of_the_sweep))
-    text += fmt::format("  {}: [{}]\n", yaml_text(axis.key), flow_items(axis.values));
+    text += fmt::format("  {}: {}\n", yaml_text(axis.key), to_flow(axis.written));
+  if (const auto num_runs = num_runs_in(sweep->value, told_of_the_sweep); num_runs && !text.empty())
+    text += fmt::format("  {}: {}\n", kNumRunsKey, *num_runs);
   return text.empty() ? "" : fmt::format("{}:\n{}", kSweepKey, text);
 }
 

@@ -41,10 +41,12 @@ Document without_repeats(const Document& document);
 // Returns YAML to append to a printed configuration; "" for one run.
 std::string print_repeats(const Repeats& repeats);
 
-// `sweep:` in a configuration requests every combination of the listed values. Each combination is a separate document,
-// which is created on request.
+// `sweep:` in a configuration requests every combination of the listed values, or, with `num_runs`, this number of
+// combinations that are drawn by the file's `seed`. Each combination is a separate document, which is created on
+// request.
 
 inline constexpr std::string_view kSweepKey = "sweep";
+inline constexpr std::string_view kNumRunsKey = "num_runs";  // in a sweep
 inline constexpr size_t kMaxSweepCases = 1000;
 inline constexpr size_t kMaxSweepKeys = 32;
 
@@ -52,12 +54,14 @@ inline constexpr size_t kMaxSweepKeys = 32;
 struct SweepAxis {
   std::string key;  // dotted
   Place key_place;
-  std::vector<Value> values;
+  Value written;              // a list of values, or a distribution (config/distribution.h)
+  std::vector<Value> values;  // listed, or one drawn for each case
 };
 
 // Reads `sweep: {device: [cpu, cuda], training.batch_size: [64, 128]}`, or the same with nested maps instead of dotted
-// keys. The last key varies fastest. A key that a later argument of the command line overrides is removed from the
-// sweep. A document without a sweep is one case without a label. The keys are checked when the cases are read.
+// keys. The last key varies fastest. `{training.learning_rate: {log_uniform: [1e-4, 1e-2]}, num_runs: 20}` draws the
+// values of all keys; a list is drawn from, too. A key that a later argument of the command line overrides is removed
+// from the sweep. A document without a sweep is one case without a label. The keys are checked when the cases are read.
 class Sweep {
  public:
   Sweep(const Document& document, Findings& findings);
@@ -79,6 +83,7 @@ class Sweep {
   std::vector<SweepAxis> axes_;
   std::vector<std::string> names_;  // of the axes, in labels
   size_t num_cases_ = 1;
+  bool is_drawn_ = false;
 };
 
 // Returns the combinations of a Sweep as YAML to append to a printed configuration; "" if the document has no sweep.

@@ -65,7 +65,7 @@ TEST_F(DocumentFile, TakesOverTheKeysOfItsBase) {
   EXPECT_EQ(to_flow(document.root()),
             "{name: fast, data: {source: digits, num_train: [1, 2]}, training: {epochs: 3, batch_size: 2}}");
   EXPECT_EQ(to_string(find_path(document.root(), "training.epochs")->value.place), base + ":4:11");
-  EXPECT_EQ(to_string(find_path(document.root(), "training.batch_size")->value.place), file + ":3:36");
+  EXPECT_EQ(to_string(find_path(document.root(), "training.batch_size")->value.place), file + ":3:38");
 }
 
 TEST_F(DocumentFile, SaysWhatIsWrongWithItsBase) {

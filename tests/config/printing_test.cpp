@@ -294,8 +294,10 @@ TEST(JsonSchema, TakesPlainNumbersForTextAsTheReaderDoes) {
 
 TEST(JsonSchema, AllowsSweepsOfEveryKey) {
   const json sweep = schema_of_experiment()["properties"]["sweep"];
-  EXPECT_EQ(sweep["properties"]["model.cell"]["items"]["enum"].size(), 3u);
-  EXPECT_EQ(sweep["properties"]["training.decay_at"]["items"]["type"], "array") << "a list of lists";
+  const json& cell = sweep["properties"]["model.cell"]["oneOf"];
+  EXPECT_EQ(cell[0]["items"]["enum"].size(), 3u);
+  EXPECT_EQ(cell[1]["type"], "object") << "a distribution";
+  EXPECT_EQ(sweep["properties"]["training.decay_at"]["oneOf"][0]["items"]["type"], "array") << "a list of lists";
   EXPECT_EQ(sweep["additionalProperties"], json::parse(R"({"type": "object"})")) << "nested: {training: {epochs: []}}";
 }
 

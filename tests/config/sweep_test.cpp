@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "config/settings.h"
 
 namespace rnnlab::config::testing {
@@ -47,6 +49,61 @@ TEST(Sweep, RunsEveryCombinationTheLastKeyFastest) {
   expected.device = "cuda:1";
   expected.training.epochs = 2;
   EXPECT_EQ(expansion.experiments[2], expected);
+}
+
+TEST(Sweep, DrawsValuesOfDistributions) {
+  const std::string text =
+      "seed: 7\nsweep: {training.learning_rate: {log_uniform: [1e-4, 1e-2]}, training: {epochs: {int_uniform: [2, "
+      "4]}}, "
+      "device: [cpu, cuda:1]";
+  const Expansion ten = expand(text + ", num_runs: 10}\n"), forty = expand(text + ", num_runs: 40}\n");
+  EXPECT_THAT(ten.complaints, IsEmpty());
+  ASSERT_EQ(ten.labels.size(), 10u);
+  EXPECT_EQ(Strings(forty.labels.begin(), forty.labels.begin() + 10), ten.labels) << "more runs are added to the first";
+  std::set<int64_t> epochs;
+  int num_below = 0, num_on_cpu = 0;
+  for (const Experiment& experiment : forty.experiments) {
+    EXPECT_GE(experiment.training.learning_rate, 1e-4);
+    EXPECT_LE(experiment.training.learning_rate, 1e-2);
+    num_below += experiment.training.learning_rate < 1e-3;
+    num_on_cpu += experiment.device == "cpu";
+    epochs.insert(experiment.training.epochs);
+  }
+  EXPECT_NEAR(num_below, 20, 10) << "1e-3 is in the middle of the factors";
+  EXPECT_NEAR(num_on_cpu, 20, 10);
+  EXPECT_THAT(epochs, ElementsAre(2, 3, 4));
+  EXPECT_NE(expand("seed: 8" + text.substr(7) + ", num_runs: 10}\n").labels, ten.labels);
+  EXPECT_EQ(ten.printed,
+            "sweep:\n  training.learning_rate: {log_uniform: [1e-4, 1e-2]}\n  training.epochs: {int_uniform: "
+            "[2, 4]}\n  device: [cpu, cuda:1]\n  num_runs: 10\n");
+}
+
+TEST(Sweep, DrawsTheSameWithoutAKeyThatIsOverridden) {
+  const std::string text =
+      "sweep: {training.learning_rate: {uniform: [0.1, 1]}, seed: {int_uniform: [1, 1000]}, num_runs: 2}";
+  const Expansion all = expand(text), fewer = expand(text, {"seed=3"});
+  EXPECT_EQ(fewer.experiments[1].seed, 3);
+  EXPECT_EQ(expand("seed: 3\n" + text).experiments[1].training.learning_rate,
+            fewer.experiments[1].training.learning_rate);
+  EXPECT_EQ(expand(text, {"sweep.num_runs=5"}).labels.size(), 5u);
+}
+
+TEST(Sweep, SaysWhatIsWrongWithADistribution) {
+  const auto complaint = [](const std::string& sweep) { return expand("sweep: {" + sweep + "}\n").complaints.at(0); };
+  EXPECT_EQ(complaint("training.epochs: {int_uniform: [1, 3]}"),
+            "exp.yaml:1:26: sweep of 'training.epochs': the number of runs is missing; add num_runs: 20 to the sweep");
+  EXPECT_EQ(
+      complaint("training.epochs: {int_uniform: [3, 1]}, num_runs: 3"),
+      "exp.yaml:1:40: sweep of 'training.epochs': int_uniform: got [3, 1], expected the first number to be smaller "
+      "than the second");
+  EXPECT_EQ(complaint("training.epochs: {int_uniform: [0.5, 1]}, num_runs: 3"),
+            "exp.yaml:1:40: sweep of 'training.epochs': int_uniform: got [0.5, 1], expected whole numbers");
+  EXPECT_EQ(complaint("training.epochs: {log_uniform: [0, 1]}, num_runs: 3"),
+            "exp.yaml:1:40: sweep of 'training.epochs': log_uniform: got [0, 1], expected numbers above 0");
+  EXPECT_EQ(complaint("training.epochs: {log_uniform: 3}, num_runs: 3"),
+            "exp.yaml:1:40: sweep of 'training.epochs': log_uniform: got 3, expected a list of two numbers");
+  EXPECT_EQ(complaint("device: [cpu, cuda:1], num_runs: many"),
+            "exp.yaml:1:42: sweep.num_runs: got 'many', expected a whole number from 1 to 1000");
 }
 
 TEST(Sweep, TakesNestedMapsAsWell) {
