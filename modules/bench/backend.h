@@ -13,6 +13,7 @@
 
 #include "bench/bench_settings.h"
 #include "system/warning.h"
+#include "training/operation_times.h"
 
 namespace rnnlab {
 
@@ -45,20 +46,6 @@ struct Ceiling {
     field("precision", self.precision);
     field("gemm_flops_per_second", self.gemm_flops_per_second);
     field("copy_bytes_per_second", self.copy_bytes_per_second);
-  }
-};
-
-// A kind of kernel on a GPU, or of operator on a CPU, in one step of Pass::kBackward.
-struct KernelUse {
-  std::string name;
-  int64_t count = 0;
-  double seconds = 0;  // of the kernel, or of the operator without the operators that it calls
-
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("count", self.count);
-    field("seconds", self.seconds);
   }
 };
 

@@ -31,17 +31,6 @@ double seconds_of(c10::Device device, const std::function<void()>& work);
 // that may slow down later work of the process.
 std::vector<KernelUse> kernels_during(c10::Device device, const std::function<void()>& work);
 
-// A call, which may be within a different call of its thread.
-struct CallSpan {
-  std::string name;
-  uint64_t thread = 0;
-  uint64_t start_ns = 0;
-  uint64_t end_ns = 0;
-};
-
-// Returns for each name the number of calls, and their time without the calls within them; the longest first.
-std::vector<KernelUse> self_times(std::vector<CallSpan> calls);
-
 // Returns the most memory that `work` holds through LibTorch in addition to the memory at its start. On a CPU only
 // tensors that this thread allocates count; buffers of libraries do not.
 int64_t peak_bytes_during(c10::Device device, const std::function<void()>& work);

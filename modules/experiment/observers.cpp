@@ -22,6 +22,7 @@
 #include "system/files.h"
 #include "system/machine.h"
 #include "tensorboard/event_file.h"
+#include "training/operation_times.h"
 
 namespace rnnlab {
 namespace {
@@ -235,6 +236,9 @@ void TraceObserver::write() {
   }
   logger_.info(fmt::format("trace     steps {} to {} in {}; open it in https://ui.perfetto.dev",
                            steps_.steps_before() + 1, last_step_, request_.file.string()));
+  const int64_t num_steps = last_step_ - steps_.steps_before();
+  for (const std::string& line : profile_lines(device_times(*result), host_times(*result), num_steps))
+    logger_.info(line);
 }
 
 namespace {

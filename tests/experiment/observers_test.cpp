@@ -178,6 +178,7 @@ TEST_F(Traced, BeginsAfterWarmUpAndEndsAfterItsSteps) {
   const RunOutcome outcome = run({"training.epochs=4"}, 2);
   EXPECT_EQ(count(trace_of(outcome), "step"), 2);
   EXPECT_THAT(log_of(outcome), HasSubstr("trace     steps 5 to 6 in " + (outcome.folder / kTraceFile).string()));
+  EXPECT_THAT(log_of(outcome), HasSubstr("profile   the time of operations, without those that they call"));
 }
 
 TEST_F(Traced, HasTheEndOfTheEpochThatEndsWithItsLastStep) {
