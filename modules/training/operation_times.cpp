@@ -94,11 +94,26 @@ std::vector<KernelUse> host_times(const ProfilerResult& result) {
 namespace {
 
 // Returns "at::native::vectorized_elementwise_kernel" for a kernel's whole signature.
-std::string short_name(std::string_view name) {
+std::string short_name(std::string name) {
   constexpr size_t kWidth = 60;
-  if (name.starts_with("void ")) name.remove_prefix(5);
-  const std::string shown(name.substr(0, name.find_first_of("<(", 1)));
-  return on_one_line(shown.size() <= kWidth ? shown : shown.substr(0, kWidth - 3) + "...");
+  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  if (name.starts_with("void ")) name.erase(0, 5);
+  for (size_t at = name.find(kUnnamed); at != std::string::npos; at = name.find(kUnnamed))
+    name.erase(at, kUnnamed.size());
+  name.resize(std::min(name.find_first_of("<(", 1), name.size()));
+  return on_one_line(name.size() <= kWidth ? name : name.substr(0, kWidth - 3) + "...");
+}
+
+// Kernels that differ only in the arguments of their template are one row.
+std::vector<KernelUse> by_short_name(const std::vector<KernelUse>& uses) {
+  std::map<std::string, KernelUse> by_name;
+  for (const KernelUse& use : uses) {
+    KernelUse& all = by_name[short_name(use.name)];
+    all.name = short_name(use.name);
+    all.count += use.count;
+    all.seconds += use.seconds;
+  }
+  return longest_first(by_name);
 }
 
 std::string line_of(const std::string& name, double seconds, double total, double count, int64_t num_steps) {
@@ -106,10 +121,11 @@ std::string line_of(const std::string& name, double seconds, double total, doubl
                      1e3 * seconds / static_cast<double>(num_steps), count / static_cast<double>(num_steps), name);
 }
 
-void add_side(std::vector<std::string>& lines, const std::vector<KernelUse>& uses, std::string_view side,
+void add_side(std::vector<std::string>& lines, const std::vector<KernelUse>& whole_names, std::string_view side,
               int64_t num_steps) {
   constexpr size_t kMostRows = 10;
   constexpr double kLeastPart = 0.01;
+  const std::vector<KernelUse> uses = by_short_name(whole_names);
   double total = 0;
   for (const KernelUse& use : uses) total += use.seconds;
   if (total <= 0) return;
@@ -118,7 +134,7 @@ void add_side(std::vector<std::string>& lines, const std::vector<KernelUse>& use
   for (size_t i = 0; i < uses.size(); ++i) {
     const auto& [name, count, seconds] = uses[i];
     if (i < kMostRows && seconds >= kLeastPart * total) {
-      lines.push_back(line_of(short_name(name), seconds, total, static_cast<double>(count), num_steps));
+      lines.push_back(line_of(name, seconds, total, static_cast<double>(count), num_steps));
     } else {
       others.count += count;
       others.seconds += seconds;
