@@ -109,14 +109,6 @@ std::optional<ProductWork> product_work(const RunContext& run, double fit_second
   }
 }
 
-std::vector<std::string> graph_notes(const RunContext& run) {
-  if (!run.experiment.training.cuda_graph) return {};
-  if (run.device.is_cpu()) return {"training.cuda_graph does not apply on a CPU"};
-  const std::string& reason = run.trainer.why_no_graphs();
-  if (reason.empty()) return {"every step is one CUDA graph (training.cuda_graph)"};
-  return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
-}
-
 int64_t epochs_before_trace(const RunContext& run) {
   return run.trainer.state().epoch + run.experiment.training.warmup_epochs;
 }
@@ -325,7 +317,8 @@ void open_folder(const RunContext& run, const std::filesystem::path& folder, Ope
   write_file_atomically(folder / kConfigFile, config::print(run.experiment, Experiment::schema()));
   write_environment(folder, run.environment);
   logger.open_file(folder / kLogFile);
-  opening.log_run(run, folder);
+  opening.log_folder(folder);
+  opening.log_run(run);
 }
 
 const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {

@@ -239,9 +239,7 @@ std::vector<std::string> check_memory_before_loading(const Experiment& experimen
 // The real size of the data is known only now. A warning from before loading is kept, because it is about the data too.
 Dataset load_within_memory(const Experiment& experiment, c10::Device device, std::vector<std::string>& warnings) {
   Dataset dataset = load_dataset(experiment.data);
-  const DataSize size{dataset.shape, saturating_add(dataset.train.bytes(), dataset.valid.bytes()),
-                      dataset.train.size()};
-  MemoryEstimate estimate = estimate_memory(experiment, Purpose::kTraining, size);
+  MemoryEstimate estimate = estimate_memory(experiment, Purpose::kTraining, size_of(dataset));
   const MemoryAdvice advice = memory_advice(experiment, Purpose::kTraining);
   check_memory(estimate, advice, device);
   estimate.data = device.is_cpu() ? 0 : estimate.data;  // on a CPU the loaded data no longer count as free memory

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,34 @@ TEST(Train, QuietSaysNothingButTheResult) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.errors, Not(HasSubstr("train loss")));  // the table of epochs
   EXPECT_TRUE(std::filesystem::exists(program.folder() / "elsewhere" / "tiny"));
+}
+
+TEST(Train, ADryRunWritesNothing) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml", "--dry-run"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_FALSE(std::filesystem::exists(program.folder() / "runs"));
+  for (const char* head : {"device    ", "layer     fused", "data      ", "weight_ih_l0", "path      "})
+    EXPECT_THAT(result.errors, HasSubstr(head));
+  EXPECT_THAT(result.errors, Not(HasSubstr("run       "))) << "there is no run folder";
+  EXPECT_TRUE(result.output.starts_with("tiny: fused on cpu; dry run: nothing was written\nmemory    at least "))
+      << result.output;
+  const auto json = program.run({"train", "tiny.yaml", "--dry-run", "--quiet", "--json"});
+  EXPECT_THAT(json.errors, Not(HasSubstr("layer     fused")));
+  EXPECT_EQ(nlohmann::json::parse(json.output).at("num_steps"), 12);
+}
+
+TEST(Train, ADryRunHasTheExitCodesOfTraining) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--dry-run", "device=cuda:99"}).exit_code, 4);
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--dry-run", "layr=naive"}).exit_code, 2);
+  const auto several = program.run({"train", "tiny.yaml", "--dry-run", "devices=2"});
+  EXPECT_EQ(several.exit_code, 2);
+  EXPECT_THAT(several.errors, HasSubstr("--dry-run: devices: 2 processes would train this run"));
+  EXPECT_THAT(program.run({"train", "--dry-run", "--resume", "runs/tiny"}).errors,
+              HasSubstr("--dry-run and --resume cannot be used together"));
 }
 
 TEST(Train, WritesATraceOnRequest) {
