@@ -77,6 +77,7 @@ DryRun dry_run(const Experiment& experiment, const std::vector<std::string>& com
                  .max_seconds = training.max_seconds,
                  .may_end_early = training.early_stopping || !training.stop_at.targets().empty()};
   const StepTimes times = run.trainer.measure();
+  run.refuse_fallbacks();
   const std::vector<std::string> on_graphs = graph_notes(run);
   log_notes(on_graphs, logger);
   append_notes(outcome.notes, run.path.notes);

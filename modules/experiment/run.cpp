@@ -163,6 +163,18 @@ class ObserverOfRanks : public Observer {
   Observer& observer_;
 };
 
+// A capture can fail in the first steps only.
+class StrictObserver : public Observer {
+ public:
+  explicit StrictObserver(const RunContext& run) : run_(run) {}
+  void on_step(const StepProgress& /*progress*/) override {
+    if (!run_.trainer.why_no_graphs().empty()) run_.refuse_fallbacks();
+  }
+
+ private:
+  const RunContext& run_;
+};
+
 // Holds all observers of a run, in the order in which they are called: its files, the console, TensorBoard,
 // checkpoints, the observers of the request, and the trace.
 class RunObservers {
@@ -192,12 +204,16 @@ class RunObservers {
   std::optional<TensorBoardObserver> tensorboard_;
   std::optional<CheckpointObserver> checkpoints_;
   std::optional<TraceObserver> trace_;
+  StrictObserver strict_;
   std::vector<std::unique_ptr<Observer>> of_ranks_;  // one for each observer above, if other processes wait for it
 };
 
 RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
                            const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger)
-    : files_(folder, rows), console_(logger, request.console), trace_(make_trace(run, folder, request, logger)) {
+    : files_(folder, rows),
+      console_(logger, request.console),
+      trace_(make_trace(run, folder, request, logger)),
+      strict_(run) {
   if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);
   if (run.experiment.checkpoint.save)
     checkpoints_.emplace(folder, facts_to_save(run, warnings), run.trainer, [this] { sync(); });
@@ -207,6 +223,7 @@ RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder,
   if (checkpoints_) add(run, *checkpoints_);
   for (Observer* observer : request.observers) add(run, *observer);
   if (trace_) add(run, *trace_);
+  if (run.experiment.strict && run.experiment.training.cuda_graph) add(run, strict_);
 }
 
 void RunObservers::add(RunContext& run, Observer& observer) {
