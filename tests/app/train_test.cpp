@@ -158,5 +158,22 @@ INSTANTIATE_TEST_SUITE_P(All, TrainSignals,
                          ::testing::Values(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}, std::pair{SIGHUP, 129},
                                            std::pair{SIGXCPU, 152}, std::pair{SIGUSR1, 138}));
 
+TEST(Train, IsStrictOnRequest) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--dry-run"}}) {
+    std::vector<std::string> arguments = {"train", "tiny.yaml", "strict=true", "training.cuda_graph=true"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto result = program.run(arguments);
+    EXPECT_EQ(result.exit_code, 4);
+    EXPECT_THAT(
+        result.errors,
+        HasSubstr("argument 'training.cuda_graph=true': training.cuda_graph: true cannot be used, so the run "
+                  "would use single steps without CUDA graphs: the device is a CPU; remove training.cuda_graph, "
+                  "or strict to false\n"));
+  }
+  EXPECT_TRUE(program.run_folders("tiny").empty());
+}
+
 }  // namespace
 }  // namespace rnnlab
