@@ -109,5 +109,10 @@ TEST(Strict, RunsWithAndWithoutItAreOneSideOfAComparison) {
   EXPECT_EQ(group_runs(runs).size(), 1u);
 }
 
+TEST(Strict, MayChangeWhenARunIsResumed) {
+  EXPECT_TRUE(Experiment::schema().spec().may_change("strict", config::Change::kOnResume));
+  EXPECT_FALSE(Experiment::schema().spec().may_change("strict", config::Change::kOnUse));
+}
+
 }  // namespace
 }  // namespace rnnlab
