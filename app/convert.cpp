@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "inference/export_weights.h"
 #include "output.h"
+#include "system/json_fields.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -39,6 +40,7 @@ struct ConvertOptions {
   std::string layout = "pytorch";
   std::string from;
   bool with_machine = false;
+  bool json = false;
 };
 
 template <class E>
@@ -47,11 +49,22 @@ std::string check_name(const std::string& name) {
   return fmt::format("got {}, expected {}", in_quotes(name), join_with_or(config::names_of<E>()));
 }
 
+std::string exported_json(const std::string& file, const Exported& exported, const std::string& source) {
+  return json_text({{"file", file},
+                    {"source", source},
+                    {"num_tensors", exported.num_tensors},
+                    {"num_parameters", exported.num_parameters},
+                    {"module", exported.module},
+                    {"notes", to_json(exported.notes)},
+                    {"warning", exported.warning}});
+}
+
 void print_exported(const ConvertOptions& options, const ExportFormat& format, const Exported& exported,
                     const std::string& source) {
   const bool is_for_a_layer = format.part == ExportPart::kRecurrent || format.layout != Layout::kPyTorch;
   if (is_for_a_layer) print_notes(exported.notes);
   if (!exported.warning.empty()) print_notice(fmt::format("rnnlab: warning: {}: {}\n", source, exported.warning));
+  if (options.json) return print_data(exported_json(options.out, exported, source));
   print_text(fmt::format("{}: {}, {} of {}\n", options.out, counted(exported.num_tensors, "tensor"),
                          counted(exported.num_parameters, "parameter"), source));
   if (is_for_a_layer) print_text(fmt::format("for {}\n", exported.module));
@@ -135,6 +148,7 @@ void add_convert(CLI::App& program, Action& chosen) {
   command->add_option("--from", options->from, "layout of the file to read; by default its names decide")
       ->check(check_name<Layout>)
       ->type_name("LAYOUT");
+  command->add_flag("--json", options->json, "print what was written as JSON");
   add_machine_option(*command, options->with_machine);
   command->footer(kConvertFooter);
   command->callback([&chosen, options] {

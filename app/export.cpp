@@ -9,6 +9,7 @@
 #include "experiment/run.h"
 #include "experiment/sweep.h"
 #include "output.h"
+#include "system/json_fields.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -26,7 +27,15 @@ Examples:
 struct ExportOptions {
   std::vector<std::string> arguments;
   std::string out;
+  bool json = false;
 };
+
+std::string work_json(const std::string& file, const WorkSize& size) {
+  return json_text({{"file", file},
+                    {"num_train", size.num_train},
+                    {"num_epochs", size.num_epochs},
+                    {"steps_per_epoch", size.steps_per_epoch}});
+}
 
 Experiment read_one(const std::vector<std::string>& arguments) {
   const auto [files, overrides] = split_experiment_arguments("export", arguments);
@@ -46,8 +55,9 @@ ExitCode export_work(const ExportOptions& options, const CommandLine& command_li
   if (options.out.empty()) throw_error(ExitCode::kUsage, "export: no output file is given; add -o FILE.safetensors");
   const Experiment experiment = read_one(options.arguments);
   require_harmless_output(options.out, "name an ordinary file; the work cannot be printed");
-  const std::string work = write_work_file(experiment, command_line, options.out);
-  print_text(fmt::format("{}: {}\n", options.out, work));
+  const WorkSize size = write_work_file(experiment, command_line, options.out);
+  options.json ? print_data(work_json(options.out, size))
+               : print_text(fmt::format("{}: {}\n", options.out, text_of(size)));
   return ExitCode::kDone;
 }
 
@@ -60,6 +70,7 @@ void add_export(CLI::App& program, Action& chosen) {
   command->add_option("arguments", options->arguments, "an experiment file, and overrides such as training.epochs=5")
       ->type_name("FILE... [key=value]");
   command->add_option("-o,--out", options->out, "the file to write")->type_name("FILE.safetensors");
+  command->add_flag("--json", options->json, "print the size of the work as JSON");
   command->footer(kExportFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) { return export_work(*options, command_line); };

@@ -21,6 +21,7 @@
 #include "report/writers.h"
 #include "results/ranking.h"
 #include "system/files.h"
+#include "system/json_fields.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -44,6 +45,7 @@ struct ReportOptions {
   std::vector<std::string> sources;
   std::string page, figures;
   bool markdown = false;
+  bool json = false;
   bool with_machine = false;
   bool predictions = false;
   std::optional<double> price_per_hour;
@@ -136,6 +138,23 @@ void require_page_name(const std::string& page) {
       page);
 }
 
+struct WrittenForms {
+  std::string page;  // "" without one
+  report::Figures figures;
+};
+
+std::string written_json(const WrittenForms& written, const std::vector<report::UnreadableSource>& left_out) {
+  Json json = {{"page", written.page.empty() ? Json(nullptr) : Json(written.page)},
+               {"figures", to_json(written.figures.files)},
+               {"charts_without_picture", Json::array()},
+               {"left_out", Json::array()}};
+  for (const report::SkippedChart& chart : written.figures.left_out)
+    json["charts_without_picture"].push_back({{"chart", chart.id}, {"reason", chart.reason}});
+  for (const report::UnreadableSource& one : left_out)
+    json["left_out"].push_back({{"source", one.source}, {"reason", one.reason}});
+  return json_text(json);
+}
+
 ExitCode write_forms(const ReportOptions& options) {
   const std::string page = options.page_to_write();
   require_page_name(page);
@@ -147,20 +166,22 @@ ExitCode write_forms(const ReportOptions& options) {
   if (options.predictions) add_predictions(sources);
   for (const report::UnreadableSource& one : sources.left_out) print_notice("rnnlab: left out: " + one.reason + "\n");
   const report::Report report = report::make_report(options.with_machine ? sources : report::without_machine(sources));
+  WrittenForms written{.page = page, .figures = {}};
   if (!page.empty()) {
     const std::string html = report::html_of(report);
     write_output_file(page, html);
     print_notice(fmt::format("rnnlab: {} written, {}\n", page, format_bytes(std::ssize(html))));
   }
   if (!options.figures.empty()) {
-    const report::Figures figures = report::write_figures(report, options.figures);
-    for (const report::SkippedChart& chart : figures.left_out)
+    written.figures = report::write_figures(report, options.figures);
+    for (const report::SkippedChart& chart : written.figures.left_out)
       print_notice(fmt::format("rnnlab: {}: no picture ({}); its CSV is written\n", chart.id, chart.reason));
     print_notice(
-        fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(figures.files), "file"), options.figures));
+        fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(written.figures.files), "file"), options.figures));
   }
   // Markdown is printed last, because the reader of a pipe may end early.
   if (options.markdown) print_data(report::markdown_of(report));
+  if (options.json) print_data(written_json(written, sources.left_out));
   return sources.left_out.empty() ? ExitCode::kDone : ExitCode::kData;
 }
 
@@ -174,7 +195,8 @@ void add_report(CLI::App& program, Action& chosen) {
       ->type_name("RUN");
   command->add_option("-o,--out", options->page, "the page to write; report.html if no other form is requested")
       ->type_name("FILE");
-  command->add_flag("--markdown", options->markdown, "print the summary and the tables as Markdown");
+  auto* markdown = command->add_flag("--markdown", options->markdown, "print the summary and the tables as Markdown");
+  command->add_flag("--json", options->json, "print what was written and left out as JSON")->excludes(markdown);
   command->add_option("--figures", options->figures, "write every chart as SVG, PNG and CSV into a folder (by gnuplot)")
       ->type_name("DIR");
   command->add_flag(

@@ -20,6 +20,7 @@
 #include "sweep/plan.h"
 #include "sweep/status.h"
 #include "system/gpu_info.h"
+#include "system/json_fields.h"
 #include "system/machine.h"
 #include "system/terminal.h"
 #include "training/stop_signal.h"
@@ -74,6 +75,7 @@ struct PlanOptions {
   std::string out;
   std::string pin;  // a model, or kWithoutValue for this machine's hardware; "": any machine
   Spread spread = Spread::kRounds;
+  bool json = false;
 };
 
 std::vector<std::string> hardware_of(const PlanOptions& options) {
@@ -88,6 +90,24 @@ std::string pin_text(const SweepPlan& plan) {
                      has_hardware(plan) ? "" : " (this machine is not one)");
 }
 
+std::string plan_text(const std::string& folder, const SweepPlan& plan, const std::string& hash) {
+  constexpr size_t kDigitsShown = 12;
+  return fmt::format("{}: {} of {}, numbered from 0{}; hash {}\nRun them with any of these:\n{}", folder,
+                     counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"), pin_text(plan),
+                     hash.substr(0, kDigitsShown), launch_commands(folder, plan.num_tasks()));
+}
+
+// The names are those of `sweep status --json`.
+std::string plan_json(const std::string& folder, const SweepPlan& plan, const std::string& hash,
+                      const std::vector<std::string>& notes) {
+  return json_text({{"folder", folder},
+                    {"plan", hash},
+                    {"num_tasks", plan.num_tasks()},
+                    {"num_runs", plan.num_runs()},
+                    {"hardware", to_json(plan.hardware)},
+                    {"notes", to_json(notes)}});
+}
+
 ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
   if (options.out.empty())
     throw_error(ExitCode::kUsage,
@@ -96,12 +116,9 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
   const SweepPlan plan =
       plan_sweep(read_all_cases("sweep plan", options.arguments), options.spread, hardware_of(options), command_line);
   const std::string hash = write_plan(options.out, plan);
-  constexpr size_t kDigitsShown = 12;
-  print_text(fmt::format("{}: {} of {}, numbered from 0{}; hash {}\nRun them with any of these:\n{}", options.out,
-                         counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"), pin_text(plan),
-                         hash.substr(0, kDigitsShown), launch_commands(options.out, plan.num_tasks())));
-  for (const std::string& sentence : unsupported_runs(experiments_of(plan), AskGpu::kNo))
-    print_notice(fmt::format("rnnlab: note: {}\n", sentence));
+  const std::vector<std::string> notes = unsupported_runs(experiments_of(plan), AskGpu::kNo);
+  options.json ? print_data(plan_json(options.out, plan, hash, notes)) : print_text(plan_text(options.out, plan, hash));
+  print_notes(notes);
   return ExitCode::kDone;
 }
 
@@ -124,6 +141,7 @@ void add_plan(CLI::App& sweep, Action& chosen) {
       ->capture_default_str();
   command->add_flag("--pin", options->pin,
                     "only machines with this machine's CPU and GPUs; --pin='NVIDIA H200' for any with this GPU");
+  command->add_flag("--json", options->json, "print the size of the plan as JSON");
   command->footer(kPlanFooter);
   command->callback([&chosen, options, spread] {
     options->spread = *config::from_name<Spread>(*spread);

@@ -28,6 +28,7 @@ The log goes to stderr, the result to stdout, everything to runs/<name>/<start t
 Examples:
   rnnlab train experiments/quickstart.yaml device=cpu
   rnnlab train experiments/mnist_rows.yaml device=cpu layer=naive data.num_train=6000
+  rnnlab train experiments/mnist_rows.yaml --dry-run
   rnnlab train --resume runs/mnist_rows/2026-11-21T02-59-51Z-cpu-naive training.epochs=10
   rnnlab train --task 7 sweeps/quickstart)";
 
@@ -38,6 +39,7 @@ struct TrainOptions {
   bool quiet = false;
   bool verbose = false;
   bool json = false;
+  bool dry_run = false;
   bool trace = false;
   int64_t trace_steps = 50;
   std::optional<int64_t> repeats;
@@ -123,15 +125,24 @@ std::string argument_of_repeats(const TrainOptions& options) {
   return key + std::to_string(*options.repeats);
 }
 
+std::vector<ExperimentCase> cases_of(const TrainOptions& options) {
+  require_folder_for_runs(options.out);
+  std::vector<std::string> arguments = options.arguments;
+  if (options.repeats) arguments.push_back(argument_of_repeats(options));
+  std::vector<ExperimentCase> cases = read_all_cases("train", arguments);
+  require_one_run(cases, options);
+  return cases;
+}
+
+ExitCode train_dry(const TrainOptions& options, const RunRequest& request, Logger& logger) {
+  DryRun outcome;
+  report_once([&] { outcome = dry_run_first(cases_of(options), request, logger); });
+  options.json ? print_data(dry_run_json(outcome)) : print_text(dry_run_text(outcome));
+  return ExitCode::kDone;
+}
+
 RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger& logger) {
-  if (options.resume.empty()) {
-    require_folder_for_runs(options.out);
-    std::vector<std::string> arguments = options.arguments;
-    if (options.repeats) arguments.push_back(argument_of_repeats(options));
-    const std::vector<ExperimentCase> cases = read_all_cases("train", arguments);
-    require_one_run(cases, options);
-    return run_all(cases, request, logger);
-  }
+  if (options.resume.empty()) return run_all(cases_of(options), request, logger);
   const auto [files, overrides] = split_arguments(options.arguments, Experiment::schema().spec());
   if (!files.empty())
     throw_error(ExitCode::kUsage,
@@ -213,6 +224,7 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
   if (has_rnnlab_parent()) end_with_parent(STDOUT_FILENO);
   if (!options.planned_run.empty()) return train_planned_run(options, request, logger);
   if (!options.task.empty()) return train_task(options, logger);
+  if (options.dry_run) return train_dry(options, request, logger);
   RunAllOutcome all;
   report_once([&] { all = run(options, request, logger); });
   if (!is_first_process() || has_rnnlab_parent()) return all.exit_code;
@@ -259,17 +271,22 @@ void add_train(CLI::App& program, Action& chosen) {
       ->needs(task);
   auto* out = command->add_option("--out", options->out, "folder for new run folders");
   out->type_name("DIR")->capture_default_str()->excludes(task);
+  auto* dry_run = command->add_flag("--dry-run", options->dry_run,
+                                    "write nothing: train a few batches of the first run, and print what it needs");
+  dry_run->excludes(task);
   command
       ->add_option("--resume", options->resume,
                    "resume this run, in its folder, from its newest checkpoint; or a sweep, given its file")
       ->type_name("RUN")
       ->excludes(out)
+      ->excludes(dry_run)
       ->excludes(task);
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only, no progress bar");
   command->add_flag("-v,--verbose", options->verbose, "more details")->excludes(quiet);
   command->add_flag("--json", options->json, "print the result as JSON");
   auto* trace = command->add_flag("--trace", options->trace,
                                   "write trace.json, what CPU and GPU do in the first steps after warm-up");
+  trace->excludes(dry_run);
   command->add_option("--trace-steps", options->trace_steps, "number of steps to trace")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))

@@ -296,6 +296,11 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("deterministic", &Experiment::deterministic,
           "bit-identical weights from run to run on one machine; may be slower")
       .may_change(config::Change::kOnUse);
+  s.field("strict", &Experiment::strict,
+          "true: training ends with an error if it cannot use the layer, convolution, precision, device or CUDA graphs "
+          "that are set; false: it uses something else, with a note in the log")
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnCompare);
   s.group("data", &Experiment::data, "what to learn from", DataSettings::schema());
   s.group("model", &Experiment::model, "the network", ModelSettings::schema());
   s.group("training", &Experiment::training, "how the weights are fitted", TrainingSettings::schema());

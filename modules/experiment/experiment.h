@@ -57,6 +57,7 @@ struct Experiment {
   Precision precision = Precision::kFp32;
   int64_t seed = 1;
   bool deterministic = false;
+  bool strict = false;  // fallbacks are errors (strict.h)
 
   DataSettings data;
   ModelSettings model;

@@ -279,6 +279,7 @@ std::string work_of_layer(const Experiment& experiment) {
   work.name = defaults.name;
   work.layer = LayerKind::kAuto;
   work.auto_layer.reset();
+  work.strict = defaults.strict;
   work.seed = defaults.seed;
   work.data.seed = defaults.data.seed;
   work.model.initial_weights.clear();

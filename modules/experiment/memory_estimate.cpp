@@ -97,13 +97,7 @@ Part largest_part(const MemoryEstimate& e, const MemoryAdvice& advice) {
 }
 
 std::string subject_of(const MemoryEstimate& e, const std::string& key, const std::string& where) {
-  const auto text = [](const char* name, int64_t bytes) {
-    return bytes > 0 ? fmt::format("{} {}", name, format_bytes(bytes)) : "";
-  };
-  std::vector<std::string> parts = {text("data", e.data), text("weights", e.weights), text("gradients", e.gradients),
-                                    text("optimiser", e.optimizer), text("activations", e.activations)};
-  std::erase(parts, "");
-  return fmt::format("{}: this run ({}) needs{}", key, join(parts, ", "), where);
+  return fmt::format("{}: this run ({}) needs{}", key, parts_text(e), where);
 }
 
 }  // namespace
@@ -127,6 +121,10 @@ MemoryEstimate estimate_memory(const Experiment& experiment, Purpose purpose) {
   return estimate;
 }
 
+DataSize size_of(const Dataset& dataset) {
+  return {dataset.shape, saturating_add(dataset.train.bytes(), dataset.valid.bytes()), dataset.train.size()};
+}
+
 MemoryEstimate estimate_memory(const Experiment& experiment, Purpose purpose, const DataSize& data) {
   MemoryEstimate estimate{.data = data.bytes, .placement = experiment.data.placement};
   estimate.weights = bytes_of(parameter_specs(experiment.model, data.shape));
@@ -147,6 +145,16 @@ MemoryEstimate estimate_memory(const RecurrentOptions& options, int64_t num_step
   estimate.activations = recurrent_bytes(options, batch, precision);
   estimate.placement = Placement::kDevice;
   return estimate;
+}
+
+std::string parts_text(const MemoryEstimate& e) {
+  const auto text = [](const char* name, int64_t bytes) {
+    return bytes > 0 ? fmt::format("{} {}", name, format_bytes(bytes)) : "";
+  };
+  std::vector<std::string> parts = {text("data", e.data), text("weights", e.weights), text("gradients", e.gradients),
+                                    text("optimiser", e.optimizer), text("activations", e.activations)};
+  std::erase(parts, "");
+  return join(parts, ", ");
 }
 
 MemoryAdvice memory_advice(const Experiment& e, Purpose purpose) {

@@ -48,11 +48,15 @@ struct DataSize {
   int64_t bytes = 0;
   int64_t num_samples = 0;  // of the part from which batches are made
 };
+DataSize size_of(const Dataset& dataset);
 MemoryEstimate estimate_memory(const Experiment& experiment, Purpose purpose, const DataSize& data);
 
 // Estimates one layer that is timed alone, as `rnnlab bench` does.
 MemoryEstimate estimate_memory(const RecurrentOptions& options, int64_t num_steps, int64_t batch_size,
                                Precision precision);
+
+// Returns the parts that are not 0: "data 1.20 MiB, weights 4.00 KiB".
+std::string parts_text(const MemoryEstimate& estimate);
 
 // The keys to reduce if an estimate is too large, one for each of its parts, and what to do about the data.
 struct MemoryAdvice {

@@ -97,6 +97,14 @@ std::set<std::string> lines_of_log(const std::filesystem::path& run_folder) {
 
 }  // namespace
 
+std::vector<std::string> graph_notes(const RunContext& run) {
+  if (!run.experiment.training.cuda_graph) return {};
+  if (run.device.is_cpu()) return {"training.cuda_graph does not apply on a CPU"};
+  const std::string& reason = run.trainer.why_no_graphs();
+  if (reason.empty()) return {"every step is one CUDA graph (training.cuda_graph)"};
+  return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
+}
+
 void log_notes(const std::vector<std::string>& notes, Logger& logger) {
   for (const std::string& note : notes) logger.info(as_note(note));
 }
@@ -110,8 +118,9 @@ void Opening::log_block(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) is_known ? logger_.detail(line) : logger_.info(line);
 }
 
-void Opening::log_run(const RunContext& run, const std::filesystem::path& folder) {
-  logger_.info("run       " + folder.string());
+void Opening::log_folder(const std::filesystem::path& folder) { logger_.info("run       " + folder.string()); }
+
+void Opening::log_run(const RunContext& run) {
   log_block(device_lines(run));
   log_block(layer_lines(run));
   log_block(data_lines(run));

@@ -19,8 +19,10 @@ class Opening {
   // empty.
   Opening(Logger& logger, const std::filesystem::path& previous_run);
 
+  void log_folder(const std::filesystem::path& folder);
+
   // Logs what a run is, before its first step.
-  void log_run(const RunContext& run, const std::filesystem::path& folder);
+  void log_run(const RunContext& run);
   void log_path(const ExecutionPath& path);
 
   // Logs these lines as information, or as details if the previous run has logged all of them.
@@ -30,6 +32,9 @@ class Opening {
   Logger& logger_;
   std::set<std::string> known_;  // the lines of the previous run
 };
+
+// Returns whether the steps are CUDA graphs, and why not; nothing without training.cuda_graph.
+std::vector<std::string> graph_notes(const RunContext& run);
 
 // Logs notes below a line of the opening.
 void log_notes(const std::vector<std::string>& notes, Logger& logger);

@@ -109,14 +109,6 @@ std::optional<ProductWork> product_work(const RunContext& run, double fit_second
   }
 }
 
-std::vector<std::string> graph_notes(const RunContext& run) {
-  if (!run.experiment.training.cuda_graph) return {};
-  if (run.device.is_cpu()) return {"training.cuda_graph does not apply on a CPU"};
-  const std::string& reason = run.trainer.why_no_graphs();
-  if (reason.empty()) return {"every step is one CUDA graph (training.cuda_graph)"};
-  return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
-}
-
 int64_t epochs_before_trace(const RunContext& run) {
   return run.trainer.state().epoch + run.experiment.training.warmup_epochs;
 }
@@ -171,6 +163,18 @@ class ObserverOfRanks : public Observer {
   Observer& observer_;
 };
 
+// A capture can fail in the first steps only.
+class StrictObserver : public Observer {
+ public:
+  explicit StrictObserver(const RunContext& run) : run_(run) {}
+  void on_step(const StepProgress& /*progress*/) override {
+    if (!run_.trainer.why_no_graphs().empty()) run_.refuse_fallbacks();
+  }
+
+ private:
+  const RunContext& run_;
+};
+
 // Holds all observers of a run, in the order in which they are called: its files, the console, TensorBoard,
 // checkpoints, the observers of the request, and the trace.
 class RunObservers {
@@ -200,12 +204,16 @@ class RunObservers {
   std::optional<TensorBoardObserver> tensorboard_;
   std::optional<CheckpointObserver> checkpoints_;
   std::optional<TraceObserver> trace_;
+  StrictObserver strict_;
   std::vector<std::unique_ptr<Observer>> of_ranks_;  // one for each observer above, if other processes wait for it
 };
 
 RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
                            const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger)
-    : files_(folder, rows), console_(logger, request.console), trace_(make_trace(run, folder, request, logger)) {
+    : files_(folder, rows),
+      console_(logger, request.console),
+      trace_(make_trace(run, folder, request, logger)),
+      strict_(run) {
   if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);
   if (run.experiment.checkpoint.save)
     checkpoints_.emplace(folder, facts_to_save(run, warnings), run.trainer, [this] { sync(); });
@@ -215,6 +223,7 @@ RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder,
   if (checkpoints_) add(run, *checkpoints_);
   for (Observer* observer : request.observers) add(run, *observer);
   if (trace_) add(run, *trace_);
+  if (run.experiment.strict && run.experiment.training.cuda_graph) add(run, strict_);
 }
 
 void RunObservers::add(RunContext& run, Observer& observer) {
@@ -325,7 +334,8 @@ void open_folder(const RunContext& run, const std::filesystem::path& folder, Ope
   write_file_atomically(folder / kConfigFile, config::print(run.experiment, Experiment::schema()));
   write_environment(folder, run.environment);
   logger.open_file(folder / kLogFile);
-  opening.log_run(run, folder);
+  opening.log_folder(folder);
+  opening.log_run(run);
 }
 
 const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {

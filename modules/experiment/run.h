@@ -54,15 +54,25 @@ struct RunOutcome {
 // two seconds if a library's call takes longer.
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger);
 
+// Holds the size of the work in a file.
+struct WorkSize {
+  int64_t num_train = 0;  // samples an epoch
+  int64_t num_epochs = 0;
+  int64_t steps_per_epoch = 0;
+};
+
+// Returns for example "60,000 training samples an epoch, 3 epochs of 469 steps".
+std::string text_of(const WorkSize& size);
+
 // Writes everything with which a run begins to one file, for another program that does the same work: the samples as
 // they are fed to the network, the initial weights, the order of the samples and the learning rate of each step, all
 // settings, and the machine. Such a program need not read data, draw random numbers or implement schedules.
 //
-// Writes a safetensors file at `out`, which docs/timing.md describes, and returns its work in words, such as "60,000
-// training samples an epoch, 3 epochs of 469 steps". `command_line` is for environment.json. Throws the UserErrors of
-// run_experiment before it makes a folder, kUsage if only time bounds the run, and those of write_safetensors.
-std::string write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
-                            const std::filesystem::path& out);
+// Writes a safetensors file at `out`, which docs/timing.md describes. `command_line` is for environment.json. Throws
+// the UserErrors of run_experiment before it makes a folder, kUsage if only time bounds the run, and those of
+// write_safetensors.
+WorkSize write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
+                         const std::filesystem::path& out);
 
 // The rest of this file is what a new run and a resumed run (resume.h) have in common.
 

@@ -21,6 +21,7 @@
 #include "experiment/fastest_layer.h"
 #include "experiment/machine_report.h"
 #include "experiment/memory_estimate.h"
+#include "experiment/strict.h"
 #include "models/model.h"
 #include "recurrent/device/gpu_device.h"
 #include "recurrent/device/gpu_support.h"
@@ -176,6 +177,7 @@ namespace {
 // not support the device. Each rank on GPUs has its own GPU, so the device is then just "cuda".
 Experiment with_device(Experiment experiment, c10::Device device, const Ranks* ranks) {
   require_runs_on(experiment, device);
+  refuse_if_strict(experiment, [&] { return fallbacks_of_settings(experiment, device); });
   const bool is_one_of_several = ranks != nullptr && device.is_cuda();
   experiment.device = is_one_of_several ? "cuda" : device.str();
   return experiment;
@@ -239,9 +241,7 @@ std::vector<std::string> check_memory_before_loading(const Experiment& experimen
 // The real size of the data is known only now. A warning from before loading is kept, because it is about the data too.
 Dataset load_within_memory(const Experiment& experiment, c10::Device device, std::vector<std::string>& warnings) {
   Dataset dataset = load_dataset(experiment.data);
-  const DataSize size{dataset.shape, saturating_add(dataset.train.bytes(), dataset.valid.bytes()),
-                      dataset.train.size()};
-  MemoryEstimate estimate = estimate_memory(experiment, Purpose::kTraining, size);
+  MemoryEstimate estimate = estimate_memory(experiment, Purpose::kTraining, size_of(dataset));
   const MemoryAdvice advice = memory_advice(experiment, Purpose::kTraining);
   check_memory(estimate, advice, device);
   estimate.data = device.is_cpu() ? 0 : estimate.data;  // on a CPU the loaded data no longer count as free memory
@@ -273,7 +273,15 @@ RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>&
       identity(
           make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),
       path(observe_training_path(*model, dataset, options)) {
+  refuse_fallbacks();
   if (info_of(computed_layer(experiment)).compiles_kernels) load_kernels(*model, dataset, options);
+}
+
+void RunContext::refuse_fallbacks() const {
+  refuse_if_strict(experiment, [this] {
+    return fallbacks_of_run(experiment, device,
+                            {.path = path, .precision = identity.precision, .why_no_graphs = trainer.why_no_graphs()});
+  });
 }
 
 namespace {

@@ -69,6 +69,10 @@ struct RunContext {
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
 
+  // Throws UserError kDevice if the experiment is strict and something else is used than it asks for (strict.h). The
+  // constructor calls this function; call it again when CUDA graphs may have been captured.
+  void refuse_fallbacks() const;
+
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   c10::Device device;
   std::vector<std::string> notes;            // the choices of "auto", and their reasons

@@ -9,6 +9,7 @@
 #include "experiment/devices.h"
 #include "experiment/memory_estimate.h"
 #include "experiment/run_context.h"
+#include "experiment/strict.h"
 
 namespace rnnlab {
 namespace {
@@ -41,6 +42,8 @@ std::optional<std::string> unsupported_here(const Experiment& experiment, AskGpu
   const c10::Device device = resolve_device(experiment.device);
   if (const auto reason = unsupported_work(experiment, device, ask))
     return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto chose the CPU" : "");
+  const auto find_fallbacks = [&] { return fallbacks_of_settings(experiment, device); };
+  if (auto reason = error_of([&] { refuse_if_strict(experiment, find_fallbacks); })) return reason;
   return error_of([&] { require_memory(experiment, device); });
 }
 

@@ -316,6 +316,19 @@ void refuse_sweep_with_launcher() {
               name_of(this_launch()->launcher), this_launch()->size);
 }
 
+void refuse_dry_run_by_several(const Experiment& experiment) {
+  if (this_launch())
+    throw_error(ExitCode::kUsage, "--dry-run: {} started {}, and a dry run is one process: start it without {}",
+                name_of(this_launch()->launcher), counted(this_launch()->size, "process"),
+                name_of(this_launch()->launcher));
+  if (!needs_ranks(experiment)) return;
+  const int64_t count = num_devices(experiment);
+  throw_error(ExitCode::kUsage,
+              "--dry-run: devices: {} processes would train this run, and a dry run is one process; set devices=1, and "
+              "training.batch_size={} for the part of one process",
+              count, (experiment.training.batch_size + count - 1) / count);
+}
+
 PendingRun pending_run(const ExperimentCase& one) {
   return {name_of(one), [one](const RunRequest& request, Logger& logger) {
             return with_places(one, [&] { return run_experiment(one.experiment, request, logger); });
@@ -367,6 +380,21 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
   sweep_request.turn.measurement = measurement_of(sweep);
   sweep_request.how_to_resume = how_to_resume(sweep.path());
   return run_in_order(tasks, &sweep, sweep_request, logger);
+}
+
+DryRun dry_run_first(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
+  refuse_dry_run_by_several(wanted.front().experiment);
+  const std::vector<ExperimentCase> cases = with_num_threads(wanted, request.measure_speeds, logger);
+  const ExperimentCase& first = cases.front();
+  if (cases.size() > 1) {
+    logger.info(fmt::format("=== case 1 of {}: {}", cases.size(), name_of(first)));
+    warn_of_failing_runs(cases, AskGpu::kYes, logger);
+  }
+  DryRun outcome = with_places(first, [&] { return dry_run(first.experiment, request.command_line, logger); });
+  outcome.label = first.label;
+  outcome.num_cases = std::ssize(cases);
+  outcome.num_runs = num_runs_of(cases);
+  return outcome;
 }
 
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,

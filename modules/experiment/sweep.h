@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "config/document.h"
 #include "config/sweep.h"
+#include "experiment/dry_run.h"
 #include "experiment/experiment.h"
 #include "experiment/run.h"
 #include "experiment/sweep_file.h"
@@ -67,6 +68,11 @@ struct RunAllOutcome {
 // get the same number of threads (fastest_layer.h). Several cases have a sweep file (sweep_file.h) until all have run.
 // Installs a StopSignalGuard, so the caller must not have one.
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
+
+// Does a dry run (dry_run.h) of the first of the cases, with the number of threads that run_all would choose. Throws
+// the UserErrors of run_experiment, and kUsage if several processes would train the run. Installs no StopSignalGuard,
+// because nothing has to be saved.
+DryRun dry_run_first(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
 
 // Resumes a run, by its folder, or a sweep, by its file. Runs of a sweep that have ended are only reported again,
 // stopped runs are resumed, and the others begin in the folder of the sweep's file. `overrides` work as in

@@ -88,20 +88,21 @@ TensorMetadata metadata_of(const RunContext& run) {
   return {{"rnnlab_work", json_text(work)}};
 }
 
-std::string work_text(const RunPlan& plan) {
-  return fmt::format("{} an epoch, {} of {}", counted(plan.num_train, "training sample"),
-                     counted(num_epochs(plan), "epoch"), counted(plan.steps_per_epoch, "step"));
-}
-
 }  // namespace
 
-std::string write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
-                            const std::filesystem::path& out) {
+std::string text_of(const WorkSize& size) {
+  return fmt::format("{} an epoch, {} of {}", counted(size.num_train, "training sample"),
+                     counted(size.num_epochs, "epoch"), counted(size.steps_per_epoch, "step"));
+}
+
+WorkSize write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
+                         const std::filesystem::path& out) {
   const RunContext run(experiment, command_line);
   require_bound(run.trainer.plan());
   const std::vector<NamedTensor> tensors = tensors_of(run);
   write_safetensors(out, SafetensorsImage(views_of(tensors), metadata_of(run)));
-  return work_text(run.trainer.plan());
+  const RunPlan& plan = run.trainer.plan();
+  return {.num_train = plan.num_train, .num_epochs = num_epochs(plan), .steps_per_epoch = plan.steps_per_epoch};
 }
 
 }  // namespace rnnlab

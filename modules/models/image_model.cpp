@@ -93,6 +93,14 @@ ExecutionPath path_without_own_kernels(c10::Device device) {
                        text_of(gpu.capability), gpu.name, how_to_get_own_kernels(gpu))}};
 }
 
+void report_missing_kernels(c10::Device device) {
+  report_path([&] { return path_without_own_kernels(device); });
+  report_fallback([&] {
+    const ExecutionPath path = path_without_own_kernels(device);
+    return PathFallback{"convolution", path.path, path.notes.front()};
+  });
+}
+
 class ImageModel : public Model {
  public:
   // Throws UserError kUsage if the samples are not images of one size, or are too small for two poolings.
@@ -197,7 +205,7 @@ at::Tensor ImageModel::pooled(const at::Tensor& values, size_t number) {
   const torch::nn::Conv2d& layer = convolutions_[number].layer;
   const bool is_own = kind_ == ConvolutionKind::kFusedPool || kind_ == ConvolutionKind::kFused;
   const bool can_be_own = can_run_bias_relu_pool(values);
-  if (is_own && !can_be_own) report_path([&] { return path_without_own_kernels(values.device()); });
+  if (is_own && !can_be_own) report_missing_kernels(values.device());
   if (!is_own || !can_be_own) return at::max_pool2d(at::relu(convolve(layer, values, layer->bias)), /*kernel_size=*/2);
   report_path([] { return ExecutionPath{"own kernel for bias, ReLU and pooling", {}}; });
   return bias_relu_pool(convolve(layer, values, {}), layer->bias, format_after(number));

@@ -250,19 +250,6 @@ std::vector<ExecutionPath> paths_of(const LayerCall& call, const std::vector<One
 
 }  // namespace
 
-ExecutionPath observe_execution_path(const std::function<void()>& training_step) {
-  std::vector<LayerCall> calls;
-  const auto onednn_calls = onednn_calls_during([&] { calls = layer_calls_during(training_step); });
-  std::vector<std::string> paths, notes;
-  for (const LayerCall& call : calls)
-    for (const ExecutionPath& one : paths_of(call, onednn_calls)) {
-      add_once(paths, one.path);
-      for (const std::string& note : one.notes) add_once(notes, note);
-    }
-  if (paths.empty()) return {"no recurrent layer or convolution ran", {}};
-  return {join(paths, "; "), notes};
-}
-
 namespace {
 
 constexpr std::array<std::string_view, 4> kGemms = {"aten::addmm", "aten::mm", "aten::bmm", "aten::baddbmm"};
@@ -285,6 +272,7 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
 
 struct Recorder {
   std::vector<LayerCall> calls;
+  std::vector<PathFallback> fallbacks;
   bool is_inside = false;
 };
 thread_local Recorder* recorder = nullptr;
@@ -378,11 +366,46 @@ class Recording {
 
 }  // namespace
 
-std::vector<LayerCall> layer_calls_during(const std::function<void()>& work) {
+namespace {
+
+Recorder record(const std::function<void()>& work) {
   Recorder target;
   const Recording recording(target);
   work();
-  return target.calls;
+  return target;
+}
+
+// On a CPU, LibTorch's own loop is what `fused` means for most cells (docs/layers.md).
+std::optional<PathFallback> fallback_of_library(const LayerCall& call) {
+  const bool chose_library = !call.cudnn.empty() || call.recurrent_kernel == "aten::_cudnn_rnn";
+  if (!call.is_cuda || call.recurrent_operator.empty() || chose_library) return std::nullopt;
+  return PathFallback{"layer", "LibTorch's loop without cuDNN", why_no_library(call)};
+}
+
+void add_fallback(std::vector<PathFallback>& all, const PathFallback& one) {
+  const auto is_same = [&](const PathFallback& other) { return other.key == one.key && other.reason == one.reason; };
+  if (std::ranges::none_of(all, is_same)) all.push_back(one);
+}
+
+}  // namespace
+
+std::vector<LayerCall> layer_calls_during(const std::function<void()>& work) { return record(work).calls; }
+
+ExecutionPath observe_execution_path(const std::function<void()>& training_step) {
+  Recorder seen;
+  const auto onednn_calls = onednn_calls_during([&] { seen = record(training_step); });
+  std::vector<std::string> paths, notes;
+  std::vector<PathFallback> fallbacks;
+  for (const PathFallback& one : seen.fallbacks) add_fallback(fallbacks, one);
+  for (const LayerCall& call : seen.calls) {
+    if (const auto fallback = fallback_of_library(call)) add_fallback(fallbacks, *fallback);
+    for (const ExecutionPath& one : paths_of(call, onednn_calls)) {
+      add_once(paths, one.path);
+      for (const std::string& note : one.notes) add_once(notes, note);
+    }
+  }
+  if (paths.empty()) return {"no recurrent layer or convolution ran", {}, fallbacks};
+  return {join(paths, "; "), notes, fallbacks};
 }
 
 void without_observer(const std::function<void()>& work) {
@@ -404,6 +427,10 @@ void report_path(const std::function<ExecutionPath()>& describe) {
   if (recorder == nullptr) return;
   LayerCall& call = recorder->is_inside ? recorder->calls.back() : recorder->calls.emplace_back();
   call.reported.push_back(describe());
+}
+
+void report_fallback(const std::function<PathFallback()>& describe) {
+  if (recorder != nullptr) recorder->fallbacks.push_back(describe());
 }
 
 }  // namespace rnnlab

@@ -52,9 +52,17 @@ std::vector<OnednnCall> onednn_calls_during(const std::function<void()>& work);
 // ("onednn_verbose,v1,primitive,exec,cpu,rnn,ref,forward_training,..."); other lines are appended to `others`.
 std::vector<OnednnCall> parse_onednn_log(std::string_view log, std::string& others);
 
+// A setting that the observed work did not obey, because other code ran than the one that the setting names.
+struct PathFallback {
+  std::string key;     // "layer", "convolution" or "cudnn_algorithm"
+  std::string done;    // what ran: "the code of layer: hoisted"
+  std::string reason;  // a clause
+};
+
 struct ExecutionPath {
   std::string path;                // "oneDNN rnn ref (training)", "native loop, 8 GEMMs a step"
   std::vector<std::string> notes;  // why a faster path was not taken, and further information
+  std::vector<PathFallback> fallbacks = {};
 };
 
 // Runs `training_step`, one forward and backward pass through a model, on this thread, and returns the path of its
@@ -86,5 +94,8 @@ void without_observer(const std::function<void()>& work);
 // Reports the path of the current forward pass, for layers whose code is not visible in LibTorch's operators, or the
 // path of other code outside of a layer. `describe` is called only while an observer is active.
 void report_path(const std::function<ExecutionPath()>& describe);
+
+// Reports a fallback of the current forward pass. `describe` is called only while an observer is active.
+void report_fallback(const std::function<PathFallback()>& describe);
 
 }  // namespace rnnlab

@@ -24,9 +24,9 @@ namespace {
 
 // ---- which runs belong together ----
 
-// The name, the device and the layer have columns of their own.
+// The name, the device and the layer have columns of their own, and `strict` changes nothing in a run.
 bool has_own_column(const std::string& key) {
-  constexpr std::array<std::string_view, 5> kElsewhere = {"name", "seed", "device", "layer", "auto_layer"};
+  constexpr std::array<std::string_view, 6> kElsewhere = {"name", "seed", "device", "layer", "auto_layer", "strict"};
   return std::ranges::find(kElsewhere, key) != kElsewhere.end();
 }
 

@@ -74,8 +74,8 @@ std::vector<std::string> work_key(const RunRecord& run) {
                                   software.cudnn,
                                   software.program,
                                   ranks_text(run.environment)};
-  // The summary contains the device and layer that "auto" selected.
-  constexpr std::array<std::string_view, 4> kNotWork = {"seed", "device", "layer", "auto_layer"};
+  // The summary contains the device and layer that "auto" selected, and `strict` changes nothing in a run.
+  constexpr std::array<std::string_view, 5> kNotWork = {"seed", "device", "layer", "auto_layer", "strict"};
   for (const auto& [name, value] : run.config)
     if (std::ranges::find(kNotWork, name) == kNotWork.end()) key.push_back(name + "=" + value);
   return key;
@@ -198,7 +198,7 @@ bool is_name_of_layer(const std::string& key, const std::vector<RunGroup>& group
 }  // namespace
 
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
-  constexpr std::array<std::string_view, 5> kElsewhere = {"name", "seed", "device", "layer", "auto_layer"};
+  constexpr std::array<std::string_view, 6> kElsewhere = {"name", "seed", "device", "layer", "auto_layer", "strict"};
   std::set<std::string> keys;
   for (const RunGroup& group : groups) {
     const auto &config = group.runs[0]->config, &first = groups[0].runs[0]->config;

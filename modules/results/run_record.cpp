@@ -109,10 +109,11 @@ int64_t devices_in_config(const RunRecord& run) {
   return std::max<int64_t>(parse_int64(value_or_absent(run.config, "devices")).value_or(1), 1);
 }
 
-// The choice of devices does not matter, and the summary records the layer and the device that "auto" selected.
+// The choice of devices and `strict` do not matter, and the summary records the layer and the device that "auto"
+// selected.
 bool is_compared_elsewhere(const std::string& key) {
-  constexpr std::array<std::string_view, 6> kElsewhere = {"name",    "seed",       "device",
-                                                          "devices", "auto_layer", "training.num_threads"};
+  constexpr std::array<std::string_view, 7> kElsewhere = {
+      "name", "seed", "device", "devices", "auto_layer", "strict", "training.num_threads"};
   return key.starts_with("distributed.") || std::ranges::find(kElsewhere, key) != kElsewhere.end();
 }
 

@@ -186,6 +186,53 @@ const TrainingState& Trainer::run() {
   return state_;
 }
 
+// A replay of a graph is measured after the eager steps and the capture.
+int Trainer::num_warmups() const {
+  const bool replays = options_.settings.cuda_graph && why_no_graphs().empty();
+  return replays ? CapturedWork::kWarmupRuns + 1 : 1;
+}
+
+// Each call begins the epoch again, so that the last batch of the epoch, which may be smaller, is never measured.
+double Trainer::seconds_of_first_steps() {
+  train_batches_.start_epoch(0);
+  wait_for_device();
+  const int64_t steps_before = state_.step;
+  const auto began = Clock::now();
+  train_next_steps();
+  wait_for_device();
+  const double seconds = seconds_since(began);
+  RNNLAB_INVARIANT(state_.step > steps_before, "an epoch must have a batch");
+  return seconds / static_cast<double>(state_.step - steps_before);
+}
+
+double Trainer::seconds_of_first_valid_batch() {
+  valid_batches_->start_epoch(0);
+  wait_for_device();
+  const auto began = Clock::now();
+  valid_loop_->next();
+  wait_for_device();
+  return seconds_since(began);
+}
+
+StepTimes Trainer::measure() {
+  RNNLAB_INVARIANT(state_.epoch == 0 && !has_ranks(), "a trainer is measured alone, before its run");
+  wait_for_device();
+  const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
+  begin_new_epoch();
+  model_.train();
+  StepTimes times;
+  times.first_step_seconds = seconds_of_first_steps();
+  for (int i = 1; i < num_warmups(); ++i) seconds_of_first_steps();
+  times.step_seconds = seconds_of_first_steps();
+  read_record();
+  if (!valid_batches_) return times;
+  model_.eval();
+  times.num_valid_batches = valid_batches_->batches_per_epoch();
+  for (int i = 0; i <= num_warmups(); ++i) times.valid_batch_seconds = seconds_of_first_valid_batch();
+  model_.train();
+  return times;
+}
+
 void Trainer::begin_epoch() {
   if (epoch_.is_over())
     begin_new_epoch();

@@ -53,6 +53,14 @@ RunPlan make_plan(const TrainingSettings& settings, const Batches& train, const 
 
 Replay replay(const TrainerOptions& options);
 
+// Holds the times of one step and of one validation batch.
+struct StepTimes {
+  double first_step_seconds = 0;  // the first step also prepares libraries and memory
+  double step_seconds = 0;
+  std::optional<double> valid_batch_seconds;  // without validation data: nothing
+  int64_t num_valid_batches = 0;              // in a validation
+};
+
 class Trainer {
  public:
   // Moves `model` to the device. Model, dataset and observers must outlive the trainer. A dataset without validation
@@ -65,6 +73,12 @@ class Trainer {
   // once. Throws UserError kDiverged at NaN or Inf. An interrupted epoch gets a row too, marked as warm-up so that its
   // time is not counted; after a signal this epoch is not validated.
   const TrainingState& run();
+
+  // Trains a few steps on the first batches of the first epoch, and evaluates validation batches, without observers.
+  // At least one step and one batch for warm-up come before those whose times are returned. With training.cuda_graph
+  // the warm-up contains the capture. The weights change, so run() must not be called afterwards. Throws UserError
+  // kDiverged at NaN or Inf in training. The trainer must not have ranks.
+  StepTimes measure();
 
   // Returns the state of the run for a later restore(). Call this function between two steps: from an observer's
   // on_step if its needs_sync_at() is true for that step, from on_epoch_end or from on_run_end. Waits for the device.
@@ -104,6 +118,9 @@ class Trainer {
   void train_epoch();
   void train_steps();
   bool train_next_steps();
+  int num_warmups() const;
+  double seconds_of_first_steps();
+  double seconds_of_first_valid_batch();
   int64_t most_steps_at_once() const;
   std::vector<double> next_learning_rates(int64_t count) const;
   void count_step(int64_t num_samples);

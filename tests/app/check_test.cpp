@@ -128,5 +128,44 @@ TEST(Check, TheExperimentInTheReadmeIsTheOneInTheFolder) {
             program.run({"check", root + "/experiments/mnist_rows.yaml"}).output);
 }
 
+TEST(Check, PrintsTheSettingsOfEveryCaseAsJson) {
+  const Program program;
+  program.write("sweep.yaml", std::string(kTinyYaml) + "repeats: 5\nsweep: {layer: [naive, fused]}\n");
+  const auto plain = program.run({"check", "sweep.yaml", "--json"});
+  ASSERT_EQ(plain.exit_code, 0) << plain.errors;
+  const auto json = nlohmann::json::parse(plain.output);
+  const auto& file = json.at("files").at(0);
+  EXPECT_EQ(file.at("file"), "sweep.yaml");
+  EXPECT_EQ(file.at("repeats"), 5);
+  ASSERT_EQ(file.at("cases").size(), 2u);
+  const auto& second = file.at("cases").at(1);
+  EXPECT_EQ(second.at("label"), "layer=fused");
+  EXPECT_EQ(second.at("settings").at("layer"), "fused");
+  EXPECT_EQ(second.at("settings").at("training").at("epochs"), 3);
+  EXPECT_EQ(second.at("settings").at("devices"), nullptr);
+  EXPECT_EQ(second.at("settings").at("strict"), false);
+  EXPECT_TRUE(json.at("cannot_run_here").empty());
+}
+
+TEST(Check, WithJsonLeavesErrorsOnStandardError) {
+  const Program program;
+  program.write("bad.yaml", "layr: naive\n");
+  const auto result = program.run({"check", "bad.yaml", "--json"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, HasSubstr("bad.yaml:1:1: unknown key 'layr'"));
+}
+
+TEST(Check, NotesWhatAStrictRunRefuses) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"check", "tiny.yaml", "strict=true", "precision=tf32", "--json"});
+  EXPECT_EQ(result.exit_code, 0);
+  const std::string reason = "argument 'precision=tf32': precision: tf32 cannot be used, so the run would use fp32: ";
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: note: cannot run on this machine: " + reason));
+  EXPECT_THAT(nlohmann::json::parse(result.output).at("cannot_run_here").at(0).get<std::string>(),
+              ::testing::StartsWith(reason));
+}
+
 }  // namespace
 }  // namespace rnnlab

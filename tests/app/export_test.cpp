@@ -72,5 +72,12 @@ TEST_F(Export, IsOfOneRunWithABound) {
             "training.epochs\n");
 }
 
+TEST_F(Export, PrintsTheSizeOfTheWorkAsJson) {
+  exported({"--json"});
+  EXPECT_EQ(
+      nlohmann::json::parse(result_.output),
+      (nlohmann::json{{"file", "work.safetensors"}, {"num_train", 200}, {"num_epochs", 3}, {"steps_per_epoch", 4}}));
+}
+
 }  // namespace
 }  // namespace rnnlab

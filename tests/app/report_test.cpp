@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "app/program.h"
 
@@ -38,6 +39,15 @@ TEST_F(ReportVerb, PrintsMarkdownAndWritesThePageWhereItIsNamed) {
   EXPECT_FALSE(std::filesystem::exists(program_.folder() / "report.html"));
   EXPECT_EQ(program_.run({"report", "runs/tiny", "--markdown", "-o", "tiny.html"}).output, markdown.output);
   EXPECT_TRUE(std::filesystem::exists(program_.folder() / "tiny.html"));
+}
+
+TEST_F(ReportVerb, PrintsWhatItWroteAsJson) {
+  const auto result = program_.run({"report", "runs/tiny", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(
+      nlohmann::json::parse(result.output),
+      nlohmann::json::parse(R"({"page": "report.html", "figures": [], "charts_without_picture": [], "left_out": []})"));
+  EXPECT_EQ(program_.run({"report", "runs/tiny", "--json", "--markdown"}).exit_code, 2);
 }
 
 TEST_F(ReportVerb, ShowsPredictionsIfTheyAreRequested) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -79,6 +80,18 @@ TEST_F(SweepVerb, PlansAndSaysHowToRun) {
   EXPECT_THAT(result.output, HasSubstr("sweep: 3 tasks of 3 runs, numbered from 0; hash "));
   EXPECT_THAT(result.output, HasSubstr("seq 0 2 | xargs -P 1 -I {} rnnlab train --task {} sweep\n"));
   EXPECT_EQ(program_.run({"sweep", "plan", "tiny.yaml", "--out", "sweep"}).exit_code, 2) << "never written over";
+}
+
+TEST_F(SweepVerb, PrintsTheSizeOfAPlanAsJson) {
+  program_.write("tiny.yaml", std::string(kTinyYaml) + kThreeSeeds);
+  const auto result = program_.run({"sweep", "plan", "tiny.yaml", "--out", "sweep", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output);
+  EXPECT_EQ(json.at("folder"), "sweep");
+  EXPECT_EQ(json.at("num_tasks"), 3);
+  EXPECT_EQ(json.at("num_runs"), 3);
+  EXPECT_EQ(json.at("plan"),
+            nlohmann::json::parse(program_.run({"sweep", "status", "sweep", "--json"}).output).at("plan"));
 }
 
 TEST_F(SweepVerb, NeedsAFolderForAPlan) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,34 @@ TEST(Train, QuietSaysNothingButTheResult) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.errors, Not(HasSubstr("train loss")));  // the table of epochs
   EXPECT_TRUE(std::filesystem::exists(program.folder() / "elsewhere" / "tiny"));
+}
+
+TEST(Train, ADryRunWritesNothing) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml", "--dry-run"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_FALSE(std::filesystem::exists(program.folder() / "runs"));
+  for (const char* head : {"device    ", "layer     fused", "data      ", "weight_ih_l0", "path      "})
+    EXPECT_THAT(result.errors, HasSubstr(head));
+  EXPECT_THAT(result.errors, Not(HasSubstr("run       "))) << "there is no run folder";
+  EXPECT_TRUE(result.output.starts_with("tiny: fused on cpu; dry run: nothing was written\nmemory    at least "))
+      << result.output;
+  const auto json = program.run({"train", "tiny.yaml", "--dry-run", "--quiet", "--json"});
+  EXPECT_THAT(json.errors, Not(HasSubstr("layer     fused")));
+  EXPECT_EQ(nlohmann::json::parse(json.output).at("num_steps"), 12);
+}
+
+TEST(Train, ADryRunHasTheExitCodesOfTraining) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--dry-run", "device=cuda:99"}).exit_code, 4);
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--dry-run", "layr=naive"}).exit_code, 2);
+  const auto several = program.run({"train", "tiny.yaml", "--dry-run", "devices=2"});
+  EXPECT_EQ(several.exit_code, 2);
+  EXPECT_THAT(several.errors, HasSubstr("--dry-run: devices: 2 processes would train this run"));
+  EXPECT_THAT(program.run({"train", "--dry-run", "--resume", "runs/tiny"}).errors,
+              HasSubstr("--dry-run and --resume cannot be used together"));
 }
 
 TEST(Train, WritesATraceOnRequest) {
@@ -128,6 +157,23 @@ TEST_P(TrainSignals, EndTheRunAfterItsStepWithTheResultsWritten) {
 INSTANTIATE_TEST_SUITE_P(All, TrainSignals,
                          ::testing::Values(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}, std::pair{SIGHUP, 129},
                                            std::pair{SIGXCPU, 152}, std::pair{SIGUSR1, 138}));
+
+TEST(Train, IsStrictOnRequest) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--dry-run"}}) {
+    std::vector<std::string> arguments = {"train", "tiny.yaml", "strict=true", "training.cuda_graph=true"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto result = program.run(arguments);
+    EXPECT_EQ(result.exit_code, 4);
+    EXPECT_THAT(
+        result.errors,
+        HasSubstr("argument 'training.cuda_graph=true': training.cuda_graph: true cannot be used, so the run "
+                  "would use single steps without CUDA graphs: the device is a CPU; remove training.cuda_graph, "
+                  "or strict to false\n"));
+  }
+  EXPECT_TRUE(program.run_folders("tiny").empty());
+}
 
 }  // namespace
 }  // namespace rnnlab

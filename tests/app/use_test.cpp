@@ -196,6 +196,17 @@ TEST_F(UseModel, ConvertsAndStartsFromTheResult) {
             "leave it out\n");
 }
 
+TEST_F(UseModel, PrintsWhatItConvertedAsJson) {
+  const auto result = program_.run({"convert", run_, "--part", "recurrent", "-o", "lstm.safetensors", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output);
+  EXPECT_EQ(json.at("file"), "lstm.safetensors");
+  EXPECT_EQ(json.at("num_tensors"), 4);
+  EXPECT_EQ(json.at("num_parameters"), 112);
+  EXPECT_EQ(json.at("module"), "torch.nn.LSTM(1, 4)");
+  EXPECT_EQ(json.at("warning"), "");
+}
+
 TEST_F(UseModel, ConvertsToKerasAndBack) {
   const auto result = program_.run({"convert", run_, "--layout", "keras", "-o", "keras.safetensors"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;

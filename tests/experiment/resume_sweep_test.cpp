@@ -108,7 +108,7 @@ TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {
   train(sweep(), exactly(), {&stop});
   testing::expect_error(
       ExitCode::kUsage,
-      "argument 'training.learning_rate=0.5': cannot resume with different settings: only devices, data.path, "
+      "argument 'training.learning_rate=0.5': cannot resume with different settings: only devices, strict, data.path, "
       "data.memory, "
       "training.epochs, training.max_steps, training.max_seconds, training.num_threads, checkpoint.* and distributed.* "
       "may change",

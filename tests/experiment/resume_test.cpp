@@ -312,7 +312,8 @@ TEST_F(Resume, RefusesOtherSettings) {
       ExitCode::kUsage,
       checkpoint +
           ": cannot resume with different settings: model.hidden_size was 8 and is 16, training.batch_size was 50 "
-          "and is 25; only devices, data.path, data.memory, training.epochs, training.max_steps, training.max_seconds, "
+          "and is 25; only devices, strict, data.path, data.memory, training.epochs, training.max_steps, "
+          "training.max_seconds, "
           "training.num_threads, checkpoint.* and distributed.* may change: restore these, or start a new run",
       stopped, {"training.batch_size=25", "model.hidden_size=16"});
   EXPECT_EQ(resume(stopped).exit_code, ExitCode::kDone) << "a refusal changes nothing";
@@ -332,7 +333,7 @@ TEST_F(Resume, RefusesAConfigThatWasEdited) {
   expect_refusal(
       ExitCode::kUsage,
       checkpoint +
-          ": cannot resume with different settings: seed was 1 and is 2; only devices, data.path, data.memory, "
+          ": cannot resume with different settings: seed was 1 and is 2; only devices, strict, data.path, data.memory, "
           "training.epochs, training.max_steps, training.max_seconds, training.num_threads, checkpoint.* and "
           "distributed.* may change: restore these, or start a new run",
       stopped);

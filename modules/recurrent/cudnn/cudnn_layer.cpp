@@ -244,6 +244,13 @@ RecurrentResult CudnnLayer::run_group(size_t group, const RnnOperands& operands,
   const RnnShape shape = shape_of(groups_[group], operands.input, passes_of(operands, mine));
   const PlannedPass pass = plans_[group].find_or_make(shape, lengths, operands.weights, space_.layout(group));
   report(pass);
+  const bool wants_other =
+      options().cudnn_algorithm != CudnnAlgorithm::kAuto && options().cudnn_algorithm != pass.plan->algorithm();
+  if (wants_other)
+    report_fallback([&] {
+      return PathFallback{"cudnn_algorithm", fmt::format("the {} algorithm", algorithm_text(pass.plan->algorithm())),
+                          pass.why};
+    });
   return run_plan(pass.plan, operands, mine);
 }
 

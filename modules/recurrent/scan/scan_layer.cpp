@@ -271,6 +271,10 @@ class ScanLayer : public StackedLayer {
 
 DirectionResult ScanLayer::run_direction(const DirectionInput& input, CellWeights weights) {
   report_path([&] { return scan_path(input.sequence.device()); });
+  if (!input.sequence.is_cpu() && !has_own_kernels(input.sequence.device()))
+    report_fallback([] {
+      return PathFallback{"layer", "a scan by rounds of operators", "this build has no own kernels for the GPU"};
+    });
   const ScanSpec spec = {gates_of(options().cell), options().candidate, input.direction};
   const at::Tensor sums = at::linear(input.sequence, weights[0], weights[1]).contiguous();
   const at::Tensor alive = input.alive.defined() ? input.alive.contiguous() : at::Tensor();

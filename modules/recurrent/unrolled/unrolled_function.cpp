@@ -5,11 +5,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/stack.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "recurrent/blocked/blocked_pass.h"
 #include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/cuda_functions.h"
+#include "recurrent/device/number_types.h"
 #include "recurrent/execution_path.h"
 
 namespace rnnlab {
@@ -173,8 +175,25 @@ PassGradients run_backward(const UnrolledSpec& spec, const std::vector<LayerTrac
   return run_backward_pass(spec, traces, masks, results, needs);
 }
 
+// Reports that the variant's own code cannot do this work, and that the code of the layer below it runs.
+void report_fallbacks(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces,
+                      const std::vector<at::Tensor>& masks) {
+  if (spec.variant.shares_diagonals && !can_run_diagonal(spec, traces.size(), masks))
+    report_fallback([&] {
+      const char* reason = masks.empty() ? "a single layer has no diagonals" : "dropout between layers needs masks";
+      return PathFallback{"layer", "the code of layer: wavefront", reason};
+    });
+  if (spec.variant.is_blocked && !runs_blocked(spec, traces))
+    report_fallback([&] {
+      return PathFallback{"layer", "the code of layer: hoisted",
+                          fmt::format("blocked has no kernels for {} on this processor",
+                                      number_type_name(traces[0].gates.scalar_type()))};
+    });
+}
+
 // Appends the masks that the pass itself draws to `masks`.
 void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, std::vector<at::Tensor>& masks) {
+  report_fallbacks(spec, traces, masks);
   if (can_run_diagonal(spec, traces.size(), masks)) {
     report_path(diagonal_path);
     return run_diagonal_forward(spec, traces);
