@@ -18,6 +18,7 @@
 #include "experiment/experiment.h"
 #include "output.h"
 #include "results/run_folder.h"
+#include "run_names.h"
 
 namespace rnnlab::app {
 namespace {
@@ -171,8 +172,9 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
   const bool is_on_data = takes_data == TakesData::kYes;
   command
       .add_option("arguments", arguments.arguments,
-                  is_on_data ? "a run's folder or a checkpoint, and overrides such as device=cpu or layer=naive"
-                             : "a run's folder or a checkpoint, or a file of weights")
+                  is_on_data
+                      ? "a run's folder, a checkpoint or the name of an experiment, and overrides such as device=cpu"
+                      : "a run's folder, a checkpoint, the name of an experiment, or a file of weights")
       ->type_name(is_on_data ? "RUN [key=value]" : "RUN|FILE");
   command
       .add_option("--checkpoint", arguments.checkpoint,
@@ -207,12 +209,14 @@ CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {
 
 ModelRequest model_request(const std::string& verb, const ModelArguments& arguments) {
   const auto [files, overrides] = split_arguments(arguments.arguments, Experiment::schema().spec());
-  if (files.size() != 1)
+  std::vector<std::string> runs;  // runs/weather/* names the newest run twice, because of the link `latest`
+  for (const std::string& file : files) add_once(runs, without_latest_link(file).string());
+  if (runs.size() != 1)
     throw_error(ExitCode::kUsage,
                 "{0}: got {1} names, expected one run or checkpoint; other data are given as data.path=FILE or "
                 "data.train_inputs=FILE\n  `rnnlab {0} --help` shows how it is used",
-                verb, files.size());
-  return {.run = files.front(),
+                verb, runs.size());
+  return {.run = named_run(runs.front(), kRunsFolder),
           .checkpoint = arguments.checkpoint,
           .overrides = overrides,
           .part = config::from_name<DataPart>(arguments.part)};
@@ -291,13 +295,14 @@ std::vector<std::string> expanded(const std::string& folder) {
 std::vector<std::string> named_runs(const std::vector<std::string>& folders) {
   std::vector<std::string> all;
   for (const std::string& folder : folders)
-    for (std::string& run : expanded(folder)) all.push_back(std::move(run));
+    for (std::string& run : expanded(named_path(folder, kRunsFolder))) all.push_back(std::move(run));
   return without_repetitions(all);
 }
 
 std::vector<std::string> named_runs_of_all(const std::vector<std::string>& folders) {
   std::vector<std::string> all;
-  for (const std::string& folder : folders) {
+  for (const std::string& name : folders) {
+    const std::string folder = named_path(name, kRunsFolder);
     const std::vector<std::string> below = runs_below(folder).empty() ? subfolders(folder) : std::vector<std::string>();
     const std::vector<std::string> own = below.empty() ? expanded(folder) : std::vector<std::string>();
     all.insert(all.end(), own.begin(), own.end());

@@ -71,7 +71,8 @@ void print_notes(const std::vector<std::string>& notes);
 
 // Returns the runs that a user means by the folders of a command line. A folder of runs, such as runs/mnist_rows, is
 // replaced by those of its runs that have ended; a notice on stderr lists the others. A run that is named twice, as by
-// overlapping patterns, counts once. load_run checks whether a folder is a run.
+// overlapping patterns, counts once. Names of experiments stand for their folders (run_names.h). load_run checks
+// whether a folder is a run. Throws UserError kUsage if neither a path nor a name exists.
 std::vector<std::string> named_runs(const std::vector<std::string>& folders);
 
 // Does what named_runs does, and takes a folder of such folders, such as `runs`, as all runs in them.

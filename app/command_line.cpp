@@ -28,10 +28,10 @@ constexpr const char* kDescription =
 constexpr const char* kProgramFooter = R"(
 Examples:
   rnnlab train experiments/quickstart.yaml device=cpu
-  rnnlab compare runs/quickstart
+  rnnlab compare quickstart
 
 Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device or environment, 5 diverged,
-  6 checkpoint unusable, 7 slower than the benchmark that was compared with, 75 another worker runs the task,
+  6 checkpoint unusable, 7 slower than the benchmark that was compared with, 75 another process runs the task or the run,
   128 + N ended by signal N (130 SIGINT, 143 SIGTERM, 129 SIGHUP, 138 SIGUSR1, 152 SIGXCPU; train and bench write their
   results first), 141 the reader of standard output went away.
 `rnnlab help VERB` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";

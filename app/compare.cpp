@@ -9,6 +9,8 @@
 #include "output.h"
 #include "results/comparison_output.h"
 #include "results/device_scaling.h"
+#include "results/run_folder.h"
+#include "run_names.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -23,7 +25,7 @@ Runs that differ only in devices get a speed-up and an efficiency. --scaling com
 with equal batches per device, relative to the fewest devices (docs/several-gpus.md).
 
 Examples:
-  rnnlab compare runs/mnist_rows
+  rnnlab compare mnist_rows                   (runs/mnist_rows, if there is no such path here)
   rnnlab compare --matrices runs/gru_speed
   rnnlab compare --scaling runs/one_device runs/two_devices
   rnnlab compare --baseline 'cpu naive' --csv runs/mnist_rows/* > times.csv)";
@@ -76,8 +78,9 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
     print_scaling(device_scaling(runs, on_difference), options);
     return ExitCode::kDone;
   }
-  const Comparison comparison = compare(
-      runs, {.baseline = options.baseline, .on_difference = on_difference, .price_per_hour = options.price_per_hour});
+  const Comparison comparison = compare(runs, {.baseline = run_or_label(options.baseline, kRunsFolder),
+                                               .on_difference = on_difference,
+                                               .price_per_hour = options.price_per_hour});
   const ComparisonAdditions additions = additions_of(runs, options);
   if (options.json)
     print_data(comparison_json(comparison, additions));
@@ -93,7 +96,7 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
 void add_compare(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("compare", "Compare the epoch times of finished runs");
   auto options = std::make_shared<CompareVerbOptions>();
-  command->add_option("folders", options->folders, "run folders, or folders full of them")
+  command->add_option("folders", options->folders, "run folders, folders full of them, or names of experiments")
       ->required()
       ->type_name("RUN");
   auto* baseline = command

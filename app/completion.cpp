@@ -12,6 +12,7 @@
 #include "config/sweep.h"
 #include "experiment/experiment.h"
 #include "output.h"
+#include "results/run_folder.h"
 
 namespace rnnlab::app {
 namespace {
@@ -21,11 +22,15 @@ Examples:
   source <(rnnlab completion bash)
   rnnlab completion zsh > ~/.zfunc/_rnnlab)";
 
-// A verb is completed with its options, experiment keys (with a trailing '=') and files; a key is completed with its
-// values. Bash splits `layer=na` into three words if '=' is in COMP_WORDBREAKS, as it usually is; zsh does not.
+// A verb is completed with its options, experiment keys (with a trailing '=') and files, and with the names of
+// experiments in the folder runs if it takes runs; a key is completed with its values. Bash splits `layer=na` into
+// three words if '=' is in COMP_WORDBREAKS, as it usually is; zsh does not.
 constexpr const char* kBashScript = R"bash(_rnnlab_values() {{
   case "$1" in
 {values}  esac
+}}
+_rnnlab_names() {{
+  (cd {runs} 2> /dev/null && compgen -d -- "$1")
 }}
 _rnnlab() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" words="" before="" key=""
@@ -43,12 +48,19 @@ _rnnlab() {{
     COMPREPLY=($(compgen -W "$(_rnnlab_values "$key")" -- "$word") $(compgen -f -- "$word"))
     return 0
   fi
+  if [ "$before" = "--resume" ]; then
+    COMPREPLY=($(compgen -W "auto" -- "$word") $(_rnnlab_names "$word") $(compgen -f -- "$word"))
+    return 0
+  fi
   case "${{COMP_WORDS[1]}}" in
 {cases}    *) words="{verbs} --help --version" ;;
   esac
   [ "$COMP_CWORD" -eq 1 ] && words="{verbs} --help --version"
   compopt +o nospace 2> /dev/null
   COMPREPLY=($(compgen -W "$words" -- "$word") $(compgen -f -- "$word"))
+  case "${{COMP_WORDS[1]}}" in
+    {verbs_of_runs}) [ "$COMP_CWORD" -eq 1 ] || COMPREPLY+=($(_rnnlab_names "$word")) ;;
+  esac
   [[ "${{COMPREPLY[0]:-}}" == *= ]] && compopt -o nospace 2> /dev/null
   return 0
 }}
@@ -125,15 +137,17 @@ std::string words_after(const Verb& verb, const CLI::App& parser) {
 std::string bash_script() {
   Action ignored;
   const auto program = make_parser(ignored);
-  std::vector<std::string> verbs;
+  std::vector<std::string> verbs, verbs_of_runs;
   std::string cases;
   for (const Verb& verb : kVerbs) {
     const std::string name(verb.name);
     verbs.push_back(name);
+    if (verb.takes_runs == TakesRuns::kYes) verbs_of_runs.push_back(name);
     cases += fmt::format("    {}) words=\"{}\" ;;\n", name, words_after(verb, *program->get_subcommand(name)));
   }
   return fmt::format(kBashScript, fmt::arg("values", cases_of_values()), fmt::arg("cases", cases),
-                     fmt::arg("verbs", join(verbs, " ")));
+                     fmt::arg("verbs", join(verbs, " ")), fmt::arg("verbs_of_runs", join(verbs_of_runs, "|")),
+                     fmt::arg("runs", kRunsFolder));
 }
 
 // zsh runs bash's completions unchanged.

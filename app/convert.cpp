@@ -28,7 +28,7 @@ save themselves as). docs/weights.md has their tables. In Python:
 The other way, model.initial_weights=FILE starts training from such a file of any layout.
 
 Examples:
-  rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn -o model.safetensors
+  rnnlab convert mnist_rows -o model.safetensors        (the newest run of runs/mnist_rows)
   rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn --part recurrent -o lstm.safetensors
   rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn --layout keras -o model.safetensors
   rnnlab convert keras_model.safetensors --from keras -o ours.safetensors)";
@@ -73,9 +73,6 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
 // Returns whether the path is a file of weights; otherwise it is the folder of a run or a checkpoint.
 bool is_file(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored))
-    throw_error(ExitCode::kUsage, "convert: {}: is missing, expected a run, a checkpoint or a file of weights",
-                path.string());
   return std::filesystem::is_regular_file(path, ignored);
 }
 

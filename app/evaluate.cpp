@@ -19,10 +19,12 @@ namespace rnnlab::app {
 namespace {
 
 constexpr const char* kEvaluateFooter = R"(
-RUN is a run's folder, of which the best checkpoint is used, or a checkpoint. These keys may change:
+RUN is a run's folder, of which the best checkpoint is used, or a checkpoint. If there is no such path, RUN is the
+name of an experiment, and its newest run in the folder runs is used. These keys may change:
 {}
 
 Examples:
+  rnnlab evaluate mnist_rows
   rnnlab evaluate runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn
   rnnlab evaluate runs/weather/2026-11-21T02-59-51Z-cpu-fused data.path=december.csv layer=naive --json)";
 

@@ -23,9 +23,11 @@ namespace {
 constexpr const char* kPredictFooter = R"(
 New data are scaled as the training data were, by what the checkpoint holds. A CSV need not have the target columns.
 Each of its rows has a line in the output, with its number as `row`; data.id=[key] adds the columns that identify it.
-A language model continues --prompt instead.
+A language model continues --prompt instead. If there is no path RUN, RUN is the name of an experiment, and its newest
+run in the folder runs is used.
 
 Examples:
+  rnnlab predict flowers data.path=new.csv
   rnnlab predict runs/flowers/2026-11-21T02-59-51Z-cpu-fused data.path=new.csv --out kinds.csv
   rnnlab predict runs/char_lm/2026-11-21T02-59-51Z-cuda0-cudnn device=cpu --prompt "ROMEO:" --length 500 --temperature 0.8)";
 

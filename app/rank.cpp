@@ -22,7 +22,7 @@ Nothing is refused, so a folder of folders may be named too. Damaged runs are le
 listed without comparison.
 
 Examples:
-  rnnlab rank runs/weather
+  rnnlab rank weather                         (runs/weather, if there is no such path here)
   rnnlab rank runs --by valid_mae --csv > runs.csv)";
 
 struct RankOptions {
@@ -60,7 +60,7 @@ ExitCode rank_runs(const RankOptions& options) {
 void add_rank(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("rank", "Sort finished runs by how good they are");
   auto options = std::make_shared<RankOptions>();
-  command->add_option("folders", options->folders, "run folders, or folders full of them")
+  command->add_option("folders", options->folders, "run folders, folders full of them, or names of experiments")
       ->required()
       ->type_name("RUN");
   command

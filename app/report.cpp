@@ -28,9 +28,9 @@ namespace rnnlab::app {
 namespace {
 
 constexpr const char* kReportFooter = R"(
-RUN is a run folder, a folder full of them, or a file of `rnnlab bench --json`. The page opens without a network. Runs
-that `rnnlab compare` refuses are shown anyway, and the page begins with the reasons against a comparison. Damaged
-ones are skipped, with a note at the top of the page and exit code 3.
+RUN is a run folder, a folder full of them, the name of an experiment (runs/NAME), or a file of `rnnlab bench --json`.
+The page opens without a network. Runs that `rnnlab compare` refuses are shown anyway, and the page begins with the
+reasons against a comparison. Damaged ones are skipped, with a note at the top of the page and exit code 3.
 It contains no host name, kernel, command line or absolute path, because it is made to be shared. --with-machine adds
 them. docs/report.md says what is in it.
 
@@ -190,7 +190,9 @@ ExitCode write_forms(const ReportOptions& options) {
 void add_report(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("report", "Write a page with charts of finished runs and benchmarks");
   auto options = std::make_shared<ReportOptions>();
-  command->add_option("sources", options->sources, "run folders, folders full of them, benchmarks as JSON")
+  command
+      ->add_option("sources", options->sources,
+                   "run folders, folders full of them, names of experiments, benchmarks as JSON")
       ->required()
       ->type_name("RUN");
   command->add_option("-o,--out", options->page, "the page to write; report.html if no other form is requested")

@@ -12,30 +12,40 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/sweep.h"
+#include "experiment/auto_resume.h"
 #include "experiment/child_process.h"
 #include "experiment/devices.h"
 #include "experiment/sweep.h"
 #include "output.h"
 #include "results/comparison_output.h"
+#include "results/run_folder.h"
+#include "run_names.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
 namespace {
 
 constexpr const char* kTrainFooter = R"(
-The log goes to stderr, the result to stdout, everything to runs/<name>/<start time>-<device>-<layer>/.
+The log goes to stderr, the result to stdout, everything to runs/<name>/<start time>-<device>-<layer>/. The link
+runs/<name>/latest leads to the newest run.
+
+With --resume auto, one command starts a run, resumes it, or says that it has ended: it takes the newest run of this name
+with the same settings. If another process trains that run, the exit code is 75.
 
 Examples:
   rnnlab train experiments/quickstart.yaml device=cpu
   rnnlab train experiments/mnist_rows.yaml device=cpu layer=naive data.num_train=6000
   rnnlab train experiments/mnist_rows.yaml --dry-run
   rnnlab train --resume runs/mnist_rows/2026-11-21T02-59-51Z-cpu-naive training.epochs=10
+  rnnlab train --resume mnist_rows                      (the newest run of runs/mnist_rows)
+  rnnlab train experiments/mnist_rows.yaml --resume auto
   rnnlab train --task 7 sweeps/quickstart)";
 
 struct TrainOptions {
   std::vector<std::string> arguments;
-  std::string resume;  // a run's folder or a sweep's file
-  std::string out = "runs";
+  std::string resume;  // a run's folder or name, a sweep's file, or kAuto
+  std::string out = kRunsFolder;
+  CLI::Option* out_option = nullptr;
   bool quiet = false;
   bool verbose = false;
   bool json = false;
@@ -50,6 +60,8 @@ struct TrainOptions {
   bool wait = false;            // for the end of this task if another worker runs it
   std::string planned_run;      // "TASK:POSITION" in this plan: the one run of this process
 };
+
+constexpr std::string_view kAuto = "auto";
 
 constexpr const char* kTurnForm = "MEASUREMENT:ROUND:POSITION:CASE";
 
@@ -129,27 +141,61 @@ std::vector<ExperimentCase> cases_of(const TrainOptions& options) {
   require_folder_for_runs(options.out);
   std::vector<std::string> arguments = options.arguments;
   if (options.repeats) arguments.push_back(argument_of_repeats(options));
-  std::vector<ExperimentCase> cases = read_all_cases("train", arguments);
-  require_one_run(cases, options);
-  return cases;
+  return read_all_cases("train", arguments);
 }
 
 ExitCode train_dry(const TrainOptions& options, const RunRequest& request, Logger& logger) {
   DryRun outcome;
-  report_once([&] { outcome = dry_run_first(cases_of(options), request, logger); });
+  report_once([&] {
+    const std::vector<ExperimentCase> cases = cases_of(options);
+    require_one_run(cases, options);
+    outcome = dry_run_first(cases, request, logger);
+  });
   options.json ? print_data(dry_run_json(outcome)) : print_text(dry_run_text(outcome));
   return ExitCode::kDone;
 }
 
+// A sweep has several runs, and which of them the same command means is not known without the sweep's file.
+const ExperimentCase& only_case(const std::vector<ExperimentCase>& cases) {
+  int64_t num_runs = 0;
+  for (const ExperimentCase& one : cases) num_runs += one.repeats.at_most;
+  if (num_runs == 1) return cases.front();
+  throw_error(
+      ExitCode::kUsage,
+      "--resume auto: the arguments ask for {} runs, expected one: choose it by key=value and repeats=1; or resume a "
+      "sweep by its file, such as --resume runs/sweep-....json; or use `rnnlab sweep plan`, whose commands may "
+      "be repeated",
+      num_runs);
+}
+
+RunAllOutcome run_new(const TrainOptions& options, const RunRequest& request, Logger& logger) {
+  const std::vector<ExperimentCase> cases = cases_of(options);
+  if (options.resume == kAuto) return start_or_resume(only_case(cases), request, logger);
+  require_one_run(cases, options);
+  return run_all(cases, request, logger);
+}
+
+// The name of a sweep's file that is missing is left as it is, because resume_all explains why.
+std::string run_to_resume(const TrainOptions& options) {
+  const bool exists = path_exists(options.resume);
+  if (exists && options.out_option->count() > 0)
+    throw_error(ExitCode::kUsage,
+                "--resume and --out cannot be used together if --resume names a path, and {} exists: remove --out",
+                options.resume);
+  return !exists && options.resume.ends_with(".json") ? options.resume : named_run(options.resume, options.out);
+}
+
 RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger& logger) {
-  if (options.resume.empty()) return run_all(cases_of(options), request, logger);
-  const auto [files, overrides] = split_arguments(options.arguments, Experiment::schema().spec());
+  if (options.resume.empty() || options.resume == kAuto) return run_new(options, request, logger);
+  const std::string resumed = run_to_resume(options);
+  auto [files, overrides] = split_arguments(options.arguments, Experiment::schema().spec());
+  std::erase_if(files, [&](const std::string& file) { return without_latest_link(file) == resumed; });  // runs/name/*
   if (!files.empty())
     throw_error(ExitCode::kUsage,
                 "train --resume uses the settings of the run, so {} is not allowed; give overrides only, such as "
-                "training.epochs=10",
+                "training.epochs=10; or use --resume auto, which finds the run of an experiment file",
                 in_quotes(files.front()));
-  return resume_all(options.resume, overrides, request, logger);
+  return resume_all(resumed, overrides, request, logger);
 }
 
 // The parent process reads the folder of the run from stdout.
@@ -274,11 +320,12 @@ void add_train(CLI::App& program, Action& chosen) {
   auto* dry_run = command->add_flag("--dry-run", options->dry_run,
                                     "write nothing: train a few batches of the first run, and print what it needs");
   dry_run->excludes(task);
+  options->out_option = out;
   command
       ->add_option("--resume", options->resume,
-                   "resume this run, in its folder, from its newest checkpoint; or a sweep, given its file")
-      ->type_name("RUN")
-      ->excludes(out)
+                   "resume this run, in its folder, from its newest checkpoint; or a sweep, given its file; auto: the "
+                   "newest run with the settings of FILE, or a new run if there is none")
+      ->type_name("RUN|auto")
       ->excludes(dry_run)
       ->excludes(task);
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only, no progress bar");

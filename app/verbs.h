@@ -34,23 +34,27 @@ void add_completion(CLI::App& program, Action& chosen);
 // The assignments that a verb takes besides files and options: `rnnlab train FILE training.epochs=3`.
 enum class Assignments { kNone, kSettings, kSettingsAndSweeps, kBenchSettings };
 
+// Whether a verb takes runs, by their folders or by the names of their experiments.
+enum class TakesRuns { kNo, kYes };
+
 struct Verb {
   std::string_view name;
   void (*add)(CLI::App& program, Action& chosen);
   Assignments assignments = Assignments::kNone;
+  TakesRuns takes_runs = TakesRuns::kNo;
 };
 
 // In the order of `rnnlab --help`.
 inline constexpr Verb kVerbs[] = {
     {"train", add_train, Assignments::kSettingsAndSweeps},
-    {"evaluate", add_evaluate, Assignments::kSettings},
-    {"predict", add_predict, Assignments::kSettings},
-    {"convert", add_convert},
+    {"evaluate", add_evaluate, Assignments::kSettings, TakesRuns::kYes},
+    {"predict", add_predict, Assignments::kSettings, TakesRuns::kYes},
+    {"convert", add_convert, Assignments::kNone, TakesRuns::kYes},
     {"export", add_export, Assignments::kSettings},
-    {"compare", add_compare},
-    {"rank", add_rank},
+    {"compare", add_compare, Assignments::kNone, TakesRuns::kYes},
+    {"rank", add_rank, Assignments::kNone, TakesRuns::kYes},
     {"bench", add_bench, Assignments::kBenchSettings},
-    {"report", add_report},
+    {"report", add_report, Assignments::kNone, TakesRuns::kYes},
     {"sweep", add_sweep, Assignments::kSettingsAndSweeps},
     {"check", add_check, Assignments::kSettingsAndSweeps},
     {"data", add_data, Assignments::kSettings},

@@ -67,7 +67,7 @@ def warnings_of(program, run):
 
 
 def runs_in(folder):
-    return set(glob.glob(os.path.join(glob.escape(folder), "*", "*")))
+    return {path for path in glob.glob(os.path.join(glob.escape(folder), "*", "*")) if not os.path.islink(path)}
 
 
 def measure(row, folder, arguments):

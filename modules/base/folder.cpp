@@ -32,13 +32,25 @@ bool path_exists(const std::filesystem::path& path) {
   return std::filesystem::exists(path, unreadable);
 }
 
+namespace {
+
+bool is_link_to_sibling(const std::filesystem::path& path) {
+  std::error_code is_no_link;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, is_no_link);
+  return !is_no_link && !target.empty() && !target.has_parent_path();
+}
+
+}  // namespace
+
 std::vector<std::filesystem::path> folders_with(const std::filesystem::path& folder,
                                                 std::initializer_list<const char*> any_of) {
   std::vector<std::filesystem::path> found;
   std::error_code unreadable;
-  for (std::filesystem::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
-    if (std::ranges::any_of(any_of, [&](const char* name) { return path_exists(entry->path() / name); }))
-      found.push_back(entry->path());
+  for (std::filesystem::directory_iterator entry(folder, unreadable); entry != end(entry);
+       entry.increment(unreadable)) {
+    const auto is_there = [&](const char* name) { return path_exists(entry->path() / name); };
+    if (std::ranges::any_of(any_of, is_there) && !is_link_to_sibling(entry->path())) found.push_back(entry->path());
+  }
   std::ranges::sort(found);
   return found;
 }

@@ -17,7 +17,8 @@ std::vector<std::string> sibling_names(const std::filesystem::path& path);
 // Returns whether a file or folder exists at `path`; false if `path` cannot be accessed.
 bool path_exists(const std::filesystem::path& path);
 
-// Returns the folders in `folder` that hold one of these names, sorted; empty if `folder` cannot be read.
+// Returns the folders in `folder` that hold one of these names, sorted; empty if `folder` cannot be read. A link to a
+// different name in `folder`, such as `latest`, is left out, because the folder is found by its own name.
 std::vector<std::filesystem::path> folders_with(const std::filesystem::path& folder,
                                                 std::initializer_list<const char*> any_of);
 

@@ -40,12 +40,6 @@ fs::path existing_folder(const fs::path& run_folder) {
   return folder;
 }
 
-Experiment configured(const fs::path& folder, const std::vector<std::string>& overrides) {
-  config::Findings findings;
-  auto document = config::Document::from_file((folder / kConfigFile).string(), findings);
-  return with_paths_beside(read_experiment(std::move(document), overrides, findings), folder);
-}
-
 // A folder from an unknown source must not redirect the log to a different place, or to a pipe that nobody reads.
 void require_regular_file(const fs::path& file) {
   std::error_code ignored;
@@ -89,7 +83,15 @@ std::string what_may_change() {
                      join_with_and(Experiment::schema().spec().changeable_keys(config::Change::kOnResume)));
 }
 
-void require_same_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
+}  // namespace
+
+Experiment settings_of_run(const fs::path& run_folder, const std::vector<std::string>& overrides) {
+  config::Findings findings;
+  auto document = config::Document::from_file((run_folder / kConfigFile).string(), findings);
+  return with_paths_beside(read_experiment(std::move(document), overrides, findings), run_folder);
+}
+
+std::vector<std::string> changes_against_resume(const Experiment& before, const Experiment& wanted) {
   const auto then = effective_settings(before);
   const auto now = effective_settings(wanted);
   auto keys = then;
@@ -98,6 +100,21 @@ void require_same_settings(const fs::path& source, const Experiment& before, con
   for (const auto& [key, ignored] : keys)
     if (!may_change(key) && value_or_absent(then, key) != value_or_absent(now, key))
       changes.push_back(fmt::format("{} was {} and is {}", key, value_or_absent(then, key), value_or_absent(now, key)));
+  return changes;
+}
+
+bool has_checkpoint(const fs::path& run_folder) {
+  try {
+    return !list_checkpoints(run_folder / kCheckpointsFolder).empty();
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+namespace {
+
+void require_same_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
+  const std::vector<std::string> changes = changes_against_resume(before, wanted);
   if (changes.empty()) return;
   throw_error(ExitCode::kUsage, "{}: cannot resume with different settings: {}; {}: restore these, or start a new run",
               source.string(), join(changes, ", "), what_may_change());
@@ -106,7 +123,7 @@ void require_same_settings(const fs::path& source, const Experiment& before, con
 // If there is no checkpoint, config.yaml alone has the settings of the run.
 void require_same_settings(const std::optional<LatestState>& found, const fs::path& folder, const Experiment& wanted) {
   if (found) return require_same_settings(found->path, found->saved.facts.experiment, wanted);
-  require_same_settings(folder, configured(folder, {}), wanted);
+  require_same_settings(folder, settings_of_run(folder), wanted);
 }
 
 void require_same_data(const LatestState& found, const RunContext& run) {
@@ -339,7 +356,7 @@ RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, co
 std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std::vector<std::string>& overrides,
                                           const RunRequest& request) {
   const fs::path folder = existing_folder(run_folder);
-  const Experiment wanted = configured(folder, overrides);
+  const Experiment wanted = settings_of_run(folder, overrides);
   if (!needs_ranks(wanted)) return std::nullopt;
   std::vector<std::string> arguments = {"train", "--resume", folder.string()};
   for (const auto& more : {overrides, request.child_arguments})
@@ -362,7 +379,7 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   report_once([&] {
     folder = existing_folder(run_folder);
     throw_if_stop_requested(RunKind::kResumed);
-    wanted = configured(folder, overrides);
+    wanted = settings_of_run(folder, overrides);
   });
   RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes was started in one process");
   const std::unique_ptr<Ranks> ranks = join_ranks(wanted);

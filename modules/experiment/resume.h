@@ -22,6 +22,16 @@ void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Devic
 // Throws UserError kUsage if one of these overrides, "key=value", has a key that may not change.
 void require_changeable_keys(const std::vector<std::string>& overrides);
 
+// Returns the settings in a run's config.yaml, with the overrides, and with the paths beside it. Throws UserError
+// kUsage with all findings.
+Experiment settings_of_run(const std::filesystem::path& run_folder, const std::vector<std::string>& overrides = {});
+
+// Returns "training.batch_size was 32 and is 64" for each setting that differs and may not change on a resume.
+std::vector<std::string> changes_against_resume(const Experiment& before, const Experiment& wanted);
+
+// Returns false also if the checkpoints cannot be listed; that error is reported when the run is resumed.
+bool has_checkpoint(const std::filesystem::path& run_folder);
+
 // `overrides` have the form of the command line, for keys that may change (config::Change::kOnResume). Throws UserError
 // kUsage if a different setting changed (config.yaml was edited), kCheckpoint if no checkpoint is valid or the data
 // changed, kDevice if another process works in the folder, and the errors of run_experiment.

@@ -13,7 +13,6 @@
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "checkpoint/checkpoint_folder.h"
 #include "config/sweep.h"
 #include "experiment/devices.h"
 #include "experiment/experiment.h"
@@ -121,14 +120,6 @@ SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, st
 }
 
 namespace {
-
-bool has_checkpoint(const std::filesystem::path& folder) {
-  try {
-    return !list_checkpoints(folder / kCheckpointsFolder).empty();
-  } catch (const UserError&) {
-    return false;  // the process that resumes the run reports the error
-  }
-}
 
 // Returns "" if there is nothing to resume.
 std::string advice(const RunAllOutcome& all, const SweepFile* sweep, const RunRequest& request) {

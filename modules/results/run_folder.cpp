@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "base/folder.h"
@@ -69,6 +71,24 @@ std::string run_folder_name(const RunLabel& label) {
   return fmt::format("{:%Y-%m-%dT%H-%M-%S}Z-{}-{}", fmt::gmtime(label.start), device, label.layer);
 }
 
+namespace {
+
+// The link gets its name by one rename, so that it always leads to a run. It is only a convenience, so a file system
+// that has no links is not an error. A folder or file of this name is the user's.
+void point_latest_to(const fs::path& run) {
+  const fs::path link = run.parent_path() / kLatestLink;
+  std::error_code error;
+  const fs::file_type present = fs::symlink_status(link, error).type();
+  if (present != fs::file_type::not_found && present != fs::file_type::symlink) return;
+  const fs::path temporary = run.parent_path() / fmt::format(".{}-{}", kLatestLink, run.filename().string());
+  fs::create_symlink(run.filename(), temporary, error);
+  if (error) return;
+  fs::rename(temporary, link, error);
+  if (error) fs::remove(temporary, error);
+}
+
+}  // namespace
+
 fs::path create_run_folder(const fs::path& out, const RunLabel& label) {
   check_is_folder_name(label.name, "the experiment's name");
   check_is_folder_name(label.device, "the device");
@@ -79,10 +99,41 @@ fs::path create_run_folder(const fs::path& out, const RunLabel& label) {
   constexpr int kMostRunsInOneSecond = 10000;
   for (int count = 1; count <= kMostRunsInOneSecond; ++count) {
     fs::path folder = parent / (count == 1 ? name : fmt::format("{}-{}", name, count));
-    if (make_folder(folder, "--out") == Made::kNew) return folder;
+    if (make_folder(folder, "--out") == Made::kThereAlready) continue;
+    point_latest_to(folder);
+    return folder;
   }
   throw_cannot_create(parent / name, fmt::format("{} folders of this name already exist", kMostRunsInOneSecond),
                       "--out");
+}
+
+namespace {
+
+// Returns "2026-11-21T02-59-51" of the folder's name, or "" if the name does not begin with a time.
+std::string start_in_name(const fs::path& folder) {
+  constexpr size_t kLength = std::string_view("2026-11-21T02-59-51").size();
+  const std::string name = folder.filename().string();
+  const bool has_time = name.size() > kLength && name[kLength] == 'Z' && name[0] >= '0' && name[0] <= '9';
+  return has_time ? name.substr(0, kLength) : "";
+}
+
+}  // namespace
+
+std::vector<fs::path> run_folders_in(const fs::path& folder) {
+  std::vector<fs::path> runs = folders_with(folder, {kConfigFile});
+  std::error_code has_no_link;
+  const fs::path latest = fs::read_symlink(folder / kLatestLink, has_no_link);
+  const auto age = [&](const fs::path& run) { return std::pair(start_in_name(run), run.filename() == latest); };
+  std::ranges::stable_sort(runs, {}, age);
+  return runs;
+}
+
+fs::path without_latest_link(const fs::path& path) {
+  const fs::path link = path.has_filename() ? path : path.parent_path();
+  std::error_code is_no_link;
+  const fs::path target = fs::read_symlink(link, is_no_link);
+  const bool is_latest = !is_no_link && link.filename() == kLatestLink && !target.has_parent_path();
+  return is_latest ? link.parent_path() / target : path;
 }
 
 std::string shared_run_name(const fs::path& folder, const std::string& experiment) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/document.h"
 
@@ -24,6 +25,9 @@ inline constexpr const char* kSummaryFile = "summary.json";
 inline constexpr const char* kCheckpointsFolder = "checkpoints";
 inline constexpr const char* kTraceFile = "trace.json";  // if it was requested
 
+inline constexpr const char* kRunsFolder = "runs";    // <out>, unless the user names another
+inline constexpr const char* kLatestLink = "latest";  // beside the run folders of a name: a link to the newest of them
+
 struct RunLabel {
   std::string name;    // of the experiment
   std::string device;  // "cpu", "cuda:0"; the folder's name leaves out the colon
@@ -34,10 +38,20 @@ struct RunLabel {
 // Returns a name such as "2026-11-21T02-59-51Z-cuda0-fused". The time is UTC.
 std::string run_folder_name(const RunLabel& label);
 
-// Creates the folder with its parents; an existing name gets -2, -3 and so on. `out` is usually "runs". Throws
+// Creates the folder with its parents; an existing name gets -2, -3 and so on. `out` is usually "runs". The link
+// `latest` beside the folder then leads to it, unless the file system has no links or the name is in use. Throws
 // UserError kDevice if the folder cannot be created (read-only, no space, a file or dangling link in its place), kUsage
 // if a part of the label cannot be a folder's name.
 std::filesystem::path create_run_folder(const std::filesystem::path& out, const RunLabel& label);
+
+// Returns the folders in `folder` that hold the settings of a run, the newest last, without the link `latest`. The
+// order is that of the starts in their names; a run with a name of its own comes before the others. Empty if `folder`
+// cannot be read.
+std::vector<std::filesystem::path> run_folders_in(const std::filesystem::path& folder);
+
+// Returns the folder to which a path such as runs/rows/latest leads, as runs/rows/2026-11-21T02-59-51Z-cpu-naive, and
+// every other path unchanged. The result still means the same run after a new run has begun.
+std::filesystem::path without_latest_link(const std::filesystem::path& path);
 
 // Returns a name of the run for other people: "mnist_rows/2026-11-21T02-59-51Z-cuda0-fused", without the folders above;
 // or only the last name if the folder is not in the folder of its experiment. `folder` need not exist.

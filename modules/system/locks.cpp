@@ -20,11 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kFolderLockFile = ".lock";
+
 // Returns the lock file of a folder. Links are not followed, because a run must be in its own folder.
 fs::path lock_in(const fs::path& folder) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(folder, error);
-  if (fs::is_directory(status)) return folder / ".lock";
+  if (fs::is_directory(status)) return folder / kFolderLockFile;
   if (fs::exists(status))
     throw_error(ExitCode::kDevice, "{}: is a link or a file, expected a folder; remove it", folder.string());
   throw_system_error(folder, "open", error ? error.value() : ENOENT);
@@ -113,6 +115,15 @@ LockFile::~LockFile() {
 
 FolderLock::FolderLock(const fs::path& folder, WhenTaken when_taken)
     : LockFile(lock_in(folder), when_taken, folder, "this folder") {}
+
+// A shared lock is enough for the question, and a user who may only read the file can ask for it.
+bool is_locked(const fs::path& folder) {
+  const fs::path path = folder / kFolderLockFile;
+  const FileDescriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); }));
+  if (!file.is_open()) return false;
+  return uninterrupted([&] { return ::flock(file.number(), LOCK_SH | LOCK_NB); }) != 0 && errno == EWOULDBLOCK;
+}
 
 FileLock::FileLock(const fs::path& file) : LockFile(lock_beside(file), WhenTaken::kRefuse, file, "this file") {}
 

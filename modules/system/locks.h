@@ -45,6 +45,10 @@ class FolderLock : public LockFile {
   FolderLock(const std::filesystem::path& folder, WhenTaken when_taken);
 };
 
+// Returns whether a process holds the lock of `folder` now. Changes no files; false also if the file system has no
+// locks.
+bool is_locked(const std::filesystem::path& folder);
+
 // Locks a file by a file `.<name>.lock` in the same folder. Throws if another process holds the lock.
 class FileLock : public LockFile {
  public:

@@ -73,6 +73,12 @@ def keys_in(words):
     return {word.partition("=")[0] for word in words if re.match(r"[a-z_.0-9]+=", word)}
 
 
+def settings_in(words):
+    """The files and assignments, without options and the value of `--resume auto`."""
+    resumes = [i for i, word in enumerate(words) if word == "--resume"]
+    return [word for i, word in enumerate(words) if not word.startswith("-") and i - 1 not in resumes]
+
+
 class Verbs:
     """What the program's verbs take, by what they print about themselves."""
 
@@ -104,7 +110,7 @@ class Verbs:
                 yield f"{verb} has no option {word}"
         of_ours = any(OWN_FILE.match(word) for word in words[1:])  # another file stands for the reader's
         if verb in ("train", "check") and of_ours and not any(map(is_placeholder, words)):
-            checked = run("check", *(word for word in words[1:] if not word.startswith("-")))
+            checked = run("check", *settings_in(words[1:]))
             yield from [checked.stderr.strip()] if checked.returncode != 0 else []
         else:
             yield from (f"{verb} has no key {key}" for key in sorted(keys_in(words[1:]) - self.keys(verb)))

@@ -132,7 +132,8 @@ TEST(CommandLine, AnOptionFollowsItsVerb) {
 }
 
 TEST(CommandLine, AnAbsentArgumentOrValueIsNamed) {
-  expect_usage_error({"compare"}, "compare: no argument given, expected run folders, or folders full of them",
+  expect_usage_error({"compare"},
+                     "compare: no argument given, expected run folders, folders full of them, or names of experiments",
                      " compare");
   expect_usage_error({"completion"}, "completion: no argument given, expected bash or zsh", " completion");
   expect_usage_error({"train", "a.yaml", "--out"}, "--out: no value given, expected DIR", " train");

@@ -126,8 +126,9 @@ TEST_F(Compare, NamesAFolderThatIsNotARun) {
   const auto result = compare({"nowhere"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.errors,
-            "rnnlab: error: nowhere: no such folder, expected a folder that `rnnlab train` made, such as "
-            "runs/NAME/START-DEVICE-LAYER\n");
+            "rnnlab: error: nowhere: no such file or folder, and no runs/nowhere; pass the folder of a run, or the "
+            "name of an "
+            "experiment in runs\n");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "app/program.h"
 
@@ -12,9 +13,10 @@ namespace {
 using ::testing::HasSubstr;
 using testing::Program;
 
-// Returns the words that bash offers after the words of `line`.
-std::string offered(const std::string& line) {
+// Returns the words that bash offers after the words of `line`, in a folder with runs of these experiments.
+std::string offered(const std::string& line, const std::vector<std::string>& experiments = {}) {
   const Program program;
+  for (const std::string& name : experiments) std::filesystem::create_directories(program.folder() / "runs" / name);
   program.write("complete.sh", program.run({"completion", "bash"}).output + R"(
 COMP_WORDS=($1)
 [[ $1 == *" " ]] && COMP_WORDS+=("")
@@ -62,6 +64,19 @@ TEST(Completion, OffersOptions) {
 TEST(Completion, OffersOptionsOfANestedVerb) {
   EXPECT_EQ(offered("rnnlab data inspect --js"), "--json\n");
   EXPECT_EQ(offered("rnnlab data insp"), "inspect\n");
+}
+
+TEST(Completion, OffersNamesOfExperimentsWhereRunsAreTaken) {
+  const std::vector<std::string> names = {"weather", "flowers"};
+  for (const char* verb : {"evaluate", "predict", "convert", "compare", "rank", "report"})
+    EXPECT_EQ(offered(std::string("rnnlab ") + verb + " wea", names), "weather\n");
+  EXPECT_EQ(offered("rnnlab train wea", names), "\n");
+  EXPECT_EQ(offered("rnnlab check wea", names), "\n");
+}
+
+TEST(Completion, OffersWhatCanBeResumed) {
+  EXPECT_EQ(offered("rnnlab train a.yaml --resume a"), "auto\n");
+  EXPECT_EQ(offered("rnnlab train --resume fl", {"weather", "flowers"}), "flowers\n");
 }
 
 TEST(Completion, ZshUsesTheSameScript) {

@@ -131,7 +131,8 @@ std::vector<std::string> Program::run_folders(const std::string& experiment) con
   std::vector<std::string> folders;
   const fs::path parent = folder() / "runs" / experiment;
   if (!fs::exists(parent)) return folders;
-  for (const auto& entry : fs::directory_iterator(parent)) folders.push_back(entry.path().string());
+  for (const auto& entry : fs::directory_iterator(parent))
+    if (!entry.is_symlink()) folders.push_back(entry.path().string());
   std::ranges::sort(folders);
   return folders;
 }

@@ -43,7 +43,7 @@ class Program {
   void write(const std::string& file, const std::string& text) const { write_text(folder_.path() / file, text); }
   const std::filesystem::path& folder() const { return folder_.path(); }
 
-  // Returns the run folders of an experiment, by name.
+  // Returns the run folders of an experiment, by name, without the link `latest`.
   std::vector<std::string> run_folders(const std::string& experiment) const;
 
  private:

@@ -107,8 +107,9 @@ TEST_F(ReportVerb, NamesWhatIsNeitherARunNorABenchmark) {
   const auto nothing = program_.run({"report", "nowhere"});
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_EQ(nothing.errors,
-            "rnnlab: error: nowhere: no such folder, expected a folder that `rnnlab train` made, such as "
-            "runs/NAME/START-DEVICE-LAYER\n");
+            "rnnlab: error: nowhere: no such file or folder, and no runs/nowhere; pass the folder of a run, or the "
+            "name of an "
+            "experiment in runs\n");
 }
 
 TEST_F(ReportVerb, WritesNoPageUnderTheNameOfSomethingElse) {

@@ -238,7 +238,8 @@ TEST_F(UseModel, SaysWhatItCannotConvert) {
             "out\n");
   EXPECT_EQ(
       program_.run({"convert", "theirs.safetensors", "-o", "a.safetensors"}).errors,
-      "rnnlab: error: convert: theirs.safetensors: is missing, expected a run, a checkpoint or a file of weights\n");
+      "rnnlab: error: theirs.safetensors: no such file or folder, and no runs/theirs.safetensors; pass the folder of a "
+      "run, or the name of an experiment in runs\n");
   EXPECT_EQ(program_.run({"convert", run_, "--from", "keras", "-o", "a.safetensors"}).errors,
             "rnnlab: error: --from applies to weight files only, and " + run_ + " is a run; remove --from\n");
   EXPECT_EQ(program_.run({"convert", run_, "--layout", "onnx", "-o", "a.safetensors"}).errors,

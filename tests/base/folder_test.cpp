@@ -48,6 +48,7 @@ TEST(FoldersWith, AreThoseThatHoldOneOfTheNames) {
   std::ofstream(folder / "first" / "a.csv") << "x";
   fs::create_directory(folder / "third" / "b");
   std::ofstream(folder / "a.csv") << "x";
+  fs::create_directory_symlink("first", folder / "latest");
   EXPECT_EQ(folders_with(folder, {"a.csv", "b"}), (std::vector<fs::path>{folder / "first", folder / "third"}));
   EXPECT_TRUE(folders_with(folder / "missing", {"a.csv"}).empty());
   fs::remove_all(folder);

@@ -146,7 +146,7 @@ TEST(NotFiniteLoss, OfAnEpochsValidationKeepsWhatWasSavedWithinTheEpoch) {
     EXPECT_THAT(error.what(),
                 HasSubstr("training diverged at the validation of epoch 1, after step 3: the loss is inf"));
   }
-  const auto run = fs::directory_iterator(out.path() / "huge")->path();
+  const auto run = run_folders_in(out.path() / "huge").at(0);
   EXPECT_EQ(latest_checkpoint(run / kCheckpointsFolder).place.value().step, 2);
 }
 

@@ -99,7 +99,7 @@ TEST_F(RunExperiment, IdentityHasWhatAffectsTimes) {
 TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
   const Experiment wild = tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e38"});
   EXPECT_THROW(run(wild), UserError);
-  const auto folder = *std::filesystem::directory_iterator(out_.path() / "tiny");
+  const auto folder = run_folders_in(out_.path() / "tiny").at(0);
   const RunRecord record = load_run(folder);
   EXPECT_THAT(record.summary.stop_reason, HasSubstr("diverged"));
 }
@@ -126,7 +126,7 @@ TEST_F(RunExperiment, ADivergedRunIsReportedIfOtherWorkFails) {
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kDiverged) << error.what();
   }
-  const auto folder = std::filesystem::directory_iterator(out_.path() / "tiny")->path();
+  const auto folder = run_folders_in(out_.path() / "tiny").at(0);
   EXPECT_THAT(testing::read_text(folder / kLogFile), HasSubstr("/summary.json: cannot replace: Is a directory\n"));
 }
 

@@ -16,6 +16,7 @@
 #include "experiment/devices.h"
 #include "experiment/tiny_experiment.h"
 #include "results/checks.h"
+#include "results/run_folder.h"
 #include "results/run_record.h"
 #include "system/temporary_folder.h"
 
@@ -162,7 +163,7 @@ TEST(RunAll, SaysWhichEpochWasCutShort) {
 TEST(RunAll, LeavesASummaryOfARunThatDivergedMarkedAsSuch) {
   const TemporaryFolder out;
   run_quietly(cases_of(kTinyYaml, {"training.optimizer=sgd", "training.learning_rate=1e38"}), out);
-  const auto run = std::filesystem::directory_iterator(out.path() / "tiny")->path();
+  const auto run = run_folders_in(out.path() / "tiny").at(0);
   EXPECT_EQ(read_summary(run).ending, RunEnding::kDiverged);
 }
 

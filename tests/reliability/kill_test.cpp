@@ -106,7 +106,7 @@ class KilledRun {
   bool has_begun() {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(program_.folder() / out_ / "small", ignored))
-      if (fs::exists(entry.path() / kConfigFile)) folder_ = entry.path();
+      if (!entry.is_symlink() && fs::exists(entry.path() / kConfigFile)) folder_ = entry.path();
     return !folder_.empty();
   }
 

@@ -62,7 +62,8 @@ TrainedRun read_trained_run(const fs::path& folder) {
 fs::path only_run_in(const fs::path& out, const std::string& experiment) {
   std::vector<fs::path> runs;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(out / experiment, ignored)) runs.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(out / experiment, ignored))
+    if (!entry.is_symlink()) runs.push_back(entry.path());
   EXPECT_EQ(runs.size(), 1U) << out;
   return runs.empty() ? out / experiment / "none" : runs.front();
 }

@@ -53,6 +53,55 @@ TEST(CreateRunFolder, NeverGivesOneFolderToTwoRuns) {
   EXPECT_EQ(std::set<fs::path>(made.begin(), made.end()).size(), made.size());
 }
 
+TEST(CreateRunFolder, PointsLatestToTheNewestRun) {
+  const TemporaryFolder folder;
+  create_run_folder(folder.path(), kLabel);
+  const fs::path newest = create_run_folder(folder.path(), kLabel);
+  const fs::path link = folder.path() / "rows" / kLatestLink;
+  EXPECT_EQ(fs::read_symlink(link), newest.filename()) << "relative, so that the folder can be moved";
+  fs::remove_all(newest);
+  const fs::path next = create_run_folder(folder.path(), kLabel);
+  EXPECT_EQ(fs::canonical(link), fs::canonical(next)) << "also in place of a link whose run was removed";
+}
+
+TEST(CreateRunFolder, LeavesAFolderNamedLatestAlone) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "rows" / kLatestLink);
+  create_run_folder(folder.path(), kLabel);
+  EXPECT_FALSE(fs::is_symlink(folder.path() / "rows" / kLatestLink));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path() / "rows"), {}), 2);
+}
+
+TEST(RunFoldersIn, AreSortedByStartAndCountNoRunTwice) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(run_folders_in(folder.path()).empty());
+  RunLabel later = kLabel;
+  later.start += 1;
+  later.device = "cpu";
+  const fs::path newest = create_run_folder(folder.path(), later);
+  const fs::path second = create_run_folder(folder.path(), kLabel);
+  const fs::path first = create_run_folder(folder.path(), {"rows", "cuda:1", "blocked", kLabel.start - 60});
+  const fs::path renamed = folder.path() / "rows/best so far";
+  for (const fs::path& run : {newest, second, first, renamed}) write_text(run / kConfigFile, "name: rows\n");
+  fs::create_directories(folder.path() / "rows/notes");
+  EXPECT_EQ(run_folders_in(folder.path() / "rows"), (std::vector<fs::path>{renamed, first, second, newest}));
+}
+
+TEST(RunFoldersIn, KnowTheNewestRunOfOneSecondByTheLink) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 11; ++i) write_text(create_run_folder(folder.path(), kLabel) / kConfigFile, "name: rows\n");
+  EXPECT_EQ(run_folders_in(folder.path() / "rows").back().filename(), "2026-11-21T02-59-51Z-cuda1-naive-11");
+}
+
+TEST(WithoutLatestLink, IsTheRunThatItLeadsTo) {
+  const TemporaryFolder folder;
+  const fs::path run = create_run_folder(folder.path(), kLabel);
+  EXPECT_EQ(without_latest_link(folder.path() / "rows/latest"), run);
+  EXPECT_EQ(without_latest_link(folder.path() / "rows/latest/"), run);
+  for (const fs::path& path : {run, folder.path() / "rows", fs::path("latest"), fs::path("")})
+    EXPECT_EQ(without_latest_link(path), path);
+}
+
 TEST(CreateRunFolder, SaysThatAFileIsInTheWay) {
   const TemporaryFolder folder;
   write_text(folder.path() / "rows", "");

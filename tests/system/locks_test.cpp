@@ -27,6 +27,19 @@ TEST(FolderLock, IsHeldByOneAtATime) {
   EXPECT_NO_THROW(FolderLock(folder.path(), WhenTaken::kRefuse));
 }
 
+TEST(FolderLock, CanBeAskedForWithoutAChange) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(is_locked(folder.path()));
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+  {
+    const FolderLock lock(folder.path(), WhenTaken::kRefuse);
+    EXPECT_TRUE(is_locked(folder.path()));
+  }
+  write_text(folder.path() / ".lock", "");  // as a killed process leaves it
+  EXPECT_FALSE(is_locked(folder.path()));
+  EXPECT_FALSE(is_locked(folder.path() / "missing"));
+}
+
 TEST(FolderLock, WaitsForAnotherIfAsked) {
   const TemporaryFolder folder;
   std::optional<FolderLock> first(std::in_place, folder.path(), WhenTaken::kRefuse);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests `train FILE --resume auto`, one command that starts a run, resumes it, or says that it has ended.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using testing::Program;
+using ::testing::StartsWith;
+
+const std::vector<std::string> kCommand = {"train", "tiny.yaml", "--resume", "auto", "checkpoint.every_seconds=0"};
+
+std::vector<std::string> command_with(const std::vector<std::string>& more) {
+  std::vector<std::string> command = kCommand;
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
+class TrainResumeAuto : public ::testing::Test {
+ protected:
+  TrainResumeAuto() { program_.write("tiny.yaml", kTinyYaml); }
+  std::string only_run() const { return "runs/tiny/" + folder_name(); }
+  std::string folder_name() const {
+    const auto runs = program_.run_folders("tiny");
+    EXPECT_EQ(runs.size(), 1U);
+    return std::filesystem::path(runs.at(0)).filename().string();
+  }
+
+  Program program_;
+};
+
+TEST_F(TrainResumeAuto, StartsResumesAndSaysThatTheRunHasEnded) {
+  const std::vector<std::string> endless = command_with({"training.epochs=100000"});
+  const auto has_checkpoint = [&] { return exists(program_.folder() / "runs/tiny/latest/checkpoints/best.json"); };
+  const auto stopped = program_.run_and_signal(endless, SIGTERM, has_checkpoint);
+  ASSERT_EQ(stopped.exit_code, 143) << stopped.errors;
+  EXPECT_THAT(stopped.errors, StartsWith("starts a new run: there is no run in runs/tiny\n"));
+
+  const std::string log = testing::read_text(program_.folder() / only_run() / "epochs.csv");
+  const std::string two_more = fmt::format("training.epochs={}", std::ranges::count(log, '\n') + 1);
+  const auto resumed = program_.run(command_with({two_more}));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_THAT(resumed.errors, StartsWith("resumes " + only_run() + ", the newest run with these settings\n"));
+
+  const auto ended = program_.run(command_with({two_more}));
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, StartsWith(only_run() + ": has ended with these settings (the run reached "));
+  EXPECT_THAT(ended.output, HasSubstr("\n" + only_run() + "\n"));
+  EXPECT_EQ(program_.run(command_with({two_more, "--quiet"})).errors, "");
+}
+
+TEST_F(TrainResumeAuto, LooksInTheFolderOfNewRuns) {
+  EXPECT_EQ(program_.run(command_with({"--out", "other"})).exit_code, 0);
+  EXPECT_THAT(program_.run(command_with({"--out", "other"})).errors, StartsWith("other/tiny/"));
+  EXPECT_THAT(program_.run(kCommand).errors, StartsWith("starts a new run: there is no run in runs/tiny\n"));
+}
+
+TEST_F(TrainResumeAuto, SaysThatTheRunIsBeingTrained) {
+  EXPECT_EQ(program_.run(kCommand).exit_code, 0);
+  const auto result = program_.run_in_shell("flock runs/tiny/latest/.lock \"$0\" train tiny.yaml --resume auto");
+  EXPECT_EQ(result.exit_code, 75);
+  EXPECT_EQ(result.errors, "rnnlab: error: " + only_run() +
+                               ": another process trains this run now; wait until it ends, or leave out --resume auto "
+                               "to start a second run\n");
+}
+
+TEST_F(TrainResumeAuto, TakesOneRun) {
+  const auto result = program_.run(command_with({"sweep={layer: [naive, fused]}", "repeats=2"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: --resume auto: the arguments ask for 4 runs, expected one: choose it by key=value and "
+            "repeats=1; or resume a sweep by its file, such as --resume runs/sweep-....json; or use `rnnlab sweep "
+            "plan`, whose commands may be repeated\n");
+  EXPECT_EQ(program_.run({"train", "--resume", "auto"}).errors,
+            "rnnlab: error: train: no experiment file given\n  `rnnlab train --help` shows how it is used\n");
+}
+
+TEST_F(TrainResumeAuto, ChoosesOnceForAllProcessesOfARun) {
+  const auto result =
+      program_.run_in_shell(testing::kEnvironmentOfTwo + "RANK=0 LOCAL_RANK=0 \"$0\" train tiny.yaml --resume auto");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: --resume auto: torchrun started 2 processes, which could choose different runs; pass the "
+            "folder of a run to --resume, or set devices so that rnnlab starts the processes\n");
+}
+
+TEST_F(TrainResumeAuto, ResumesARunOfTwoProcesses) {
+  const auto stopped = program_.run(command_with({"devices=2", "training.max_steps=5", "-q"}));
+  ASSERT_EQ(stopped.exit_code, 0) << stopped.errors;
+  const auto resumed = program_.run(command_with({"devices=2"}));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_THAT(resumed.errors, StartsWith("resumes " + only_run() + ", the newest run with these settings\n"));
+  EXPECT_THAT(program_.run(command_with({"devices=2"})).errors, StartsWith(only_run() + ": has ended "));
+}
+
+}  // namespace
+}  // namespace rnnlab

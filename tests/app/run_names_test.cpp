@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests names of experiments in place of paths of runs, and the link `latest`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using testing::Program;
+using ::testing::StartsWith;
+
+// A program with two runs of the experiment tiny.
+class RunNames : public ::testing::Test {
+ protected:
+  RunNames() {
+    program_.write("tiny.yaml", kTinyYaml);
+    train({});
+    older_ = newest();
+    train({"layer=naive"});
+  }
+
+  void train(const std::vector<std::string>& more) const {
+    std::vector<std::string> command = {"train", "tiny.yaml", "--quiet"};
+    command.insert(command.end(), more.begin(), more.end());
+    EXPECT_EQ(program_.run(command).exit_code, 0);
+  }
+
+  // Returns "runs/tiny/2026-11-21T02-59-51Z-cpu-naive".
+  std::string newest() const {
+    return "runs/tiny/" + fs::read_symlink(program_.folder() / "runs/tiny/latest").string();
+  }
+
+  Program program_;
+  std::string older_;
+};
+
+TEST_F(RunNames, MeanTheNewestRunOfAnExperiment) {
+  const std::string note = "rnnlab: note: tiny is " + newest() + ", the newest of 2 runs\n";
+  const auto evaluated = program_.run({"evaluate", "tiny", "device=cpu"});
+  EXPECT_EQ(evaluated.exit_code, 0);
+  EXPECT_EQ(evaluated.errors, note);
+  EXPECT_THAT(evaluated.output, StartsWith("model     tiny from tiny/" + fs::path(newest()).filename().string()));
+  EXPECT_EQ(program_.run({"predict", "tiny"}).errors, note);
+  EXPECT_THAT(program_.run({"convert", "tiny", "-o", "a.safetensors"}).output, HasSubstr(" of " + newest() + "/"));
+  EXPECT_THAT(program_.run({"train", "--resume", "tiny", "training.epochs=4"}).errors, StartsWith(note));
+}
+
+TEST_F(RunNames, MeanAllRunsOfAnExperimentWhereSeveralAreTaken) {
+  for (const std::string verb : {"compare", "rank"})
+    EXPECT_EQ(program_.run({verb, "tiny", "--csv"}).output, program_.run({verb, "runs/tiny", "--csv"}).output);
+  EXPECT_EQ(program_.run({"report", "tiny", "--markdown"}).output,
+            program_.run({"report", "runs/tiny", "--markdown"}).output);
+  const auto json = nlohmann::json::parse(program_.run({"compare", "tiny", "--baseline", "tiny", "--json"}).output);
+  EXPECT_EQ(json["baseline"], "cpu naive") << "the newest run";
+}
+
+TEST_F(RunNames, MayNameARunOrACheckpoint) {
+  const std::string run = older_.substr(std::string("runs/").size());
+  EXPECT_THAT(program_.run({"evaluate", run}).output, StartsWith("model     tiny from " + run + "/checkpoints/"));
+  EXPECT_EQ(program_.run({"evaluate", run}).errors, "") << "one run, so which one is clear";
+  EXPECT_EQ(program_.run({"evaluate", "tiny/latest"}).exit_code, 0);
+}
+
+TEST_F(RunNames, GiveWayToPathsThatExist) {
+  fs::create_directory(program_.folder() / "tiny");
+  const auto result = program_.run({"evaluate", "tiny"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: tiny: not a trained model: it contains neither checkpoints nor manifest.json; pass the "
+            "folder of a run or a checkpoint\n");
+}
+
+TEST_F(RunNames, AreProposedForOnesThatDoNotExist) {
+  const std::string advice = "; pass the folder of a run, or the name of an experiment in runs\n";
+  for (const std::string verb : {"evaluate", "predict", "compare", "rank", "report"})
+    EXPECT_EQ(program_.run({verb, "tinny"}).errors,
+              "rnnlab: error: tinny: no such file or folder, and no runs/tinny (did you mean 'tiny'?)" + advice);
+  EXPECT_EQ(program_.run({"compare", "runs/tinny"}).errors,
+            "rnnlab: error: runs/tinny: no such file or folder (did you mean 'runs/tiny'?)" + advice);
+  EXPECT_EQ(program_.run({"compare", "./tiny"}).errors, "rnnlab: error: ./tiny: no such file or folder" + advice);
+  EXPECT_EQ(program_.run({"train", "--resume", "tiny", "--out", "other"}).errors,
+            "rnnlab: error: tiny: no such file or folder, and no other/tiny; pass the folder of a run, or the name of "
+            "an experiment in other\n");
+}
+
+TEST_F(RunNames, OfAResumeAreLookedUpInTheFolderOfTheOption) {
+  train({"--out", "other"});
+  EXPECT_EQ(program_.run({"train", "--resume", "tiny", "--out", "other", "training.epochs=4", "-q"}).exit_code, 0);
+  EXPECT_EQ(program_.run({"train", "--resume", newest(), "--out", "other"}).errors,
+            "rnnlab: error: --resume and --out cannot be used together if --resume names a path, and " + newest() +
+                " exists: remove --out\n");
+}
+
+TEST_F(RunNames, CountTheRunOfTheLinkLatestOnce) {
+  const auto groups = [&](const std::string& runs) {
+    return nlohmann::json::parse(program_.run_in_shell("\"$0\" compare --json " + runs).output)["groups"];
+  };
+  EXPECT_EQ(groups("runs/tiny").size(), 2u);
+  EXPECT_EQ(groups("runs/tiny/*"), groups("runs/tiny"));
+  EXPECT_EQ(groups("runs/tiny/latest runs/tiny"), groups(newest() + " runs/tiny"));
+  EXPECT_EQ(program_.run_in_shell("\"$0\" rank runs --csv | wc -l").output, "3\n") << "a header and two runs";
+  fs::remove_all(program_.folder() / older_);
+  EXPECT_EQ(program_.run_in_shell("\"$0\" evaluate runs/tiny/*").exit_code, 0) << "the run and the link to it";
+  EXPECT_EQ(program_.run_in_shell("\"$0\" train --resume runs/tiny/* training.epochs=5").exit_code, 0);
+}
+
+TEST_F(RunNames, OfTheLinkLatestAreThoseOfItsRun) {
+  EXPECT_THAT(program_.run({"convert", "runs/tiny/latest", "-o", "a.safetensors"}).output,
+              HasSubstr(" of " + newest() + "/checkpoints/"));
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiment/auto_resume.h"
+
+#include <gmock/gmock.h>
+
+#include "experiment/resumed_run.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using testing::exactly;
+using testing::expect_error;
+using testing::final_state;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+using testing::write_text;
+
+class AutoResume : public testing::ResumedRun {
+ protected:
+  static ExperimentCase wanted(const std::vector<std::string>& overrides) {
+    return testing::cases_of(testing::kTinyYaml, overrides).front();
+  }
+
+  FoundRun find(const std::vector<std::string>& overrides) const { return find_same_run(wanted(overrides), out()); }
+
+  RunAllOutcome start(const std::vector<std::string>& overrides) {
+    const RunRequest request{.out = out(), .command_line = {}, .console = {}};
+    return start_or_resume(wanted(overrides), request, quiet_);
+  }
+
+  size_t num_runs() const { return run_folders_in(out() / "tiny").size(); }
+
+ private:
+  Logger quiet_{Verbosity::kQuiet, Terminal{}};
+};
+
+TEST_F(AutoResume, StartsResumesAndEndsByOneCommand) {
+  EXPECT_EQ(find(exactly()).reason, "there is no run in " + (out() / "tiny").string());
+  const fs::path whole = start(exactly()).finished.at(0).folder;
+  const auto ended = start(exactly());
+  EXPECT_EQ(ended.exit_code, ExitCode::kDone);
+  EXPECT_EQ(ended.finished.at(0).folder, whole);
+  EXPECT_EQ(num_runs(), 1U);
+
+  const fs::path stopped = run(exactly(), 6);
+  const auto resumed = start(exactly());
+  EXPECT_EQ(resumed.exit_code, ExitCode::kDone);
+  EXPECT_EQ(resumed.finished.at(0).folder, fs::canonical(stopped));
+  EXPECT_EQ(final_state(stopped), final_state(whole));
+  EXPECT_EQ(num_runs(), 2U);
+}
+
+TEST_F(AutoResume, TakesTheNewestRunWithTheSameSettings) {
+  const fs::path first = run(exactly(), 6);
+  const fs::path second = run(exactly(), 3);
+  const fs::path other = run(exactly({"seed=2", "layer=naive"}));
+  EXPECT_EQ(find(exactly()).folder, second);
+  fs::remove_all(second);
+  EXPECT_EQ(find(exactly()).folder, first);
+  const FoundRun none = find(exactly({"seed=3", "layer=naive"}));
+  EXPECT_EQ(none.state, SameRun::kNone);
+  EXPECT_EQ(none.reason, fmt::format("no run in {} has these settings; in the newest, {}, seed was 2 and is 3",
+                                     (out() / "tiny").string(), other.filename().string()));
+}
+
+TEST_F(AutoResume, TrainsLongerIfTheSettingsAskForIt) {
+  const fs::path whole = run(exactly({"training.epochs=5"}));
+  const fs::path shorter = run(exactly());
+  const FoundRun found = find(exactly({"training.epochs=5"}));
+  EXPECT_EQ(found.state, SameRun::kStopped);
+  EXPECT_EQ(found.folder, shorter);
+  EXPECT_THAT(found.overrides, ElementsAre("training.epochs=5"));
+  start(exactly({"training.epochs=5"}));
+  EXPECT_EQ(final_state(shorter), final_state(whole));
+}
+
+TEST_F(AutoResume, RemovesABoundThatIsNotThereAnyMore) {
+  const fs::path bounded = run(exactly({"training.max_steps=5"}));
+  EXPECT_EQ(find(exactly({"training.max_steps=5"})).state, SameRun::kEnded);
+  EXPECT_THAT(find(exactly()).overrides, ElementsAre("training.max_steps=null"));
+  EXPECT_EQ(start(exactly()).finished.at(0).summary.epochs, 3);
+}
+
+// The number of threads may be that of a busy CPU.
+TEST_F(AutoResume, KeepsWhatTheSettingsLeaveOpen) {
+  run({"training.num_threads=1", "checkpoint.keep=3"}, 6);
+  EXPECT_THAT(find({}).overrides, IsEmpty());
+  EXPECT_THAT(find({"training.num_threads=2"}).overrides, ElementsAre("training.num_threads=2"));
+}
+
+TEST_F(AutoResume, KnowsTheChoicesOfAuto) {
+  run({"device=auto", "layer=auto"});
+  EXPECT_EQ(find({"device=auto", "layer=auto"}).state, SameRun::kEnded);
+  EXPECT_EQ(find({"device=auto", "layer=fused"}).state, SameRun::kNone);
+}
+
+TEST_F(AutoResume, TakesOtherDataForAnotherRun) {
+  const std::string table = "a,b\n1,5.5\n2,7.1\n3,6.2\n4,8.3\n2,5.4\n1,8.6\n";
+  for (const char* file : {"old/a.csv", "old/b.csv", "new/a.csv"}) write_text(out() / file, table);
+  const auto on = [&](const std::string& file) {
+    const std::string yaml =
+        "name: tiny\ndevice: cpu\ndata: {source: csv, task: regression, target: [b], num_valid: 2}\n"
+        "model: {kind: sequence_regressor, hidden_size: 2}\ntraining: {epochs: 1, batch_size: 2}\n";
+    return testing::cases_of(yaml, {"data.path=" + (out() / file).string()}).front();
+  };
+  const RunRequest request{.out = out(), .command_line = {}, .console = {}};
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  run_all({on("old/a.csv")}, request, logger);
+  EXPECT_EQ(find_same_run(on("old/a.csv"), out()).state, SameRun::kEnded);
+  EXPECT_THAT(find_same_run(on("old/b.csv"), out()).reason, HasSubstr(", data.path was "));
+  const FoundRun moved = find_same_run(on("new/a.csv"), out());
+  EXPECT_EQ(moved.state, SameRun::kStopped) << "the data are compared when the run is resumed";
+  EXPECT_THAT(moved.overrides, ElementsAre(StartsWith("data.path=")));
+  EXPECT_EQ(start_or_resume(on("new/a.csv"), request, logger).exit_code, ExitCode::kDone);
+}
+
+TEST_F(AutoResume, LeavesARunToTheProcessThatTrainsIt) {
+  const fs::path stopped = run(exactly(), 6);
+  const FolderLock lock(stopped, WhenTaken::kRefuse);
+  expect_error(ExitCode::kAtWorkElsewhere,
+               stopped.string() +
+                   ": another process trains this run now; wait until it ends, or leave out --resume auto to start a "
+                   "second run",
+               [&] { start(exactly()); });
+}
+
+TEST_F(AutoResume, DoesNotRepeatARunThatDiverged) {
+  const auto wild = exactly({"training.optimizer=sgd", "training.learning_rate=1e38"});
+  EXPECT_EQ(start(wild).exit_code, ExitCode::kDiverged);
+  EXPECT_EQ(find(wild).state, SameRun::kDiverged);
+  try {
+    start(wild);
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDiverged);
+    EXPECT_THAT(error.what(), HasSubstr(": diverged before and would diverge again: training diverged"));
+  }
+}
+
+TEST_F(AutoResume, StartsANewRunIfTheOldOneLeftNoCheckpoint) {
+  const fs::path stopped = run(exactly({"checkpoint.save=false"}), 6);
+  EXPECT_EQ(find(exactly()).reason,
+            stopped.string() + " has these settings, but no checkpoint from which it can be resumed");
+  EXPECT_EQ(start(exactly()).exit_code, ExitCode::kDone);
+  EXPECT_EQ(num_runs(), 2U);
+}
+
+TEST_F(AutoResume, RestartsARunThatWasKilledBeforeItsFirstCheckpoint) {
+  const fs::path killed = run(exactly(), 3);
+  fs::remove(killed / kSummaryFile);
+  fs::remove_all(killed / kCheckpointsFolder);
+  EXPECT_EQ(start(exactly()).finished.at(0).folder, fs::canonical(killed));
+  EXPECT_EQ(final_state(killed), final_state(run(exactly())));
+}
+
+TEST_F(AutoResume, LeavesOutRunsWhoseSettingsCannotBeRead) {
+  const fs::path readable = run(exactly(), 6);
+  write_text(run(exactly()) / kConfigFile, "of_a_later_version: 1\n");
+  EXPECT_EQ(find(exactly()).folder, readable);
+}
+
+}  // namespace
+}  // namespace rnnlab
