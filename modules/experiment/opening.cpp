@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "experiment/devices.h"
 #include "models/model.h"
+#include "recurrent/device/gpu_device.h"
 #include "results/run_folder.h"
 #include "system/files.h"
 #include "training/stopping.h"
