@@ -112,6 +112,8 @@ void require_name_of_safetensors(const std::filesystem::path& out) {
 
 ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_line) {
   if (options.out.empty()) throw_error(ExitCode::kUsage, "convert: no output file is given; add -o FILE.safetensors");
+  constexpr const char* kAdvice = "name an ordinary file; weights cannot be printed";
+  require_harmless_output(options.out, kAdvice);  // before a run is looked up, as in other verbs
   const ModelRequest request = model_request("convert", options.use);
   if (!request.overrides.empty())
     throw_error(ExitCode::kUsage,
@@ -120,7 +122,7 @@ ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_l
   const ExportFormat format = {.part = config::from_name<ExportPart>(options.part).value(),
                                .layout = config::from_name<Layout>(options.layout).value()};
   require_name_of_safetensors(options.out);
-  require_harmless_output(options.out, "name an ordinary file; weights cannot be printed", {request.run});
+  require_harmless_output(options.out, kAdvice, {request.run});
   is_file(request.run) ? convert_file(options, request, format, command_line)
                        : convert_run(options, request, format, command_line);
   return ExitCode::kDone;
