@@ -12,16 +12,14 @@
 namespace rnnlab {
 namespace {
 
-// Splits "fp32 (the CPU has no tf32)" into what is used and the reason.
+// `used` says why, as in "fp32 (the CPU has no tf32)".
 std::vector<Fallback> fallback_of_precision(const Experiment& experiment, const std::string& used) {
   const std::string asked(config::name_of(experiment.precision));
   if (used == asked) return {};
-  const size_t reason = used.find(" (");
-  const bool has_reason = reason != std::string::npos && used.ends_with(')');
   return {{.key = "precision",
            .asked = asked,
-           .done = used.substr(0, reason),
-           .reason = has_reason ? used.substr(reason + 2, used.size() - reason - 3) : "other code changed the switches",
+           .done = used,
+           .reason = "",
            .advice = "set precision to one that the device has, such as fp32"}};
 }
 
@@ -39,8 +37,9 @@ std::string advice_for(const PathFallback& fallback) {
 }
 
 std::string line_of(const Fallback& one) {
-  return fmt::format("{}: {} cannot be used, so the run would use {}: {}; {}, or strict to false", one.key, one.asked,
-                     one.done, one.reason, one.advice);
+  const std::string reason = one.reason.empty() ? "" : ": " + one.reason;
+  return fmt::format("{}: {} cannot be used, so the run would use {}{}; {}, or strict to false", one.key, one.asked,
+                     one.done, reason, one.advice);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Fallback {
   std::string key;
   std::string asked;   // the value of the key
   std::string done;    // what the run uses without `strict`
-  std::string reason;  // a clause
+  std::string reason;  // a clause; "" if `done` has it
   std::string advice;  // begins with a verb
 };
 

@@ -25,7 +25,7 @@ using testing::TemporaryFolder;
 using testing::tiny_experiment;
 
 constexpr const char* kNoTf32 =
-    "precision: tf32 cannot be used, so the run would use fp32: the CPU has no tf32; set precision to one that the "
+    "precision: tf32 cannot be used, so the run would use fp32 (the CPU has no tf32); set precision to one that the "
     "device has, such as fp32, or strict to false";
 constexpr const char* kNoGraphs =
     "training.cuda_graph: true cannot be used, so the run would use single steps without CUDA graphs: the device is a "
