@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What both scripts need: errors with exit codes, packages that may be missing, and messages."""
+
+import importlib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+EXIT_DIFFERENT, EXIT_USAGE, EXIT_DATA, EXIT_ENVIRONMENT = 1, 2, 3, 4
+SCHEMA_VERSION = 3  # of run folders and checkpoints
+# docs/export.md has the same command. Debian's own Python refuses to install packages outside a virtual environment.
+INSTALL = "python3 -m venv ~/export-venv && . ~/export-venv/bin/activate && python3 -m pip install"
+
+
+class ExportError(Exception):
+    """A mistake that the user can read and correct."""
+
+    def __init__(self, message, code=EXIT_DATA):
+        super().__init__(message)
+        self.code = code
+
+
+class Stopped(BaseException):
+    """A signal asks the program to end."""
+
+
+def need(module, package=None):
+    """Imports a package that only some uses need."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = package or module.partition(".")[0]
+        raise ExportError(f"this needs the Python package {package} ({error}); install it in a virtual environment: "
+                          f"{INSTALL} {package}", EXIT_ENVIRONMENT) from error
+
+
+def note(text):
+    print(f"{Path(sys.argv[0]).name}: {text}", file=sys.stderr)
+
+
+def counted(number, noun):
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def read_text(path):
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ExportError(f"{path}: the file does not exist: name a run folder, such as runs/NAME/TIME-cpu-fused"
+                          ) from error
+    except UnicodeDecodeError as error:
+        raise ExportError(f"{path}: is not UTF-8 ({error.reason} at byte {error.start}): copy the run again") from error
+
+
+def read_json(path):
+    """Reads a JSON object of a run; a later version of the files is refused."""
+    try:
+        content = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise ExportError(f"{path}:{error.lineno}: is not JSON ({error.msg}): copy the run again") from error
+    if not isinstance(content, dict):
+        raise ExportError(f"{path}: expected a JSON object: copy the run again")
+    version = content.get("schema_version", 1)
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise ExportError(f"{path}: has schema_version {version}, this script reads up to {SCHEMA_VERSION}: use the "
+                          "script of the rnnlab that wrote it")
+    return content
+
+
+def stop(number, _):
+    raise Stopped(number)
+
+
+def run_main(run, options):
+    """Runs a script's work and returns its exit code; each error is one message."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    try:
+        return run(options)
+    except ExportError as error:
+        note(f"error: {error}")
+        return error.code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would write the rest again
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        note(f"error: {error.filename or 'a file'}: {error.strerror or error}")
+        return EXIT_ENVIRONMENT
+    except Stopped as stopped:
+        note("stopped by a signal before the end")
+        return 128 + stopped.args[0]

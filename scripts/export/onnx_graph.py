@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes an ONNX graph of a trained model. Inputs and outputs are (batch, ...); inside, steps come first."""
+
+import json
+
+from export.common import ExportError
+from export.trained import CELLS
+
+OPSET, IR_VERSION = 17, 8
+# Where the gates of PyTorch's rows go: i f g o becomes i o f c, and r z n becomes z r h.
+GATE_ORDER = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
+OPERATION = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
+NAMES = {"tanh": "Tanh", "relu": "Relu"}
+LEAST_RANGE = 1e-12  # of the values of a constant, as a part of their magnitude (modules/data/scaling.cpp)
+
+
+class Graph:
+    def __init__(self, onnx, numpy, trained, weights):
+        self.onnx, self.numpy, self.trained, self.weights = onnx, numpy, trained, dict(weights)
+        self.nodes, self.constants, self.inputs, self.outputs = [], {}, [], []
+
+    # ---- parts of a graph ----
+
+    def add(self, operation, inputs, num_outputs=1, **attributes):
+        """Adds an operation and returns the names of its outputs."""
+        names = [f"{operation.lower()}{len(self.nodes)}" + (f"_{i}" if i else "") for i in range(num_outputs)]
+        self.nodes.append(self.onnx.helper.make_node(operation, inputs, names, names[0], **attributes))
+        return names[0] if num_outputs == 1 else names
+
+    def constant(self, name, values, kind="float32"):
+        array = self.numpy.array(values, dtype=kind, order="C")
+        self.constants[name] = self.onnx.numpy_helper.from_array(array, name)
+        return name
+
+    def weight(self, name):
+        if name not in self.weights:
+            raise ExportError(f"{self.trained.folder}: its weights have no tensor {name}: copy the run again")
+        return self.weights[name]
+
+    def cast(self, name, kind):
+        return self.add("Cast", [name], to=getattr(self.onnx.TensorProto, kind))
+
+    def make_input(self, name, kind, shape):
+        self.inputs.append(self.onnx.helper.make_tensor_value_info(name, getattr(self.onnx.TensorProto, kind), shape))
+        return name
+
+    def make_output(self, value, name, shape):
+        self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name], f"give_{name}"))
+        self.outputs.append(self.onnx.helper.make_tensor_value_info(name, self.onnx.TensorProto.FLOAT, shape))
+
+    # ---- from the inputs to the steps of the recurrent layers ----
+
+    def step_mask(self, inputs):
+        """Which steps count: (steps, batch, 1), of booleans."""
+        lengths = self.add("Unsqueeze", ["lengths", self.constant("axis0", [0], "int64")])
+        shape = self.add("Shape", [inputs], start=0, end=1)
+        num_steps = self.add("Squeeze", [shape, self.constant("axis0", [0], "int64")])
+        steps = self.add("Range", [self.constant("zero", 0, "int64"), num_steps, self.constant("one", 1, "int64")])
+        columns = self.add("Unsqueeze", [steps, self.constant("axis1", [1], "int64")])
+        return self.add("Unsqueeze", [self.add("Less", [columns, lengths]), self.constant("axis2", [2], "int64")])
+
+    def fitted_to_columns(self, inputs):
+        """Offset and scale of each feature of each sample over its steps."""
+        least = most = inputs
+        if self.trained.has_lengths:
+            mask, infinity = self.step_mask(inputs), self.numpy.inf
+            least = self.add("Where", [mask, inputs, self.constant("most", infinity, "float64")])
+            most = self.add("Where", [mask, inputs, self.constant("least", -infinity, "float64")])
+        offset = self.add("ReduceMin", [least], axes=[0], keepdims=1)
+        top = self.add("ReduceMax", [most], axes=[0], keepdims=1)
+        width = self.add("Sub", [top, offset])
+        magnitude = self.add("Max", [self.add("Abs", [offset]), self.add("Abs", [top])])
+        least_width = self.add("Mul", [magnitude, self.constant("least_range", LEAST_RANGE, "float64")])
+        is_wide = self.add("Greater", [width, least_width])
+        return offset, self.add("Where", [is_wide, width, self.constant("unit", 1, "float64")])
+
+    def fitted_constants(self, num_numbers):
+        """Offsets and scales of the features, or of the steps where each column of a table is one."""
+        numpy, scales = self.numpy, self.trained.number_scales(num_numbers)
+        offset = numpy.array([entry["offset"] for entry in scales])
+        scale = numpy.array([entry["scale"] for entry in scales])
+        num_steps = self.trained.shape["sequence_length"]
+        if len(scales) == num_numbers * num_steps != num_numbers:
+            offset, scale = (values.reshape(num_steps, 1, num_numbers) for values in (offset, scale))
+        elif len(scales) != num_numbers:
+            raise ExportError(f"{self.trained.folder}: has {len(scales)} scales for {num_numbers} features")
+        return self.constant("offset", offset, "float64"), self.constant("scale", scale, "float64")
+
+    def scaled(self, inputs, num_numbers):
+        """In double precision, as rnnlab scales them."""
+        how = self.trained.state.get("normalization", "none")
+        if how == "none":
+            return inputs
+        doubles = self.cast(inputs, "DOUBLE")
+        if how == "unit":
+            offset, scale = None, self.constant("scale", 255, "float64")
+        elif how == "column_minmax":
+            offset, scale = self.fitted_to_columns(doubles)
+        else:
+            offset, scale = self.fitted_constants(num_numbers)
+        moved = self.add("Sub", [doubles, offset]) if offset else doubles
+        return self.cast(self.add("Div", [moved, scale]), "FLOAT")
+
+    def category_vectors(self, inputs, number, column):
+        """The vector of value 0, an unknown one, is zero."""
+        table = self.numpy.array(self.weight(f"category{number}.weight"))
+        table[0] = 0
+        index = self.cast(self.add("Gather", [inputs, self.constant(f"column{number}", column, "int64")], axis=2),
+                          "INT64")
+        return self.add("Gather", [self.constant(f"category{number}", table), index], axis=0)
+
+    def step_vectors(self):
+        """Returns what the recurrent layers read: (steps, batch, size)."""
+        if self.trained.has_tokens:
+            tokens = self.add("Transpose", [self.make_input("inputs", "INT64", ["batch", "steps"])], perm=[1, 0])
+            name = "output.weight" if self.trained.model("tied") else "embedding.weight"
+            return self.add("Gather", [self.constant("embedding", self.weight(name)), tokens], axis=0)
+        size = self.trained.shape["input_size"]
+        num_categories = sum(name.startswith("category") for name in self.weights)
+        num_numbers = size - num_categories
+        inputs = self.make_input("inputs", "FLOAT", ["batch", "steps", size])
+        inputs = self.add("Transpose", [inputs], perm=[1, 0, 2])
+        if num_categories == 0:
+            return self.scaled(inputs, size)
+        begin, end = self.constant("begin", [0], "int64"), self.constant("end", [num_numbers], "int64")
+        numbers = self.add("Slice", [inputs, begin, end, self.constant("axis2", [2], "int64")])
+        vectors = [self.category_vectors(inputs, i, num_numbers + i) for i in range(num_categories)]
+        return self.add("Concat", ([self.scaled(numbers, num_numbers)] if num_numbers else []) + vectors, axis=2)
+
+    # ---- recurrent layers ----
+
+    def in_gate_order(self, values, cell):
+        gates = self.numpy.split(values, CELLS[cell])
+        return self.numpy.concatenate([gates[i] for i in GATE_ORDER[cell]])
+
+    def layer_weights(self, layer, directions, cell):
+        """Returns the constants W, R and B of all directions."""
+        parts = {"weight_ih": [], "weight_hh": [], "bias": []}
+        for direction in directions:
+            end = f"_l{layer}{direction}"
+            for key in ("weight_ih", "weight_hh"):
+                parts[key].append(self.in_gate_order(self.weight(f"recurrent.{key}{end}"), cell))
+            parts["bias"].append(self.numpy.concatenate(
+                [self.in_gate_order(self.weight(f"recurrent.{key}{end}"), cell) for key in ("bias_ih", "bias_hh")]))
+        return [self.constant(f"recurrent.{key}_l{layer}", self.numpy.stack(values)) for key, values in parts.items()]
+
+    def recurrent_attributes(self, cell, num_directions):
+        function = NAMES[self.trained.model("activation")]
+        functions = {"lstm": ["Sigmoid", function, function], "gru": ["Sigmoid", function], "rnn_tanh": ["Tanh"],
+                     "rnn_relu": ["Relu"]}[cell] * num_directions
+        attributes = {"hidden_size": self.trained.model("hidden_size"), "activations": functions,
+                      "direction": "bidirectional" if num_directions == 2 else "forward"}
+        if cell == "gru":
+            attributes["linear_before_reset"] = int(self.trained.model("reset_gate") == "after")
+        return attributes
+
+    def recurrent(self, steps, lengths):
+        """Returns the outputs of the last layer (steps, batch, width), and its last states (batch, width)."""
+        cell = self.trained.model("cell")
+        directions = ("", "_reverse") if self.trained.model("bidirectional") else ("",)
+        attributes = self.recurrent_attributes(cell, len(directions))
+        flat, last = self.constant("flat", [0, 0, -1], "int64"), self.constant("flat_last", [0, -1], "int64")
+        for layer in range(self.trained.model("num_layers")):
+            weights = self.layer_weights(layer, directions, cell)
+            outputs, states = self.add(OPERATION[cell], [steps, *weights, lengths], 2, **attributes)
+            steps = self.add("Reshape", [self.add("Transpose", [outputs], perm=[0, 2, 1, 3]), flat])
+        return steps, self.add("Reshape", [self.add("Transpose", [states], perm=[1, 0, 2]), last])
+
+    # ---- from the recurrent layers to the outputs ----
+
+    def mean_over_steps(self, steps):
+        if not self.trained.has_lengths:
+            return self.add("ReduceMean", [steps], axes=[0], keepdims=0)
+        masked = self.add("Where", [self.step_mask(steps), steps, self.constant("nothing", 0)])
+        axis = self.constant("axis0", [0], "int64")
+        total = self.add("ReduceSum", [masked, axis], keepdims=0)
+        lengths = self.add("Unsqueeze", ["lengths", self.constant("axis1", [1], "int64")])
+        return self.add("Div", [total, self.cast(lengths, "FLOAT")])
+
+    def linear(self, values, name):
+        weight = self.constant(f"{name}.weight", self.weight(f"{name}.weight").T)
+        return self.add("Add", [self.add("MatMul", [values, weight]),
+                                self.constant(f"{name}.bias", self.weight(f"{name}.bias"))])
+
+    def outputs_of(self, values):
+        if not self.trained.has_tokens:
+            for i in range(len(self.trained.model("dense"))):
+                values = self.add(NAMES[self.trained.model("dense_activation")], [self.linear(values, f"dense{i}")])
+        return self.linear(values, "output")
+
+    def build(self):
+        steps = self.step_vectors()
+        lengths = ""
+        if self.trained.has_lengths:
+            lengths = self.cast(self.make_input("lengths", "INT64", ["batch"]), "INT32")
+        outputs, last = self.recurrent(steps, lengths)
+        if self.trained.has_step_targets:
+            values = self.outputs_of(self.add("Transpose", [outputs], perm=[1, 0, 2]))
+        else:
+            is_mean = self.trained.model("pooling") == "mean"
+            values = self.outputs_of(self.mean_over_steps(outputs) if is_mean else last)
+        shape = ["batch", *(["steps"] if self.trained.has_step_targets else []), self.trained.shape["num_outputs"]]
+        self.make_output(values, "outputs", shape)
+        self.add_values(values, shape)
+        return self.model()
+
+    def add_values(self, values, shape):
+        """A second output in the units of the targets, if the run scaled these."""
+        scales = self.trained.state.get("target_scales") or []
+        if not scales:
+            return
+        factor = self.constant("target_scale", [entry["scale"] for entry in scales])
+        offset = self.constant("target_offset", [entry["offset"] for entry in scales])
+        self.make_output(self.add("Add", [self.add("Mul", [values, factor]), offset]), "values", shape)
+
+    # ---- the whole ----
+
+    def metadata(self):
+        state, settings = self.trained.state, self.trained.settings
+        texts = {"rnnlab.name": str(settings.get("name", "")), "rnnlab.checkpoint": self.trained.checkpoint,
+                 "rnnlab.kind": self.trained.model("kind"), "rnnlab.task": str(self.trained.shape.get("task", "")),
+                 "rnnlab.normalization": state.get("normalization", "none")}
+        names = [entry.get("name", "") for entry in state.get("feature_scales") or []]
+        vocabulary = "vocabulary_hex" if state.get("vocabulary_is_hex") else "vocabulary"
+        for key, value in {vocabulary: state.get("vocabulary"), "features": names if any(names) else None,
+                           "categories": state.get("categories")}.items():
+            if value:
+                texts[f"rnnlab.{key}"] = json.dumps(value, ensure_ascii=False)
+        return texts
+
+    def model(self):
+        helper = self.onnx.helper
+        used = {name for node in self.nodes for name in node.input}
+        constants = [values for name, values in self.constants.items() if name in used]
+        graph = helper.make_graph(self.nodes, "rnnlab", self.inputs, self.outputs, constants)
+        model = helper.make_model(graph, producer_name="rnnlab", ir_version=IR_VERSION,
+                                  opset_imports=[helper.make_opsetid("", OPSET)])
+        helper.set_model_props(model, self.metadata())
+        self.onnx.checker.check_model(model, full_check=True)
+        return model

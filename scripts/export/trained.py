@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a trained model: structure from config.yaml, weights by `rnnlab convert`, scaling from the checkpoint."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from export.common import EXIT_ENVIRONMENT, ExportError, read_json, read_text
+from export.settings import read_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = ("sequence_classifier", "sequence_regressor", "language_model")
+CELLS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}  # with their gates
+# Of keys that the files of older versions lack.
+DEFAULTS = {"reset_gate": "after", "activation": "tanh", "pooling": "last", "dense": [], "dense_activation": "relu",
+            "tied": False, "bidirectional": False}
+# Plain float32 on the CPU, whatever trained the model.
+PLAIN = ("device=cpu", "layer=naive", "precision=fp32")
+
+
+@dataclass
+class Trained:
+    folder: Path
+    checkpoint: str  # its name, such as step-000123
+    settings: dict   # by dotted key
+    state: dict      # state.json
+
+    def model(self, key):
+        found = self.settings.get(f"model.{key}", DEFAULTS.get(key))
+        if found is None:
+            raise ExportError(f"{self.folder / 'config.yaml'}: has no model.{key}: copy the run again")
+        return found
+
+    @property
+    def shape(self):
+        return self.state["shape"]
+
+    def number_scales(self, num_numbers):
+        """The scales of features, or of columns that are steps; categories, which come last, are not scaled."""
+        scales = self.state.get("feature_scales") or []
+        return scales[:num_numbers] if len(scales) == self.shape["input_size"] else scales
+
+    @property
+    def has_tokens(self):
+        return self.model("kind") == "language_model"
+
+    @property
+    def has_lengths(self):
+        return bool(self.shape.get("has_lengths"))
+
+    @property
+    def has_step_targets(self):
+        return self.has_tokens or bool(self.shape.get("target_per_step"))
+
+
+def find_program(given):
+    candidates = [given] if given else ["rnnlab", str(ROOT / "build" / "release" / "rnnlab")]
+    for candidate in candidates:
+        if found := shutil.which(candidate):
+            return found
+    raise ExportError(f"{candidates[-1]}: the program was not found: build it, or name it with --rnnlab PROGRAM",
+                      EXIT_ENVIRONMENT)
+
+
+def run_program(program, *arguments):
+    """Runs the program; its error is passed on. Returns its standard output."""
+    result = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        last = (result.stderr.strip().splitlines() or [f"exit code {result.returncode}"])[-1]
+        raise ExportError(f"rnnlab {arguments[0]}: {last.removeprefix('rnnlab: error: ')}",
+                          result.returncode if 0 < result.returncode < 7 else EXIT_ENVIRONMENT)
+    return result.stdout
+
+
+def checkpoint_name(folder, wanted):
+    """Returns the name of a checkpoint's folder: the best one if one is marked, else the last."""
+    checkpoints = folder / "checkpoints"
+    steps = sorted(path.name for path in checkpoints.glob("step-*") if path.is_dir())
+    if not steps:
+        raise ExportError(f"{folder}: has no checkpoint: train it with checkpoint.save: true")
+    if wanted in (None, "best") and (checkpoints / "best.json").exists():
+        wanted = f"step-{read_json(checkpoints / 'best.json')['step']:06d}"
+    elif wanted in (None, "last"):
+        wanted = max(steps, key=lambda name: int(re.sub(r"\D", "", name) or 0))
+    if wanted not in steps:
+        raise ExportError(f"{folder}: has no checkpoint {wanted}, but {', '.join(steps)}: choose with --checkpoint")
+    return wanted
+
+
+def refuse(what, instead):
+    raise ExportError(f"{what} has no counterpart in ONNX here: {instead}")
+
+
+def require_supported(trained):
+    kind, cell = trained.model("kind"), trained.model("cell")
+    if kind not in KINDS:
+        refuse(f"model.kind: {kind}", f"this script converts {', '.join(KINDS)}")
+    if cell not in CELLS:
+        refuse(f"model.cell: {cell}", f"this script converts {', '.join(CELLS)}")
+
+
+def read_trained(folder, wanted):
+    """Reads all but the weights; refuses what cannot be converted."""
+    folder = Path(folder)
+    config = folder / "config.yaml"
+    trained = Trained(folder, "", read_settings(read_text(config), config), {})
+    require_supported(trained)
+    trained.checkpoint = checkpoint_name(folder, wanted)
+    trained.state = read_json(folder / "checkpoints" / trained.checkpoint / "state.json")
+    if "shape" not in trained.state:
+        raise ExportError(f"{folder}: its checkpoint is of an older rnnlab and has no shape: train it again")
+    return trained
+
+
+def read_safetensors(numpy, path):
+    """Returns the tensors by name, and the metadata."""
+    kinds = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "I32": "<i4", "U8": "u1"}
+    content = Path(path).read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    try:
+        header = json.loads(content[8:8 + size])
+        metadata = header.pop("__metadata__", {})
+        tensors = {}
+        for name, entry in header.items():
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            tensors[name] = numpy.frombuffer(content[begin:end], kinds[entry["dtype"]]).reshape(entry["shape"])
+    except (ValueError, KeyError) as error:
+        raise ExportError(f"{path}: is no safetensors file that rnnlab writes ({error})") from error
+    return tensors, metadata
+
+
+def read_weights(numpy, program, trained):
+    """Returns the tensors by the names of PyTorch."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "weights.safetensors"
+        run_program(program, "convert", trained.folder, "--checkpoint", trained.checkpoint, "-o", path)
+        weights, _ = read_safetensors(numpy, path)
+    for name, values in weights.items():
+        if not numpy.isfinite(values).all():
+            print(f"warning: {name} has values that are not finite", file=sys.stderr)
+    return weights
