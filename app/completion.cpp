@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rnnlab completion: prints a completion script for bash or zsh, made from the parser and the field lists.
+// rnnlab completion: prints a completion script for bash, zsh or fish, made from the parser and the field lists.
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kCompletionFooter = R"(
 Examples:
   source <(rnnlab completion bash)
-  rnnlab completion zsh > ~/.zfunc/_rnnlab)";
+  rnnlab completion zsh > ~/.zfunc/_rnnlab
+  rnnlab completion fish > ~/.config/fish/completions/rnnlab.fish)";
 
 // A verb is completed with its options, experiment keys (with a trailing '=') and files, and with the names of
 // experiments in the folder runs if it takes runs; a key is completed with its values. Bash splits `layer=na` into
@@ -91,13 +92,17 @@ void append_values(const config::StructSpec& spec, const std::string& prefix,
   }
 }
 
-// A key of a benchmark with the name of an experiment's key has the same values.
-std::string cases_of_values() {
+// Returns the values that each key lists. A key of a benchmark with the name of an experiment's key has the same ones.
+std::map<std::string, std::vector<std::string>> values_of_keys() {
   std::map<std::string, std::vector<std::string>> values;
   append_values(Experiment::schema().spec(), "", values);
   append_values(BenchSettings::schema().spec(), "", values);
+  return values;
+}
+
+std::string cases_of_values() {
   std::string cases;
-  for (const auto& [key, words] : values)
+  for (const auto& [key, words] : values_of_keys())
     if (!words.empty()) cases += fmt::format("    {}) echo \"{}\" ;;\n", key, join(words, " "));
   return cases;
 }
@@ -153,10 +158,68 @@ std::string bash_script() {
 // zsh runs bash's completions unchanged.
 std::string zsh_script() { return "#compdef rnnlab\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script(); }
 
+std::string fish_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+// Appends a line for each option and nested verb, recursively. Fish shows the descriptions beside the words.
+void append_fish_options(const CLI::App& parser, const std::string& begin, std::string& script) {
+  for (const CLI::Option* option : parser.get_options())
+    for (const std::string& name : option->get_lnames())
+      script += fmt::format("{} -l {} -d {}\n", begin, name, fish_quoted(option->get_description()));
+  for (const CLI::App* nested : parser.get_subcommands({})) {
+    script += fmt::format("{} -a {} -d {}\n", begin, nested->get_name(), fish_quoted(nested->get_description()));
+    append_fish_options(*nested, begin, script);
+  }
+}
+
+// Returns "layer=naive", "layer=fused" ... for a key with listed values, and "seed=" for another one.
+std::vector<std::string> fish_assignments(const Verb& verb) {
+  const auto values = values_of_keys();
+  std::vector<std::string> keys, words;
+  append_assignments(verb.assignments, keys);
+  for (const std::string& key : keys) {
+    const auto found = values.find(key.substr(0, key.size() - 1));
+    if (found == values.end() || found->second.empty())
+      words.push_back(key);
+    else
+      for (const std::string& value : found->second) words.push_back(key + value);
+  }
+  return words;
+}
+
+std::string fish_script() {
+  Action ignored;
+  const auto program = make_parser(ignored);
+  std::string script;
+  for (const Verb& verb : kVerbs) {
+    const std::string name(verb.name);
+    const CLI::App& parser = *program->get_subcommand(name);
+    const std::string begin = fmt::format("complete -c rnnlab -n '__fish_seen_subcommand_from {}'", name);
+    script += fmt::format("complete -c rnnlab -n __fish_use_subcommand -a {} -d {}\n", name,
+                          fish_quoted(parser.get_description()));
+    append_fish_options(parser, begin, script);
+    if (const auto words = fish_assignments(verb); !words.empty())
+      script += fmt::format("{} -a {}\n", begin, fish_quoted(join(words, " ")));
+    if (verb.takes_runs == TakesRuns::kYes)
+      script += fmt::format("{} -a '(command ls {} 2>/dev/null)'\n", begin, kRunsFolder);
+  }
+  return script;
+}
+
 // Returns what is wrong with the name, or "", as CLI11 requires.
 std::string check_shell(const std::string& name) {
-  if (name == "bash" || name == "zsh") return "";
-  return fmt::format("got {}, expected bash or zsh", in_quotes(name));
+  if (name == "bash" || name == "zsh" || name == "fish") return "";
+  return fmt::format("got {}, expected bash, zsh or fish", in_quotes(name));
+}
+
+std::string script_for(const std::string& shell) {
+  return shell == "bash" ? bash_script() : shell == "zsh" ? zsh_script() : fish_script();
 }
 
 }  // namespace
@@ -164,11 +227,11 @@ std::string check_shell(const std::string& name) {
 void add_completion(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("completion", "Print a completion script for a shell");
   auto shell = std::make_shared<std::string>();
-  command->add_option("shell", *shell, "bash or zsh")->required()->check(check_shell)->type_name("");
+  command->add_option("shell", *shell, "bash, zsh or fish")->required()->check(check_shell)->type_name("");
   command->footer(kCompletionFooter);
   command->callback([&chosen, shell] {
     chosen = [shell](const CommandLine&) {
-      print_data(*shell == "bash" ? bash_script() : zsh_script());
+      print_data(script_for(*shell));
       return ExitCode::kDone;
     };
   });

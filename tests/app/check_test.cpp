@@ -161,7 +161,7 @@ TEST(Check, NotesWhatAStrictRunRefuses) {
   program.write("tiny.yaml", kTinyYaml);
   const auto result = program.run({"check", "tiny.yaml", "strict=true", "precision=tf32", "--json"});
   EXPECT_EQ(result.exit_code, 0);
-  const std::string reason = "argument 'precision=tf32': precision: tf32 cannot be used, so the run would use fp32: ";
+  const std::string reason = "argument 'precision=tf32': precision: tf32 cannot be used, so the run would use fp32 (";
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: note: cannot run on this machine: " + reason));
   EXPECT_THAT(nlohmann::json::parse(result.output).at("cannot_run_here").at(0).get<std::string>(),
               ::testing::StartsWith(reason));

@@ -135,14 +135,14 @@ TEST(CommandLine, AnAbsentArgumentOrValueIsNamed) {
   expect_usage_error({"compare"},
                      "compare: no argument given, expected run folders, folders full of them, or names of experiments",
                      " compare");
-  expect_usage_error({"completion"}, "completion: no argument given, expected bash or zsh", " completion");
+  expect_usage_error({"completion"}, "completion: no argument given, expected bash, zsh or fish", " completion");
   expect_usage_error({"train", "a.yaml", "--out"}, "--out: no value given, expected DIR", " train");
 }
 
 TEST(CommandLine, AnArgumentTooManyIsNamed) { expect_usage_error({"info", "a"}, "unexpected argument 'a'", " info"); }
 
 TEST(CommandLine, AValueThatIsWrongIsShown) {
-  expect_usage_error({"completion", "fish"}, "shell: got 'fish', expected bash or zsh", " completion");
+  expect_usage_error({"completion", "tcsh"}, "shell: got 'tcsh', expected bash, zsh or fish", " completion");
   expect_usage_error({"bench", "--against", "a.json", "--tolerance", "-3"},
                      "--tolerance: got '-3', expected a number of percent, at least 0", " bench");
 }

@@ -83,7 +83,32 @@ TEST(Completion, ZshUsesTheSameScript) {
   EXPECT_TRUE(Program().run({"completion", "zsh"}).output.starts_with("#compdef rnnlab\n"));
 }
 
-TEST(Completion, KnowsTwoShells) { EXPECT_EQ(Program().run({"completion", "fish"}).exit_code, 2); }
+TEST(Completion, FishShowsWordsWithTheirDescriptions) {
+  const std::string script = Program().run({"completion", "fish"}).output;
+  EXPECT_THAT(script, HasSubstr("complete -c rnnlab -n __fish_use_subcommand -a info -d 'Show what this machine and "
+                                "build can do'\n"));
+  EXPECT_THAT(script, HasSubstr("complete -c rnnlab -n '__fish_seen_subcommand_from train' -l resume -d 'resume this"));
+  EXPECT_THAT(script, HasSubstr(" layer=naive layer=grouped "));
+  EXPECT_THAT(script, HasSubstr(" model.hidden_size= "));
+}
+
+TEST(Completion, FishReadsItsScript) {
+  const Program program;
+  if (program.run_in_shell("command -v fish").exit_code != 0) GTEST_SKIP() << "fish is not installed";
+  const auto offered = [&](const std::string& line) {
+    return program
+        .run_in_shell(
+            "\"$0\" completion fish > rnnlab.fish; HOME=. fish --no-config -c 'source rnnlab.fish; "
+            "complete -C \"" +
+            line + "\"'")
+        .output;
+  };
+  EXPECT_EQ(offered("rnnlab inf"), "info\tShow what this machine and build can do\n");
+  EXPECT_EQ(offered("rnnlab train layer=na"), "layer=naive\n");
+  EXPECT_THAT(offered("rnnlab compare --fa"), HasSubstr("--fair\t"));
+}
+
+TEST(Completion, KnowsThreeShells) { EXPECT_EQ(Program().run({"completion", "tcsh"}).exit_code, 2); }
 
 }  // namespace
 }  // namespace rnnlab

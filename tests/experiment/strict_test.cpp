@@ -87,7 +87,7 @@ TEST(Strict, NamesWhatAGpuRefuses) {
   Experiment experiment = tiny_experiment({"training.cuda_graph=true"});
   experiment.precision = Precision::kBf16;
   EXPECT_EQ(strict_message(fallbacks_of_run(experiment, c10::Device(c10::kCUDA, 0), used)),
-            "precision: bf16 cannot be used, so the run would use bf16: emulated, because this GPU has none; set "
+            "precision: bf16 cannot be used, so the run would use bf16 (emulated, because this GPU has none); set "
             "precision to one that the device has, such as fp32, or strict to false\n"
             "training.cuda_graph: true cannot be used, so the run would use single steps without CUDA graphs: the "
             "samples are not on the GPU (data.placement); remove training.cuda_graph, or strict to false");
