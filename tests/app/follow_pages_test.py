@@ -89,11 +89,13 @@ BAD = "name: bad\ndata: {source: digits}\nmodel: {hiden_size: 64}\ntraining:\n  
 FLOWERS = """name: flowers
 data: {source: csv, path: flowers.csv, target: [species], num_test: 30}
 model: {kind: sequence_classifier, hidden_size: 8}
-training: {epochs: 2}
+training: {epochs: 60, batch_size: 16, learning_rate: 1e-2}
 """
+# With one thread: on a busy machine rnnlab would use fewer threads in some runs, and compare would refuse these.
 PREPARE = {
-    "README.md": "rnnlab train experiments/quickstart.yaml device=cpu",
-    "docs/commands.md": """rnnlab train flowers.yaml device=cpu
+    "README.md": "export OMP_NUM_THREADS=1\nrnnlab train experiments/quickstart.yaml device=cpu",
+    "docs/commands.md": """export OMP_NUM_THREADS=1
+rnnlab train flowers.yaml device=cpu
 mv runs/flowers/*-cpu-fused RUN
 rm -r runs/flowers""",
 }
@@ -115,6 +117,7 @@ def this_cpu():
 def words_of(line):
     """The words of a line. What may differ is `<date>`, `<duration>`, `<unit>`, `<cpu>` or, of numbers, `<7.0>`."""
     line = line.replace(this_cpu(), "<cpu>").replace(CPU_OF_PAGES, "<cpu>")
+    line = re.sub(r"^(=== round .*?layer=)\w+", r"\1<drawn>", line)  # the order of a round is drawn
     line = re.sub(r"-{2,}", "--", DATE.sub("<date>", line))
     line = re.sub(r"\btrain m?s\b", "train <unit>", re.sub(r"\bthread\b", "threads", line))
     line = NUMBER.sub(lambda found: f"<{float(found.group().replace(',', ''))!r}>", line)
@@ -268,8 +271,10 @@ def write_flowers(folder):
         kind = i % 3
         rows.append(f"{5 + kind / 2 + i % 7 / 10},{3.4 - kind / 4},{1.5 + 2 * kind + i % 5 / 10},{0.2 + kind},"
                     + ("setosa", "versicolor", "virginica")[kind])
-    for name in ("flowers.csv", "new.csv", "weather.csv"):
-        (folder / name).write_text("\n".join(["sepal_length,sepal_width,petal_length,petal_width,species", *rows, ""]))
+    header = "sepal_length,sepal_width,petal_length,petal_width,species"
+    for name in ("flowers.csv", "weather.csv"):
+        (folder / name).write_text("\n".join([header, *rows, ""]))
+    (folder / "new.csv").write_text("\n".join(row.rpartition(",")[0] for row in [header, *rows]) + "\n")
     (folder / "flowers.yaml").write_text(FLOWERS)
     (folder / "bad.yaml").write_text(BAD)
 
