@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every format needs: errors with exit codes, packages that may be missing, and the texts of messages."""
 
-import importlib
 import json
 import sys
+
+from user_errors import Stopped, UserError as ConvertError, import_or_refuse  # noqa: F401
 
 EXIT_USAGE, EXIT_DATA, EXIT_ENVIRONMENT, EXIT_NOT_FINITE = 2, 3, 4, 5
 MAX_FLOAT32 = 3.4028234663852886e38
@@ -12,26 +13,9 @@ NOT_FINITE = "rnnlab trains on finite float32 numbers only: correct the file"
 INSTALL = "python3 -m venv ~/convert-venv && . ~/convert-venv/bin/activate && python3 -m pip install"
 
 
-class ConvertError(Exception):
-    """A mistake that the user can read and correct."""
-
-    def __init__(self, message, code=EXIT_DATA):
-        super().__init__(message)
-        self.code = code
-
-
-class Stopped(BaseException):
-    """A signal asks the program to end."""
-
-
 def need(module, package=None):
     """Imports a package that only some formats need."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = package or module.partition(".")[0]
-        raise ConvertError(f"this format needs the Python package {package} ({error}); install it in a virtual "
-                           f"environment: {INSTALL} {package}", EXIT_ENVIRONMENT) from error
+    return import_or_refuse(module, package, "this format", INSTALL)
 
 
 def say(text):

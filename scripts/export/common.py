@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What both scripts need: errors with exit codes, packages that may be missing, and messages."""
 
-import importlib
 import json
 import os
 import signal
 import sys
 from pathlib import Path
+
+from user_errors import Stopped, UserError as ExportError, import_or_refuse  # noqa: F401
 
 EXIT_DIFFERENT, EXIT_USAGE, EXIT_DATA, EXIT_ENVIRONMENT = 1, 2, 3, 4
 SCHEMA_VERSION = 3  # of run folders and checkpoints
@@ -14,26 +15,9 @@ SCHEMA_VERSION = 3  # of run folders and checkpoints
 INSTALL = "python3 -m venv ~/export-venv && . ~/export-venv/bin/activate && python3 -m pip install"
 
 
-class ExportError(Exception):
-    """A mistake that the user can read and correct."""
-
-    def __init__(self, message, code=EXIT_DATA):
-        super().__init__(message)
-        self.code = code
-
-
-class Stopped(BaseException):
-    """A signal asks the program to end."""
-
-
 def need(module, package=None):
     """Imports a package that only some uses need."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = package or module.partition(".")[0]
-        raise ExportError(f"this needs the Python package {package} ({error}); install it in a virtual environment: "
-                          f"{INSTALL} {package}", EXIT_ENVIRONMENT) from error
+    return import_or_refuse(module, package, "this", INSTALL)
 
 
 def note(text):
