@@ -93,6 +93,7 @@ std::vector<BenchCase> expand_grid(const BenchSettings& s) {
                                .hidden_size = hidden_size,
                                .num_layers = s.num_layers[i[8]],
                                .bidirectional = s.bidirectional,
+                               .num_heads = s.heads,
                                .cudnn_algorithm = s.cudnn_algorithm[i[4]]},
                    .batch_size = s.batch_size[i[6]],
                    .num_steps = s.num_steps[i[7]]});
@@ -105,8 +106,9 @@ std::string to_string(const BenchCase& c) {
   const std::string inputs = o.input_size == o.hidden_size ? "" : fmt::format(" I {}", o.input_size);
   const bool is_usual = o.cudnn_algorithm == CudnnAlgorithm::kAuto;
   const std::string algorithm = is_usual ? "" : fmt::format(" {}", name_of(o.cudnn_algorithm));
-  return fmt::format("{} {} {} {}{}{} H {} B {} T {} L {}{}", c.device, name_of(c.mode), name_of(c.precision),
-                     name_of(o.cell), algorithm, inputs, o.hidden_size, c.batch_size, c.num_steps, o.num_layers,
+  const std::string heads = o.num_heads == 1 ? "" : fmt::format(" heads {}", o.num_heads);
+  return fmt::format("{} {} {} {}{}{} H {}{} B {} T {} L {}{}", c.device, name_of(c.mode), name_of(c.precision),
+                     name_of(o.cell), algorithm, inputs, o.hidden_size, heads, c.batch_size, c.num_steps, o.num_layers,
                      o.bidirectional ? " bidirectional" : "");
 }
 

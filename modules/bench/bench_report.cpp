@@ -237,7 +237,8 @@ RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& comb
           .num_steps = combination.num_steps,
           .num_layers = combination.options.num_layers,
           .input_size = combination.options.input_size,
-          .bidirectional = combination.options.bidirectional};
+          .bidirectional = combination.options.bidirectional,
+          .heads = combination.options.num_heads};
 }
 
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling) {

@@ -101,6 +101,7 @@ struct RowKey {
   int64_t num_layers = 0;
   int64_t input_size = 0;
   bool bidirectional = false;
+  int64_t heads = 1;
 
   bool operator==(const RowKey&) const = default;
 
@@ -118,6 +119,7 @@ struct RowKey {
     field("num_layers", self.num_layers);
     field("input_size", self.input_size);
     field("bidirectional", self.bidirectional);
+    field("heads", self.heads, kWhereGiven);
   }
 };
 

@@ -33,6 +33,8 @@ std::string algorithm(const RowKey& key) { return key.cudnn_algorithm == "auto" 
 
 std::string directions(const RowKey& key) { return key.bidirectional ? "2" : ""; }
 
+std::string heads(const RowKey& key) { return key.heads == 1 ? "" : fmt::format("{} heads", key.heads); }
+
 bool varies(const KeyColumn& column, const std::vector<BenchRow>& rows) {
   return std::ranges::any_of(rows,
                              [&](const BenchRow& row) { return column.text(row.key) != column.text(rows[0].key); });
@@ -62,7 +64,8 @@ const std::vector<KeyColumn>& key_columns() {
                                                  {"B", number<&RowKey::batch_size>},
                                                  {"T", number<&RowKey::num_steps>},
                                                  {"L", number<&RowKey::num_layers>},
-                                                 {"D", directions, "D 1"}};
+                                                 {"D", directions, "D 1"},
+                                                 {"heads", heads, "1 head"}};
   return columns;
 }
 

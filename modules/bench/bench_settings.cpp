@@ -97,6 +97,7 @@ void list_axes(config::Schema<BenchSettings>& s) {
       .at_least(1)
       .at_most(kMost);
   s.field("bidirectional", &BenchSettings::bidirectional, "a second set of weights reads from the other end");
+  s.field("heads", &BenchSettings::heads, "heads of cell: slstm, which divide hidden_size").at_least(1).at_most(kMost);
 }
 
 void list_protocol(config::Schema<BenchSettings>& s) {

@@ -34,6 +34,7 @@ struct BenchSettings {
   std::vector<int64_t> num_layers = {4};
   std::optional<int64_t> input_size;  // default: hidden_size
   bool bidirectional = false;
+  int64_t heads = 1;  // of slstm
   int64_t processes = 1;
   int64_t repeats = 15;
   double min_seconds = 0;
@@ -70,8 +71,8 @@ struct BenchCase {
 // Returns every combination, device slowest and num_layers fastest, in the order of the settings' keys.
 std::vector<BenchCase> expand_grid(const BenchSettings& settings);
 
-// Returns "cuda graph fp32 lstm H 512 B 64 T 100 L 4"; with "I 28" if the inputs differ from H, and with
-// "bidirectional".
+// Returns "cuda graph fp32 lstm H 512 B 64 T 100 L 4"; with "I 28" if the inputs differ from H, with "heads 4" and
+// with "bidirectional".
 std::string to_string(const BenchCase& combination);
 
 // ---- lower bounds of one pass ----

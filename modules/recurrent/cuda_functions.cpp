@@ -19,8 +19,9 @@ namespace rnnlab {
 namespace {
 
 const PersistentPass& functions_of_persistent() {
-  static constexpr PersistentPass kFunctions = {require_persistent, persistent_path, run_persistent_forward,
-                                                run_persistent_backward};
+  static constexpr PersistentPass kFunctions = {require_persistent,      persistent_path, run_persistent_forward,
+                                                run_persistent_backward, slstm_path,      run_slstm_forward,
+                                                run_slstm_backward};
   return kFunctions;
 }
 

@@ -7,6 +7,7 @@
 
 #include "gpu/cuda_library.h"
 #include "recurrent/execution_path.h"
+#include "recurrent/persistent/slstm_pass.h"
 #include "recurrent/recurrent_layer.h"
 #include "recurrent/unrolled/passes.h"
 #include "recurrent/unrolled/trace.h"
@@ -15,7 +16,7 @@ namespace rnnlab {
 
 inline constinit CudaFunction<std::shared_ptr<RecurrentLayer>(const RecurrentOptions&)> make_cudnn_layer;
 
-// persistent/persistent_pass.h documents these functions.
+// persistent/persistent_pass.h and persistent/slstm_pass.h document these functions.
 struct PersistentPass {
   void (*require)(const at::Tensor& sequence, int64_t hidden_size);
   ExecutionPath (*path)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
@@ -23,6 +24,10 @@ struct PersistentPass {
   PassGradients (*run_backward)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
                                 const std::vector<at::Tensor>& masks, const ResultGradients& results,
                                 NeededGradients needs);
+  ExecutionPath (*slstm_path)(const SlstmTrace& trace);
+  void (*run_slstm_forward)(SlstmTrace& trace, const at::Tensor& initial_hidden, const at::Tensor& initial_states);
+  SlstmGradients (*run_slstm_backward)(const SlstmTrace& trace, const at::Tensor& output,
+                                       const at::Tensor& final_states);
 };
 inline constinit CudaFunction<const PersistentPass&()> persistent_pass;
 

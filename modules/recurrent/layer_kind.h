@@ -75,7 +75,7 @@ struct LayerInfo {
 
   // Returns the reason why it does not compute layers of this size on this GPU, and an alternative. Null if it supports
   // all sizes that it supports on any GPU.
-  std::optional<std::string> (*unsupported_size)(int64_t hidden_size, const Gpu& gpu) = nullptr;
+  std::optional<std::string> (*unsupported_size)(const RecurrentOptions& options, const Gpu& gpu) = nullptr;
 
   // Returns whether its results are less precise than those of other layers, so that users must ask for it. Null if
   // they never are.

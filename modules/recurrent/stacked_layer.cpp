@@ -62,8 +62,8 @@ RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState&
     for (size_t direction = 0; direction < num_directions; ++direction) {
       const size_t index = layer * num_directions + direction;
       const auto way = direction == 0 ? Direction::kForward : Direction::kReverse;
-      const DirectionResult result =
-          run_direction({sequence, starts[index], alive, way}, product_weights(weights(), index, num_parameters));
+      const DirectionResult result = run_direction({sequence, starts[index], alive, way, lengths},
+                                                   product_weights(weights(), index, num_parameters));
       outputs.push_back(result.output);
       ends.push_back(result.final);
     }

@@ -18,6 +18,7 @@ struct DirectionInput {
   CellStates initial;
   at::Tensor alive;  // (T, B, 1) bool: the step is within the sequence's length; undefined if all steps are
   Direction direction = Direction::kForward;
+  at::Tensor lengths;  // (B) int64 on the CPU; undefined if every sequence is whole
 };
 
 struct DirectionResult {

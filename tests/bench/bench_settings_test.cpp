@@ -178,6 +178,14 @@ TEST(BenchCase, EveryKeyOfTheGridArrives) {
                           "cuda:1 graph bf16 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional"));
 }
 
+TEST(BenchCase, NamesTheHeads) {
+  BenchSettings settings;
+  settings.device = {"cpu"};
+  settings.cell = {Cell::kSlstm};
+  settings.heads = 4;
+  EXPECT_THAT(texts(settings), ElementsAre("cpu eager fp32 slstm H 512 heads 4 B 64 T 100 L 4"));
+}
+
 TEST(BenchCase, ThePaperCaseTakes107GigaflopForward) {
   EXPECT_DOUBLE_EQ(forward_flops(paper()), 107374182400.0);
   EXPECT_EQ(num_layer_steps(paper()), 400);

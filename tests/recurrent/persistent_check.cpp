@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "recurrent/cells/cell.h"
 #include "recurrent/layer_kind.h"
 
 namespace rnnlab {
@@ -17,7 +18,8 @@ namespace {
 struct Drawn {
   at::Tensor input, lengths;
   RecurrentState initial;
-  at::Tensor output_gradient, hidden_gradient, cell_gradient;
+  at::Tensor output_gradient, hidden_gradient;
+  std::vector<at::Tensor> inner_gradients;
 };
 
 at::Tensor rounded_normal(at::IntArrayRef shape, at::ScalarType type) {
@@ -29,22 +31,30 @@ at::Tensor varied_lengths(const LayerShape& shape) {
   return at::randint(1, shape.num_steps + 1, {shape.batch_size}, at::kLong);
 }
 
+// The second inner state is the normalizer of sLSTM, which is positive.
+std::vector<at::Tensor> inner_states(at::IntArrayRef shape, size_t count, at::ScalarType type) {
+  std::vector<at::Tensor> states;
+  for (size_t i = 0; i < count; ++i) states.push_back(rounded_normal(shape, type));
+  if (count > 1) states[1] = (states[1].abs() + 0.5).to(type).to(at::kDouble);
+  return states;
+}
+
 Drawn draw(const LayerShape& shape, at::ScalarType type) {
   const RecurrentOptions& options = shape.options;
   const std::vector<int64_t> states = {options.num_layers * options.num_directions(), shape.batch_size,
                                        options.hidden_size};
-  const bool has_cell = options.cell == Cell::kLstm;
+  const size_t num_inner = info_of(options.cell).states.size() - 1;
   Drawn drawn;
   drawn.input = rounded_normal({shape.num_steps, shape.batch_size, options.input_size}, type);
   drawn.lengths = varied_lengths(shape);
   if (shape.states == States::kGiven) {
     drawn.initial.hidden = rounded_normal(states, type);
-    if (has_cell) drawn.initial.inner = {rounded_normal(states, type)};
+    drawn.initial.inner = inner_states(states, num_inner, type);
   }
   drawn.output_gradient =
       rounded_normal({shape.num_steps, shape.batch_size, options.num_directions() * options.hidden_size}, type);
   drawn.hidden_gradient = rounded_normal(states, type);
-  if (has_cell) drawn.cell_gradient = rounded_normal(states, type);
+  for (size_t i = 0; i < num_inner; ++i) drawn.inner_gradients.push_back(rounded_normal(states, type));
   return drawn;
 }
 
@@ -67,20 +77,29 @@ at::Tensor leaf(const at::Tensor& tensor, at::ScalarType type) {
   return tensor.defined() ? tensor.detach().clone().to(type).requires_grad_() : tensor;
 }
 
+// The gradient of sLSTM's stabilizer belongs to the larger one of two gates, and rounding may change which one that is.
+// So the loss reads the ratio of cell and normalizer, which does not depend on the stabilizer.
+at::Tensor loss_of_inner(Cell cell, const std::vector<at::Tensor>& states, const std::vector<at::Tensor>& gradients) {
+  if (states.empty()) return at::zeros({}, at::kCUDA);
+  const at::Tensor read = cell == Cell::kSlstm ? states[0] / states[1] : states[0];
+  return (read * gradients[0].to(read.scalar_type())).sum();
+}
+
 // Output, final states, and the gradients of everything that has one.
 std::vector<at::Tensor> results_of(RecurrentLayer& layer, const Drawn& drawn, at::ScalarType type) {
   const at::Tensor input = leaf(drawn.input, type);
-  const RecurrentState initial = {leaf(drawn.initial.hidden, type), leaf(drawn.initial.cell(), type)};
+  RecurrentState initial = {leaf(drawn.initial.hidden, type)};
+  for (const at::Tensor& state : drawn.initial.inner) initial.inner.push_back(leaf(state, type));
   const RecurrentResult result = layer.forward(input, initial, drawn.lengths);
-  at::Tensor loss = (result.output * drawn.output_gradient.to(type)).sum() +
-                    (result.state.hidden * drawn.hidden_gradient.to(type)).sum();
-  if (result.state.cell().defined()) loss = loss + (result.state.cell() * drawn.cell_gradient.to(type)).sum();
+  const at::Tensor loss = (result.output * drawn.output_gradient.to(type)).sum() +
+                          (result.state.hidden * drawn.hidden_gradient.to(type)).sum() +
+                          loss_of_inner(layer.options().cell, result.state.inner, drawn.inner_gradients);
   layer.zero_grad();
   loss.backward();
   std::vector<at::Tensor> results = {result.output.detach(), result.state.hidden.detach(), input.grad()};
-  if (result.state.cell().defined()) results.push_back(result.state.cell().detach());
-  for (const at::Tensor& state : {initial.hidden, initial.cell()})
-    if (state.defined()) results.push_back(state.grad());
+  for (const at::Tensor& state : result.state.inner) results.push_back(state.detach());
+  if (initial.hidden.defined()) results.push_back(initial.hidden.grad());
+  for (const at::Tensor& state : initial.inner) results.push_back(state.grad());
   for (const at::Tensor& parameter : layer.parameters()) results.push_back(parameter.grad());
   return results;
 }
@@ -97,10 +116,10 @@ double error_of(const at::Tensor& got, const at::Tensor& wanted) {
 std::string describe(const LayerShape& shape, const NumberClass& numbers) {
   const RecurrentOptions& options = shape.options;
   return fmt::format(
-      "{}: {} {}, H {}, I {}, T {}, B {}, {} layers{}{}{}", config::name_of(shape.kind), config::name_of(options.cell),
-      numbers.name, options.hidden_size, options.input_size, shape.num_steps, shape.batch_size, options.num_layers,
-      options.bidirectional ? ", both directions" : "", shape.ends == Ends::kVaried ? ", varied lengths" : "",
-      shape.states == States::kGiven ? ", given states" : "");
+      "{}: {} {}, H {} in {} heads, I {}, T {}, B {}, {} layers{}{}{}", config::name_of(shape.kind),
+      config::name_of(options.cell), numbers.name, options.hidden_size, options.num_heads, options.input_size,
+      shape.num_steps, shape.batch_size, options.num_layers, options.bidirectional ? ", both directions" : "",
+      shape.ends == Ends::kVaried ? ", varied lengths" : "", shape.states == States::kGiven ? ", given states" : "");
 }
 
 TensorFloat32::TensorFloat32(const NumberClass& numbers) {
@@ -110,7 +129,9 @@ TensorFloat32::~TensorFloat32() { at::globalContext().setAllowTF32CuBLAS(false);
 
 double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64_t seed) {
   at::manual_seed(seed);
-  const auto exact = make_layer(LayerKind::kHoisted, shape.options);
+  const LayerKind reference =
+      has_cell(LayerKind::kHoisted, shape.options.cell) ? LayerKind::kHoisted : LayerKind::kNaive;
+  const auto exact = make_layer(reference, shape.options);
   exact->to(at::kCUDA, at::kDouble);
   draw_weights(*exact, numbers.type);
   const auto layer = make_layer(shape.kind, shape.options);

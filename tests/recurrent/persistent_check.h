@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares `persistent` in any shape with a float64 layer on the same GPU (`hoisted`, which the parity suite compares
-// with the reference), for shapes that take too long in plain loops on the CPU.
+// Compares `persistent` in any shape with a float64 layer on the same GPU (`hoisted`, or `naive` for sLSTM, which the
+// parity suite compares with the reference), for shapes that take too long in plain loops on the CPU.
 #pragma once
 
 #include <ATen/core/Tensor.h>

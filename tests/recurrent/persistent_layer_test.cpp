@@ -84,8 +84,8 @@ TEST(PersistentRefusal, BlocksHaveSmallSizes) {
 TEST(PersistentRefusal, AGpuWithoutClustersHasSmallSizes) {
   const Gpu gpu = {.name = "NVIDIA A100", .capability = {8, 0}, .has_own_kernels = true};
   EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, gpu), std::nullopt);
-  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, 128, gpu), std::nullopt);
-  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, 136, gpu),
+  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, {.hidden_size = 128}, gpu), std::nullopt);
+  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, {.hidden_size = 136}, gpu),
             "layer: persistent cannot do hidden_size: 136 on NVIDIA A100 (compute capability 8.0): its kernels for "
             "more than 128 units need compute capability 9.0 or later; use layer: cudnn");
   EXPECT_NE(unsupported_reason(LayerKind::kPersistentClusters, gpu), std::nullopt);

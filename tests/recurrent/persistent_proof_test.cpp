@@ -38,6 +38,12 @@ int64_t between(Random& random, int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
 }
 
+void give_heads(Random& random, RecurrentOptions& options) {
+  options.cell = Cell::kSlstm;
+  options.num_heads = between(random, 1, 5);
+  options.hidden_size = options.num_heads * 8 * between(random, 1, 16);
+}
+
 // A third of the layers is small, and half of the small ones run by one block for each group. Most shapes are short and
 // narrow. Every fourth is longer, in particular if layers may run at the same time; every fourth is wider.
 LayerShape random_shape(Random& random, const NumberClass& numbers) {
@@ -54,6 +60,7 @@ LayerShape random_shape(Random& random, const NumberClass& numbers) {
   shape.ends = random() % 2 == 0 ? Ends::kVaried : Ends::kWhole;
   shape.states = random() % 2 == 0 ? States::kGiven : States::kZeros;
   if (shape.options.hidden_size <= 128 && random() % 2 == 0) shape.kind = LayerKind::kPersistentBlock;
+  if (random() % 5 == 0) give_heads(random, shape.options);
   return shape;
 }
 

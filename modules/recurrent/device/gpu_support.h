@@ -55,7 +55,7 @@ Gpu gpu_of(c10::Device device);
 std::optional<std::string> unsupported_reason(LayerKind kind, const Gpu& gpu);
 
 // Returns why `kind` has no kernels for layers of this size on this GPU; nothing if it has kernels.
-std::optional<std::string> unsupported_size(LayerKind kind, int64_t hidden_size, const Gpu& gpu);
+std::optional<std::string> unsupported_size(LayerKind kind, const RecurrentOptions& options, const Gpu& gpu);
 
 // Returns why kernels of `kind` cannot be compiled on this machine, for any GPU; nothing if they can or `kind` has
 // none.

@@ -74,13 +74,15 @@ double difference(const at::Tensor& got, const at::Tensor& wanted) {
 }
 
 double difference_of_layer(Cell cell, int64_t hidden_size, at::ScalarType type, c10::Device device) {
-  const RecurrentOptions options = {.cell = cell, .input_size = 16, .hidden_size = hidden_size};
+  const int64_t num_heads = cell == Cell::kSlstm ? 2 : 1;
+  const RecurrentOptions options = {
+      .cell = cell, .input_size = 16, .hidden_size = num_heads * hidden_size, .num_heads = num_heads};
   const auto persistent = make_layer(LayerKind::kPersistent, options);
-  const auto fused = make_layer(LayerKind::kFused, options);
-  copy_weights(*persistent, *fused);
-  for (const auto& layer : {persistent, fused}) layer->to(device, type);
+  const auto reference = make_layer(has_cell(LayerKind::kFused, cell) ? LayerKind::kFused : LayerKind::kNaive, options);
+  copy_weights(*persistent, *reference);
+  for (const auto& layer : {persistent, reference}) layer->to(device, type);
   const at::Tensor data = at::randn({12, 20, 16}).to(device, type);
-  const auto got = results_of(*persistent, data), wanted = results_of(*fused, data);
+  const auto got = results_of(*persistent, data), wanted = results_of(*reference, data);
   double largest = 0;
   for (size_t i = 0; i < got.size(); ++i) largest = std::max(largest, difference(got[i], wanted[i]));
   return largest;
@@ -152,9 +154,10 @@ double largest_difference_from_fused(c10::Device device, at::ScalarType type) {
   const double bound = type == at::kFloat ? 2e-2 : type == at::kHalf ? 5e-2 : 1e-1;  // float32: TF32 is allowed
   double largest = 0;
   const bool has_clusters = at::cuda::getDeviceProperties(device.index())->major >= 9;
-  const std::vector<int64_t> sizes = has_clusters ? std::vector<int64_t>{128, 256} : std::vector<int64_t>{64, 128};
-  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
-    for (const int64_t hidden_size : sizes)
+  const std::vector<int64_t> of_one_block = {64, 128};
+  const std::vector<int64_t> sizes = has_clusters ? std::vector<int64_t>{128, 256} : of_one_block;
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kSlstm})
+    for (const int64_t hidden_size : cell == Cell::kSlstm ? of_one_block : sizes)
       largest = std::max(largest, difference_of_layer(cell, hidden_size, type, device) / bound);
   return largest;
 }
@@ -176,12 +179,6 @@ void require_checked_gpu(c10::Device device, at::ScalarType type) {
   passed.insert(checked);
 }
 
-std::string_view class_name(at::ScalarType type) {
-  if (type != at::kFloat) return number_type_name(type);
-  if (rounds_to_tf32()) return "tf32 class: float16 operands, float32 sums";
-  return "float32: each factor as two float16, float32 sums";
-}
-
 void require_gpu_with_kernels(c10::Device device) {
   static DeviceAnswers accepts;
   accepts.of(device, [&] {
@@ -192,6 +189,12 @@ void require_gpu_with_kernels(c10::Device device) {
 }
 
 }  // namespace
+
+std::string_view persistent_class_name(at::ScalarType type) {
+  if (type != at::kFloat) return number_type_name(type);
+  if (rounds_to_tf32()) return "tf32 class: float16 operands, float32 sums";
+  return "float32: each factor as two float16, float32 sums";
+}
 
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
   require_gpu_with_kernels(sequence.device());
@@ -224,8 +227,8 @@ ExecutionPath persistent_path(const UnrolledSpec& spec, const std::vector<LayerT
   const c10::cuda::CUDAGuard guard(bottom.gates.device());
   const kernels::PersistentGroups groups = forward_groups(spec, bottom);
   const size_t parts = parts_of_steps(bottom.num_steps(), layers.size(), forward_part_of_gpu(spec, bottom)).size();
-  return {fmt::format("persistent kernel ({}), {}{}", class_name(bottom.gates.scalar_type()), text_of(groups),
-                      parts > 1 ? fmt::format(", layers side by side in {} parts", parts) : ""),
+  return {fmt::format("persistent kernel ({}), {}{}", persistent_class_name(bottom.gates.scalar_type()),
+                      text_of(groups), parts > 1 ? fmt::format(", layers side by side in {} parts", parts) : ""),
           {}};
 }
 

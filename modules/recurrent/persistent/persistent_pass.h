@@ -20,6 +20,9 @@ namespace rnnlab {
 // is float64, or float32 has no kernels for this many units. Throws kDevice if an earlier pass on this GPU timed out.
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size);
 
+// Returns the class of numbers of a pass on tensors of this type, for people.
+std::string_view persistent_class_name(at::ScalarType type);
+
 // Returns what a forward pass runs, for execution_path.h.
 ExecutionPath persistent_path(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
 
@@ -37,7 +40,8 @@ PassGradients run_persistent_backward(const UnrolledSpec& spec, const std::vecto
 // kind of GPU that passed is stored in cache_folder(), by class, driver and kernels.
 //
 // Returns the largest error of outputs and gradients of a layer of each cell, relative to the largest number of `fused`
-// and to the difference that rounding of `type` explains: at most 1 if the kernels are correct.
+// (or `naive`, for cells that `fused` does not have) and to the difference that rounding of `type` explains: at most 1
+// if the kernels are correct.
 double largest_difference_from_fused(c10::Device device, at::ScalarType type);
 
 }  // namespace rnnlab

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "recurrent/device/gpu_support.h"
+#include "recurrent/persistent/slstm_layer.h"
 #include "recurrent/unrolled/unrolled_layer.h"
 
 namespace rnnlab {
@@ -34,6 +35,18 @@ constexpr UnrolledVariant kTeamsVariant =
     persistent_variant(LayerKind::kPersistentTeams, PersistentKernels::kClustersAndTeams);
 constexpr UnrolledVariant kPersistentVariant = persistent_variant(LayerKind::kPersistent, PersistentKernels::kAll);
 
+// Each head of sLSTM has a block of its own.
+std::optional<std::string> unsupported_heads(const RecurrentOptions& options) {
+  constexpr auto kBlocks = PersistentKernels::kBlocks;
+  const int64_t head_size = options.hidden_size / options.num_heads;
+  if (kernels::has_persistent_layer(head_size, kernels::Operands::kTf32, kBlocks)) return std::nullopt;
+  const auto sizes = kernels::persistent_sizes(kernels::Operands::kTf32, kBlocks);
+  return fmt::format(
+      "hidden_size: {} with heads: {} (its kernels for slstm have heads of a multiple of 8 units from {} "
+      "to {})",
+      options.hidden_size, options.num_heads, sizes.least, sizes.most);
+}
+
 template <const UnrolledVariant& variant>
 std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& options) {
   if (options.activation != Activation::kTanh)
@@ -41,6 +54,7 @@ std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& opt
                        config::name_of(options.cell));
   if (options.reset_gate == ResetGate::kBefore)
     return "reset_gate: before (its kernel for gru applies the reset gate after the recurrent product)";
+  if (options.cell == Cell::kSlstm) return unsupported_heads(options);
   if (kernels::has_persistent_layer(options.hidden_size, kernels::Operands::kTf32, variant.kernels))
     return std::nullopt;
   const auto sizes = kernels::persistent_sizes(kernels::Operands::kTf32, variant.kernels);
@@ -53,7 +67,7 @@ std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& opt
 template <const UnrolledVariant& variant>
 std::optional<std::string> precision_unsupported_by_persistent(const RecurrentOptions& options, Precision precision) {
   const auto has_kernels = [&](kernels::Operands factors) {
-    return kernels::has_persistent_layer(options.hidden_size, factors, variant.kernels);
+    return kernels::has_persistent_layer(options.hidden_size / options.num_heads, factors, variant.kernels);
   };
   const bool lacks_float32 = has_kernels(kernels::Operands::kTf32) && !has_kernels(kernels::Operands::kFloat32);
   if (precision != Precision::kFp32 || !lacks_float32) return std::nullopt;
@@ -62,7 +76,8 @@ std::optional<std::string> precision_unsupported_by_persistent(const RecurrentOp
 
 // Layers that one block does not hold need clusters, and those that no cluster holds need exactly compute
 // capability 9.0.
-std::optional<std::string> size_unsupported_by_persistent(int64_t hidden_size, const Gpu& gpu) {
+std::optional<std::string> size_unsupported_by_persistent(const RecurrentOptions& options, const Gpu& gpu) {
+  const int64_t hidden_size = options.hidden_size / options.num_heads;
   const bool has_clusters = kFirstWithClusters <= gpu.capability;
   const bool has_grids = gpu.capability.major == kFirstWithClusters.major;
   const int most = has_clusters ? kernels::kLargestOfClusters : kernels::kLargestOfBlocks;
@@ -87,10 +102,22 @@ bool persistent_is_less_precise(const RecurrentOptions& options, Precision preci
   return true;
 }
 
+std::vector<Cell> cells_of(PersistentKernels kernels) {
+  std::vector<Cell> cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu};
+  if (has_blocks(kernels)) cells.push_back(Cell::kSlstm);
+  return cells;
+}
+
+template <const UnrolledVariant& variant>
+std::shared_ptr<RecurrentLayer> make_persistent(const RecurrentOptions& options) {
+  if (options.cell == Cell::kSlstm) return std::make_shared<PersistentSlstm>(variant.kind, options);
+  return make_unrolled<variant>(options);
+}
+
 template <const UnrolledVariant& variant>
 LayerInfo persistent_info(std::string_view description, int speed_rank, AutoUse auto_use) {
   return {.description = description,
-          .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+          .cells = cells_of(variant.kernels),
           .processors = {Processor::kGpu},
           .other_processor =
               has_blocks(variant.kernels)
@@ -101,7 +128,7 @@ LayerInfo persistent_info(std::string_view description, int speed_rank, AutoUse 
           .min_gpu_capability = has_blocks(variant.kernels) ? kFirstWithBlocks : kFirstWithClusters,
           .speed_rank = speed_rank,
           .auto_use = auto_use,
-          .make = make_unrolled<variant>,
+          .make = make_persistent<variant>,
           .unsupported_option = unsupported_by_persistent<variant>,
           .unsupported_precision = precision_unsupported_by_persistent<variant>,
           .unsupported_size = size_unsupported_by_persistent,

@@ -79,14 +79,14 @@ at::Tensor joined(const std::vector<at::Tensor>& blocks) {
   return blocks.size() == 1 ? blocks[0] : at::cat(blocks);
 }
 
+}  // namespace
+
 // persistent_pass() is defined only if there is a GPU.
 void require_persistent_on_gpu(LayerKind kind, const at::Tensor& sequence, int64_t hidden_size) {
   if (const auto reason = unsupported_reason(kind, sequence.is_cuda() ? Processor::kGpu : Processor::kCpu))
     throw_error(ExitCode::kUsage, "{}", *reason);
   persistent_pass().require(sequence, hidden_size);
 }
-
-}  // namespace
 
 std::optional<std::string> unsupported_by_unrolled(const RecurrentOptions& options) {
   if (options.reset_gate != ResetGate::kBefore) return std::nullopt;

@@ -41,6 +41,9 @@ class SequenceEnds {
   at::Tensor last_;      // (1, B, 1) int64
 };
 
+// Throws UserError kUsage, or kDevice, if a persistent layer of this kind cannot run (persistent/persistent_pass.h).
+void require_persistent_on_gpu(LayerKind kind, const at::Tensor& sequence, int64_t hidden_size);
+
 class UnrolledLayer : public RecurrentLayer {
  public:
   // options: supported by the record of the variant's kind.

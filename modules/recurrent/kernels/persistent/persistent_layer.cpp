@@ -19,8 +19,9 @@ namespace rnnlab::kernels {
 namespace persistent {
 namespace {
 
-int64_t num_groups(const KernelPlan& plan, int64_t batch_size) {
-  return (batch_size + plan.num_sequences - 1) / plan.num_sequences;
+// Each head has groups of its own.
+int64_t num_groups(const KernelPlan& plan, const PersistentSequence& sequence) {
+  return (sequence.batch_size + plan.num_sequences - 1) / plan.num_sequences * sequence.num_heads;
 }
 
 bool is_grid(const KernelPlan& plan) { return plan.instructions == Instructions::kWgmma; }
@@ -95,20 +96,20 @@ struct Candidate {
   bool is_loaded = false;
 };
 
-double cost_of(const Candidate& candidate, int64_t batch_size) {
+double cost_of(const Candidate& candidate, const PersistentSequence& sequence) {
   if (candidate.at_once == 0) return std::numeric_limits<double>::infinity();
   const KernelPlan& plan = *candidate.plan;
-  const int64_t rounds = (num_groups(plan, batch_size) + candidate.at_once - 1) / candidate.at_once;
+  const int64_t rounds = (num_groups(plan, sequence) + candidate.at_once - 1) / candidate.at_once;
   return plan.cost * static_cast<double>(rounds);
 }
 
 // Returns a null pointer if no candidate fits. At first a candidate has the number of groups of the empty kernel that
 // run at once; the empty kernel needs fewer registers, so this number is an upper bound. The candidate that is the
 // fastest by that bound is compiled and counted by its own kernel, until the fastest candidate has been counted so.
-const Candidate* fastest_of(std::vector<Candidate>& candidates, int64_t batch_size, const Gpu& gpu) {
+const Candidate* fastest_of(std::vector<Candidate>& candidates, const PersistentSequence& sequence, const Gpu& gpu) {
   while (true) {
     const auto fastest = std::ranges::min_element(
-        candidates, {}, [&](const Candidate& candidate) { return cost_of(candidate, batch_size); });
+        candidates, {}, [&](const Candidate& candidate) { return cost_of(candidate, sequence); });
     if (fastest == candidates.end() || fastest->at_once == 0) return nullptr;
     if (fastest->is_loaded) return &*fastest;
     fastest->loaded = load(*fastest->plan, gpu);
@@ -126,11 +127,12 @@ ChosenPass choice_of(const Candidate& fastest, const Gpu& gpu) {
   return {plan, fastest.loaded, fastest.at_once, apart};
 }
 
-std::optional<ChosenPass> choose_among(const std::vector<KernelPlan>& plans, int64_t batch_size, const Gpu& gpu) {
+std::optional<ChosenPass> choose_among(const std::vector<KernelPlan>& plans, const PersistentSequence& sequence,
+                                       const Gpu& gpu) {
   std::vector<Candidate> candidates;
   for (const KernelPlan& plan : plans)
     candidates.push_back({&plan, groups_of_kernel(plan, load_occupancy_probe(gpu), plan.counted_shared_bytes, gpu)});
-  const Candidate* const fastest = fastest_of(candidates, batch_size, gpu);
+  const Candidate* const fastest = fastest_of(candidates, sequence, gpu);
   return fastest == nullptr ? std::nullopt : std::optional(choice_of(*fastest, gpu));
 }
 
@@ -145,15 +147,15 @@ std::optional<ChosenPass> choose_among(const std::vector<KernelPlan>& plans, int
 
 ChosenPass choose(const PersistentSequence& sequence, PassKind pass, const Gpu& gpu) {
   const PassPlans plans = plans_for(sequence, pass, gpu.runs);
-  if (auto grid = choose_among(plans.grids, sequence.batch_size, gpu)) return *std::move(grid);
-  if (auto clusters = choose_among(plans.clusters, sequence.batch_size, gpu)) return *std::move(clusters);
+  if (auto grid = choose_among(plans.grids, sequence, gpu)) return *std::move(grid);
+  if (auto clusters = choose_among(plans.clusters, sequence, gpu)) return *std::move(clusters);
   throw_no_room(sequence, plans);
 }
 
 // Returns all values on which a choice depends.
 auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
   return std::tuple(device, pass, sequence.cell, sequence.type, sequence.operands, sequence.kernels,
-                    sequence.hidden_size, sequence.batch_size);
+                    sequence.hidden_size, sequence.num_heads, sequence.batch_size);
 }
 
 // Returns the kernels of a pass on the current GPU, which are chosen, compiled and loaded at the first call for a kind
@@ -174,15 +176,19 @@ const ChosenPass& chosen_pass(const PersistentSequence& sequence, PassKind pass)
 
 // Launches of the chosen kernels.
 
+size_t packed_bytes(const PersistentSequence& sequence, PassKind pass) {
+  return chosen_pass(sequence, pass).plan.packed_bytes * static_cast<size_t>(sequence.num_heads);
+}
+
 size_t exchange_bytes(const PersistentSequence& sequence, PassKind pass) {
   const ChosenPass& chosen = chosen_pass(sequence, pass);
-  const int64_t groups = std::min<int64_t>(num_groups(chosen.plan, sequence.batch_size), chosen.groups_at_once);
+  const int64_t groups = std::min<int64_t>(num_groups(chosen.plan, sequence), chosen.groups_at_once);
   return static_cast<size_t>(groups) * chosen.plan.exchange_bytes;
 }
 
 PersistentGroups groups_of(const PersistentSequence& sequence, PassKind pass) {
   const ChosenPass& chosen = chosen_pass(sequence, pass);
-  return {.count = num_groups(chosen.plan, sequence.batch_size),
+  return {.count = num_groups(chosen.plan, sequence),
           .num_blocks = chosen.plan.num_blocks,
           .at_once = chosen.groups_apart,
           .are_clusters = !is_grid(chosen.plan)};
@@ -194,7 +200,7 @@ void pack(const PersistentSequence& sequence, PassKind pass, RecurrentWeights we
   const ChosenPass& chosen = chosen_pass(sequence, pass);
   const auto vectors = static_cast<unsigned>(chosen.plan.packed_bytes / sizeof(uint4));
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(vectors / kThreads);
+  config.gridDim = dim3(vectors / kThreads, static_cast<unsigned>(sequence.num_heads));
   config.blockDim = dim3(kThreads);
   config.stream = stream;
   auto hidden_size = static_cast<int>(sequence.hidden_size);
@@ -207,7 +213,7 @@ void pack(const PersistentSequence& sequence, PassKind pass, RecurrentWeights we
 template <class Work>
 void run_grid(const ChosenPass& chosen, Work work, cudaStream_t stream) {
   const KernelPlan& plan = chosen.plan;
-  const auto groups = static_cast<int>(num_groups(plan, work.sequence.batch_size));
+  const auto groups = static_cast<int>(num_groups(plan, work.sequence));
   for (int first = 0; first < groups; first += chosen.groups_at_once) {
     const int count = std::min(chosen.groups_at_once, groups - first);
     check(cudaMemsetAsync(work.exchange, plan.empty_byte, static_cast<size_t>(count) * plan.exchange_bytes, stream),
@@ -225,7 +231,7 @@ template <class Work>
 void run_clusters(const ChosenPass& chosen, Work work, cudaStream_t stream) {
   LaunchAttributes attributes;
   const cudaLaunchConfig_t config =
-      launch_config(chosen.plan, num_groups(chosen.plan, work.sequence.batch_size), stream, attributes);
+      launch_config(chosen.plan, num_groups(chosen.plan, work.sequence), stream, attributes);
   std::array<void*, 1> arguments = {&work};
   check(cudaLaunchKernelExC(&config, chosen.loaded.kernel, arguments.data()), "the launch");
 }
@@ -250,10 +256,10 @@ std::optional<std::string> persistent_kernels_refusal() { return persistent::ker
 std::vector<std::string> take_persistent_notes() { return persistent::kernel_supply().take_notes(); }
 
 size_t forward_weight_bytes(const PersistentSequence& sequence) {
-  return persistent::chosen_pass(sequence, PassKind::kForward).plan.packed_bytes;
+  return persistent::packed_bytes(sequence, PassKind::kForward);
 }
 size_t backward_weight_bytes(const PersistentSequence& sequence) {
-  return persistent::chosen_pass(sequence, PassKind::kBackward).plan.packed_bytes;
+  return persistent::packed_bytes(sequence, PassKind::kBackward);
 }
 
 size_t forward_exchange_bytes(const PersistentSequence& sequence) {

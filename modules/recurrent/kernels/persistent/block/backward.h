@@ -23,8 +23,8 @@ class BlockBackward {
         place_(rows_.first + owner_.place()),
         gates_(reinterpret_cast<uint32_t*>(shared)),
         unscales_(unscales),
-        weights_(static_cast<const uint4*>(work.weights) + owner_.warp * S::kFragments * kLanes,
-                 shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane) {}
+        weights_(owner_.template weights<S>(work.weights), shared + T::kBackwardBufferBytes / 16, owner_.warp,
+                 owner_.lane) {}
 
   __device__ void run() {
     read_last();
@@ -44,6 +44,7 @@ class BlockBackward {
  private:
   using S = typename T::BackwardSlice;
   using Cell = typename T::Cell;
+  using State = typename Cell::State;
   using Value = typename T::Numbers::Value;
   using Operand = typename T::Numbers::Operand;
   using Functions = FunctionsOf<typename T::Numbers>;
@@ -72,8 +73,9 @@ class BlockBackward {
   }
 
   __device__ typename Cell::Carried last_cell(int offset) const {
-    const float state = work_.cell[place_ + rows_.after + offset];
-    return {state, work_.later_cell == nullptr ? 0.0f : work_.later_cell[owner_.place() + offset]};
+    const State last = read_state<State>(work_.cell + place_ + rows_.after + offset, rows_.size_of_states());
+    if (work_.later_cell == nullptr) return Cell::carried_from(last, {});
+    return Cell::carried_from(last, read_state<State>(work_.later_cell + owner_.place() + offset, rows_.row));
   }
 
   // inputs: of this step in, of the step after the next out.
@@ -99,10 +101,17 @@ class BlockBackward {
       float kept[kKeptRoom];
 #pragma unroll
       for (int i = 0; i < Cell::kKept; ++i) kept[i] = to_float(inputs.kept[cell][i]);
-      cell_.template backward<Functions>(kept, to_float(inputs.state[cell]), hidden, inputs.cell_gradient[cell],
+      cell_.template backward<Functions>(kept, state_of(inputs, cell), hidden, inputs.cell_gradient[cell],
                                          carried_[cell], gradients.gates[cell], gradients.aside[cell]);
       bias_sums_[cell].add(gradients.gates[cell], gradients.aside[cell]);
     }
+  }
+
+  __device__ static State state_of(const Inputs& inputs, int cell) {
+    if constexpr (Cell::kHasCellState)
+      return inputs.state[cell];
+    else
+      return to_float(inputs.state[cell]);
   }
 
   __device__ float scale_of_warp(const Gradients& gradients) {
@@ -159,7 +168,8 @@ class BlockBackward {
       if (!owner_.has(cell)) continue;
       const int offset = owner_.offset(cell);
       initial_hidden[offset] = from_float<Value>(hidden_[cell] + Cell::hidden_gradient_of(carried_[cell]));
-      if constexpr (Cell::kHasCellState) initial_cell[offset] = carried_[cell].gradient;
+      if constexpr (Cell::kHasCellState)
+        write_state(initial_cell + offset, rows_.row, Cell::initial_gradient(carried_[cell]));
     }
   }
 
@@ -173,7 +183,7 @@ class BlockBackward {
       const SumPlace place = {.is_first = owner_.lane % 4 == 0,
                               .unit = owner_.unit_of(half),
                               .hidden_size = owner_.hidden_size(),
-                              .first_row = static_cast<int>(blockIdx.x),
+                              .first_row = owner_.group,
                               .num_sequences = owner_.is_in_layer(half) ? kSequencesOfSums : 0};
       bias_sums_[half].write(place, 1, of_all_sequences, work_.bias_sums);
     }

@@ -20,8 +20,8 @@ class BlockForward {
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
         hidden_(reinterpret_cast<uint32_t*>(shared)),
-        weights_(static_cast<const uint4*>(work.weights) + owner_.warp * S::kFragments * kLanes,
-                 shared + T::kForwardBufferBytes / 16, owner_.warp, owner_.lane) {}
+        weights_(owner_.template weights<S>(work.weights), shared + T::kForwardBufferBytes / 16, owner_.warp,
+                 owner_.lane) {}
 
   __device__ void run() {
     read_bias();
@@ -42,6 +42,7 @@ class BlockForward {
  private:
   using S = typename T::ForwardSlice;
   using Cell = typename T::Cell;
+  using State = typename Cell::State;
   using Value = typename T::Numbers::Value;
   using Operand = typename T::Numbers::Operand;
   using Functions = FunctionsOf<typename T::Numbers>;
@@ -56,14 +57,14 @@ class BlockForward {
   // Holds the results of a step.
   struct Results {
     float kept[T::kCells][kKeptRoom];  // what the backward pass needs
-    float state[T::kCells];            // the cell state, if the cell has one
+    State state[T::kCells];            // the cell state, if the cell has one
     float hidden[T::kCells];
   };
 
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
 
   __device__ float bias(const void* of, int gate, int half) const {
-    if (!owner_.is_in_layer(half)) return 0.0f;
+    if (of == nullptr || !owner_.is_in_layer(half)) return 0.0f;
     return to_float(static_cast<const Value*>(of)[gate * owner_.hidden_size() + owner_.unit_of(half)]);
   }
 
@@ -82,14 +83,16 @@ class BlockForward {
   __device__ void read_initial() {
     const int64_t before = place_ + rows_.before;
     for (int cell = 0; cell < T::kCells; ++cell)
-      carried_[cell] = owner_.has(cell) ? initial_state(before + owner_.offset(cell)) : 0.0f;
+      carried_[cell] = owner_.has(cell) ? initial_state(before + owner_.offset(cell)) : State{};
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
     for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenWords; i += T::kThreads) hidden_[i] = word_of(hidden, i);
   }
 
-  __device__ float initial_state(int64_t place) const {
-    if constexpr (Cell::kHasCellState) return work_.cell[place];
-    return to_float(static_cast<const Value*>(work_.hidden)[place]);
+  __device__ State initial_state(int64_t place) const {
+    if constexpr (Cell::kHasCellState)
+      return read_state<State>(work_.cell + place, rows_.size_of_states());
+    else
+      return to_float(static_cast<const Value*>(work_.hidden)[place]);
   }
 
   // Word `index` of the initial states: two units of one sequence.
@@ -99,9 +102,9 @@ class BlockForward {
     const int part = index / (2 * kLanes * T::kColumnSteps);
     const int column = lane / 4;
     const int unit = column_step * kColumnsAtOnce + lane % 4 * 8 + column % 2 * 4 + index % 2 * 2;
-    const int64_t sequence = static_cast<int>(blockIdx.x) * T::kSequences + column / 2;
+    const int64_t sequence = owner_.group * T::kSequences + column / 2;
     if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size()) return 0;
-    const Value* units = hidden + sequence * owner_.hidden_size() + unit;
+    const Value* units = hidden + sequence * owner_.row_size() + owner_.column_of(unit);
     return pack_part<Operand>(part, to_float(units[0]), to_float(units[1]));
   }
 
@@ -182,8 +185,8 @@ class BlockForward {
 #pragma unroll
       for (int gate = 0; gate < smaller(kGates, Cell::kKept); ++gate)
         gates_out[owner_.gate_offset(cell, gate)] = from_float<Value>(results.kept[cell][gate]);
-      if constexpr (Cell::kHasTwoSides) candidates_out[offset] = from_float<Value>(results.kept[cell][kGates]);
-      if constexpr (Cell::kHasCellState) cell_out[offset] = results.state[cell];
+      if constexpr (Cell::kKept > kGates) candidates_out[offset] = from_float<Value>(results.kept[cell][kGates]);
+      if constexpr (Cell::kHasCellState) write_state(cell_out + offset, rows_.size_of_states(), results.state[cell]);
       write_hidden<typename T::Numbers>(work_, place + rows_.after + offset, results.hidden[cell]);
     }
   }
@@ -198,7 +201,7 @@ class BlockForward {
   WeightSlice<S> weights_;
   float bias_[2][kGates];
   float bias_aside_[2] = {};
-  float carried_[T::kCells];  // the cell state, or the hidden state of a cell that has none
+  State carried_[T::kCells];
 };
 
 template <class T>

@@ -48,8 +48,10 @@ struct BlockTiles {
 
   // As many fragments are kept in registers as leave room for all else: sums, the inputs of two steps, and results.
   static constexpr int kRegisters = smaller(kMostRegisters, kRegistersOfSm / kThreads);
-  static constexpr int kForwardRest = 60 + 12 * kGates + 12 * (kParts - 1);
-  static constexpr int kBackwardRest = 112 + 36 * (sizeof(typename Numbers::Value) / 4) + 40 * (kParts - 1);
+  static constexpr int kMoreStates = Cell::kStates - 1;
+  static constexpr int kForwardRest = 60 + 12 * kGates + 12 * (kParts - 1) + 8 * kMoreStates;
+  static constexpr int kBackwardRest =
+      112 + 36 * (sizeof(typename Numbers::Value) / 4) + 40 * (kParts - 1) + 16 * kMoreStates;
   static constexpr int kForwardMost = larger(0, kRegisters - kForwardRest) / 4;
   static constexpr int kBackwardMost = larger(0, kRegisters - kBackwardRest) / 4;
   static constexpr int kFragments = kGates * kParts * kHiddenSize / kTileRows;

@@ -21,6 +21,7 @@ namespace {
 template <class CellSizes>
 constexpr const char* name_of_cell() {
   if (std::is_same_v<CellSizes, LstmSizes>) return "Lstm";
+  if (std::is_same_v<CellSizes, SlstmSizes>) return "Slstm";
   return std::is_same_v<CellSizes, GruSizes> ? "Gru" : "Rnn";
 }
 
@@ -340,22 +341,30 @@ bool has_blocks(PersistentKernels kernels) {
   return kernels == PersistentKernels::kBlocks || kernels == PersistentKernels::kAll;
 }
 
+// Each head of sLSTM has a block of its own.
+template <class Cell>
+constexpr bool kHasManyBlocks = !std::is_same_v<Cell, SlstmSizes>;
+
 // Plans of groups of one block and of clusters.
 template <class Cell, class Numbers, int kShared>
 std::vector<KernelPlan> cluster_plans(const PersistentSequence& sequence, PassKind pass, Instructions instructions) {
   std::vector<KernelPlan> plans;
   if (has_blocks(sequence.kernels)) plans = BlockPlans<Cell, Numbers, kShared>(sequence, pass).take();
-  const bool has_clusters = instructions != Instructions::kTensorCores && sequence.hidden_size >= kSmallestOfClusters &&
-                            sequence.kernels != PersistentKernels::kBlocks;
-  if (!has_clusters) return plans;
-  for (KernelPlan& plan : ClusterPlans<Cell, Numbers, kShared>(sequence, pass).take()) plans.push_back(std::move(plan));
+  if constexpr (kHasManyBlocks<Cell>) {
+    const bool has_clusters = instructions != Instructions::kTensorCores &&
+                              sequence.hidden_size >= kSmallestOfClusters &&
+                              sequence.kernels != PersistentKernels::kBlocks;
+    if (!has_clusters) return plans;
+    for (KernelPlan& plan : ClusterPlans<Cell, Numbers, kShared>(sequence, pass).take())
+      plans.push_back(std::move(plan));
+  }
   return plans;
 }
 
 template <class Cell, class Numbers>
 PassPlans plans_of(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
   PassPlans plans;
-  if constexpr (Numbers::kParts == 1)
+  if constexpr (Numbers::kParts == 1 && kHasManyBlocks<Cell>)
     if (gpu.instructions == Instructions::kWgmma && is_for_grids<Cell>(sequence))
       plans.grids = GridPlans<Cell, Numbers>(sequence, pass).take();
   if (gpu.shared_bytes >= kMuchShared)
@@ -388,7 +397,7 @@ template <class Use>
 void for_each_sequence(const Use& use) {
   constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBfloat16};
   constexpr std::array<int64_t, 4> kBatches = {16, 128, 256, 512};
-  for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn})
+  for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn, PersistentCell::kSlstm})
     for (const ElementType type : kTypes)
       for (const auto operands : {Operands::kTf32, Operands::kFloat32})
         for (int64_t hidden_size = 8; hidden_size <= kLargestOfGrids; hidden_size += 8)
@@ -424,6 +433,8 @@ PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const Gpu
       return plans_of_cell<GruSizes>(sequence, pass, gpu);
     case PersistentCell::kRnn:
       return plans_of_cell<RnnSizes>(sequence, pass, gpu);
+    case PersistentCell::kSlstm:
+      return plans_of_cell<SlstmSizes>(sequence, pass, gpu);
   }
   throw std::invalid_argument("persistent kernels do not support this cell");
 }

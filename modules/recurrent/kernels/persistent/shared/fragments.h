@@ -190,6 +190,7 @@ struct Element {
   __device__ int is_right_half() const { return (number >> 2) & 1; }  // column + 8
 };
 
+// Row y of the grid packs head y.
 template <class T, template <class> class Order>
 __global__ void pack_kernel(RecurrentWeights weights, int hidden_size, uint4* packed) {
   using S = typename Order<T>::Slice;
@@ -204,11 +205,12 @@ __global__ void pack_kernel(RecurrentWeights weights, int hidden_size, uint4* pa
   e.block = warp / T::kWarps;
   if (e.block >= T::kBlocks) return;
 
-  const WeightReader<T> reader(weights, hidden_size);
+  const WeightReader<T> reader(weights, hidden_size, static_cast<int>(blockIdx.y));
   float numbers[8];
   for (e.number = 0; e.number < 8; ++e.number) numbers[e.number] = reader.at(Order<T>::place_of(e));
   const auto word = [&](int i) { return pack_part<Operand>(part, numbers[2 * i], numbers[2 * i + 1]); };
-  packed[index] = make_uint4(word(0), word(1), word(2), word(3));
+  constexpr int kVectorsOfHead = T::kBlocks * T::kWarps * S::kFragments * kLanes;
+  packed[blockIdx.y * kVectorsOfHead + index] = make_uint4(word(0), word(1), word(2), word(3));
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -59,6 +59,8 @@ __device__ inline float scale_for_half(uint32_t magnitude) {
   return __uint_as_float(static_cast<uint32_t>(127 + 13 - exponent) << 23);
 }
 
+__device__ inline float minus_infinity() { return __uint_as_float(0xFF800000u); }
+
 // Activation functions and their derivatives.
 
 // Their error is about 1e-6. If the exponential overflows, its reciprocal is 0, which is the right value.
@@ -68,12 +70,18 @@ struct ByExponential {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
   }
+  __device__ static float log2_of(float x) {
+    float result;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+  }
   __device__ static float reciprocal(float x) {
     float result;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
   }
-  __device__ static float sigmoid(float x) { return reciprocal(1.0f + exp2_of(-1.44269504f * x)); }
+  __device__ static float exp(float x) { return exp2_of(1.44269504f * x); }
+  __device__ static float sigmoid(float x) { return reciprocal(1.0f + exp(-x)); }
   __device__ static float tanh(float x) { return 1.0f - 2.0f * reciprocal(1.0f + exp2_of(2.88539008f * x)); }
 };
 

@@ -12,8 +12,8 @@ namespace rnnlab::kernels {
 
 enum class ReadingOrder { kForward, kReverse };
 
-// A GRU has the reset gate after the product; LSTM and GRU have tanh.
-enum class PersistentCell { kLstm, kGru, kRnn };
+// A GRU has the reset gate after the product; LSTM and GRU have tanh. sLSTM is that of cells/slstm.cpp.
+enum class PersistentCell { kLstm, kGru, kRnn, kSlstm };
 
 // States to what the recurrent products of a float32 layer round their numbers: one float16, which has TF32's mantissa,
 // or the sum of two, which has float32's mantissa except for two bits.
@@ -29,11 +29,14 @@ inline constexpr int kLargestOfBlocks = 128;
 inline constexpr int kLargestOfClusters = 1024;
 inline constexpr int kLargestOfGrids = 1536;
 
-// T steps, B sequences, H units, G gates. type: of all tensors that are not float* below.
+// T steps, B sequences, H units, G gates, S cell states: 3 of kSlstm, which are cell, normalizer and stabilizer, 1 of
+// other cells. type: of all tensors that are not float* below. Only kSlstm has heads; H is then the number of units of
+// all heads, and rows of gates and of their gradients are (heads, G, H / heads). It has no biases, and runs by kBlocks.
 struct PersistentSequence {
   int64_t num_steps = 0;
   int64_t batch_size = 0;
-  int64_t hidden_size = 0;
+  int64_t hidden_size = 0;  // of a head: H / num_heads
+  int64_t num_heads = 1;
   ElementType type = ElementType::kFloat32;
   ReadingOrder order = ReadingOrder::kForward;
   PersistentCell cell = PersistentCell::kLstm;
@@ -47,15 +50,16 @@ struct PersistentSequence {
 struct PersistentForward {
   PersistentSequence sequence;
   const void* weights = nullptr;  // from pack_forward_weights
-  const void* bias_ih = nullptr;  // (G * H)
-  const void* bias_hh = nullptr;  // (G * H)
+  const void* bias_ih = nullptr;  // (G * H), or null of kSlstm
+  const void* bias_hh = nullptr;  // (G * H), or null of kSlstm
   void* gates = nullptr;          // (T, B, G * H): products of the inputs in; activated gates out, except of kRnn
-  void* candidates = nullptr;     // (T, B, H), kGru only: R h + b of the candidate out
-  void* hidden = nullptr;         // (T + 1, B, H): the initial row in, all others out
-  void* half_hidden = nullptr;    // (T + 1, B, H) float16, or null: a copy of all rows but the initial; kTf32 only
-  float* cell = nullptr;          // (T + 1, B, H), kLstm only: as `hidden`
-  void* exchange = nullptr;       // forward_exchange_bytes
-  int* timed_out = nullptr;       // memory that host and device see: set to 1 if a block timed out
+  // (T, B, H) out: R h + b of the candidate of kGru, the derivative of log sigmoid of kSlstm's forget gate.
+  void* candidates = nullptr;
+  void* hidden = nullptr;       // (T + 1, B, H): the initial row in, all others out
+  void* half_hidden = nullptr;  // (T + 1, B, H) float16, or null: a copy of all rows but the initial; kTf32 only
+  float* cell = nullptr;        // (S, T + 1, B, H), kLstm and kSlstm: as `hidden`
+  void* exchange = nullptr;     // forward_exchange_bytes
+  int* timed_out = nullptr;     // memory that host and device see: set to 1 if a block timed out
 };
 
 // gate_gradients: of the candidate of a kGru, W x + b and R h + b have different gradients; of its other gates, and of
@@ -70,25 +74,25 @@ struct PersistentBackward {
   PersistentSequence sequence;
   const void* weights = nullptr;          // from pack_backward_weights
   const void* gates = nullptr;            // (T, B, G * H), activated; not read for kRnn
-  const void* candidates = nullptr;       // (T, B, H), kGru only
-  const void* hidden = nullptr;           // (T + 1, B, H); not read for kLstm
-  const float* cell = nullptr;            // (T + 1, B, H), kLstm only
+  const void* candidates = nullptr;       // (T, B, H), kGru and kSlstm
+  const void* hidden = nullptr;           // (T + 1, B, H); not read for kLstm and kSlstm
+  const float* cell = nullptr;            // (S, T + 1, B, H), kLstm and kSlstm
   const void* output_gradient = nullptr;  // (T, B, H), or null
   const float* cell_gradient = nullptr;   // (T, B, H), kLstm only: of the cell states as results, or null
   // (B, H), or null: gradients of the last states in addition to `output_gradient`, as results or from steps that are
   // read later.
   const void* later_hidden = nullptr;
-  const float* later_cell = nullptr;  // kLstm only
+  const float* later_cell = nullptr;  // (S, B, H), kLstm and kSlstm
   void* gate_gradients = nullptr;     // (T, B, columns * H) out: of the gates before activation
   void* initial_hidden = nullptr;     // (B, H) out: the gradient of the initial hidden state
-  float* initial_cell = nullptr;      // (B, H) out, kLstm only
-  float* bias_sums = nullptr;         // (bias_sum_rows, sides, G * H) out, or null
+  float* initial_cell = nullptr;      // (S, B, H) out, kLstm and kSlstm
+  float* bias_sums = nullptr;         // (bias_sum_rows, sides, G * H) out, or null; null with heads
   int32_t* largest = nullptr;         // 0 in, or null
   void* exchange = nullptr;           // backward_exchange_bytes
   int* timed_out = nullptr;
 };
 
-// Recurrent weights (G * H, H), in float32 or the sequence's type.
+// Recurrent weights (G * H, H), or (heads, G * H / heads, H / heads), in float32 or the sequence's type.
 struct RecurrentWeights {
   const void* values = nullptr;
   ElementType type = ElementType::kFloat32;

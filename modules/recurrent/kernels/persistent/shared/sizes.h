@@ -42,21 +42,30 @@ using Tf32 = Numbers<float, Half, 1>;     // float16 has TF32's mantissa
 using Float32 = Numbers<float, Half, 2>;  // two float16 have 22 of float32's 24 bits
 
 // Sizes of the cells. kGates: products a unit needs in a step. kKept: numbers that the forward pass keeps for the
-// backward pass, besides states.
+// backward pass, besides states. kStates: numbers of a unit that are carried from step to step.
 
 struct LstmSizes {
   static constexpr int kGates = 4;  // i f g o
   static constexpr int kKept = 4;   // the gates, activated
+  static constexpr int kStates = 1;
 };
 
 struct GruSizes {
   static constexpr int kGates = 3;  // r z n
   static constexpr int kKept = 4;   // the gates, activated, and R h + b of n
+  static constexpr int kStates = 1;
 };
 
 struct RnnSizes {
   static constexpr int kGates = 1;
   static constexpr int kKept = 0;
+  static constexpr int kStates = 1;
+};
+
+struct SlstmSizes {
+  static constexpr int kGates = 4;  // i f z o
+  static constexpr int kKept = 5;   // the gates, activated, and the derivative of log sigmoid of the forget gate
+  static constexpr int kStates = 3;
 };
 
 // States whether a layer is exactly as large as its kernel, or may be smaller. In the first case all places in tensors

@@ -31,9 +31,10 @@ struct PassRows {
   int64_t stride;  // from there to the row of the next step
   int64_t after;   // from the row of a step to the states after it
   int64_t before;  // from the row of a step to the states before it
+  int64_t num_steps;
 
   __device__ PassRows(const PersistentSequence& sequence, ReadingOrder order_of_pass)
-      : row(sequence.batch_size * sequence.hidden_size) {
+      : row(sequence.batch_size * sequence.num_heads * sequence.hidden_size), num_steps(sequence.num_steps) {
     const bool goes_up = order_of_pass == ReadingOrder::kForward;
     const bool reads_up = sequence.order == ReadingOrder::kForward;
     first = goes_up ? 0 : (sequence.num_steps - 1) * row;
@@ -41,7 +42,26 @@ struct PassRows {
     after = reads_up ? row : 0;
     before = reads_up ? 0 : row;
   }
+
+  // The size of a tensor of states.
+  __device__ int64_t size_of_states() const { return (num_steps + 1) * row; }
 };
+
+// Read and write the cell states of a unit, whose tensors are `distance` apart if the cell has several.
+template <class State>
+__device__ State read_state(const float* place, int64_t distance) {
+  if constexpr (std::is_same_v<State, float>)
+    return *place;
+  else
+    return {place[0], place[distance], place[2 * distance]};
+}
+__device__ inline void write_state(float* place, int64_t, float state) { *place = state; }
+template <class State>
+__device__ void write_state(float* place, int64_t distance, const State& state) {
+  place[0] = state.cell;
+  place[distance] = state.normalizer;
+  place[2 * distance] = state.stabilizer;
+}
 
 // Writes a hidden state to its place in the tensors.
 template <class Numbers>
@@ -68,16 +88,19 @@ struct Place {
   int gate, unit, column;
 };
 
-// Reads recurrent weights (G * H, H) whose hidden size is at most that of T. Elements beyond it are 0.
+// Reads a head's recurrent weights (G * H, H), whose hidden size is at most that of T. Elements beyond it are 0.
 template <class T>
 class WeightReader {
  public:
-  __device__ WeightReader(const RecurrentWeights& weights, int hidden_size)
-      : values_(weights.values), is_float_(weights.type == ElementType::kFloat32), hidden_size_(hidden_size) {}
+  __device__ WeightReader(const RecurrentWeights& weights, int hidden_size, int head = 0)
+      : values_(weights.values),
+        is_float_(weights.type == ElementType::kFloat32),
+        hidden_size_(hidden_size),
+        first_row_(int64_t{head} * T::kGates * hidden_size) {}
 
   __device__ float at(const Place& place) const {
     if (place.gate >= T::kGates || place.unit >= hidden_size_ || place.column >= hidden_size_) return 0.0f;
-    const int64_t row = static_cast<int64_t>(place.gate) * hidden_size_ + place.unit;
+    const int64_t row = first_row_ + static_cast<int64_t>(place.gate) * hidden_size_ + place.unit;
     const int64_t index = row * hidden_size_ + place.column;
     return is_float_ ? static_cast<const float*>(values_)[index] : to_float(static_cast<const Value*>(values_)[index]);
   }
@@ -87,6 +110,7 @@ class WeightReader {
   const void* values_;
   bool is_float_;
   int hidden_size_;
+  int64_t first_row_;
 };
 
 // The gradients of a layer's biases, which are the sums of its gates' gradients over all steps and sequences. A thread
