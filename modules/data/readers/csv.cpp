@@ -73,7 +73,12 @@ class CsvParser {
   }
 
   Table parse() {
-    const std::vector<CsvPiece> pieces = examine_csv(text(), num_pieces());
+    constexpr int64_t kLeastBytes = 1 << 18;
+    return parse(num_reading_threads(std::ssize(table_.text_), kLeastBytes));
+  }
+
+  Table parse(int64_t num_pieces) {
+    const std::vector<CsvPiece> pieces = examine_csv(text(), num_pieces);
     require_text(text(), pieces, table_.path_);
     if (text().starts_with(kByteOrderMark)) read_ = kByteOrderMark.size();
     parse_header();
@@ -203,11 +208,6 @@ class CsvParser {
     for (size_t at = begin; at < read_; ++at) keep(table_.text_[at]);
   }
 
-  int64_t num_pieces() const {
-    constexpr int64_t kLeastBytes = 1 << 18;
-    return num_reading_threads(std::ssize(table_.text_), kLeastBytes);
-  }
-
   // Parses the rows after the header. The first row sets the number of columns, so it is parsed before the pieces,
   // which are those after it. If they have no quotes, none is open at the end of the first row, and every line break
   // ends a row.
@@ -304,6 +304,11 @@ class CsvParser {
 
 Table parse_csv(std::string_view text, const std::string& name, const CsvOptions& options) {
   return CsvParser({text.begin(), text.end()}, name, options).parse();
+}
+
+Table parse_csv_in_pieces(std::string_view text, const std::string& name, const CsvOptions& options,
+                          int64_t num_pieces) {
+  return CsvParser({text.begin(), text.end()}, name, options).parse(num_pieces);
 }
 
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options) {
