@@ -216,6 +216,10 @@ TEST_F(ArraysOfSteps, ArePredictedWithTheirSampleAndStep) {
   EXPECT_FALSE(all.rows.are_numbered);
   ASSERT_EQ(all.rows.rows.size(), 3u);
   EXPECT_THAT(all.rows.rows[2].id, ElementsAre("1", "0"));
+  const DataSettings split = settings("train_lengths: n.npy\nsplit: ordered\nnum_valid: 1\n");
+  const InferenceData valid = load_for_inference(split, load_dataset(split), DataPart::kValid, Targets::kIfPresent);
+  ASSERT_EQ(valid.rows.rows.size(), 1u);
+  EXPECT_THAT(valid.rows.rows[0].id, ElementsAre("1", "0")) << "as in the file";
 }
 
 }  // namespace
