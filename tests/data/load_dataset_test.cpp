@@ -243,7 +243,8 @@ TEST_F(LoadForInference, ScalesArraysByWhatWasFitted) {
   write_arrays({12, 3}, {3});
   EXPECT_EQ(
       error_of(ExitCode::kData, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }),
-      "{}/y.npy: sample 0 (counted from 0) has class 3, expected one of 3 classes, 0 to 2");
+      "{}/y.npy: sample 0 (counted from 0) has class 3, expected one of 3 classes, 0 to 2: correct the label; classes "
+      "are numbered from 0");
 }
 
 TEST_F(LoadForInference, RefusesTargetsThatTheModelDoesNotHave) {

@@ -191,9 +191,10 @@ class CsvParser {
       keep(c);
     }
     if (at_end() || at_line_break() || peek() == table_.options_.delimiter) return;
-    fail(line_, fmt::format("got {} after a closing quote, expected {} or the end of the line",
-                            in_quotes(text().substr(read_, utf8_sequence_length(text().substr(read_)))),
-                            in_quotes(std::string_view(&table_.options_.delimiter, 1))));
+    fail(line_,
+         fmt::format("got {} after a closing quote, expected {} or the end of the line: double a quote inside a cell",
+                     in_quotes(text().substr(read_, utf8_sequence_length(text().substr(read_)))),
+                     in_quotes(std::string_view(&table_.options_.delimiter, 1))));
   }
 
   bool skip_second_quote() {

@@ -137,9 +137,12 @@ TEST_F(CsvTest, NamesTheLineWhereAQuoteOpens) {
 }
 
 TEST_F(CsvTest, RefusesTextBehindAClosingQuote) {
-  EXPECT_EQ(error_in("a,b\n\"1\"x,2\n"), "x.csv:2: got 'x' after a closing quote, expected ',' or the end of the line");
-  EXPECT_EQ(error_in("a\n\"\n\"\u00e9"),
-            "x.csv:3: got '\u00e9' after a closing quote, expected ',' or the end of the line");
+  EXPECT_EQ(
+      error_in("a,b\n\"1\"x,2\n"),
+      "x.csv:2: got 'x' after a closing quote, expected ',' or the end of the line: double a quote inside a cell");
+  EXPECT_EQ(
+      error_in("a\n\"\n\"\u00e9"),
+      "x.csv:3: got '\u00e9' after a closing quote, expected ',' or the end of the line: double a quote inside a cell");
 }
 
 TEST_F(CsvTest, RefusesAQuoteInsideABareCell) {
