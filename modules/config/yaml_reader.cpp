@@ -21,6 +21,7 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "config/yaml_errors.h"
 
 namespace rnnlab::config {
 
@@ -138,9 +139,6 @@ struct Refusal {
   std::string message;
 };
 
-constexpr const char* kNoAliases =
-    "aliases (*name) are not supported; write the value out, or put quotes around the text";
-
 // Returns "!!int" for "tag:yaml.org,2002:int".
 std::string shown_tag(std::string_view tag) {
   constexpr std::string_view kStandard = "tag:yaml.org,2002:";
@@ -161,13 +159,6 @@ bool has_open_quote(std::string_view text) {
     }
   }
   return true;
-}
-
-// Returns the text before `mark` on its line.
-std::string_view text_before(std::string_view text, const YAML::Mark& mark) {
-  for (int line = mark.line; line > 0 && text.find('\n') != std::string_view::npos; --line)
-    text.remove_prefix(text.find('\n') + 1);
-  return text.substr(0, static_cast<size_t>(std::max(mark.column, 0)));
 }
 
 class TreeBuilder : public YAML::EventHandler {
@@ -208,6 +199,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& text) override {
     refuse_tag(mark, tag);
     refuse_open_quote(mark);
+    refuse_empty_block(mark, text);
     Value value = make_value(Value::Kind::kScalar, mark);
     value.style = tag == "?" ? Value::Style::kPlain : Value::Style::kQuoted;
     value.text = text;
@@ -265,6 +257,16 @@ class TreeBuilder : public YAML::EventHandler {
   void refuse_open_quote(const YAML::Mark& mark) {
     const std::string_view rest = text_.substr(std::min(static_cast<size_t>(mark.pos), text_.size()));
     if (has_open_quote(rest)) throw Refusal{place(mark), "this quoted text has no closing quote"};
+  }
+
+  // "delimiter: |" begins a text of several lines, which is empty.
+  void refuse_empty_block(const YAML::Mark& mark, const std::string& text) {
+    const size_t at = std::min(static_cast<size_t>(mark.pos), text_.size());
+    if (!text.empty() || at == text_.size() || (text_[at] != '|' && text_[at] != '>')) return;
+    findings_.add(place(mark), fmt::format("'{0}' begins a text of several lines, but none follows; put quotes around "
+                                           "the character: \"{0}\"",
+                                           text_[at]));
+    drop_next_value();
   }
 
   void open(Value value) {
@@ -331,58 +333,6 @@ class TreeBuilder : public YAML::EventHandler {
   int num_documents_ = 0;
 };
 
-constexpr const char* kTabInIndentation = "a tab in the indentation; use spaces";
-
-// The messages of yaml-cpp are terse; this table explains the common ones.
-std::string explain(const std::string& message) {
-  constexpr std::pair<std::string_view, const char*> kExplanations[] = {
-      {"illegal map value", "':' is not allowed here; check the indentation, or put quotes around the text"},
-      {"illegal block entry", "a list of '- ' items must begin on a new line"},
-      {"end of map not found", "the indentation of this line matches no line above it"},
-      {"end of sequence not found", "the indentation of this line matches no line above it"},
-      {"end of map flow not found", "this '{' has no matching '}', or lacks a ',' between its members"},
-      {"end of sequence flow not found", "this '[' has no matching ']', or lacks a ',' between its items"},
-      {"illegal flow end", "this closing bracket was never opened"},
-      {"illegal tab when looking for indentation", kTabInIndentation},
-      {"unknown token", "a value cannot begin with this character; put quotes around it"},
-      {"the referenced anchor is not defined", kNoAliases},
-  };
-  for (const auto& [terse, explanation] : kExplanations)
-    if (message.starts_with(terse)) return explanation;
-  return "not valid YAML: " + message;
-}
-
-// Returns the line of `mark` without its indentation.
-std::string_view line_at(std::string_view text, const YAML::Mark& mark) {
-  const std::string_view before = text_before(text, mark);
-  const std::string_view from_line(before.data(), static_cast<size_t>(text.data() + text.size() - before.data()));
-  return trim(from_line.substr(0, from_line.find('\n')));
-}
-
-// A second "key:" in one line is usually a map without its braces. Returns "" if the line does not have this form.
-std::string message_of_second_colon(std::string_view line) {
-  constexpr size_t kMostShown = 80;
-  const size_t colon = line.find(": ");
-  const bool has_second = colon != std::string_view::npos && line.find(": ", colon + 2) != std::string_view::npos;
-  if (!has_second || line.size() > kMostShown || line.find_first_of("#'\"{}[]&*!") != std::string_view::npos) return "";
-  return fmt::format(
-      "a second ':' in one line; write {0}: {{{1}}} if these are keys of {0}, or put quotes around a text",
-      line.substr(0, colon), trim(line.substr(colon + 2)));
-}
-
-std::string message_of_error(const YAML::Exception& error, std::string_view text) {
-  const std::string_view before = text_before(text, error.mark);
-  const std::string_view indentation = before.substr(0, before.find_first_not_of(" \t"));
-  const auto is_about = [&](std::string_view message) { return error.msg.starts_with(message); };
-  if ((is_about("illegal map value") || is_about("illegal block entry")) &&
-      indentation.find('\t') != std::string_view::npos)
-    return kTabInIndentation;
-  std::string of_second = is_about("illegal map value") ? message_of_second_colon(line_at(text, error.mark)) : "";
-  if (!of_second.empty()) return of_second;
-  if (is_about("end of map not found") && indentation != before) return "unexpected text after the value";
-  return explain(error.msg);
-}
-
 Place place_of_error(const YAML::Exception& error, const TreeBuilder& builder) {
   std::optional<Place> opened;
   if (error.msg.starts_with("end of sequence flow")) opened = builder.innermost(Value::Kind::kSequence);
@@ -403,7 +353,7 @@ std::optional<Value> parse_yaml(std::string_view text, const PlaceOf& place_of, 
   } catch (const Refusal& refusal) {
     findings.add(refusal.place, refusal.message);
   } catch (const YAML::Exception& error) {
-    findings.add(place_of_error(error, builder), message_of_error(error, text));
+    findings.add(place_of_error(error, builder), message_of_yaml_error(error, text));
   }
   return std::nullopt;
 }

@@ -65,17 +65,20 @@ void require_classes(const at::Tensor& classes, int64_t num_classes, const std::
   if (at < 0) return;
   const int64_t num_steps = classes.dim() == 2 ? classes.size(1) : 1;
   const std::string step = classes.dim() == 2 ? fmt::format(", step {}", at % num_steps) : "";
-  throw_error(ExitCode::kData, "{}: sample {}{} (counted from 0) has class {}, expected one of {}, 0 to {}", origin,
-              at / num_steps, step, classes.const_data_ptr<int64_t>()[at], counted(num_classes, "class"),
+  throw_error(ExitCode::kData,
+              "{}: sample {}{} (counted from 0) has class {}, expected one of {}, 0 to {}: correct the label; classes "
+              "are numbered from 0",
+              origin, at / num_steps, step, classes.const_data_ptr<int64_t>()[at], counted(num_classes, "class"),
               num_classes - 1);
 }
 
 void require_lengths(const at::Tensor& lengths, int64_t num_steps, const std::string& origin) {
   const int64_t at = first_outside(lengths, 1, num_steps);
   if (at < 0) return;
-  throw_error(ExitCode::kData,
-              "{}: sample {} (counted from 0) has length {}, expected 1 to {}, the steps of the inputs", origin, at,
-              lengths.const_data_ptr<int64_t>()[at], num_steps);
+  throw_error(
+      ExitCode::kData,
+      "{}: sample {} (counted from 0) has length {}, expected 1 to {}, the steps of the inputs: correct the file",
+      origin, at, lengths.const_data_ptr<int64_t>()[at], num_steps);
 }
 
 namespace {

@@ -188,9 +188,9 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   check_classes(loaded, train.samples, train_files);
   if (!valid_files) {
-    const RowSplit rows = split_files(train.samples, settings, origin.text());
-    loaded.dataset.train = take(train.samples, rows.train);
-    loaded.dataset.valid = take(train.samples, rows.valid);
+    loaded.split = split_files(train.samples, settings, origin.text());
+    loaded.dataset.train = take(train.samples, loaded.split.train);
+    loaded.dataset.valid = take(train.samples, loaded.split.valid);
     return loaded;
   }
   Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per},
@@ -199,8 +199,8 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
   resolve(settings, valid.input_type, valid_files->inputs);
   check_classes(loaded, valid.samples, *valid_files);
   const bool is_whole = settings.num_test == 0;  // large samples must not be copied
-  loaded.dataset.train =
-      is_whole ? train.samples : take(train.samples, split_files(train.samples, settings, origin.text()).train);
+  if (!is_whole) loaded.split.train = split_files(train.samples, settings, origin.text()).train;
+  loaded.dataset.train = is_whole ? train.samples : take(train.samples, loaded.split.train);
   loaded.dataset.valid = valid.samples;
   return loaded;
 }
@@ -275,8 +275,9 @@ LoadedPart load_array_part(const DataSettings& settings, Reader read, const Fitt
                            Targets targets) {
   if (part == DataPart::kTrain || part == DataPart::kValid) return part_of(load_arrays(settings, read), part);
   LoadedPart loaded = load_all_arrays(settings, read, fitted, targets);
-  if (part == DataPart::kTest)
-    loaded.samples = take(loaded.samples, split_files(loaded.samples, settings, loaded.origin.text()).test);
+  if (part == DataPart::kAll) return loaded;
+  loaded.file_samples = split_files(loaded.samples, settings, loaded.origin.text()).test;
+  loaded.samples = take(loaded.samples, loaded.file_samples);
   return loaded;
 }
 

@@ -67,9 +67,10 @@ void require_rows_for_validation(int64_t num_rows, const DataSettings& settings,
 
 void require_rows_for_test(int64_t num_test, int64_t num_rows, const DataSettings& settings, const std::string& path) {
   if (settings.window == 0 || num_test < num_rows) return;
-  throw_error(ExitCode::kData,
-              "{}: data.num_test: {} windows need {} rows, but the table has {}; use a smaller data.num_test", path,
-              format_count(settings.num_test), format_count(num_test), format_count(num_rows));
+  const bool fits_one = saturating_add(settings.window, settings.horizon.back()) <= num_rows;
+  throw_error(ExitCode::kData, "{}: data.num_test: {} windows need {} rows, but the table has {}; {}", path,
+              format_count(settings.num_test), format_count(num_test), format_count(num_rows),
+              fits_one ? "use a smaller data.num_test" : how_to_fit(settings.window, settings.horizon.back()));
 }
 
 // Each series has its own split, by the order of its rows. A series of one row trains.

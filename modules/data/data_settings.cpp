@@ -142,7 +142,7 @@ void add_array_fields(Schema& schema) {
       .at_most(config::kMostCounted);
 }
 
-void add_table_fields(Schema& schema) {
+void add_file_fields(Schema& schema) {
   schema
       .field("train_file", &DataSettings::train_file,
              "csv, text, ts: the training file, if path is a folder or not set")
@@ -151,12 +151,16 @@ void add_table_fields(Schema& schema) {
       .may_change(config::Change::kOnUse);
   schema.field("test_file", &DataSettings::test_file, "csv, text, ts: a separate file for --part test")
       .may_change(config::Change::kOnUse);
+}
+
+bool is_delimiter(const std::string& text) {
+  return text.size() == 1 && static_cast<unsigned char>(text[0]) < 128 &&
+         text.find_first_of("\"\r\n") == std::string::npos;
+}
+
+void add_csv_format_fields(Schema& schema) {
   schema.field("delimiter", &DataSettings::delimiter, "csv: what separates cells")
-      .where("one ASCII character, not a quote or line break",
-             [](const std::string& text) {
-               return text.size() == 1 && static_cast<unsigned char>(text[0]) < 128 &&
-                      text.find_first_of("\"\r\n") == std::string::npos;
-             })
+      .where("one ASCII character, not a quote or line break", is_delimiter)
       .may_change(config::Change::kOnUse);
   schema
       .field("decimal", &DataSettings::decimal,
@@ -167,6 +171,9 @@ void add_table_fields(Schema& schema) {
       .field("header", &DataSettings::header,
              "csv: whether the first row names the columns; else they are column1, column2 ...")
       .may_change(config::Change::kOnUse);
+}
+
+void add_column_fields(Schema& schema) {
   schema.field("features", &DataSettings::features,
                "csv: input columns; by default all except target and id, but with a window of numbers the target too");
   schema.field("categories", &DataSettings::categories,
@@ -183,6 +190,9 @@ void add_table_fields(Schema& schema) {
              "csv, ts: how to treat missing values (empty, NA, NaN, null, ?): error, drop the row, the value of the "
              "row or step before, the column's mean in the training part, or zero; ts has neither drop nor mean")
       .may_change(config::Change::kOnUse);
+}
+
+void add_series_fields(Schema& schema) {
   schema
       .field("window", &DataSettings::window,
              "csv: rows of a series that make one sample; 0: every row is a sample, its features one after the other")
@@ -234,7 +244,10 @@ Schema make_schema() {
   add_source_and_size_fields(schema);
   add_split_and_scaling_fields(schema);
   add_array_fields(schema);
-  add_table_fields(schema);
+  add_file_fields(schema);
+  add_csv_format_fields(schema);
+  add_column_fields(schema);
+  add_series_fields(schema);
   add_text_and_synthetic_fields(schema);
   for (const auto rule : {check_keys, check_files, check_source}) schema.check(rule);
   require_known_keys(schema);

@@ -160,17 +160,40 @@ void keep_rows_of(const Samples& samples, bool is_per_step, FileRows& rows) {
   std::erase_if(rows.rows, [&](const FileRow& row) { return row.sample.value_or(-1) >= num_predictions; });
 }
 
-// Names the sample and the step of each prediction, both from 0, for sources that have no rows.
-FileRows rows_of_steps(const Samples& samples) {
+// Returns the number of a sample in its file, from 0.
+int64_t file_sample(const LoadedPart& loaded, int64_t sample) {
+  return loaded.file_samples.empty() ? sample : loaded.file_samples[static_cast<size_t>(sample)];
+}
+
+// Names the sample of each prediction.
+FileRows rows_of_samples(const LoadedPart& loaded) {
+  FileRows rows{.id_names = {"sample"}, .rows = {}, .are_numbered = false};
+  for (int64_t sample = 0; sample < loaded.samples.size(); ++sample)
+    rows.rows.push_back(
+        {.number = 0, .id = {std::to_string(file_sample(loaded, sample))}, .sample = sample, .reason = ""});
+  return rows;
+}
+
+// Names the sample and the step of each prediction.
+FileRows rows_of_steps(const LoadedPart& loaded) {
   FileRows rows{.id_names = {"sample", "step"}, .rows = {}, .are_numbered = false};
-  for (int64_t sample = 0; sample < samples.size(); ++sample) {
-    for (int64_t step = 0; step < samples.length(sample); ++step)
+  for (int64_t sample = 0; sample < loaded.samples.size(); ++sample) {
+    for (int64_t step = 0; step < loaded.samples.length(sample); ++step)
       rows.rows.push_back({.number = 0,
-                           .id = {std::to_string(sample), std::to_string(step)},
+                           .id = {std::to_string(file_sample(loaded, sample)), std::to_string(step)},
                            .sample = std::ssize(rows.rows),
                            .reason = ""});
   }
   return rows;
+}
+
+// For sources that have no rows. If the samples are a whole file, the number of a prediction is that of its sample.
+void name_samples(LoadedPart& loaded, bool is_per_step) {
+  if (!loaded.rows.rows.empty()) return;
+  if (is_per_step)
+    loaded.rows = rows_of_steps(loaded);
+  else if (!loaded.file_samples.empty())
+    loaded.rows = rows_of_samples(loaded);
 }
 
 // Training finds NaN and Inf when it computes the fingerprint.
@@ -200,7 +223,7 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
   const bool is_per_step = fitted.shape.target_per_step;
   keep_rows_of(loaded.samples, is_per_step, loaded.rows);
-  if (is_for_predicting && is_per_step && loaded.rows.rows.empty()) loaded.rows = rows_of_steps(loaded.samples);
+  if (is_for_predicting) name_samples(loaded, is_per_step);
   note_rows_without_prediction(loaded);
   cut_to(loaded.samples.size(), loaded.naive_forecasts);
   return {loaded.samples, description_of(loaded, part, fitted.shape), std::move(loaded.notes), std::move(loaded.rows),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -46,7 +47,12 @@ LoadedPart part_of(Loaded loaded, DataPart part) {
   RNNLAB_INVARIANT(part == DataPart::kTrain || part == DataPart::kValid,
                    "loaded data have a training part and a validation part");
   Dataset& dataset = loaded.dataset;
-  return {part == DataPart::kTrain ? dataset.train : dataset.valid, loaded.origin, loaded.normalize, dataset.notes};
+  const bool is_training = part == DataPart::kTrain;
+  return {.samples = is_training ? dataset.train : dataset.valid,
+          .origin = loaded.origin,
+          .normalize = loaded.normalize,
+          .notes = dataset.notes,
+          .file_samples = is_training ? std::move(loaded.split.train) : std::move(loaded.split.valid)};
 }
 
 }  // namespace rnnlab

@@ -47,6 +47,8 @@ struct Loaded {
   Dataset dataset;  // without description and fingerprint
   Origin origin;
   Normalization normalize = Normalization::kNone;  // the remaining normalization; not kAutomatic
+  RowSplit split =
+      {};  // the samples of each part in the training file, from 0; empty for a part with a file of its own
 };
 
 // Data for a trained model are read, checked and scaled exactly as its training data were, with the values fitted in
@@ -71,7 +73,7 @@ struct FileRow {
 // The rows of the predictions, in the order of the samples. For a whole file: every row, in the order of the file.
 struct FileRows {
   std::vector<std::string> id_names;
-  std::vector<FileRow> rows;  // empty if the data do not come from a CSV file and no step has a target of its own
+  std::vector<FileRow> rows;  // empty if the number of a prediction is that of its sample in the file
   bool are_numbered = true;   // whether rows have numbers and reasons, as those of a file
 };
 
@@ -82,6 +84,7 @@ struct LoadedPart {
   Normalization normalize = Normalization::kNone;  // the remaining normalization
   std::vector<std::string> notes = {};
   FileRows rows = {};
+  std::vector<int64_t> file_samples = {};  // the numbers of the samples in their file, from 0, if they are a part of it
   std::vector<NaiveForecast> naive_forecasts = {};  // of the targets of a series' part
 };
 

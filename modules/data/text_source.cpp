@@ -20,8 +20,11 @@ namespace {
 Samples windows_of(const std::vector<int64_t>& tokens, int64_t num_steps, const std::string& origin) {
   const int64_t num_windows = (static_cast<int64_t>(tokens.size()) - 1) / num_steps;
   if (num_windows == 0) {
-    throw_error(ExitCode::kData, "{}: got {}, expected at least {} for a data.sequence_length of {}", origin,
-                counted(std::ssize(tokens), "token"), saturating_add(num_steps, 1), num_steps);
+    throw_error(
+        ExitCode::kData,
+        "{}: got {}, expected at least {} for a data.sequence_length of {}: use a shorter one, or a longer text",
+        origin, counted(std::ssize(tokens), "token"), format_count(saturating_add(num_steps, 1)),
+        format_count(num_steps));
   }
   Samples samples;
   samples.inputs = at::empty({num_windows, num_steps}, at::kLong);

@@ -106,6 +106,7 @@ at::Tensor errors_of(const Predictions& predictions) {
 std::string sample_name(int64_t sample, const FileRows& rows) {
   const auto found = std::ranges::find(rows.rows, std::optional(sample), &FileRow::sample);
   if (found == rows.rows.end()) return fmt::format("{}", sample);
+  if (!rows.are_numbered && found->id.size() == 1) return found->id.front();
   if (!rows.are_numbered) return fmt::format("sample {}, step {}", found->id.front(), found->id.back());
   const std::string id = found->id.empty() ? "" : fmt::format(" ({})", join(found->id, ", "));
   return fmt::format("row {}{}", found->number, id);

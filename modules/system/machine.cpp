@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <set>
 #include <sstream>
@@ -120,81 +118,6 @@ std::optional<int64_t> cgroup_number(const fs::path& file) {
   std::string word;
   stream >> word;
   return parse_int64(word);
-}
-
-namespace {
-
-// Parses lines such as "MemTotal:  16303428 kB" and returns bytes.
-std::map<std::string, int64_t> read_meminfo(const fs::path& root) {
-  std::ifstream file(root / "proc/meminfo");
-  std::map<std::string, int64_t> values;
-  std::string key, unit;
-  for (int64_t kib = 0; file >> key >> kib; std::getline(file, unit))
-    values[key.substr(0, key.size() - 1)] = saturating_multiply(kib, 1024);
-  return values;
-}
-
-int64_t value_or_zero(const std::map<std::string, int64_t>& values, const char* key) {
-  const auto found = values.find(key);
-  return found == values.end() ? 0 : found->second;
-}
-
-void add_ulimit(std::vector<MemoryLimit>& limits, int resource, const char* name) {
-  rlimit limit{};
-  if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-  constexpr auto kMost = static_cast<rlim_t>(std::numeric_limits<int64_t>::max());
-  limits.push_back({static_cast<int64_t>(std::min(limit.rlim_cur, kMost)), name});
-}
-
-// A cgroup's swap limit is added to its memory limit.
-void add_v2_limits(std::vector<MemoryLimit>& limits, int64_t swap, const fs::path& root) {
-  for (const fs::path& folder : cgroup_v2_folders(root)) {
-    const auto limit = cgroup_number(folder / "memory.max");
-    if (!limit) continue;
-    const int64_t own_swap = std::min(swap, cgroup_number(folder / "memory.swap.max").value_or(swap));
-    limits.push_back({saturating_add(*limit, own_swap), "memory.max in " + folder.string(), own_swap});
-  }
-}
-
-void add_v1_limits(std::vector<MemoryLimit>& limits, int64_t swap, const fs::path& root) {
-  for (const fs::path& folder : cgroup_v1_folders("memory", root)) {
-    const auto limit = cgroup_number(folder / "memory.limit_in_bytes");
-    if (!limit) continue;
-    const int64_t with_swap = saturating_add(*limit, swap);
-    const int64_t most = cgroup_number(folder / "memory.memsw.limit_in_bytes").value_or(with_swap);
-    const int64_t total = std::min(with_swap, most);
-    limits.push_back({total, "memory.limit_in_bytes in " + folder.string(), std::max<int64_t>(0, total - *limit)});
-  }
-}
-
-}  // namespace
-
-MemoryLimits memory_limits(const fs::path& root) {
-  MemoryLimits limits;
-  const auto meminfo = read_meminfo(root);
-  const int64_t swap = value_or_zero(meminfo, "SwapTotal");
-  add_ulimit(limits.hard, RLIMIT_AS, "ulimit -v");
-  add_ulimit(limits.hard, RLIMIT_DATA, "ulimit -d");
-  add_v2_limits(limits.hard, swap, root);
-  add_v1_limits(limits.hard, swap, root);
-  if (const int64_t total = value_or_zero(meminfo, "MemTotal"); total > 0)
-    limits.hard.push_back({saturating_add(total, swap), "the memory of this machine", swap});
-  if (const int64_t available = value_or_zero(meminfo, "MemAvailable"); available > 0) limits.available = available;
-  return limits;
-}
-
-void require_memory(int64_t bytes, std::string_view subject, std::string_view advice, const MemoryLimits& limits) {
-  const auto smallest = std::ranges::min_element(limits.hard, {}, &MemoryLimit::bytes);
-  if (smallest == limits.hard.end() || bytes <= smallest->bytes) return;
-  throw_error(ExitCode::kDevice, "{} at least {} of memory, and {} allows {}: {}", subject, format_bytes(bytes),
-              smallest->name, format_bytes(smallest->bytes), advice);
-}
-
-std::optional<std::string> memory_warning(int64_t bytes, std::string_view subject, std::string_view advice,
-                                          const MemoryLimits& limits) {
-  if (!limits.available || bytes <= *limits.available) return std::nullopt;
-  return fmt::format("{} at least {} of memory, and {} are free: {}", subject, format_bytes(bytes),
-                     format_bytes(*limits.available), advice);
 }
 
 namespace {

@@ -47,14 +47,14 @@ struct MemoryLimit {
 
 struct MemoryLimits {
   std::vector<MemoryLimit> hard;
-  std::optional<int64_t> available;  // bytes that the kernel could provide now without paging out
+  std::optional<int64_t> available;  // bytes that the kernel could provide now without paging out, within the cgroups
 };
 
 // `root` is the root of the file system, or a different folder in tests; ulimits are always the process's own.
 MemoryLimits memory_limits(const std::filesystem::path& root = "/");
 
 // Throws UserError kDevice, "<subject> at least 18.6 GiB of memory, and ulimit -v allows 4.00 GiB: <advice>", if
-// `bytes` exceed a hard limit; the message names the smallest limit.
+// `bytes` exceed a hard limit. The message names the smallest limit, and says how much of it is swap.
 void require_memory(int64_t bytes, std::string_view subject, std::string_view advice, const MemoryLimits& limits);
 
 // Returns "<subject> at least 18.6 GiB of memory, and 4.00 GiB are free: <advice>" if `bytes` exceed the available

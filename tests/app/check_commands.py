@@ -13,16 +13,15 @@ import shlex
 import subprocess
 import sys
 
-PROGRAM = sys.argv[1]
+sys.dont_write_bytecode = True  # the folder of the tests stays as it is
+
+from fences import fences_of, lines_outside  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ("*.md", "data/*.md", "docs/**/*.md", "experiments/*.yaml")
 COMMAND = re.compile(r"(?:build/release/)?rnnlab [a-z]|python3 experiments/|(?:scripts|data)/[a-z]")
 # Of this repository; data/, runs/ and the like are made later.
 OWN_FILE = re.compile(r"(?:experiments|scripts|docs|tests)/.|data/fetch$")
-
-
-def run(*arguments):
-    return subprocess.run([PROGRAM, *arguments], cwd=ROOT, capture_output=True, text=True)
 
 
 def keys_of(schema, prefix=""):
@@ -31,21 +30,27 @@ def keys_of(schema, prefix=""):
         yield from keys_of(value, prefix + name + ".")
 
 
+def codes_in(line):
+    return re.findall(r"`([^`]+)`", line)
+
+
+def texts_of_document(text):
+    for fence in fences_of(text):
+        yield from ((fence.number + i, line.removeprefix("$ ")) for i, line in enumerate(fence.lines))
+    yield from ((number, code) for number, line in lines_outside(text) for code in codes_in(line))
+
+
+def texts_of_experiment(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        comment = line.partition("#")[2]
+        for code in codes_in(comment) or [comment.partition(":  ")[2] or comment]:
+            yield number, code
+
+
 def texts_of(path):
     """The code in a document, and the comments of an experiment, with their lines' numbers."""
-    in_block = False
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if path.suffix == ".yaml":
-            comment = line.partition("#")[2]
-            for code in re.findall(r"`([^`]+)`", comment) or [comment.partition(":  ")[2] or comment]:
-                yield number, code
-        elif line.lstrip().startswith("```"):
-            in_block = not in_block
-        elif in_block:
-            yield number, line.removeprefix("$ ")
-        else:
-            for code in re.findall(r"`([^`]+)`", line):
-                yield number, code
+    read = texts_of_experiment if path.suffix == ".yaml" else texts_of_document
+    return sorted(read(path.read_text()), key=lambda text: text[0])
 
 
 def commands_in(path):
@@ -82,18 +87,22 @@ def settings_in(words):
 class Verbs:
     """What the program's verbs take, by what they print about themselves."""
 
-    def __init__(self):
-        self.names = re.findall(r"^  ([a-z]+)  ", run("--help").stdout, re.M)
+    def __init__(self, program):
+        self.program = program
+        self.names = re.findall(r"^  ([a-z]+)  ", self.run("--help").stdout, re.M)
         self.help = {}
-        self.experiment_keys = set(keys_of(json.loads(run("check", "--json-schema").stdout)))
-        self.bench_keys = set(re.findall(r"^([a-z_]+)  ", run("bench", "--schema").stdout, re.M))
+        self.experiment_keys = set(keys_of(json.loads(self.run("check", "--json-schema").stdout)))
+        self.bench_keys = set(re.findall(r"^([a-z_]+)  ", self.run("bench", "--schema").stdout, re.M))
+
+    def run(self, *arguments):
+        return subprocess.run([self.program, *arguments], cwd=ROOT, capture_output=True, text=True)
 
     def options(self, verb):
         """Of the verb and of those nested in it, such as `sweep work`."""
         if verb not in self.help:
-            text = run(verb, "--help").stdout
+            text = self.run(verb, "--help").stdout
             nested = re.findall(r"^  ([a-z]+)  ", text.partition("Subcommands:")[2], re.M)
-            texts = [text, *(run(verb, name, "--help").stdout for name in nested)]
+            texts = [text, *(self.run(verb, name, "--help").stdout for name in nested)]
             self.help[verb] = set(re.findall(r"--?[a-z][a-z-]*", "\n".join(texts)))
         return self.help[verb]
 
@@ -110,7 +119,7 @@ class Verbs:
                 yield f"{verb} has no option {word}"
         of_ours = any(OWN_FILE.match(word) for word in words[1:])  # another file stands for the reader's
         if verb in ("train", "check") and of_ours and not any(map(is_placeholder, words)):
-            checked = run("check", *settings_in(words[1:]))
+            checked = self.run("check", *settings_in(words[1:]))
             yield from [checked.stderr.strip()] if checked.returncode != 0 else []
         else:
             yield from (f"{verb} has no key {key}" for key in sorted(keys_in(words[1:]) - self.keys(verb)))
@@ -129,8 +138,8 @@ def mistakes_in(text, verbs):
         yield from verbs.mistakes(words[1:])
 
 
-def main():
-    verbs = Verbs()
+def main(program):
+    verbs = Verbs(program)
     seen = {}
     failed = False
     for path in sorted(file for pattern in FILES for file in ROOT.glob(pattern)):
@@ -144,4 +153,7 @@ def main():
     return int(failed or not seen)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1]))

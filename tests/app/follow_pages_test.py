@@ -45,6 +45,10 @@ import termios
 import time
 import unittest
 
+sys.dont_write_bytecode = True  # the folder of the tests stays as it is
+
+from fences import fences_of, lines_outside  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ("docs/tutorial.md", "README.md", "docs/commands.md")
 CPU_OF_PAGES = "Intel(R) Xeon(R) Processor"
@@ -202,12 +206,6 @@ def lines_without_columns(lines, output):
 
 # ---- a page ----
 
-def fences_of(text):
-    """(language, content, the line after it, number of its first line) of each fence."""
-    for found in re.finditer(r"^```(\w*)\n(.*?)^```\n(?=\n?([^\n]*))", text, re.M | re.S):
-        yield found.group(1), found.group(2), found.group(3), text.count("\n", 0, found.start()) + 2
-
-
 class Step:
     """A command of a page, and what the page shows of its output."""
 
@@ -217,11 +215,11 @@ class Step:
 
 def steps_of_tutorial(text):
     steps = []
-    for language, content, after, number in fences_of(text):
-        if language == "bash":
-            steps.append(Step(number, content))
-        elif language == "text":
-            steps[-1].shown.append((content, "left out here" in after))
+    for fence in fences_of(text):
+        if fence.language == "bash":
+            steps.append(Step(fence.number, fence.content))
+        elif fence.language == "text":
+            steps[-1].shown.append((fence.content, "left out here" in fence.after))
     return steps
 
 
@@ -231,17 +229,17 @@ def reason_not_run(command):
 
 def steps_of_plain_fences(text):
     steps, of_files = [], []
-    for language, content, _, number in fences_of(text):
-        lines = content.splitlines()
-        if language:
+    for fence in fences_of(text):
+        lines = fence.lines
+        if fence.language:
             continue
         if not COMMAND.match(lines[0]):
-            of_files += [(content, file) for begin, file in OF_FILES.items() if content.startswith(begin)]
+            of_files += [(fence.content, file) for begin, file in OF_FILES.items() if lines[0].startswith(begin)]
         elif lines[0].startswith("$ "):
-            steps.append(Step(number, lines[0].removeprefix("$ ") + "\n"))
+            steps.append(Step(fence.number, lines[0].removeprefix("$ ") + "\n"))
             steps[-1].shown.append(("\n".join(lines[1:]), False))
         else:
-            steps += [Step(number + i, line + "\n") for i, line in enumerate(lines) if not reason_not_run(line)]
+            steps += [Step(fence.number + i, line + "\n") for i, line in enumerate(lines) if not reason_not_run(line)]
     steps = list({step.command: step for step in reversed(steps)}.values())[::-1]
     for content, file in of_files:
         steps.append(Step(0, f"cat {file}\n"))
@@ -453,6 +451,22 @@ class RuleTest(unittest.TestCase):
         self.assertEqual(what_stays("one\r\n\r\x1b[K10 %\r\x1b[Ktwo\x1b[0m\r\n"), "one\ntwo\n")
 
 
+class FencesTest(unittest.TestCase):
+    PAGE = "a `b`\n```sh\nc\n\nd\n```\n\nleft out here\n- e\n  ```\n  f\n  ```\n"
+
+    def test_have_a_language_a_place_and_what_follows(self):
+        first, second = fences_of(self.PAGE)
+        self.assertEqual((first.language, first.number, first.content), ("sh", 3, "c\n\nd\n"))
+        self.assertEqual(first.after, "left out here")
+        self.assertEqual((second.language, second.number, second.lines, second.after), ("", 11, ["  f"], ""))
+
+    def test_the_other_lines_are_outside(self):
+        self.assertEqual(lines_outside(self.PAGE), [(1, "a `b`"), (7, ""), (8, "left out here"), (9, "- e")])
+
+    def test_must_be_closed(self):
+        self.assertRaisesRegex(ValueError, "line 2: this fence is never closed", fences_of, "a\n```\nb\n")
+
+
 class FollowTest(unittest.TestCase):
     def follow(self, text, page="docs/tutorial.md"):
         with tempfile.TemporaryDirectory() as name:
@@ -471,7 +485,7 @@ class FollowTest(unittest.TestCase):
 
     def test_the_changed_tutorial_of_this_repository_would_be_found(self):
         text = (ROOT / PAGES[0]).read_text()
-        shown = [content for language, content, *_ in fences_of(text) if language == "text"]
+        shown = [fence.content for fence in fences_of(text) if fence.language == "text"]
         for content in shown:
             self.assertEqual(missing_lines(content, content), [])
             for line in content.splitlines():
@@ -486,7 +500,7 @@ class FollowTest(unittest.TestCase):
 
     def test_each_reason_for_a_command_that_is_not_run_is_needed(self):
         texts = "".join((ROOT / page).read_text() for page in PAGES[1:])
-        lines = [line for language, content, *_ in fences_of(texts) if not language for line in content.splitlines()]
+        lines = [line for fence in fences_of(texts) if not fence.language for line in fence.lines]
         for part in NOT_RUN:
             self.assertTrue(any(part in line for line in lines), part)
 

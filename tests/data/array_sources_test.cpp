@@ -116,7 +116,7 @@ TEST_F(LoadArrays, ReadsLengths) {
   EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(1, 2));
   write_npy<int32_t>("n", "<i4", "3,", {1, 3, 0});
   EXPECT_EQ(load_error(settings("npy", "train_lengths: n")),
-            "{}/n: sample 1 (counted from 0) has length 3, expected 1 to 2, the steps of the inputs");
+            "{}/n: sample 1 (counted from 0) has length 3, expected 1 to 2, the steps of the inputs: correct the file");
   write_npy<int32_t>("n", "<i4", "2,", {1, 2});
   EXPECT_EQ(load_error(settings("npy", "train_lengths: n")),
             "{}/x holds 3 samples, but {}/n holds 2: one of the two is the wrong file");
@@ -132,17 +132,20 @@ TEST_F(LoadArrays, RefusesImagesAndLabelsOfDifferentCounts) {
 TEST_F(LoadArrays, RefusesALabelBeyondTheClasses) {
   write_images();
   EXPECT_EQ(load_error(settings("idx", std::string(kValid) + "num_classes: 2")),
-            "{}/y: sample 2 (counted from 0) has class 2, expected one of 2 classes, 0 to 1");
+            "{}/y: sample 2 (counted from 0) has class 2, expected one of 2 classes, 0 to 1: correct the label; "
+            "classes are numbered from 0");
   write_idx("vy", {2}, std::string("\0\7", 2));
   EXPECT_EQ(load_error(settings("idx", kValid)),
-            "{}/vy: sample 1 (counted from 0) has class 7, expected one of 3 classes, 0 to 2");
+            "{}/vy: sample 1 (counted from 0) has class 7, expected one of 3 classes, 0 to 2: correct the label; "
+            "classes are numbered from 0");
 }
 
 TEST_F(LoadArrays, RefusesLabelsThatAreNoClasses) {
   write_npy<float>("x", "<f4", "2, 1", {1, 2});
   write_npy<int64_t>("y", "<i8", "2,", {0, -1});
   EXPECT_EQ(load_error(settings("npy")),
-            "{}/y: sample 1 (counted from 0) has class -1, expected one of 2 classes, 0 to 1");
+            "{}/y: sample 1 (counted from 0) has class -1, expected one of 2 classes, 0 to 1: correct the label; "
+            "classes are numbered from 0");
   write_npy<float>("y", "<f4", "2,", {0, 0.5});
   EXPECT_EQ(load_error(settings("npy", "task: classification")),
             "{}/y: sample 1 (counted from 0) is 0.5, but classes are whole numbers");

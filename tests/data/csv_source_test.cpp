@@ -348,6 +348,10 @@ TEST_F(LoadCsv, NamesTheRowsThatTestWindowsNeed) {
   write_series();
   EXPECT_EQ(load_error("target: [value]\nwindow: 3\nnum_test: 8\n"),
             "{}/a.csv: data.num_test: 8 windows need 11 rows, but the table has 10; use a smaller data.num_test");
+  EXPECT_EQ(
+      load_error("target: [value]\nwindow: 3\nhorizon: 20\nnum_test: 1\n"),
+      "{}/a.csv: data.num_test: 1 windows need 23 rows, but the table has 10; use a smaller data.window, or use a "
+      "smaller data.horizon, or give it more rows");
 }
 
 // Two stations take turns: north has 0 .. 5, south has 100 .. 105.

@@ -146,7 +146,24 @@ TEST_F(RowsOfAFile, LeaveOutTheSamplesThatASettingLeavesOut) {
   EXPECT_THAT(texts_of(use("a.csv", settings, DataPart::kTrain).rows), ElementsAre("3  sample 0", "4  sample 1"));
 }
 
-TEST_F(RowsOfAFile, AreOfNoOtherSource) {
+// Sample i has the inputs 10 i and 10 i + 1.
+TEST_F(RowsOfAFile, NameTheSamplesOfAPartOfArrays) {
+  write_arrays({0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51}, {0, 1, 0, 1, 0, 1});
+  for (const std::string split : {"random", "ordered"}) {
+    const DataSettings settings = arrays("split: " + split + "\nnum_valid: 2\nnum_test: 2\n");
+    const Dataset dataset = load_dataset(settings);
+    for (const DataPart part : {DataPart::kTrain, DataPart::kValid, DataPart::kTest}) {
+      const InferenceData data = load_for_inference(settings, dataset, part, Targets::kIfPresent);
+      EXPECT_FALSE(data.rows.are_numbered);
+      EXPECT_THAT(data.rows.id_names, ElementsAre("sample"));
+      ASSERT_EQ(data.rows.rows.size(), 2u);
+      for (const FileRow& row : data.rows.rows)
+        EXPECT_EQ(data.samples.inputs[*row.sample][0].item<float>(), 10 * std::stof(row.id.front())) << split;
+    }
+  }
+}
+
+TEST_F(RowsOfAFile, AreMissingForWholeArrays) {
   write_arrays({0, 2, 4, 6}, {0, 1});
   const DataSettings settings = arrays(kOrdered);
   EXPECT_TRUE(
@@ -226,7 +243,8 @@ TEST_F(LoadForInference, ScalesArraysByWhatWasFitted) {
   write_arrays({12, 3}, {3});
   EXPECT_EQ(
       error_of(ExitCode::kData, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }),
-      "{}/y.npy: sample 0 (counted from 0) has class 3, expected one of 3 classes, 0 to 2");
+      "{}/y.npy: sample 0 (counted from 0) has class 3, expected one of 3 classes, 0 to 2: correct the label; classes "
+      "are numbered from 0");
 }
 
 TEST_F(LoadForInference, RefusesTargetsThatTheModelDoesNotHave) {

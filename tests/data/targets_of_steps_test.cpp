@@ -149,7 +149,7 @@ TEST_F(ArraysOfSteps, HaveClassesOfEachStep) {
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(1, 0, 0)) << "padding may have any class";
   EXPECT_EQ(load_error(),
             "{}/y.npy: sample 1, step 2 (counted from 0) has class -1, expected one of 3 "
-            "classes, 0 to 2");
+            "classes, 0 to 2: correct the label; classes are numbered from 0");
 }
 
 TEST_F(ArraysOfSteps, HaveNumbersOfEachStep) {
@@ -216,6 +216,10 @@ TEST_F(ArraysOfSteps, ArePredictedWithTheirSampleAndStep) {
   EXPECT_FALSE(all.rows.are_numbered);
   ASSERT_EQ(all.rows.rows.size(), 3u);
   EXPECT_THAT(all.rows.rows[2].id, ElementsAre("1", "0"));
+  const InferenceData valid =
+      load_for_inference(of_steps, load_dataset(of_steps), DataPart::kValid, Targets::kIfPresent);
+  ASSERT_EQ(valid.rows.rows.size(), 1u);
+  EXPECT_THAT(valid.rows.rows[0].id, ElementsAre("1", "0")) << "as in the file";
 }
 
 }  // namespace

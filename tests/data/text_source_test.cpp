@@ -62,7 +62,8 @@ TEST_F(LoadText, KeepsNothingForValidationWhereNoneIsWanted) {
 TEST_F(LoadText, RefusesATextShorterThanAWindow) {
   write("a.txt", "abc");
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 3"); }),
-            "{}/a.txt: got 3 tokens, expected at least 4 for a data.sequence_length of 3");
+            "{}/a.txt: got 3 tokens, expected at least 4 for a data.sequence_length of 3: use a shorter one, or a "
+            "longer text");
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 2"); }),
             "{}/a.txt: a split into training and validation needs at least 2 samples, got 1; set data.num_valid: 0 for "
             "no validation");

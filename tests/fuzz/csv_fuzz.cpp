@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes a table of unknown origin; the first byte is the delimiter. A valid table is written in quotes and read again:
-// it must be the same. Then columns are made from it, under every policy.
+// it must be the same. Then columns are made from it, under every policy. Parsed in several pieces, a text must give
+// the same table, or the same message.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include "data/readers/csv.h"
 #include "fuzz/fuzz_support.h"
@@ -39,6 +42,38 @@ void require_same(const Table& a, const Table& b) {
   require(a.column_names() == b.column_names() && a.num_rows() == b.num_rows());
   for (int64_t row = 0; row < a.num_rows(); ++row)
     for (int64_t column = 0; column < a.num_columns(); ++column) require(a.cell(row, column) == b.cell(row, column));
+}
+
+void require_same_lines(const Table& a, const Table& b) {
+  for (int64_t row = 0; row < a.num_rows(); ++row)
+    for (int64_t column = 0; column < a.num_columns(); ++column) require(a.line(row, column) == b.line(row, column));
+}
+
+struct Outcome {
+  std::optional<Table> table;
+  std::string message;
+};
+
+Outcome outcome_of(const std::string& text, const CsvOptions& options, int64_t num_pieces) {
+  try {
+    return {.table = parse_csv_in_pieces(text, "x.csv", options, num_pieces), .message = ""};
+  } catch (const UserError& error) {
+    return {.table = std::nullopt, .message = error.what()};
+  }
+}
+
+// Threads take a thousand times as long as a small text, so one text of eight is parsed in pieces.
+void read_in_pieces(const std::string& text, const CsvOptions& options) {
+  constexpr size_t kOneOf = 8, kMostPieces = 5;
+  const size_t number = std::hash<std::string>()(text);
+  if (number % kOneOf != 0) return;
+  const auto num_pieces = static_cast<int64_t>(2 + number / kOneOf % (kMostPieces - 1));
+  const Outcome whole = outcome_of(text, options, 1);
+  const Outcome pieces = outcome_of(text, options, num_pieces);
+  require(whole.message == pieces.message);
+  if (!whole.table) return;
+  require_same(*whole.table, *pieces.table);
+  require_same_lines(*whole.table, *pieces.table);
 }
 
 void read_numbers(const Table& table, const std::string& name, MissingPolicy policy) {
@@ -86,5 +121,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const CsvHeader header : {CsvHeader::kPresent, CsvHeader::kAbsent})
     testing::expect_read_or_refused(ExitCode::kData,
                                     [&] { testing::read(text, {.delimiter = delimiter, .header = header}); });
+  testing::read_in_pieces(text, {.delimiter = delimiter});
   return 0;
 }

@@ -37,7 +37,8 @@ inline std::string zip_of(std::string_view name, std::string_view content, Packi
                             little_endian(crc, 4) + little_endian(data.size(), 4) + little_endian(content.size(), 4) +
                             little_endian(name.size(), 2);
   const std::string member = "PK\x03\x04" + facts + little_endian(0, 2) + std::string(name) + data;
-  const std::string directory = "PK\x01\x02" + little_endian(20, 2) + facts + little_endian(0, 16) + std::string(name);
+  const std::string nothing_else(16, '\0');  // no more fields, no comment, and the member begins at byte 0
+  const std::string directory = "PK\x01\x02" + little_endian(20, 2) + facts + nothing_else + std::string(name);
   return member + directory + "PK\x05\x06" + little_endian(0, 4) + little_endian(1, 2) + little_endian(1, 2) +
          little_endian(directory.size(), 4) + little_endian(member.size(), 4) + little_endian(0, 2);
 }

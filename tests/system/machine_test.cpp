@@ -340,6 +340,30 @@ TEST_F(MemoryLimitsOfAMachine, AreThoseOfVersion1) {
   EXPECT_EQ(swap_of("memory.limit_in_bytes in " + group("memory/batch")), 0);
 }
 
+// Pages of files do not count, because the kernel frees them.
+TEST_F(MemoryLimitsOfAMachine, HaveWhatIsFreeInEveryCgroup) {
+  const auto available = [&] { return memory_limits(root_.path()).available; };
+  write("proc/self/cgroup", "0::/batch/job\n");
+  write("sys/fs/cgroup/batch/job/memory.max", "max\n");
+  write("sys/fs/cgroup/batch/memory.max", "2147483648\n");
+  EXPECT_EQ(available(), 3 * kGiB) << "nobody knows what the group uses";
+  write("sys/fs/cgroup/batch/memory.current", "1610612736\n");
+  EXPECT_EQ(available(), kGiB / 2);
+  write("sys/fs/cgroup/batch/memory.stat", "anon 5\nactive_file 134217728\ninactive_file 134217728\n");
+  EXPECT_EQ(available(), 3 * kGiB / 4);
+  write("sys/fs/cgroup/batch/job/memory.max", "1048576\n");
+  write("sys/fs/cgroup/batch/job/memory.current", "2097152\n");
+  EXPECT_EQ(available(), 0) << "above its limit";
+}
+
+TEST_F(MemoryLimitsOfAMachine, HaveWhatIsFreeInVersion1) {
+  write("proc/self/cgroup", "4:memory:/batch\n");
+  write("sys/fs/cgroup/memory/batch/memory.limit_in_bytes", "2147483648\n");
+  write("sys/fs/cgroup/memory/batch/memory.usage_in_bytes", "1610612736\n");
+  write("sys/fs/cgroup/memory/batch/memory.stat", "inactive_file 7\ntotal_inactive_file 536870912\n");
+  EXPECT_EQ(memory_limits(root_.path()).available, kGiB);
+}
+
 TEST_F(MemoryLimitsOfAMachine, AreTheUlimits) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_DATA, &before), 0);
@@ -361,6 +385,15 @@ TEST(RequireMemory, RefusesWhatIsBeyondTheSmallestLimit) {
   expect_error(ExitCode::kDevice, "x: this needs at least 5.00 GiB of memory, and ulimit -v allows 4.00 GiB: use less",
                [&] { require_memory(5 * kGiB, "x: this needs", "use less", limits); });
   EXPECT_NO_THROW(require_memory(5 * kGiB, "x: this needs", "use less", {}));
+}
+
+TEST(RequireMemory, SaysHowMuchOfALimitIsSwap) {
+  const MemoryLimits limits{.hard = {{9 * kGiB, "the memory of this machine", kGiB}}, .available = kGiB};
+  expect_error(
+      ExitCode::kDevice,
+      "x: this needs at least 10.00 GiB of memory, and the memory of this machine allows 9.00 GiB with 1.00 GiB "
+      "of swap: use less",
+      [&] { require_memory(10 * kGiB, "x: this needs", "use less", limits); });
 }
 
 TEST(MemoryWarning, IsOfWhatIsFree) {

@@ -4,20 +4,22 @@
 #include <ATen/ops/randint.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "models/model.h"
 #include "training/toy.h"
 
 namespace rnnlab {
 namespace {
 
-// Six windows of a text of five tokens, without validation.
-Dataset text_dataset() {
+// Windows of a text of 24 characters and five tokens, without validation: six of four steps, or fewer that are longer.
+Dataset text_dataset(int64_t num_steps = 4) {
   const auto generator = at::detail::createCPUGenerator(3);
   const at::Tensor text = at::randint(5, {25}, generator, at::TensorOptions(at::kLong));
   Dataset dataset;
-  dataset.train.inputs = text.narrow(0, 0, 24).view({6, 4}).contiguous();
-  dataset.train.targets = text.narrow(0, 1, 24).view({6, 4}).contiguous();
-  dataset.shape = {.task = Task::kLanguageModel, .input_size = 5, .sequence_length = 4, .num_outputs = 5};
+  dataset.train.inputs = text.narrow(0, 0, 24).view({-1, num_steps}).contiguous();
+  dataset.train.targets = text.narrow(0, 1, 24).view({-1, num_steps}).contiguous();
+  dataset.shape = {.task = Task::kLanguageModel, .input_size = 5, .sequence_length = num_steps, .num_outputs = 5};
   return dataset;
 }
 
@@ -56,6 +58,22 @@ TEST(CarriedStates, ReachFromEachBatchToTheNext) {
   EXPECT_EQ(carried.at(0), without.at(0)) << "both begin with zeros";
   EXPECT_NE(carried.at(1), without.at(1));
   EXPECT_NE(carried.at(2), without.at(2));
+}
+
+TEST(CarriedStates, MakeThreeWindowsEqualToOneLongSequence) {
+  TrainerOptions options = still_options();
+  options.settings.epochs = 1;
+  options.settings.shuffle = false;
+  const double of_long = losses_with(text_dataset(12), options).at(0);
+  const auto mean_with = [&](bool carry_state) {
+    options.settings.carry_state = carry_state;
+    Dataset dataset = text_dataset();
+    if (!carry_state) dataset.train = take(dataset.train, {0, 3, 1, 4, 2, 5});
+    const std::vector<double> losses = losses_with(dataset, options);
+    return (losses.at(0) + losses.at(1) + losses.at(2)) / 3;
+  };
+  EXPECT_NEAR(mean_with(true), of_long, 1e-6);
+  EXPECT_GT(std::abs(mean_with(false) - of_long), 1e-4) << "without states the windows are not one sequence";
 }
 
 }  // namespace

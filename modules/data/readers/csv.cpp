@@ -73,7 +73,12 @@ class CsvParser {
   }
 
   Table parse() {
-    const std::vector<CsvPiece> pieces = examine_csv(text(), num_pieces());
+    constexpr int64_t kLeastBytes = 1 << 18;
+    return parse(num_reading_threads(std::ssize(table_.text_), kLeastBytes));
+  }
+
+  Table parse(int64_t num_pieces) {
+    const std::vector<CsvPiece> pieces = examine_csv(text(), num_pieces);
     require_text(text(), pieces, table_.path_);
     if (text().starts_with(kByteOrderMark)) read_ = kByteOrderMark.size();
     parse_header();
@@ -186,9 +191,10 @@ class CsvParser {
       keep(c);
     }
     if (at_end() || at_line_break() || peek() == table_.options_.delimiter) return;
-    fail(line_, fmt::format("got {} after a closing quote, expected {} or the end of the line",
-                            in_quotes(text().substr(read_, utf8_sequence_length(text().substr(read_)))),
-                            in_quotes(std::string_view(&table_.options_.delimiter, 1))));
+    fail(line_,
+         fmt::format("got {} after a closing quote, expected {} or the end of the line: double a quote inside a cell",
+                     in_quotes(text().substr(read_, utf8_sequence_length(text().substr(read_)))),
+                     in_quotes(std::string_view(&table_.options_.delimiter, 1))));
   }
 
   bool skip_second_quote() {
@@ -201,11 +207,6 @@ class CsvParser {
     const size_t begin = read_;
     skip_line_break();
     for (size_t at = begin; at < read_; ++at) keep(table_.text_[at]);
-  }
-
-  int64_t num_pieces() const {
-    constexpr int64_t kLeastBytes = 1 << 18;
-    return num_reading_threads(std::ssize(table_.text_), kLeastBytes);
   }
 
   // Parses the rows after the header. The first row sets the number of columns, so it is parsed before the pieces,
@@ -304,6 +305,11 @@ class CsvParser {
 
 Table parse_csv(std::string_view text, const std::string& name, const CsvOptions& options) {
   return CsvParser({text.begin(), text.end()}, name, options).parse();
+}
+
+Table parse_csv_in_pieces(std::string_view text, const std::string& name, const CsvOptions& options,
+                          int64_t num_pieces) {
+  return CsvParser({text.begin(), text.end()}, name, options).parse(num_pieces);
 }
 
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options) {

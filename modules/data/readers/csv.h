@@ -62,8 +62,12 @@ class Table {
 // Reads a plain or gzip file of less than 4 GiB. Throws UserError kData if the file cannot be read or is not valid CSV.
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 
-// Parses text in memory by the same rules as read_csv; `name` replaces the path in messages.
+// Parses text in memory by the same rules as read_csv; `name` replaces the path in messages. The second function
+// parses it in so many pieces at the same time, where the first has as many as its size is worth. Tables and messages
+// are the same.
 Table parse_csv(std::string_view text, const std::string& name, const CsvOptions& options = {});
+Table parse_csv_in_pieces(std::string_view text, const std::string& name, const CsvOptions& options,
+                          int64_t num_pieces);
 
 // The functions below make typed columns of a CSV table: numbers with a policy for missing values, and classes. Spaces
 // around a cell are ignored. A missing value is an empty cell or one of NA, NaN, null and ?, in upper or lower case.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "data/readers/reader_files.h"
 
@@ -35,6 +36,21 @@ Rows rows_of(const Table& table) {
 
 Rows parse(const std::string& text, const CsvOptions& options = {}) {
   return rows_of(parse_csv(text, "x.csv", options));
+}
+
+TEST_F(CsvTest, IsTheSameInAnyNumberOfPieces) {
+  constexpr int64_t kMostOfText = 7;
+  const std::string text = "a,b\n1,2\r\n\r\n3,4\n\n,\n5,\r7,8\n9,\u20ac";
+  for (const char* end : {"", "\n1\n2\n", "\n1,2,3\n1\n", "\n\"a\nb\",2\n", "\n1,\xFF\n\xFF"})
+    for (int64_t num_pieces = 2; num_pieces <= kMostOfText; ++num_pieces) {
+      const auto rows_or_error = [&](int64_t pieces) {
+        Rows rows;
+        const std::string error =
+            error_of([&] { rows = rows_of(parse_csv_in_pieces(text + end, "x.csv", {}, pieces)); });
+        return std::pair(rows, error);
+      };
+      EXPECT_EQ(rows_or_error(num_pieces), rows_or_error(1)) << end << num_pieces;
+    }
 }
 
 TEST_F(CsvTest, ReadsAFile) {
@@ -121,9 +137,12 @@ TEST_F(CsvTest, NamesTheLineWhereAQuoteOpens) {
 }
 
 TEST_F(CsvTest, RefusesTextBehindAClosingQuote) {
-  EXPECT_EQ(error_in("a,b\n\"1\"x,2\n"), "x.csv:2: got 'x' after a closing quote, expected ',' or the end of the line");
-  EXPECT_EQ(error_in("a\n\"\n\"\u00e9"),
-            "x.csv:3: got '\u00e9' after a closing quote, expected ',' or the end of the line");
+  EXPECT_EQ(
+      error_in("a,b\n\"1\"x,2\n"),
+      "x.csv:2: got 'x' after a closing quote, expected ',' or the end of the line: double a quote inside a cell");
+  EXPECT_EQ(
+      error_in("a\n\"\n\"\u00e9"),
+      "x.csv:3: got '\u00e9' after a closing quote, expected ',' or the end of the line: double a quote inside a cell");
 }
 
 TEST_F(CsvTest, RefusesAQuoteInsideABareCell) {
