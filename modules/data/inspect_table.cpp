@@ -76,16 +76,25 @@ bool is_time(const ColumnInspection& column) {
   return column.num_numbers == 0 && !column.texts.empty() && std::ranges::all_of(column.texts, is_one);
 }
 
-// Returns the column with times, or nullptr. A later column than the first one must be named like one, because
-// addresses and versions look like times.
+// Returns whether a word of the name is one for times, as in "time", "Date" and "start_time".
+bool is_named_as_time(const ColumnInspection& column) {
+  constexpr std::string_view kNames[] = {"date", "time", "datetime", "timestamp"};
+  std::string name = lower_case(column.name);
+  std::ranges::replace_if(
+      name, [](char c) { return c < 'a' || c > 'z'; }, ' ');
+  const std::vector<std::string> words = split(name, ' ');
+  return std::ranges::any_of(kNames, [&](std::string_view known) { return std::ranges::count(words, known) > 0; });
+}
+
+// Returns the column with times, or nullptr. Unless it is the first one and its values look like times, its name must
+// be one for times, because addresses and versions look like times. Times may have any form, such as "day 0 01:00".
 const ColumnInspection* find_time(const std::vector<ColumnInspection>& columns) {
-  const auto is_named = [](const ColumnInspection& column) {
-    const std::string name = lower_case(column.name);
-    return name.find("date") != std::string::npos || name.find("time") != std::string::npos;
+  const auto is_one = [&](const ColumnInspection& column) {
+    if (&column == &columns.front() && is_time(column)) return true;
+    const bool has_texts = column.num_numbers == 0 && !column.texts.empty();
+    return is_named_as_time(column) && has_texts && (is_time(column) || !column.is_label());
   };
-  const auto found = std::ranges::find_if(columns, [&](const ColumnInspection& column) {
-    return is_time(column) && (&column == &columns.front() || is_named(column));
-  });
+  const auto found = std::ranges::find_if(columns, is_one);
   return found == columns.end() ? nullptr : &*found;
 }
 

@@ -333,6 +333,18 @@ TEST_F(Inspect, FindsTheTimesBehindATextAndTakesThePastOfTheTarget) {
             "\"station\"|id: [\"station\", \"date\"]|model:|kind: sequence_regressor|");
 }
 
+TEST_F(Inspect, TakesTimesOfAnyFormForTimesByTheNameOfTheirColumn) {
+  std::string rows;
+  for (int i = 0; i < 60; ++i) rows += fmt::format("day {} {:02}:00,{}.5,{}.25\n", i / 24, i % 24, i, 99 - i);
+  write("a.csv", "time,rain,wind\n" + rows);
+  EXPECT_EQ(
+      advice_for(json_of(path("a.csv"))),
+      "data:|source: csv|features: [\"rain\", \"wind\"]|target: [\"rain\"]|task: regression|window: 3|model:|kind: "
+      "sequence_regressor|");
+  write("b.csv", "candidate,rain,wind\n" + rows);
+  EXPECT_THAT(advice_for(json_of(path("b.csv"))), HasSubstr("features: [\"rain\"]|target: [\"wind\"]"));
+}
+
 TEST_F(Inspect, HintsAtThePastOfTheTargetWhereAColumnOfTextsIsLeftOut) {
   std::string table = "day,address,wind,rain\n";
   for (int i = 10; i < 40; ++i) table += fmt::format("{0},10.0.0.{0},{0}.5,{1}.25\n", i, 99 - i);
