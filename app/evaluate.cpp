@@ -20,7 +20,8 @@ namespace {
 
 constexpr const char* kEvaluateFooter = R"(
 RUN is a run's folder, of which the best checkpoint is used, or a checkpoint. If there is no such path, RUN is the
-name of an experiment, and its newest run in the folder runs is used. These keys may change:
+name of an experiment, and its newest run in the folder runs is used. A folder of runs means its newest
+run. These keys may change:
 {}
 
 Examples:

@@ -53,7 +53,7 @@ std::string named_path(const std::string& name, const std::string& out) {
 
 std::string named_run(const std::string& name, const std::string& out) {
   const std::string path = named_path(name, out);
-  if (path_exists(name)) return path;
+  if (path_exists(fs::path(path) / kConfigFile)) return path;
   const std::vector<fs::path> runs = run_folders_in(path);
   if (runs.empty()) return path;
   print_notes(

@@ -159,6 +159,7 @@ struct WorkOptions {
   bool wait = false;
   bool quiet = false;
   bool verbose = false;
+  bool json = false;
 };
 
 std::vector<std::string> options_for_child(const WorkOptions& options) {
@@ -201,6 +202,9 @@ std::vector<std::string> gpus_of(const WorkOptions& options) {
   return gpus;
 }
 
+// Lines of the workers are not part of the JSON that this process prints.
+void print_line(const std::string& line, bool json) { json ? print_notice(line + "\n") : print_data(line + "\n"); }
+
 ExitCode work_on_gpus(const WorkOptions& options) {
   require_hardware(read_plan(options.folder));  // checked once for all workers, so that a mistake gives one message
   std::vector<ChildRequest> workers;
@@ -214,9 +218,17 @@ ExitCode work_on_gpus(const WorkOptions& options) {
   }
   const StopSignalGuard signals("stopping after the current steps");
   const std::vector<ExitCode> exit_codes =
-      run_children(kThisProgram, workers, [](const std::string& line) { print_data(line + "\n"); });
+      run_children(kThisProgram, workers, [&](const std::string& line) { print_line(line, options.json); });
   const auto failed = std::ranges::find_if(exit_codes, [](ExitCode code) { return code != ExitCode::kDone; });
   return failed == exit_codes.end() ? ExitCode::kDone : *failed;
+}
+
+ExitCode work(const WorkOptions& options) {
+  const ExitCode exit_code = !options.gpus.empty() ? work_on_gpus(options) : run_single_worker(options);
+  if (!options.json) return exit_code;
+  const SweepPlan plan = read_plan(options.folder);
+  print_data(status_json(plan, status_of_tasks(options.folder, plan)));
+  return exit_code;
 }
 
 void add_work(CLI::App& sweep, Action& chosen) {
@@ -234,13 +246,15 @@ void add_work(CLI::App& sweep, Action& chosen) {
                     "wait for tasks that other workers run, and take over those of workers that died");
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only");
   command->add_flag("-v,--verbose", options->verbose, "the whole log of each run")->excludes(quiet);
+  command->add_flag("--json", options->json,
+                    "print the state of all tasks as JSON at the end, as `rnnlab sweep status --json` does");
   command->add_flag("--ends-with-parent", *ends_with_parent)->group("");
   command->footer(kWorkFooter);
   command->callback([&chosen, options, ends_with_parent] {
     chosen = [options, ends_with_parent](const CommandLine&) {
       refuse_several_processes();
       if (*ends_with_parent) end_with_parent(STDOUT_FILENO);
-      return !options->gpus.empty() ? work_on_gpus(*options) : run_single_worker(*options);
+      return work(*options);
     };
   });
 }

@@ -36,6 +36,7 @@ Examples:
   rnnlab train experiments/quickstart.yaml device=cpu
   rnnlab train experiments/mnist_rows.yaml device=cpu layer=naive data.num_train=6000
   rnnlab train experiments/mnist_rows.yaml --dry-run
+  rnnlab train experiments/mnist_rows.yaml --find-learning-rate
   rnnlab train --resume runs/mnist_rows/2026-11-21T02-59-51Z-cpu-naive training.epochs=10
   rnnlab train --resume mnist_rows                      (the newest run of runs/mnist_rows)
   rnnlab train experiments/mnist_rows.yaml --resume auto
@@ -50,6 +51,7 @@ struct TrainOptions {
   bool verbose = false;
   bool json = false;
   bool dry_run = false;
+  bool find_learning_rate = false;
   bool trace = false;
   int64_t trace_steps = 50;
   std::optional<int64_t> repeats;
@@ -152,6 +154,17 @@ ExitCode train_dry(const TrainOptions& options, const RunRequest& request, Logge
     outcome = dry_run_first(cases, request, logger);
   });
   options.json ? print_data(dry_run_json(outcome)) : print_text(dry_run_text(outcome));
+  return ExitCode::kDone;
+}
+
+ExitCode search_rate(const TrainOptions& options, const RunRequest& request, Logger& logger) {
+  RateSearch search;
+  report_once([&] {
+    const std::vector<ExperimentCase> cases = cases_of(options);
+    require_one_run(cases, options);
+    search = find_learning_rate_first(cases, request, logger);
+  });
+  options.json ? print_data(rate_search_json(search)) : print_text(rate_search_text(search));
   return ExitCode::kDone;
 }
 
@@ -271,6 +284,7 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
   if (!options.planned_run.empty()) return train_planned_run(options, request, logger);
   if (!options.task.empty()) return train_task(options, logger);
   if (options.dry_run) return train_dry(options, request, logger);
+  if (options.find_learning_rate) return search_rate(options, request, logger);
   RunAllOutcome all;
   report_once([&] { all = run(options, request, logger); });
   if (!is_first_process() || has_rnnlab_parent()) return all.exit_code;
@@ -320,6 +334,10 @@ void add_train(CLI::App& program, Action& chosen) {
   auto* dry_run = command->add_flag("--dry-run", options->dry_run,
                                     "write nothing: train a few batches of the first run, and print what it needs");
   dry_run->excludes(task);
+  auto* find_rate = command->add_flag("--find-learning-rate", options->find_learning_rate,
+                                      "write nothing: train about 100 steps of the first run with learning rates from "
+                                      "1e-6 to 10, and suggest one");
+  find_rate->excludes(task)->excludes(dry_run);
   options->out_option = out;
   command
       ->add_option("--resume", options->resume,
@@ -327,13 +345,14 @@ void add_train(CLI::App& program, Action& chosen) {
                    "newest run with the settings of FILE, or a new run if there is none")
       ->type_name("RUN|auto")
       ->excludes(dry_run)
+      ->excludes(find_rate)
       ->excludes(task);
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only, no progress bar");
   command->add_flag("-v,--verbose", options->verbose, "more details")->excludes(quiet);
   command->add_flag("--json", options->json, "print the result as JSON");
   auto* trace = command->add_flag("--trace", options->trace,
                                   "write trace.json, what CPU and GPU do in the first steps after warm-up");
-  trace->excludes(dry_run);
+  trace->excludes(dry_run)->excludes(find_rate);
   command->add_option("--trace-steps", options->trace_steps, "number of steps to trace")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))

@@ -67,13 +67,35 @@ const ColumnInspection* choose_target(const std::vector<ColumnInspection>& colum
   return found == columns.rend() ? nullptr : &*found;
 }
 
-// Values such as "2024-01-31", "1/2" or "12:30" in the first column show that the rows are in the order of time.
+// Values such as "2024-01-31", "1/2" or "12:30" show that the rows are in the order of time.
 bool is_time(const ColumnInspection& column) {
   const auto is_one = [](const std::string& text) {
     constexpr std::string_view kDigits = "0123456789";
     return kDigits.find(text[0]) != std::string_view::npos && text.find_first_of("-/:.") != std::string::npos;
   };
   return column.num_numbers == 0 && !column.texts.empty() && std::ranges::all_of(column.texts, is_one);
+}
+
+// Returns whether a word of the name is one for times, as in "time", "Date" and "start_time".
+bool is_named_as_time(const ColumnInspection& column) {
+  constexpr std::string_view kNames[] = {"date", "time", "datetime", "timestamp"};
+  std::string name = lower_case(column.name);
+  std::ranges::replace_if(
+      name, [](char c) { return c < 'a' || c > 'z'; }, ' ');
+  const std::vector<std::string> words = split(name, ' ');
+  return std::ranges::any_of(kNames, [&](std::string_view known) { return std::ranges::count(words, known) > 0; });
+}
+
+// Returns the column with times, or nullptr. Unless it is the first one and its values look like times, its name must
+// be one for times, because addresses and versions look like times. Times may have any form, such as "day 0 01:00".
+const ColumnInspection* find_time(const std::vector<ColumnInspection>& columns) {
+  const auto is_one = [&](const ColumnInspection& column) {
+    if (&column == &columns.front() && is_time(column)) return true;
+    const bool has_texts = column.num_numbers == 0 && !column.texts.empty();
+    return is_named_as_time(column) && has_texts && (is_time(column) || !column.is_label());
+  };
+  const auto found = std::ranges::find_if(columns, is_one);
+  return found == columns.end() ? nullptr : &*found;
 }
 
 // A part of the time is at most an input, because it is not a quantity to forecast.
@@ -117,6 +139,7 @@ struct Plan {
   bool names_features = false;  // whether the settings must list the features, because some columns are left out
   bool is_classification = false;
   int64_t window = 0;
+  const ColumnInspection* time = nullptr;   // the column with the times of a series, if there is one
   const ColumnInspection* group = nullptr;  // the column that names the series of a row, if there are several
   bool has_padding = false;                 // whether a missing value is most likely the end of a shorter series
 
@@ -137,17 +160,17 @@ int64_t usual_window(const Table& table) {
 }
 
 // Returns whether two rows have the same time, as in a file with several series.
-bool has_repeated_times(const Table& table) {
+bool has_repeated_times(const Table& table, int64_t time) {
   std::unordered_set<std::string_view> times;
   for (int64_t row = 0; row < table.num_rows(); ++row)
-    if (!times.insert(trim(table.cell(row, 0))).second) return true;
+    if (!times.insert(trim(table.cell(row, time))).second) return true;
   return false;
 }
 
-// Returns the first column of texts that repeat, except the times in the first column, or nullptr.
-const ColumnInspection* choose_group(const std::vector<ColumnInspection>& columns) {
-  const auto found = std::find_if(std::next(columns.begin()), columns.end(), [](const ColumnInspection& column) {
-    return column.num_numbers == 0 && column.is_label();
+// Returns the first column of texts that repeat, except the times, or nullptr.
+const ColumnInspection* choose_group(const std::vector<ColumnInspection>& columns, const ColumnInspection& time) {
+  const auto found = std::ranges::find_if(columns, [&](const ColumnInspection& column) {
+    return &column != &time && column.num_numbers == 0 && column.is_label();
   });
   return found == columns.end() ? nullptr : &*found;
 }
@@ -155,14 +178,15 @@ const ColumnInspection* choose_group(const std::vector<ColumnInspection>& column
 // For numbers in the order of time, all numeric columns are inputs, including the target.
 std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnInspection>& columns) {
   Plan plan;
-  if (!is_time(columns[0]) || columns.back().is_label()) return std::nullopt;
+  plan.time = find_time(columns);
+  if (plan.time == nullptr || columns.back().is_label()) return std::nullopt;
   plan.target = choose_series_target(columns);
   if (plan.target == nullptr) return std::nullopt;
   for (const ColumnInspection& column : columns)
     if (column.is_numeric()) plan.features.push_back(&column);
   plan.names_features = true;
   plan.window = usual_window(table);
-  if (has_repeated_times(table)) plan.group = choose_group(columns);
+  if (has_repeated_times(table, plan.time - columns.data())) plan.group = choose_group(columns, *plan.time);
   return plan;
 }
 
@@ -225,7 +249,7 @@ std::vector<std::string> yaml_for(const std::string& path, const Table& table, c
         fmt::format("  window: {:<12} # rows that make one sample; the target is the row after them", plan.window));
   if (plan.group != nullptr) {
     lines.push_back("  group: " + yaml_text(plan.group->name) + "  # the series of a row");
-    lines.push_back(fmt::format("  id: [{}, {}]", yaml_text(plan.group->name), yaml_text(table.column_names()[0])));
+    lines.push_back(fmt::format("  id: [{}, {}]", yaml_text(plan.group->name), yaml_text(plan.time->name)));
   }
   if (plan.has_missing()) lines.emplace_back(missing_line(plan));
   lines.emplace_back("model:");
@@ -302,7 +326,10 @@ std::string hint_on_plan(const Plan& plan) {
                        counted(plan.target->num_missing, "missing label"), in_quotes(plan.target->name));
   if (plan.window == 0 && !plan.is_classification)
     return fmt::format(
-        "if the rows are a series in the order of time, add window: 24 (rows that make one sample) to data{}",
+        "if the rows are a series in the order of time, add window: 24 (rows that make one sample) to data{}{}",
+        plan.names_features ? fmt::format(", and {} to features, because its own past tells most of its future",
+                                          yaml_text(plan.target->name))
+                            : "",
         plan.has_missing() ? ", and write missing: previous instead of drop" : "");
   return "";
 }

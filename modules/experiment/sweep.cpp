@@ -307,17 +307,36 @@ void refuse_sweep_with_launcher() {
               name_of(this_launch()->launcher), this_launch()->size);
 }
 
-void refuse_dry_run_by_several(const Experiment& experiment) {
+// A trial trains a few steps of the first case in this process, and writes nothing.
+struct Trial {
+  const char* option;
+  const char* what;
+};
+
+constexpr Trial kDryRun = {"--dry-run", "a dry run"};
+constexpr Trial kRateSearch = {"--find-learning-rate", "the search"};
+
+void refuse_trial_by_several(const Trial& trial, const Experiment& experiment) {
   if (this_launch())
-    throw_error(ExitCode::kUsage, "--dry-run: {} started {}, and a dry run is one process: start it without {}",
-                name_of(this_launch()->launcher), counted(this_launch()->size, "process"),
+    throw_error(ExitCode::kUsage, "{}: {} started {}, and {} is one process: start it without {}", trial.option,
+                name_of(this_launch()->launcher), counted(this_launch()->size, "process"), trial.what,
                 name_of(this_launch()->launcher));
   if (!needs_ranks(experiment)) return;
   const int64_t count = num_devices(experiment);
   throw_error(ExitCode::kUsage,
-              "--dry-run: devices: {} processes would train this run, and a dry run is one process; set devices=1, and "
+              "{}: devices: {} processes would train this run, and {} is one process; set devices=1, and "
               "training.batch_size={} for the part of one process",
-              count, (experiment.training.batch_size + count - 1) / count);
+              trial.option, count, trial.what, (experiment.training.batch_size + count - 1) / count);
+}
+
+std::vector<ExperimentCase> cases_for(const Trial& trial, const std::vector<ExperimentCase>& wanted,
+                                      const RunRequest& request, Logger& logger) {
+  refuse_trial_by_several(trial, wanted.front().experiment);
+  std::vector<ExperimentCase> cases = with_num_threads(wanted, request.measure_speeds, logger);
+  if (cases.size() == 1) return cases;
+  logger.info(fmt::format("=== case 1 of {}: {}", cases.size(), name_of(cases.front())));
+  warn_of_failing_runs(cases, AskGpu::kYes, logger);
+  return cases;
 }
 
 PendingRun pending_run(const ExperimentCase& one) {
@@ -374,18 +393,22 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
 }
 
 DryRun dry_run_first(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
-  refuse_dry_run_by_several(wanted.front().experiment);
-  const std::vector<ExperimentCase> cases = with_num_threads(wanted, request.measure_speeds, logger);
+  const std::vector<ExperimentCase> cases = cases_for(kDryRun, wanted, request, logger);
   const ExperimentCase& first = cases.front();
-  if (cases.size() > 1) {
-    logger.info(fmt::format("=== case 1 of {}: {}", cases.size(), name_of(first)));
-    warn_of_failing_runs(cases, AskGpu::kYes, logger);
-  }
   DryRun outcome = with_places(first, [&] { return dry_run(first.experiment, request.command_line, logger); });
   outcome.label = first.label;
   outcome.num_cases = std::ssize(cases);
   outcome.num_runs = num_runs_of(cases);
   return outcome;
+}
+
+RateSearch find_learning_rate_first(const std::vector<ExperimentCase>& wanted, const RunRequest& request,
+                                    Logger& logger) {
+  const ExperimentCase first = cases_for(kRateSearch, wanted, request, logger).front();
+  RateSearch search =
+      with_places(first, [&] { return find_learning_rate(first.experiment, request.command_line, logger); });
+  search.label = first.label;
+  return search;
 }
 
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,

@@ -16,6 +16,7 @@
 #include "config/sweep.h"
 #include "experiment/dry_run.h"
 #include "experiment/experiment.h"
+#include "experiment/learning_rate_finder.h"
 #include "experiment/run.h"
 #include "experiment/sweep_file.h"
 #include "sweep/claim.h"
@@ -73,6 +74,10 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest
 // the UserErrors of run_experiment, and kUsage if several processes would train the run. Installs no StopSignalGuard,
 // because nothing has to be saved.
 DryRun dry_run_first(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
+
+// Finds a learning rate (learning_rate_finder.h) for the first of the cases, in the way of dry_run_first.
+RateSearch find_learning_rate_first(const std::vector<ExperimentCase>& cases, const RunRequest& request,
+                                    Logger& logger);
 
 // Resumes a run, by its folder, or a sweep, by its file. Runs of a sweep that have ended are only reported again,
 // stopped runs are resumed, and the others begin in the folder of the sweep's file. `overrides` work as in

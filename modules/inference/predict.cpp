@@ -88,6 +88,7 @@ Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t
   predictions.kind = kind_of(trained.objective().loss());
   predictions.names = output_names(trained, predictions.kind);
   if (trained.data.shape.target_per_step) predictions.row = "step";
+  if (predictions.kind == PredictionKind::kValues) predictions.scales = trained.data.target_scales;
   compute_outputs(predictions, trained, samples, num_passes);
   predictions.values = meaning(predictions.raw, predictions.kind, trained.data).contiguous();
   if (!samples.targets.defined()) return predictions;

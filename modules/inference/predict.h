@@ -26,8 +26,9 @@ struct Predictions {
   at::Tensor raw;                  // (N, K) float32: the result of the output layer
   at::Tensor values;               // (N, K) float64: probabilities, or values in the units of the targets
   at::Tensor targets;  // (N) int64 classes, -1 unknown; (N, K) float64, NaN unknown; undefined if there are no targets
-  PassTimes times = {};        // of computing `raw`, including the copy to the host
-  std::string row = "sample";  // what each of the N rows is: "sample", or "step" if each step has a target
+  PassTimes times = {};                  // of computing `raw`, including the copy to the host
+  std::vector<ColumnScale> scales = {};  // from scaled values to units of the targets, one a target; empty if unscaled
+  std::string row = "sample";            // what each of the N rows is: "sample", or "step" if each step has a target
 };
 
 // Returns scaled values (N, K) as (N, K) float64 in the units of the targets.

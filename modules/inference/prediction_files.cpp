@@ -47,6 +47,10 @@ class Rows {
   size_t num_rows() const { return static_cast<size_t>(predictions_.values.size(0)); }
   size_t num_columns() const { return num_columns_; }
   bool has_targets() const { return predictions_.targets.defined(); }
+  // Returns the scale of a target; scale 1 and offset 0 if targets are not scaled.
+  ColumnScale scale(size_t column) const {
+    return predictions_.scales.empty() ? ColumnScale() : predictions_.scales.at(column);
+  }
   double value(size_t row, size_t column) const { return values_[row * num_columns_ + column]; }
 
   // Returns NaN if the target is unknown.
@@ -71,14 +75,35 @@ class Rows {
   const double* values_;
 };
 
-// Outputs are float32, so more digits have no meaning. In the targets' units, values may exceed the float32 range.
-std::string number_text(double value) {
-  if (std::isnan(value)) return "";
-  const bool is_large = std::abs(value) > std::numeric_limits<float>::max();
-  return is_large ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+// Returns the distance from a float32 near `value` to the next larger one.
+double float_step(double value) {
+  const float size = std::abs(static_cast<float>(value));
+  return static_cast<double>(std::nextafter(size, std::numeric_limits<float>::infinity()) - size);
 }
 
-Json number_json(double value) { return std::isfinite(value) ? Json::parse(number_text(value)) : Json(nullptr); }
+// Returns the shortest decimal that stands for the same float32 as `value` on the way through the scaling of targets.
+// The value 20.96 of a file is 20.960001 after it, because the scaled value is a float32 too.
+double without_error_of_scaling(double value, const ColumnScale& scale) {
+  constexpr int kMostDigits = 9;  // of float32
+  const double error = float_step(value) / 2 + std::abs(scale.scale) * float_step((value - scale.offset) / scale.scale);
+  for (int digits = 1; digits <= kMostDigits; ++digits) {
+    const double shorter = parse_double(fmt::format("{:.{}g}", value, digits)).value_or(value);
+    if (std::abs(shorter - value) <= error) return shorter;
+  }
+  return value;
+}
+
+// Outputs are float32, so more digits have no meaning. In the targets' units, values may exceed the float32 range.
+std::string number_text(double value, const ColumnScale& scale = {}) {
+  if (std::isnan(value)) return "";
+  if (std::abs(value) > std::numeric_limits<float>::max()) return fmt::format("{}", value);
+  const bool is_scaled = scale.scale != 1 || scale.offset != 0;
+  return fmt::format("{}", static_cast<float>(is_scaled ? without_error_of_scaling(value, scale) : value));
+}
+
+Json number_json(double value, const ColumnScale& scale = {}) {
+  return std::isfinite(value) ? Json::parse(number_text(value, scale)) : Json(nullptr);
+}
 
 bool is_yes(double probability) { return probability >= 0.5; }
 
@@ -143,17 +168,17 @@ std::vector<std::string> class_cells(const Rows& rows, const Predictions& predic
   return cells;
 }
 
-std::string predicted_text(PredictionKind kind, double value) {
-  if (kind == PredictionKind::kValues) return number_text(value);
+std::string predicted_text(PredictionKind kind, double value, const ColumnScale& scale) {
+  if (kind == PredictionKind::kValues) return number_text(value, scale);
   return is_yes(value) ? "1" : "0";
 }
 
 std::vector<std::string> value_cells(const Rows& rows, PredictionKind kind, size_t row) {
   std::vector<std::string> cells;
   for (size_t column = 0; rows.has_targets() && column < rows.num_columns(); ++column)
-    cells.push_back(number_text(rows.target(row, column)));
+    cells.push_back(number_text(rows.target(row, column), rows.scale(column)));
   for (size_t column = 0; column < rows.num_columns(); ++column)
-    cells.push_back(predicted_text(kind, rows.value(row, column)));
+    cells.push_back(predicted_text(kind, rows.value(row, column), rows.scale(column)));
   for (size_t column = 0; kind == PredictionKind::kProbabilities && column < rows.num_columns(); ++column)
     cells.push_back(number_text(rows.value(row, column)));
   return cells;
@@ -199,10 +224,11 @@ void add_class(Json& json, const Rows& rows, const Predictions& predictions, siz
 }
 
 void add_values(Json& json, const Rows& rows, const Predictions& predictions, size_t row) {
-  const auto value = [&](size_t column) { return number_json(rows.value(row, column)); };
+  const auto value = [&](size_t column) { return number_json(rows.value(row, column), rows.scale(column)); };
   const auto yes = [&](size_t column) { return Json(is_yes(rows.value(row, column)) ? 1 : 0); };
   if (rows.has_targets())
-    json["target"] = by_name(predictions, [&](size_t column) { return number_json(rows.target(row, column)); });
+    json["target"] =
+        by_name(predictions, [&](size_t column) { return number_json(rows.target(row, column), rows.scale(column)); });
   const bool is_probability = predictions.kind == PredictionKind::kProbabilities;
   json["prediction"] = is_probability ? by_name(predictions, yes) : by_name(predictions, value);
   if (is_probability) json["probability"] = by_name(predictions, value);

@@ -82,8 +82,10 @@ std::string label_lines(const Comparison& comparison) {
   return lines + "\n";
 }
 
-// Returns an interval, or the spread of the epochs with a star.
+// Returns an interval, or the spread of the epochs with a star; one timed epoch has a value instead of a spread.
 std::string bounds_text(const GroupResult& group) {
+  if (group.bounds_are_spread && group.low_seconds && group.low_seconds == group.high_seconds)
+    return significant_digits(group.low_seconds, 4) + "*";
   return interval(group.low_seconds, group.high_seconds, 4) + (group.bounds_are_spread ? "*" : "");
 }
 

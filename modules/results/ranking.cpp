@@ -197,7 +197,8 @@ std::string data_note(const std::vector<RunRecord>& runs) {
 std::string missing_note(const Ranking& ranking) {
   const auto count =
       std::ranges::count_if(ranking.ranks, [](const RankedRuns& ranked) { return !ranked.mean.has_value(); });
-  return count == 0 ? "" : fmt::format("{} without {}", counted(count, "row"), ranking.metric);
+  return count == 0 ? ""
+                    : fmt::format("{} without {}: last, and without a rank", counted(count, "row"), ranking.metric);
 }
 
 void add_baselines(Ranking& ranking, const std::vector<RunRecord>& runs) {
@@ -337,7 +338,7 @@ TextTable table_of(const Ranking& ranking) {
   for (const std::string& heading : {mean.heading, std::string("spread"), std::string("best epoch"), seconds.heading})
     table.add_column(heading, Align::kRight);
   for (const RankedRuns& ranked : ranking.ranks) {
-    std::vector<std::string> cells = {std::to_string(table.rows().size() + 1)};
+    std::vector<std::string> cells = {ranked.mean ? std::to_string(table.rows().size() + 1) : kAbsent};
     if (has_names) cells.push_back(ranked.name);
     cells.push_back(run_cell(ranked));
     for (const std::string& key : keys) cells.push_back(setting_cell(ranked, key));
@@ -381,7 +382,8 @@ std::string ranking_csv(const Ranking& ranking) {
   std::string text = csv_line(header);
   int64_t place = 0;
   for (const RankedRuns& ranked : ranking.ranks) {
-    std::vector<std::string> cells = {std::to_string(++place), ranked.name, ranked.device, ranked.layer};
+    const std::string rank = ranked.mean ? std::to_string(++place) : "";
+    std::vector<std::string> cells = {rank, ranked.name, ranked.device, ranked.layer};
     for (const std::string& key : ranking.settings)
       cells.push_back(ranked.settings.contains(key) ? ranked.settings.at(key) : "");
     for (const std::string& cell :

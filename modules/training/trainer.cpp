@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -231,6 +232,40 @@ StepTimes Trainer::measure() {
   for (int i = 0; i <= num_warmups(); ++i) times.valid_batch_seconds = seconds_of_first_valid_batch();
   model_.train();
   return times;
+}
+
+// The last batch of an epoch may be followed by the first one of the next epoch.
+void Trainer::queue_step(double rate) {
+  step_.set_step_number(state_.step + 1);
+  step_.set_learning_rates({&rate, 1});
+  auto results = train_loop_.next();
+  if (!results) {
+    begin_new_epoch();
+    train_batches_.start_epoch(state_.epoch - 1);
+    results = train_loop_.next();
+  }
+  RNNLAB_INVARIANT(results, "an epoch must have a batch");
+  record_.append(results->rows, results->counts);
+  ++state_.step;
+}
+
+double Trainer::take_loss() {
+  const StepRow row = record_.take().back();
+  if (state_.step == 1 && !is_finite(row)) throw_diverged_at(row, state_.step);
+  return is_finite(row) ? row.loss : std::numeric_limits<double>::quiet_NaN();
+}
+
+void Trainer::try_rates(std::span<const double> rates, const std::function<bool(double rate, double loss)>& on_loss) {
+  RNNLAB_INVARIANT(state_.epoch == 0 && !has_ranks(), "rates are tried by a trainer alone, before its run");
+  wait_for_device();
+  const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
+  begin_new_epoch();
+  model_.train();
+  train_batches_.start_epoch(0);
+  for (const double rate : rates) {
+    queue_step(rate);
+    if (!on_loss(rate, take_loss())) break;
+  }
 }
 
 void Trainer::begin_epoch() {

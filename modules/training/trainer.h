@@ -10,7 +10,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "data/batches.h"
@@ -80,6 +82,12 @@ class Trainer {
   // kDiverged at NaN or Inf in training. The trainer must not have ranks.
   StepTimes measure();
 
+  // Trains one step with each of these learning rates, without observers, until `on_loss` returns false for the loss of
+  // a step; begins new epochs as needed. The loss is NaN if it or a gradient is not finite. Weights and the state of
+  // the optimiser change, so run() must not be called afterwards. Throws UserError kDiverged if the first loss is not
+  // finite. The trainer must not have ranks.
+  void try_rates(std::span<const double> rates, const std::function<bool(double rate, double loss)>& on_loss);
+
   // Returns the state of the run for a later restore(). Call this function between two steps: from an observer's
   // on_step if its needs_sync_at() is true for that step, from on_epoch_end or from on_run_end. Waits for the device.
   // Throws UserError kDiverged if a number of the state is not finite.
@@ -121,6 +129,8 @@ class Trainer {
   int num_warmups() const;
   double seconds_of_first_steps();
   double seconds_of_first_valid_batch();
+  void queue_step(double rate);
+  double take_loss();
   int64_t most_steps_at_once() const;
   std::vector<double> next_learning_rates(int64_t count) const;
   void count_step(int64_t num_samples);

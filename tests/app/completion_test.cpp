@@ -57,6 +57,7 @@ TEST(Completion, OffersOptions) {
   EXPECT_EQ(offered("rnnlab compare --js"), "--json\n");
   EXPECT_EQ(offered("rnnlab train --trace-"), "--trace-steps\n");
   EXPECT_EQ(offered("rnnlab train --dry"), "--dry-run\n");
+  EXPECT_EQ(offered("rnnlab train --find"), "--find-learning-rate\n");
   EXPECT_EQ(offered("rnnlab check --json"), "--json-schema\n--json\n");
   EXPECT_EQ(offered("rnnlab train a.yaml strict = t"), "true\n");
 }

@@ -63,6 +63,18 @@ TEST_F(RunNames, MeanAllRunsOfAnExperimentWhereSeveralAreTaken) {
   EXPECT_EQ(json["baseline"], "cpu naive") << "the newest run";
 }
 
+TEST_F(RunNames, MayBeThePathOfAFolderOfRuns) {
+  const std::string note = "rnnlab: note: runs/tiny is " + newest() + ", the newest of 2 runs\n";
+  const auto evaluated = program_.run({"evaluate", "runs/tiny", "device=cpu"});
+  EXPECT_EQ(evaluated.exit_code, 0);
+  EXPECT_EQ(evaluated.errors, note);
+  EXPECT_EQ(evaluated.output.substr(0, evaluated.output.find('\n')),
+            "model     tiny from tiny/" + fs::path(newest()).filename().string() + "/checkpoints/step-000012");
+  EXPECT_EQ(program_.run({"predict", "runs/tiny/"}).exit_code, 0);
+  EXPECT_EQ(program_.run({"evaluate", "runs"}).exit_code, 2) << "which experiment is not clear";
+  EXPECT_EQ(program_.run({"evaluate", newest()}).errors, "");
+}
+
 TEST_F(RunNames, MayNameARunOrACheckpoint) {
   const std::string run = older_.substr(std::string("runs/").size());
   EXPECT_THAT(program_.run({"evaluate", run}).output, StartsWith("model     tiny from " + run + "/checkpoints/"));

@@ -122,6 +122,16 @@ TEST_F(SweepVerb, RunsEveryNthTask) {
   EXPECT_EQ(task("7/8").exit_code, 0) << "there is none";
 }
 
+TEST_F(SweepVerb, PrintsTheStateAtTheEndAsJson) {
+  plan(std::string(kTwoSides) + "repeats: 2\n");
+  const auto worked = work({"--json"});
+  ASSERT_EQ(worked.exit_code, 0) << worked.errors;
+  EXPECT_EQ(worked.output, status({"--json"}));
+  const auto json = nlohmann::json::parse(worked.output);
+  ASSERT_EQ(json.at("tasks").size(), 2u);
+  for (const auto& task : json.at("tasks")) EXPECT_EQ(task.at("state"), "done");
+}
+
 TEST_F(SweepVerb, TakesAllSidesOfARoundAndRecordsTheirTurns) {
   plan(std::string(kTwoSides) + "repeats: 2\n");
   ASSERT_EQ(work().exit_code, 0);

@@ -68,6 +68,33 @@ TEST(Train, ADryRunHasTheExitCodesOfTraining) {
               HasSubstr("--dry-run and --resume cannot be used together"));
 }
 
+TEST(Train, FindsALearningRateAndWritesNothing) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml", "--find-learning-rate"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_FALSE(std::filesystem::exists(program.folder() / "runs"));
+  EXPECT_THAT(result.errors, HasSubstr("layer     fused"));
+  EXPECT_THAT(result.output, HasSubstr("\nsuggestion 0."));
+  const auto json = program.run({"train", "tiny.yaml", "--find-learning-rate", "--quiet", "--json"});
+  const auto search = nlohmann::json::parse(json.output);
+  EXPECT_GT(search.at("suggestion").get<double>(), 1e-4);
+  EXPECT_GT(search.at("steps").size(), 50u);
+}
+
+TEST(Train, FindsALearningRateWithTheExitCodesOfTraining) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--find-learning-rate", "layr=naive"}).exit_code, 2);
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--find-learning-rate", "device=cuda:99"}).exit_code, 4);
+  const auto several = program.run({"train", "tiny.yaml", "--find-learning-rate", "devices=2"});
+  EXPECT_EQ(several.exit_code, 2);
+  EXPECT_THAT(several.errors, HasSubstr("--find-learning-rate: devices: 2 processes would train this run, and the "
+                                        "search is one process; set devices=1"));
+  EXPECT_THAT(program.run({"train", "tiny.yaml", "--find-learning-rate", "--dry-run"}).errors,
+              HasSubstr(" cannot be used together"));
+}
+
 TEST(Train, WritesATraceOnRequest) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);

@@ -323,6 +323,38 @@ TEST_F(Inspect, TakesATableThatBeginsWithDatesForASeries) {
             "regression|window: 3|model:|kind: sequence_regressor|");
 }
 
+TEST_F(Inspect, FindsTheTimesBehindATextAndTakesThePastOfTheTarget) {
+  std::string table = "station,date,note,rain,wind\n";
+  for (int i = 10; i < 40; ++i)
+    table += fmt::format("north,2026-01-{0},n{0},{0}.5,{1}.25\nsouth,2026-01-{0},s{0},{0}.75,{1}.5\n", i, 99 - i);
+  write("a.csv", table);
+  EXPECT_EQ(advice_for(json_of(path("a.csv"))),
+            "data:|source: csv|features: [\"rain\", \"wind\"]|target: [\"rain\"]|task: regression|window: 3|group: "
+            "\"station\"|id: [\"station\", \"date\"]|model:|kind: sequence_regressor|");
+}
+
+TEST_F(Inspect, TakesTimesOfAnyFormForTimesByTheNameOfTheirColumn) {
+  std::string rows;
+  for (int i = 0; i < 60; ++i) rows += fmt::format("day {} {:02}:00,{}.5,{}.25\n", i / 24, i % 24, i, 99 - i);
+  write("a.csv", "time,rain,wind\n" + rows);
+  EXPECT_EQ(
+      advice_for(json_of(path("a.csv"))),
+      "data:|source: csv|features: [\"rain\", \"wind\"]|target: [\"rain\"]|task: regression|window: 3|model:|kind: "
+      "sequence_regressor|");
+  write("b.csv", "candidate,rain,wind\n" + rows);
+  EXPECT_THAT(advice_for(json_of(path("b.csv"))), HasSubstr("features: [\"rain\"]|target: [\"wind\"]"));
+}
+
+TEST_F(Inspect, HintsAtThePastOfTheTargetWhereAColumnOfTextsIsLeftOut) {
+  std::string table = "day,address,wind,rain\n";
+  for (int i = 10; i < 40; ++i) table += fmt::format("{0},10.0.0.{0},{0}.5,{1}.25\n", i, 99 - i);
+  write("a.csv", table);
+  EXPECT_EQ(advice_for(json_of(path("a.csv"))),
+            "data:|source: csv|features: [\"day\", \"wind\"]|target: [\"rain\"]|task: regression|model:|kind: "
+            "sequence_regressor|");
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("to data, and \"rain\" to features, because its own past"));
+}
+
 TEST_F(Inspect, AsksWhetherPositiveIntegersAreLengths) {
   write_npy<int64_t>("n.npy", "<i8", "3,", {5, 1, 2});
   EXPECT_EQ(json_of(path("n.npy"))["hints"][0],

@@ -2,6 +2,7 @@
 #include "inference/prediction_files.h"
 
 #include <ATen/ops/tensor.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -54,6 +55,28 @@ TEST(PredictionCsv, HasARowASample) {
   EXPECT_EQ(prediction_csv(of_values()),
             "index,target_level,target_flow,prediction_level,prediction_flow\n0,101,,100.5,0.1\n");
   EXPECT_EQ(prediction_csv(of_one_probability()), "index,prediction,probability\n0,1,0.5\n");
+}
+
+// Returns what a float32 that scaling makes of a number is worth in the units of the number.
+double through_scaling(double number, const ColumnScale& scale) {
+  const auto scaled = static_cast<float>((static_cast<float>(number) - scale.offset) / scale.scale);
+  return static_cast<double>(scaled) * scale.scale + scale.offset;
+}
+
+TEST(PredictionCsv, HasTheNumbersOfTheFileAfterScaling) {
+  const ColumnScale scale{.name = "rain", .offset = 17.3846, .scale = 6.82913};
+  for (const char* number : {"20.96", "0.1", "17.4", "-3.25", "100", "17.384", "21.0123"}) {
+    const double scaled = through_scaling(std::strtod(number, nullptr), scale);
+    const Predictions predictions{.kind = PredictionKind::kValues,
+                                  .names = {"rain"},
+                                  .raw = at::tensor({0.f}).view({1, 1}),
+                                  .values = doubles({scaled}, 1),
+                                  .targets = doubles({scaled}, 1),
+                                  .scales = {scale}};
+    EXPECT_EQ(prediction_csv(predictions), fmt::format("index,target,prediction\n0,{0},{0}\n", number));
+    EXPECT_EQ(prediction_jsonl(predictions),
+              fmt::format("{{\"index\":0,\"target\":{0},\"prediction\":{0}}}\n", number));
+  }
 }
 
 // Returns rows 2 and 4 of a file whose row 3 lacks a value; the last row is after the end.

@@ -103,6 +103,14 @@ TEST(ComparisonTable, HasNoVerdictForOneProcess) {
               ::testing::ElementsAre("1", "30", "1.250", "1.000 .. 1.500*", "0.562", "-", "-", "-"));
 }
 
+TEST(ComparisonTable, HasNoSpreadOfOneEpoch) {
+  Comparison comparison = sample_comparison();
+  take_for_one_process(comparison.groups[1]);
+  comparison.groups[1].num_timed_epochs = 1;
+  comparison.groups[1].low_seconds = comparison.groups[1].high_seconds = comparison.groups[1].seconds;
+  EXPECT_EQ(comparison_table(comparison).rows()[1][5], "1.250*");
+}
+
 TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
   Comparison comparison = sample_comparison();
   comparison.groups[1].verdict = TimeVerdict::kNoDifference;

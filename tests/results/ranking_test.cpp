@@ -151,8 +151,9 @@ TEST(Rank, RefusesNothing) {
   EXPECT_THAT(ranking.notes,
               ElementsAre("these runs have 2 different sets of data, so their values are not of the same validation "
                           "samples",
-                          "1 row without valid_rmse"));
-  EXPECT_THAT(ranking_text(ranking), HasSubstr("digits  cpu fused (diverged)"));
+                          "1 row without valid_rmse: last, and without a rank"));
+  EXPECT_THAT(ranking_text(ranking), HasSubstr("\n-  digits  cpu fused (diverged)"));
+  EXPECT_THAT(ranking_csv(ranking), HasSubstr("\n,digits,cpu,fused,"));
 }
 
 TEST(Rank, PutsNanLast) {

@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -18,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".venv" / "test-packages"))
 try:
     from tensorboard import context
-    from tensorboard.backend.event_processing import data_provider, event_accumulator, plugin_event_multiplexer
+    from tensorboard.backend.event_processing import data_ingester, data_provider, event_accumulator, plugin_event_multiplexer
     from tensorboard.compat.proto import graph_pb2
     from tensorboard.plugins import base_plugin
     from tensorboard.plugins.hparams import api_pb2, backend_context, list_session_groups
@@ -63,6 +64,7 @@ def main():
         check_graph(read_again)
         check_pages(run)
         check_hparams_page(rnnlab, folder)
+        check_command_that_shows_each_run_once(folder)
     print("TensorBoard reads what rnnlab writes")
 
 
@@ -174,6 +176,16 @@ def check_hparams_page(rnnlab, folder):
     resume_after(rnnlab, resumed, 5)
     assert len(glob.glob(str(resumed / "events.out.tfevents.*"))) == 2
     check_rows(runs, folder / "sweep" / "grid")
+
+
+def check_command_that_shows_each_run_once(folder):
+    """The folders that docs/commands.md names to TensorBoard, which would follow the link `latest` by itself."""
+    page = (ROOT / "docs" / "commands.md").read_text()
+    listing = re.search(r'--logdir_spec "\$\((.*)\)"', page)[1]
+    done = subprocess.run(listing, shell=True, cwd=folder, capture_output=True, text=True, check=True)
+    named = set(data_ingester._parse_event_files_spec(done.stdout.strip()).values())
+    runs = {str(path.relative_to(folder)) for path in (folder / "runs").glob("*/*") if not path.is_symlink()}
+    assert named == runs and (folder / "runs" / "board" / "latest").is_symlink(), f"{named}, expected {runs}"
 
 
 def check_rows(runs, logdir):

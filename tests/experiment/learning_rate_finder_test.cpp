@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiment/learning_rate_finder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+#include <cmath>
+#include <string>
+
+#include "base/numbers.h"
+#include "experiment/run_context.h"
+#include "experiment/sweep.h"
+#include "experiment/tiny_experiment.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::cases_of;
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using testing::tiny_experiment;
+
+// Returns an experiment whose loss falls within an epoch.
+Experiment small_experiment(const std::vector<std::string>& overrides) {
+  std::vector<std::string> all = {"data.num_train=2000", "data.num_valid=0", "training.batch_size=64",
+                                  "model.hidden_size=32", "training.num_threads=1"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return tiny_experiment(all);
+}
+
+RateSearch quiet_search(const std::vector<std::string>& overrides = {}) {
+  Logger logger(Verbosity::kErrors, Terminal{});
+  return find_learning_rate(small_experiment(overrides), {}, logger);
+}
+
+double final_loss(std::vector<std::string> overrides, double learning_rate) {
+  overrides.push_back("training.learning_rate=" + format_shortest(learning_rate));
+  RunContext run(small_experiment(overrides), {});
+  struct LastLoss : Observer {
+    void on_epoch_end(const TrainingState&, const EpochRow& row) override { loss = row.train_loss; }
+    double loss = 0;
+  } last;
+  run.trainer.add_observer(last);
+  run.trainer.run();
+  return last.loss;
+}
+
+class RateSearchTrains : public ::testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(RateSearchTrains, BetterThanAHundredthOfItsSuggestion) {
+  std::vector<std::string> overrides = GetParam();
+  overrides.emplace_back("training.epochs=10");
+  const RateSearch search = quiet_search(overrides);
+  ASSERT_TRUE(search.suggestion) << search.reason;
+  const double loss = final_loss(overrides, *search.suggestion);
+  EXPECT_TRUE(std::isfinite(loss));
+  EXPECT_LT(loss, 0.9 * final_loss(overrides, *search.suggestion / 100));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RateSearchTrains,
+                         ::testing::Values(std::vector<std::string>{},
+                                           std::vector<std::string>{"training.optimizer=adamw", "layer=naive",
+                                                                    "training.accumulate=2", "training.batch_size=32",
+                                                                    "training.schedule=cosine"}));
+
+TEST(RateSearch, GoesThroughTheDataAgain) {
+  const RateSearch search = quiet_search();
+  EXPECT_EQ(search.steps.size(), rates_to_try().size()) << "an epoch has 32 steps";
+  EXPECT_DOUBLE_EQ(search.steps.front().learning_rate, kLowestRate);
+  EXPECT_EQ(search.batch_size, 64);
+  EXPECT_EQ(search.optimizer, "adam");
+}
+
+TEST(RateSearch, TrainsWithTheShardsOfSeveralProcesses) { EXPECT_TRUE(quiet_search({"training.shards=2"}).suggestion); }
+
+TEST(RateSearch, StopsWhenTrainingDiverges) {
+  const RateSearch search = quiet_search({"model.cell=rnn_tanh", "training.optimizer=sgd", "training.momentum=0.9"});
+  EXPECT_TRUE(search.diverged);
+  EXPECT_LT(search.steps.size(), rates_to_try().size());
+}
+
+// If a graph kept the rate of its capture, 1e-6, the loss would never change much.
+TEST(RateSearch, ChangesTheRateOfCapturedSteps) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "needs a GPU";
+  const RateSearch eager = quiet_search({"device=cuda"});
+  const RateSearch graphs = quiet_search({"device=cuda", "training.cuda_graph=true"});
+  ASSERT_TRUE(graphs.suggestion) << graphs.reason;
+  for (size_t i = 0; i < std::min<size_t>(40, graphs.steps.size()); ++i)
+    EXPECT_NEAR(graphs.steps[i].loss, eager.steps[i].loss, 1e-3);
+  EXPECT_LT(graphs.best_learning_rate, 3 * eager.best_learning_rate);
+  EXPECT_GT(graphs.best_learning_rate, eager.best_learning_rate / 3);
+}
+
+RateSearch known_search() {
+  return {.name = "tiny",
+          .device = "cpu",
+          .layer = "fused",
+          .optimizer = "adam",
+          .diverged = true,
+          .steps = {{1e-6, 2, 2}, {0.1, 1, 1.25}, {0.2, 0.5, 0.75}, {0.4, 6, 4}},
+          .best_learning_rate = 0.2,
+          .suggestion = 0.02,
+          .reason = "a tenth of 0.2, the rate with the lowest smoothed loss"};
+}
+
+TEST(RateSearch, PrintsTheCurveAndTheLineToSet) {
+  EXPECT_EQ(rate_search_text(known_search()),
+            "tiny: fused on cpu; 4 steps of adam with rising learning rates: nothing was written\n"
+            "rate            loss\n"
+            "1e-06          2.000  ##############################\n"
+            "0.2           0.7500   lowest\n"
+            "0.4            4.000  ############################## diverged\n"
+            "suggestion 0.02: a tenth of 0.2, the rate with the lowest smoothed loss\n"
+            "(the range test of Smith 2017, arXiv 1506.01186; the tenth is fastai's practice)\n"
+            "In the file:           training: {learning_rate: 0.02}\n"
+            "On the command line:   training.learning_rate=0.02\n");
+  RateSearch nothing = known_search();
+  nothing.suggestion.reset();
+  nothing.reason = "the loss does not fall";
+  EXPECT_THAT(rate_search_text(nothing), HasSubstr("\nno suggestion: the loss does not fall\n"));
+}
+
+TEST(RateSearch, OfASweepDoesTheFirstCase) {
+  Logger logger(Verbosity::kErrors, Terminal{});
+  const auto cases = cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, fused]}\n");
+  const RateSearch search = find_learning_rate_first(cases, {.command_line = {}, .console = {}}, logger);
+  EXPECT_EQ(search.layer, "naive");
+  EXPECT_THAT(rate_search_text(search), HasSubstr("tiny (layer=naive): naive on cpu; "));
+}
+
+}  // namespace
+}  // namespace rnnlab
