@@ -88,6 +88,16 @@ void check_windows(const DataSettings& settings, config::Checker& checker) {
   }
 }
 
+// Otherwise a value of validation would be copied into a row of training, or the other way round.
+void check_previous(const DataSettings& settings, config::Checker& checker) {
+  const bool has_series = settings.window > 0 || !settings.group.empty() || has_target_per_step(settings);
+  if (settings.missing != MissingPolicy::kPrevious || has_series) return;
+  if (split_request(settings).how != Split::kRandom) return;
+  checker.complain({"missing", "split"},
+                   "a random split gives neighbouring rows to different parts, and previous copies values from one to "
+                   "the other: use drop, mean or zero, or split: ordered");
+}
+
 void check_categories(const DataSettings& settings, config::Checker& checker) {
   if (settings.categories.empty()) return;
   if (settings.window == 0 && !has_target_per_step(settings))
@@ -126,6 +136,7 @@ void check_csv(const DataSettings& settings, config::Checker& checker) {
   check_target(settings, checker);
   check_id(settings, checker);
   check_windows(settings, checker);
+  check_previous(settings, checker);
   check_group(settings, checker);
   check_sequences(settings, checker);
   check_categories(settings, checker);

@@ -232,7 +232,7 @@ void add_features(std::vector<std::string>& lines, const Plan& plan) {
 std::string_view missing_line(const Plan& plan) {
   if (plan.has_padding) return "  missing: zero        # shorter series end in missing values";
   return plan.window > 0 ? "  missing: mean        # or previous, zero"
-                         : "  missing: drop        # the rows that lack a value; or previous, mean, zero";
+                         : "  missing: drop        # the rows that lack a value; or mean, zero";
 }
 
 std::vector<std::string> yaml_for(const std::string& path, const Table& table, const Plan& plan) {

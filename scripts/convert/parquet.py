@@ -186,7 +186,7 @@ def csv_yaml(path, table, targets, missing):
         lines.append("  window: 24   # the rows that make one sample" if not used else
                      "  # window: 24   # for a series: the rows of one sample; then missing: mean or previous")
     if any(missing[name] for name in (used if is_class else used + targets)):
-        lines.append("  missing: drop   # or previous, mean, zero" if used else "  missing: previous   # or mean, zero")
+        lines.append("  missing: drop   # or mean, zero" if used else "  missing: previous   # or mean, zero")
     return lines + ["model:", f"  kind: sequence_{'classifier' if is_class else 'regressor'}"]
 
 

@@ -108,6 +108,10 @@ TEST(DataSettings, SayWhatACsvFileNeeds) {
   EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\nsplit: random"),
             "test.yaml:5:8: split and window (test.yaml:4:9): windows overlap, so a random split would put values of "
             "validation into training: use ordered");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nmissing: previous"),
+            "test.yaml:4:10: missing and split (default): a random split gives neighbouring rows to different parts, "
+            "and previous copies values from one to the other: use drop, mean or zero, or split: ordered");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nmissing: previous\nsplit: ordered"), "no complaint");
   EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\nmissing: drop"),
             "test.yaml:5:10: missing and window (test.yaml:4:9): dropping rows leaves gaps in the series: use error, "
             "previous, mean or zero");

@@ -120,7 +120,7 @@ TEST_F(Inspect, KnowsCsvWhateverItsDelimiter) {
                                       "to train on it, put this into a .yaml file:\n  data:\n    source: csv\n"
                                       "    path: \"{0}\"\n    delimiter: \";\"\n    features: [\"value\"]\n"
                                       "    target: [\"state\"]\n    task: classification\n"
-                                      "    missing: drop        # the rows that lack a value; or previous, mean, zero\n"
+                                      "    missing: drop        # the rows that lack a value; or mean, zero\n"
                                       "  model:\n    kind: sequence_classifier\n",
                                       path("a")));
 }

@@ -46,7 +46,7 @@ class ParquetTest(ConvertTest):
                                '  target: ["sales"]\n  task: regression\n'
                                '  id: ["day"]   # predictions have copies of these columns\n'
                                "  # window: 24   # for a series: the rows of one sample; then missing: mean or "
-                               "previous\n  missing: drop   # or previous, mean, zero\n"
+                               "previous\n  missing: drop   # or mean, zero\n"
                                "model:\n  kind: sequence_regressor\n")
         predictions = self.train(yaml)
         self.assertIn(predictions and predictions[2]["day"], (None, "day 2"))
