@@ -117,6 +117,21 @@ class FilesTest(RunsTest):
         self.assertEqual(whole.tags()["rnnlab.hostname"], "secret-host")
         self.assertIn("environment.json", whole.files())
 
+    def test_paths_with_blanks_and_relative_paths_are_cut(self):
+        run = read_run(self.folder, has_log=True)
+        run.settings |= {"data.path": "jane doe/secret project/a: b #1.csv", "data.test_file": "/a b/é.csv"}
+        run.folder = Path("/home/jane doe/out/runs/tiny/2026-cpu")
+        for text, cut in {"csv from jane doe/secret project/a: b #1.csv: 3 rows": "csv from a: b #1.csv: 3 rows",
+                          "jane doe/secret project/other.csv": "other.csv",
+                          "run       out/runs/tiny/2026-cpu": "run       2026-cpu",
+                          "/home/jane doe/out/runs/other": "other",
+                          "file:///home/me/x.csv file:///home/jane doe/out/y": "x.csv y",
+                          "'../me/secret' ../../me/x ~/a/b": "'secret' x b",
+                          '"/a b/\\u00e9.csv"': '"é.csv"',
+                          "see https://a.org/b, 3 samples/s, and/or 1/2": "see https://a.org/b, 3 samples/s, and/or 1/2",
+                          }.items():
+            self.assertEqual(run.shared(text), cut)
+
     def test_the_same_run_has_the_same_id(self):
         copy = self.root / "copies" / self.folder.name
         copy.parent.mkdir()
