@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "export-runs"
@@ -21,8 +22,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from export.common import ExportError  # noqa: E402
+from export.mlflow_store import MlflowStore  # noqa: E402
 from export.runs import find_runs, read_run  # noqa: E402
 from export.settings import config_without_folders, read_settings  # noqa: E402
+from export.wandb_store import WandbStore  # noqa: E402
 
 EXPERIMENT = """name: tiny
 device: cpu
@@ -141,6 +144,23 @@ class FilesTest(RunsTest):
         (copy / "summary.json").unlink()
         self.assertIsNone(read_run(copy))
 
+    def test_a_run_is_complete_in_mlflow_after_everything_else(self):
+        store = MlflowStore.__new__(MlflowStore)
+        store.client, store.entities = Mock(), Mock()
+        store.client.set_terminated.side_effect = OSError
+        with self.assertRaises(OSError):
+            store.write(read_run(self.folder), "0")
+        store.client.set_tag.assert_not_called()
+
+    def test_an_error_of_wandb_does_not_mean_that_the_run_is_missing(self):
+        store = WandbStore.__new__(WandbStore)
+        store.mode, store.entity, store.project, store.wandb, store.errors = "online", None, "p", Mock(), RuntimeError
+        store.wandb.Api().run.side_effect = RuntimeError("Could not find run <Run p/1>")
+        self.assertFalse(store.is_there(read_run(self.folder)))
+        store.wandb.Api().run.side_effect = RuntimeError("HTTP 401: login failed")
+        with self.assertRaisesRegex(ExportError, "^Weights & Biases: HTTP 401: login failed$"):
+            store.is_there(read_run(self.folder))
+
     def test_a_missing_package_and_wrong_folders_are_one_message(self):
         environment = "python3 -m venv ~/export-venv && . ~/export-venv/bin/activate"
         self.assertIn(environment + "\npython3 -m pip install ", (ROOT / "docs" / "export.md").read_text("utf-8"))
@@ -217,6 +237,24 @@ class WandbTest(RunsTest):
         table = folder / "files" / "rnnlab" / "epochs.csv"
         self.assertEqual(hashlib.sha256(table.read_bytes()).digest(),
                          hashlib.sha256((self.folder / "epochs.csv").read_bytes()).digest())
+
+    def test_an_export_that_was_cut_off_leaves_nothing(self):
+        import wandb
+        run = read_run(self.folder)
+        options = Mock(project="p", entity=None, experiment=None, dir=str(self.root), mode="offline")
+        with patch.object(WandbStore, "add_files", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                WandbStore(options).export(run)
+        self.assertEqual(list((self.root / "wandb").glob("*run-*")), [])
+        with patch.object(WandbStore, "add_files", side_effect=KeyboardInterrupt):
+            with patch.object(WandbStore, "remove_begun"):  # as if the process was killed
+                with self.assertRaises(KeyboardInterrupt):
+                    WandbStore(options).export(run)
+        self.assertEqual(len(list((self.root / "wandb").glob("offline-run-*"))), 1)
+        self.assertTrue(WandbStore(options).export(run))
+        self.assertEqual(len(list((self.root / "wandb").glob("offline-run-*"))), 1)
+        self.assertFalse(WandbStore(options).export(run))
+        wandb.teardown()
 
     def test_another_project_gets_the_run_too(self):
         self.export("--to", "wandb", "--project", "p")
