@@ -111,7 +111,7 @@ void refuse_arguments_for_list(const std::string& verb, const std::vector<std::s
 
 config::Document read_document(const std::string& file, const std::vector<std::string>& overrides,
                                config::Findings& findings) {
-  config::Document document = config::Document::from_file(file, findings);
+  config::Document document = config::Document::from_file_with_base(file, findings);
   for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
   return document;
 }

@@ -170,8 +170,7 @@ ExitCode search_rate(const TrainOptions& options, const RunRequest& request, Log
 
 // A sweep has several runs, and which of them the same command means is not known without the sweep's file.
 const ExperimentCase& only_case(const std::vector<ExperimentCase>& cases) {
-  int64_t num_runs = 0;
-  for (const ExperimentCase& one : cases) num_runs += one.repeats.at_most;
+  const int64_t num_runs = num_runs_of(cases);
   if (num_runs == 1) return cases.front();
   throw_error(
       ExitCode::kUsage,
@@ -315,6 +314,66 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   }
 }
 
+// Options about which runs are trained, and where.
+void add_choice_of_runs(CLI::App* command, TrainOptions& options) {
+  auto* task = command->add_option("--task", options.task,
+                                   "run this task of the plan in DIR (rnnlab sweep plan): a number from 0, or K/N for "
+                                   "the tasks K, K+N and so on");
+  task->type_name("K[/N]");
+  command
+      ->add_flag("--wait", options.wait, "if another worker runs the task, wait, and take it over if that worker dies")
+      ->needs(task);
+  auto* out = command->add_option("--out", options.out, "folder for new run folders");
+  out->type_name("DIR")->capture_default_str()->excludes(task);
+  auto* dry_run = command->add_flag("--dry-run", options.dry_run,
+                                    "write nothing: train a few batches of the first run, and print what it needs");
+  dry_run->excludes(task);
+  auto* find_rate = command->add_flag("--find-learning-rate", options.find_learning_rate,
+                                      "write nothing: train about 100 steps of the first run with learning rates from "
+                                      "1e-6 to 10, and suggest one");
+  find_rate->excludes(task)->excludes(dry_run);
+  options.out_option = out;
+  command
+      ->add_option("--resume", options.resume,
+                   "resume this run, in its folder, from its newest checkpoint; or a sweep, given its file; auto: the "
+                   "newest run with the settings of FILE, or a new run if there is none")
+      ->type_name("RUN|auto")
+      ->excludes(dry_run)
+      ->excludes(find_rate)
+      ->excludes(task);
+  command
+      ->add_option("--repeats", options.repeats,
+                   "how often each case is measured, each time in a new process; as the key `repeats`")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, config::kMostRepeats))
+      ->excludes("--resume")
+      ->excludes(task);
+}
+
+void add_output_options(CLI::App* command, TrainOptions& options) {
+  auto* quiet = command->add_flag("-q,--quiet", options.quiet, "warnings and errors only, no progress bar");
+  command->add_flag("-v,--verbose", options.verbose, "more details")->excludes(quiet);
+  command->add_flag("--json", options.json, "print the result as JSON");
+  auto* trace = command->add_flag("--trace", options.trace,
+                                  "write trace.json, what CPU and GPU do in the first steps after warm-up");
+  trace->excludes("--dry-run")->excludes("--find-learning-rate");
+  command->add_option("--trace-steps", options.trace_steps, "number of steps to trace")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->capture_default_str()
+      ->needs(trace);
+}
+
+// Options for processes that rnnlab and its scripts start.
+void add_hidden_options(CLI::App* command, TrainOptions& options) {
+  // This option is for the processes of a measurement in rounds.
+  command->add_option("--entry", options.entry)->needs("--resume")->group("");
+  // This option is for scripts that let different programs take turns (experiments/peers.py).
+  command->add_option("--turn", options.turn)->type_name(kTurnForm)->excludes("--resume")->group("");
+  command->add_flag("--brief", options.brief)->group("");
+  command->add_option("--planned-run", options.planned_run)->group("");
+}
+
 }  // namespace
 
 void add_train(CLI::App& program, Action& chosen) {
@@ -322,55 +381,9 @@ void add_train(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<TrainOptions>();
   command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
       ->type_name("FILE... [key=value]");
-  auto* task = command->add_option("--task", options->task,
-                                   "run this task of the plan in DIR (rnnlab sweep plan): a number from 0, or K/N for "
-                                   "the tasks K, K+N and so on");
-  task->type_name("K[/N]");
-  command
-      ->add_flag("--wait", options->wait, "if another worker runs the task, wait, and take it over if that worker dies")
-      ->needs(task);
-  auto* out = command->add_option("--out", options->out, "folder for new run folders");
-  out->type_name("DIR")->capture_default_str()->excludes(task);
-  auto* dry_run = command->add_flag("--dry-run", options->dry_run,
-                                    "write nothing: train a few batches of the first run, and print what it needs");
-  dry_run->excludes(task);
-  auto* find_rate = command->add_flag("--find-learning-rate", options->find_learning_rate,
-                                      "write nothing: train about 100 steps of the first run with learning rates from "
-                                      "1e-6 to 10, and suggest one");
-  find_rate->excludes(task)->excludes(dry_run);
-  options->out_option = out;
-  command
-      ->add_option("--resume", options->resume,
-                   "resume this run, in its folder, from its newest checkpoint; or a sweep, given its file; auto: the "
-                   "newest run with the settings of FILE, or a new run if there is none")
-      ->type_name("RUN|auto")
-      ->excludes(dry_run)
-      ->excludes(find_rate)
-      ->excludes(task);
-  auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only, no progress bar");
-  command->add_flag("-v,--verbose", options->verbose, "more details")->excludes(quiet);
-  command->add_flag("--json", options->json, "print the result as JSON");
-  auto* trace = command->add_flag("--trace", options->trace,
-                                  "write trace.json, what CPU and GPU do in the first steps after warm-up");
-  trace->excludes(dry_run)->excludes(find_rate);
-  command->add_option("--trace-steps", options->trace_steps, "number of steps to trace")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
-      ->capture_default_str()
-      ->needs(trace);
-  command
-      ->add_option("--repeats", options->repeats,
-                   "how often each case is measured, each time in a new process; as the key `repeats`")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, config::kMostRepeats))
-      ->excludes("--resume")
-      ->excludes(task);
-  // This option is for the processes of a measurement in rounds.
-  command->add_option("--entry", options->entry)->needs("--resume")->group("");
-  // This option is for scripts that let different programs take turns (experiments/peers.py).
-  command->add_option("--turn", options->turn)->type_name(kTurnForm)->excludes("--resume")->group("");
-  command->add_flag("--brief", options->brief)->group("");
-  command->add_option("--planned-run", options->planned_run)->group("");
+  add_choice_of_runs(command, *options);
+  add_output_options(command, *options);
+  add_hidden_options(command, *options);
   command->footer(kTrainFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) { return train(*options, command_line); };

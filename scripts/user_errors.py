@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/convert-data and the export scripts share: errors with exit codes, and packages that may be missing."""
+"""What scripts/convert-data and the export scripts share: errors with exit codes, packages that may be missing, and the
+frame around a script's work."""
 
 import importlib
+import os
+import signal
+import sys
 
 EXIT_DATA, EXIT_ENVIRONMENT = 3, 4
 
@@ -26,3 +30,32 @@ def import_or_refuse(module, package, subject, install):
         package = package or module.partition(".")[0]
         raise UserError(f"{subject} needs the Python package {package} ({error}); install it in a virtual environment: "
                         f"{install} {package}", EXIT_ENVIRONMENT) from error
+
+
+def counted(number, noun):
+    return f"{number:,} {noun}" + ("" if number == 1 else "es" if noun.endswith("s") else "s")
+
+
+def stop(number, _):
+    raise Stopped(number)
+
+
+def exit_code_of(work, note, unfinished, file="a file"):
+    """Does a script's work and returns its exit code; `note` prints the one message of an error. `unfinished` says what
+    a signal cut off, and `file` stands for a file whose name the system does not tell."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    try:
+        return work()
+    except UserError as error:
+        note(f"error: {error}")
+        return error.code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would write the rest again
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        note(f"error: {error.filename or file}: {error.strerror or error}")
+        return EXIT_ENVIRONMENT
+    except Stopped as stopped:
+        note(f"stopped by a signal before {unfinished}")
+        return 128 + stopped.args[0]

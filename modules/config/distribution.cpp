@@ -70,6 +70,12 @@ std::string text_of(double unit, const Distribution& distribution) {
 
 bool is_distribution(const Value& value) { return find_named(value) != nullptr; }
 
+std::vector<std::string> distribution_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, distribution] : kNamed) names.emplace_back(name);
+  return names;
+}
+
 std::optional<Distribution> read_distribution(const std::string& key, const Value& value, Findings& findings) {
   const auto& [name, kind] = *find_named(value);
   const Value& limits = value.members[0].value;

@@ -23,6 +23,9 @@ struct Distribution {
 // int_log_uniform.
 bool is_distribution(const Value& value);
 
+// Returns their names.
+std::vector<std::string> distribution_names();
+
 // Reads such a map. Returns nullopt, and adds a finding, if its value is not a list of two numbers, the smaller one
 // first, or not of numbers that the distribution can have.
 std::optional<Distribution> read_distribution(const std::string& key, const Value& value, Findings& findings);

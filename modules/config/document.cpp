@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "config/sweep.h"
 
 namespace rnnlab::config {
 
@@ -94,7 +95,7 @@ void merge(Value& base, Value own) {
       base.members.push_back(std::move(member));
     } else if (member.value.is_null()) {
       std::erase_if(base.members, [&](const Member& other) { return other.key == member.key; });
-    } else if (found->value.is_map() && member.value.is_map()) {
+    } else if (found->value.is_map() && member.value.is_map() && member.key != kSweepKey) {
       found->key_place = member.key_place;
       merge(found->value, std::move(member.value));
     } else {
@@ -122,12 +123,29 @@ std::optional<std::string> read_base(const std::string& path, const Place& place
 
 }  // namespace
 
-Document Document::from_file(const std::string& path, Findings& findings) {
+Document Document::read_file(const std::string& path, Findings& findings) {
   const std::optional<std::string> text = read_source(path, findings);
-  if (!text) return {path, empty_map(path), Wholeness::kOverridesOnly};
-  Document document = from_text(*text, path, findings);
+  return text ? from_text(*text, path, findings) : Document(path, empty_map(path), Wholeness::kOverridesOnly);
+}
+
+Document Document::from_file(const std::string& path, Findings& findings) {
+  Document document = read_file(path, findings);
+  document.refuse_base(findings);
+  return document;
+}
+
+Document Document::from_file_with_base(const std::string& path, Findings& findings) {
+  Document document = read_file(path, findings);
   document.add_base(findings);
   return document;
+}
+
+void Document::refuse_base(Findings& findings) {
+  if (const std::optional<Value> name = take_base(root_))
+    findings.add(name->place,
+                 fmt::format("{}: only an experiment file may name another file: write the keys of {} into "
+                             "this file",
+                             kBaseKey, shown(*name)));
 }
 
 void Document::add_base(Findings& findings) {
@@ -172,6 +190,7 @@ void Document::apply_override(std::string_view assignment, Findings& findings) {
     return findings.add(place, "not valid UTF-8 text");
   const std::string_view key = trim(assignment.substr(0, equals));
   if (const std::string complaint = complaint_about_key(key); !complaint.empty()) return findings.add(place, complaint);
+  if (key == kBaseKey) return findings.add(place, fmt::format("{} can only be written in a file", kBaseKey));
   std::optional<Value> value = parse_override_value(trim(assignment.substr(equals + 1)), place, findings);
   if (!value) return;
   assign(root_, key, place, std::move(*value), findings);

@@ -17,14 +17,19 @@
 namespace rnnlab::config {
 
 // A file that names another one by `base: other.yaml` has the keys of both, and its own values where both have a key.
-// Maps are merged; null takes a key out. The path counts from the folder of the file. The other file has no base.
+// Maps are merged, except `sweep`, which replaces that of the base; null takes a key out. The path counts from the
+// folder of the file. The other file has no base.
 inline constexpr std::string_view kBaseKey = "base";
 
 class Document {
  public:
   // Reads a regular file of at most 1 MiB with one YAML document: a map, UTF-8, without anchors, tags and merge keys.
-  // If it has a base, adds the keys of that file; each value keeps the place where it was written.
+  // A base is refused, because a file such as config.yaml of a run may come from a stranger.
   static Document from_file(const std::string& path, Findings& findings);
+
+  // Reads an experiment file. If it has a base, adds the keys of that file; each value keeps the place where it was
+  // written.
+  static Document from_file_with_base(const std::string& path, Findings& findings);
 
   // Reads `text` by the same rules as from_file; `source` names the text in messages.
   static Document from_text(std::string_view text, const std::string& source, Findings& findings);
@@ -53,6 +58,8 @@ class Document {
  private:
   enum class Wholeness { kWhole, kOverridesOnly };
 
+  static Document read_file(const std::string& path, Findings& findings);
+  void refuse_base(Findings& findings);
   void add_base(Findings& findings);
 
   Document(std::string source, Value root, Wholeness wholeness)

@@ -174,9 +174,10 @@ model: {{hidden_size: 512}}
 ```
 
 This is the experiment of the other file, with another name and size. The path counts from the
-folder of this file. Maps are merged key by key; lists and other values are replaced. `~` takes a key
-out, so that it has its default: `clip_norm: ~`. The other file has no `{key}` itself. A relative
-`data.path` counts as if it were written in this file. The command line cannot set this key.
+folder of this file. Maps are merged key by key; lists and other values are replaced, and `sweep` is
+replaced as a whole. `~` takes a key out, so that it has its default: `clip_norm: ~`. The other file
+has no `{key}` itself. A relative `data.path` counts as if it were written in this file. The command
+line cannot set this key, and the `config.yaml` of a run does not have it.
 )";
 
 constexpr const char* kSweepSection = R"(
@@ -203,8 +204,9 @@ command line gives a value leaves the sweep.
 
 With `{num_runs}`, the runs do not have all combinations, but values that are drawn by `seed`: between
 two numbers by `uniform`, `log_uniform`, `int_uniform` and `int_log_uniform`, and from a list. The
-same file draws the same values again, and a larger `{num_runs}` adds runs to them. `rnnlab rank` says
-which runs are best.
+same file draws the same values again, and a larger `{num_runs}` adds runs to them. An item of a list
+can be drawn more than once. If the command line gives each of these keys a value, `{num_runs}` has no
+effect: there is one run. `rnnlab rank` says which runs are best.
 )";
 
 constexpr const char* kRepeatsSection = R"(

@@ -9,6 +9,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/distribution.h"
+#include "config/schema.h"
 #include "config/value.h"
 
 namespace rnnlab::config {
@@ -225,14 +226,52 @@ std::vector<SweepAxis> axes_of(const Value& sweep, const Document& document, Fin
   return axes;
 }
 
+// Returns an error message about a map such as {normal: [16, 64]} as the value of a field, or "".
+std::string complaint_about_name(const SweepAxis& axis, const StructSpec& spec) {
+  const size_t dot = axis.key.rfind('.');
+  const std::string key = axis.key.substr(0, dot), name = last_part(axis.key);
+  const Entry* const entry = dot == std::string::npos ? nullptr : spec.find_path(key);
+  if (!entry || !entry->field()) return "";
+  const std::vector<std::string> names = distribution_names();
+  if (std::ranges::find(names, name) != names.end())
+    return fmt::format("sweep of {}: {} is not the only key of its map: remove the others", in_quotes(key), name);
+  return fmt::format("sweep of {}: {} is not a distribution; the distributions are {}", in_quotes(key), in_quotes(name),
+                     join_with_and(names));
+}
+
+// Returns an error message about a distribution of numbers that the field does not take, or "".
+std::string complaint_about_kind(const SweepAxis& axis, const StructSpec& spec) {
+  const Entry* const entry = spec.find_path(axis.key);
+  if (!is_distribution(axis.written) || !entry || !entry->field()) return "";
+  const std::string& name = axis.written.members[0].key;
+  const ScalarKind kind = entry->field()->kind;
+  if (kind == ScalarKind::kInteger && !name.starts_with("int_"))
+    return fmt::format("sweep of {}: {} draws numbers with decimals, and the key takes integers: write int_{}",
+                       in_quotes(axis.key), name, name);
+  if (kind == ScalarKind::kBool || kind == ScalarKind::kChoice)
+    return fmt::format("sweep of {}: {} draws numbers, which the key does not take: write a list of values",
+                       in_quotes(axis.key), name);
+  return "";
+}
+
+void remove_misfits(std::vector<SweepAxis>& axes, const StructSpec& spec, Findings& findings) {
+  std::erase_if(axes, [&](const SweepAxis& axis) {
+    std::string complaint = complaint_about_name(axis, spec);
+    if (complaint.empty()) complaint = complaint_about_kind(axis, spec);
+    if (!complaint.empty()) findings.add(axis.key_place, complaint);
+    return !complaint.empty();
+  });
+}
+
 }  // namespace
 
-Sweep::Sweep(const Document& document, Findings& findings) : base_(document) {
+Sweep::Sweep(const Document& document, Findings& findings, const StructSpec* spec) : base_(document) {
   const Member* sweep = find_member(document.root(), kSweepKey);
   if (!sweep) return;
   Value root = document.root();
   std::erase_if(root.members, [](const Member& member) { return member.key == kSweepKey; });
   std::vector<SweepAxis> axes = axes_of(sweep->value, document, findings);
+  if (spec != nullptr) remove_misfits(axes, *spec, findings);
   const std::optional<size_t> num_runs = num_runs_in(sweep->value, findings);
   is_drawn_ = num_runs.has_value() && !axes.empty();
   if (is_drawn_)

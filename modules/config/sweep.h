@@ -45,6 +45,8 @@ std::string print_repeats(const Repeats& repeats);
 // combinations that are drawn by the file's `seed`. Each combination is a separate document, which is created on
 // request.
 
+struct StructSpec;  // config/schema.h
+
 inline constexpr std::string_view kSweepKey = "sweep";
 inline constexpr std::string_view kNumRunsKey = "num_runs";  // in a sweep
 inline constexpr size_t kMaxSweepCases = 1000;
@@ -62,9 +64,11 @@ struct SweepAxis {
 // keys. The last key varies fastest. `{training.learning_rate: {log_uniform: [1e-4, 1e-2]}, num_runs: 20}` draws the
 // values of all keys; a list is drawn from, too. A key that a later argument of the command line overrides is removed
 // from the sweep. A document without a sweep is one case without a label. The keys are checked when the cases are read.
+// With `spec`, distributions are checked against the kinds of their fields, so that a mistake is reported once and not
+// for each value that is drawn.
 class Sweep {
  public:
-  Sweep(const Document& document, Findings& findings);
+  Sweep(const Document& document, Findings& findings, const StructSpec* spec = nullptr);
 
   size_t num_cases() const { return num_cases_; }
 

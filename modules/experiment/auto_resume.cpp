@@ -11,15 +11,15 @@
 
 #include "base/error.h"
 #include "base/folder.h"
+#include "base/numbers.h"
 #include "base/text.h"
+#include "checkpoint/checkpoint_folder.h"
 #include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/resume.h"
-#include "experiment/sweep_file.h"
 #include "results/run_folder.h"
 #include "results/summary.h"
 #include "results/work_settings.h"
-#include "sweep/status.h"
 #include "system/locks.h"
 
 namespace rnnlab {
@@ -31,15 +31,6 @@ constexpr std::array<std::string_view, 3> kBounds = {"training.epochs", "trainin
 constexpr const char* kDataPath = "data.path";
 
 bool is_bound(std::string_view key) { return std::ranges::find(kBounds, key) != kBounds.end(); }
-
-// Returns nothing if another version of rnnlab wrote the settings, or if they are damaged.
-std::optional<Experiment> readable_settings(const fs::path& run) {
-  try {
-    return settings_of_run(run);
-  } catch (const UserError&) {
-    return std::nullopt;
-  }
-}
 
 // Returns the device as a run that begins here records it. A new run reports a device that this machine lacks.
 std::string recorded_device(const std::string& name) {
@@ -58,9 +49,23 @@ Experiment with_choices_of(const Experiment& before, Experiment wanted) {
   return wanted;
 }
 
-std::vector<std::string> differences_of(const Experiment& before, const Experiment& wanted) {
+// Data files in the current folder have no data.path. If the same command starts in another folder, data.path is the
+// folder of the experiment file (find_data.h).
+bool is_beside_experiment(const Experiment& before, const ExperimentCase& wanted) {
+  const DataSettings& data = wanted.experiment.data;
+  if (data.train_file.empty() && data.train_inputs.empty()) return false;
+  if (before.data.path.empty()) return !wanted.places.contains(kDataPath);
+  return data.path.empty() && before.data.path == normalized_path(".").string();
+}
+
+bool has_same_name(const Experiment& before, const Experiment& wanted) {
+  return last_name(before.data.path) == last_name(wanted.data.path);
+}
+
+std::vector<std::string> differences_of(const Experiment& before, const ExperimentCase& one) {
+  const Experiment& wanted = one.experiment;
   std::vector<std::string> found = changes_against_resume(before, with_choices_of(before, wanted));
-  if (last_name(before.data.path) != last_name(wanted.data.path))
+  if (!has_same_name(before, wanted) && !is_beside_experiment(before, one))
     found.push_back(
         fmt::format("{} was {} and is {}", kDataPath, in_quotes(before.data.path), in_quotes(wanted.data.path)));
   return found;
@@ -75,32 +80,81 @@ std::vector<std::string> overrides_for(const Experiment& before, const Experimen
   for (const std::string& key : keys | std::views::keys) {
     const bool may_change = Experiment::schema().spec().may_change(key, config::Change::kOnResume);
     if (!may_change || value_or_absent(then, key) == value_or_absent(now, key)) continue;
-    if (!is_bound(key) && !wanted.places.contains(key)) continue;
+    if (!is_bound(key) && key != kDataPath && !wanted.places.contains(key)) continue;
     overrides.push_back(fmt::format("{}={}", key, now.contains(key) ? now.at(key) : "null"));
   }
   return overrides;
 }
 
-// A resumed run checks whether data at another path are the same data.
-bool may_train_more(const std::vector<std::string>& overrides) {
-  return std::ranges::any_of(overrides, [](const std::string& assignment) {
-    const std::string key = assignment.substr(0, assignment.find('='));
-    return is_bound(key) || key == kDataPath;
-  });
+bool sets_a_bound(const std::vector<std::string>& overrides) {
+  return std::ranges::any_of(
+      overrides, [](const std::string& assignment) { return is_bound(assignment.substr(0, assignment.find('='))); });
 }
 
-FoundRun describe(const fs::path& run, std::vector<std::string> overrides) {
-  FoundRun found{.state = SameRun::kStopped, .folder = run, .overrides = std::move(overrides)};
-  const RunState state = state_of_run(run);
-  if (is_locked(run))
+std::optional<std::string> more_than(const char* what, int64_t trained, int64_t wanted, const char* key) {
+  if (wanted == 0 || trained < wanted) return std::nullopt;
+  return fmt::format("has trained {}, {} {} ({})", counted(trained, what),
+                     trained > wanted ? "more than" : "as many as", key, wanted);
+}
+
+// Returns why a run that has a summary would train nothing more with the wanted bounds; nothing if it would.
+std::optional<std::string> reached_bound(const fs::path& run, const Summary& summary, const TrainingSettings& wanted) {
+  if (auto reason = more_than("epoch", summary.epochs, wanted.epochs, "training.epochs")) return reason;
+  if (wanted.max_steps && has_checkpoint(run)) {
+    const int64_t step = list_checkpoints(run / kCheckpointsFolder).back().step;
+    if (auto reason = more_than("step", step, *wanted.max_steps, "training.max_steps")) return reason;
+  }
+  if (wanted.max_seconds && summary.fit_seconds >= *wanted.max_seconds)
+    return fmt::format("has trained for {}, not less than training.max_seconds ({:g})",
+                       format_duration(summary.fit_seconds), *wanted.max_seconds);
+  const bool ended_early =
+      summary.ending == RunEnding::kComplete && std::ranges::none_of(kBounds, [&](std::string_view bound) {
+        return summary.stop_reason.find(bound) != std::string::npos;
+      });
+  if (ended_early) return fmt::format("has ended before its bounds ({})", summary.stop_reason);
+  return std::nullopt;
+}
+
+// Returns nothing if the run was killed before it wrote a summary.
+std::optional<Summary> summary_of(const fs::path& run) {
+  if (!path_exists(run / kSummaryFile)) return std::nullopt;
+  try {
+    return read_summary(run);
+  } catch (const UserError& error) {
+    throw_error(
+        error.exit_code(),
+        "{}; restore the file, or remove it to resume the run from its newest checkpoint, or leave out --resume "
+        "auto to start a second run",
+        error.what());
+  }
+}
+
+// A resumed run checks whether data at another path are the same data.
+std::optional<std::string> ended_reason(const fs::path& run, const Summary& summary, const Experiment& before,
+                                        const ExperimentCase& wanted, const std::vector<std::string>& overrides) {
+  if (before.data.path != wanted.experiment.data.path && has_same_name(before, wanted.experiment)) return std::nullopt;
+  if (sets_a_bound(overrides)) return reached_bound(run, summary, wanted.experiment.training);
+  if (summary.ending != RunEnding::kComplete) return std::nullopt;
+  return fmt::format("has ended with these settings ({})", summary.stop_reason);
+}
+
+FoundRun describe(const fs::path& run, const Experiment& before, const ExperimentCase& wanted) {
+  FoundRun found{.state = SameRun::kStopped, .folder = run, .overrides = overrides_for(before, wanted)};
+  if (is_locked(run)) {
     found.state = SameRun::kRunning;
-  else if (state == RunState::kDiverged)
+    return found;
+  }
+  const std::optional<Summary> summary = summary_of(run);
+  if (!summary) return found;
+  if (summary->ending == RunEnding::kDiverged) {
     found.state = SameRun::kDiverged;
-  else if (state == RunState::kDone && !may_train_more(found.overrides))
+  } else if (const auto reason = ended_reason(run, *summary, before, wanted, found.overrides)) {
     found.state = SameRun::kEnded;
-  else if (path_exists(run / kSummaryFile) && !has_checkpoint(run))
+    found.reason = *reason;
+  } else if (!has_checkpoint(run)) {
     return {.reason =
                 fmt::format("{} has these settings, but no checkpoint from which it can be resumed", run.string())};
+  }
   return found;
 }
 
@@ -120,31 +174,60 @@ void refuse_launcher() {
               name_of(this_launch()->launcher), this_launch()->size);
 }
 
-RunAllOutcome report_ended(const fs::path& run, Logger& logger) {
-  const std::optional<RunOutcome> ended = ended_run(run);
-  RNNLAB_INVARIANT(ended.has_value(), "a run that has ended has no complete summary");
-  logger.info(
-      fmt::format("{}: has ended with these settings ({}), so there is nothing to do; leave out --resume auto "
-                  "to train again",
-                  run.string(), ended->summary.stop_reason));
-  return {.finished = {*ended}};
+RunAllOutcome report_ended(const FoundRun& found, Logger& logger) {
+  logger.info(fmt::format("{}: {}, so there is nothing to do; leave out --resume auto to train again",
+                          found.folder.string(), found.reason));
+  return {.finished = {{.folder = found.folder, .summary = read_summary(found.folder)}}};
+}
+
+// A process of the same command may have taken the run since it was found.
+RunAllOutcome resume_found(const FoundRun& found, const RunRequest& request, Logger& logger) {
+  RunRequest resume_request = request;
+  resume_request.when_taken = WhenTaken::kRefuseAtWork;
+  RunAllOutcome all = resume_all(found.folder, found.overrides, resume_request, logger);
+  for (RunOutcome& outcome : all.finished) outcome.folder = found.folder;  // as new and ended runs are named
+  return all;
+}
+
+// Runs whose settings another version of rnnlab wrote, or that are damaged.
+struct UnreadableRuns {
+  int64_t count = 0;
+  std::string first_error = {};
+
+  std::string text() const {
+    if (count == 0) return "";
+    return fmt::format("; the settings of {} cannot be read, first: {}", counted(count, "run"), first_error);
+  }
+};
+
+std::optional<Experiment> readable_settings(const fs::path& run, UnreadableRuns& unreadable) {
+  try {
+    return settings_of_run(run);
+  } catch (const UserError& error) {
+    if (++unreadable.count == 1) unreadable.first_error = first_line(error.what());
+    return std::nullopt;
+  }
 }
 
 }  // namespace
 
 FoundRun find_same_run(const ExperimentCase& wanted, const fs::path& out) {
   const fs::path folder = out / wanted.experiment.name;
+  const auto runs = run_folders_in(folder);
   std::string reason;
-  for (const fs::path& run : run_folders_in(folder) | std::views::reverse) {
-    const std::optional<Experiment> before = readable_settings(run);
+  UnreadableRuns unreadable;
+  for (const fs::path& run : runs | std::views::reverse) {
+    const std::optional<Experiment> before = readable_settings(run, unreadable);
     if (!before) continue;
-    const std::vector<std::string> differences = differences_of(*before, wanted.experiment);
-    if (differences.empty()) return describe(run, overrides_for(*before, wanted));
+    const std::vector<std::string> differences = differences_of(*before, wanted);
+    if (differences.empty()) return describe(run, *before, wanted);
     if (reason.empty())
       reason = fmt::format("no run in {} has these settings; in the newest, {}, {}", folder.string(),
                            run.filename().string(), text_of(differences));
   }
-  return {.reason = reason.empty() ? fmt::format("there is no run in {}", folder.string()) : reason};
+  if (runs.empty()) return {.reason = fmt::format("there is no run in {}", folder.string())};
+  if (reason.empty()) reason = fmt::format("no run in {} has these settings", folder.string());
+  return {.reason = reason + unreadable.text()};
 }
 
 RunAllOutcome start_or_resume(const ExperimentCase& wanted, const RunRequest& request, Logger& logger) {
@@ -157,9 +240,9 @@ RunAllOutcome start_or_resume(const ExperimentCase& wanted, const RunRequest& re
       return run_all({wanted}, request, logger);
     case SameRun::kStopped:
       logger.info(fmt::format("resumes {}, the newest run with these settings", run));
-      return resume_all(found.folder, found.overrides, request, logger);
+      return resume_found(found, request, logger);
     case SameRun::kEnded:
-      return report_ended(found.folder, logger);
+      return report_ended(found, logger);
     case SameRun::kRunning:
       throw_error(ExitCode::kAtWorkElsewhere,
                   "{}: another process trains this run now; wait until it ends, or leave out --resume auto to start a "

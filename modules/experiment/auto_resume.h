@@ -16,7 +16,7 @@ enum class SameRun {
   kNone,     // no run has these settings, or the newest one cannot be resumed
   kStopped,  // can be resumed
   kRunning,  // a process trains it
-  kEnded,    // as these settings require
+  kEnded,    // as these settings require, or past their bounds
   kDiverged
 };
 
@@ -24,12 +24,13 @@ struct FoundRun {
   SameRun state = SameRun::kNone;
   std::filesystem::path folder = {};        // of the run; empty if there is none
   std::vector<std::string> overrides = {};  // with which a stopped run is resumed
-  std::string reason = {};                  // if there is none: why a new run begins
+  std::string reason = {};                  // why a new run begins, or how the run has ended
 };
 
 // Returns the newest run in the folder of its name in `out` whose settings are those of `wanted`. Settings that may
-// change on a resume need not be equal, except the last name of data.path, because other data are another run. `device:
-// auto` means the device that it would choose here. Runs whose settings cannot be read are left out. Throws UserError
+// change on a resume need not be equal, except the last name of data.path, because other data are another run. Without
+// data.path, the folder of the experiment file and the current folder count as one. `device: auto` means the device
+// that it would choose here. Runs whose settings cannot be read are left out; the reason counts them. Throws UserError
 // kData if the summary of the run is damaged.
 FoundRun find_same_run(const ExperimentCase& wanted, const std::filesystem::path& out);
 

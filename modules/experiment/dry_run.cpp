@@ -9,7 +9,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/devices.h"
-#include "experiment/memory_estimate.h"
 #include "experiment/opening.h"
 #include "experiment/run_context.h"
 #include "system/json_fields.h"
@@ -19,14 +18,9 @@ namespace rnnlab {
 namespace {
 
 DryRunMemory dry_memory(const RunContext& run) {
-  const MemoryEstimate estimate = estimate_memory(run.experiment, Purpose::kTraining, size_of(run.dataset));
-  DryRunMemory memory{.data = estimate.data,
-                      .weights = estimate.weights,
-                      .gradients = estimate.gradients,
-                      .optimizer = estimate.optimizer,
-                      .activations = estimate.activations,
-                      .on_host = estimate.on_host(run.device)};
-  if (!run.device.is_cpu()) memory.on_gpu = estimate.on_device(run.device);
+  const MemoryEstimate least = estimate_memory(run.experiment, Purpose::kTraining, size_of(run.dataset));
+  DryRunMemory memory{.least = least, .on_host = least.on_host(run.device)};
+  if (!run.device.is_cpu()) memory.on_gpu = least.on_device(run.device);
   memory.measured_peak = peak_memory_bytes(run.device);
   return memory;
 }
@@ -97,14 +91,9 @@ std::string case_line(const DryRun& outcome) {
 }
 
 std::string memory_text(const DryRunMemory& memory) {
-  const MemoryEstimate estimate{.data = memory.data,
-                                .weights = memory.weights,
-                                .gradients = memory.gradients,
-                                .optimizer = memory.optimizer,
-                                .activations = memory.activations};
   const std::string on_gpu = memory.on_gpu ? fmt::format("{} on the GPU and ", format_bytes(*memory.on_gpu)) : "";
   std::string text =
-      fmt::format("at least {}{} on the host ({})", on_gpu, format_bytes(memory.on_host), parts_text(estimate));
+      fmt::format("at least {}{} on the host ({})", on_gpu, format_bytes(memory.on_host), parts_text(memory.least));
   if (memory.measured_peak)
     text += fmt::format("; the dry run took {} {}", format_bytes(*memory.measured_peak),
                         memory.on_gpu ? "of the GPU's" : "with the program itself");

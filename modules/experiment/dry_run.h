@@ -9,28 +9,25 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/memory_estimate.h"
 #include "system/logger.h"
 
 namespace rnnlab {
 
-// In bytes, from memory_estimate.h: the least that the run needs.
+// In bytes.
 struct DryRunMemory {
-  int64_t data = 0;
-  int64_t weights = 0;
-  int64_t gradients = 0;
-  int64_t optimizer = 0;
-  int64_t activations = 0;
+  MemoryEstimate least = {};  // that the run needs
   int64_t on_host = 0;
   std::optional<int64_t> on_gpu = {};         // nothing on a CPU
   std::optional<int64_t> measured_peak = {};  // of the dry run: LibTorch's on a GPU, else that of the process
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
-    field("data_bytes", self.data);
-    field("weights_bytes", self.weights);
-    field("gradients_bytes", self.gradients);
-    field("optimizer_bytes", self.optimizer);
-    field("activations_bytes", self.activations);
+    field("data_bytes", self.least.data);
+    field("weights_bytes", self.least.weights);
+    field("gradients_bytes", self.least.gradients);
+    field("optimizer_bytes", self.least.optimizer);
+    field("activations_bytes", self.least.activations);
     field("on_host_bytes", self.on_host);
     field("on_gpu_bytes", self.on_gpu);
     field("measured_peak_bytes", self.measured_peak);

@@ -327,7 +327,7 @@ RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, co
   std::optional<StopDeadline> deadline(std::in_place,
                                        stop_message_before_first_step(RunKind::kResumed, request, logger));
   std::optional<FolderLock> lock;
-  if (is_first) lock.emplace(folder, WhenTaken::kRefuse);
+  if (is_first) lock.emplace(folder, request.when_taken);
   if (lock && !lock->warning().empty()) logger.warn(lock->warning());
   std::vector<Warning> warnings;
   auto found = latest_state(folder, warnings);
@@ -365,6 +365,8 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
   outcome.exit_code = run_processes(wanted, kThisProgram, arguments, [](const std::string&) {});
   std::error_code ignored;
   const bool has_summary = fs::is_regular_file(folder / kSummaryFile, ignored);
+  const bool refused_lock = outcome.exit_code == ExitCode::kDevice && is_locked(folder);
+  if (refused_lock && request.when_taken == WhenTaken::kRefuseAtWork) outcome.exit_code = ExitCode::kAtWorkElsewhere;
   if (outcome.exit_code != ExitCode::kDone && !(has_summary && is_stop_exit_code(outcome.exit_code)))
     throw_error(outcome.exit_code, "{}: its processes ended with exit code {}; the reason is above", folder.string(),
                 static_cast<int>(outcome.exit_code));

@@ -34,7 +34,8 @@ bool has_checkpoint(const std::filesystem::path& run_folder);
 
 // `overrides` have the form of the command line, for keys that may change (config::Change::kOnResume). Throws UserError
 // kUsage if a different setting changed (config.yaml was edited), kCheckpoint if no checkpoint is valid or the data
-// changed, kDevice if another process works in the folder, and the errors of run_experiment.
+// changed, kDevice (or kAtWorkElsewhere, RunRequest::when_taken) if another process works in the folder, and the errors
+// of run_experiment.
 RunOutcome resume_experiment(const std::filesystem::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger);
 

@@ -15,6 +15,7 @@
 #include "experiment/run_context.h"
 #include "results/epoch_row.h"
 #include "results/summary.h"
+#include "system/locks.h"
 #include "system/logger.h"
 #include "system/terminal.h"
 #include "system/warning.h"
@@ -39,6 +40,7 @@ struct RunRequest {
   Turn turn = {};                     // of the run in a measurement with repeats, without its process
   std::string program = {};           // starts the runs of a measurement with repeats; "": this one
   std::vector<std::string> child_arguments = {};  // further arguments of `program`, such as --quiet
+  WhenTaken when_taken = WhenTaken::kRefuse;      // if another process trains the run that is resumed
 };
 
 struct RunOutcome {

@@ -33,12 +33,6 @@ namespace {
 
 constexpr int64_t kMaxPlannedRuns = 100'000;
 
-int64_t num_runs_of(const std::vector<ExperimentCase>& cases) {
-  int64_t count = 0;
-  for (const ExperimentCase& one : cases) count += one.repeats.at_most;
-  return count;
-}
-
 void require_plannable(const std::vector<ExperimentCase>& cases) {
   for (const ExperimentCase& one : cases)
     if (one.repeats.until)
@@ -58,7 +52,7 @@ std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Fi
   const config::Document document = config::without_repeats(whole);
   const auto folder = std::filesystem::path(document.source()).parent_path();
   std::vector<ExperimentCase> cases;
-  const config::Sweep sweep(document, findings);
+  const config::Sweep sweep(document, findings, &Experiment::schema().spec());
   for (size_t i = 0; i < sweep.num_cases(); ++i) {
     const config::Document one = sweep.document(i);
     Experiment experiment = config::read(one, Experiment::schema(), findings);
@@ -68,6 +62,12 @@ std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Fi
                      .repeats = repeats});
   }
   return cases;
+}
+
+int64_t num_runs_of(const std::vector<ExperimentCase>& cases) {
+  int64_t count = 0;
+  for (const ExperimentCase& one : cases) count += one.repeats.at_most;
+  return count;
 }
 
 std::string name_of(const ExperimentCase& one) { return one.label.empty() ? one.experiment.name : one.label; }

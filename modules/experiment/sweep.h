@@ -35,6 +35,9 @@ struct ExperimentCase {
 // Returns every combination of the document's sweep, or its single experiment.
 std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings);
 
+// Returns the number of runs with all repeats.
+int64_t num_runs_of(const std::vector<ExperimentCase>& cases);
+
 // Returns the label of the case, or the name of the experiment.
 std::string name_of(const ExperimentCase& one);
 

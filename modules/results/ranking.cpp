@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
@@ -16,6 +15,7 @@
 #include "results/checks.h"
 #include "results/epoch_table.h"
 #include "results/run_folder.h"
+#include "results/work_settings.h"
 #include "system/json_fields.h"
 #include "system/terminal.h"
 
@@ -24,11 +24,7 @@ namespace {
 
 // ---- which runs belong together ----
 
-// The name, the device and the layer have columns of their own, and `strict` changes nothing in a run.
-bool has_own_column(const std::string& key) {
-  constexpr std::array<std::string_view, 6> kElsewhere = {"name", "seed", "device", "layer", "auto_layer", "strict"};
-  return std::ranges::find(kElsewhere, key) != kElsewhere.end();
-}
+bool has_own_column(const std::string& key) { return key == "name" || is_choice_of_run(key); }
 
 std::string layer_of(const RunRecord& run) {
   return other_program(run).empty() ? run.summary.layer : other_program(run);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "config/sweep.h"
 #include "results/run_folder.h"
+#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {
@@ -74,10 +74,8 @@ std::vector<std::string> work_key(const RunRecord& run) {
                                   software.cudnn,
                                   software.program,
                                   ranks_text(run.environment)};
-  // The summary contains the device and layer that "auto" selected, and `strict` changes nothing in a run.
-  constexpr std::array<std::string_view, 5> kNotWork = {"seed", "device", "layer", "auto_layer", "strict"};
   for (const auto& [name, value] : run.config)
-    if (std::ranges::find(kNotWork, name) == kNotWork.end()) key.push_back(name + "=" + value);
+    if (!is_choice_of_run(name)) key.push_back(name + "=" + value);
   return key;
 }
 
@@ -198,15 +196,13 @@ bool is_name_of_layer(const std::string& key, const std::vector<RunGroup>& group
 }  // namespace
 
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
-  constexpr std::array<std::string_view, 6> kElsewhere = {"name", "seed", "device", "layer", "auto_layer", "strict"};
   std::set<std::string> keys;
   for (const RunGroup& group : groups) {
     const auto &config = group.runs[0]->config, &first = groups[0].runs[0]->config;
     for (const auto* one : {&config, &first})
       for (const auto& [key, value] : *one)
-        if (!is_same_setting(key, config, first)) keys.insert(key);
+        if (key != "name" && !is_choice_of_run(key) && !is_same_setting(key, config, first)) keys.insert(key);
   }
-  for (const std::string_view key : kElsewhere) keys.erase(std::string(key));
   std::erase_if(keys, [&](const std::string& key) { return is_name_of_layer(key, groups); });
   return {keys.begin(), keys.end()};
 }

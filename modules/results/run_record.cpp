@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "base/text.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
+#include "results/work_settings.h"
 #include "system/files.h"
 #include "system/json_fields.h"
 
@@ -109,12 +109,10 @@ int64_t devices_in_config(const RunRecord& run) {
   return std::max<int64_t>(parse_int64(value_or_absent(run.config, "devices")).value_or(1), 1);
 }
 
-// The choice of devices and `strict` do not matter, and the summary records the layer and the device that "auto"
-// selected.
+// The choice of devices does not matter.
 bool is_compared_elsewhere(const std::string& key) {
-  constexpr std::array<std::string_view, 7> kElsewhere = {
-      "name", "seed", "device", "devices", "auto_layer", "strict", "training.num_threads"};
-  return key.starts_with("distributed.") || std::ranges::find(kElsewhere, key) != kElsewhere.end();
+  return key == "name" || key == "devices" || key == "training.num_threads" || key.starts_with("distributed.") ||
+         (key != "layer" && is_choice_of_run(key));
 }
 
 bool has_equal_settings(const RunRecord& a, const RunRecord& b) {

@@ -88,6 +88,11 @@ bool is_same_setting(std::string_view key, const Settings& a, const Settings& b)
   return is_neutral(value) || is_as_without_key(key, value);
 }
 
+bool is_choice_of_run(std::string_view key) {
+  constexpr std::array<std::string_view, 5> kChoices = {"seed", "device", "layer", "auto_layer", "strict"};
+  return is_one_of(key, kChoices);
+}
+
 bool is_compared_work(std::string_view key) { return is_of_model(key) || is_of_training(key); }
 
 WorkHashes work_hashes(const Settings& settings) {

@@ -27,6 +27,11 @@ struct WorkHashes {
   friend bool operator==(const WorkHashes&, const WorkHashes&) = default;
 };
 
+// Returns whether a setting says which of equal runs this one is, and not what it computes: the seed, the device and
+// the layer, of which the summary has those that `auto` chose, and `strict`, which changes nothing in a run.
+// Comparisons show them elsewhere.
+bool is_choice_of_run(std::string_view key);
+
 // Returns whether the hashes of work_hashes cover a setting. The field lists of the settings mark the others of their
 // sections with config::Change::kOnCompare; a test of the module experiment holds both equal.
 bool is_compared_work(std::string_view key);

@@ -73,7 +73,7 @@ std::string file_system_of(const FileDescriptor& descriptor) {
   return "its file system";
 }
 
-// Returns whether this process holds the lock now: false if another process holds it and `when_taken` is kRefuse.
+// Returns whether this process holds the lock now: false if another process holds it and `when_taken` is not kWait.
 bool take(const FileDescriptor& descriptor, const fs::path& locked, WhenTaken when_taken, std::string& warning) {
   const int operation = when_taken == WhenTaken::kWait ? LOCK_EX : LOCK_EX | LOCK_NB;
   if (uninterrupted([&] { return ::flock(descriptor.number(), operation); }) == 0) return true;
@@ -103,8 +103,8 @@ LockFile::LockFile(fs::path path, WhenTaken when_taken, const fs::path& locked, 
   for (int i = 0; i < kMostTries && !is_still(path_, descriptor_); ++i) {
     descriptor_ = open_file(path_);
     if (!take(descriptor_, locked, when_taken, warning_))
-      throw_error(ExitCode::kDevice, "{}: another process uses {}; wait until it ends, or stop it", locked.string(),
-                  where);
+      throw_error(when_taken == WhenTaken::kRefuse ? ExitCode::kDevice : ExitCode::kAtWorkElsewhere,
+                  "{}: another process uses {}; wait until it ends, or stop it", locked.string(), where);
   }
 }
 

@@ -14,7 +14,11 @@
 
 namespace rnnlab {
 
-enum class WhenTaken { kWait, kRefuse };
+enum class WhenTaken {
+  kWait,
+  kRefuse,       // with kDevice
+  kRefuseAtWork  // with kAtWorkElsewhere, so that a scheduler can tell it from a failure
+};
 
 class LockFile {
  public:
@@ -25,8 +29,8 @@ class LockFile {
   const std::string& warning() const { return warning_; }
 
  protected:
-  // Throws UserError kDevice if the file cannot be made (links are not followed), or, with kRefuse, if a different
-  // process holds the lock: "<locked>: another process uses this folder", with `where` = "this folder".
+  // Throws UserError kDevice if the file cannot be made (links are not followed). If a different process holds the lock
+  // and `when_taken` is not kWait: "<locked>: another process uses this folder", with `where` = "this folder".
   LockFile(std::filesystem::path path, WhenTaken when_taken, const std::filesystem::path& locked,
            std::string_view where);
   ~LockFile();

@@ -218,6 +218,7 @@ double Trainer::seconds_of_first_valid_batch() {
 StepTimes Trainer::measure() {
   RNNLAB_INVARIANT(state_.epoch == 0 && !has_ranks(), "a trainer is measured alone, before its run");
   wait_for_device();
+  reset_peak_memory(options_.device);
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
   begin_new_epoch();
   model_.train();

@@ -4,7 +4,7 @@
 import json
 import sys
 
-from user_errors import Stopped, UserError as ConvertError, import_or_refuse  # noqa: F401
+from user_errors import UserError as ConvertError, counted, exit_code_of, import_or_refuse  # noqa: F401
 
 EXIT_USAGE, EXIT_DATA, EXIT_ENVIRONMENT, EXIT_NOT_FINITE = 2, 3, 4, 5
 MAX_FLOAT32 = 3.4028234663852886e38
@@ -34,10 +34,6 @@ def quoted(text):
 def listed(texts, most=10):
     shown = ", ".join(quoted(text) for text in texts[:most])
     return shown + (f" and {len(texts) - most} more" if len(texts) > most else "")
-
-
-def counted(number, noun):
-    return f"{number:,} {noun}" + ("" if number == 1 else "es" if noun.endswith("s") else "s")
 
 
 def in_bytes(size):

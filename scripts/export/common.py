@@ -2,12 +2,10 @@
 """What both scripts need: errors with exit codes, packages that may be missing, and messages."""
 
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 
-from user_errors import Stopped, UserError as ExportError, import_or_refuse  # noqa: F401
+from user_errors import UserError as ExportError, counted, exit_code_of, import_or_refuse  # noqa: F401
 
 EXIT_DIFFERENT, EXIT_USAGE, EXIT_DATA, EXIT_ENVIRONMENT = 1, 2, 3, 4
 SCHEMA_VERSION = 3  # of run folders and checkpoints
@@ -22,10 +20,6 @@ def need(module, package=None):
 
 def note(text):
     print(f"{Path(sys.argv[0]).name}: {text}", file=sys.stderr)
-
-
-def counted(number, noun):
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def read_text(path):
@@ -53,25 +47,6 @@ def read_json(path):
     return content
 
 
-def stop(number, _):
-    raise Stopped(number)
-
-
 def run_main(run, options):
     """Runs a script's work and returns its exit code; each error is one message."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
-    try:
-        return run(options)
-    except ExportError as error:
-        note(f"error: {error}")
-        return error.code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would write the rest again
-        return 128 + signal.SIGPIPE
-    except OSError as error:
-        note(f"error: {error.filename or 'a file'}: {error.strerror or error}")
-        return EXIT_ENVIRONMENT
-    except Stopped as stopped:
-        note("stopped by a signal before the end")
-        return 128 + stopped.args[0]
+    return exit_code_of(lambda: run(options), note, "the end")

@@ -80,8 +80,8 @@ class MlflowStore:
             client.log_batch(run_id, metrics=some)
         for name, text in run.files().items():
             client.log_text(run_id, text, name)
-        client.set_tag(run_id, DONE, "complete")
         client.set_terminated(run_id, STATUS.get(run.summary.get("ending"), "FINISHED"), milliseconds(run.end))
+        client.set_tag(run_id, DONE, "complete")  # last: without it the export is done again
 
     def metrics(self, run):
         last = run.epochs[-1].number if run.epochs else 0

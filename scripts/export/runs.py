@@ -4,16 +4,19 @@
 import csv
 import hashlib
 import io
+import json
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from export.common import ExportError, read_json, read_text
-from export.settings import config_without_folders, read_settings, without_folders
+from export.settings import config_without_folders, last_name, paths_in, read_settings, without_folders
 
 LOG_LINE = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+Z) info +(\S+) ")
-ABSOLUTE = re.compile(r"(?<![\w./~-])~?/(?:[^/\s\"']+/)+")
+SEGMENTS = r"(?:[^/\s\"']+/)*"  # folders without blanks
+# The folders of a path that no setting names.
+FOLDERS = re.compile(rf"(?<![\w./~-])(?:file://)?(?:/(?=[^/\s\"']+/)|~/|\.\./){SEGMENTS}")
 NOT_METRICS = ("epoch",)
 MOST_TEXT = 5000  # letters of a parameter
 
@@ -78,8 +81,23 @@ class Run:
         if self.has_machine:
             return text
         host = self.environment.get("host", {}).get("hostname", "")
-        text = ABSOLUTE.sub("", text)
+        for folder, name in self.known_folders():
+            below = "" if name else SEGMENTS
+            text = re.sub(rf"(?<![\w.~-])(?:file://)?{re.escape(folder)}{below}", lambda _, name=name: name, text)
+        text = FOLDERS.sub("", text)
         return re.sub(rf"(?<![\w-]){re.escape(host)}(?![\w-])", "HOST", text) if len(host) > 1 else text
+
+    def known_folders(self):
+        """Returns the paths of the settings, of the run and of the user, and what replaces each, longest first."""
+        replaced = {}
+        for path in [*paths_in(self.settings), str(self.folder), *home_folder()]:
+            replaced |= {path: last_name(path), path.rstrip("/") + "/": ""}
+            replaced |= {f"{folder}/": "" for folder in map(str, PurePosixPath(path).parents) if folder not in "./.."}
+        for count in range(1, len(self.folder.parts) - 1):  # the run's folder as a relative path
+            folder = "/".join(self.folder.parts[-1 - count:])
+            replaced[folder] = self.folder.name
+        spellings = {spelling: name for path, name in replaced.items() for spelling in (path, json.dumps(path)[1:-1])}
+        return sorted(spellings.items(), key=lambda item: -len(item[0]))
 
     def files(self):
         """Returns the texts of the files to store, by name."""
@@ -90,6 +108,15 @@ class Run:
         path = self.folder / "config.yaml"
         files = {"config.yaml": config if self.has_machine else config_without_folders(config, path)}
         return files | {name: self.shared(read_text(self.folder / name)) for name in names}
+
+
+def home_folder():
+    """Returns the user's folder; nothing if there is none, as in some containers."""
+    try:
+        home = str(Path.home())
+    except RuntimeError:
+        return []
+    return [home] if len(home) > 1 else []
 
 
 def param_text(value):

@@ -103,6 +103,10 @@ def last_name(value):
     return value.replace("\\", "/").rstrip("/").rpartition("/")[2] if isinstance(value, str) else value
 
 
+def paths_in(settings):
+    return [value for key, value in settings.items() if PATH_KEYS.fullmatch(key) and isinstance(value, str) and value]
+
+
 def without_folders(settings):
     return {key: last_name(value) if PATH_KEYS.fullmatch(key) else value for key, value in settings.items()}
 

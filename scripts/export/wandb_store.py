@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 from export.common import EXIT_ENVIRONMENT, EXIT_USAGE, ExportError, need
@@ -42,25 +43,38 @@ class WandbStore:
         path = "/".join(filter(None, (self.entity, self.project, run.run_id)))
         try:
             return bool(self.wandb.Api().run(path).summary.get(DONE))
-        except self.errors:  # it is not there, or there is no such project yet
-            return False
+        except (self.errors, ValueError) as error:
+            if "could not find" in str(error).lower():  # the run, or its project
+                return False
+            raise self.failure(error) from error
 
-    def marker(self, run):
+    def failure(self, error):
+        first = str(error).strip().partition("\n")[0] or type(error).__name__
+        return ExportError(f"Weights & Biases: {first}", EXIT_ENVIRONMENT)
+
+    def marker(self, run, state="exported"):
         project = re.sub(r"[^\w.-]", "_", "-".join(filter(None, (self.entity, self.project))))
-        return self.folder / "wandb" / f"rnnlab-{project}-{run.run_id}.exported"
+        return self.folder / "wandb" / f"rnnlab-{project}-{run.run_id}.{state}"
+
+    def remove_begun(self, run):
+        """Removes what an offline export left that was cut off: `wandb sync` would send it."""
+        begun = self.marker(run, "begun")
+        if begun.exists():
+            shutil.rmtree(begun.parent / Path(begun.read_text(encoding="utf-8")).name, ignore_errors=True)
+            begun.unlink()
 
     def export(self, run):
         """Returns whether the run is new there."""
         if self.is_there(run):
             return False
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.remove_begun(run)
         try:
             self.write(run)
         except (self.errors, OSError) as error:
-            first = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise ExportError(f"Weights & Biases: {first}", EXIT_ENVIRONMENT) from error
-        if self.mode == "offline":
-            self.marker(run).touch()
+            raise self.failure(error) from error
+        finally:
+            self.remove_begun(run)
         return True
 
     def settings(self, run):
@@ -78,6 +92,8 @@ class WandbStore:
             project=self.project, entity=self.entity, group=self.group or run.name, name=run.folder.name,
             id=run.run_id, config=run.params() | tags, tags=labels, mode=self.mode, dir=str(self.folder),
             resume="allow" if self.mode == "online" else None, settings=self.settings(run))
+        if self.mode == "offline":
+            self.marker(run, "begun").write_text(Path(target.dir).parent.name, encoding="utf-8")
         try:
             for epoch in run.epochs:
                 target.log({"epoch": epoch.number, "_timestamp": epoch.time, **epoch.metrics}, step=epoch.number)
@@ -88,6 +104,8 @@ class WandbStore:
             target.finish(exit_code=1)
             raise
         target.finish(exit_code=1 if run.summary.get("ending") == "diverged" else 0)
+        if self.mode == "offline":
+            self.marker(run, "begun").rename(self.marker(run))
 
     def add_files(self, target, run):
         """Into a folder of the run's files, where the client has a config.yaml of its own."""

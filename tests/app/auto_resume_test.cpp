@@ -51,6 +51,7 @@ TEST_F(TrainResumeAuto, StartsResumesAndSaysThatTheRunHasEnded) {
   const auto resumed = program_.run(command_with({two_more}));
   ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_THAT(resumed.errors, StartsWith("resumes " + only_run() + ", the newest run with these settings\n"));
+  EXPECT_THAT(resumed.output, HasSubstr("\n" + only_run() + "\n"));
 
   const auto ended = program_.run(command_with({two_more}));
   EXPECT_EQ(ended.exit_code, 0) << ended.errors;
@@ -72,6 +73,17 @@ TEST_F(TrainResumeAuto, SaysThatTheRunIsBeingTrained) {
   EXPECT_EQ(result.errors, "rnnlab: error: " + only_run() +
                                ": another process trains this run now; wait until it ends, or leave out --resume auto "
                                "to start a second run\n");
+}
+
+TEST_F(TrainResumeAuto, ResumesARunInOneOfTwoProcesses) {
+  ASSERT_EQ(program_.run(command_with({"training.max_steps=1", "-q"})).exit_code, 0);
+  for (const std::string devices : {"devices=1", "devices=2"}) {
+    const auto result = program_.run_in_shell(
+        "bash -c 'for i in 1 2; do \"$0\" train tiny.yaml --resume auto checkpoint.every_seconds=0 "
+        "training.epochs=1000000 -q " +
+        devices + " & done; wait -n; echo $?; kill $(jobs -p); wait' \"$0\"");
+    EXPECT_THAT(result.output, StartsWith("75\n")) << devices << result.errors;
+  }
 }
 
 TEST_F(TrainResumeAuto, TakesOneRun) {

@@ -36,7 +36,7 @@ class DocumentFile : public ::testing::Test {
 
   static std::vector<std::string> complaints(const std::string& path) {
     Findings findings;
-    Document::from_file(path, findings);
+    Document::from_file_with_base(path, findings);
     return findings.lines();
   }
 
@@ -60,12 +60,38 @@ TEST_F(DocumentFile, TakesOverTheKeysOfItsBase) {
   const std::string file = write(
       "exp.yaml", "base: base.yaml\nname: fast\ntraining: {clip_norm: ~, batch_size: 2}\ndata: {num_train: [1, 2]}\n");
   Findings findings;
-  const Document document = Document::from_file(file, findings);
+  const Document document = Document::from_file_with_base(file, findings);
   EXPECT_THAT(findings.lines(), IsEmpty());
   EXPECT_EQ(to_flow(document.root()),
             "{name: fast, data: {source: digits, num_train: [1, 2]}, training: {epochs: 3, batch_size: 2}}");
   EXPECT_EQ(to_string(find_path(document.root(), "training.epochs")->value.place), base + ":4:11");
   EXPECT_EQ(to_string(find_path(document.root(), "training.batch_size")->value.place), file + ":3:38");
+}
+
+// A distribution of the base beside one of the file would be a map of two keys.
+TEST_F(DocumentFile, ReplacesTheWholeSweepOfItsBase) {
+  write("base.yaml", "name: a\nsweep: {training.epochs: {log_uniform: [1, 9]}, seed: [1, 2], num_runs: 7}\n");
+  const std::string file = write("exp.yaml", "base: base.yaml\nsweep: {training: {epochs: {uniform: [1, 2]}}}\n");
+  Findings findings;
+  const Document document = Document::from_file_with_base(file, findings);
+  EXPECT_THAT(findings.lines(), IsEmpty());
+  EXPECT_EQ(to_flow(document.root()), "{name: a, sweep: {training: {epochs: {uniform: [1, 2]}}}}");
+}
+
+TEST_F(DocumentFile, OfARunHasNoBase) {
+  write("base.yaml", "name: a\n");
+  const std::string file = write("config.yaml", "base: base.yaml\nseed: 1\n");
+  Findings findings;
+  EXPECT_EQ(to_flow(Document::from_file(file, findings).root()), "{seed: 1}");
+  EXPECT_THAT(findings.lines(), ElementsAre(file + ":1:7: base: only an experiment file may name another file: write "
+                                                   "the keys of 'base.yaml' into this file"));
+}
+
+TEST_F(DocumentFile, AloneNamesABase) {
+  Findings findings;
+  Document document = Document::from_file(write("exp.yaml", "name: a\n"), findings);
+  document.apply_override("base=b.yaml", findings);
+  EXPECT_THAT(findings.lines(), ElementsAre("argument 'base=b.yaml': base can only be written in a file"));
 }
 
 TEST_F(DocumentFile, SaysWhatIsWrongWithItsBase) {

@@ -117,6 +117,65 @@ TEST_F(AutoResume, TakesOtherDataForAnotherRun) {
   EXPECT_EQ(start_or_resume(on("new/a.csv"), request, logger).exit_code, ExitCode::kDone);
 }
 
+// The same command in the folder of the files and elsewhere.
+TEST_F(AutoResume, KnowsTheFolderOfTheExperimentFile) {
+  write_text(out() / "a.csv", "a,b\n1,5.5\n2,7.1\n3,6.2\n4,8.3\n2,5.4\n1,8.6\n");
+  write_text(out() / "tiny.yaml",
+             "name: tiny\ndevice: cpu\n"
+             "data: {source: csv, train_file: a.csv, task: regression, target: [b], num_valid: 2}\n"
+             "model: {kind: sequence_regressor, hidden_size: 2}\ntraining: {epochs: 1, batch_size: 2}\n");
+  const auto read_in = [&](const fs::path& folder, const fs::path& file) {
+    fs::current_path(folder);
+    config::Findings findings;
+    auto cases = read_cases(config::Document::from_file_with_base(file.string(), findings), findings);
+    EXPECT_THAT(findings.lines(), IsEmpty());
+    return cases.front();
+  };
+  const fs::path before = fs::current_path();
+  const RunRequest request{.out = out(), .command_line = {}, .console = {}};
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  run_all({read_in(out(), "tiny.yaml")}, request, logger);
+  EXPECT_EQ(find_same_run(read_in(before, out() / "tiny.yaml"), out()).state, SameRun::kEnded);
+
+  ExperimentCase longer = read_in(before, out() / "tiny.yaml");
+  longer.experiment.training.epochs = 2;
+  EXPECT_THAT(find_same_run(longer, out()).overrides, ElementsAre(HasSubstr(out().string()), "training.epochs=2"));
+  EXPECT_EQ(start_or_resume(longer, request, logger).finished.at(0).summary.epochs, 2);
+
+  longer = read_in(out(), "tiny.yaml");
+  longer.experiment.training.epochs = 3;
+  EXPECT_EQ(start_or_resume(longer, request, logger).finished.at(0).summary.epochs, 3);
+  fs::current_path(before);
+}
+
+TEST_F(AutoResume, SaysThatTheRunHasTrainedMore) {
+  const fs::path five = run(exactly({"training.epochs=5"}));
+  FoundRun found = find(exactly());
+  EXPECT_EQ(found.state, SameRun::kEnded);
+  EXPECT_EQ(found.reason, "has trained 5 epochs, more than training.epochs (3)");
+  EXPECT_EQ(start(exactly()).finished.at(0).folder, five);
+  found = find(exactly({"training.max_steps=7", "training.epochs=9"}));
+  EXPECT_EQ(found.reason, "has trained 20 steps, more than training.max_steps (7)");
+
+  const std::vector<std::string> early = {"training.early_stopping=valid_loss", "training.patience=1",
+                                          "training.learning_rate=1e-20"};
+  std::vector<std::string> more = early;
+  more.emplace_back("training.epochs=9");
+  run(early);
+  EXPECT_EQ(find(more).state, SameRun::kEnded);
+  EXPECT_THAT(find(more).reason, StartsWith("has ended before its bounds (valid_loss has not improved"));
+}
+
+TEST_F(AutoResume, RefusesARunThatAnotherProcessTakesMeanwhile) {
+  const fs::path stopped = run(exactly(), 6);
+  const FolderLock lock(stopped, WhenTaken::kRefuse);
+  RunRequest request{.out = out(), .command_line = {}, .console = {}};
+  Logger logger(Verbosity::kErrors, Terminal{});
+  EXPECT_EQ(resume_all(stopped, {}, request, logger).exit_code, ExitCode::kDevice);
+  request.when_taken = WhenTaken::kRefuseAtWork;
+  EXPECT_EQ(resume_all(stopped, {}, request, logger).exit_code, ExitCode::kAtWorkElsewhere);
+}
+
 TEST_F(AutoResume, LeavesARunToTheProcessThatTrainsIt) {
   const fs::path stopped = run(exactly(), 6);
   const FolderLock lock(stopped, WhenTaken::kRefuse);
@@ -160,6 +219,27 @@ TEST_F(AutoResume, LeavesOutRunsWhoseSettingsCannotBeRead) {
   const fs::path readable = run(exactly(), 6);
   write_text(run(exactly()) / kConfigFile, "of_a_later_version: 1\n");
   EXPECT_EQ(find(exactly()).folder, readable);
+  write_text(readable / kConfigFile, "of_a_later_version: 1\n");
+  EXPECT_THAT(find(exactly()).reason,
+              StartsWith(fmt::format("no run in {} has these settings; the settings of 2 runs cannot be read, first: ",
+                                     (out() / "tiny").string())));
+  EXPECT_THAT(find(exactly()).reason, HasSubstr("of_a_later_version"));
+}
+
+TEST_F(AutoResume, SaysWhatToDoAboutADamagedSummary) {
+  const fs::path damaged = run(exactly());
+  write_text(damaged / kSummaryFile, "{");
+  try {
+    find(exactly());
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kData);
+    EXPECT_THAT(error.what(),
+                HasSubstr("; restore the file, or remove it to resume the run from its newest checkpoint"));
+  }
+  fs::remove(damaged / kSummaryFile);
+  EXPECT_EQ(start(exactly()).exit_code, ExitCode::kDone);
+  EXPECT_TRUE(exists(damaged / kSummaryFile));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ DryRun quiet_dry_run(const std::vector<std::string>& overrides = {}) {
 
 // Returns numbers that a test can state.
 DryRun with_known_times(DryRun outcome) {
-  outcome.memory = {.data = 1 << 20, .weights = 1024, .on_host = 1 << 21};
+  outcome.memory = {.least = {.data = 1 << 20, .weights = 1024}, .on_host = 1 << 21};
   outcome.first_step_seconds = 0.5;
   outcome.step_seconds = 0.01;
   outcome.epoch_train_seconds = 0.04;
@@ -41,8 +41,9 @@ TEST(DryRun, EstimatesAnEpochAndTheRunFromOneBatch) {
   EXPECT_EQ(outcome.num_steps, 12);
   EXPECT_DOUBLE_EQ(outcome.epoch_train_seconds, 4 * outcome.step_seconds);
   EXPECT_DOUBLE_EQ(outcome.run_seconds.value(), 12 * outcome.step_seconds + 3 * outcome.epoch_valid_seconds.value());
-  EXPECT_GT(outcome.memory.on_host, outcome.memory.weights);
+  EXPECT_GT(outcome.memory.on_host, outcome.memory.least.weights);
   EXPECT_FALSE(outcome.memory.on_gpu);
+  EXPECT_GT(outcome.memory.measured_peak.value_or(0), outcome.memory.least.weights);
   EXPECT_THAT(outcome.path, HasSubstr("oneDNN"));
 }
 

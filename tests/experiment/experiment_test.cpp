@@ -248,7 +248,7 @@ TEST(Experiment, EveryFileInExperimentsIsValid) {
     const bool is_for_bench = entry.path().stem().string().starts_with("bench_");
     if (is_for_bench || entry.path().extension() != ".yaml") continue;
     config::Findings findings;
-    read_cases(config::Document::from_file(entry.path(), findings), findings);
+    read_cases(config::Document::from_file_with_base(entry.path(), findings), findings);
     EXPECT_THAT(findings.lines(), IsEmpty()) << entry.path();
     ++count;
   }

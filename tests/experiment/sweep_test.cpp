@@ -255,5 +255,27 @@ TEST(PlanSweep, RefusesRoundsUpToAPrecision) {
                [] { plan_of("repeats: {until: 1 %, at_most: 20}\n"); });
 }
 
+TEST(Sweep, ReportsAWrongDistributionOnce) {
+  const auto complaints = [](const std::string& sweep) {
+    config::Findings findings;
+    const auto document = config::Document::from_text(
+        std::string(testing::kTinyYaml) + "sweep: {model.hidden_size: {" + sweep + "}, num_runs: 20}\n", "a.yaml",
+        findings);
+    read_cases(document, findings);
+    return findings.lines();
+  };
+  EXPECT_THAT(complaints("normal: [16, 64]"),
+              ::testing::ElementsAre(::testing::HasSubstr(
+                  "sweep of 'model.hidden_size': 'normal' is not a distribution; the distributions are uniform, "
+                  "log_uniform, int_uniform and int_log_uniform")));
+  EXPECT_THAT(complaints("log_uniform: [16, 64]"),
+              ::testing::ElementsAre(::testing::HasSubstr(
+                  "sweep of 'model.hidden_size': log_uniform draws numbers with decimals, and the key takes integers: "
+                  "write int_log_uniform")));
+  EXPECT_THAT(complaints("uniform: [16, 64], int_uniform: [1, 2]"),
+              ::testing::Contains(::testing::HasSubstr("uniform is not the only key of its map")));
+  EXPECT_THAT(complaints("int_uniform: [16, 64]"), ::testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace rnnlab

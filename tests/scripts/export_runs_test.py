@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "export-runs"
@@ -21,8 +22,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from export.common import ExportError  # noqa: E402
+from export.mlflow_store import MlflowStore  # noqa: E402
 from export.runs import find_runs, read_run  # noqa: E402
 from export.settings import config_without_folders, read_settings  # noqa: E402
+from export.wandb_store import WandbStore  # noqa: E402
 
 EXPERIMENT = """name: tiny
 device: cpu
@@ -117,6 +120,21 @@ class FilesTest(RunsTest):
         self.assertEqual(whole.tags()["rnnlab.hostname"], "secret-host")
         self.assertIn("environment.json", whole.files())
 
+    def test_paths_with_blanks_and_relative_paths_are_cut(self):
+        run = read_run(self.folder, has_log=True)
+        run.settings |= {"data.path": "jane doe/secret project/a: b #1.csv", "data.test_file": "/a b/é.csv"}
+        run.folder = Path("/home/jane doe/out/runs/tiny/2026-cpu")
+        for text, cut in {"csv from jane doe/secret project/a: b #1.csv: 3 rows": "csv from a: b #1.csv: 3 rows",
+                          "jane doe/secret project/other.csv": "other.csv",
+                          "run       out/runs/tiny/2026-cpu": "run       2026-cpu",
+                          "/home/jane doe/out/runs/other": "other",
+                          "file:///home/me/x.csv file:///home/jane doe/out/y": "x.csv y",
+                          "'../me/secret' ../../me/x ~/a/b": "'secret' x b",
+                          '"/a b/\\u00e9.csv"': '"é.csv"',
+                          "see https://a.org/b, 3 samples/s, and/or 1/2": "see https://a.org/b, 3 samples/s, and/or 1/2",
+                          }.items():
+            self.assertEqual(run.shared(text), cut)
+
     def test_the_same_run_has_the_same_id(self):
         copy = self.root / "copies" / self.folder.name
         copy.parent.mkdir()
@@ -125,6 +143,23 @@ class FilesTest(RunsTest):
         self.assertEqual(read_run(copy).run_id, read_run(self.folder).run_id)
         (copy / "summary.json").unlink()
         self.assertIsNone(read_run(copy))
+
+    def test_a_run_is_complete_in_mlflow_after_everything_else(self):
+        store = MlflowStore.__new__(MlflowStore)
+        store.client, store.entities = Mock(), Mock()
+        store.client.set_terminated.side_effect = OSError
+        with self.assertRaises(OSError):
+            store.write(read_run(self.folder), "0")
+        store.client.set_tag.assert_not_called()
+
+    def test_an_error_of_wandb_does_not_mean_that_the_run_is_missing(self):
+        store = WandbStore.__new__(WandbStore)
+        store.mode, store.entity, store.project, store.wandb, store.errors = "online", None, "p", Mock(), RuntimeError
+        store.wandb.Api().run.side_effect = RuntimeError("Could not find run <Run p/1>")
+        self.assertFalse(store.is_there(read_run(self.folder)))
+        store.wandb.Api().run.side_effect = RuntimeError("HTTP 401: login failed")
+        with self.assertRaisesRegex(ExportError, "^Weights & Biases: HTTP 401: login failed$"):
+            store.is_there(read_run(self.folder))
 
     def test_a_missing_package_and_wrong_folders_are_one_message(self):
         environment = "python3 -m venv ~/export-venv && . ~/export-venv/bin/activate"
@@ -202,6 +237,24 @@ class WandbTest(RunsTest):
         table = folder / "files" / "rnnlab" / "epochs.csv"
         self.assertEqual(hashlib.sha256(table.read_bytes()).digest(),
                          hashlib.sha256((self.folder / "epochs.csv").read_bytes()).digest())
+
+    def test_an_export_that_was_cut_off_leaves_nothing(self):
+        import wandb
+        run = read_run(self.folder)
+        options = Mock(project="p", entity=None, experiment=None, dir=str(self.root), mode="offline")
+        with patch.object(WandbStore, "add_files", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                WandbStore(options).export(run)
+        self.assertEqual(list((self.root / "wandb").glob("*run-*")), [])
+        with patch.object(WandbStore, "add_files", side_effect=KeyboardInterrupt):
+            with patch.object(WandbStore, "remove_begun"):  # as if the process was killed
+                with self.assertRaises(KeyboardInterrupt):
+                    WandbStore(options).export(run)
+        self.assertEqual(len(list((self.root / "wandb").glob("offline-run-*"))), 1)
+        self.assertTrue(WandbStore(options).export(run))
+        self.assertEqual(len(list((self.root / "wandb").glob("offline-run-*"))), 1)
+        self.assertFalse(WandbStore(options).export(run))
+        wandb.teardown()
 
     def test_another_project_gets_the_run_too(self):
         self.export("--to", "wandb", "--project", "p")

@@ -81,6 +81,28 @@ class RecordTerminalTest(unittest.TestCase):
         self.run_script("--", sys.executable, "-c", command)
         ElementTree.parse(self.file)
 
+    def test_the_file_is_checked_before_the_command_runs(self):
+        self.file = self.file.parent / "nowhere" / "x.svg"
+        result = self.run_script("--", "echo", "hi")
+        self.assertEqual((result.returncode, result.stdout), (2, b""))
+        self.assertIn(f"{self.file}: No such file or directory: name another file with -o".encode(), result.stderr)
+
+    def test_the_command_has_no_input(self):
+        result = subprocess.run([sys.executable, SCRIPT, "-o", self.file, "--", "cat"], stdin=subprocess.DEVNULL,
+                                capture_output=True, timeout=60)
+        self.assertEqual((result.returncode, result.stdout), (0, b""))
+
+    def test_the_cursor_does_not_move_without_end(self):
+        self.assertEqual(len(self.lines("--last", "1", output="a\x1b[900000000B\x1b[900000000C\x1b[900000000Gb")), 1)
+
+    def test_wide_characters_take_two_columns(self):
+        wide, after = self.texts("--title", "字", output="字é\x1b[31mb\x1b[0m\n")
+        self.assertEqual((wide.text, wide.get("textLength"), after.get("x")), ("字é", "24", str(16 + 3 * 8)))
+        self.assertEqual(self.lines("--columns", "3", output="字字\n"), ["字", "字"])
+        self.assertEqual(self.lines("--columns", "4", "--cut", output="字字字\n"), ["字 …"])
+        accent, = self.texts("--title", "e", output="e\u0301e\n")
+        self.assertEqual(accent.get("textLength"), "16")
+
     def test_needs_a_title_for_recorded_output(self):
         result = self.run_script(output="text")
         self.assertEqual(result.returncode, 2)
