@@ -62,7 +62,7 @@ std::string refusal_of(const TensorFile& file) {
   if (!layout) return "no layout";
   try {
     const NetworkWeights network = read_network(file, *layout);
-    for (const auto& [other, name] : config::EnumNames<Layout>::kNames) export_tensors(network, other);
+    for (const Layout other : written_layouts()) export_tensors(network, other);
     return "";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kCheckpoint) << error.what();
