@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the layout of the package xlstm with small tensors whose values name their place; xlstm_test.py compares with
-// the package itself.
+// Tests the layout of the package xlstm with small tensors whose values name their place, and with weights and outputs
+// of the package, which xlstm_test.py writes.
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/eye.h>
@@ -8,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "base/expect_error.h"
+#include "recurrent/recurrent_layer.h"
 #include "weights/layouts.h"
 #include "weights/tensor_reader.h"
 
@@ -173,6 +175,25 @@ TEST(XlstmLayout, RefusesOtherSizesAndFunctions) {
       {{"xlstm.function", "lstm"}});
   expect_xlstm_refused("metadata rnnlab.cell: got lstm, but the tensors are those of slstm", vanilla(),
                        {{"rnnlab.cell", "lstm"}});
+}
+
+// The files are of a layer, saved by the backend `vanilla`, and of a cell alone, saved by `cuda`.
+TEST(XlstmLayout, ALayerOfRnnlabGivesTheOutputsOfThePackage) {
+  const at::NoGradGuard no_grad;
+  for (const std::string name : {"xlstm_layer", "xlstm_cell"}) {
+    const TensorFile golden = read_safetensors(RNNLAB_SOURCE_DIR "/tests/weights/data/" + name + ".safetensors");
+    TensorFile weights = golden;
+    std::erase_if(weights.tensors, [](const TensorView& view) { return view.spec.name.starts_with("golden."); });
+    const NetworkWeights network = read_network(weights, layout_of(weights).value());
+    const auto layer = make_layer(LayerKind::kNaive, network.options);
+    for (const NamedTensor& tensor : export_tensors(network, Layout::kPyTorch))
+      layer->named_parameters()[tensor.name].copy_(tensor.tensor);
+    const at::Tensor inputs = to_tensor(*golden.find("golden.inputs")).tensor;    // (N, T, F)
+    const at::Tensor outputs = to_tensor(*golden.find("golden.outputs")).tensor;  // (N, T, H)
+    const at::Tensor computed = layer->forward(inputs.transpose(0, 1).contiguous()).output.transpose(0, 1);
+    EXPECT_LT((computed - outputs).abs().max().item<double>(), 1e-6) << name;
+    EXPECT_GT(outputs.abs().max().item<double>(), 0.1) << "outputs near zero would not prove anything";
+  }
 }
 
 TEST(XlstmLayout, RefusesASmallFileOfAHugeMatrix) {

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of the package xlstm in rnnlab: both compute the same outputs.
 
-usage: xlstm_test.py PROGRAM      PROGRAM is rnnlab
+usage: xlstm_test.py PROGRAM              PROGRAM is rnnlab
+       xlstm_test.py --golden FOLDER      writes the files for the tests in C++
 
 The package computes by its backend `vanilla` on the CPU, rnnlab by `layer: naive`. The test needs
 torch, numpy, safetensors and xlstm: exit code 77, with the reason, if one is missing.
 """
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -73,7 +73,45 @@ def cell_config(backend="vanilla"):
 
 def in_order(outputs):
     """Returns (samples, steps, hidden); the package has (samples, heads, steps, units)."""
-    return outputs.transpose(1, 2).reshape(SAMPLES, STEPS, HIDDEN)
+    return outputs.transpose(1, 2).flatten(2).contiguous()
+
+
+def hidden_of_layer(layer, inputs):
+    """Returns what the layer's cell gives to its group norm."""
+    seen = []
+    layer.slstm_cell.register_forward_hook(lambda module, arguments, result: seen.append(result[0]))
+    with torch.no_grad():
+        layer(inputs)
+    return in_order(seen[0])
+
+
+def hidden_of_cell(cell, inputs):
+    with torch.no_grad():
+        return in_order(cell(inputs)[0])
+
+
+def with_backend_cuda(vanilla):
+    """Returns the same cell in the order of the other backend, which needs no GPU for this."""
+    cuda = sLSTMCell_cuda(cell_config("cuda"), skip_backend_init=True)
+    cuda.recurrent_kernel[:] = vanilla.recurrent_kernel.clone()
+    cuda.bias[:] = vanilla.bias.clone()
+    return cuda
+
+
+def write(tensors, path, metadata=None):
+    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    save_file(contiguous, path, metadata)
+
+
+def write_golden(folder):
+    """Writes weights, inputs and outputs of a layer, and of a cell in the order of `cuda`."""
+    layer, cell = layer_of(), randomised(sLSTMCell_vanilla(cell_config()), 2)
+    inputs = torch.randn(2, 9, HIDDEN), torch.randn(2, 9, 4 * HIDDEN)
+    outputs = hidden_of_layer(layer, inputs[0]), hidden_of_cell(cell, inputs[1])
+    weights = layer.state_dict(), with_backend_cuda(cell).state_dict()
+    for number, name in enumerate(("xlstm_layer", "xlstm_cell")):
+        golden = {"golden.inputs": inputs[number], "golden.outputs": outputs[number]}
+        write(weights[number] | golden, folder / f"{name}.safetensors")
 
 
 class XlstmTest(unittest.TestCase):
@@ -119,64 +157,40 @@ class XlstmTest(unittest.TestCase):
         self.assertGreater(expected.std().item(), 0.1)
         self.assertLess((output - expected).abs().max().item(), TOLERANCE)
 
-    def expect_refused(self, tensors, message, *overrides, metadata=None):
-        save_file(
-            {name: tensor.contiguous() for name, tensor in tensors.items()},
-            self.root / "theirs.safetensors",
-            metadata,
-        )
+    def expect_refused(self, tensors, message, *overrides):
+        write(tensors, self.root / "theirs.safetensors")
         result = self.train(torch.zeros(SAMPLES, STEPS, HIDDEN), *overrides)
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         self.assertIn(message, result.stderr)
 
+    def converted(self, tensors):
+        write(tensors, self.root / "theirs.safetensors")
+        result = self.run_program("convert", "theirs.safetensors", "-o", "ours.safetensors")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return load_file(self.root / "ours.safetensors")
+
     def test_a_layer_without_convolution(self):
-        layer, inputs, seen = layer_of(), torch.randn(SAMPLES, STEPS, HIDDEN), []
-        layer.slstm_cell.register_forward_hook(
-            lambda module, arguments, result: seen.append(in_order(result[0]))
-        )
-        save_file(layer.state_dict(), self.root / "theirs.safetensors", {"xlstm.function": "slstm"})
-        with torch.no_grad():
-            layer(inputs)
-        self.expect_equal(inputs, seen[0])
+        layer, inputs = layer_of(), torch.randn(SAMPLES, STEPS, HIDDEN)
+        theirs = self.root / "theirs.safetensors"
+        write(layer.state_dict(), theirs, {"xlstm.function": "slstm"})
+        self.expect_equal(inputs, hidden_of_layer(layer, inputs))
 
     def test_a_cell_alone(self):
-        cell, inputs = randomised(sLSTMCell_vanilla(cell_config()), 2), torch.randn(
-            SAMPLES, STEPS, 4 * HIDDEN
-        )
-        save_file(cell.state_dict(), self.root / "theirs.safetensors")
-        with torch.no_grad():
-            hidden = in_order(cell(inputs)[0])
-        self.expect_equal(inputs, hidden)
+        cell = randomised(sLSTMCell_vanilla(cell_config()), 2)
+        inputs = torch.randn(SAMPLES, STEPS, 4 * HIDDEN)
+        write(cell.state_dict(), self.root / "theirs.safetensors")
+        self.expect_equal(inputs, hidden_of_cell(cell, inputs))
 
     def test_weights_of_the_other_backend_are_the_same(self):
         vanilla = randomised(sLSTMCell_vanilla(cell_config()), 3)
-        cuda = sLSTMCell_cuda(cell_config("cuda"), skip_backend_init=True)
-        cuda.recurrent_kernel[:] = vanilla.recurrent_kernel.clone()
-        cuda.bias[:] = vanilla.bias.clone()
-        proxies = {
-            "_recurrent_kernel_": vanilla.recurrent_kernel.clone(),
-            "_bias_": vanilla.bias.clone(),
-        }
-        files = {"vanilla": vanilla.state_dict(), "cuda": cuda.state_dict(), "proxies": proxies}
-        converted = []
-        for name, tensors in files.items():
-            save_file(
-                {key: value.detach().contiguous() for key, value in tensors.items()},
-                self.root / f"{name}.safetensors",
-            )
-            result = self.run_program(
-                "convert", f"{name}.safetensors", "-o", f"{name}_ours.safetensors", "--json"
-            )
-            self.assertEqual(result.returncode, 0, result.stderr)
-            self.assertEqual(json.loads(result.stdout)["num_tensors"], 3)
-            converted.append(load_file(self.root / f"{name}_ours.safetensors"))
-        self.assertNotEqual(
-            files["vanilla"]["_recurrent_kernel_"].shape, files["cuda"]["_recurrent_kernel_"].shape
-        )
-        for other in converted[1:]:
-            self.assertTrue(
-                all(torch.equal(other[name], tensor) for name, tensor in converted[0].items())
-            )
+        kernel, bias = vanilla.recurrent_kernel.clone(), vanilla.bias.clone()
+        of_cuda = with_backend_cuda(vanilla).state_dict()
+        expected = self.converted(vanilla.state_dict())
+        self.assertEqual(len(expected), 3)
+        self.assertNotEqual(vanilla._recurrent_kernel_.shape, of_cuda["_recurrent_kernel_"].shape)
+        for tensors in (of_cuda, {"_recurrent_kernel_": kernel, "_bias_": bias}):
+            found = self.converted(tensors)
+            self.assertTrue(all(torch.equal(found[name], expected[name]) for name in expected))
 
     def test_refuses_what_its_cell_does_not_compute(self):
         self.expect_refused(
@@ -193,5 +207,8 @@ class XlstmTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--golden":
+        write_golden(Path(sys.argv[2]))
+        sys.exit()
     PROGRAM = str(Path(sys.argv.pop(1)).resolve())
     unittest.main(verbosity=2)
