@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kConvertFooter = R"(
 Layouts: pytorch (torch.nn's names), keras (Keras 3's variables), tensorflow (the cells that TensorFlow's cuDNN layers
-save themselves as). docs/weights.md has their tables. In Python:
+save themselves as). xlstm (the package's sLSTM cell) is only read. docs/weights.md has their tables. In Python:
   torch.nn.LSTM(28, 128).load_state_dict(safetensors.torch.load_file("lstm.safetensors"))
   python scripts/keras_weights.py load model.safetensors untrained.keras model.keras
 The other way, model.initial_weights=FILE starts training from such a file of any layout.
@@ -47,6 +47,13 @@ template <class E>
 std::string check_name(const std::string& name) {
   if (config::from_name<E>(name)) return "";
   return fmt::format("got {}, expected {}", in_quotes(name), join_with_or(config::names_of<E>()));
+}
+
+std::string check_written_layout(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Layout layout : written_layouts()) names.emplace_back(config::name_of(layout));
+  if (std::ranges::find(names, name) != names.end()) return "";
+  return fmt::format("got {}, expected {}", in_quotes(name), join_with_or(names));
 }
 
 std::string exported_json(const std::string& file, const Exported& exported, const std::string& source) {
@@ -141,7 +148,7 @@ void add_convert(CLI::App& program, Action& chosen) {
       ->type_name("PART")
       ->capture_default_str();
   command->add_option("--layout", options->layout, "layout of the file to write: pytorch, keras or tensorflow")
-      ->check(check_name<Layout>)
+      ->check(check_written_layout)
       ->type_name("LAYOUT")
       ->capture_default_str();
   command->add_option("--from", options->from, "layout of the file to read; by default its names decide")

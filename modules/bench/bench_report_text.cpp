@@ -54,18 +54,11 @@ void add_part(std::vector<std::string>& parts, std::string part) {
 }  // namespace
 
 const std::vector<KeyColumn>& key_columns() {
-  static const std::vector<KeyColumn> columns = {{"device", word<&RowKey::device>},
-                                                 {"mode", word<&RowKey::mode>},
-                                                 {"precision", word<&RowKey::precision>},
-                                                 {"cell", word<&RowKey::cell>},
-                                                 {"algorithm", algorithm, "auto"},
-                                                 {"I", inputs, "I = H"},
-                                                 {"H", number<&RowKey::hidden_size>},
-                                                 {"B", number<&RowKey::batch_size>},
-                                                 {"T", number<&RowKey::num_steps>},
-                                                 {"L", number<&RowKey::num_layers>},
-                                                 {"D", directions, "D 1"},
-                                                 {"heads", heads, "1 head"}};
+  static const std::vector<KeyColumn> columns = {
+      {"device", word<&RowKey::device>},   {"mode", word<&RowKey::mode>},      {"precision", word<&RowKey::precision>},
+      {"cell", word<&RowKey::cell>},       {"algorithm", algorithm, "auto"},   {"I", inputs, "I = H"},
+      {"H", number<&RowKey::hidden_size>}, {"B", number<&RowKey::batch_size>}, {"T", number<&RowKey::num_steps>},
+      {"L", number<&RowKey::num_layers>},  {"D", directions, "D 1"},           {"heads", heads, "1 head"}};
   return columns;
 }
 

@@ -88,11 +88,12 @@ struct RunContext {
   ExecutionPath path;  // of one training step
 };
 
-// Loads initial weights from a safetensors file instead of drawing them. The names may be those of PyTorch, Keras or
-// TensorFlow. Overwrites the model's parameters, or only those of its recurrent layer if the file has only these (the
-// others stay unchanged). Throws UserError kCheckpoint with the tensors that are missing, different or unexpected, by
-// PyTorch's names, unless all fit. A file in the layout of Keras or TensorFlow must also match the model's cell and
-// reset gate. A file that states the values of its categories must match `categories`, those of the data.
+// Loads initial weights from a safetensors file instead of drawing them. The names may be those of any layout
+// (weights/layouts.h). Overwrites the model's parameters, or only those of its recurrent layer if the file has only
+// these (the others stay unchanged). Throws UserError kCheckpoint with the tensors that are missing, different or
+// unexpected, by PyTorch's names, unless all fit. A file in another layout than PyTorch's must also match the model's
+// cell, reset gate and heads. A file that states the values of its categories must match `categories`, those of the
+// data.
 void load_initial_weights(Model& model, const std::filesystem::path& file,
                           const std::vector<CategoryColumn>& categories = {});
 

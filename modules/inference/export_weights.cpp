@@ -117,7 +117,7 @@ Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {
   if (!found)
     throw_checkpoint_error(
         "{}: no weights of recurrent layers in a known layout: there is neither weight_ih_l0 (pytorch), a "
-        ".../recurrent_kernel (keras) nor rnn/multi_rnn_cell/cell_0/... (tensorflow)",
+        ".../recurrent_kernel (keras), rnn/multi_rnn_cell/cell_0/... (tensorflow) nor a ..._recurrent_kernel_ (xlstm)",
         file.name);
   if (expected && *found != *expected)
     throw_checkpoint_error("{}: its tensor names have the {} layout, but --from says {}", file.name,

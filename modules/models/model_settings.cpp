@@ -96,7 +96,8 @@ void list_head(config::Schema<Settings>& s) {
           "initial weights: as torch.nn draws them, or Xavier-uniform kernels and zero biases");
   s.field("initial_weights", &Settings::initial_weights,
           "safetensors file with the initial weights, of the whole model or of the recurrent layer only, with the "
-          "names of PyTorch, Keras or TensorFlow; searched from the current directory, then from the experiment file's "
+          "names of PyTorch, Keras, TensorFlow or xlstm; searched from the current directory, then from the experiment "
+          "file's "
           "folder")
       .may_change(config::Change::kOnCompare);
 }

@@ -11,6 +11,7 @@ namespace rnnlab {
 const LayoutInfo& pytorch_layout();
 const LayoutInfo& keras_layout();
 const LayoutInfo& tensorflow_layout();
+const LayoutInfo& xlstm_layout();
 
 namespace {
 
@@ -22,6 +23,8 @@ const LayoutInfo& info_of(Layout layout) {
       return keras_layout();
     case Layout::kTensorFlow:
       return tensorflow_layout();
+    case Layout::kXlstm:
+      return xlstm_layout();
   }
   fail_invariant("a listed layout", __FILE__, __LINE__, "info_of does not know the layout");
 }
@@ -34,9 +37,17 @@ std::optional<Layout> layout_of(const TensorFile& file) {
   return std::nullopt;
 }
 
+std::vector<Layout> written_layouts() {
+  std::vector<Layout> layouts;
+  for (const auto& [layout, name] : config::EnumNames<Layout>::kNames)
+    if (info_of(layout).tensors != nullptr) layouts.push_back(layout);
+  return layouts;
+}
+
 NetworkWeights read_network(const TensorFile& file, Layout layout) { return info_of(layout).read(file); }
 
 std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout layout) {
+  require_layout_has(network.options.cell, layout);
   if (!network.categories.empty() && layout != Layout::kPyTorch)
     throw_error(ExitCode::kUsage,
                 "data.categories: the {} layout has no vectors of categories; use --layout pytorch, or --part "
@@ -53,6 +64,9 @@ TensorMetadata metadata_of(const LayoutMetadata& metadata, Layout layout) {
 }
 
 void require_layout_has(Cell cell, Layout layout) {
+  if (info_of(layout).tensors == nullptr)
+    throw_error(ExitCode::kUsage, "--layout {}: rnnlab only reads this layout; use --layout pytorch",
+                config::name_of(layout));
   if (info_of(layout).has_own_cells || info_of(cell).library) return;
   throw_error(ExitCode::kUsage, "model.cell: the {} layout has no {}; use --layout pytorch", config::name_of(layout),
               config::name_of(cell));

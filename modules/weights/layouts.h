@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes weights in the layouts of PyTorch, Keras and TensorFlow; docs/weights.md has the tables. If a layout
-// has one bias and PyTorch has two, the sum is written, and each of the two is read as half of the bias, as TensorFlow
-// does: the sum of the halves is exactly the bias in the file.
+// Reads and writes weights in the layouts of PyTorch, Keras and TensorFlow, and reads that of xlstm; docs/weights.md
+// has the tables. If a layout has one bias and PyTorch has two, the sum is written, and each of the two is read as half
+// of the bias, as TensorFlow does: the sum of the halves is exactly the bias in the file.
 #pragma once
 
 #include <array>
@@ -19,17 +19,19 @@
 namespace rnnlab {
 
 // The naming and layout of the same weights in different libraries. kPyTorch: rnnlab's own, with the names of torch.nn.
-// kKeras: the variable paths of Keras 3. kTensorFlow: the cells as which TensorFlow 1's cuDNN layers are saved.
-enum class Layout { kPyTorch, kKeras, kTensorFlow };
+// kKeras: the variable paths of Keras 3. kTensorFlow: the cells as which TensorFlow 1's cuDNN layers are saved. kXlstm:
+// the sLSTM cell and layer of the package xlstm, which rnnlab only reads.
+enum class Layout { kPyTorch, kKeras, kTensorFlow, kXlstm };
 
 }  // namespace rnnlab
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::Layout> {
-  static constexpr std::array<std::pair<rnnlab::Layout, std::string_view>, 3> kNames = {{
+  static constexpr std::array<std::pair<rnnlab::Layout, std::string_view>, 4> kNames = {{
       {rnnlab::Layout::kPyTorch, "pytorch"},
       {rnnlab::Layout::kKeras, "keras"},
       {rnnlab::Layout::kTensorFlow, "tensorflow"},
+      {rnnlab::Layout::kXlstm, "xlstm"},
   }};
 };
 
@@ -37,6 +39,9 @@ namespace rnnlab {
 
 // Returns the layout by the names of the tensors; nullopt if they do not belong to a recurrent layer.
 std::optional<Layout> layout_of(const TensorFile& file);
+
+// Returns the layouts that rnnlab writes. It reads all of them.
+std::vector<Layout> written_layouts();
 
 // Reads a file of float32 tensors. Throws UserError kCheckpoint with the first tensor that is missing, different or
 // unexpected, or with a property of the file that rnnlab's layers do not support.
@@ -49,8 +54,8 @@ std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout la
 // Returns the metadata of a file with such tensors.
 TensorMetadata metadata_of(const LayoutMetadata& metadata, Layout layout);
 
-// Throws UserError kUsage if the layout does not have the cell: the layouts of libraries have only the cells of
-// libraries.
+// Throws UserError kUsage if the layout does not have the cell, because the layouts of libraries have only the cells of
+// libraries, or if rnnlab does not write the layout.
 void require_layout_has(Cell cell, Layout layout);
 
 // Returns the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128, num_layers=2)" or

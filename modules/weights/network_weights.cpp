@@ -78,6 +78,7 @@ template <class E>
 
 // The plain cells have the same weights.
 bool is_plain(Cell cell) {
+  if (!info_of(cell).library) return false;
   switch (library_cell(cell)) {
     case LibraryCell::kRnnTanh:
     case LibraryCell::kRnnRelu:
@@ -87,6 +88,12 @@ bool is_plain(Cell cell) {
       return false;
   }
   return false;
+}
+
+// Returns whether both are the cell of the same tensors, as far as their names and number of rows show it.
+bool has_tensors_of(Cell known, Cell found) {
+  return num_gates(known) == num_gates(found) &&
+         info_of(known).library.has_value() == info_of(found).library.has_value();
 }
 
 std::string_view cell_in_words(Cell cell) { return is_plain(cell) ? "a plain cell" : config::name_of(cell); }
@@ -114,6 +121,7 @@ LayoutMetadata metadata_in(const TensorFile& file) {
   return {.cell = read_entry<Cell>(file, kCellKey),
           .reset_gate = read_entry<ResetGate>(file, kResetGateKey),
           .activation = read_entry<Activation>(file, kActivationKey),
+          .heads = {},
           .is_tied = file.metadata.contains(kTiedKey),
           .categories = categories_of(file)};
 }
@@ -134,6 +142,9 @@ void require_same_function(const LayoutMetadata& metadata, const RecurrentOption
   require_same("cell", metadata.cell, options.cell, file);
   if (options.cell == Cell::kGru) require_same("reset_gate", metadata.reset_gate, options.reset_gate, file);
   require_same("activation", metadata.activation, options.activation, file);
+  if (metadata.heads && *metadata.heads != options.num_heads)
+    throw_checkpoint_error("{}: its weights are for model.heads: {}, and the model has {}; set model.heads={}", file,
+                           *metadata.heads, options.num_heads, *metadata.heads);
 }
 
 namespace {
@@ -190,7 +201,7 @@ NetworkWeights start_network(const TensorFile& file) {
 
 void set_cell(NetworkWeights& network, Cell cell, const TensorFile& file) {
   std::optional<Cell>& known = network.metadata.cell;
-  if (known && num_gates(*known) != num_gates(cell)) refuse_contradiction(file, kCellKey, *known, cell_in_words(cell));
+  if (known && !has_tensors_of(*known, cell)) refuse_contradiction(file, kCellKey, *known, cell_in_words(cell));
   if (!known && !is_plain(cell)) known = cell;
   network.options.cell = known.value_or(cell);
 }

@@ -26,6 +26,7 @@ struct LayoutMetadata {
   std::optional<Cell> cell;
   std::optional<ResetGate> reset_gate;
   std::optional<Activation> activation;
+  std::optional<int64_t> heads = {};            // of slstm; the sizes show it, so no file states it
   bool is_tied = false;                         // a language model's output layer uses the weights of its embedding
   std::vector<CategoryColumn> categories = {};  // the values of each row of NetworkWeights::categories
 };
@@ -38,7 +39,7 @@ struct LinearWeights {
 struct NetworkWeights {
   RecurrentOptions options;                 // values that the file does not state are as in RecurrentOptions{}
   LayoutMetadata metadata;                  // the part of the options that the file states
-  std::vector<DirectionWeights> recurrent;  // layer 0 forward, layer 0 reverse, layer 1 forward ...
+  std::vector<DirectionWeights> recurrent;  // layer 0 forward, layer 0 reverse, layer 1 forward ...; slstm: no bias_hh
   at::Tensor embedding;                     // (vocabulary, vector), or undefined
   std::vector<LinearWeights> dense;         // the last is the output layer; empty: only recurrent layers
   std::vector<at::Tensor> categories = {};  // for each column of data.categories (values, vector)
@@ -68,7 +69,8 @@ struct LayoutInfo {
   // Reads float32 tensors. Throws UserError kCheckpoint for tensors that are missing, different or unexpected.
   NetworkWeights (*read)(const TensorFile& file) = nullptr;
 
-  // Returns contiguous tensors. Throws UserError kUsage if the layout cannot represent the network's function.
+  // Returns contiguous tensors. Throws UserError kUsage if the layout cannot represent the network's function. Null if
+  // rnnlab only reads the layout.
   std::vector<NamedTensor> (*tensors)(const NetworkWeights& network) = nullptr;
 
   // Returns the library's layer with these weights, for a cell that libraries have.

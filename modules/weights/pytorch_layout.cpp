@@ -78,12 +78,9 @@ std::vector<NamedTensor> pytorch_tensors(const NetworkWeights& network) {
   const std::string prefix = is_bare ? "" : kRecurrentPrefix;
   std::vector<NamedTensor> tensors;
   const std::vector<ParameterSpec> specs = parameter_specs(network.options);
-  for (size_t i = 0; i < network.recurrent.size(); ++i) {
-    const DirectionWeights& weights = network.recurrent[i];
-    const at::Tensor* parts[] = {&weights.weight_ih, &weights.weight_hh, &weights.bias_ih, &weights.bias_hh};
-    for (size_t k = 0; k < kParametersPerDirection; ++k)
-      tensors.push_back({prefix + specs[i * kParametersPerDirection + k].name, parts[k]->contiguous()});
-  }
+  for (const DirectionWeights& weights : network.recurrent)
+    for (const at::Tensor* part : {&weights.weight_ih, &weights.weight_hh, &weights.bias_ih, &weights.bias_hh})
+      if (part->defined()) tensors.push_back({prefix + specs.at(tensors.size()).name, part->contiguous()});
   if (network.embedding.defined()) tensors.push_back({"embedding.weight", network.embedding.contiguous()});
   for (const at::Tensor& vectors : network.categories)
     tensors.push_back({category_name(std::ssize(tensors) - std::ssize(specs)), vectors.contiguous()});

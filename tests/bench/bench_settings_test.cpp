@@ -118,7 +118,8 @@ TEST_P(ShippedBench, HasNoMistake) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ShippedBench,
-                         ::testing::Values("bench_ladder.yaml", "bench_persistent.yaml", "bench_sweep.yaml"));
+                         ::testing::Values("bench_ladder.yaml", "bench_persistent.yaml", "bench_slstm.yaml",
+                                           "bench_sweep.yaml"));
 
 TEST(BenchSettings, BoundsEveryNumberButTheSeed) {
   for (const config::Entry& entry : BenchSettings::schema().spec().entries) {

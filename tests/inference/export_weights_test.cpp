@@ -193,11 +193,13 @@ TEST_F(ExportWeights, RefusesAFileOfAnotherLayoutThanSaidAndOfNone) {
                [&] { convert_weights(name("ours.safetensors"), Layout::kKeras, {}, name("out.safetensors")); });
   const NamedTensor other{"fc.weight", at::zeros({2, 2})};
   write_safetensors(name("other.safetensors"), SafetensorsImage({view_of(other)}));
-  expect_error(ExitCode::kCheckpoint,
-               name("other.safetensors") +
-                   ": no weights of recurrent layers in a known layout: there is neither weight_ih_l0 (pytorch), a "
-                   ".../recurrent_kernel (keras) nor rnn/multi_rnn_cell/cell_0/... (tensorflow)",
-               [&] { convert_weights(name("other.safetensors"), std::nullopt, {}, name("out.safetensors")); });
+  expect_error(
+      ExitCode::kCheckpoint,
+      name("other.safetensors") +
+          ": no weights of recurrent layers in a known layout: there is neither weight_ih_l0 (pytorch), a "
+          ".../recurrent_kernel (keras), rnn/multi_rnn_cell/cell_0/... (tensorflow) nor a ..._recurrent_kernel_ "
+          "(xlstm)",
+      [&] { convert_weights(name("other.safetensors"), std::nullopt, {}, name("out.safetensors")); });
 }
 
 TEST_F(ExportWeights, RefusesATableOfTwoUsesWhereTheLayoutHasNone) {

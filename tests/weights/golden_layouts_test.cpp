@@ -27,7 +27,8 @@ struct GoldenCase {
 
 std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> cases;
-  for (const auto& [layout, layout_name] : config::EnumNames<Layout>::kNames) {
+  for (const Layout layout : written_layouts()) {
+    const auto layout_name = config::name_of(layout);
     for (const bool is_stack : {false, true}) {
       const auto add = [&](const std::string& name, Cell cell, ResetGate reset_gate) {
         cases.push_back(

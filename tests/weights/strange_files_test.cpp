@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "recurrent/cells/cell.h"
 #include "weights/layouts.h"
 #include "weights/tensor_reader.h"
 
@@ -19,6 +20,7 @@ class Tampering {
   explicit Tampering(uint32_t seed) : random_(seed) {}
 
   void change(std::vector<NamedTensor>& tensors) {
+    if (tensors.empty()) return;  // a cell of xlstm has two tensors, which three changes can erase
     NamedTensor& tensor = tensors[below(tensors.size())];
     switch (below(5)) {
       case 0:
@@ -62,7 +64,9 @@ std::string refusal_of(const TensorFile& file) {
   if (!layout) return "no layout";
   try {
     const NetworkWeights network = read_network(file, *layout);
-    for (const auto& [other, name] : config::EnumNames<Layout>::kNames) export_tensors(network, other);
+    const bool is_in_libraries = info_of(network.options.cell).library.has_value();
+    for (const Layout other : written_layouts())
+      if (is_in_libraries || other == Layout::kPyTorch) export_tensors(network, other);
     return "";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kCheckpoint) << error.what();
@@ -87,7 +91,7 @@ TEST(StrangeFiles, AreReadOrRefusedButNeverAnythingElse) {
       ++(refusal.empty() ? num_read : num_refused);
     }
   }
-  EXPECT_GT(num_refused, 6000) << "of 8400";
+  EXPECT_GT(num_refused, 6000) << "of 9000";
   EXPECT_GT(num_read, 10) << "some names may change without an effect";
 }
 
