@@ -41,6 +41,7 @@ class GpuGroup {
   virtual void register_memory(const at::Tensor& zeros) = 0;
 
   // Symmetric memory: these functions do what those of Ranks do.
+  virtual bool gives_sources() const = 0;
   virtual MessageSources sources_of(const at::Tensor& message) = 0;
   virtual void announce(const at::Tensor& message) = 0;
   virtual void fetch(const at::Tensor& message) = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cuda/MemPool.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
@@ -77,6 +78,7 @@ class NcclGroup final : public GpuGroup {
   }
 
   void all_reduce(at::Tensor& values) override {
+    if (divides_sums() && is_message(values)) return add_up_divided(values);
     std::vector<at::Tensor> tensors{values};
     c10d::AllreduceOptions options;
     options.asyncOp = false;
@@ -105,6 +107,8 @@ class NcclGroup final : public GpuGroup {
       group_->registerMemPool(pools_.back().get(), /*symm=*/true);
     c10::cuda::device_synchronize();
   }
+
+  bool gives_sources() const override { return exchange_ == ExchangeKind::kSymmetricMemory && !divides_sums(); }
 
   MessageSources sources_of(const at::Tensor& message) override { return shared_message_of(message).sources; }
 
@@ -227,6 +231,22 @@ class NcclGroup final : public GpuGroup {
   }
 
   at::TensorOptions options() const { return at::TensorOptions().device(device_).dtype(at::kFloat); }
+
+  // LibTorch has a kernel for these numbers of GPUs that divides a sum among them: each GPU adds up a part of a
+  // message, and then reads the parts of the others. It reads 2 - 2 / size times the message, instead of size - 1
+  // times. For two GPUs that is the same.
+  bool divides_sums() const { return exchange_ == ExchangeKind::kSymmetricMemory && (size_ == 4 || size_ == 8); }
+
+  bool is_message(const at::Tensor& values) const {
+    return std::ranges::any_of(messages_, [&](const SharedMessage& one) { return one.own.is_alias_of(values); });
+  }
+
+  void add_up_divided(const at::Tensor& message) const {
+    using Sum = at::Tensor(at::Tensor, std::string, std::string);
+    static const auto sum =
+        c10::Dispatcher::singleton().findSchemaOrThrow("symm_mem::two_shot_all_reduce_", "").typed<Sum>();
+    sum.call(message, "sum", name_);
+  }
 
   static void wait_in_stream(const c10::intrusive_ptr<c10d::Work>& work) {
     if (work) work->wait();

@@ -235,7 +235,7 @@ class ProcessGroupRanks : public Ranks {
     return all;
   }
 
-  bool gives_sources() const override { return gpus_ != nullptr && exchange_ == ExchangeKind::kSymmetricMemory; }
+  bool gives_sources() const override { return gpus_ != nullptr && gpus_->gives_sources(); }
   MessageSources sources_of(const at::Tensor& message) override { return gpus_->sources_of(message); }
   void announce(const at::Tensor& message) override {
     queue_on_gpu([&] { gpus_->announce(message); });

@@ -125,6 +125,20 @@ TEST_F(DevicesOnGpu, OfTwoGpusGiveTheSameBitsBySymmetricMemory) {
     }
 }
 
+// Each GPU adds up a quarter of the large messages.
+TEST_F(DevicesOnGpu, OfFourGpusComputeBySymmetricMemoryWhatTheyComputeByNccl) {
+  ::unsetenv("RNNLAB_SHARE_GPUS");
+  const std::vector<std::string> settings = {"devices=4", "model.hidden_size=512", "training.clip_norm=0.05"};
+  const Program program;
+  if (train(program, settings).exit_code != 0) GTEST_SKIP() << "needs four GPUs";
+  const RunRecord of_nccl = load_run(run_of(program));
+  for (const char* graph : {"training.cuda_graph=true", "training.cuda_graph=false"}) {
+    std::vector<std::string> of_symmetric_memory = settings;
+    of_symmetric_memory.insert(of_symmetric_memory.end(), {graph, "distributed.exchange=symmetric_memory"});
+    EXPECT_LT(largest_gap(of_nccl, trained(of_symmetric_memory)), 1e-5) << graph;
+  }
+}
+
 TEST_F(DevicesOnGpu, GiveTheSameBitsInAnyNumberThatDividesTheShards) {
   const std::vector<std::string> settings = {"training.shards=4", "model.dropout=0.2", "model.output_dropout=0.2"};
   const std::string one = weights_of(settings);
