@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "config/sweep.h"
 
 namespace rnnlab::config {
 

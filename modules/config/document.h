@@ -20,6 +20,7 @@ namespace rnnlab::config {
 // Maps are merged, except `sweep`, which replaces that of the base; null takes a key out. The path counts from the
 // folder of the file. The other file has no base.
 inline constexpr std::string_view kBaseKey = "base";
+inline constexpr std::string_view kSweepKey = "sweep";  // config/sweep.h
 
 class Document {
  public:

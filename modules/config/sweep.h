@@ -47,7 +47,6 @@ std::string print_repeats(const Repeats& repeats);
 
 struct StructSpec;  // config/schema.h
 
-inline constexpr std::string_view kSweepKey = "sweep";
 inline constexpr std::string_view kNumRunsKey = "num_runs";  // in a sweep
 inline constexpr size_t kMaxSweepCases = 1000;
 inline constexpr size_t kMaxSweepKeys = 32;
