@@ -49,7 +49,7 @@ TEST(Bench, PrintsATableAndWritesCsvAndJson) {
   EXPECT_THAT(result.output, HasSubstr("naive ran native loop, 8 GEMMs a step\n"));
   EXPECT_THAT(result.errors, HasSubstr("[1/1] cpu eager fp32 lstm H 4 B 2 T 3 L 1: naive "));
   EXPECT_THAT(testing::read_text(program.folder() / "a.csv"),
-              HasSubstr("\nfused,cpu,eager,fp32,lstm,auto,4,2,3,1,4,0,,"));
+              HasSubstr("\nfused,cpu,eager,fp32,lstm,auto,4,2,3,1,4,0,1,,"));
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
   EXPECT_EQ(json["schema_version"], 3);
   EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 6u);
