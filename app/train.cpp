@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/Option.hpp>
+#include <functional>
 #include <memory>
 
 #include "arguments.h"
@@ -146,26 +147,29 @@ std::vector<ExperimentCase> cases_of(const TrainOptions& options) {
   return read_all_cases("train", arguments);
 }
 
-ExitCode train_dry(const TrainOptions& options, const RunRequest& request, Logger& logger) {
-  DryRun outcome;
+// Runs a trial of the first case, which writes nothing, and prints its result.
+template <class Result>
+ExitCode try_first(const TrainOptions& options,
+                   const std::function<Result(const std::vector<ExperimentCase>& cases)>& trial,
+                   std::string (*json)(const Result&), std::string (*text)(const Result&)) {
+  Result result;
   report_once([&] {
     const std::vector<ExperimentCase> cases = cases_of(options);
     require_one_run(cases, options);
-    outcome = dry_run_first(cases, request, logger);
+    result = trial(cases);
   });
-  options.json ? print_data(dry_run_json(outcome)) : print_text(dry_run_text(outcome));
+  options.json ? print_data(json(result)) : print_text(text(result));
   return ExitCode::kDone;
 }
 
+ExitCode train_dry(const TrainOptions& options, const RunRequest& request, Logger& logger) {
+  const auto trial = [&](const auto& cases) { return dry_run_first(cases, request, logger); };
+  return try_first<DryRun>(options, trial, dry_run_json, dry_run_text);
+}
+
 ExitCode search_rate(const TrainOptions& options, const RunRequest& request, Logger& logger) {
-  RateSearch search;
-  report_once([&] {
-    const std::vector<ExperimentCase> cases = cases_of(options);
-    require_one_run(cases, options);
-    search = find_learning_rate_first(cases, request, logger);
-  });
-  options.json ? print_data(rate_search_json(search)) : print_text(rate_search_text(search));
-  return ExitCode::kDone;
+  const auto trial = [&](const auto& cases) { return find_learning_rate_first(cases, request, logger); };
+  return try_first<RateSearch>(options, trial, rate_search_json, rate_search_text);
 }
 
 // A sweep has several runs, and which of them the same command means is not known without the sweep's file.

@@ -39,15 +39,19 @@ void throw_if_kernel_timed_out() {
               "are invalid; check the GPU with `nvidia-smi`, or use layer: cudnn");
 }
 
+CUstream_st* stream_of(const at::Tensor& tensor) {
+  return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
+}
+
+kernels::RecurrentWeights weights_of(const at::Tensor& weight_hh) {
+  return {weight_hh.const_data_ptr(), element_type(weight_hh.scalar_type())};
+}
+
 namespace {
 
 using kernels::PersistentBackward;
 using kernels::PersistentForward;
 using kernels::PersistentSequence;
-
-CUstream_st* stream_of(const at::Tensor& tensor) {
-  return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
-}
 
 kernels::PersistentCell persistent_cell(Cell cell) {
   switch (library_cell(cell)) {
@@ -80,18 +84,9 @@ at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
   return at::empty({static_cast<int64_t>(bytes)}, trace.gates.options().dtype(at::kByte));
 }
 
-kernels::RecurrentWeights weights_of(const at::Tensor& weight_hh) {
-  return {weight_hh.const_data_ptr(), element_type(weight_hh.scalar_type())};
-}
-
 // Returns more than 1 if groups take turns.
 double part_of_gpu(const kernels::PersistentGroups& groups) {
   return static_cast<double>(groups.count) / groups.at_once;
-}
-
-template <class T>
-const T* data_or_null(const at::Tensor& tensor) {
-  return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
 }
 
 template <class T>

@@ -18,6 +18,16 @@ int* timeout_flag();
 // Throws UserError kDevice, once, after a kernel timed out.
 void throw_if_kernel_timed_out();
 
+// Returns the current stream of the tensor's GPU.
+CUstream_st* stream_of(const at::Tensor& tensor);
+
+kernels::RecurrentWeights weights_of(const at::Tensor& weight_hh);
+
+template <class T>
+const T* data_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
+}
+
 // Allocate a layer's packed weights of each pass, on the current stream.
 at::Tensor empty_forward_weights(const UnrolledSpec& spec, const LayerTrace& trace);
 at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& trace);

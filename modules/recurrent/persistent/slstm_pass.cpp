@@ -5,7 +5,6 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
 
 #include "recurrent/device/number_types.h"
 #include "recurrent/device/run_kernels.h"
@@ -16,10 +15,6 @@
 
 namespace rnnlab {
 namespace {
-
-CUstream_st* current_stream(const at::Tensor& tensor) {
-  return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
-}
 
 kernels::PersistentSequence sequence_of(const SlstmTrace& trace) {
   const bool is_float32 = trace.gates.scalar_type() == at::kFloat && !rounds_to_tf32();
@@ -45,8 +40,7 @@ at::Tensor packed(const SlstmTrace& trace, CountBytes count_bytes, Pack pack) {
   return started_on_device([&] {
     const auto bytes = static_cast<int64_t>(count_bytes(sequence));
     at::Tensor result = at::empty({bytes}, weights.options().dtype(at::kByte));
-    pack(sequence, {weights.const_data_ptr(), element_type(weights.scalar_type())}, result.data_ptr(),
-         current_stream(weights));
+    pack(sequence, weights_of(weights), result.data_ptr(), stream_of(weights));
     return result;
   });
 }
@@ -74,8 +68,6 @@ at::Tensor recurrent_weight_gradient(const SlstmTrace& trace, const at::Tensor& 
   return gradient;
 }
 
-const void* data_or_null(const at::Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr() : nullptr; }
-
 }  // namespace
 
 ExecutionPath slstm_path(const SlstmTrace& trace) {
@@ -99,7 +91,7 @@ void run_slstm_forward(SlstmTrace& trace, const at::Tensor& initial_hidden, cons
                                            .hidden = trace.hidden.data_ptr(),
                                            .cell = trace.states.data_ptr<float>(),
                                            .timed_out = timeout_flag()};
-  started_on_device([&] { kernels::run(work, current_stream(trace.gates)); });
+  started_on_device([&] { kernels::run(work, stream_of(trace.gates)); });
 }
 
 SlstmGradients run_slstm_backward(const SlstmTrace& trace, const at::Tensor& output, const at::Tensor& final_states) {
@@ -114,13 +106,13 @@ SlstmGradients run_slstm_backward(const SlstmTrace& trace, const at::Tensor& out
                                             .gates = trace.gates.const_data_ptr(),
                                             .candidates = trace.slopes.const_data_ptr(),
                                             .cell = trace.states.const_data_ptr<float>(),
-                                            .output_gradient = data_or_null(output),
-                                            .later_cell = static_cast<const float*>(data_or_null(final_states)),
+                                            .output_gradient = data_or_null<void>(output),
+                                            .later_cell = data_or_null<float>(final_states),
                                             .gate_gradients = gradients.gates.data_ptr(),
                                             .initial_hidden = gradients.initial_hidden.data_ptr(),
                                             .initial_cell = gradients.initial_states.data_ptr<float>(),
                                             .timed_out = timeout_flag()};
-  started_on_device([&] { kernels::run(work, current_stream(trace.gates)); });
+  started_on_device([&] { kernels::run(work, stream_of(trace.gates)); });
   gradients.weight_hh = recurrent_weight_gradient(trace, gradients.gates);
   return gradients;
 }
