@@ -11,6 +11,7 @@
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -18,7 +19,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <mutex>
 #include <numbers>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
@@ -56,11 +59,23 @@ class CrossEntropyOnGpu : public torch::autograd::Function<CrossEntropyOnGpu> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     if (!gradients[0].defined()) return {at::Tensor(), at::Tensor()};
-    return {context->get_saved_variables()[0].mul(gradients[0]), at::Tensor()};
+    const at::Tensor gradient = context->get_saved_variables()[0];
+    const bool is_unscaled = gradients[0].is_same(unscaled_gradient(gradient.device()));
+    return {is_unscaled ? gradient : gradient.mul(gradients[0]), at::Tensor()};
   }
 };
 
 }  // namespace
+
+const at::Tensor& unscaled_gradient(c10::Device device) {
+  // They are never freed, because CUDA may end before static objects do.
+  static std::mutex mutex;
+  static auto& all = *new std::unordered_map<c10::Device, at::Tensor>;
+  const std::scoped_lock lock(mutex);
+  at::Tensor& one = all[device];
+  if (!one.defined()) one = at::ones({}, at::TensorOptions().dtype(at::kFloat).device(device));
+  return one;
+}
 
 CrossEntropyResult cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes) {
   const variable_list results = CrossEntropyOnGpu::apply(logits, classes);

@@ -29,6 +29,10 @@ struct CrossEntropyResult {
 // logits: (N, classes) float32, classes: (N) int64, both on one GPU; both must satisfy can_use_own_kernels().
 CrossEntropyResult cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
 
+// Returns the gradient of a loss that nothing scales, () float32 1. It is always the same tensor of a device, so a loss
+// that finds it need not multiply by it.
+const at::Tensor& unscaled_gradient(c10::Device device);
+
 // Holds sums over the targets of any number of steps, on the host.
 struct Totals {
   double loss_sum = 0.0;

@@ -91,6 +91,7 @@ class Adam : public Optimizer {
         exp_avg_(zeros_like_parameters()),
         exp_avg_sq_(zeros_like_parameters()),
         step_(at::zeros({}, this->parameters().front().tensor.options().dtype(at::kFloat).requires_grad(false))),
+        num_ended_(at::zeros_like(step_, at::kInt)),
         steps_(exp_avg_.size(), step_) {}
 
   std::vector<NamedTensor> state() const override {
@@ -130,6 +131,7 @@ class Adam : public Optimizer {
         kernels::AdamUpdate{
             .tensors = tensors,
             .step = step_.mutable_data_ptr<float>(),
+            .num_ended = static_cast<uint32_t*>(num_ended_.mutable_data_ptr()),
             .learning_rate = learning_rate.const_data_ptr<float>(),
             .found_inf = found_inf ? found_inf->const_data_ptr<float>() : nullptr,
             .gradient_scale = gradient_scale.defined() ? gradient_scale.const_data_ptr<float>() : nullptr,
@@ -166,6 +168,7 @@ class Adam : public Optimizer {
   std::vector<at::Tensor> exp_avg_;
   std::vector<at::Tensor> exp_avg_sq_;
   at::Tensor step_;
+  at::Tensor num_ended_;           // () int32, for our own kernel
   std::vector<at::Tensor> steps_;  // the operator takes one tensor a parameter; all are the same tensor
 };
 

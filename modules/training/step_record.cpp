@@ -89,25 +89,40 @@ bool can_use_own_kernels(at::TensorList tensors) {
   return suit && has_own_kernels(device);
 }
 
-at::Tensor gradient_norms(at::TensorList gradients) {
+namespace {
+
+// The kernels' work on the norms of gradients, and the tensors that it refers to.
+class NormsWork {
+ public:
+  // norms: (number of gradients) float32, which the kernels write.
+  NormsWork(at::TensorList gradients, const at::Tensor& norms, const SummedGradients& summed) {
+    for (const at::Tensor& one : gradients) tensors_.push_back({one.const_data_ptr<float>(), one.numel()});
+    const bool has_parts = summed.norm_parts.defined();
+    parts_ = has_parts ? summed.norm_parts : at::empty({kernels::num_norm_parts(tensors_)}, norms.options());
+    work_ = {.tensors = tensors_,
+             .parts = parts_.mutable_data_ptr<float>(),
+             .norms = norms.mutable_data_ptr<float>(),
+             .clock = summed.clock.defined() ? summed.clock.mutable_data_ptr<int64_t>() : nullptr,
+             .has_parts = has_parts};
+  }
+  NormsWork(const NormsWork&) = delete;
+  NormsWork& operator=(const NormsWork&) = delete;
+
+  const kernels::Norms& work() const { return work_; }
+
+ private:
+  std::vector<kernels::NormTensor> tensors_;
+  at::Tensor parts_;
+  kernels::Norms work_;
+};
+
+}  // namespace
+
+at::Tensor gradient_norms(at::TensorList gradients, const SummedGradients& summed) {
   if (!can_use_own_kernels(gradients)) return at::stack(at::_foreach_norm(gradients, 2));
   const at::Tensor norms = at::empty({std::ssize(gradients)}, gradients.front().options().requires_grad(false));
-  write_gradient_norms(gradients, norms);
+  run_kernels(NormsWork(gradients, norms, summed).work(), norms);
   return norms;
-}
-
-void write_gradient_norms(at::TensorList gradients, const at::Tensor& norms, const SummedGradients& summed) {
-  std::vector<kernels::NormTensor> work;
-  work.reserve(gradients.size());
-  for (const at::Tensor& gradient : gradients) work.push_back({gradient.const_data_ptr<float>(), gradient.numel()});
-  const bool has_parts = summed.norm_parts.defined();
-  const at::Tensor parts = has_parts ? summed.norm_parts : at::empty({kernels::num_norm_parts(work)}, norms.options());
-  run_kernels(kernels::Norms{.tensors = work,
-                             .parts = parts.mutable_data_ptr<float>(),
-                             .norms = norms.mutable_data_ptr<float>(),
-                             .clock = summed.clock.defined() ? summed.clock.mutable_data_ptr<int64_t>() : nullptr,
-                             .has_parts = has_parts},
-              norms);
 }
 
 at::Tensor clip_scale(const at::Tensor& norms, double max_norm) {
@@ -129,13 +144,13 @@ StepSummary summarize_with_own_kernels(at::TensorList gradients, const Evaluatio
   const auto num_norms = std::ssize(gradients);
   const at::Tensor row = at::empty({kernels::kNumbersBeforeNorms + num_norms}, found_inf.options());
   const at::Tensor scale = max_norm ? at::empty({}, found_inf.options()) : at::Tensor();
-  write_gradient_norms(gradients, row.narrow(0, kernels::kNumbersBeforeNorms, num_norms), summed);
-  run_kernels(kernels::StepNumbers{.loss = evaluation.loss.const_data_ptr<float>(),
+  const NormsWork norms(gradients, row.narrow(0, kernels::kNumbersBeforeNorms, num_norms), summed);
+  run_kernels(kernels::StepNumbers{.gradients = norms.work(),
+                                   .loss = evaluation.loss.const_data_ptr<float>(),
                                    .weighted_loss = evaluation.weighted_loss.const_data_ptr<float>(),
                                    .metric_sum = evaluation.metric_sum.const_data_ptr<float>(),
                                    .skipped = skipped.defined() ? skipped.const_data_ptr<float>() : nullptr,
                                    .row = row.mutable_data_ptr<float>(),
-                                   .num_norms = num_norms,
                                    .found_inf = found_inf.mutable_data_ptr<float>(),
                                    .max_norm = static_cast<float>(max_norm.value_or(0.0)),
                                    .clip_scale = scale.defined() ? scale.mutable_data_ptr<float>() : nullptr},

@@ -77,7 +77,7 @@ TrainStep::TrainStep(Model& model, Objective objective, const TrainingSettings& 
       optimizer_(make_optimizer(settings, named_parameters(model))),
       loss_scale_(precision == Precision::kFp16 ? std::optional<LossScale>(device) : std::nullopt),
       found_inf_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device))),
-      one_(at::ones({}, found_inf_.options())) {}
+      one_(unscaled_gradient(found_inf_.device())) {}
 
 void TrainStep::enable_exchange(const ExchangeOptions& options, uint64_t seed) {
   exchange_.emplace(options, optimizer_->parameters());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // In the forward pass a block computes one row. In the backward pass a block computes 32 columns of a part of the rows,
-// and a thread computes one column.
+// and a thread computes every 16th row of one column.
 #include "models/kernels/dense_head.h"
 
 #include <c10/util/Exception.h>
@@ -13,6 +13,8 @@ namespace rnnlab::kernels {
 namespace {
 
 constexpr uint32_t kHeadThreads = kLanes * kWarps;
+constexpr uint32_t kWarpsOfGradient = 16;
+constexpr uint32_t kGradientThreads = kLanes * kWarpsOfGradient;
 constexpr uint32_t kColumnsOfThread = 4;  // these columns share a draw of four random words
 constexpr uint32_t kRowsOfPart = kRowsOfHeadPart;
 
@@ -66,6 +68,7 @@ __device__ void write_outputs(const HeadForward& work, const float (&sums)[kMost
 
 template <class T>
 __global__ void __launch_bounds__(kHeadThreads) head_kernel(const HeadForward work) {
+  wait_for_work_ahead();
   const uint32_t num_columns = work.shape.num_columns;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * num_columns;
   const Dropout dropout(work);
@@ -101,7 +104,7 @@ struct ColumnSums {
 __device__ void load_gradients(const HeadBackward& work, uint32_t first_row, uint32_t num_rows,
                                float (&gradients)[kRowsOfPart][kMostOutputs]) {
   const uint32_t num_outputs = work.shape.num_outputs;
-  for (uint32_t i = threadIdx.y * kLanes + threadIdx.x; i < num_rows * num_outputs; i += kHeadThreads)
+  for (uint32_t i = threadIdx.y * kLanes + threadIdx.x; i < num_rows * num_outputs; i += kGradientThreads)
     gradients[i / num_outputs][i % num_outputs] =
         work.output_gradient[static_cast<int64_t>(first_row) * num_outputs + i];
   __syncthreads();
@@ -119,7 +122,7 @@ __device__ ColumnSums sum_rows(const HeadBackward& work, uint32_t first_row, uin
     weight[i] = i < num_outputs ? work.weight[static_cast<int64_t>(i) * work.shape.num_columns + column] : 0.0F;
   ColumnSums sums = {};
 #pragma unroll 4
-  for (uint32_t row = threadIdx.y; row < num_rows; row += kWarps) {
+  for (uint32_t row = threadIdx.y; row < num_rows; row += kWarpsOfGradient) {
     const int64_t place = static_cast<int64_t>(first_row + row) * work.shape.num_columns + column;
     const float value = load<T>(work.hidden, place);
     float gradient = 0;
@@ -138,14 +141,14 @@ __device__ ColumnSums sum_rows(const HeadBackward& work, uint32_t first_row, uin
 
 // Adds the sums of the block's warps, one sum after the other, and writes them to the block's part.
 __device__ void write_sums(const HeadBackward& work, const ColumnSums& sums, uint32_t column) {
-  __shared__ float of_warps[kWarps][kMostOutputs + 1][kLanes];
+  __shared__ float of_warps[kWarpsOfGradient][kMostOutputs + 1][kLanes];
 #pragma unroll
   for (uint32_t i = 0; i < kMostOutputs; ++i) of_warps[threadIdx.y][i][threadIdx.x] = sums.weight[i];
   of_warps[threadIdx.y][kMostOutputs][threadIdx.x] = sums.bias;
   __syncthreads();
   const uint32_t num_outputs = work.shape.num_outputs;
   float* part = work.parts + blockIdx.y * num_head_sums(work.shape);
-  for (uint32_t i = threadIdx.y; i <= num_outputs; i += kWarps) {
+  for (uint32_t i = threadIdx.y; i <= num_outputs; i += kWarpsOfGradient) {
     float sum = 0;
     for (const auto& of_warp : of_warps) sum += of_warp[i < num_outputs ? i : kMostOutputs][threadIdx.x];
     if (column < work.shape.num_columns) part[static_cast<int64_t>(i) * work.shape.num_columns + column] = sum;
@@ -155,7 +158,7 @@ __device__ void write_sums(const HeadBackward& work, const ColumnSums& sums, uin
 __device__ void write_output_bias(const HeadBackward& work, uint32_t num_rows,
                                   const float (&gradients)[kRowsOfPart][kMostOutputs]) {
   float* part = work.parts + (blockIdx.y + 1) * num_head_sums(work.shape) - work.shape.num_outputs;
-  for (uint32_t output = threadIdx.y; output < work.shape.num_outputs; output += kWarps) {
+  for (uint32_t output = threadIdx.y; output < work.shape.num_outputs; output += kWarpsOfGradient) {
     float sum = 0;
     for (uint32_t row = threadIdx.x; row < num_rows; row += kLanes) sum += gradients[row][output];
     for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
@@ -164,7 +167,8 @@ __device__ void write_output_bias(const HeadBackward& work, uint32_t num_rows,
 }
 
 template <class T>
-__global__ void __launch_bounds__(kHeadThreads) head_gradient_kernel(const HeadBackward work) {
+__global__ void __launch_bounds__(kGradientThreads) head_gradient_kernel(const HeadBackward work) {
+  wait_for_work_ahead();
   __shared__ float gradients[kRowsOfPart][kMostOutputs];
   const uint32_t first_row = blockIdx.y * kRowsOfPart;
   const uint32_t num_rows = min(kRowsOfPart, work.shape.num_rows - first_row);
@@ -180,7 +184,7 @@ __global__ void __launch_bounds__(kHeadThreads) head_gradient_kernel(const HeadB
 
 void run(const HeadForward& work, cudaStream_t stream) {
   with_cuda_type(work.shape.type, [&](auto element) {
-    head_kernel<decltype(element)><<<work.shape.num_rows, kHeadThreads, 0, stream>>>(work);
+    launch_dependent(head_kernel<decltype(element)>, work.shape.num_rows, kHeadThreads, 0, stream, work);
   });
   require_started("the dense head's kernel", kWithoutImageKernels);
 }
@@ -188,7 +192,7 @@ void run(const HeadForward& work, cudaStream_t stream) {
 void run(const HeadBackward& work, cudaStream_t stream) {
   const dim3 grid((work.shape.num_columns + kLanes - 1) / kLanes, num_head_parts(work.shape.num_rows));
   with_cuda_type(work.shape.type, [&](auto element) {
-    head_gradient_kernel<decltype(element)><<<grid, dim3(kLanes, kWarps), 0, stream>>>(work);
+    launch_dependent(head_gradient_kernel<decltype(element)>, grid, dim3(kLanes, kWarpsOfGradient), 0, stream, work);
   });
   require_started("the dense head's backward kernel", kWithoutImageKernels);
 }
@@ -199,6 +203,7 @@ constexpr uint32_t kWarpsOfSum = 32;
 
 // A block computes 32 sums; each of its warps adds every 32nd part.
 __global__ void __launch_bounds__(kLanes* kWarpsOfSum) add_parts_kernel(const AddParts work) {
+  wait_for_work_ahead();
   __shared__ float of_warps[kWarpsOfSum][kLanes + 1];
   const uint32_t column = blockIdx.x * kLanes + threadIdx.x;
   float sum = 0;
@@ -217,7 +222,7 @@ __global__ void __launch_bounds__(kLanes* kWarpsOfSum) add_parts_kernel(const Ad
 }  // namespace
 
 void run(const AddParts& work, cudaStream_t stream) {
-  add_parts_kernel<<<(work.size + kLanes - 1) / kLanes, dim3(kLanes, kWarpsOfSum), 0, stream>>>(work);
+  launch_dependent(add_parts_kernel, (work.size + kLanes - 1) / kLanes, dim3(kLanes, kWarpsOfSum), 0, stream, work);
   require_started("the kernel that adds up parts", kWithoutImageKernels);
 }
 

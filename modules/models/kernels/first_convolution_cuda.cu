@@ -101,6 +101,7 @@ __device__ void convolve(const float* seen, uint32_t pitch, const float (&weight
 // Each block computes one slice.
 template <class T>
 __global__ void __launch_bounds__(kThreads) convolve_kernel(const FirstConvolutionForward work) {
+  wait_for_work_ahead();
   extern __shared__ __align__(16) float tile[];
   __shared__ float weights[kLanes * kTaps];
   const uint32_t first_channel = blockIdx.y * kLanes;
@@ -181,6 +182,7 @@ __device__ void add_arrivals(const FirstConvolutionBackward& work, const Slice& 
 // Each block computes one part from every num_parts-th slice.
 template <class T>
 __global__ void __launch_bounds__(kThreads) weight_gradient_kernel(const FirstConvolutionBackward work) {
+  wait_for_work_ahead();
   extern __shared__ __align__(16) float tile[];
   const uint32_t channel = blockIdx.y * kLanes + threadIdx.x;
   const uint32_t count = work.shape.num_images * num_slices(work.shape);
@@ -219,7 +221,7 @@ void run(const FirstConvolutionForward& work, cudaStream_t stream) {
   const dim3 grid = grid_of(work.shape.num_images * num_slices(work.shape), work.shape);
   const size_t shared = tile_bytes(work.shape.num_columns);
   with_cuda_type(work.shape.type, [&](auto element) {
-    convolve_kernel<decltype(element)><<<grid, dim3(kLanes, kWarps), shared, stream>>>(work);
+    launch_dependent(convolve_kernel<decltype(element)>, grid, dim3(kLanes, kWarps), shared, stream, work);
   });
   require_started("the first convolution's kernel", kWithoutImageKernels);
 }
@@ -228,8 +230,8 @@ void run(const FirstConvolutionBackward& work, cudaStream_t stream) {
   constexpr size_t kSumBytes = sizeof(float) * kThreads * kSums;
   const size_t shared = std::max(kSumBytes, tile_bytes(work.shape.num_columns));
   with_cuda_type(work.shape.type, [&](auto element) {
-    weight_gradient_kernel<decltype(element)>
-        <<<grid_of(work.num_parts, work.shape), dim3(kLanes, kWarps), shared, stream>>>(work);
+    launch_dependent(weight_gradient_kernel<decltype(element)>, grid_of(work.num_parts, work.shape),
+                     dim3(kLanes, kWarps), shared, stream, work);
   });
   require_started("the first convolution's backward kernel", kWithoutImageKernels);
 }

@@ -24,6 +24,7 @@ __device__ Accumulation<T> pool_pixel(const PoolForward& work, const PixelPlace&
 
 template <class T>
 __global__ void __launch_bounds__(kLanes* kWarps) pool_kernel(const PoolForward work) {
+  wait_for_work_ahead();
   const uint32_t channel = blockIdx.y * kLanes + threadIdx.x;
   if (channel >= work.shape.num_channels) return;
   const auto bias = load<Accumulation<T>>(work.bias, channel);
@@ -42,6 +43,7 @@ __host__ __device__ uint32_t runs_of_image(const PoolShape& shape) {
 // transposes them in shared memory, so that its writes are adjacent.
 template <class T>
 __global__ void __launch_bounds__(kLanes* kWarps) pool_turned_kernel(const PoolForward work) {
+  wait_for_work_ahead();
   __shared__ T pooled[kLanes][kPixelsOfRun + 1];
   const uint32_t image = blockIdx.x / runs_of_image(work.shape);
   const uint32_t first = blockIdx.x % runs_of_image(work.shape) * kPixelsOfRun;
@@ -66,6 +68,7 @@ __global__ void __launch_bounds__(kLanes* kWarps) pool_turned_kernel(const PoolF
 // Each block computes one part of the pixels.
 template <class T>
 __global__ void __launch_bounds__(kLanes* kWarps) spread_kernel(const PoolBackward work) {
+  wait_for_work_ahead();
   using Real = Accumulation<T>;
   __shared__ Real sums[kWarps][kLanes];
   const uint32_t channel = blockIdx.y * kLanes + threadIdx.x;
@@ -102,14 +105,15 @@ void start(const PoolForward& work, cudaStream_t stream) {
   const uint32_t blocks = (num_pixels(work.shape) + kPixelsOfBlock - 1) / kPixelsOfBlock;
   const uint32_t runs = work.shape.num_images * runs_of_image(work.shape);
   if (work.strides.channel == 1)
-    pool_kernel<T><<<dim3(blocks, groups), threads, 0, stream>>>(work);
+    launch_dependent(pool_kernel<T>, dim3(blocks, groups), threads, 0, stream, work);
   else
-    pool_turned_kernel<T><<<dim3(runs, groups), threads, 0, stream>>>(work);
+    launch_dependent(pool_turned_kernel<T>, dim3(runs, groups), threads, 0, stream, work);
 }
 
 template <class T>
 void start(const PoolBackward& work, cudaStream_t stream) {
-  spread_kernel<T><<<dim3(work.num_parts, groups_of_channels(work.shape)), dim3(kLanes, kWarps), 0, stream>>>(work);
+  launch_dependent(spread_kernel<T>, dim3(work.num_parts, groups_of_channels(work.shape)), dim3(kLanes, kWarps), 0,
+                   stream, work);
 }
 
 template <class Work>

@@ -8,8 +8,10 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "recurrent/kernels/element_type.h"
 
@@ -22,6 +24,36 @@ inline constexpr uint32_t kWarps = 8;   // of a block whose warps compute differ
 template <class Work>
 void with_cuda_type(ElementType type, const Work& work) {
   with_element_type<__half, __nv_bfloat16>(type, work);
+}
+
+// Returns whether kernels' code for the current device lets launches overlap: it must be compiled for 9.0 or later.
+bool overlaps_launches();
+
+// A kernel that is launched by launch_dependent() may start before the work ahead of it in the stream has ended, so that
+// its launch takes less time of its own. Before it reads or writes memory, all of its threads call this function, which
+// returns when that work has ended. It also lets the next such kernel start.
+__device__ inline void wait_for_work_ahead() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+// The kernel calls wait_for_work_ahead() first. shared_bytes: of dynamic shared memory.
+template <class... Parameters, class... Arguments>
+void launch_dependent(void (*kernel)(Parameters...), dim3 blocks, dim3 threads, size_t shared_bytes,
+                      cudaStream_t stream, Arguments&&... arguments) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = overlaps_launches() && std::getenv("RNNLAB_NO_PDL") == nullptr ? 1 : 0;
+  cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);  // require_started() finds its error
 }
 
 inline constexpr const char* kWithoutImageKernels = ", and convolution: channels_last runs without own kernels";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each thread computes one unit of a sequence, so neighbours in a warp are neighbours in memory, for every gate.
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <stdexcept>
 #include <string>
 
@@ -100,6 +102,29 @@ bool has_own_code() {
     return false;
   throw std::runtime_error(std::string("CUDA cannot say whether this build has kernels for this GPU: ") +
                            cudaGetErrorString(error));
+}
+
+namespace {
+
+bool is_code_for_9() {
+  constexpr int kFirstWithOverlap = 90;
+  cudaFuncAttributes attributes = {};
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, probe_kernel);
+  (void)cudaGetLastError();  // the launch itself will report it
+  return error == cudaSuccess && attributes.ptxVersion >= kFirstWithOverlap;
+}
+
+}  // namespace
+
+bool overlaps_launches() {
+  enum class Answer { kUnknown, kNo, kYes };
+  constexpr size_t kMostDevices = 64;
+  static std::array<std::atomic<Answer>, kMostDevices> answers = {};
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || device >= static_cast<int>(kMostDevices)) return false;
+  std::atomic<Answer>& answer = answers[static_cast<size_t>(device)];
+  if (answer == Answer::kUnknown) answer = is_code_for_9() ? Answer::kYes : Answer::kNo;
+  return answer == Answer::kYes;
 }
 
 }  // namespace rnnlab::kernels

@@ -57,6 +57,7 @@ class PersistentForwardPass {
     streams_.run(kPackStream, [&] {
       bottom_rest_.run();
       pack_for_forward(spec_, bottom, packed_[0]);
+      set_missing_states(bottom);
     });
     if (bottom.weight_ih_operand.defined()) {
       streams_.run(kOperandLane, [&] { fill_weight_operand(bottom_parameter_, bottom.weight_ih_operand); });
@@ -141,6 +142,7 @@ class PersistentForwardPass {
 
   void lay_out_all_other_weights() const {
     other_parameters_.run();
+    for (size_t layer = 1; layer < layers_.size(); ++layer) set_missing_states(layers_[layer]);
     for (size_t layer = 1; layer < layers_.size(); ++layer) pack_for_forward(spec_, layers_[layer], packed_[layer]);
     for (size_t layer = 1; layer < layers_.size(); ++layer)
       if (layers_[layer].weight_ih_operand.defined())
@@ -149,6 +151,11 @@ class PersistentForwardPass {
       if (trace.half_hidden.defined()) initial_of(trace.half_hidden).copy_(initial_of(trace.hidden));
     for (const LayerTrace& trace : layers_)
       if (trace.packed.defined()) pack_for_backward(spec_, trace, trace.packed);
+  }
+
+  void set_missing_states(const LayerTrace& trace) const {
+    if (trace.lacks_hidden) initial_of(trace.hidden).zero_();
+    if (trace.lacks_cell) initial_of(trace.cell).zero_();
   }
 
   at::Tensor initial_of(const at::Tensor& states) const {

@@ -52,6 +52,9 @@ struct LayerTrace {
   at::Tensor packed;
   at::Tensor weight_ih_operand, input_operand, half_hidden, input_unscale;
 
+  // Whether the forward pass must still set the initial states to 0. Persistent layers do so on a side stream.
+  bool lacks_hidden = false, lacks_cell = false;
+
   int64_t num_steps() const { return gates.size(0); }
   int64_t batch_size() const { return gates.size(1); }
   int64_t hidden_size() const { return hidden.size(2); }

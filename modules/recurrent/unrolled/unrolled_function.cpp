@@ -26,7 +26,8 @@ using torch::autograd::variable_list;
 // hidden states, initial cell states (if the cell has them), then the parameters layer by layer.
 size_t first_parameter(Cell cell) { return has_cell_state(cell) ? 3 : 2; }
 
-// Holds all states, (L, T + 1, B, H) each. Traces have slices of these tensors; the initial row is filled.
+// Holds all states, (L, T + 1, B, H) each. Traces have slices of these tensors; the initial row is filled, unless a
+// persistent pass will set it to 0.
 struct States {
   at::Tensor hidden, cell;
 };
@@ -48,7 +49,7 @@ at::Tensor all_states(const UnrolledSpec& spec, const at::Tensor& initial, at::I
   at::Tensor row = all.select(1, initial_row(spec.direction, shape[1] - 1));
   if (initial.numel() > 0)
     row.copy_(initial);
-  else
+  else if (!spec.variant.is_persistent)
     row.zero_();
   return all;
 }
@@ -115,6 +116,8 @@ std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<
     const auto index = static_cast<int64_t>(layer);
     traces.push_back(make_trace(spec, weights_of(spec.cell, operands, layer), hidden[index],
                                 cell.defined() ? cell[index] : at::Tensor()));
+    traces.back().lacks_hidden = spec.variant.is_persistent && operands[1].numel() == 0;
+    traces.back().lacks_cell = spec.variant.is_persistent && cell.defined() && operands[2].numel() == 0;
     if (layer == 0)
       set_input(operands[0], tokens, traces[0]);
     else if (masks.empty())

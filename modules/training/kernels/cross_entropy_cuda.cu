@@ -69,6 +69,7 @@ __device__ RowResult evaluate_row(const CrossEntropy& work, int64_t row) {
 }
 
 __global__ void __launch_bounds__(kLanesOfRow* kRowsAtOnce) rows_kernel(const CrossEntropy work) {
+  wait_for_work_ahead();
   __shared__ RowResult sums[kRowsAtOnce];
   RowResult sum = {0.0F, 0.0F};
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * kRowsAtOnce + threadIdx.y; row < work.num_rows;
@@ -89,7 +90,8 @@ __global__ void __launch_bounds__(kLanesOfRow* kRowsAtOnce) rows_kernel(const Cr
 }
 
 // The kernel runs in one warp.
-__global__ void add_parts_kernel(const CrossEntropy work, int64_t num_parts) {
+__global__ void add_results_kernel(const CrossEntropy work, int64_t num_parts) {
+  wait_for_work_ahead();
   RowResult sum = {0.0F, 0.0F};
   for (int64_t i = threadIdx.x; i < num_parts; i += kLanesOfRow) {
     sum.loss += work.parts[2 * i];
@@ -108,8 +110,8 @@ __global__ void add_parts_kernel(const CrossEntropy work, int64_t num_parts) {
 
 void run(const CrossEntropy& work, cudaStream_t stream) {
   const int64_t num_parts = num_cross_entropy_parts(work.num_rows);
-  rows_kernel<<<static_cast<uint32_t>(num_parts), dim3(kLanesOfRow, kRowsAtOnce), 0, stream>>>(work);
-  add_parts_kernel<<<1, kLanesOfRow, 0, stream>>>(work, num_parts);
+  launch_dependent(rows_kernel, static_cast<uint32_t>(num_parts), dim3(kLanesOfRow, kRowsAtOnce), 0, stream, work);
+  launch_dependent(add_results_kernel, 1, kLanesOfRow, 0, stream, work, num_parts);
   require_started("cross-entropy's kernel");
 }
 

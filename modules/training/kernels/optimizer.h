@@ -78,20 +78,20 @@ struct ReadClock {
   int64_t* time = nullptr;  // ()
 };
 
-// Computes the numbers of a step from the norms of its gradients by one kernel (LibTorch launches nine): the step's
+// Computes the numbers of a step and the norms of its gradients by two kernels (LibTorch launches a dozen): the step's
 // row, whether all numbers are finite, and the factor by which clipping scales the gradients.
 inline constexpr int64_t kNumbersBeforeNorms = 4;
 
 struct StepNumbers {
+  Norms gradients;                       // their `norms` are in the row
   const float* loss = nullptr;           // ()
   const float* weighted_loss = nullptr;  // ()
   const float* metric_sum = nullptr;     // ()
   const float* skipped = nullptr;        // () or null: if it is not 0, all norms count as 0
-  float* row = nullptr;  // (kNumbersBeforeNorms + num_norms): reads the norms, writes the numbers before them
-  int64_t num_norms = 0;
-  float* found_inf = nullptr;   // () set to 1 if a number of the row is not finite
-  float max_norm = 0.0F;        // of all gradients together
-  float* clip_scale = nullptr;  // () written, or null: min(1, max_norm / (norm of all + 1e-6))
+  float* row = nullptr;                  // (kNumbersBeforeNorms + number of gradients): these numbers, then the norms
+  float* found_inf = nullptr;            // () set to 1 if a number of the row is not finite
+  float max_norm = 0.0F;                 // of all gradients together
+  float* clip_scale = nullptr;           // () written, or null: min(1, max_norm / (norm of all + 1e-6))
 };
 
 // Updates all parameters with Adam or AdamW by one kernel, with the formulas of LibTorch's fused operators.
@@ -108,6 +108,7 @@ enum class Decay { kOfGradient, kOfWeight };  // Adam, AdamW
 struct AdamUpdate {
   std::span<const AdamTensor> tensors;
   float* step = nullptr;                  // () count of updates, which the kernel increments
+  uint32_t* num_ended = nullptr;          // () of the kernel's blocks: 0 before and after an update
   const float* learning_rate = nullptr;   // ()
   const float* found_inf = nullptr;       // () or null: if it is not 0, nothing changes
   const float* gradient_scale = nullptr;  // () or null: factor of the gradients

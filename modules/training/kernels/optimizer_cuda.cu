@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -85,6 +86,7 @@ __device__ void add_elapsed(int64_t* clock) {
 
 __global__ void __launch_bounds__(kThreadsOfPiece)
     squares_kernel(const __grid_constant__ WorkList<NormTensor> list, float* parts, int64_t* clock) {
+  wait_for_work_ahead();
   add_elapsed(clock);
   const uint32_t number = list.tensor_of(blockIdx.x);
   const NormTensor& tensor = list.tensors[number];
@@ -99,31 +101,78 @@ __global__ void __launch_bounds__(kThreadsOfPiece)
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// Each block computes the norm of one tensor.
-__global__ void __launch_bounds__(kThreadsOfPiece)
-    roots_kernel(const __grid_constant__ WorkList<NormTensor> list, const float* parts, float* norms, int64_t* clock) {
-  add_elapsed(clock);
+// Returns the sum over the warp in all lanes.
+__device__ float warp_sum(float value) {
+  for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(~0U, value, lanes);
+  return value;
+}
+
+constexpr uint32_t kThreadsOfNorms = 1024;
+constexpr uint32_t kWarpsOfNorm = 4;  // warps that add up the parts of one tensor
+
+// Returns a thread's sum of the parts from `first` to `last`. It loads several at once, because a load takes long.
+__device__ float sum_of_parts(const float* parts, uint32_t first, uint32_t last) {
+  constexpr uint32_t kAtOnce = 8, kStride = kWarpsOfNorm * kLanes;
   float sum = 0;
-  for (uint32_t i = list.first_block[blockIdx.x] + threadIdx.x; i < list.first_block[blockIdx.x + 1];
-       i += kThreadsOfPiece)
-    sum += parts[i];
-  sum = block_sum(sum);
-  if (threadIdx.x == 0) norms[blockIdx.x] = sqrtf(sum);
+  for (; first < last; first += kAtOnce * kStride) {
+    float loaded[kAtOnce];
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; ++i) loaded[i] = first + i * kStride < last ? parts[first + i * kStride] : 0.0F;
+#pragma unroll
+    for (const float part : loaded) sum += part;
+  }
+  return sum;
+}
+
+// One block writes the norms of all tensors of a list, and ends with a barrier.
+__device__ void write_norms(const WorkList<NormTensor>& list, const float* parts, float* norms) {
+  __shared__ float of_warps[kTensorsAtOnce][kWarpsOfNorm];
+  const uint32_t lane = threadIdx.x % kLanes;
+  for (uint32_t i = threadIdx.x / kLanes; i < list.num_tensors * kWarpsOfNorm; i += kThreadsOfNorms / kLanes) {
+    const uint32_t number = i / kWarpsOfNorm, place = i % kWarpsOfNorm * kLanes + lane;
+    const float sum = warp_sum(sum_of_parts(parts, list.first_block[number] + place, list.first_block[number + 1]));
+    if (lane == 0) of_warps[number][i % kWarpsOfNorm] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x < list.num_tensors) {
+    float sum = 0;
+    for (const float of_warp : of_warps[threadIdx.x]) sum += of_warp;
+    norms[threadIdx.x] = sqrtf(sum);
+  }
+  __syncthreads();
+}
+
+__global__ void __launch_bounds__(kThreadsOfNorms)
+    norms_kernel(const __grid_constant__ WorkList<NormTensor> list, const float* parts, float* norms, int64_t* clock) {
+  wait_for_work_ahead();
+  add_elapsed(clock);
+  write_norms(list, parts, norms);
+}
+
+// Calls finish(list, parts, norms, clock) for each list of tensors whose partial sums have been queued. Only the first
+// kernel gets the clock.
+template <class Finish>
+void for_each_summed_list(const Norms& work, cudaStream_t stream, const Finish& finish) {
+  float* parts = work.parts;
+  float* norms = work.norms;
+  int64_t* clock = work.clock;
+  for_each_list(work.tensors, [&](const WorkList<NormTensor>& list) {
+    if (list.num_blocks() > 0 && !work.has_parts)
+      launch_dependent(squares_kernel, list.num_blocks(), kThreadsOfPiece, 0, stream, list, parts,
+                       std::exchange(clock, nullptr));
+    finish(list, parts, norms, std::exchange(clock, nullptr));
+    parts += list.num_blocks();
+    norms += list.num_tensors;
+  });
 }
 
 }  // namespace
 
 void run(const Norms& work, cudaStream_t stream) {
-  float* parts = work.parts;
-  float* norms = work.norms;
-  int64_t* clock = work.clock;
-  for_each_list(work.tensors, [&](const WorkList<NormTensor>& list) {
-    if (list.num_blocks() > 0 && !work.has_parts)  // only the first kernel reads the clock
-      squares_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, parts, std::exchange(clock, nullptr));
-    roots_kernel<<<list.num_tensors, kThreadsOfPiece, 0, stream>>>(list, parts, norms, std::exchange(clock, nullptr));
-    parts += list.num_blocks();
-    norms += list.num_tensors;
-  });
+  for_each_summed_list(work, stream,
+                       [&](const WorkList<NormTensor>& list, const float* parts, float* norms, int64_t* clock) {
+                         launch_dependent(norms_kernel, 1, kThreadsOfNorms, 0, stream, list, parts, norms, clock);
+                       });
   require_started("the kernel of gradients' norms");
 }
 
@@ -144,6 +193,7 @@ __device__ void write_tail(const FillMessage& work) {
 // The last block writes the tail, if there is one.
 __global__ void __launch_bounds__(kThreadsOfPiece)
     fill_kernel(const __grid_constant__ WorkList<CopiedTensor> list, const __grid_constant__ FillMessage work) {
+  wait_for_work_ahead();
   if (blockIdx.x == list.num_blocks()) {
     if (threadIdx.x == 0) write_tail(work);
     return;
@@ -167,7 +217,7 @@ void run(const FillMessage& work, cudaStream_t stream) {
   FillMessage rest = work;
   const auto launch = [&](const WorkList<CopiedTensor>& list) {
     const uint32_t blocks = list.num_blocks() + (rest.tail == nullptr ? 0 : 1);
-    if (blocks > 0) fill_kernel<<<blocks, kThreadsOfPiece, 0, stream>>>(list, rest);
+    if (blocks > 0) launch_dependent(fill_kernel, blocks, kThreadsOfPiece, 0, stream, list, rest);
     rest.tail = nullptr;  // only the first kernel writes it
   };
   if (work.tensors.empty())
@@ -187,6 +237,7 @@ struct Sources {
 // A thread issues its loads of several ranks before it adds, because a load from another GPU takes long.
 __global__ void __launch_bounds__(kThreadsOfPiece)
     sum_kernel(const __grid_constant__ WorkList<SummedPart> list, const __grid_constant__ Sources sources, float* sum) {
+  wait_for_work_ahead();
   const uint32_t number = list.tensor_of(blockIdx.x);
   const SummedPart& part = list.tensors[number];
   const uint32_t piece = blockIdx.x - list.first_block[number];
@@ -222,40 +273,55 @@ void run(const SumOfRanks& work, cudaStream_t stream) {
   Sources sources{.of_ranks = {}, .num_ranks = static_cast<int32_t>(work.num_ranks)};
   std::copy_n(work.sources, work.num_ranks, sources.of_ranks);
   for_each_list(work.parts, [&](const WorkList<SummedPart>& list) {
-    if (list.num_blocks() > 0) sum_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, sources, work.sum);
+    if (list.num_blocks() > 0)
+      launch_dependent(sum_kernel, list.num_blocks(), kThreadsOfPiece, 0, stream, list, sources, work.sum);
   });
   require_started("the kernel that adds up messages");
 }
 
 namespace {
 
-__global__ void clock_kernel(int64_t* time) { *time = now(); }
+__global__ void clock_kernel(int64_t* time) {
+  wait_for_work_ahead();
+  *time = now();
+}
 
 }  // namespace
 
 void run(const ReadClock& work, cudaStream_t stream) {
-  clock_kernel<<<1, 1, 0, stream>>>(work.time);
+  launch_dependent(clock_kernel, 1, 1, 0, stream, work.time);
   require_started("the kernel that reads the clock");
 }
 
 namespace {
 
-constexpr int kLanesOfNumbers = 32;
+// What the kernel of a step's numbers needs of StepNumbers.
+struct RowWork {
+  const float* loss;
+  const float* weighted_loss;
+  const float* metric_sum;
+  const float* skipped;
+  float* row;
+  int64_t num_norms;
+  float* found_inf;
+  float max_norm;
+  float* clip_scale;
+};
 
-// One warp suffices, because a network has few parameter tensors.
-__global__ void step_numbers_kernel(const StepNumbers work) {
+// One warp calls this function, because a network has few parameter tensors.
+__device__ void finish_row(const RowWork& work) {
   const float firsts[kNumbersBeforeNorms] = {*work.loss, *work.weighted_loss, *work.metric_sum,
                                              work.skipped == nullptr ? 0.0F : *work.skipped};
   bool are_finite = true;
   for (const float number : firsts) are_finite &= static_cast<bool>(isfinite(number));
   float* norms = work.row + kNumbersBeforeNorms;
   float squares = 0;
-  for (int64_t i = threadIdx.x; i < work.num_norms; i += kLanesOfNumbers) {
+  for (int64_t i = threadIdx.x; i < work.num_norms; i += kLanes) {
     if (firsts[3] != 0.0F) norms[i] = 0.0F;
     are_finite &= static_cast<bool>(isfinite(norms[i]));
     squares += norms[i] * norms[i];
   }
-  for (int lanes = kLanesOfNumbers / 2; lanes > 0; lanes /= 2) squares += __shfl_xor_sync(~0U, squares, lanes);
+  squares = warp_sum(squares);
   are_finite = __all_sync(~0U, are_finite);
   if (threadIdx.x != 0) return;
   for (int i = 0; i < kNumbersBeforeNorms; ++i) work.row[i] = firsts[i];
@@ -264,10 +330,40 @@ __global__ void step_numbers_kernel(const StepNumbers work) {
   if (work.clip_scale != nullptr) *work.clip_scale = fminf(work.max_norm / (sqrtf(squares) + kNoDivisionByZero), 1.0F);
 }
 
+// Computes the norms of the last list of tensors, and then the numbers of the step.
+__global__ void __launch_bounds__(kThreadsOfNorms)
+    step_numbers_kernel(const __grid_constant__ WorkList<NormTensor> list, const float* parts, float* norms,
+                        int64_t* clock, const RowWork work) {
+  wait_for_work_ahead();
+  add_elapsed(clock);
+  write_norms(list, parts, norms);
+  if (threadIdx.x < kLanes) finish_row(work);
+}
+
+RowWork row_work_of(const StepNumbers& work) {
+  return {.loss = work.loss,
+          .weighted_loss = work.weighted_loss,
+          .metric_sum = work.metric_sum,
+          .skipped = work.skipped,
+          .row = work.row,
+          .num_norms = std::ssize(work.gradients.tensors),
+          .found_inf = work.found_inf,
+          .max_norm = work.max_norm,
+          .clip_scale = work.clip_scale};
+}
+
 }  // namespace
 
 void run(const StepNumbers& work, cudaStream_t stream) {
-  step_numbers_kernel<<<1, kLanesOfNumbers, 0, stream>>>(work);
+  const float* end = work.gradients.norms + std::ssize(work.gradients.tensors);
+  for_each_summed_list(work.gradients, stream,
+                       [&](const WorkList<NormTensor>& list, const float* parts, float* norms, int64_t* clock) {
+                         if (norms + list.num_tensors < end)
+                           launch_dependent(norms_kernel, 1, kThreadsOfNorms, 0, stream, list, parts, norms, clock);
+                         else
+                           launch_dependent(step_numbers_kernel, 1, kThreadsOfNorms, 0, stream, list, parts, norms,
+                                            clock, row_work_of(work));
+                       });
   require_started("the kernel of a step's numbers");
 }
 
@@ -277,7 +373,8 @@ namespace {
 constexpr int kVectorsOfThread = kPiece / kThreadsOfPiece / 4;
 
 struct AdamNumbers {
-  const float* step;
+  float* step;
+  uint32_t* num_ended;
   const float* learning_rate;
   const float* found_inf;
   const float* gradient_scale;
@@ -286,10 +383,6 @@ struct AdamNumbers {
   float log_beta1, log_beta2;
   Decay decay;
 };
-
-__global__ void count_step_kernel(float* step, const float* found_inf) {
-  if (found_inf == nullptr || *found_inf == 0.0F) *step += 1.0F;
-}
 
 // The factors that the update of every element shares.
 struct UpdateFactors {
@@ -302,7 +395,7 @@ struct UpdateFactors {
 
 // The function computes 1 - beta^step with expm1, which keeps all digits if the power is close to 1.
 __device__ UpdateFactors factors_of(const AdamNumbers& numbers) {
-  const float step = *numbers.step, rate = *numbers.learning_rate;
+  const float step = *numbers.step + 1.0F, rate = *numbers.learning_rate;
   const bool is_of_weight = numbers.decay == Decay::kOfWeight;
   return {numbers.beta1,
           numbers.beta2,
@@ -362,8 +455,17 @@ __device__ void update_one_by_one(const UpdateFactors& factors, const AdamTensor
     update(factors, tensor.weight[i], tensor.gradient[i], tensor.mean[i], tensor.square[i]);
 }
 
+// The last block to end counts the update, because all blocks have read the count by then. It also sets num_ended to 0.
+__device__ void count_step(const AdamNumbers& numbers) {
+  __syncthreads();
+  if (threadIdx.x == 0 && atomicInc(numbers.num_ended, gridDim.x - 1) == gridDim.x - 1) *numbers.step += 1.0F;
+}
+
+// counts: whether this is the last list of an update.
 __global__ void __launch_bounds__(kThreadsOfPiece)
-    adam_kernel(const __grid_constant__ WorkList<AdamTensor> list, const __grid_constant__ AdamNumbers numbers) {
+    adam_kernel(const __grid_constant__ WorkList<AdamTensor> list, const __grid_constant__ AdamNumbers numbers,
+                bool counts) {
+  wait_for_work_ahead();
   if (numbers.found_inf != nullptr && *numbers.found_inf != 0.0F) return;
   const uint32_t number = list.tensor_of(blockIdx.x);
   const AdamTensor& tensor = list.tensors[number];
@@ -373,10 +475,12 @@ __global__ void __launch_bounds__(kThreadsOfPiece)
     update_vectors(factors, tensor, first);
   else
     update_one_by_one(factors, tensor, first);
+  if (counts) count_step(numbers);
 }
 
 AdamNumbers numbers_of(const AdamUpdate& update) {
   return {.step = update.step,
+          .num_ended = update.num_ended,
           .learning_rate = update.learning_rate,
           .found_inf = update.found_inf,
           .gradient_scale = update.gradient_scale,
@@ -394,10 +498,13 @@ AdamNumbers numbers_of(const AdamUpdate& update) {
 }  // namespace
 
 void run(const AdamUpdate& update, cudaStream_t stream) {
-  count_step_kernel<<<1, 1, 0, stream>>>(update.step, update.found_inf);
   const AdamNumbers numbers = numbers_of(update);
+  size_t num_left = update.tensors.size();
   for_each_list(update.tensors, [&](const WorkList<AdamTensor>& list) {
-    if (list.num_blocks() > 0) adam_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, numbers);
+    num_left -= list.num_tensors;
+    const bool is_last = num_left == 0;
+    if (list.num_blocks() > 0)
+      launch_dependent(adam_kernel, list.num_blocks(), kThreadsOfPiece, 0, stream, list, numbers, is_last);
   });
   require_started("Adam's kernel");
 }

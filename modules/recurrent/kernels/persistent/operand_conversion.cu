@@ -25,6 +25,7 @@ constexpr int kVector = 8;  // of 16 bits
 // A thread writes a vector at a time.
 template <class From, class To>
 __global__ void pad_kernel(const From* numbers, int64_t rows, int64_t columns, uint4* padded, int64_t vectors_of_row) {
+  wait_for_work_ahead();
   const int64_t count = rows * vectors_of_row;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kStrideThreads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kStrideThreads + threadIdx.x; i < count; i += stride) {
@@ -41,9 +42,9 @@ __global__ void pad_kernel(const From* numbers, int64_t rows, int64_t columns, u
 template <class From, class To>
 void launch_padding(const PaddedRows& work, CUstream_st* stream) {
   const int64_t vectors_of_row = work.padded_columns / kVector;
-  pad_kernel<From, To><<<blocks_for(work.rows * vectors_of_row), kStrideThreads, 0, stream>>>(
-      static_cast<const From*>(work.numbers), work.rows, work.columns, static_cast<uint4*>(work.padded),
-      vectors_of_row);
+  launch_dependent(pad_kernel<From, To>, blocks_for(work.rows * vectors_of_row), kStrideThreads, 0, stream,
+                   static_cast<const From*>(work.numbers), work.rows, work.columns, static_cast<uint4*>(work.padded),
+                   vectors_of_row);
   persistent::check(cudaGetLastError(), "padding rows");
 }
 
@@ -82,6 +83,7 @@ __device__ int32_t largest_of_warp(int32_t of_thread) {
 }
 
 __global__ void largest_kernel(const float4* numbers, int64_t count, int32_t* largest) {
+  wait_for_work_ahead();
   float of_thread = 0.0f;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kStrideThreads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kStrideThreads + threadIdx.x; i < count; i += stride) {
@@ -102,6 +104,7 @@ struct RowsOfVectors {
 template <bool kPads>
 __global__ void half_kernel(const float4* numbers, int64_t count, RowsOfVectors rows, uint2* half,
                             const int32_t* largest, float* unscale) {
+  wait_for_work_ahead();
   // 2^13 leaves room above, and 27 powers of two below before precision goes.
   const int exponent = min(max((*largest >> 23) - 127, -110), 127);
   const float scale = power_of_two(13 - exponent);
@@ -130,12 +133,12 @@ void scale_to_half(const ScaledHalf& work, CUstream_st* stream) {
   const auto* numbers = reinterpret_cast<const float4*>(work.numbers);
   const int64_t vectors = work.rows * work.columns / 4;
   if (!work.knows_largest)
-    largest_kernel<<<blocks_for(vectors), kStrideThreads, 0, stream>>>(numbers, vectors, work.largest);
+    launch_dependent(largest_kernel, blocks_for(vectors), kStrideThreads, 0, stream, numbers, vectors, work.largest);
   const int64_t half_vectors = work.rows * work.half_columns / 4;
   const auto kernel = work.half_columns > work.columns ? half_kernel<true> : half_kernel<false>;
-  kernel<<<blocks_for(half_vectors), kStrideThreads, 0, stream>>>(
-      numbers, half_vectors, {work.columns / 4, work.half_columns / 4}, static_cast<uint2*>(work.half), work.largest,
-      work.unscale);
+  launch_dependent(kernel, blocks_for(half_vectors), kStrideThreads, 0, stream, numbers, half_vectors,
+                   RowsOfVectors{work.columns / 4, work.half_columns / 4}, static_cast<uint2*>(work.half), work.largest,
+                   work.unscale);
   persistent::check(cudaGetLastError(), "scaling to float16");
 }
 
