@@ -192,8 +192,8 @@ std::string fish_quoted(const std::string& text) {
 // only these. A key with listed values is completed with these and not with names of files.
 constexpr const char* kFishFunctions = R"fish(function __rnnlab_verb
   set -l words (commandline -opc)
-  set -e words[1]
-  test "$words[1..(count $argv)]" = "$argv"
+  set -l last (math (count $argv) + 1)
+  test "$words[2..$last]" = "$argv"
 end
 function __rnnlab_only
   set -l words (commandline -opc)
