@@ -207,16 +207,28 @@ CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {
       ->capture_default_str();
 }
 
+namespace {
+
+void require_one_name(const std::string& verb, const std::vector<std::string>& runs) {
+  if (runs.size() == 1) return;
+  const std::string got =
+      runs.empty() ? "no name" : fmt::format("{} names, {} first and {} last", runs.size(), runs.front(), runs.back());
+  const std::string advice =
+      runs.empty() ? "" : fmt::format("; `rnnlab rank` lists several runs, and `rnnlab {}` takes one at a time", verb);
+  throw_error(ExitCode::kUsage,
+              "{0}: got {1}, expected one run or checkpoint{2}; other data are given as data.path=FILE or "
+              "data.train_inputs=FILE\n  `rnnlab {0} --help` shows how it is used",
+              verb, got, advice);
+}
+
+}  // namespace
+
 ModelRequest model_request(const std::string& verb, const ModelArguments& arguments) {
   const auto [files, overrides] = split_arguments(arguments.arguments, Experiment::schema().spec());
   std::vector<std::string> runs;  // runs/weather/* names the newest run twice, because of the link `latest`
   for (const std::string& file : files) add_once(runs, without_latest_link(file).string());
-  if (runs.size() != 1)
-    throw_error(ExitCode::kUsage,
-                "{0}: got {1} names, expected one run or checkpoint; other data are given as data.path=FILE or "
-                "data.train_inputs=FILE\n  `rnnlab {0} --help` shows how it is used",
-                verb, runs.size());
-  return {.run = named_run(runs.front(), kRunsFolder),
+  require_one_name(verb, runs);
+  return {.run = named_trained_run(runs.front(), kRunsFolder),
           .checkpoint = arguments.checkpoint,
           .overrides = overrides,
           .part = config::from_name<DataPart>(arguments.part)};

@@ -20,6 +20,7 @@
 #include "experiment/failure.h"
 #include "output.h"
 #include "system/files.h"
+#include "system/terminal.h"
 #include "training/stop_signal.h"
 #include "verbs.h"
 
@@ -91,11 +92,37 @@ void keep(const BenchReport& report, const std::string& json) {
   }
 }
 
+// Shows lines and, on a terminal, a bar for the combination that is measured.
+class BenchProgress {
+ public:
+  explicit BenchProgress(bool is_quiet) : is_quiet_(is_quiet), bar_(is_quiet ? Terminal{} : inspect_terminal(2)) {}
+
+  void say(const std::string& line) {
+    if (is_quiet_) return;
+    bar_.clear();
+    title_.clear();
+    print_notice(line + "\n");
+  }
+
+  void show(const std::string& what, int64_t done, int64_t total) {
+    if (title_ != what) bar_.start(what, total);
+    title_ = what;
+    bar_.update(done, [] { return std::string(); });
+  }
+
+ private:
+  bool is_quiet_;
+  std::string title_;
+  ProgressBar bar_;
+};
+
 BenchHooks make_hooks(const BenchOptions& options) {
-  const auto say = [](const std::string& line) { print_notice(line + "\n"); };
+  const auto progress = std::make_shared<BenchProgress>(options.quiet);
   return {.should_stop = [] { return pending_stop().has_value(); },
-          .on_progress = options.quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say),
-          .on_report = [&options](const BenchReport& report) { keep(report, options.json); }};
+          .on_progress = [progress](const std::string& line) { progress->say(line); },
+          .on_report = [&options](const BenchReport& report) { keep(report, options.json); },
+          .on_sample = [progress](const std::string& what, int64_t done,
+                                  int64_t total) { progress->show(what, done, total); }};
 }
 
 // Prints the report for the process that started this one.
@@ -200,9 +227,10 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   require_outputs(options);
   std::optional<BenchReport> before;
   if (!options.against.empty()) before = read_report(options.against);
-  const StopSignalGuard signals("stopping after the current measurement");
+  const StopSignalGuard signals("the benchmark stops after the current measurement and prints the rows so far");
   const auto check_plan = [&](const BenchReport& plan) {
     if (before) check_comparable(plan, *before, options.against, against_options(options));
+    if (!options.quiet) print_notice(work_text(settings) + "\n");
   };
   const BenchOutcome outcome = measure(settings, options, command_line, check_plan);
   write_results(outcome.report, options);

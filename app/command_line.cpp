@@ -17,6 +17,7 @@
 #include "gpu/cuda_library.h"
 #include "output.h"
 #include "recurrent/device/gpu_device.h"
+#include "system/terminal.h"
 #include "version.h"
 
 namespace rnnlab::app {
@@ -36,10 +37,11 @@ Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device
   results first), 141 the reader of standard output went away.
 `rnnlab help VERB` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";
 
-// `rnnlab help train` means `rnnlab train --help`, and `rnnlab help` means `rnnlab --help`. If the word is not a verb,
-// the parser reports it.
-std::vector<const char*> with_help_as_option(const CLI::App& program, int argc, const char* const* argv) {
+// `rnnlab help train` means `rnnlab train --help`, `rnnlab help` means `rnnlab --help`, and `rnnlab version` means
+// `rnnlab --version`. If the word after `help` is not a verb, the parser reports it.
+std::vector<const char*> with_words_as_options(const CLI::App& program, int argc, const char* const* argv) {
   std::vector<const char*> arguments(argv, argv + argc);
+  if (argc == 2 && std::string_view(arguments[1]) == "version") arguments[1] = "--version";
   if (argc < 2 || std::string_view(arguments[1]) != "help") return arguments;
   arguments.erase(arguments.begin() + 1);
   const auto is_meant = [&](const CLI::App* verb) { return argc > 2 && verb->get_name() == arguments[1]; };
@@ -152,6 +154,59 @@ std::string explain_usage_error(const CLI::App& program, const CLI::ParseError& 
   return fmt::format("{}\n  `{} --help` shows how it is used", message, trim("rnnlab " + verb_path(verb)));
 }
 
+constexpr size_t kHelpColumn = 34;  // where the descriptions of options begin
+
+// Returns the line of an option, or the text below its name, with a description of at most `width` columns. On a narrow
+// terminal the description begins below the name.
+std::string wrapped_option(const std::string& line, size_t width) {
+  constexpr size_t kLeastDescription = 30, kNarrowIndent = 6;
+  const bool is_narrow = width < kHelpColumn + kLeastDescription;
+  const std::string indent(is_narrow ? kNarrowIndent : kHelpColumn, ' ');
+  const std::string text = join(wrap(line.substr(kHelpColumn), width - indent.size()), "\n" + indent);
+  const std::string name = line.substr(0, kHelpColumn);
+  if (!is_narrow) return name + text;
+  const size_t end = name.find_last_not_of(' ');
+  return (end == std::string::npos ? "" : name.substr(0, end + 1) + "\n") + indent + text;
+}
+
+bool is_example(const std::string& line) { return line.starts_with("  rnnlab ") || line.starts_with("  source "); }
+
+// Returns a line that is not part of a paragraph.
+std::string wrapped_line(const std::string& line, size_t width) {
+  if (display_width(line) <= width || is_example(line)) return line;
+  const bool is_option = line.size() > kHelpColumn && line[kHelpColumn - 1] == ' ' && line[kHelpColumn] != ' ';
+  if (is_option) return wrapped_option(line, width);
+  const std::string indent(line.find_first_not_of(' '), ' ');
+  return indent + join(wrap(trim(line), width - indent.size()), "\n" + indent);
+}
+
+// Returns whether the line belongs to a paragraph, whose lines are broken for a wide terminal.
+bool is_prose(const std::string& line) {
+  return !line.empty() && line[0] != ' ' && !line.ends_with(':') && !line.starts_with("Usage: ");
+}
+
+// Returns CLI11's help with lines of at most `width` columns, except those of examples.
+std::string wrapped_help(const std::string& help, size_t width) {
+  std::string text, paragraph;
+  for (const std::string& line : split(trim(help), '\n')) {
+    if (is_prose(line)) {
+      paragraph += (paragraph.empty() ? "" : " ") + line;
+      continue;
+    }
+    if (!paragraph.empty()) text += wrapped_line(paragraph, width) + "\n";
+    paragraph.clear();
+    text += wrapped_line(line, width) + "\n";
+  }
+  return paragraph.empty() ? text : text + wrapped_line(paragraph, width) + "\n";
+}
+
+// Returns the help as it fits the terminal; programs that read it from a pipe get it with its own lines.
+std::string help_for_output(const std::string& help) {
+  constexpr size_t kWidest = 120, kNarrowest = 40;
+  const Terminal terminal = inspect_terminal(1);
+  return terminal.is_terminal ? wrapped_help(help, std::clamp(terminal.width, kNarrowest, kWidest)) : help;
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> make_parser(Action& chosen) {
@@ -159,7 +214,7 @@ std::unique_ptr<CLI::App> make_parser(Action& chosen) {
   program->footer(kProgramFooter);
   program->set_version_flag("--version", "rnnlab " RNNLAB_VERSION);
   program->require_subcommand(1);
-  program->get_formatter()->column_width(34);
+  program->get_formatter()->column_width(kHelpColumn);
   for (const Verb& verb : kVerbs) verb.add(*program, chosen);
   return program;
 }
@@ -168,12 +223,12 @@ ExitCode run(int argc, const char* const* argv) {
   Action chosen;
   const auto program = make_parser(chosen);
   try {
-    const auto arguments = with_help_as_option(*program, argc, argv);
+    const auto arguments = with_words_as_options(*program, argc, argv);
     program->parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::Success& success) {  // --help, --version
     std::ostringstream text;
     program->exit(success, text, text);
-    print_text(text.str());
+    print_text(help_for_output(text.str()));
     return ExitCode::kDone;
   } catch (const CLI::ParseError& error) {
     throw UserError(ExitCode::kUsage, explain_usage_error(*program, error));

@@ -53,7 +53,7 @@ _rnnlab() {{
     COMPREPLY=($(compgen -W "auto" -- "$word") $(_rnnlab_names "$word") $(compgen -f -- "$word"))
     return 0
   fi
-  case "${{COMP_WORDS[1]}}" in
+  case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]:-}}" in
 {cases}    *) words="{verbs} --help --version" ;;
   esac
   [ "$COMP_CWORD" -eq 1 ] && words="{verbs} --help --version"
@@ -107,14 +107,26 @@ std::string cases_of_values() {
   return cases;
 }
 
-// Appends a verb's options and nested verbs, recursively.
+// Options without a group are those that rnnlab passes to its own processes.
+bool is_hidden(const CLI::Option& option) { return option.get_group().empty(); }
+
+std::vector<const CLI::App*> nested_in(const CLI::App& verb) { return verb.get_subcommands({}); }
+
+// Appends a verb's options and the names of its nested verbs.
 void append_words(const CLI::App& verb, std::vector<std::string>& words) {
   for (const CLI::Option* option : verb.get_options())
-    for (const std::string& name : option->get_lnames()) add_once(words, "--" + name);
-  for (const CLI::App* nested : verb.get_subcommands({})) {
-    words.push_back(nested->get_name());
-    append_words(*nested, words);
-  }
+    for (const std::string& name : option->get_lnames())
+      if (!is_hidden(*option)) add_once(words, "--" + name);
+  for (const CLI::App* nested : nested_in(verb)) words.push_back(nested->get_name());
+}
+
+// Returns the assignments that a nested verb takes, which are those of its verb or none.
+Assignments assignments_of(const CLI::App& parser, Assignments of_verb) {
+  const auto takes = [](const CLI::Option* option) {
+    return option->get_type_name().find("key=value") != std::string::npos;
+  };
+  const auto options = parser.get_options();
+  return std::ranges::any_of(options, takes) ? of_verb : Assignments::kNone;
 }
 
 void append_assignments(Assignments assignments, std::vector<std::string>& words) {
@@ -132,11 +144,20 @@ void append_assignments(Assignments assignments, std::vector<std::string>& words
   }
 }
 
-std::string words_after(const Verb& verb, const CLI::App& parser) {
+std::string words_after(const CLI::App& parser, Assignments assignments) {
   std::vector<std::string> words;
   append_words(parser, words);
-  append_assignments(verb.assignments, words);
+  append_assignments(assignments_of(parser, assignments), words);
   return join(words, " ");
+}
+
+// Returns the case of a verb, with those of its nested verbs before it.
+std::string bash_cases(const Verb& verb, const CLI::App& parser) {
+  std::string cases;
+  for (const CLI::App* nested : nested_in(parser))
+    cases += fmt::format("    \"{} {}\") words=\"{}\" ;;\n", verb.name, nested->get_name(),
+                         words_after(*nested, verb.assignments));
+  return cases + fmt::format("    \"{} \"*) words=\"{}\" ;;\n", verb.name, words_after(parser, verb.assignments));
 }
 
 std::string bash_script() {
@@ -148,7 +169,7 @@ std::string bash_script() {
     const std::string name(verb.name);
     verbs.push_back(name);
     if (verb.takes_runs == TakesRuns::kYes) verbs_of_runs.push_back(name);
-    cases += fmt::format("    {}) words=\"{}\" ;;\n", name, words_after(verb, *program->get_subcommand(name)));
+    cases += bash_cases(verb, *program->get_subcommand(name));
   }
   return fmt::format(kBashScript, fmt::arg("values", cases_of_values()), fmt::arg("cases", cases),
                      fmt::arg("verbs", join(verbs, " ")), fmt::arg("verbs_of_runs", join(verbs_of_runs, "|")),
@@ -167,22 +188,49 @@ std::string fish_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-// Appends a line for each option and nested verb, recursively. Fish shows the descriptions beside the words.
-void append_fish_options(const CLI::App& parser, const std::string& begin, std::string& script) {
+// __rnnlab_verb VERB...: whether the words before the cursor begin with these verbs; __rnnlab_only: whether they are
+// only these. A key with listed values is completed with these and not with names of files.
+constexpr const char* kFishFunctions = R"fish(function __rnnlab_verb
+  set -l words (commandline -opc)
+  set -l last (math (count $argv) + 1)
+  test "$words[2..$last]" = "$argv"
+end
+function __rnnlab_only
+  set -l words (commandline -opc)
+  set -e words[1]
+  test "$words" = "$argv"
+end
+complete -c rnnlab -f -n __rnnlab_only
+complete -c rnnlab -f -n "string match -qr '^({keys_with_values})=' -- (commandline -ct)"
+)fish";
+
+// Returns what fish offers as the value of an option, beside files.
+std::string fish_values(const std::string& option) {
+  if (option != "resume") return "";
+  return fmt::format(" -a 'auto (command ls {} 2>/dev/null)'", kRunsFolder);
+}
+
+// Fish shows the descriptions beside the words.
+std::string fish_option(const CLI::Option& option, const std::string& name) {
+  std::string line = fmt::format(" -l {}", name);
+  for (const std::string& letter : option.get_snames()) line += fmt::format(" -s {}", letter);
+  if (option.get_items_expected_max() > 0) line += " -r" + fish_values(name);
+  return fmt::format("{} -d {}\n", line, fish_quoted(option.get_description()));
+}
+
+std::string fish_options(const CLI::App& parser, const std::string& begin) {
+  std::string lines;
   for (const CLI::Option* option : parser.get_options())
     for (const std::string& name : option->get_lnames())
-      script += fmt::format("{} -l {} -d {}\n", begin, name, fish_quoted(option->get_description()));
-  for (const CLI::App* nested : parser.get_subcommands({})) {
-    script += fmt::format("{} -a {} -d {}\n", begin, nested->get_name(), fish_quoted(nested->get_description()));
-    append_fish_options(*nested, begin, script);
-  }
+      if (!is_hidden(*option)) lines += begin + fish_option(*option, name);
+  return lines;
 }
 
 // Returns "layer=naive", "layer=fused" ... for a key with listed values, and "seed=" for another one.
-std::vector<std::string> fish_assignments(const Verb& verb) {
+std::vector<std::string> fish_assignments(Assignments assignments) {
   const auto values = values_of_keys();
   std::vector<std::string> keys, words;
-  append_assignments(verb.assignments, keys);
+  append_assignments(assignments, keys);
   for (const std::string& key : keys) {
     const auto found = values.find(key.substr(0, key.size() - 1));
     if (found == values.end() || found->second.empty())
@@ -193,21 +241,42 @@ std::vector<std::string> fish_assignments(const Verb& verb) {
   return words;
 }
 
+// Returns the lines of a verb and of its nested verbs; `path` is "data" or "data inspect".
+std::string fish_lines(const CLI::App& parser, const std::string& path, Assignments of_verb) {
+  const auto nested = nested_in(parser);
+  const std::string begin =
+      fmt::format("complete -c rnnlab -n '{} {}'", nested.empty() ? "__rnnlab_verb" : "__rnnlab_only", path);
+  std::string lines = fish_options(parser, begin);
+  for (const CLI::App* one : nested) {
+    lines += fmt::format("{} -f -a {} -d {}\n", begin, one->get_name(), fish_quoted(one->get_description()));
+    lines += fish_lines(*one, path + " " + one->get_name(), of_verb);
+  }
+  if (const auto words = fish_assignments(assignments_of(parser, of_verb)); !words.empty())
+    lines += fmt::format("{} -a {}\n", begin, fish_quoted(join(words, " ")));
+  return lines;
+}
+
+std::string keys_with_values() {
+  std::vector<std::string> keys;
+  for (const auto& [key, words] : values_of_keys())
+    if (!words.empty()) keys.push_back(key);
+  return join(keys, "|");
+}
+
 std::string fish_script() {
   Action ignored;
   const auto program = make_parser(ignored);
-  std::string script;
+  const std::string first = "complete -c rnnlab -n __rnnlab_only";
+  std::string script = fmt::format(kFishFunctions, fmt::arg("keys_with_values", keys_with_values()));
+  script += fish_options(*program, first);
   for (const Verb& verb : kVerbs) {
     const std::string name(verb.name);
     const CLI::App& parser = *program->get_subcommand(name);
-    const std::string begin = fmt::format("complete -c rnnlab -n '__fish_seen_subcommand_from {}'", name);
-    script += fmt::format("complete -c rnnlab -n __fish_use_subcommand -a {} -d {}\n", name,
-                          fish_quoted(parser.get_description()));
-    append_fish_options(parser, begin, script);
-    if (const auto words = fish_assignments(verb); !words.empty())
-      script += fmt::format("{} -a {}\n", begin, fish_quoted(join(words, " ")));
+    script += fmt::format("{} -a {} -d {}\n", first, name, fish_quoted(parser.get_description()));
+    script += fish_lines(parser, name, verb.assignments);
     if (verb.takes_runs == TakesRuns::kYes)
-      script += fmt::format("{} -a '(command ls {} 2>/dev/null)'\n", begin, kRunsFolder);
+      script +=
+          fmt::format("complete -c rnnlab -n '__rnnlab_verb {}' -a '(command ls {} 2>/dev/null)'\n", name, kRunsFolder);
   }
   return script;
 }

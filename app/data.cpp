@@ -25,11 +25,13 @@ FILE is a data file (IDX, npy, CSV, text; .gz too) or an experiment's .yaml, who
 
 Examples:
   rnnlab data inspect data/mnist/train-images-idx3-ubyte.gz
+  rnnlab data inspect weather.csv --yaml > weather.yaml
   rnnlab data inspect experiments/mnist_rows.yaml data.num_train=1000)";
 
 struct InspectOptions {
   std::vector<std::string> arguments;
   bool json = false;
+  bool yaml = false;
 };
 
 bool is_experiment(const std::string& file) { return file.ends_with(".yaml") || file.ends_with(".yml"); }
@@ -48,6 +50,18 @@ size_t text_width() {
   return terminal.is_terminal ? std::min(terminal.width, kWidest) : kWidest;
 }
 
+std::string yaml_of(const Inspection& inspection, const std::string& file) {
+  const auto* const of_file = std::get_if<FileInspection>(&inspection);
+  if (of_file == nullptr)
+    throw_error(ExitCode::kUsage, "data inspect: {} is an experiment already; remove --yaml, or pass a data file",
+                file);
+  if (of_file->yaml.empty())
+    throw_error(ExitCode::kData,
+                "{}: no experiment trains on this file alone; `rnnlab data inspect {}` says what it holds", file,
+                shell_quoted(file));
+  return inspection_yaml(*of_file);
+}
+
 ExitCode inspect_one(const InspectOptions& options) {
   const auto [files, overrides] = split_arguments(options.arguments, Experiment::schema().spec());
   if (files.size() != 1)
@@ -59,8 +73,12 @@ ExitCode inspect_one(const InspectOptions& options) {
     throw_error(ExitCode::kUsage, "data inspect: {} sets a key of an experiment, but {} is a data file",
                 in_quotes(overrides.front()), in_quotes(file));
   const Inspection inspection = is_experiment(file) ? inspect_experiment(file, overrides) : inspect_file(file);
-  options.json ? print_data(inspection_json(inspection).dump(2) + "\n")
-               : print_text(inspection_text(inspection, text_width()));
+  if (options.json)
+    print_data(inspection_json(inspection).dump(2) + "\n");
+  else if (options.yaml)
+    print_text(yaml_of(inspection, file));
+  else
+    print_text(inspection_text(inspection, text_width()));
   return ExitCode::kDone;
 }
 
@@ -74,7 +92,9 @@ void add_data(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<InspectOptions>();
   command->add_option("arguments", options->arguments, "a data file, or an experiment file with overrides")
       ->type_name("FILE [key=value]");
-  command->add_flag("--json", options->json, "print JSON");
+  auto* json = command->add_flag("--json", options->json, "print JSON");
+  command->add_flag("--yaml", options->yaml, "print an experiment that trains on the data file, with comments about it")
+      ->excludes(json);
   command->footer(kInspectFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return inspect_one(*options); }; });
 }

@@ -11,6 +11,7 @@
 
 #include "arguments.h"
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/failure.h"
@@ -169,8 +170,9 @@ ExitCode write_forms(const ReportOptions& options) {
   WrittenForms written{.page = page, .figures = {}};
   if (!page.empty()) {
     const std::string html = report::html_of(report);
+    const char* const replaced = path_exists(page) ? " in place of the file that was there" : "";
     write_output_file(page, html);
-    print_notice(fmt::format("rnnlab: {} written, {}\n", page, format_bytes(std::ssize(html))));
+    print_notice(fmt::format("rnnlab: {} written{}, {}\n", page, replaced, format_bytes(std::ssize(html))));
   }
   if (!options.figures.empty()) {
     written.figures = report::write_figures(report, options.figures);

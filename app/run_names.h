@@ -16,6 +16,10 @@ std::string named_path(const std::string& name, const std::string& out);
 // note on stderr. Throws as named_path does.
 std::string named_run(const std::string& name, const std::string& out);
 
+// Does what named_run does for a verb that needs a trained model: a folder of runs means its newest run with a
+// checkpoint. Each newer run has a note on stderr.
+std::string named_trained_run(const std::string& name, const std::string& out);
+
 // Does what named_run does for the option --baseline, which also takes a label: other texts are returned unchanged.
 std::string run_or_label(const std::string& text, const std::string& out);
 

@@ -43,6 +43,25 @@ why_no_cuda() {
   if [[ ${RNNLAB_CUDA:-} == OFF ]]; then echo "RNNLAB_CUDA is OFF"; else echo "nvidia-smi finds no NVIDIA GPU here"; fi
 }
 
+# alone COMMAND...: runs it while no other script configures or builds in this clone. Two at the same time would compile
+# the same files twice, into the same places.
+alone() {
+  local lock="$root/build/.lock" status=0 fd
+  mkdir -p "$root/build"
+  exec {fd}>>"$lock"
+  if ! flock --nonblock "$fd"; then
+    say "Waiting until process $(<"$lock") has built here"
+    flock "$fd"
+  fi
+  echo "$$ ($(basename "$0"))" >"$lock"
+  "$@" {fd}>&- || status=$?
+  exec {fd}>&-
+  return "$status"
+}
+
+# log_to FILE COMMAND...
+log_to() { "${@:2}" >"$1" 2>&1; }
+
 # configure PRESET [cmake options]: CMake's own talk, LibTorch's warnings among it, goes to a log that is shown when it fails.
 configure() {
   local preset="$1" log="$root/build/configure-$1.log"
@@ -51,21 +70,35 @@ configure() {
   say "Configuring the preset '$preset', a few seconds"
   local cuda=OFF
   ! wants_cuda || [[ $preset == fuzz ]] || cuda=ON
-  if ! "$root/.venv/bin/cmake" --preset "$preset" "-DRNNLAB_CUDA=$cuda" "$@" >"$log" 2>&1; then
+  if ! alone log_to "$log" "$root/.venv/bin/cmake" --preset "$preset" "-DRNNLAB_CUDA=$cuda" "$@"; then
     cat "$log" >&2
     say "error: CMake could not configure the preset '$preset'; the whole output is above and in $log"
     exit 1
   fi
 }
 
-# build PRESET [cmake --build arguments]: ninja says a line for each step.
-build() {
+# num_steps PRESET [cmake --build arguments]: how many steps this build has. In a dry run, ninja looks for new files first
+# and then ends without its other steps; a different name of its file prevents that.
+num_steps() {
+  local preset="$1" link="$root/build/$1/count-steps.ninja" separator=(--)
+  shift
+  [[ " $* " != *" -- "* ]] || separator=()
+  ln -sf build.ninja "$link"
+  "$root/.venv/bin/cmake" --build --preset "$preset" "$@" ${separator[@]+"${separator[@]}"} -n -f "$link" 2>/dev/null |
+    grep -c '^\[' || true
+  rm -f "$link"
+}
+
+build_alone() {
   local preset="$1" steps
   shift
-  steps="$("$root/.venv/bin/cmake" --build --preset "$preset" "$@" -- -n 2>/dev/null | grep -c '^\[')" || true
+  steps="$(num_steps "$preset" "$@")"
   ((steps < 20)) || say "Building in $steps steps by $(num_jobs) at a time; the first build takes 3 to 8 minutes on two cores"
   "$root/.venv/bin/cmake" --build --preset "$preset" --parallel "$(num_jobs)" "$@" >&2
 }
+
+# build PRESET [cmake --build arguments]: ninja says a line for each step.
+build() { alone build_alone "$@"; }
 
 # build_generated PRESET: makes the files that sources include and the build generates.
 build_generated() {

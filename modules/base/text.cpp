@@ -313,7 +313,8 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   if (const auto found = std::ranges::find_if(candidates, has_other_case); found != candidates.end()) return *found;
   if (word.size() < 2) return "";  // every other letter would be one edit away
   std::string best;
-  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  constexpr size_t kMostEdits = 5;  // of a long word too
+  size_t best_distance = std::clamp<size_t>(word.size() / 3, 1, kMostEdits) + 1;
   for (const std::string& candidate : candidates) {
     const size_t longer = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
     if (longer >= best_distance) continue;  // A candidate may be megabytes long, so edit_distance is avoided.

@@ -76,7 +76,7 @@ void add_once(std::vector<T>& list, const std::type_identity_t<T>& item) {
 }
 
 // Returns the candidate with the fewest edits to `word` (insert, delete, replace, swap of neighbours), or "" if every
-// candidate needs more than one edit for each three letters (at least one edit is allowed).
+// candidate needs more than one edit for each three letters (at least one edit is allowed, and at most five are).
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // Returns " (did you mean 'x'?)" with the nearest candidate, or "".

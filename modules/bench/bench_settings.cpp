@@ -77,7 +77,8 @@ void list_axes(config::Schema<BenchSettings>& s) {
   s.field("layer", &BenchSettings::layer, "the layers to time; speed-ups are relative to the first").not_empty();
   s.field("device", &BenchSettings::device, "where to run; auto: the first GPU, or the CPU if there is no GPU")
       .not_empty()
-      .where("auto, cpu, cuda or cuda:N", is_device_name);
+      .where("auto, cpu, cuda or cuda:N", is_device_name)
+      .advise(device_advice);
   s.field("mode", &BenchSettings::mode,
           "eager: every kernel is started by the program; graph: replayed from a CUDA graph, so that the device is "
           "timed and not the host")

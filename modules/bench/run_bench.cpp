@@ -30,9 +30,9 @@ class BenchRun {
   BenchOutcome run();
 
  private:
-  MeasuredCase measure(const BenchCase& combination);
-  void measure_layers(MeasuredCase& measured);
-  std::vector<SampledGroup> sample_layers(SamplingRecord& record);
+  MeasuredCase measure(const BenchCase& combination, const std::string& what);
+  void measure_layers(MeasuredCase& measured, const std::string& what);
+  std::vector<SampledGroup> sample_layers(SamplingRecord& record, const std::string& what);
   void add_rates(MeasuredCase& measured);
   const Ceiling& ceiling(const BenchCase& combination);
   void refuse(BenchRow& row, const std::exception_ptr& failure);
@@ -51,6 +51,12 @@ class BenchRun {
 PassSamples by_pass(const std::vector<std::vector<double>>& samples) {
   return {.forward = samples.at(0), .forward_data = samples.at(1), .all = samples.at(2)};
 }
+
+constexpr int64_t kNumPasses = std::size(kPasses);
+
+int64_t num_layers(const BenchSettings& settings) { return std::ssize(settings.layer); }
+
+int64_t num_rounds(const BenchSettings& settings) { return settings.repeats + settings.warmup; }
 
 bool has_samples(const SampledGroup& group) { return !group.failure && !group.samples.at(0).empty(); }
 
@@ -127,7 +133,7 @@ BenchOutcome BenchRun::run() {
   const auto began = std::chrono::steady_clock::now();
   for (const BenchCase& combination : combinations) {
     if (hooks_.should_stop()) break;
-    all.push_back(measure(combination));
+    all.push_back(measure(combination, fmt::format("[{}/{}]", all.size() + 1, combinations.size())));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     hooks_.on_progress(progress_line(all.size(), combinations.size(), all.back()) +
                        time_left(took.count(), all.size(), combinations.size()));
@@ -143,14 +149,14 @@ BenchOutcome BenchRun::run() {
   return std::move(outcome_);
 }
 
-MeasuredCase BenchRun::measure(const BenchCase& combination) {
+MeasuredCase BenchRun::measure(const BenchCase& combination, const std::string& what) {
   MeasuredCase measured{combination, {}};
   for (const LayerKind layer : settings_.layer)
     measured.rows.emplace_back().key = row_key(layer, combination.device, combination);
   try {
     backend_.begin(combination);
     for (BenchRow& row : measured.rows) row.key.device = backend_.device();
-    measure_layers(measured);
+    measure_layers(measured, what);
   } catch (...) {
     for (BenchRow& row : measured.rows) refuse(row, std::current_exception());
   }
@@ -158,7 +164,7 @@ MeasuredCase BenchRun::measure(const BenchCase& combination) {
 }
 
 // Returns a group for each layer, in order. A layer that could not be created is a failed group without programs.
-std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record) {
+std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record, const std::string& what) {
   std::vector<std::unique_ptr<LayerRunner>> runners(settings_.layer.size());
   std::vector<SampledGroup> groups(settings_.layer.size());
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -176,15 +182,21 @@ std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record) {
                           .warmup = settings_.warmup,
                           .seed = static_cast<uint64_t>(settings_.seed)};
   backend_.begin_sampling();
-  sample_interleaved(groups, plan, hooks_.should_stop);
+  // It is called once for each layer, when the length of its samples is chosen, and then before each sample.
+  const int64_t total = num_layers(settings_) + num_rounds(settings_) * num_layers(settings_) * kNumPasses;
+  int64_t done = 0;
+  sample_interleaved(groups, plan, [&] {
+    if (hooks_.on_sample) hooks_.on_sample(what, std::min(done++, total), total);
+    return hooks_.should_stop();
+  });
   record = backend_.end_sampling();
   for (SampledGroup& group : groups) group.programs.clear();
   return groups;
 }
 
-void BenchRun::measure_layers(MeasuredCase& measured) {
+void BenchRun::measure_layers(MeasuredCase& measured, const std::string& what) {
   SamplingRecord record;
-  const std::vector<SampledGroup> groups = sample_layers(record);
+  const std::vector<SampledGroup> groups = sample_layers(record, what);
   for (size_t i = 0; i < groups.size(); ++i) {
     BenchRow& row = measured.rows[i];
     if (groups[i].failure) {
@@ -255,6 +267,18 @@ void BenchRun::inspect_layer(BenchRow& row, LayerKind layer) {
 }
 
 }  // namespace
+
+std::string work_text(const BenchSettings& settings) {
+  const int64_t num_combinations = std::ssize(expand_grid(settings));
+  const int64_t num_samples = num_rounds(settings) * num_layers(settings) * kNumPasses;
+  const double of_combination =
+      std::max(settings.min_seconds, static_cast<double>(num_samples) * settings.sample_seconds);
+  const std::string processes =
+      settings.processes == 1 ? "" : fmt::format(", in each of {} processes", settings.processes);
+  return fmt::format("measures {} in {}{}, which takes at least {}", counted(num_layers(settings), "layer"),
+                     counted(num_combinations, "combination"), processes,
+                     format_duration(static_cast<double>(num_combinations * settings.processes) * of_combination));
+}
 
 BenchOutcome run_bench(const BenchSettings& settings, BenchBackend& backend, const BenchHooks& hooks) {
   return BenchRun(settings, backend, hooks).run();

@@ -197,7 +197,9 @@ std::optional<Scalar> accept(const FieldSpec& field, const Value& value) {
 }
 
 std::string hint(const FieldSpec& field, const Value& value) {
-  if (!value.is_scalar() || parse(field, value)) return "";
+  if (!value.is_scalar()) return "";
+  if (const std::string advice = field.advice ? field.advice(value.text) : ""; !advice.empty()) return advice;
+  if (parse(field, value)) return "";
   if (field.kind == ScalarKind::kChoice) return choice_hint(field, value.text);
   Value plain = value;
   plain.style = Value::Style::kPlain;

@@ -64,10 +64,11 @@ struct FieldSpec {
   std::vector<std::string> choices;
   std::string word;  // text that is accepted in place of a number and held as text; "" if there is no such word
   std::string unit;
-  std::optional<Bound> lower, upper;          // of each scalar
-  std::vector<Condition> conditions;          // of each scalar
-  Emptiness emptiness = Emptiness::kAllowed;  // of the text, or of the list
-  bool is_one_plain = false;                  // a list of one item is printed without brackets
+  std::optional<Bound> lower, upper;                                // of each scalar
+  std::vector<Condition> conditions;                                // of each scalar
+  Emptiness emptiness = Emptiness::kAllowed;                        // of the text, or of the list
+  bool is_one_plain = false;                                        // a list of one item is printed without brackets
+  std::function<std::string(const std::string& text)> advice = {};  // on a refused text: " (write cuda)", or ""
 
   std::function<std::vector<Scalar>(const void* object)> get;  // an empty vector: an empty list or optional
   std::function<void(void* object, const std::vector<Scalar>&)> set;
@@ -270,6 +271,12 @@ class Field {
   Field& where(std::string expected, Holds holds) {
     spec_.conditions.push_back(
         {std::move(expected), [holds](const Scalar& scalar) { return holds(from_scalar<Element>(scalar)); }});
+    return *this;
+  }
+
+  // Adds advice on a refused text, such as " (write cuda)"; it returns "" for a text that it does not know.
+  Field& advise(std::function<std::string(const std::string& text)> advice) {
+    spec_.advice = std::move(advice);
     return *this;
   }
 

@@ -175,6 +175,9 @@ nlohmann::ordered_json inspection_json(const Inspection& inspection);
 // Returns the text of an inspection. Lines have at most `width` columns, except those of pictures and YAML.
 std::string inspection_text(const Inspection& inspection, size_t width = 100);
 
+// Returns the lines of YAML that train on the file, after comments with what the file holds.
+std::string inspection_yaml(const FileInspection& file, size_t width = 100);
+
 // The functions below describe a file for the record of its source (SourceInfo::inspect_file). `head` is the beginning
 // of the file, or all of it if the file is shorter than kHeadBytes.
 

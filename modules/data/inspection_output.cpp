@@ -320,7 +320,8 @@ std::string content_text(const TextInspection& content) {
                      vocabulary_text(content.vocabulary));
 }
 
-std::string text_of(const FileInspection& file, size_t width) {
+// Returns what the file holds, with hints.
+std::string description_of(const FileInspection& file, size_t width) {
   const std::string content = std::visit([](const auto& typed) { return content_text(typed); }, file.content);
   std::string text =
       wrapped(fmt::format("{}: {}, {}", on_one_line(file.path), config::name_of(file.format), content), width);
@@ -328,9 +329,13 @@ std::string text_of(const FileInspection& file, size_t width) {
   if (array != nullptr && !array->picture.empty()) text += "\nthe first image\n" + array->picture;
   std::string hints;
   for (const std::string& hint : file.hints) hints += fmt::format("\nhint: {}\n", on_one_line(hint));
-  text += wrapped(hints, width);
+  return text + wrapped(hints, width);
+}
+
+std::string text_of(const FileInspection& file, size_t width) {
+  std::string text = description_of(file, width);
   if (file.yaml.empty()) return text;
-  text += "\nto train on it, put this into a .yaml file:\n";
+  text += "\nto train on it, put this into a .yaml file (--yaml prints such a file):\n";
   for (const std::string& line : file.yaml) text += "  " + on_one_line(line) + "\n";
   return text;
 }
@@ -344,6 +349,15 @@ std::string text_of(const DatasetInspection& dataset, size_t width) {
 
 std::string inspection_text(const Inspection& inspection, size_t width) {
   return std::visit([&](const auto& typed) { return text_of(typed, width); }, inspection);
+}
+
+std::string inspection_yaml(const FileInspection& file, size_t width) {
+  constexpr std::string_view kMark = "# ";
+  std::string text;
+  for (const std::string& line : split(trim(description_of(file, width - kMark.size())), '\n'))
+    text += fmt::format("{}\n", trim(fmt::format("{}{}", kMark, line)));
+  for (const std::string& line : file.yaml) text += on_one_line(line) + "\n";
+  return text;
 }
 
 }  // namespace rnnlab

@@ -175,8 +175,9 @@ void refuse_launcher() {
 }
 
 RunAllOutcome report_ended(const FoundRun& found, Logger& logger) {
-  logger.info(fmt::format("{}: {}, so there is nothing to do; leave out --resume auto to train again",
-                          found.folder.string(), found.reason));
+  logger.info(fmt::format(
+      "{}: {}, so there is nothing to do; add training.epochs=N to train on, or leave out --resume auto to start again",
+      found.folder.string(), found.reason));
   return {.finished = {{.folder = found.folder, .summary = read_summary(found.folder)}}};
 }
 

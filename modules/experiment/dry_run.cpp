@@ -126,14 +126,22 @@ std::string run_text(const DryRun& outcome) {
                      counted(num_epochs(*outcome.num_steps, outcome.steps_per_epoch), "epoch"));
 }
 
+// Returns "" if the command has one run, whose time is the sum.
+std::string sum_line(const DryRun& outcome) {
+  const auto seconds = outcome.all_runs_seconds();
+  if (outcome.num_runs == 1 || !seconds) return "";
+  return fmt::format("sum       about {} for {}, if each takes as long as this one\n", format_duration(*seconds),
+                     counted(outcome.num_runs, "run"));
+}
+
 }  // namespace
 
 std::string dry_run_text(const DryRun& outcome) {
   return fmt::format(
-      "{}: {} on {}; dry run: nothing was written\n{}memory    {}\nbatch     {}\nepoch     {}\nrun       {}\n"
+      "{}: {} on {}; dry run: nothing was written\n{}memory    {}\nbatch     {}\nepoch     {}\nrun       {}\n{}"
       "The times of an epoch and of a run are estimates from one batch: they leave out the start and saving.\n",
       outcome.name, outcome.layer, outcome.device, case_line(outcome), memory_text(outcome.memory), batch_text(outcome),
-      epoch_text(outcome), run_text(outcome));
+      epoch_text(outcome), run_text(outcome), sum_line(outcome));
 }
 
 std::string dry_run_json(const DryRun& outcome) { return json_text(to_json(outcome)); }

@@ -58,6 +58,11 @@ struct DryRun {
   std::optional<double> epoch_valid_seconds = {};  // nothing without validation data
   std::optional<double> run_seconds = {};          // nothing if nothing bounds the run
 
+  // Returns the seconds of all runs of the command if each takes as long as this one.
+  std::optional<double> all_runs_seconds() const {
+    return run_seconds ? std::optional(*run_seconds * static_cast<double>(num_runs)) : std::nullopt;
+  }
+
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
     field("name", self.name);
@@ -81,6 +86,7 @@ struct DryRun {
     field("estimated_epoch_train_seconds", self.epoch_train_seconds);
     field("estimated_epoch_valid_seconds", self.epoch_valid_seconds);
     field("estimated_run_seconds", self.run_seconds);
+    field("estimated_seconds_of_all_runs", self.all_runs_seconds());
   }
 };
 

@@ -52,6 +52,12 @@ const config::Schema<CheckpointSettings>& CheckpointSettings::schema() {
   return schema;
 }
 
+namespace {
+
+const std::vector<std::string> kDeviceWords = {"auto", "cpu", "cuda"};
+
+}  // namespace
+
 bool is_device_name(std::string_view text) {
   constexpr std::string_view kCudaPrefix = "cuda:";
   if (text == "auto" || text == "cpu" || text == "cuda") return true;
@@ -60,9 +66,28 @@ bool is_device_name(std::string_view text) {
   return index && *index >= 0 && *index < 128;
 }
 
+std::string device_advice(const std::string& text) {
+  const std::string lower = lower_case(text);
+  if (lower == "gpu" || lower == "nvidia") return " (write cuda)";
+  if (lower.starts_with("gpu:") && is_device_name("cuda" + lower.substr(3)))
+    return fmt::format(" (write cuda{})", lower.substr(3));
+  return is_device_name(lower) ? fmt::format(" (write {})", lower) : did_you_mean(lower, kDeviceWords);
+}
+
 namespace {
 
 using config::Checker;
+
+std::string name_advice(const std::string& text) {
+  const auto is_beyond_ascii = [](unsigned char c) { return c >= 0x80; };
+  return std::ranges::any_of(text, is_beyond_ascii) ? " (of the letters only a to z and A to Z)" : "";
+}
+
+std::string layer_advice(const std::string& text) {
+  const auto cells = config::names_of<Cell>();
+  if (std::ranges::find(cells, lower_case(text)) == cells.end()) return "";
+  return fmt::format(" ({0} is a cell: write model.cell: {0}; a layer is one way to compute it)", lower_case(text));
+}
 
 // The name is a part of a run folder's name, so it has no slash and no character with a meaning for a shell.
 bool is_plain_name(const std::string& name) {
@@ -176,6 +201,17 @@ void check_kind(const Experiment& e, Checker& checker) {
         fmt::format("{} reads images; use data.source: mnist, digits, idx or npy", config::name_of(e.model.kind)));
 }
 
+// The data say so too when they are loaded, but `check` loads none.
+void check_series(const Experiment& e, Checker& checker) {
+  const bool is_series =
+      e.data.source == Source::kCsv && e.data.window > 0 && e.data.target_per == TargetPer::kSequence;
+  const bool has_numbers = e.data.task == TaskChoice::kRegression || e.data.task == TaskChoice::kAutomatic;
+  if (!is_series || !has_numbers || e.model.kind != ModelKind::kSequenceClassifier) return;
+  checker.complain({"model.kind", "data.window", "data.task"},
+                   "a series is forecast as numbers, and a sequence_classifier predicts classes; set model.kind: "
+                   "sequence_regressor, or data.task: classification if the targets are classes");
+}
+
 // Returns whether the loss fits any task of the model; LossKind::kAuto fits every model.
 bool fits(LossKind loss, const ModelInfo& model) {
   const auto has = [&](Task task) { return std::ranges::count(model.tasks, task) > 0; };
@@ -265,9 +301,11 @@ void check_devices(const Experiment& e, Checker& checker) {
 
 void list_fields(config::Schema<Experiment>& s) {
   s.field("name", &Experiment::name, "names the folder of the runs")
-      .where("letters, digits, '_', '-' and '.', at most 100, not starting with '.'", is_plain_name);
+      .where("letters, digits, '_', '-' and '.', at most 100, not starting with '.'", is_plain_name)
+      .advise(name_advice);
   s.field("device", &Experiment::device, "where to train; auto: the first GPU, or the CPU if there is no GPU")
       .where("auto, cpu, cuda or cuda:N", is_device_name)
+      .advise(device_advice)
       .may_change(config::Change::kOnUse);
   s.field("devices", &Experiment::devices,
           "number of processes that train this run together, each on a part of every batch; all: one for each GPU; "
@@ -279,6 +317,7 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("layer", &Experiment::layer,
           "how the recurrent layer is computed (docs/layers.md), not what it computes; auto: the fastest on this "
           "machine, measured at the start")
+      .advise(layer_advice)
       .may_change(config::Change::kOnUse);
   s.field("auto_layer", &Experiment::auto_layer,
           "the layer that layer: auto chose, as recorded in a run's config.yaml, so that it is not measured again; "
@@ -322,6 +361,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_implementation);
   s.check(check_precision);
   s.check(check_kind);
+  s.check(check_series);
   s.check(check_targets_of_steps);
   s.check(check_carried_state);
   s.check(check_embedding);

@@ -46,6 +46,9 @@ inline constexpr int64_t kAllGpus = 0;  // value of Experiment::devices: a proce
 // Returns whether `text` is a value of `device`: `auto`, `cpu`, `cuda` or `cuda:N`.
 bool is_device_name(std::string_view text);
 
+// Returns advice on a text that is not such a value: " (write cuda)" for "gpu"; "" if the text is too different.
+std::string device_advice(const std::string& text);
+
 struct Experiment {
   std::string name = "experiment";
   std::string device = "auto";

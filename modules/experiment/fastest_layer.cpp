@@ -93,8 +93,8 @@ std::optional<ThreadChoice> choose_num_threads(const std::map<int64_t, double>& 
   const auto& [best, best_speed] = *std::max_element(speeds.begin(), speeds.end(), by_speed);
   const auto& [most, most_speed] = *speeds.rbegin();
   if (best_speed < kClearlyFaster * most_speed) return std::nullopt;
-  return ThreadChoice{
-      best, fmt::format("{} did {:.3g} times the work of {}", counted(best, "thread"), best_speed / most_speed, most)};
+  return ThreadChoice{best, fmt::format("{} did {:.3g} times the work of {}", counted(best, "thread"),
+                                        best_speed / most_speed, counted(most, "thread"))};
 }
 
 namespace {

@@ -46,7 +46,7 @@ RateSearch find_learning_rate(const Experiment& experiment, const std::vector<st
           .batches_per_step = training.accumulate,
           .diverged = curve.has_diverged(),
           .steps = curve.points(),
-          .best_learning_rate = curve.points()[curve.lowest()].learning_rate,
+          .lowest = curve.lowest(),
           .suggestion = suggestion.learning_rate,
           .reason = suggestion.reason};
 }
@@ -69,15 +69,10 @@ double highest_before(const std::vector<RatePoint>& points, size_t lowest) {
   return highest;
 }
 
-size_t index_of_lowest(const RateSearch& search) {
-  const auto found = std::ranges::find(search.steps, search.best_learning_rate, &RatePoint::learning_rate);
-  return static_cast<size_t>(found - search.steps.begin());
-}
-
 // Returns a row for each half of a power of ten, for the lowest loss, and for the end.
 std::string curve_text(const RateSearch& search) {
   const std::vector<RatePoint>& points = search.steps;
-  const size_t lowest = index_of_lowest(search);
+  const size_t lowest = search.lowest;
   const double highest = highest_before(points, lowest);
   std::string text = fmt::format("{:<9}{:>11}\n", "rate", "loss");
   for (size_t i = 0; i < points.size(); ++i) {

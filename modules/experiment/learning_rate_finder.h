@@ -5,6 +5,7 @@
 // file of a run; libraries may still store compiled kernels in their caches.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,9 +28,12 @@ struct RateSearch {
   int64_t batches_per_step = 1;
   bool diverged = false;  // the search ended because the loss rose too much or was not finite
   std::vector<RatePoint> steps = {};
-  double best_learning_rate = 0;          // with the lowest smoothed loss
+  size_t lowest = 0;                      // index in `steps` of the lowest smoothed loss
   std::optional<double> suggestion = {};  // nothing if the losses do not show one
   std::string reason = {};                // of the suggestion, or why there is none
+
+  // Returns the rate with the lowest smoothed loss.
+  double best_learning_rate() const { return steps.at(lowest).learning_rate; }
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -43,7 +47,7 @@ struct RateSearch {
     field("batches_per_step", self.batches_per_step);
     field("suggestion", self.suggestion);
     field("reason", self.reason);
-    field("best_learning_rate", self.best_learning_rate);
+    field("best_learning_rate", self.best_learning_rate());
     field("diverged", self.diverged);
     field("steps", self.steps);
   }

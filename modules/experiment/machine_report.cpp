@@ -31,6 +31,7 @@
 #include "recurrent/layer_kind.h"
 #include "system/files.h"
 #include "system/json_fields.h"
+#include "system/terminal.h"
 #include "training/precision.h"
 
 namespace rnnlab {
@@ -231,7 +232,7 @@ std::string machine_lines(const MachineReport& report) {
 }
 
 // Lists each limit once, with the layers that it affects.
-std::string limit_lines(const std::vector<LayerReport>& layers) {
+std::string limit_lines(const std::vector<LayerReport>& layers, size_t width) {
   std::vector<std::string> limits;
   std::map<std::string, std::vector<std::string>> layers_of;
   for (const LayerReport& layer : layers) {
@@ -246,7 +247,7 @@ std::string limit_lines(const std::vector<LayerReport>& layers) {
   for (const std::string& limit : limits) {
     if (layers_of[limit] != holders) lines += fmt::format("  {}\n", join(layers_of[limit], ", "));
     holders = layers_of[limit];
-    lines += fmt::format("    - {}\n", fmt::join(wrap(limit, 112), "\n      "));
+    lines += fmt::format("    - {}\n", fmt::join(wrap(limit, width - 6), "\n      "));
   }
   return lines;
 }
@@ -287,13 +288,28 @@ MachineReport make_machine_report(const std::vector<std::string>& command_line) 
   return report;
 }
 
-std::string machine_report_text(const MachineReport& report) {
+namespace {
+
+std::string layer_lines(const std::vector<LayerReport>& layers, size_t width) {
+  size_t name_width = 0;
+  for (const LayerReport& layer : layers) name_width = std::max(name_width, layer.name.size());
+  const std::string indent(name_width + 4, ' ');
+  std::string lines;
+  for (const LayerReport& layer : layers)
+    lines += fmt::format("  {}  {}\n", padded(layer.name, name_width, Align::kLeft),
+                         fmt::join(wrap(layer.computes, width - indent.size()), "\n" + indent));
+  return lines;
+}
+
+}  // namespace
+
+std::string machine_report_text(const MachineReport& report, size_t width) {
   std::string text = machine_lines(report);
   text += fmt::format("\ndevice:     {}\nprecision:  {}\nlayer:\n", join(report.devices, ", "),
                       join(report.precisions, ", "));
-  for (const LayerReport& layer : report.layers) text += fmt::format("  {:<15}  {}\n", layer.name, layer.computes);
-  text += limit_lines(report.layers);
-  for (const Warning& warning : report.warnings) text += fmt::format("\nwarning: {}\n", warning.text);
+  text += layer_lines(report.layers, width) + limit_lines(report.layers, width);
+  for (const Warning& warning : report.warnings)
+    text += fmt::format("\n{}\n", fmt::join(wrap("warning: " + warning.text, width), "\n  "));
   return text;
 }
 

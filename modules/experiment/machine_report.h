@@ -85,7 +85,8 @@ std::vector<Gpu> gpus_of(const GpuSurvey& survey);
 
 MachineReport make_machine_report(const std::vector<std::string>& command_line);
 
-std::string machine_report_text(const MachineReport& report);
+// Returns lines of at most `width` columns, at least 60, except those of the machine.
+std::string machine_report_text(const MachineReport& report, size_t width = 118);
 std::string machine_report_json(const MachineReport& report);
 
 }  // namespace rnnlab

@@ -166,7 +166,7 @@ ExitCode run_planned(const fs::path& folder, int64_t task, int64_t position, con
 
 namespace {
 
-constexpr const char* kStoppingTask = "stopping after the current step";
+constexpr const char* kStoppingTask = "the task stops after the current step";
 
 std::string program_of(const TaskRequest& request) { return request.program.empty() ? kThisProgram : request.program; }
 

@@ -246,7 +246,7 @@ class RunsInOrder {
   RunAllOutcome all_;
 };
 
-constexpr const char* kStopping = "stopping after the current step";
+constexpr const char* kStopping = "training stops after the current step";
 
 // If another rnnlab process started this one, that process announces the stop; it also forwards the signal, so the
 // signal may arrive twice.

@@ -212,6 +212,17 @@ fs::path best_of(const fs::path& folder) {
   throw_checkpoint_error("{}: no checkpoint is marked as the best; use --checkpoint last", folder.string());
 }
 
+[[noreturn]] void refuse_run_without_checkpoint(const fs::path& run) {
+  const auto others = folders_with(normalized_path(run).parent_path(), {kCheckpointsFolder});
+  const std::string other = others.empty() ? ""
+                                           : fmt::format("pass another run, such as {}, or ",
+                                                         (run.parent_path() / others.back().filename()).string());
+  throw_error(ExitCode::kUsage,
+              "{}: the run has no checkpoint; if it is still running, wait until it writes its first one, else {}train "
+              "again, with a shorter checkpoint.every_seconds if it was ended early",
+              run.string(), other);
+}
+
 [[noreturn]] void refuse_unknown_folder(const fs::path& folder) {
   if (!path_exists(folder))
     throw_error(ExitCode::kUsage, "{}: no such folder; pass the folder of a run or a checkpoint", folder.string());
@@ -219,10 +230,7 @@ fs::path best_of(const fs::path& folder) {
     throw_error(ExitCode::kUsage, "{}: not a trained model, but a folder of {}; pass one of them, for example {}",
                 folder.string(), counted(std::ssize(runs), "run"), runs.back().string());
   if (path_exists(folder / kConfigFile) && path_exists(folder / kEnvironmentFile))
-    throw_error(ExitCode::kUsage,
-                "{}: the run has no checkpoint; if it is still running, wait until it writes its first one, else train "
-                "again, with a shorter checkpoint.every_seconds if it was ended early",
-                folder.string());
+    refuse_run_without_checkpoint(folder);
   throw_error(ExitCode::kUsage,
               "{}: not a trained model: it contains neither {} nor {}; pass the folder of a run or a checkpoint",
               folder.string(), kCheckpointsFolder, kManifestFile);

@@ -67,10 +67,16 @@ std::map<std::string, MetricSpread> metric_spreads(const std::vector<Metrics>& r
   return spreads;
 }
 
+// The summary also has the training loss of an interrupted epoch, beside the validation of the epoch before.
+Metrics last_metrics(const RunRecord& run) {
+  const std::span<const EpochRow> whole = whole_epochs(run);
+  return whole.size() == run.rows.size() ? run.summary.final_metrics : final_metrics(whole);
+}
+
 void describe_metrics(const RunGroup& group, GroupResult& result) {
   std::vector<Metrics> last, best;
   for (const RunRecord* run : group.runs) {
-    last.push_back(run->summary.final_metrics);
+    last.push_back(last_metrics(*run));
     const auto row = best_row(*run);
     if (!row) continue;
     result.best_epochs.push_back(row->epoch);

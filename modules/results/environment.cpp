@@ -467,10 +467,13 @@ std::vector<Warning> warnings(const Environment& environment) {
   std::vector<Warning> found;
   if (const auto build = build_warning(environment.build)) found.push_back(*build);
   if (has_too_many_threads(environment))
-    found.emplace_back(warning::kMoreThreadsThanCpus,
-                       fmt::format("MORE THREADS THAN CPUS: {} on {}, so they wait for each other: lower {}",
-                                   counted(environment.num_threads, "thread"),
-                                   counted(environment.cpu.usable_cpus, "usable CPU"), kThreadsKey));
+    found.emplace_back(
+        warning::kMoreThreadsThanCpus,
+        fmt::format(
+            "MORE THREADS THAN CPUS: the process has {} for {}, so its threads wait for each other; set a lower "
+            "{}",
+            counted(environment.num_threads, "thread"), counted(environment.cpu.usable_cpus, "usable CPU"),
+            kThreadsKey));
   if (disturbs(environment.cpu.busy_fraction, environment.cpu.usable_cpus, environment.num_threads))
     found.emplace_back(warning::kCpuBusy, fmt::format("THE CPU IS BUSY: other work took {:.0f} % of {} at the start{}",
                                                       100 * environment.cpu.busy_fraction,

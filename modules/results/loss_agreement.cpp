@@ -22,12 +22,6 @@ bool is_same_work(const RunRecord& a, const RunRecord& b) {
          first.initial_weights_sha256 == second.initial_weights_sha256 && hashes.first == hashes.second;
 }
 
-// Leaves out an interrupted last epoch, because its loss is that of its first batches.
-std::span<const EpochRow> whole_epochs(const RunRecord& run) {
-  const std::span<const EpochRow> rows = run.rows;
-  return rows.first(std::min(rows.size(), static_cast<size_t>(std::max<int64_t>(run.summary.epochs, 0))));
-}
-
 // Returns infinity if the difference is not finite.
 double relative_difference(double a, double b) {
   if (a == b) return 0;

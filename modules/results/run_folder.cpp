@@ -128,12 +128,29 @@ std::vector<fs::path> run_folders_in(const fs::path& folder) {
   return runs;
 }
 
-fs::path without_latest_link(const fs::path& path) {
-  const fs::path link = path.has_filename() ? path : path.parent_path();
+namespace {
+
+// Returns the run to which the link leads, or the newest run beside it if that run was deleted, or `link` if no run is
+// left or `link` is something else.
+fs::path run_of_latest_link(const fs::path& link) {
   std::error_code is_no_link;
   const fs::path target = fs::read_symlink(link, is_no_link);
-  const bool is_latest = !is_no_link && link.filename() == kLatestLink && !target.has_parent_path();
-  return is_latest ? link.parent_path() / target : path;
+  if (is_no_link || target.has_parent_path()) return link;
+  const fs::path folder = link.parent_path();
+  if (path_exists(link)) return folder / target;
+  const std::vector<fs::path> left = run_folders_in(folder.empty() ? "." : folder);
+  return left.empty() ? link : folder / left.back().filename();
+}
+
+}  // namespace
+
+fs::path without_latest_link(const fs::path& path) {
+  const auto is_latest = [](const fs::path& part) { return part == kLatestLink; };
+  if (std::none_of(path.begin(), path.end(), is_latest)) return path;
+  fs::path whole;
+  for (const fs::path& part : path)
+    if (!part.empty()) whole = is_latest(part) ? run_of_latest_link(whole / part) : whole / part;
+  return whole;
 }
 
 std::string shared_run_name(const fs::path& folder, const std::string& experiment) {

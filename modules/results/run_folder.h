@@ -49,8 +49,9 @@ std::filesystem::path create_run_folder(const std::filesystem::path& out, const 
 // cannot be read.
 std::vector<std::filesystem::path> run_folders_in(const std::filesystem::path& folder);
 
-// Returns the folder to which a path such as runs/rows/latest leads, as runs/rows/2026-11-21T02-59-51Z-cpu-naive, and
-// every other path unchanged. The result still means the same run after a new run has begun.
+// Returns a path such as runs/rows/latest/checkpoints with the run to which the link `latest` leads, as
+// runs/rows/2026-11-21T02-59-51Z-cpu-naive/checkpoints, and every other path unchanged. If that run was deleted, the
+// newest run beside the link takes its place. The result still means the same run after a new run has begun.
 std::filesystem::path without_latest_link(const std::filesystem::path& path);
 
 // Returns a name of the run for other people: "mnist_rows/2026-11-21T02-59-51Z-cuda0-fused", without the folders above;

@@ -252,6 +252,8 @@ bool keeps_best(const RunRecord& run) {
 
 }  // namespace
 
+std::span<const EpochRow> whole_epochs(const RunRecord& run) { return whole_epochs(run.rows, run.summary.epochs); }
+
 std::optional<EpochRow> best_row(const RunRecord& run) {
   if (!keeps_best(run)) return std::nullopt;
   const EpochRow* best = best_epoch_of(run);
@@ -262,8 +264,7 @@ const EpochRow* best_epoch_of(const RunRecord& run) {
   const std::string name = value_or_absent(run.config, "training.early_stopping");
   const bool has_metric = std::ranges::find(epoch_columns(), name, &EpochColumn::name) != epoch_columns().end();
   const auto delta = parse_double(value_or_absent(run.config, "training.min_delta"));
-  return best_epoch(whole_epochs(run.rows, run.summary.epochs), has_metric ? name : "",
-                    has_metric ? delta.value_or(0) : 0);
+  return best_epoch(whole_epochs(run), has_metric ? name : "", has_metric ? delta.value_or(0) : 0);
 }
 
 }  // namespace rnnlab

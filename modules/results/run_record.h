@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,10 @@ const std::string& other_program(const RunRecord& run);
 
 // Returns whether the run trained on a GPU.
 bool is_on_gpu(const RunRecord& run);
+
+// Returns the rows without an interrupted last epoch, whose training loss is that of its first batches, and which has
+// no validation.
+std::span<const EpochRow> whole_epochs(const RunRecord& run);
 
 // Returns the epoch that training called the best: by training.early_stopping, or else by the loss of the validation
 // (quality.h). Null if no whole epoch has the metric.

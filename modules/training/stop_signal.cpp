@@ -80,8 +80,9 @@ std::optional<StopRequest> pending_stop() {
 }
 
 StopSignalGuard::StopSignalGuard(const std::string& announcement, SecondSignal second)
-    : announcement_(
-          announcement.empty() ? "" : "rnnlab: " + announcement + "; a second SIGINT or SIGTERM ends it at once\n"),
+    : announcement_(announcement.empty()
+                        ? ""
+                        : "rnnlab: " + announcement + "; a second Ctrl-C (SIGINT) or SIGTERM ends it at once\n"),
       handler_stack_(kHandlerStackBytes) {
   wake_up();
   first_signal.store(0, std::memory_order_relaxed);

@@ -66,6 +66,17 @@ TEST_F(TrainResumeAuto, LooksInTheFolderOfNewRuns) {
   EXPECT_THAT(program_.run(kCommand).errors, StartsWith("starts a new run: there is no run in runs/tiny\n"));
 }
 
+TEST_F(TrainResumeAuto, IsNotAFolderCalledAuto) {
+  ASSERT_EQ(program_.run({"train", "tiny.yaml", "-q"}).exit_code, 0);
+  std::filesystem::rename(program_.folder() / only_run(), program_.folder() / "auto");
+  const auto resumed = program_.run({"train", "--resume", "./auto", "training.epochs=4", "-q"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_THAT(resumed.output, ::testing::EndsWith("/auto\n"));
+  EXPECT_THAT(program_.run({"train", "--resume", "./auto"}).errors,
+              HasSubstr("/auto: nothing to resume: the run reached training.epochs (4); to train on, add "
+                        "training.epochs=N with N above 4\n"));
+}
+
 TEST_F(TrainResumeAuto, SaysThatTheRunIsBeingTrained) {
   EXPECT_EQ(program_.run(kCommand).exit_code, 0);
   const auto result = program_.run_in_shell("flock runs/tiny/latest/.lock \"$0\" train tiny.yaml --resume auto");

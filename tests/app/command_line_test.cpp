@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/program.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -53,6 +54,29 @@ TEST(CommandLine, HelpIsAVerbToo) {
   const auto unknown = Program().run({"help", "trian"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.errors, HasSubstr("unknown verb 'trian' (did you mean 'train'?), expected train, "));
+}
+
+TEST(CommandLine, VersionIsAVerbToo) {
+  EXPECT_EQ(Program().run({"version"}).exit_code, 0);
+  EXPECT_EQ(Program().run({"version"}).output, Program().run({"--version"}).output);
+}
+
+TEST(CommandLine, HelpFitsTheTerminal) {
+  if (!testing::has_pseudo_terminals()) GTEST_SKIP() << "no pseudo-terminals";
+  const Program program;
+  for (const std::string verb : {"train", "evaluate", "completion"}) {
+    const std::string shown = program.run_on_terminal({verb, "--help"}, "xterm").output;
+    for (const std::string& line : split(shown, '\n')) {
+      if (line.starts_with("  rnnlab ") || line.starts_with("  source ")) continue;
+      EXPECT_LE(display_width(line), 80u) << line;
+    }
+    const auto words = [](std::string text) {
+      std::erase(text, ' ');
+      std::erase(text, '\n');
+      return text;
+    };
+    EXPECT_EQ(words(shown), words(program.run({verb, "--help"}).output)) << "only the ends of lines differ";
+  }
 }
 
 TEST(CommandLine, HelpNamesArgumentsWithOneEllipsisEach) {

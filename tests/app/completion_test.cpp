@@ -36,7 +36,7 @@ TEST(Completion, OffersKeysOfTheExperiment) {
 }
 
 TEST(Completion, OffersSweepsAndRepeatsWhereTheyAreTaken) {
-  for (const char* verb : {"train", "check", "sweep"}) {
+  for (const char* verb : {"train", "check", "sweep plan"}) {
     EXPECT_EQ(offered(std::string("rnnlab ") + verb + " a.yaml swee"), "sweep=\n");
     EXPECT_EQ(offered(std::string("rnnlab ") + verb + " a.yaml repea"), "repeats=\n");
   }
@@ -65,6 +65,14 @@ TEST(Completion, OffersOptions) {
 TEST(Completion, OffersOptionsOfANestedVerb) {
   EXPECT_EQ(offered("rnnlab data inspect --js"), "--json\n");
   EXPECT_EQ(offered("rnnlab data insp"), "inspect\n");
+  EXPECT_EQ(offered("rnnlab sweep work --retry"), "--retry-failed\n");
+  EXPECT_EQ(offered("rnnlab sweep plan --retry"), "\n") << "an option of another nested verb";
+  EXPECT_EQ(offered("rnnlab sweep work dir training.ep"), "\n") << "which takes no keys";
+}
+
+TEST(Completion, LeavesOutHiddenOptions) {
+  EXPECT_EQ(offered("rnnlab train --planned"), "\n");
+  EXPECT_THAT(Program().run({"completion", "fish"}).output, ::testing::Not(HasSubstr("planned-run")));
 }
 
 TEST(Completion, OffersNamesOfExperimentsWhereRunsAreTaken) {
@@ -86,27 +94,66 @@ TEST(Completion, ZshUsesTheSameScript) {
 
 TEST(Completion, FishShowsWordsWithTheirDescriptions) {
   const std::string script = Program().run({"completion", "fish"}).output;
-  EXPECT_THAT(script, HasSubstr("complete -c rnnlab -n __fish_use_subcommand -a info -d 'Show what this machine and "
-                                "build can do'\n"));
-  EXPECT_THAT(script, HasSubstr("complete -c rnnlab -n '__fish_seen_subcommand_from train' -l resume -d 'resume this"));
+  EXPECT_THAT(script, HasSubstr("complete -c rnnlab -n __rnnlab_only -a info -d 'Show what this machine and build can "
+                                "do'\n"));
+  EXPECT_THAT(script, HasSubstr("complete -c rnnlab -n '__rnnlab_verb train' -l resume -r -a 'auto (command ls runs "
+                                "2>/dev/null)' -d 'resume this"));
   EXPECT_THAT(script, HasSubstr(" layer=naive layer=grouped "));
   EXPECT_THAT(script, HasSubstr(" model.hidden_size= "));
 }
 
-TEST(Completion, FishReadsItsScript) {
-  const Program program;
-  if (program.run_in_shell("command -v fish").exit_code != 0) GTEST_SKIP() << "fish is not installed";
-  const auto offered = [&](const std::string& line) {
-    return program
+// The program in a folder with the run runs/weather and the file notes.txt.
+class FishCompletion : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (program_.run_in_shell("command -v fish").exit_code != 0) GTEST_SKIP() << "fish is not installed";
+    std::filesystem::create_directories(program_.folder() / "runs/weather");
+    program_.write("notes.txt", "");
+  }
+
+  std::string offered(const std::string& line) const {
+    return program_
         .run_in_shell(
             "\"$0\" completion fish > rnnlab.fish; HOME=. fish --no-config -c 'source rnnlab.fish; "
             "complete -C \"" +
             line + "\"'")
         .output;
-  };
+  }
+
+  Program program_;
+};
+
+TEST_F(FishCompletion, ReadsItsScript) {
   EXPECT_EQ(offered("rnnlab inf"), "info\tShow what this machine and build can do\n");
   EXPECT_EQ(offered("rnnlab train layer=na"), "layer=naive\n");
   EXPECT_THAT(offered("rnnlab compare --fa"), HasSubstr("--fair\t"));
+}
+
+TEST_F(FishCompletion, OffersTheOptionsOfTheProgramBeforeAVerb) {
+  EXPECT_THAT(offered("rnnlab --"), HasSubstr("--version\t"));
+  EXPECT_THAT(offered("rnnlab no"), ::testing::Not(HasSubstr("notes.txt")));
+  EXPECT_THAT(offered("rnnlab train --vers"), ::testing::Not(HasSubstr("--version")));
+}
+
+TEST_F(FishCompletion, KeepsNestedVerbsApart) {
+  EXPECT_THAT(offered("rnnlab sweep "), HasSubstr("work\tRun free tasks"));
+  EXPECT_THAT(offered("rnnlab sweep work --re"), HasSubstr("--retry-failed\t"));
+  EXPECT_EQ(offered("rnnlab sweep plan --ret"), "");
+  EXPECT_EQ(offered("rnnlab sweep work training.ep"), "");
+  EXPECT_THAT(offered("rnnlab sweep plan training.ep"), HasSubstr("training.epochs="));
+  EXPECT_THAT(offered("rnnlab data inspect insp"), ::testing::Not(HasSubstr("inspect\t")));
+}
+
+TEST_F(FishCompletion, OffersWhatCanBeResumed) {
+  const std::string words = offered("rnnlab train --resume ");
+  EXPECT_THAT(words, HasSubstr("auto\t"));
+  EXPECT_THAT(words, HasSubstr("weather\t"));
+}
+
+TEST_F(FishCompletion, OffersNoFilesForAKeyWithListedValues) {
+  EXPECT_THAT(offered("rnnlab train layer="), ::testing::Not(HasSubstr("notes.txt")));
+  EXPECT_THAT(offered("rnnlab train data.path=no"), HasSubstr("notes.txt"));
+  EXPECT_THAT(offered("rnnlab train no"), HasSubstr("notes.txt"));
 }
 
 TEST(Completion, KnowsThreeShells) { EXPECT_EQ(Program().run({"completion", "tcsh"}).exit_code, 2); }

@@ -60,7 +60,13 @@ TEST(DataInspect, SuggestsLinesThatRunAsTheyAre) {
   program.write("series.csv", series);
   program.write("text.txt", std::string(400, 'a') + std::string(400, 'b'));
   for (const std::string file : {"table.csv", "series.csv", "text.txt"}) {
-    program.write("pasted.yaml", suggested_lines(program.run({"data", "inspect", file}).output));
+    const std::string suggested = suggested_lines(program.run({"data", "inspect", file}).output);
+    program.write("pasted.yaml", suggested);
+    const std::string yaml = program.run({"data", "inspect", file, "--yaml"}).output;
+    EXPECT_THAT(yaml, ::testing::StartsWith("# " + file + ": "));
+    EXPECT_THAT(yaml, ::testing::EndsWith("\n" + suggested));
+    program.write("printed.yaml", yaml);
+    EXPECT_EQ(program.run({"check", "printed.yaml"}).exit_code, 0) << yaml;
     const auto checked = program.run({"check", "pasted.yaml"});
     EXPECT_EQ(checked.exit_code, 0) << file << checked.errors;
     const auto trained =
@@ -85,6 +91,13 @@ TEST(DataInspect, SuggestsLinesThatTrainOnFilesOfTheArchives) {
     EXPECT_EQ(program.run({"evaluate", run, "--part", "test"}).exit_code, 0) << name;
     EXPECT_THAT(program.run({"predict", run, "--part", "test"}).output, HasSubstr("index,row,target,prediction,"));
   }
+}
+
+TEST(DataInspect, SaysWhyThereIsNoExperimentToPrint) {
+  const Program program;
+  program.write("tiny.yaml", testing::kTinyYaml);
+  EXPECT_EQ(program.run({"data", "inspect", "tiny.yaml", "--yaml"}).errors,
+            "rnnlab: error: data inspect: tiny.yaml is an experiment already; remove --yaml, or pass a data file\n");
 }
 
 TEST(DataInspect, MissingFileIsExitCode3) { EXPECT_EQ(Program().run({"data", "inspect", "nowhere.csv"}).exit_code, 3); }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/program.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -15,6 +16,13 @@ TEST(Info, ShowsMachineLibrariesDevicesAndLayers) {
   EXPECT_EQ(result.exit_code, 0);
   for (const char* part : {"LibTorch 2.11.0", "cpu", "device:", "naive", "fused", "activation: relu"})
     EXPECT_THAT(result.output, HasSubstr(part));
+}
+
+TEST(Info, FitsTheTerminal) {
+  if (!testing::has_pseudo_terminals()) GTEST_SKIP() << "no pseudo-terminals";
+  const std::string shown = Program().run_on_terminal({"info"}, "xterm").output;
+  for (const std::string& line : split(shown.substr(shown.find("\ndevice:")), '\n'))
+    EXPECT_LE(display_width(line), 80u) << line;
 }
 
 TEST(Info, SaysALimitOfSeveralLayersOnce) {

@@ -29,6 +29,8 @@ TEST_F(ReportVerb, WritesAPage) {
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(result.output, "");
   EXPECT_THAT(result.errors, MatchesRegex("rnnlab: report.html written, [0-9.]+ MiB\n"));
+  EXPECT_THAT(program_.run({"report", "runs/tiny"}).errors,
+              MatchesRegex("rnnlab: report.html written in place of the file that was there, [0-9.]+ MiB\n"));
   EXPECT_TRUE(read_text(program_.folder() / "report.html").starts_with("<!DOCTYPE html>"));
 }
 

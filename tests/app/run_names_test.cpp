@@ -125,6 +125,57 @@ TEST_F(RunNames, CountTheRunOfTheLinkLatestOnce) {
   EXPECT_EQ(program_.run_in_shell("\"$0\" train --resume runs/tiny/* training.epochs=5").exit_code, 0);
 }
 
+TEST_F(RunNames, OfALinkToADeletedRunAreThoseOfTheNewestOneLeft) {
+  fs::remove_all(program_.folder() / newest());
+  ASSERT_TRUE(fs::is_symlink(program_.folder() / "runs/tiny/latest"));
+  const std::string model = "model     tiny from " + older_.substr(std::string("runs/").size()) + "/checkpoints/";
+  EXPECT_THAT(program_.run({"evaluate", "tiny/latest"}).output, StartsWith(model));
+  EXPECT_THAT(program_.run({"evaluate", "runs/tiny/latest/checkpoints/step-000012"}).output, StartsWith(model));
+  EXPECT_EQ(program_.run_in_shell("\"$0\" compare runs/tiny/* --csv").output,
+            program_.run({"compare", "runs/tiny", "--csv"}).output);
+  EXPECT_EQ(program_.run_in_shell("\"$0\" evaluate runs/tiny/*").exit_code, 0);
+  fs::remove_all(program_.folder() / older_);
+  EXPECT_EQ(program_.run({"compare", "tiny/latest"}).errors,
+            "rnnlab: error: tiny/latest: no such file or folder, and no runs/tiny/latest; pass the folder of a run, or "
+            "the name of an experiment in runs\n");
+}
+
+TEST_F(RunNames, SkipRunsWithoutACheckpointWhereAModelIsNeeded) {
+  fs::remove_all(program_.folder() / newest() / "checkpoints");
+  const auto evaluated = program_.run({"evaluate", "tiny"});
+  EXPECT_EQ(evaluated.exit_code, 0);
+  EXPECT_EQ(evaluated.errors, "rnnlab: note: " + newest() +
+                                  " is skipped, because it has no checkpoint\n"
+                                  "rnnlab: note: tiny is " +
+                                  older_ + ", the newest of 1 run\n");
+  EXPECT_EQ(program_.run({"predict", "tiny/latest"}).errors,
+            "rnnlab: error: " + newest() +
+                ": the run has no checkpoint; if it is still running, wait until it writes its first one, else pass "
+                "another run, such as " +
+                older_ + ", or train again, with a shorter checkpoint.every_seconds if it was ended early\n");
+}
+
+TEST_F(RunNames, OfWhichOneIsTakenAreNotSeveral) {
+  const auto result = program_.run({"evaluate", older_, newest()});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors, "rnnlab: error: evaluate: got 2 names, " + older_ + " first and " + newest() +
+                               " last, expected one run or checkpoint; `rnnlab rank` lists several runs, and `rnnlab "
+                               "evaluate` takes one at a time; other data are given as data.path=FILE or "
+                               "data.train_inputs=FILE\n  `rnnlab evaluate --help` shows how it is used\n");
+}
+
+TEST_F(RunNames, AreNotProposedForFoldersWithoutRunsOrForDifferentNames) {
+  fs::create_directory(program_.folder() / "tinnny");
+  const std::string advice = "; pass the folder of a run, or the name of an experiment in runs\n";
+  EXPECT_EQ(program_.run({"compare", "tinny"}).errors,
+            "rnnlab: error: tinny: no such file or folder, and no runs/tinny (did you mean 'tiny'?)" + advice);
+  EXPECT_EQ(program_.run({"compare", "runs/moons"}).errors,
+            "rnnlab: error: runs/moons: no such file or folder" + advice)
+      << "the folder runs is not a part of the similarity";
+  EXPECT_EQ(program_.run({"compare", "runs/tinny/"}).errors,
+            "rnnlab: error: runs/tinny/: no such file or folder (did you mean 'runs/tiny'?)" + advice);
+}
+
 TEST_F(RunNames, OfTheLinkLatestAreThoseOfItsRun) {
   EXPECT_THAT(program_.run({"convert", "runs/tiny/latest", "-o", "a.safetensors"}).output,
               HasSubstr(" of " + newest() + "/checkpoints/"));

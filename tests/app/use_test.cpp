@@ -107,7 +107,7 @@ TEST_F(UseModel, SaysWhatItCannotPredict) {
             "remove --prompt\n");
   EXPECT_EQ(
       program_.run({"predict"}).errors,
-      "rnnlab: error: predict: got 0 names, expected one run or checkpoint; other data are given as data.path=FILE or "
+      "rnnlab: error: predict: got no name, expected one run or checkpoint; other data are given as data.path=FILE or "
       "data.train_inputs=FILE\n  `rnnlab predict --help` shows how it is used\n");
   EXPECT_EQ(
       program_.run({"predict", run_, "--prompt", "a", "--temperature", "-1"}).errors,

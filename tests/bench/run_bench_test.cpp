@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run_bench.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,9 +31,13 @@ class RunBench : public ::testing::Test {
   }
 
   BenchOutcome run(const BenchSettings& settings) {
-    return run_bench(settings, backend_,
-                     {.should_stop = [this] { return backend_.log.size() >= stop_after_; },
-                      .on_progress = [this](const std::string& line) { progress_.push_back(line); }});
+    return run_bench(
+        settings, backend_,
+        {.should_stop = [this] { return backend_.log.size() >= stop_after_; },
+         .on_progress = [this](const std::string& line) { progress_.push_back(line); },
+         .on_report = {},
+         .on_sample = [this](const std::string& what, int64_t done,
+                             int64_t total) { samples_.push_back(fmt::format("{} {} of {}", what, done, total)); }});
   }
 
   size_t count_in_log(const std::string& start) const {
@@ -42,6 +47,7 @@ class RunBench : public ::testing::Test {
 
   FakeBackend backend_;
   std::vector<std::string> progress_;
+  std::vector<std::string> samples_;
   size_t stop_after_ = SIZE_MAX;
 };
 
@@ -134,6 +140,27 @@ TEST_F(RunBench, TellsTheProgressOfEveryCombination) {
   run(settings);
   EXPECT_THAT(progress_, ElementsAre("[1/2] cpu eager fp32 lstm H 128 B 64 T 100 L 4: naive 2 s, fused -",
                                      "[2/2] cpu eager fp32 lstm H 256 B 64 T 100 L 4: naive 2 s, fused -"));
+}
+
+TEST_F(RunBench, TellsEachSampleOfACombination) {
+  BenchSettings settings = small_settings();
+  settings.warmup = 1;
+  run(settings);
+  constexpr size_t kTotal = 2 + (6 + 1) * 2 * 3;  // layers, and rounds of three passes of each
+  ASSERT_THAT(samples_, SizeIs(kTotal));
+  EXPECT_EQ(samples_.front(), "[1/1] 0 of 44");
+  EXPECT_EQ(samples_.back(), "[1/1] 43 of 44");
+}
+
+TEST(WorkText, SaysHowLongABenchmarkTakesAtLeast) {
+  BenchSettings settings = small_settings();
+  settings.warmup = 4;
+  settings.sample_seconds = 0.5;
+  EXPECT_EQ(work_text(settings), "measures 2 layers in 1 combination, which takes at least 30 s");
+  settings.hidden_size = {128, 256};
+  settings.processes = 5;
+  EXPECT_EQ(work_text(settings),
+            "measures 2 layers in 2 combinations, in each of 5 processes, which takes at least 5 min 0 s");
 }
 
 TEST_F(RunBench, DoubtsAboutTheMachineStandInTheRows) {

@@ -93,7 +93,8 @@ TEST_F(Inspect, KnowsIdxByItsContent) {
   EXPECT_THAT(
       text_of("images"),
       HasSubstr(fmt::format(
-          "\nto train on it, put this into a .yaml file:\n  data:\n    source: idx\n    path: \"{}\"\n    "
+          "\nto train on it, put this into a .yaml file (--yaml prints such a file):\n  data:\n    source: idx\n    "
+          "path: \"{}\"\n    "
           "train_inputs: "
           "\"images\"\n    train_targets: FILL_IN   # the file's name\n  model:\n    kind: sequence_classifier\n",
           folder().string())));
@@ -112,17 +113,19 @@ TEST_F(Inspect, KnowsNpyAndCountsWhatIsNotFinite) {
 
 TEST_F(Inspect, KnowsCsvWhateverItsDelimiter) {
   write("a", "when;value;state\nmon;1;on\ntue;NA;off\nwed;3;on\n");
-  EXPECT_EQ(text_of("a"), fmt::format("{0}: csv, 3 rows, 3 columns, with a header, delimiter ';'\n"
-                                      "  when: 0 numbers; 3 texts: 'mon', 'tue', 'wed'\n"
-                                      "  value: 2 numbers, from 1 to 3, mean 2, standard deviation 1; 1 missing\n"
-                                      "  state: 0 numbers; 3 texts: 'off', 'on'\n\n"
-                                      "first rows\n  'mon' '1' 'on'\n  'tue' 'NA' 'off'\n  'wed' '3' 'on'\n\n"
-                                      "to train on it, put this into a .yaml file:\n  data:\n    source: csv\n"
-                                      "    path: \"{0}\"\n    delimiter: \";\"\n    features: [\"value\"]\n"
-                                      "    target: [\"state\"]\n    task: classification\n"
-                                      "    missing: drop        # the rows that lack a value; or mean, zero\n"
-                                      "  model:\n    kind: sequence_classifier\n",
-                                      path("a")));
+  EXPECT_EQ(
+      text_of("a"),
+      fmt::format("{0}: csv, 3 rows, 3 columns, with a header, delimiter ';'\n"
+                  "  when: 0 numbers; 3 texts: 'mon', 'tue', 'wed'\n"
+                  "  value: 2 numbers, from 1 to 3, mean 2, standard deviation 1; 1 missing\n"
+                  "  state: 0 numbers; 3 texts: 'off', 'on'\n\n"
+                  "first rows\n  'mon' '1' 'on'\n  'tue' 'NA' 'off'\n  'wed' '3' 'on'\n\n"
+                  "to train on it, put this into a .yaml file (--yaml prints such a file):\n  data:\n    source: csv\n"
+                  "    path: \"{0}\"\n    delimiter: \";\"\n    features: [\"value\"]\n"
+                  "    target: [\"state\"]\n    task: classification\n"
+                  "    missing: drop        # the rows that lack a value; or mean, zero\n"
+                  "  model:\n    kind: sequence_classifier\n",
+                  path("a")));
 }
 
 TEST_F(Inspect, NamesAFormatThatIsNotRead) {

@@ -81,7 +81,7 @@ TEST_F(NpzFiles, AreListedWithLinesThatTrain) {
             "  lengths_train: 4 i64, from 1 to 2, mean 1.5, standard deviation 0.5\n"
             "  x_test: 2 x 2 x 1 f32, from 1 to 4, mean 2.5, standard deviation 1.118\n"
             "  y_test: 2 i64, from 0 to 1, mean 0.5, standard deviation 0.5\n\n"
-            "to train on it, put this into a .yaml file:\n"
+            "to train on it, put this into a .yaml file (--yaml prints such a file):\n"
             "  data:\n    source: npy\n    path: \".\"\n    train_inputs: \"a.npz:x_train\"\n"
             "    train_targets: \"a.npz:y_train\"\n    train_lengths: \"a.npz:lengths_train\"\n"
             "    test_inputs: \"a.npz:x_test\"\n    test_targets: \"a.npz:y_test\"\n"

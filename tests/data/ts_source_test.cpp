@@ -205,7 +205,7 @@ TEST_F(InspectTs, SaysWhatTheFileHoldsAndPrintsLinesThatTrain) {
             "  inputs   3 x 3 x 2 f32, from 1 to 60, mean 19.25, standard deviation 19.88\n"
             "  lengths  3 i64, from 1 to 3, mean 2, standard deviation 0.8165\n"
             "  classes  walk: 1, run: 2\n\n"
-            "to train on it, put this into a .yaml file:\n"
+            "to train on it, put this into a .yaml file (--yaml prints such a file):\n"
             "  data:\n    source: ts\n    path: \".\"\n    train_file: \"X_TRAIN.ts\"\n"
             "    test_file: \"X_TEST.ts\"  # only --part test reads it\n  model:\n    kind: sequence_classifier\n");
   EXPECT_EQ(yaml_of("X_TEST.ts"), yaml_of("X_TRAIN.ts"));

@@ -96,11 +96,14 @@ TEST(DryRun, SaysThatItsTimesAreEstimates) {
 TEST(DryRun, OfASweepDoesTheFirstCase) {
   Logger logger(Verbosity::kErrors, Terminal{});
   const auto cases = cases_of(std::string(kTinyYaml) + "repeats: 5\nsweep: {layer: [naive, fused, hoisted]}\n");
-  const DryRun outcome = dry_run_first(cases, {.command_line = {}, .console = {}}, logger);
+  DryRun outcome = dry_run_first(cases, {.command_line = {}, .console = {}}, logger);
   EXPECT_EQ(outcome.layer, "naive");
   EXPECT_EQ(outcome.num_cases, 3);
   EXPECT_EQ(outcome.num_runs, 15);
   EXPECT_THAT(dry_run_text(outcome), HasSubstr("case      1 of 3 (layer=naive); 15 runs in all\n"));
+  outcome.run_seconds = 60;
+  EXPECT_THAT(dry_run_text(outcome),
+              HasSubstr("\nsum       about 15 min 0 s for 15 runs, if each takes as long as this one\n"));
 }
 
 TEST(DryRun, OfSeveralProcessesIsRefused) {

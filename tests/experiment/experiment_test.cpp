@@ -179,6 +179,15 @@ TEST(Experiment, RefusesAModelThatDoesNotFitTheData) {
               ElementsAre(HasSubstr("text is for a language model")));
 }
 
+TEST(Experiment, RefusesAClassifierForASeries) {
+  const std::string series = "data: {source: csv, path: a, target: [y], window: 2";
+  EXPECT_THAT(findings_in(series + "}\n"),
+              ElementsAre(HasSubstr("a series is forecast as numbers, and a sequence_classifier predicts classes; set "
+                                    "model.kind: sequence_regressor")));
+  EXPECT_THAT(findings_in(series + ", task: classification}\n"), IsEmpty());
+  EXPECT_THAT(findings_in(series + "}\nmodel: {kind: sequence_regressor}\n"), IsEmpty());
+}
+
 TEST(Experiment, RefusesALayerOnADeviceThatItIsNotFor) {
   EXPECT_THAT(findings_in("device: cpu\nlayer: wavefront\n"),
               ElementsAre(HasSubstr("layer: wavefront needs CUDA streams; on a CPU use layer: hoisted")));
@@ -233,6 +242,26 @@ TEST(Experiment, RefusesToWatchMissingValidation) {
   EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n"),
               ElementsAre("a.yaml:2:28: training.early_stopping and data.num_valid (a.yaml:1:19): there are no "
                           "validation data; set data.num_valid or use a train_ metric"));
+}
+
+TEST(Experiment, ProposesWhatADeviceIsCalledHere) {
+  const auto finding = [](const std::string& device) { return findings_in("device: " + device + "\n").at(0); };
+  EXPECT_EQ(finding("gpu"), "a.yaml:1:9: device: got 'gpu', expected auto, cpu, cuda or cuda:N (write cuda)");
+  EXPECT_THAT(finding("gpu:1"), HasSubstr(" (write cuda:1)"));
+  EXPECT_THAT(finding("CUDA"), HasSubstr(" (write cuda)"));
+  EXPECT_THAT(finding("cdua"), HasSubstr(" (did you mean 'cuda'?)"));
+  EXPECT_THAT(finding("tpu:0"), ::testing::EndsWith("or cuda:N"));
+}
+
+TEST(Experiment, SaysThatACellIsNotALayer) {
+  EXPECT_THAT(findings_in("layer: lstm\n"),
+              ElementsAre(HasSubstr(" (lstm is a cell: write model.cell: lstm; a layer is one way to compute it)")));
+  EXPECT_THAT(findings_in("layer: naiv\n"), ElementsAre(HasSubstr(" (did you mean 'naive'?)")));
+}
+
+TEST(Experiment, SaysWhichLettersAreOfAName) {
+  EXPECT_THAT(findings_in("name: m\xC3\xA4rz\n"), ElementsAre(HasSubstr(" (of the letters only a to z and A to Z)")));
+  EXPECT_THAT(findings_in("name: a b\n"), ElementsAre(::testing::EndsWith("not starting with '.'")));
 }
 
 TEST(Experiment, ReportsEverythingInOneGo) {

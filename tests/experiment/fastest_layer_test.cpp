@@ -267,7 +267,7 @@ TEST(ThreadChoice, IsTheFastestNumberOnABusyMachine) {
   const auto choice = choose_num_threads({{4, 1'000.0}, {2, 12'000.0}, {1, 10'000.0}});
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->num_threads, 2);
-  EXPECT_EQ(choice->reason, "2 threads did 12 times the work of 4");
+  EXPECT_EQ(choice->reason, "2 threads did 12 times the work of 4 threads");
 }
 
 TEST(ThreadChoice, IsNotMadeWithoutAMeasurement) { EXPECT_FALSE(choose_num_threads({})); }

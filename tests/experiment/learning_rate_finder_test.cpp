@@ -88,8 +88,8 @@ TEST(RateSearch, ChangesTheRateOfCapturedSteps) {
   ASSERT_TRUE(graphs.suggestion) << graphs.reason;
   for (size_t i = 0; i < std::min<size_t>(40, graphs.steps.size()); ++i)
     EXPECT_NEAR(graphs.steps[i].loss, eager.steps[i].loss, 1e-3);
-  EXPECT_LT(graphs.best_learning_rate, 3 * eager.best_learning_rate);
-  EXPECT_GT(graphs.best_learning_rate, eager.best_learning_rate / 3);
+  EXPECT_LT(graphs.best_learning_rate(), 3 * eager.best_learning_rate());
+  EXPECT_GT(graphs.best_learning_rate(), eager.best_learning_rate() / 3);
 }
 
 RateSearch known_search() {
@@ -99,7 +99,7 @@ RateSearch known_search() {
           .optimizer = "adam",
           .diverged = true,
           .steps = {{1e-6, 2, 2}, {0.1, 1, 1.25}, {0.2, 0.5, 0.75}, {0.4, 6, 4}},
-          .best_learning_rate = 0.2,
+          .lowest = 2,
           .suggestion = 0.02,
           .reason = "a tenth of 0.2, the rate with the lowest smoothed loss"};
 }
@@ -119,6 +119,13 @@ TEST(RateSearch, PrintsTheCurveAndTheLineToSet) {
   nothing.suggestion.reset();
   nothing.reason = "the loss does not fall";
   EXPECT_THAT(rate_search_text(nothing), HasSubstr("\nno suggestion: the loss does not fall\n"));
+}
+
+TEST(RateSearch, MarksTheLowestLossAlsoIfTwoStepsHaveOneRate) {
+  RateSearch search = known_search();
+  search.steps[1].learning_rate = 0.2;
+  EXPECT_THAT(rate_search_text(search), HasSubstr("\n0.2           0.7500   lowest\n"));
+  EXPECT_THAT(rate_search_json(search), HasSubstr("\"best_learning_rate\": 0.2,"));
 }
 
 TEST(RateSearch, OfASweepDoesTheFirstCase) {

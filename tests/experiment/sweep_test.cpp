@@ -172,7 +172,8 @@ TEST(RunAll, AnswersASignalAtOnce) {
   run_four(Signaller(6));
   EXPECT_THAT(
       ::testing::internal::GetCapturedStderr(),
-      ::testing::HasSubstr("rnnlab: stopping after the current step; a second SIGINT or SIGTERM ends it at once\n"));
+      ::testing::HasSubstr(
+          "rnnlab: training stops after the current step; a second Ctrl-C (SIGINT) or SIGTERM ends it at once\n"));
 }
 
 TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {

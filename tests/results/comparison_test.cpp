@@ -326,6 +326,16 @@ TEST_F(CompareTest, MarksHowManyOfPooledRunsWereInterrupted) {
                                             "cpu naive: 3 runs of the same work pooled, seeds 1, 2, 3"));
 }
 
+TEST_F(CompareTest, TakesTheMetricsOfTheLastWholeEpoch) {
+  SampleRun run = sample_run("cpu", "naive", 1, kSlow);
+  run.summary.ending = RunEnding::kInterrupted;
+  run.summary.epochs = 6;
+  run.train_loss_of_cut_epoch = 0.875;
+  add("a", run);
+  ASSERT_EQ(runs_[0].summary.final_metrics.at("train_loss"), 0.875);
+  EXPECT_EQ(compare(runs_, {}).groups[0].final_metrics.at("train_loss").median, 0.5);
+}
+
 TEST_F(CompareTest, NotesRunsOfDifferentLengths) {
   add_pair([](SampleRun& run) { run.summary.epochs = 5; });
   EXPECT_THAT(compare(runs_, {}).notes,

@@ -176,7 +176,8 @@ TEST(Warnings, NameMoreThreadsThanCpus) {
   environment.cpu.busy_fraction = 1;
   EXPECT_EQ(texts_of(warnings(environment)),
             (std::vector<std::string>{
-                "MORE THREADS THAN CPUS: 4,096 threads on 1 usable CPU, so they wait for each other: lower "
+                "MORE THREADS THAN CPUS: the process has 4,096 threads for 1 usable CPU, so its threads wait for each "
+                "other; set a lower "
                 "training.num_threads (in a benchmark num_threads)",
                 "THE CPU IS BUSY: other work took 100 % of 1 usable CPU at the start, perhaps the threads of this "
                 "program's previous run, which are more than the CPUs"}));

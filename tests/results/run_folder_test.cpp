@@ -102,6 +102,26 @@ TEST(WithoutLatestLink, IsTheRunThatItLeadsTo) {
     EXPECT_EQ(without_latest_link(path), path);
 }
 
+TEST(WithoutLatestLink, MayBeWithinAPath) {
+  const TemporaryFolder folder;
+  const fs::path run = create_run_folder(folder.path(), kLabel);
+  EXPECT_EQ(without_latest_link(folder.path() / "rows/latest/checkpoints/step-000012"),
+            run / "checkpoints/step-000012");
+  fs::create_directories(folder.path() / "own/latest/a");
+  EXPECT_EQ(without_latest_link(folder.path() / "own/latest/a"), folder.path() / "own/latest/a") << "not a link";
+}
+
+TEST(WithoutLatestLink, IsTheNewestRunThatIsLeft) {
+  const TemporaryFolder folder;
+  const fs::path older = create_run_folder(folder.path(), {"rows", "cpu", "naive", kLabel.start - 60});
+  write_text(older / kConfigFile, "name: rows\n");
+  fs::remove_all(create_run_folder(folder.path(), kLabel));
+  EXPECT_EQ(without_latest_link(folder.path() / "rows/latest"), older);
+  EXPECT_EQ(without_latest_link(folder.path() / "rows/latest/checkpoints"), older / "checkpoints");
+  fs::remove_all(older);
+  EXPECT_EQ(without_latest_link(folder.path() / "rows/latest"), folder.path() / "rows/latest") << "no run is left";
+}
+
 TEST(CreateRunFolder, SaysThatAFileIsInTheWay) {
   const TemporaryFolder folder;
   write_text(folder.path() / "rows", "");

@@ -88,7 +88,7 @@ void SampleRun::write(const std::filesystem::path& folder) const {
   double fit_seconds = 0;
   for (EpochRow& row : rows) {
     fit_seconds += row.train_seconds + row.valid_seconds.value();
-    row.train_loss = train_loss;
+    row.train_loss = row.epoch <= summary.epochs ? train_loss : train_loss_of_cut_epoch;
     row.samples_per_second = num_samples / row.train_seconds;
     if (summary.device != "cpu") row.device_seconds = row.train_seconds;
   }

@@ -26,6 +26,7 @@ struct SampleRun {
   bool first_is_warmup = true;
   double num_samples = 120000;  // of an epoch
   double train_loss = 0.5;
+  double train_loss_of_cut_epoch = 0;  // of an epoch after summary.epochs
 
   void write(const std::filesystem::path& folder) const;
 };

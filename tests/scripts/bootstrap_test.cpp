@@ -104,9 +104,10 @@ TEST_F(Bootstrap, NamesTheOneHeaderThatIsMissing) {
 TEST_F(Bootstrap, AsksForAnAdministratorWithoutRootAndSudo) {
   box.command("id", "echo 1000");
   box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
-  expect_refusal(run(),
-                 "error: these packages are missing, and only root may install them: zlib1g-dev\n"
-                 "  have an administrator run 'apt-get install zlib1g-dev', then run the same command again\n");
+  expect_refusal(
+      run(),
+      "error: these packages are missing, and only root may install them: zlib1g-dev\n"
+      "  have an administrator run 'apt-get update && apt-get install zlib1g-dev', then run the same command again\n");
 }
 
 TEST_F(Bootstrap, NeverWaitsForAPasswordThatNobodyCanType) {
@@ -125,12 +126,10 @@ TEST_F(Bootstrap, ShowsTheLastWordsOfAFailingApt) {
   box.command("apt-get", "echo 'E: Unable to fetch some archives'; exit 100");
   const ScriptResult result = run();
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(
-      result.output,
-      AllOf(HasSubstr("Installing system packages, 20 seconds to two minutes: zlib1g-dev\n"),
-            HasSubstr("E: Unable to fetch some archives\nerror: apt-get could not"),
-            HasSubstr(
-                "\n  without a network: connect it; refused: have an administrator run 'apt-get install zlib1g-dev'")));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("Installing system packages, 20 seconds to two minutes: zlib1g-dev\n"),
+                                   HasSubstr("E: Unable to fetch some archives\nerror: apt-get could not"),
+                                   HasSubstr("\n  without a network: connect it; refused: have an administrator run "
+                                             "'apt-get update && apt-get install zlib1g-dev'")));
 }
 
 TEST_F(Bootstrap, SaysWhenAptHelpedNothing) {

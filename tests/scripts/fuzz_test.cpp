@@ -38,7 +38,7 @@ TEST_F(FuzzScript, RefusesATargetThatIsNotThere) {
 TEST_F(FuzzScript, SaysWhatBringsTheCompiler) {
   expect_refused("", 4,
                  "error: there is no clang++-16 or newer on the PATH, which libFuzzer and its sanitizers come with\n"
-                 "  apt-get install clang-16\n");
+                 "  apt-get update && apt-get install clang-16\n");
 }
 
 TEST_F(FuzzScript, TellsItsUse) {

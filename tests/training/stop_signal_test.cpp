@@ -58,12 +58,12 @@ TEST(StopSignals, OfOtherKindsMayComeTwiceAndTheFirstOneCounts) {
 TEST(StopSignals, AreAnnouncedOnce) {
   ::testing::internal::CaptureStderr();
   {
-    const StopSignalGuard guard("stopping after this test");
+    const StopSignalGuard guard("the program stops after this test");
     std::raise(SIGHUP);
     std::raise(SIGTERM);
   }
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "rnnlab: stopping after this test; a second SIGINT or SIGTERM ends it at once\n");
+            "rnnlab: the program stops after this test; a second Ctrl-C (SIGINT) or SIGTERM ends it at once\n");
 }
 
 // oneDNN's generated code does not survive a handler on its own stack: training an LSTM on the CPU crashed on Ctrl-C.

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests `build` of scripts/common.sh, with a CMake that only prints.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "scripts/script_box.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class Build : public testing::Test {
+ protected:
+  void write_cmake(const std::string& shell_text) const {
+    box.file(".venv/bin/cmake", "#!/bin/bash\n" + shell_text + "\n");
+    box.file("build/release/build.ninja", "");
+    box.run("chmod +x .venv/bin/cmake");
+  }
+
+  ScriptBox box;
+};
+
+TEST_F(Build, SaysHowManyStepsItHas) {
+  write_cmake(R"([[ $* == *" -n -f "* ]] && printf '[%d/30] compile\n' {1..30} || echo "cmake $*")");
+  const ScriptResult result = box.run("bash -c 'source scripts/common.sh; build release --target rnnlab -- -k 0'");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, StartsWith("Building in 30 steps by "));
+  EXPECT_THAT(result.output, HasSubstr("\ncmake --build --preset release --parallel "));
+  EXPECT_THAT(result.output, EndsWith(" --target rnnlab -- -k 0\n"));
+  EXPECT_FALSE(box.exists("build/release/count-steps.ninja"));
+}
+
+TEST_F(Build, SaysNothingAboutAFewSteps) {
+  write_cmake(R"([[ $* == *" -n -f "* ]] && echo '[1/1] link' || echo built)");
+  EXPECT_EQ(box.run("bash -c 'source scripts/common.sh; build release'").output, "built\n");
+}
+
+TEST_F(Build, FailsAsItsCmakeFails) {
+  write_cmake("exit 3");
+  EXPECT_EQ(box.run("bash -c 'source scripts/common.sh; build release || exit $?'").exit_code, 3);
+}
+
+TEST_F(Build, WaitsForAnotherBuildInTheSameClone) {
+  // The first build ends when the second one has said that it waits.
+  write_cmake(R"(
+[[ $* != *" -n -f "* ]] || exit 0
+if [[ ! -e first ]]; then
+  touch first
+  until grep -q Waiting second.log; do :; done
+fi
+echo "built, $(grep -c built first.log) before")");
+  box.file("first.log", "");
+  box.file("second.log", "");
+  const ScriptResult result = box.run(
+      "bash -c 'cd \"$HOME\"; source scripts/common.sh; build release 2>first.log & until [[ -s build/.lock ]]; do :; "
+      "done; build release 2>second.log; wait; cat first.log second.log'");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, StartsWith("built, 0 before\nWaiting until process "));
+  EXPECT_THAT(result.output, EndsWith(" (bash) has built here\nbuilt, 1 before\n"));
+}
+
+}  // namespace
+}  // namespace rnnlab
