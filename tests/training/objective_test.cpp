@@ -221,6 +221,19 @@ TEST_F(CrossEntropyOnCuda, IsLibTorchsLossGradientAndCount) {
   }
 }
 
+TEST_F(CrossEntropyOnCuda, HasTheSameGradientIfNothingScalesIt) {
+  const at::Tensor drawn = seeded_randn({128, 10}), wanted = classes_for(128, 10).cuda();
+  const auto gradient_for = [&](const at::Tensor& scale) {
+    const at::Tensor logits = drawn.cuda().requires_grad_();
+    cross_entropy_on_gpu(logits, wanted).loss.backward(scale);
+    return logits.grad();
+  };
+  const at::Tensor& one = unscaled_gradient(wanted.device());
+  EXPECT_TRUE(unscaled_gradient(wanted.device()).is_same(one));
+  EXPECT_TRUE(gradient_for(one).equal(gradient_for(at::ones_like(one))));
+  EXPECT_TRUE(gradient_for(one * 2).equal(gradient_for(one) * 2));
+}
+
 CrossEntropyResult of_one_row(std::vector<float> logits, int64_t wanted) {
   const auto row = at::tensor(logits).view({1, -1}).cuda();
   return cross_entropy_on_gpu(row, at::tensor({wanted}, at::kLong).cuda());
