@@ -8,7 +8,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -52,7 +51,7 @@ void launch_dependent(void (*kernel)(Parameters...), dim3 blocks, dim3 threads, 
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
   config.attrs = &attribute;
-  config.numAttrs = overlaps_launches() && std::getenv("RNNLAB_NO_PDL") == nullptr ? 1 : 0;
+  config.numAttrs = overlaps_launches() ? 1 : 0;
   cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);  // require_started() finds its error
 }
 
