@@ -68,7 +68,7 @@ class CrossEntropyOnGpu : public torch::autograd::Function<CrossEntropyOnGpu> {
 }  // namespace
 
 const at::Tensor& unscaled_gradient(c10::Device device) {
-  // They are never freed, because CUDA may end before static objects do.
+  // The tensors are never freed, because CUDA may end before static objects do.
   static std::mutex mutex;
   static auto& all = *new std::unordered_map<c10::Device, at::Tensor>;
   const std::scoped_lock lock(mutex);

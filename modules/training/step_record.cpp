@@ -118,10 +118,10 @@ class NormsWork {
 
 }  // namespace
 
-at::Tensor gradient_norms(at::TensorList gradients, const SummedGradients& summed) {
+at::Tensor gradient_norms(at::TensorList gradients) {
   if (!can_use_own_kernels(gradients)) return at::stack(at::_foreach_norm(gradients, 2));
   const at::Tensor norms = at::empty({std::ssize(gradients)}, gradients.front().options().requires_grad(false));
-  run_kernels(NormsWork(gradients, norms, summed).work(), norms);
+  run_kernels(NormsWork(gradients, norms, {}).work(), norms);
   return norms;
 }
 

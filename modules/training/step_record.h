@@ -75,15 +75,15 @@ bool can_use_own_kernels(at::TensorList tensors);
 // The functions below compute norms and clip all gradients at once, with multi-tensor operators and without waiting for
 // the device. These functions do not check for NaN or Inf; train_step.h does.
 
+// Returns the Euclidean norm of each gradient, (number of gradients).
+at::Tensor gradient_norms(at::TensorList gradients);
+
 // What an exchange tells of the gradients that it has summed, for kernels::Norms; undefined if there is nothing to
 // tell.
 struct SummedGradients {
   at::Tensor clock;
   at::Tensor norm_parts;
 };
-
-// Returns the Euclidean norm of each gradient, (number of gradients).
-at::Tensor gradient_norms(at::TensorList gradients, const SummedGradients& summed = {});
 
 // Returns the factor for all gradients: min(1, max_norm / (total + 1e-6)), where total is the norm of `norms` (Pascanu
 // et al. 2013). With the 1e-6, gradients that are all zero do not become NaN; PyTorch adds the same.

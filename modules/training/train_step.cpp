@@ -8,7 +8,6 @@
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/maximum.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include <numeric>
@@ -216,7 +215,7 @@ Evaluation backpropagate(Model& model, const Batch& batch, const Objective& obje
   auto evaluation = objective.evaluate(output, batch);
   if (before_backward) before_backward(evaluation);
   const TraceRange range("backward");
-  evaluation.loss.backward(scale);
+  evaluation.loss.backward(scale.defined() ? scale : unscaled_gradient(evaluation.loss.device()));
   evaluation.loss = evaluation.loss.detach();
   return evaluation;
 }

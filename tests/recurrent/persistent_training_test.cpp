@@ -3,6 +3,7 @@
 // gradients that are not needed.
 #include <ATen/Functions.h>
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -178,6 +179,32 @@ TEST_F(PersistentTraining, LayersSideBySideAreThoseOneAfterTheOther) {
         EXPECT_LE((got[i] - wanted[i]).abs().max().item<double>(),
                   numbers.tolerance * wanted[i].abs().max().item<double>())
             << config::name_of(cell) << ", " << batch_size << " sequences, result " << i;
+    }
+}
+
+// Makes memory that LibTorch gives to the next tensors hold NaN.
+void leave_nan_in_free_memory() {
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  for (const int64_t size : {int64_t{1} << 26, int64_t{1} << 18}) (void)at::full({size}, NAN, at::device(at::kCUDA));
+  c10::cuda::device_synchronize();
+}
+
+// The sizes of a block, of clusters, of layers side by side, and of the whole GPU.
+TEST_F(PersistentTraining, StatesThatAreNotGivenAreZeroWhateverTheMemoryHeld) {
+  const TensorFloat32 products(kNumberClasses[1]);
+  for (const int64_t size : {64, 128, 512, 1024})
+    for (const bool bidirectional : {false, true}) {
+      const auto layer =
+          layer_of({.input_size = 16, .hidden_size = size, .num_layers = 2, .bidirectional = bidirectional});
+      const at::Tensor input = data(40, 60, 16);
+      const int64_t num_states = bidirectional ? 4 : 2;
+      const at::Tensor zeros = at::zeros({num_states, 60, size}, input.options());
+      const at::Tensor wanted = layer->forward(input, {zeros, zeros}).output.detach();
+      leave_nan_in_free_memory();
+      EXPECT_TRUE(at::equal(layer->forward(input).output, wanted)) << "H " << size << ", " << bidirectional;
+      leave_nan_in_free_memory();
+      const at::NoGradGuard without_gradients;
+      EXPECT_TRUE(at::equal(layer->forward(input).output, wanted)) << "H " << size << ", " << bidirectional;
     }
 }
 

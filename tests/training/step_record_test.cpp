@@ -2,9 +2,11 @@
 #include "training/step_record.h"
 
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
@@ -74,6 +76,19 @@ TEST(EndOfStep, CountsNoNormsOfASkippedStep) {
                 ElementsAre(0.5F, 0.25F, 7.0F, 0.0F, 5.0F, 12.0F))
         << device;
   }
+}
+
+// Kernels take at most 48 tensors at once.
+TEST(EndOfStep, HasTheNormsOfManyGradientsOnAGpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  std::vector<at::Tensor> gradients;
+  for (int64_t i = 0; i < 100; ++i) gradients.push_back(seeded_randn({1 + 97 * i}, static_cast<uint64_t>(i)).cuda());
+  const at::Tensor one = at::ones({}, gradients[0].options());
+  at::Tensor found_inf = at::zeros_like(one);
+  const auto end = summarize_step(gradients, {one, one, one, 1}, {}, found_inf, /*max_norm=*/1.0);
+  const at::Tensor norms = gradient_norms(gradients), row = end.step.row;
+  EXPECT_TRUE(row.narrow(0, row.numel() - norms.numel(), norms.numel()).equal(norms));
+  EXPECT_FLOAT_EQ(end.clip_scale.item<float>(), clip_scale(norms, 1.0).item<float>());
 }
 
 TEST(EndOfStep, HasNoScaleWithoutClipping) {

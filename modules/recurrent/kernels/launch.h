@@ -28,9 +28,9 @@ void with_cuda_type(ElementType type, const Work& work) {
 // Returns whether kernels' code for the current device lets launches overlap: it must be compiled for 9.0 or later.
 bool overlaps_launches();
 
-// A kernel that is launched by launch_dependent() may start before the work ahead of it in the stream has ended, so that
-// its launch takes less time of its own. Before it reads or writes memory, all of its threads call this function, which
-// returns when that work has ended. It also lets the next such kernel start.
+// A kernel that is launched by launch_dependent() may start before the work ahead of it in the stream has ended, so
+// that its launch takes less time of its own. Before it reads or writes memory, all of its threads call this function,
+// which returns when that work has ended. The function also lets the next such kernel start.
 __device__ inline void wait_for_work_ahead() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();

@@ -90,12 +90,17 @@ namespace {
 // This kernel is never launched; it represents all kernels that are compiled for the same GPUs.
 __global__ void probe_kernel() {}
 
+cudaError_t find_code(cudaFuncAttributes& attributes) {
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, probe_kernel);
+  if (error != cudaSuccess) (void)cudaGetLastError();  // otherwise the next kernel would report this error
+  return error;
+}
+
 }  // namespace
 
 bool has_own_code() {
   cudaFuncAttributes attributes;
-  const cudaError_t error = cudaFuncGetAttributes(&attributes, probe_kernel);
-  (void)cudaGetLastError();  // otherwise the next kernel would report this error
+  const cudaError_t error = find_code(attributes);
   if (error == cudaSuccess) return true;
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
       error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidKernelImage)
@@ -109,9 +114,7 @@ namespace {
 bool is_code_for_9() {
   constexpr int kFirstWithOverlap = 90;
   cudaFuncAttributes attributes = {};
-  const cudaError_t error = cudaFuncGetAttributes(&attributes, probe_kernel);
-  (void)cudaGetLastError();  // the launch itself will report it
-  return error == cudaSuccess && attributes.ptxVersion >= kFirstWithOverlap;
+  return find_code(attributes) == cudaSuccess && attributes.ptxVersion >= kFirstWithOverlap;
 }
 
 }  // namespace

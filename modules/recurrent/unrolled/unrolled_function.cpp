@@ -41,13 +41,15 @@ at::Tensor empty_for(const UnrolledSpec& spec, at::IntArrayRef shape, const at::
   return spec.variant.is_blocked ? empty_pooled(shape, options) : at::empty(shape, options);
 }
 
+bool is_missing(const at::Tensor& initial) { return initial.numel() == 0; }
+
 // Returns (L, T + 1, B, H) in one piece, so that a diagonal through the layers is one operand, and all initial states
 // are one, too.
 at::Tensor all_states(const UnrolledSpec& spec, const at::Tensor& initial, at::IntArrayRef shape,
                       const at::TensorOptions& options) {
   const at::Tensor all = empty_for(spec, shape, options);
   at::Tensor row = all.select(1, initial_row(spec.direction, shape[1] - 1));
-  if (initial.numel() > 0)
+  if (!is_missing(initial))
     row.copy_(initial);
   else if (!spec.variant.is_persistent)
     row.zero_();
@@ -116,8 +118,8 @@ std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<
     const auto index = static_cast<int64_t>(layer);
     traces.push_back(make_trace(spec, weights_of(spec.cell, operands, layer), hidden[index],
                                 cell.defined() ? cell[index] : at::Tensor()));
-    traces.back().lacks_hidden = spec.variant.is_persistent && operands[1].numel() == 0;
-    traces.back().lacks_cell = spec.variant.is_persistent && cell.defined() && operands[2].numel() == 0;
+    traces.back().lacks_hidden = spec.variant.is_persistent && is_missing(operands[1]);
+    traces.back().lacks_cell = spec.variant.is_persistent && cell.defined() && is_missing(operands[2]);
     if (layer == 0)
       set_input(operands[0], tokens, traces[0]);
     else if (masks.empty())

@@ -455,7 +455,7 @@ __device__ void update_one_by_one(const UpdateFactors& factors, const AdamTensor
     update(factors, tensor.weight[i], tensor.gradient[i], tensor.mean[i], tensor.square[i]);
 }
 
-// The last block to end counts the update, because all blocks have read the count by then. It also sets num_ended to 0.
+// The last block to end counts the update, because all blocks have read the count by then. num_ended becomes 0 again.
 __device__ void count_step(const AdamNumbers& numbers) {
   __syncthreads();
   if (threadIdx.x == 0 && atomicInc(numbers.num_ended, gridDim.x - 1) == gridDim.x - 1) *numbers.step += 1.0F;
