@@ -144,12 +144,8 @@ class Checking {
   static inline thread_local bool is_running_ = false;
 };
 
-}  // namespace
-
-namespace {
-
-// Returns a size of each family of kernels: of one block, of clusters, and, but for fp32, over the whole GPU without
-// wgmma. On a GPU with clusters the last family is for 64 multiprocessors and cells with gates.
+// Returns a size of each family of kernels: of one block, of clusters, and over the whole GPU. The last family has none
+// in fp32. On a GPU with clusters it is for cells with gates, and needs 64 multiprocessors.
 std::vector<int64_t> sizes_to_check(Cell cell, at::ScalarType type, c10::Device device) {
   if (cell == Cell::kSlstm) return {64, 128};
   const c10::cuda::CUDAGuard guard(device);

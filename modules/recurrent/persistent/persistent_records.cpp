@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "recurrent/device/gpu_support.h"
+#include "recurrent/kernels/persistent/host/kernel_plan.h"
 #include "recurrent/persistent/slstm_layer.h"
 #include "recurrent/unrolled/unrolled_layer.h"
 
@@ -10,13 +11,10 @@ namespace rnnlab {
 namespace {
 
 using kernels::PersistentKernels;
+using kernels::persistent::has_blocks;
 
 constexpr Capability kFirstWithBlocks = {8, 0};    // products of bfloat16 on tensor cores
 constexpr Capability kFirstWithClusters = {9, 0};  // clusters of thread blocks
-
-constexpr bool has_blocks(PersistentKernels kernels) {
-  return kernels == PersistentKernels::kBlocks || kernels == PersistentKernels::kAll;
-}
 
 constexpr UnrolledVariant persistent_variant(LayerKind kind, PersistentKernels kernels) {
   return {.kind = kind,
@@ -74,8 +72,8 @@ std::optional<std::string> precision_unsupported_by_persistent(const RecurrentOp
   return "supports at most 1024 units in fp32; use precision: tf32 or bf16, or layer: cudnn";
 }
 
-// Before clusters, layers that one block does not hold have kernels over the whole GPU, but not in fp32. Layers that no
-// cluster holds need exactly compute capability 9.0.
+// Before compute capability 9.0, layers that one block does not hold have kernels over the whole GPU, but not in fp32.
+// Layers of more than 1024 units need exactly 9.0.
 std::optional<std::string> size_unsupported_by_persistent(const RecurrentOptions& options, Precision precision,
                                                           const Gpu& gpu) {
   const int64_t hidden_size = options.hidden_size / options.num_heads;

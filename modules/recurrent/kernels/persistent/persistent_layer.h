@@ -71,13 +71,12 @@ void pack_backward_weights(const PersistentSequence& sequence, const RecurrentWe
 // Returns why kernels cannot be compiled on this machine, as one sentence; std::nullopt if they can.
 std::optional<std::string> persistent_kernels_refusal();
 
-// Returns the environment variable RNNLAB_KERNELS_AS, by which tests request kernels that the driver compiles from PTX,
-// as it does with code that is older than its GPU: "ptx" requests those of the GPU, a compute capability such as "8.0"
-// those of an earlier GPU. Without it the result is empty.
+// Returns the environment variable RNNLAB_KERNELS_AS, or "" if it is not set. By it tests request kernels that the
+// driver compiles from PTX, as it does with code that is older than its GPU. "ptx" requests the kernels of the GPU, and
+// a compute capability such as "8.0" requests those of an earlier GPU.
 std::string persistent_kernels_as();
 
-// Returns whether the current GPU has kernels with clusters. With an earlier capability in RNNLAB_KERNELS_AS, the
-// result is that of the earlier GPU.
+// Returns whether the current GPU, or the earlier one that RNNLAB_KERNELS_AS names, has kernels with clusters.
 bool has_persistent_clusters();
 
 // Returns the SHA-256 of the kernels' sources.

@@ -155,7 +155,7 @@ class GridBackwardBlock {
     send_each(now, sums, std::make_integer_sequence<int, T::kUnitTiles>());
   }
 
-  // The same if there is nothing to overlap with: tile by tile, by vectors that are read once.
+  // The same without partners. Vectors are read once for all tiles.
   __device__ void multiply_and_send_alone(const Turn& now) {
     const typename Products::Matrix gates(partners_.gates(now.index, 0));
     decltype(gates.at(0)) vectors[T::kGateSteps];

@@ -112,8 +112,8 @@ class TimedWait {
 };
 
 // Within a cluster, in the backward pass: each block sends its gates' gradients, as products read them, and the numbers
-// that its sums are multiplied by. A block that is its only partner has its own alone, after a barrier of the block,
-// and neither prepares nor hands out nor waits.
+// that its sums are multiplied by. A block that is its only partner only keeps its own here: it does not call
+// prepare(), hand_out() and wait(), because a barrier of the block is enough.
 
 // index: a turn, counted over all steps. i: the block that is `i` places after this one in the circle of partners.
 template <class T>

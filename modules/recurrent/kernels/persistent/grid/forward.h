@@ -179,8 +179,9 @@ class GridForwardBlock {
   }
 
   // Writes the product to `sums`: sequences, kSumStride apart, by rows. The fence orders the emptying of a buffer, a
-  // step ago, before the handing out of the hidden states that make others read it; its time overlaps with a product
-  // that is asynchronous. Without one it is where its time overlaps with the others' hidden states on their way.
+  // step ago, before the handing out of the hidden states that make others read it. Here its time overlaps with an
+  // asynchronous product. If products are not asynchronous, run_turn has the fence at the end of a turn, where its time
+  // overlaps with the way of the others' hidden states.
   __device__ void multiply(float* sums) {
     constexpr int kVectorsAStep = 2 * T::kSequences;
     ProductSums<T::kTiles> of[T::kRowTiles];

@@ -23,7 +23,8 @@ __device__ inline uint4 read_matrices(uint32_t address) {
   return words;
 }
 
-// A product is finished before the next instruction that reads its sums, so there is nothing to begin or to wait for.
+// The products of a warp. A product is finished before the next instruction that reads its sums, so begin(), commit(),
+// wait() and publish() do nothing.
 template <int kTiles>
 class WarpProducts {
  public:

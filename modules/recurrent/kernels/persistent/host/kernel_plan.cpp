@@ -250,8 +250,8 @@ bool fills_a_round(const PersistentSequence& sequence) {
 template <class Cell>
 constexpr int64_t kRoomOfClusters = Cell::kGates == 1 ? 1024 : 768;
 
-// Returns whether kernels over the whole GPU by wgmma are faster. Clusters are faster if one round of them has all
-// sequences in groups of 8, and has room for the weights.
+// Returns whether kernels over the whole GPU by wgmma are faster than clusters. Clusters are faster if one round of
+// them has all sequences in groups of 8, and has room for the weights.
 template <class Cell>
 bool is_for_grids(const PersistentSequence& sequence) {
   if (sequence.kernels != PersistentKernels::kAll) return false;
@@ -355,7 +355,7 @@ class GridPlans {
   std::vector<KernelPlan> plans_;
 };
 
-// The same by mma.sync, of a pass that is_for_grids_by_mma.
+// The plans by mma.sync of the smallest hidden size that has room for a layer, of a pass that is_for_grids_by_mma.
 template <class Cell, class Numbers, int kShared>
 class GridPlansByMma {
  public:
@@ -404,10 +404,6 @@ class GridPlansByMma {
 };
 
 // The plans of a pass. Its cell and its class of precision become template arguments here.
-
-bool has_blocks(PersistentKernels kernels) {
-  return kernels == PersistentKernels::kBlocks || kernels == PersistentKernels::kAll;
-}
 
 // Each head of sLSTM has a block of its own.
 template <class Cell>

@@ -17,6 +17,11 @@ enum class PassKind { kForward, kBackward };
 // capability 9.0 has (kernels in grid/ by wgmma).
 enum class Instructions { kTensorCores, kClusters, kWgmma };
 
+// Returns whether groups of one block are among the kernels.
+constexpr bool has_blocks(PersistentKernels kernels) {
+  return kernels == PersistentKernels::kBlocks || kernels == PersistentKernels::kAll;
+}
+
 // A group of blocks computes all steps for a group of sequences.
 struct KernelPlan {
   std::string source;           // a program with the next two kernels

@@ -82,7 +82,7 @@ std::string kernels_as() {
 
 namespace {
 
-// Of a block, at most.
+// The most shared memory of a block.
 int shared_bytes_of(int major, int minor) {
   if (major >= 9) return major >= 12 ? kLittleShared : kMuchShared;
   return minor == 0 || minor == 7 ? kMediumShared : kLittleShared;
@@ -104,7 +104,8 @@ std::optional<std::pair<int, int>> capability_of(std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [point, error] = std::from_chars(text.data(), end, major);
   if (error != std::errc() || point == end || *point != '.') return std::nullopt;
-  if (std::from_chars(point + 1, end, minor).ptr != end) return std::nullopt;
+  const auto [rest, minor_error] = std::from_chars(point + 1, end, minor);
+  if (minor_error != std::errc() || rest != end) return std::nullopt;
   return std::pair(major, minor);
 }
 

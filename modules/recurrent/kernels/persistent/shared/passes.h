@@ -23,8 +23,8 @@ enum class Operands { kTf32, kFloat32 };
 // smaller blocks, and of blocks of two teams; all of these, and blocks over the whole GPU.
 enum class PersistentKernels { kBlocks, kClusters, kClustersAndTeams, kAll };
 
-// The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, clusters and grids,
-// of which those by mma.sync are for GPUs without wgmma.
+// The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, of clusters, and of
+// grids by wgmma and by mma.sync.
 inline constexpr int kSmallestOfClusters = 64;
 inline constexpr int kLargestOfBlocks = 128;
 inline constexpr int kLargestOfClusters = 1024;
