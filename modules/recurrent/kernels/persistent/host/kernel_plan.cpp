@@ -355,7 +355,8 @@ class GridPlans {
   std::vector<KernelPlan> plans_;
 };
 
-// The plans by mma.sync of the smallest hidden size that has room for a layer, of a pass that is_for_grids_by_mma.
+// The plans by mma.sync of the smallest hidden size that has room for a layer, of a pass that is_for_grids_by_mma. The
+// costs were measured on an H200, by kernels for compute capability 8.0 (docs/results/2026-11-27-without-wgmma.md).
 template <class Cell, class Numbers, int kShared>
 class GridPlansByMma {
  public:
@@ -375,18 +376,20 @@ class GridPlansByMma {
     if (hidden_size <= kLargestOfGridsByMma) return add_group_sizes<kLargestOfGridsByMma, kFewestUnits>(1);
   }
 
-  // Also blocks of twice as many units, whose steps take longer, so that twice as many groups run at once.
+  // Also blocks of twice as many units, of which twice as many groups run at once. Their steps take 1.23 to 1.45 times
+  // as long.
   template <int kHiddenSize>
   void add_or_larger_blocks() {
     add_group_sizes<kHiddenSize, kFewestUnits>(1);
-    if constexpr (Cell::kGates > 1) add_group_sizes<kHiddenSize, 2 * kFewestUnits>(1.25);
+    if constexpr (Cell::kGates > 1) add_group_sizes<kHiddenSize, 2 * kFewestUnits>(1.3);
   }
 
-  // Groups of 16 sequences, and of 32 unless a thread would have eight cells.
+  // Groups of 16 sequences, and of 32 unless a thread would have eight cells. The steps of 32 take 1.48 to 1.84 times
+  // as long.
   template <int kHiddenSize, int kUnits>
   void add_group_sizes(double cost) {
     add<kHiddenSize, kUnits, 2>(cost);
-    if constexpr (kUnits <= 32) add<kHiddenSize, kUnits, 4>(1.5 * cost);
+    if constexpr (kUnits <= 32) add<kHiddenSize, kUnits, 4>(1.65 * cost);
   }
 
   template <int kHiddenSize, int kUnits, int kTiles>
