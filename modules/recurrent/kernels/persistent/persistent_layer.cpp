@@ -31,7 +31,8 @@ struct LaunchAttributes {
 bool has_clusters(const KernelPlan& plan) { return plan.instructions != Instructions::kTensorCores; }
 
 // The result points to `attributes`. A group of blocks that is larger than a cluster is launched cooperatively: its
-// blocks wait for each other, so all launched groups must run at once. A GPU without clusters does not get their size.
+// blocks wait for each other, so all launched groups must run at once. GPUs without clusters refuse the attribute of
+// a cluster's size, so kernels that need no clusters do not have it.
 cudaLaunchConfig_t launch_config(const KernelPlan& plan, int64_t groups, cudaStream_t stream,
                                  LaunchAttributes& attributes) {
   unsigned num_attributes = 0;
