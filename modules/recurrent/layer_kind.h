@@ -73,9 +73,10 @@ struct LayerInfo {
   // all precisions.
   std::optional<std::string> (*unsupported_precision)(const RecurrentOptions& options, Precision precision) = nullptr;
 
-  // Returns the reason why it does not compute layers of this size on this GPU, and an alternative. Null if it supports
-  // all sizes that it supports on any GPU.
-  std::optional<std::string> (*unsupported_size)(const RecurrentOptions& options, const Gpu& gpu) = nullptr;
+  // Returns the reason why it does not compute layers of this size in this precision on this GPU, and an alternative.
+  // Null if it supports all sizes that it supports on any GPU.
+  std::optional<std::string> (*unsupported_size)(const RecurrentOptions& options, Precision precision,
+                                                 const Gpu& gpu) = nullptr;
 
   // Returns whether its results are less precise than those of other layers, so that users must ask for it. Null if
   // they never are.

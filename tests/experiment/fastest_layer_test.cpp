@@ -12,6 +12,7 @@
 #include "base/expect_error.h"
 #include "experiment/run_context.h"
 #include "experiment/tiny_experiment.h"
+#include "recurrent/device/gpu_support.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -37,6 +38,14 @@ TEST(Candidates, LeaveOutPersistentIfItHasFewerDigitsOrLessRange) {
   const RecurrentOptions relu = {.cell = Cell::kRnnRelu, .hidden_size = 512};
   EXPECT_THAT(candidates(relu, Precision::kTf32, Processor::kGpu), Not(Contains(LayerKind::kPersistent)));
   EXPECT_THAT(candidates(relu, Precision::kBf16, Processor::kGpu), Contains(LayerKind::kPersistent));
+}
+
+TEST(Candidates, IncludePersistentOnAGpuWithoutClusters) {
+  const RecurrentOptions lstm = {.cell = Cell::kLstm, .hidden_size = 1024};
+  const Gpu a100 = {.name = "NVIDIA A100", .capability = {8, 0}, .has_own_kernels = true};
+  EXPECT_THAT(candidates(lstm, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kPersistent));
+  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, a100), std::nullopt);
+  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, lstm, Precision::kTf32, a100), std::nullopt);
 }
 
 TEST(Candidates, AreOneWhereOnlyOneCan) {

@@ -52,12 +52,15 @@ TEST(Refusal, OfPersistentNamesTheCapabilityThatItNeedsAndTheOneThatIsThere) {
 
 TEST(Refusal, OfPersistentNamesASizeThatOnlyOtherGpusHaveKernelsFor) {
   const Gpu b200 = {.name = "NVIDIA B200", .capability = {10, 0}, .has_own_kernels = true};
-  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, {.hidden_size = 1280}, b200),
+  const auto reason = [](LayerKind kind, int64_t hidden_size, const Gpu& gpu) {
+    return unsupported_size(kind, {.hidden_size = hidden_size}, Precision::kTf32, gpu);
+  };
+  EXPECT_EQ(reason(LayerKind::kPersistent, 1280, b200),
             "layer: persistent cannot do hidden_size: 1280 on NVIDIA B200 (compute capability 10.0): its kernels for "
             "more than 1024 units need compute capability 9.0; use layer: cudnn");
-  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, {.hidden_size = 1024}, b200), std::nullopt);
-  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, {.hidden_size = 1280}, kH200), std::nullopt);
-  EXPECT_EQ(unsupported_size(LayerKind::kCudnn, {.hidden_size = 1280}, b200), std::nullopt);
+  EXPECT_EQ(reason(LayerKind::kPersistent, 1024, b200), std::nullopt);
+  EXPECT_EQ(reason(LayerKind::kPersistent, 1280, kH200), std::nullopt);
+  EXPECT_EQ(reason(LayerKind::kCudnn, 1280, b200), std::nullopt);
 }
 
 TEST(Refusal, OfLayersMadeOfOwnKernelsSaysHowToGetCodeForTheGpu) {

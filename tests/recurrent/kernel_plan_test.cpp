@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include "kernel_cache/kernel_cache.h"
@@ -19,17 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-int shared_bytes_of(int major) {
-  if (major == 8) return kMediumShared;
-  return major >= 12 ? kLittleShared : kMuchShared;
-}
-
-Gpu gpu_of(int major) {
-  return {.device = 0,
-          .major = major,
-          .minor = 0,
-          .runs = {.instructions = instructions_of(major), .shared_bytes = shared_bytes_of(major)}};
-}
+Gpu gpu_of(int major, int minor = 0) { return {.major = major, .minor = minor, .runs = class_of(major, minor)}; }
 
 PassPlans forward_plans(int64_t hidden_size, int64_t batch_size, int major = 9) {
   return plans_for({.batch_size = batch_size, .hidden_size = hidden_size, .type = ElementType::kBfloat16},
@@ -50,9 +42,18 @@ TEST(KernelPlans, NamesInstancesAsTheCompilerFindsThem) {
 
 TEST(KernelPlans, KernelsWithWgmmaAreForOneCapabilityAlone) {
   EXPECT_THAT(forward_plans(1024, 64).grids, SizeIs(3));
-  EXPECT_THAT(forward_plans(1024, 64, 10).grids, IsEmpty());
-  EXPECT_THAT(forward_plans(1024, 64, 10).clusters, SizeIs(2));
+  for (const KernelPlan& plan : forward_plans(1024, 64).grids) EXPECT_EQ(plan.instructions, Instructions::kWgmma);
+  EXPECT_THAT(forward_plans(1536, 64).grids, SizeIs(3));
+  EXPECT_THAT(forward_plans(1536, 64, 10).grids, IsEmpty());
   EXPECT_THAT(forward_plans(1536, 64, 10).clusters, IsEmpty());
+}
+
+TEST(KernelPlans, OtherGpusWithClustersHaveTheWholeGpuForWhatClustersHaveNoRoomFor) {
+  EXPECT_THAT(forward_plans(1024, 64, 10).grids, SizeIs(2));
+  EXPECT_THAT(forward_plans(1024, 64, 10).clusters, SizeIs(2));
+  EXPECT_THAT(forward_plans(768, 64, 10).grids, IsEmpty());
+  EXPECT_EQ(forward_plans(1024, 64, 10).grids.front().kernel,
+            "grid_forward_kernel<GridTiles<Lstm, Bfloat16, 1024, 16, 1, 2, 1, Multiplier::kMma, 232448>>");
 }
 
 TEST(KernelPlans, AGpuWithLessSharedMemoryHasTilesOfItsOwn) {
@@ -66,10 +67,58 @@ TEST(KernelPlans, AGpuWithoutSharedMemoryForThemHasNone) {
       IsEmpty());
 }
 
-TEST(KernelPlans, AGpuWithoutClustersHasGroupsOfOneBlock) {
-  for (const KernelPlan& plan : all_plans(gpu_of(8).runs)) EXPECT_EQ(plan.num_blocks, 1) << plan.kernel;
+TEST(KernelPlans, AGpuWithoutClustersHasGroupsOfOneBlockAndOverTheWholeGpu) {
+  for (const KernelPlan& plan : all_plans(gpu_of(8).runs)) {
+    EXPECT_EQ(plan.instructions, Instructions::kTensorCores) << plan.kernel;
+    EXPECT_EQ(plan.cluster_size, 1) << plan.kernel;
+    EXPECT_EQ(plan.num_blocks > 1, is_grid(plan)) << plan.kernel;
+  }
   EXPECT_THAT(forward_plans(128, 64, 8).clusters, SizeIs(1));
+  EXPECT_THAT(forward_plans(128, 64, 8).grids, IsEmpty());
   EXPECT_THAT(forward_plans(136, 64, 8).clusters, IsEmpty());
+  EXPECT_THAT(forward_plans(136, 64, 8).grids, SizeIs(4));
+  EXPECT_THAT(forward_plans(1032, 64, 8).grids, IsEmpty());
+}
+
+// How many multiprocessors a GPU has, and the largest LSTM whose group of blocks they hold.
+struct SmallerGpu {
+  int minor, num_multiprocessors;
+  int64_t largest;
+};
+
+// A100, A30, RTX 3090, A10, RTX 3060, RTX 4090, L4 and RTX 4060.
+constexpr std::array<SmallerGpu, 8> kSmallerGpus = {{{0, 108, 1024},
+                                                     {0, 56, 768},
+                                                     {6, 82, 1024},
+                                                     {6, 72, 1024},
+                                                     {6, 28, 512},
+                                                     {9, 128, 1024},
+                                                     {9, 58, 768},
+                                                     {9, 24, 512}}};
+
+// States whether a pass has a plan whose group fits, with the shared memory and the multiprocessors of a GPU.
+bool has_room(const PersistentSequence& sequence, PassKind pass, const SmallerGpu& gpu) {
+  const GpuClass runs = class_of(8, gpu.minor);
+  return std::ranges::any_of(plans_for(sequence, pass, runs).grids, [&](const KernelPlan& plan) {
+    return plan.num_blocks <= gpu.num_multiprocessors && plan.shared_bytes <= runs.shared_bytes;
+  });
+}
+
+TEST(KernelPlans, EverySizeHasAPlanThatFitsOnAGpuWithoutClusters) {
+  for (const SmallerGpu& gpu : kSmallerGpus)
+    for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn})
+      for (const ElementType type : {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBfloat16})
+        for (int64_t size = 136; size <= kLargestOfGridsByMma; size += 8)
+          for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
+            const PersistentSequence sequence = {.batch_size = 16, .hidden_size = size, .type = type, .cell = cell};
+            const bool is_small = cell == PersistentCell::kRnn || size <= gpu.largest;
+            EXPECT_EQ(has_room(sequence, pass, gpu), is_small) << gpu.num_multiprocessors << " " << size;
+          }
+}
+
+TEST(KernelPlans, Float32HasNoneOverTheWholeGpu) {
+  const PersistentSequence sequence = {.batch_size = 16, .hidden_size = 256, .operands = Operands::kFloat32};
+  EXPECT_THAT(plans_for(sequence, PassKind::kForward, class_of(8, 0)).grids, IsEmpty());
 }
 
 TEST(KernelPlans, LayersThatAreTooSmallForClustersHaveGroupsOfOneBlock) {

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "recurrent/cells/cell.h"
@@ -120,6 +122,11 @@ std::string describe(const LayerShape& shape, const NumberClass& numbers) {
       config::name_of(options.cell), numbers.name, options.hidden_size, options.num_heads, options.input_size,
       shape.num_steps, shape.batch_size, options.num_layers, options.bidirectional ? ", both directions" : "",
       shape.ends == Ends::kVaried ? ", varied lengths" : "", shape.states == States::kGiven ? ", given states" : "");
+}
+
+bool is_long_run() {
+  const char* wanted = std::getenv("RNNLAB_LONG_RUN");
+  return wanted != nullptr && std::string_view(wanted) == "1";
 }
 
 TensorFloat32::TensorFloat32(const NumberClass& numbers) {

@@ -51,6 +51,9 @@ struct LayerShape {
 };
 std::string describe(const LayerShape& shape, const NumberClass& numbers);
 
+// Returns whether the environment has RNNLAB_LONG_RUN=1, which requests the long form of tests.
+bool is_long_run();
+
 // Lets LibTorch round float32 products to TF32, or not, during its lifetime.
 class TensorFloat32 {
  public:

@@ -81,13 +81,21 @@ TEST(PersistentRefusal, BlocksHaveSmallSizes) {
                         "128); use layer: naive"));
 }
 
-TEST(PersistentRefusal, AGpuWithoutClustersHasSmallSizes) {
+TEST(PersistentRefusal, AGpuWithoutClustersHasSizesForTheWholeGpu) {
   const Gpu gpu = {.name = "NVIDIA A100", .capability = {8, 0}, .has_own_kernels = true};
+  const auto reason = [&](int64_t hidden_size, Precision precision) {
+    return unsupported_size(LayerKind::kPersistent, {.hidden_size = hidden_size}, precision, gpu);
+  };
   EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, gpu), std::nullopt);
-  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, {.hidden_size = 128}, gpu), std::nullopt);
-  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, {.hidden_size = 136}, gpu),
-            "layer: persistent cannot do hidden_size: 136 on NVIDIA A100 (compute capability 8.0): its kernels for "
-            "more than 128 units need compute capability 9.0 or later; use layer: cudnn");
+  EXPECT_EQ(reason(1024, Precision::kTf32), std::nullopt);
+  EXPECT_EQ(reason(1032, Precision::kTf32),
+            "layer: persistent cannot do hidden_size: 1032 on NVIDIA A100 (compute capability 8.0): its kernels for "
+            "more than 1024 units need compute capability 9.0; use layer: cudnn");
+  EXPECT_EQ(reason(128, Precision::kFp32), std::nullopt);
+  EXPECT_EQ(reason(136, Precision::kFp32),
+            "layer: persistent cannot do hidden_size: 136 on NVIDIA A100 (compute capability 8.0) in fp32: its kernels "
+            "for more than 128 units in fp32 need compute capability 9.0 or later; use precision: tf32 or bf16, or "
+            "layer: cudnn");
   EXPECT_NE(unsupported_reason(LayerKind::kPersistentClusters, gpu), std::nullopt);
 }
 

@@ -10,12 +10,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <random>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,11 +22,6 @@
 
 namespace rnnlab {
 namespace {
-
-bool is_long_run() {
-  const char* wanted = std::getenv("RNNLAB_LONG_RUN");
-  return wanted != nullptr && std::string_view(wanted) == "1";
-}
 
 using PersistentProof = ByOwnKernels;
 

@@ -37,10 +37,11 @@ std::optional<std::string> unsupported_reason(LayerKind kind, const Gpu& gpu) {
       how_to_get_own_kernels(gpu));
 }
 
-std::optional<std::string> unsupported_size(LayerKind kind, const RecurrentOptions& options, const Gpu& gpu) {
+std::optional<std::string> unsupported_size(LayerKind kind, const RecurrentOptions& options, Precision precision,
+                                            const Gpu& gpu) {
   const auto unsupported = info_of(kind).unsupported_size;
   if (unsupported == nullptr) return std::nullopt;
-  const auto reason = unsupported(options, gpu);
+  const auto reason = unsupported(options, precision, gpu);
   return reason ? std::optional(fmt::format("layer: {} {}", config::name_of(kind), *reason)) : std::nullopt;
 }
 

@@ -54,8 +54,9 @@ Gpu gpu_of(c10::Device device);
 // options and the class of numbers are not checked.
 std::optional<std::string> unsupported_reason(LayerKind kind, const Gpu& gpu);
 
-// Returns why `kind` has no kernels for layers of this size on this GPU; nothing if it has kernels.
-std::optional<std::string> unsupported_size(LayerKind kind, const RecurrentOptions& options, const Gpu& gpu);
+// Returns why `kind` has no kernels for layers of this size in this precision on this GPU; nothing if it has kernels.
+std::optional<std::string> unsupported_size(LayerKind kind, const RecurrentOptions& options, Precision precision,
+                                            const Gpu& gpu);
 
 // Returns why kernels of `kind` cannot be compiled on this machine, for any GPU; nothing if they can or `kind` has
 // none.

@@ -101,10 +101,9 @@ struct Checked {
 fs::path mark_of(const cudaDeviceProp& gpu, const Checked& checked) {
   int driver = 0;
   C10_CUDA_CHECK(cudaDriverGetVersion(&driver));
-  const std::string all =
-      fmt::format("{} {}.{} {} {} {}{}{}", gpu.name, gpu.major, gpu.minor, driver,
-                  kernels::fingerprint_of_persistent_kernels(), number_type_name(checked.type),
-                  checked.rounds_to_tf32 ? " tf32" : "", kernels::runs_persistent_as_ptx() ? " PTX" : "");
+  const std::string all = fmt::format("{} {}.{} {} {} {}{}{}", gpu.name, gpu.major, gpu.minor, driver,
+                                      kernels::fingerprint_of_persistent_kernels(), number_type_name(checked.type),
+                                      checked.rounds_to_tf32 ? " tf32" : "", kernels::persistent_kernels_as());
   const fs::path folder = cache_folder();
   return folder.empty() ? folder : folder / ("persistent_checked_" + Sha256().update(all).hex().substr(0, 16));
 }
@@ -145,6 +144,21 @@ class Checking {
   static inline thread_local bool is_running_ = false;
 };
 
+// Returns a size of each family of kernels: of one block, of clusters, and over the whole GPU. The last family has none
+// in fp32. On a GPU with clusters it is for cells with gates, and needs 64 multiprocessors.
+std::vector<int64_t> sizes_to_check(Cell cell, at::ScalarType type, c10::Device device) {
+  if (cell == Cell::kSlstm) return {64, 128};
+  const c10::cuda::CUDAGuard guard(device);
+  const bool has_clusters = kernels::has_persistent_clusters();
+  std::vector<int64_t> sizes = has_clusters ? std::vector<int64_t>{128, 256} : std::vector<int64_t>{64, 128};
+  if (type == at::kFloat && !rounds_to_tf32()) return sizes;
+  const bool has_room_for_1024 =
+      cell != Cell::kRnnTanh && at::cuda::getDeviceProperties(device.index())->multiProcessorCount >= 64;
+  if (!has_clusters) sizes.push_back(256);
+  if (has_clusters && has_room_for_1024) sizes.push_back(1024);
+  return sizes;
+}
+
 }  // namespace
 
 double largest_difference_from_fused(c10::Device device, at::ScalarType type) {
@@ -153,11 +167,8 @@ double largest_difference_from_fused(c10::Device device, at::ScalarType type) {
   const c10::AutoGradMode gradients(true);
   const double bound = type == at::kFloat ? 2e-2 : type == at::kHalf ? 5e-2 : 1e-1;  // float32: TF32 is allowed
   double largest = 0;
-  const bool has_clusters = at::cuda::getDeviceProperties(device.index())->major >= 9;
-  const std::vector<int64_t> of_one_block = {64, 128};
-  const std::vector<int64_t> sizes = has_clusters ? std::vector<int64_t>{128, 256} : of_one_block;
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kSlstm})
-    for (const int64_t hidden_size : cell == Cell::kSlstm ? of_one_block : sizes)
+    for (const int64_t hidden_size : sizes_to_check(cell, type, device))
       largest = std::max(largest, difference_of_layer(cell, hidden_size, type, device) / bound);
   return largest;
 }
@@ -170,7 +181,7 @@ void require_checked_gpu(c10::Device device, at::ScalarType type) {
   static std::mutex one_at_a_time;
   static std::set<Checked> passed;
   const auto* gpu = at::cuda::getDeviceProperties(device.index());
-  if (Checking::is_running() || (gpu->major == 9 && !kernels::runs_persistent_as_ptx())) return;
+  if (Checking::is_running() || (gpu->major == 9 && kernels::persistent_kernels_as().empty())) return;
   const Checked checked = {device.index(), type, type == at::kFloat && rounds_to_tf32()};
   const std::lock_guard lock(one_at_a_time);
   if (passed.contains(checked)) return;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "recurrent/device/gpu_support.h"
+#include "recurrent/kernels/persistent/host/kernel_plan.h"
 #include "recurrent/persistent/slstm_layer.h"
 #include "recurrent/unrolled/unrolled_layer.h"
 
@@ -10,13 +11,10 @@ namespace rnnlab {
 namespace {
 
 using kernels::PersistentKernels;
+using kernels::persistent::has_blocks;
 
 constexpr Capability kFirstWithBlocks = {8, 0};    // products of bfloat16 on tensor cores
 constexpr Capability kFirstWithClusters = {9, 0};  // clusters of thread blocks
-
-constexpr bool has_blocks(PersistentKernels kernels) {
-  return kernels == PersistentKernels::kBlocks || kernels == PersistentKernels::kAll;
-}
 
 constexpr UnrolledVariant persistent_variant(LayerKind kind, PersistentKernels kernels) {
   return {.kind = kind,
@@ -74,18 +72,23 @@ std::optional<std::string> precision_unsupported_by_persistent(const RecurrentOp
   return "supports at most 1024 units in fp32; use precision: tf32 or bf16, or layer: cudnn";
 }
 
-// Layers that one block does not hold need clusters, and those that no cluster holds need exactly compute
-// capability 9.0.
-std::optional<std::string> size_unsupported_by_persistent(const RecurrentOptions& options, const Gpu& gpu) {
+// Before compute capability 9.0, layers that one block does not hold have kernels over the whole GPU, but not in fp32.
+// Layers of more than 1024 units need exactly 9.0.
+std::optional<std::string> size_unsupported_by_persistent(const RecurrentOptions& options, Precision precision,
+                                                          const Gpu& gpu) {
   const int64_t hidden_size = options.hidden_size / options.num_heads;
-  const bool has_clusters = kFirstWithClusters <= gpu.capability;
-  const bool has_grids = gpu.capability.major == kFirstWithClusters.major;
-  const int most = has_clusters ? kernels::kLargestOfClusters : kernels::kLargestOfBlocks;
-  if (has_grids || hidden_size <= most) return std::nullopt;
-  return fmt::format(
-      "cannot do hidden_size: {} on {} (compute capability {}): its kernels for more than {} units need compute "
-      "capability 9.0{}; use layer: cudnn",
-      hidden_size, gpu.name, text_of(gpu.capability), most, has_clusters ? "" : " or later");
+  const bool has_wgmma = gpu.capability.major == kFirstWithClusters.major;
+  if (has_wgmma || hidden_size <= kernels::kLargestOfBlocks) return std::nullopt;
+  const std::string size = fmt::format("cannot do hidden_size: {} on {} (compute capability {})", hidden_size, gpu.name,
+                                       text_of(gpu.capability));
+  if (gpu.capability < kFirstWithClusters && precision == Precision::kFp32)
+    return fmt::format(
+        "{} in fp32: its kernels for more than {} units in fp32 need compute capability 9.0 or later; use precision: "
+        "tf32 or bf16, or layer: cudnn",
+        size, kernels::kLargestOfBlocks);
+  if (hidden_size <= kernels::kLargestOfGridsByMma) return std::nullopt;
+  return fmt::format("{}: its kernels for more than {} units need compute capability 9.0; use layer: cudnn", size,
+                     kernels::kLargestOfGridsByMma);
 }
 
 // In fp32 the kernels compute small factors with fewer digits; in tf32, hidden states of rnn_relu may overflow float16.

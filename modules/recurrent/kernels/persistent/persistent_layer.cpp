@@ -24,22 +24,28 @@ int64_t num_groups(const KernelPlan& plan, const PersistentSequence& sequence) {
   return (sequence.batch_size + plan.num_sequences - 1) / plan.num_sequences * sequence.num_heads;
 }
 
-bool is_grid(const KernelPlan& plan) { return plan.instructions == Instructions::kWgmma; }
-
 struct LaunchAttributes {
   cudaLaunchAttribute of[2];
 };
 
+bool has_clusters(const KernelPlan& plan) { return plan.instructions != Instructions::kTensorCores; }
+
 // The result points to `attributes`. A group of blocks that is larger than a cluster is launched cooperatively: its
-// blocks wait for each other, so all launched groups must run at once. A group of one block needs no attribute.
+// blocks wait for each other, so all launched groups must run at once. GPUs without clusters refuse the attribute of
+// a cluster's size, so kernels that need no clusters do not have it.
 cudaLaunchConfig_t launch_config(const KernelPlan& plan, int64_t groups, cudaStream_t stream,
                                  LaunchAttributes& attributes) {
-  const bool is_cooperative = plan.cluster_size < plan.num_blocks;
-  const unsigned num_attributes = is_cooperative ? 2 : (plan.num_blocks > 1 ? 1 : 0);
-  attributes.of[0].id = cudaLaunchAttributeClusterDimension;
-  attributes.of[0].val.clusterDim = {static_cast<unsigned>(plan.cluster_size), 1, 1};
-  attributes.of[1].id = cudaLaunchAttributeCooperative;
-  attributes.of[1].val.cooperative = 1;
+  unsigned num_attributes = 0;
+  if (has_clusters(plan)) {
+    cudaLaunchAttribute& cluster = attributes.of[num_attributes++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {static_cast<unsigned>(plan.cluster_size), 1, 1};
+  }
+  if (plan.cluster_size < plan.num_blocks) {
+    cudaLaunchAttribute& cooperative = attributes.of[num_attributes++];
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+  }
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(groups * plan.num_blocks));
   config.blockDim = dim3(static_cast<unsigned>(plan.num_threads));
@@ -59,7 +65,7 @@ struct ChosenPass {
   int groups_apart = 0;    // as many as it has room for if each block has an SM of its own
 };
 
-// Returns how many groups of `kernel` run at once if each is one block.
+// Returns how many blocks of `kernel` run at once if they are not in clusters.
 int blocks_of_kernel(const KernelPlan& plan, const void* function, int shared_bytes, const Gpu& gpu) {
   int of_multiprocessor = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_multiprocessor, function, plan.num_threads,
@@ -74,7 +80,7 @@ int groups_of_kernel(const KernelPlan& plan, cudaKernel_t kernel, int shared_byt
   const void* const function = kernel;
   check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
         "cudaFuncSetAttribute");
-  if (plan.num_blocks == 1) return blocks_of_kernel(plan, function, shared_bytes, gpu);
+  if (!has_clusters(plan)) return blocks_of_kernel(plan, function, shared_bytes, gpu) / plan.num_blocks;
   check(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "cudaFuncSetAttribute");
   LaunchAttributes attributes;
   cudaLaunchConfig_t config = launch_config(plan, 1, nullptr, attributes);
@@ -136,11 +142,22 @@ std::optional<ChosenPass> choose_among(const std::vector<KernelPlan>& plans, con
   return fastest == nullptr ? std::nullopt : std::optional(choice_of(*fastest, gpu));
 }
 
+int fewest_blocks(const std::vector<KernelPlan>& plans) {
+  return std::ranges::min(plans, {}, &KernelPlan::num_blocks).num_blocks;
+}
+
+bool is_of_float32(const PersistentSequence& sequence) {
+  return sequence.type == ElementType::kFloat32 && sequence.operands == Operands::kFloat32;
+}
+
 [[noreturn]] void throw_no_room(const PersistentSequence& sequence, const PassPlans& plans) {
   const std::string layer = "layer: persistent: hidden_size: " + std::to_string(sequence.hidden_size);
   if (!plans.grids.empty() && plans.clusters.empty())
-    throw std::runtime_error(layer + " needs " + std::to_string(plans.grids.front().num_blocks) +
+    throw std::runtime_error(layer + " needs " + std::to_string(fewest_blocks(plans.grids)) +
                              " multiprocessors at once, and this GPU does not have them; use layer: cudnn");
+  if (plans.clusters.empty() && is_of_float32(sequence))
+    throw std::runtime_error(layer +
+                             " has no kernels for this GPU in fp32; use precision: tf32 or bf16, or layer: cudnn");
   if (plans.clusters.empty()) throw std::runtime_error(layer + " has no kernels for this GPU; use layer: cudnn");
   throw std::runtime_error(layer + ": no cluster of blocks fits on this GPU; use layer: cudnn");
 }
@@ -154,7 +171,7 @@ ChosenPass choose(const PersistentSequence& sequence, PassKind pass, const Gpu& 
 
 // Returns all values on which a choice depends.
 auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
-  return std::tuple(device, pass, sequence.cell, sequence.type, sequence.operands, sequence.kernels,
+  return std::tuple(kernels_as(), device, pass, sequence.cell, sequence.type, sequence.operands, sequence.kernels,
                     sequence.hidden_size, sequence.num_heads, sequence.batch_size);
 }
 
@@ -247,7 +264,11 @@ void run_pass(const Work& work, PassKind pass, cudaStream_t stream) {
 
 using persistent::PassKind;
 
-bool runs_persistent_as_ptx() { return persistent::runs_as_ptx(); }
+std::string persistent_kernels_as() { return persistent::kernels_as(); }
+
+bool has_persistent_clusters() {
+  return persistent::current_gpu().runs.instructions != persistent::Instructions::kTensorCores;
+}
 
 std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recurrent layer whose recurrent weights stay on the GPU's chip for a whole sequence, for GPUs of compute capability
 // 8.0 and later. A pass is one kernel, in which a group of blocks computes all steps for a group of sequences. A small
-// layer has groups of one block; larger layers need thread-block clusters, which GPUs have from 9.0 on. The blocks
-// exchange hidden states, or, in the backward pass, sums of gradients: the blocks of a cluster through distributed
-// shared memory, larger groups through L2. Products take operands of 16 bits and add up in float32. Cell states,
-// activations and gradients of states are float32; only sums on their way through L2 have the digits of the class's
-// operands. Left out are the products that do not wait for a step: those of the inputs, before a pass, and those for
-// the gradients of weights and inputs, after it. README.md is a map of this folder.
+// layer has groups of one block; larger layers have thread-block clusters, which GPUs have from 9.0 on, or larger
+// groups over the whole GPU. The blocks exchange hidden states, or, in the backward pass, sums of gradients: the blocks
+// of a cluster through distributed shared memory, larger groups through L2. Products take operands of 16 bits and add
+// up in float32. Cell states, activations and gradients of states are float32; only sums on their way through L2 have
+// the digits of the class's operands. Left out are the products that do not wait for a step: those of the inputs,
+// before a pass, and those for the gradients of weights and inputs, after it. README.md is a map of this folder.
 #pragma once
 
 #include <cstddef>
@@ -71,9 +71,13 @@ void pack_backward_weights(const PersistentSequence& sequence, const RecurrentWe
 // Returns why kernels cannot be compiled on this machine, as one sentence; std::nullopt if they can.
 std::optional<std::string> persistent_kernels_refusal();
 
-// Returns whether the driver compiles the kernels from PTX, as it does with code that is older than its GPU. Tests
-// request this by the environment variable RNNLAB_KERNELS_AS=ptx.
-bool runs_persistent_as_ptx();
+// Returns the environment variable RNNLAB_KERNELS_AS, or "" if it is not set. By it tests request kernels that the
+// driver compiles from PTX, as it does with code that is older than its GPU. "ptx" requests the kernels of the GPU, and
+// a compute capability such as "8.0" requests those of an earlier GPU.
+std::string persistent_kernels_as();
+
+// Returns whether the current GPU, or the earlier one that RNNLAB_KERNELS_AS names, has kernels with clusters.
+bool has_persistent_clusters();
 
 // Returns the SHA-256 of the kernels' sources.
 std::string fingerprint_of_persistent_kernels();

@@ -32,30 +32,33 @@ class GridBackwardBlock {
             shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane) {}
 
   __device__ void run() {
-    if (threadIdx.x == 0) partners_.prepare();
+    if constexpr (T::kPartners > 1)
+      if (threadIdx.x == 0) partners_.prepare();
     for (int cell = 0; cell < T::kTurns * T::kCells; ++cell) {
       carried_.of(cell) = {};
       if constexpr (Cell::kHasCellState)
         carried_.of(cell) = {tensors_.last_cell_state(cell), tensors_.later_cell_gradient(cell)};
     }
     Step now = tensors_.read(0);
-    cluster_barrier();
+    if constexpr (T::kPartners > 1) cluster_barrier();
     for (int i = 0; i < num_steps_ * T::kTurns; ++i, carried_.next_turn()) run_turn(Turn::of<T>(i), now);
     for (int turn = 0; turn < T::kTurns; ++turn, carried_.next_turn()) write_initial(turn);
     if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.lane == 0) atomicMax(work_.largest, static_cast<int32_t>(scales_.largest()));
-    cluster_barrier();
+    if constexpr (T::kPartners > 1) cluster_barrier();
   }
 
  private:
   using S = typename T::BackwardSlice;
+  using Products = GridProducts<T>;
   using Cell = typename T::Cell;
   using Step = typename GridGradients<T>::Step;
   using Gates = typename GridGradients<T>::Gates;
   using Operand = typename T::Numbers::Operand;
   static constexpr int kGates = T::kGates;
   static constexpr int kAtOnce = T::kUnitTilesAtOnce;
-  using PartnersSums = WarpgroupSums<T::kTiles>[T::kPartners][kAtOnce];
+  static constexpr int kVectorsAStep = 2 * T::kSequences;
+  using PartnersSums = ProductSums<T::kTiles>[T::kPartners][kAtOnce];
 
   // read: of this turn in, of the next turn out.
   __device__ void run_turn(const Turn& now, Step& read) {
@@ -73,17 +76,26 @@ class GridBackwardBlock {
     Gates gates;
     differentiate(turn, read, hidden, gates);
     lay_out(index, gates);
-    publish_to_products();
+    Products::publish();
     __syncthreads();
-    PartnersSums sums;
-    multiply_own(index, sums);
-    partners_.hand_out(index);
-    tensors_.write(turn, gates);
-    const Turn next = Turn::of<T>(index + 1);
+    if constexpr (T::kPartners > 1) {
+      PartnersSums sums;
+      multiply_own(index, sums);
+      partners_.hand_out(index);
+      write_and_read_next(now, gates, read);
+      partners_.wait(index);
+      multiply_and_send(now, sums);
+    } else {
+      multiply_and_send_alone(now);
+      write_and_read_next(now, gates, read);
+    }
+  }
+
+  __device__ void write_and_read_next(const Turn& now, const Gates& gates, Step& read) {
+    tensors_.write(now.turn, gates);
+    const Turn next = Turn::of<T>(now.index + 1);
     if (next.turn == 0) tensors_.advance();
     if (next.step < num_steps_) read = tensors_.read(next.turn);
-    partners_.wait(index);
-    multiply_and_send(now, sums);
   }
 
   __device__ void differentiate(int turn, const Step& read, const float (&hidden)[T::kCells], Gates& gates) {
@@ -128,36 +140,52 @@ class GridBackwardBlock {
   }
 
   // Begins the part of the first tiles that does not need the partners' gates.
-  __device__ void multiply_own(int index, PartnersSums& sums) const {
-    begin_products();
+  __device__ void multiply_own(int index, PartnersSums& sums) {
+    Products::begin();
 #pragma unroll
     for (int tile = 0; tile < kAtOnce; ++tile) multiply(index, tile, 0, sums[0][tile]);
-    commit_products();
+    Products::commit();
   }
 
   // Computes the other parts, tile by tile. Finished tiles are sent while the tensor cores compute the next ones.
-  __device__ void multiply_and_send(const Turn& now, PartnersSums& sums) const {
-    begin_products();
+  __device__ void multiply_and_send(const Turn& now, PartnersSums& sums) {
+    Products::begin();
 #pragma unroll
     for (int tile = 0; tile < kAtOnce; ++tile) multiply_by_partners(now.index, tile, 1, sums);
     send_each(now, sums, std::make_integer_sequence<int, T::kUnitTiles>());
   }
 
+  // The same without partners. Vectors are read once for all tiles.
+  __device__ void multiply_and_send_alone(const Turn& now) {
+    const typename Products::Matrix gates(partners_.gates(now.index, 0));
+    decltype(gates.at(0)) vectors[T::kGateSteps];
+#pragma unroll
+    for (int column = 0; column < T::kGateSteps; ++column) vectors[column] = gates.at(column * kVectorsAStep);
+    PartnersSums sums;
+#pragma unroll
+    for (int tile = 0; tile < T::kUnitTiles; ++tile) {
+#pragma unroll
+      for (int column = 0; column < T::kGateSteps; ++column)
+        weights_.template multiply<Operand>(tile * T::kGateSteps + column, column == 0 ? Sums::kBegin : Sums::kContinue,
+                                            sums[0][tile % kAtOnce], vectors[column]);
+      send_sums(now, tile, sums);
+    }
+  }
+
   template <int... kTile>
-  __device__ void send_each(const Turn& now, PartnersSums& sums, std::integer_sequence<int, kTile...>) const {
+  __device__ void send_each(const Turn& now, PartnersSums& sums, std::integer_sequence<int, kTile...>) {
     (send_when_done<kTile>(now, sums), ...);
   }
 
   // Multiplies by the gates of partner `first` and of those after it.
-  __device__ void multiply_by_partners(int index, int tile, int first, PartnersSums& sums) const {
+  __device__ void multiply_by_partners(int index, int tile, int first, PartnersSums& sums) {
 #pragma unroll
     for (int i = first; i < T::kPartners; ++i) multiply(index, tile, i, sums[i][tile % kAtOnce]);
-    commit_products();
+    Products::commit();
   }
 
-  __device__ void multiply(int index, int tile, int partner, WarpgroupSums<T::kTiles>& sums) const {
-    constexpr int kVectorsAStep = 2 * T::kSequences;
-    const Matrix gates(partners_.gates(index, partner));
+  __device__ void multiply(int index, int tile, int partner, ProductSums<T::kTiles>& sums) {
+    const typename Products::Matrix gates(partners_.gates(index, partner));
 #pragma unroll
     for (int column = 0; column < T::kGateSteps; ++column)
       weights_.template multiply<Operand>((tile * T::kPartners + partner) * T::kGateSteps + column,
@@ -167,11 +195,11 @@ class GridBackwardBlock {
 
   // Sends the sums of a tile, and begins the tile that is kAtOnce further on, which uses the same registers.
   template <int kTile>
-  __device__ void send_when_done(const Turn& now, PartnersSums& sums) const {
-    wait_for_products<smaller(kAtOnce, T::kUnitTiles - kTile) - 1>();
+  __device__ void send_when_done(const Turn& now, PartnersSums& sums) {
+    Products::template wait<smaller(kAtOnce, T::kUnitTiles - kTile) - 1>();
     send_sums(now, kTile, sums);
     if constexpr (kTile + kAtOnce < T::kUnitTiles) {
-      begin_products();
+      Products::begin();
       multiply_by_partners(now.index, kTile + kAtOnce, 0, sums);
     }
   }
@@ -237,7 +265,7 @@ class GridBackwardBlock {
   GridPartners<T> partners_;
   GridSumExchange<T> exchange_;
   GradientScales<T> scales_;
-  GridWeights<S> weights_;
+  typename Products::template Weights<S> weights_;
   CarriedCells<T, typename Cell::Carried> carried_;
   BiasSums<T> bias_sums_;
 };

@@ -112,7 +112,8 @@ class TimedWait {
 };
 
 // Within a cluster, in the backward pass: each block sends its gates' gradients, as products read them, and the numbers
-// that its sums are multiplied by.
+// that its sums are multiplied by. A block that is its only partner only keeps its own here: it does not call
+// prepare(), hand_out() and wait(), because a barrier of the block is enough.
 
 // index: a turn, counted over all steps. i: the block that is `i` places after this one in the circle of partners.
 template <class T>
@@ -154,7 +155,7 @@ class GridPartners {
   // Waits until those of all partners have arrived and products can read them.
   __device__ void wait(int index) {
     received_.wait(index + 1);
-    publish_to_products();
+    GridProducts<T>::publish();
   }
 
  private:

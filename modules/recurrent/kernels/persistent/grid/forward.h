@@ -43,6 +43,7 @@ class GridForwardBlock {
 
  private:
   using S = typename T::ForwardSlice;
+  using Products = GridProducts<T>;
   using Cell = typename T::Cell;
   using Value = typename T::Numbers::Value;
   using Operand = typename T::Numbers::Operand;
@@ -95,7 +96,7 @@ class GridForwardBlock {
       read_initial(turn);
     else
       receive(step, turn);
-    publish_to_products();
+    Products::publish();
     barrier_of_warps(kFirstBarrier + owner_.warpgroup, kWarpsPerGroup);
     float* sums = sums_ + index % T::kProductBuffers * T::kWarpgroups * T::kSums;
     multiply(sums + owner_.warpgroup * T::kSums);
@@ -115,6 +116,7 @@ class GridForwardBlock {
       inputs = read_inputs(0, place_ + rows_.stride);
     write(turn, kept, hidden);
     if (has_next) empty(step + 3, turn);
+    if constexpr (!Products::kAreAsynchronous) exchange_fence();
     if (is_last_turn) place_ += rows_.stride;
   }
 
@@ -177,21 +179,25 @@ class GridForwardBlock {
   }
 
   // Writes the product to `sums`: sequences, kSumStride apart, by rows. The fence orders the emptying of a buffer, a
-  // step ago, before the handing out of the hidden states that make others read it; its time overlaps with the product.
-  __device__ void multiply(float* sums) const {
+  // step ago, before the handing out of the hidden states that make others read it. Here its time overlaps with an
+  // asynchronous product. If products are not asynchronous, run_turn has the fence at the end of a turn, where its time
+  // overlaps with the way of the others' hidden states.
+  __device__ void multiply(float* sums) {
     constexpr int kVectorsAStep = 2 * T::kSequences;
-    WarpgroupSums<T::kTiles> of[T::kRowTiles];
-    const Matrix hidden(hidden_);
-    begin_products();
+    ProductSums<T::kTiles> of[T::kRowTiles];
+    const typename Products::Matrix hidden(hidden_);
+    Products::begin();
 #pragma unroll
-    for (int step = 0; step < T::kColumnSteps; ++step)
+    for (int step = 0; step < T::kColumnSteps; ++step) {
+      const auto vectors = hidden.at(step * kVectorsAStep);
 #pragma unroll
       for (int tile = 0; tile < T::kRowTiles; ++tile)
         weights_.template multiply<Operand>(step * T::kRowTiles + tile, step == 0 ? Sums::kBegin : Sums::kContinue,
-                                            of[tile], hidden.at(step * kVectorsAStep));
-    commit_products();
-    exchange_fence();
-    wait_for_products<0>();
+                                            of[tile], vectors);
+    }
+    Products::commit();
+    if constexpr (Products::kAreAsynchronous) exchange_fence();
+    Products::template wait<0>();
     if constexpr (T::kProductBuffers == 1) __syncthreads();  // all have read the sums of the turn before
 
     float* place =
@@ -271,7 +277,7 @@ class GridForwardBlock {
   uint4* exchange_;  // kHiddenBuffers of each turn of the group
   uint4* hidden_;    // the hidden states of this warpgroup's half of the units
   float* sums_;      // kProductBuffers of the sums of both warpgroups
-  GridWeights<S> weights_;
+  typename Products::template Weights<S> weights_;
   TimedWait wait_;
   float bias_[kGates];
   float bias_aside_ = 0.0f;

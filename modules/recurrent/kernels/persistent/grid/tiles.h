@@ -3,11 +3,12 @@
 // GPU, as host and device know it. This is for layers for which a cluster has too little room, or too little for as
 // many sequences. A group of P blocks holds all recurrent weights. It computes 16 or 32 sequences at once, or twice 32
 // that take turns: what one half waits for arrives while the other half is computed. Each block owns kUnits hidden
-// units, with all their gates. Its two warpgroups multiply by wgmma: 64 rows by 16 columns of weights by all sequences
-// of a turn.
+// units, with all their gates. Its two warpgroups multiply 64 rows by 16 columns of weights by all sequences of a turn:
+// by one wgmma, or, on GPUs without it, each of the four warps multiplies 16 rows by mma.sync.
 // - Forward, rows are the gates of the block's units. Columns are all units, and each warpgroup has half of them.
 // - Backward, rows are units and columns are gates. A cluster of kPartners blocks divides all units among its blocks;
 //   each warpgroup has half of its block's units, and multiplies them by the gates of all blocks of the cluster.
+//   Without wgmma there are no clusters: a block is its only partner.
 // Weights are held as fragments (shared/sizes.h), in registers and in shared memory.
 #pragma once
 
@@ -28,11 +29,25 @@ constexpr int kWordsOfPack = Numbers::kIsScaled ? 5 : 4;
 
 __host__ __device__ constexpr int rounded_up(int value, int step) { return (value + step - 1) / step * step; }
 
+// The instructions of products: wgmma, which only compute capability 9.0 has, or mma.sync, which every GPU from 8.0 on
+// has.
+enum class Multiplier { kWgmma, kMma };
+
+// The sums of a thread, 4 for each tile of 8 sequences: rows `row` and row + 8 of its warp's 16, columns 2 * column and
+// 2 * column + 1.
+template <int kTiles>
+using ProductSums = float[4 * kTiles];
+
+// States whether a product is the first of its sums, or is added to them.
+enum class Sums { kBegin, kContinue };
+
 template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kUnitsOf, int kPartnersOf, int kTilesOf = 2,
-          int kTurnsOf = 1>
+          int kTurnsOf = 1, Multiplier kMultiplierOf = Multiplier::kWgmma, int kSharedBytesOf = kMuchShared>
 struct GridTiles {
   using Cell = CellOf;
   using Numbers = NumbersOf;
+  static constexpr Multiplier kMultiplier = kMultiplierOf;
+  static constexpr int kSharedBytes = kSharedBytesOf;
   static constexpr int kGates = Cell::kGates;
   static constexpr int kHiddenSize = kHiddenSizeOf;
   static constexpr int kUnits = kUnitsOf;               // units of a block
@@ -65,6 +80,7 @@ struct GridTiles {
 
   // Backward.
   static constexpr int kPartners = kPartnersOf;
+  static_assert(kMultiplier == Multiplier::kWgmma || kPartners == 1);
   // Returns the block that is `i` places after `block` in the circle of its cluster.
   __host__ __device__ static constexpr int partner_of(int block, int i) {
     return block / kPartners * kPartners + (block + i) % kPartners;
@@ -95,13 +111,22 @@ struct GridTiles {
 
   static constexpr int kPacksAtOnce = received_at_once(kSendersAShare);
 
-  // As many fragments are kept in registers as leave room for what a thread receives, and for sums. In kernels for
-  // groups of 32 sequences, the number is the fastest that was measured (docs/results/2026-11-22-sums.md).
-  static constexpr int kForwardMost = kTiles > 2 ? (kHiddenSize == 1024 ? 32 : 20) : (kHiddenSize > 1024 ? 30 : 36);
-  static constexpr int kBackwardMost = kHiddenSize > 1024 ? 24 : (kTiles > 2 ? 20 : 28);
-  using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost, kMuchShared>;
+  // As many fragments are kept in registers as leave room for what a thread receives, and for sums. In kernels by wgmma
+  // for groups of 32 sequences, the number is the fastest that was measured (docs/results/2026-11-22-sums.md). In those
+  // by mma.sync it is as many as hardly spill, or more where the rest would not fit in 99 KB of shared memory.
+  static constexpr bool kIsByMma = kMultiplier == Multiplier::kMma;
+  static constexpr int kForwardMostOfWgmma = kTiles > 2 ? (kHiddenSize == 1024 ? 32 : 20)
+                                                        : (kHiddenSize > 1024 ? 30 : 36);
+  static constexpr int kBackwardMostOfWgmma = kHiddenSize > 1024 ? 24 : (kTiles > 2 ? 20 : 28);
+  static constexpr int kFewer = kSharedBytes > kLittleShared ? 4 : 0;
+  static constexpr int kForwardMostOfMma = kTiles > 2 ? (kHiddenSize == 1024 ? 28 : (kUnits > 16 ? 24 : 20)) - kFewer
+                                                      : 36;
+  static constexpr int kBackwardMostOfMma = kTiles > 2 ? (kUnits > 16 ? 16 : 20) - kFewer : 28;
+  static constexpr int kForwardMost = kIsByMma ? kForwardMostOfMma : kForwardMostOfWgmma;
+  static constexpr int kBackwardMost = kIsByMma ? kBackwardMostOfMma : kBackwardMostOfWgmma;
+  using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost, kSharedBytes>;
   using BackwardSlice =
-      Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost, kMuchShared>;
+      Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost, kSharedBytes>;
 
   // The buffers in L2 through which a group hands over data, separate for each turn: four for hidden states, or two for
   // sums, which are used one after the other.

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <exception>
 #include <mutex>
@@ -17,29 +16,18 @@
 #include "kernel_cache/kernel_cache.h"
 #include "kernel_cache/nvrtc.h"
 #include "recurrent/kernels/persistent/host/loaded_kernels.h"
-#include "recurrent/kernels/persistent/shared/sizes.h"
 
 namespace rnnlab::kernels::persistent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of a block, at most.
-int shared_bytes_of(const Gpu& gpu) {
-  if (gpu.major >= 9) return gpu.major >= 12 ? kLittleShared : kMuchShared;
-  return gpu.minor == 0 || gpu.minor == 7 ? kMediumShared : kLittleShared;
-}
-
-Gpu gpu_of(std::string_view capability) {
-  Gpu gpu;
-  const char* const end = capability.data() + capability.size();
-  const auto [point, error] = std::from_chars(capability.data(), end, gpu.major);
-  if (error != std::errc() || point == end || *point != '.' || std::from_chars(point + 1, end, gpu.minor).ptr != end)
-    throw_error(ExitCode::kUsage, "{}: expected a compute capability, such as 9.0", capability);
-  if (gpu.major < 8)
-    throw_error(ExitCode::kUsage, "{}: persistent kernels need compute capability 8.0 or later", capability);
-  gpu.runs = {.instructions = instructions_of(gpu.major), .shared_bytes = shared_bytes_of(gpu)};
-  return gpu;
+Gpu gpu_of(std::string_view text) {
+  const auto capability = capability_of(text);
+  if (!capability) throw_error(ExitCode::kUsage, "{}: expected a compute capability, such as 9.0", text);
+  const auto [major, minor] = *capability;
+  if (major < 8) throw_error(ExitCode::kUsage, "{}: persistent kernels need compute capability 8.0 or later", text);
+  return {.major = major, .minor = minor, .runs = class_of(major, minor)};
 }
 
 std::vector<KernelProgram> programs_for(const Gpu& gpu) {

@@ -246,19 +246,78 @@ bool fills_a_round(const PersistentSequence& sequence) {
          (sequence.batch_size > 240 && sequence.batch_size <= 256);
 }
 
-// Returns whether kernels over the whole GPU are faster. Clusters are faster if one round of them has all sequences in
-// groups of 8, and has room for the weights: up to 768 units, or 1024 of a plain cell.
+// The largest hidden size whose weights clusters have room for.
+template <class Cell>
+constexpr int64_t kRoomOfClusters = Cell::kGates == 1 ? 1024 : 768;
+
+// Returns whether kernels over the whole GPU by wgmma are faster than clusters. Clusters are faster if one round of
+// them has all sequences in groups of 8, and has room for the weights.
 template <class Cell>
 bool is_for_grids(const PersistentSequence& sequence) {
   if (sequence.kernels != PersistentKernels::kAll) return false;
   constexpr int64_t kSequencesOfARound = 56;
-  constexpr int64_t kRoomOfClusters = Cell::kGates == 1 ? 1024 : 768;
-  if (sequence.hidden_size > kRoomOfClusters || gains_by_small_blocks<Cell>(sequence)) return true;
+  if (sequence.hidden_size > kRoomOfClusters<Cell> || gains_by_small_blocks<Cell>(sequence)) return true;
   if (fills_a_round<Cell>(sequence)) return true;
   return sequence.hidden_size > 512 && sequence.batch_size > kSequencesOfARound;
 }
 
-// The plans of the smallest hidden size that has room for a layer, of a pass that is_for_grids.
+// Returns whether kernels over the whole GPU by mma.sync are for a layer: without clusters they are for all layers that
+// one block does not hold, and with clusters for those that clusters have no room for.
+template <class Cell>
+bool is_for_grids_by_mma(const PersistentSequence& sequence, Instructions instructions) {
+  if (sequence.kernels != PersistentKernels::kAll || sequence.hidden_size > kLargestOfGridsByMma) return false;
+  const int64_t room = instructions == Instructions::kTensorCores ? kLargestOfBlocks : kRoomOfClusters<Cell>;
+  return sequence.hidden_size > room;
+}
+
+constexpr const char* name_of(Multiplier multiplier) { return multiplier == Multiplier::kWgmma ? "kWgmma" : "kMma"; }
+
+template <class T, class Slice>
+constexpr size_t packed_bytes_of_grid() {
+  return size_t{kFragmentBytesPerWarp} * T::kBlocks * T::kWarps * Slice::kFragments;
+}
+
+template <class T>
+KernelPlan forward_grid(const std::string& tiles) {
+  return {.source = source_including("grid/forward.h"),
+          .kernel = fmt::format("grid_forward_kernel<{}>", tiles),
+          .packing = fmt::format("grid_pack_kernel<{}, GridForwardOrder>", tiles),
+          .cluster_size = 1,
+          .shared_bytes = T::ForwardSlice::kSharedBytesOfAll,
+          .packed_bytes = packed_bytes_of_grid<T, typename T::ForwardSlice>(),
+          .exchange_bytes = T::kForwardExchangeBytes,
+          .empty_byte = 0xFF};  // the bytes of kNothing (grid/exchange.h)
+}
+
+template <class T>
+KernelPlan backward_grid(const std::string& tiles) {
+  return {.source = source_including("grid/backward.h"),
+          .kernel = fmt::format("grid_backward_kernel<{}>", tiles),
+          .packing = fmt::format("grid_pack_kernel<{}, GridBackwardOrder>", tiles),
+          .cluster_size = T::kPartners,
+          .shared_bytes = T::BackwardSlice::kSharedBytesOfAll,
+          .packed_bytes = packed_bytes_of_grid<T, typename T::BackwardSlice>(),
+          .exchange_bytes = T::kBackwardExchangeBytes,
+          .empty_byte = 0};  // a phase that differs from that of the first sums
+}
+
+template <class T>
+KernelPlan grid_plan(PassKind pass, double cost) {
+  const std::string tiles =
+      fmt::format("GridTiles<{}, {}, {}, {}, {}, {}, {}, Multiplier::{}, {}>", name_of_cell<typename T::Cell>(),
+                  name_of_numbers<typename T::Numbers>(), T::kHiddenSize, T::kUnits, T::kPartners, T::kTiles, T::kTurns,
+                  name_of(T::kMultiplier), T::kSharedBytes);
+  KernelPlan plan = pass == PassKind::kForward ? forward_grid<T>(tiles) : backward_grid<T>(tiles);
+  plan.instructions = T::kMultiplier == Multiplier::kWgmma ? Instructions::kWgmma : Instructions::kTensorCores;
+  plan.num_sequences = T::kSequencesOfGroup;
+  plan.num_blocks = T::kBlocks;
+  plan.num_threads = T::kThreads;
+  plan.counted_shared_bytes = plan.shared_bytes;
+  plan.cost = cost;
+  return plan;
+}
+
+// The plans by wgmma of the smallest hidden size that has room for a layer, of a pass that is_for_grids.
 template <class Cell, class Numbers>
 class GridPlans {
  public:
@@ -289,46 +348,58 @@ class GridPlans {
 
   template <int kHiddenSize, int kUnits, int kPartners, int kTiles = 2, int kTurns = 1>
   void add(double cost = 1) {
-    using T = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns>;
-    const std::string tiles = fmt::format("GridTiles<{}, {}, {}, {}, {}, {}, {}>", name_of_cell<Cell>(),
-                                          name_of_numbers<Numbers>(), kHiddenSize, kUnits, kPartners, kTiles, kTurns);
-    KernelPlan plan = pass_ == PassKind::kForward ? forward<T>(tiles) : backward<T>(tiles);
-    plan.instructions = Instructions::kWgmma;
-    plan.num_sequences = T::kSequencesOfGroup;
-    plan.num_blocks = T::kBlocks;
-    plan.num_threads = T::kThreads;
-    plan.counted_shared_bytes = plan.shared_bytes;
-    plan.cost = cost;
-    plans_.push_back(plan);
+    plans_.push_back(grid_plan<GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns>>(pass_, cost));
   }
 
-  template <class T>
-  static KernelPlan forward(const std::string& tiles) {
-    return {.source = source_including("grid/forward.h"),
-            .kernel = fmt::format("grid_forward_kernel<{}>", tiles),
-            .packing = fmt::format("grid_pack_kernel<{}, GridForwardOrder>", tiles),
-            .cluster_size = 1,
-            .shared_bytes = T::ForwardSlice::kSharedBytesOfAll,
-            .packed_bytes = packed_bytes<T, typename T::ForwardSlice>(),
-            .exchange_bytes = T::kForwardExchangeBytes,
-            .empty_byte = 0xFF};  // the bytes of kNothing (grid/exchange.h)
+  PassKind pass_;
+  std::vector<KernelPlan> plans_;
+};
+
+// The plans by mma.sync of the smallest hidden size that has room for a layer, of a pass that is_for_grids_by_mma. The
+// costs were measured on an H200, by kernels for compute capability 8.0 (docs/results/2026-11-27-without-wgmma.md).
+template <class Cell, class Numbers, int kShared>
+class GridPlansByMma {
+ public:
+  GridPlansByMma(const PersistentSequence& sequence, PassKind pass) : pass_(pass) { add_size(sequence.hidden_size); }
+
+  std::vector<KernelPlan> take() { return std::move(plans_); }
+
+ private:
+  // A plain cell has blocks of 64 units, whose gates are the 64 rows of a warpgroup.
+  static constexpr int kFewestUnits = Cell::kGates == 1 ? 64 : 16;
+
+  void add_size(int64_t hidden_size) {
+    if (hidden_size <= 256) return add_or_larger_blocks<256>();
+    if (hidden_size <= 384) return add_or_larger_blocks<384>();
+    if (hidden_size <= 512) return add_or_larger_blocks<512>();
+    if (hidden_size <= 768) return add_group_sizes<768, kFewestUnits>(1);
+    if (hidden_size <= kLargestOfGridsByMma) return add_group_sizes<kLargestOfGridsByMma, kFewestUnits>(1);
   }
 
-  template <class T>
-  static KernelPlan backward(const std::string& tiles) {
-    return {.source = source_including("grid/backward.h"),
-            .kernel = fmt::format("grid_backward_kernel<{}>", tiles),
-            .packing = fmt::format("grid_pack_kernel<{}, GridBackwardOrder>", tiles),
-            .cluster_size = T::kPartners,
-            .shared_bytes = T::BackwardSlice::kSharedBytesOfAll,
-            .packed_bytes = packed_bytes<T, typename T::BackwardSlice>(),
-            .exchange_bytes = T::kBackwardExchangeBytes,
-            .empty_byte = 0};  // a phase that differs from that of the first sums
+  // Also blocks of twice as many units, of which twice as many groups run at once. Their steps take 1.23 to 1.45 times
+  // as long.
+  template <int kHiddenSize>
+  void add_or_larger_blocks() {
+    add_group_sizes<kHiddenSize, kFewestUnits>(1);
+    if constexpr (Cell::kGates > 1) add_group_sizes<kHiddenSize, 2 * kFewestUnits>(1.3);
   }
 
-  template <class T, class Slice>
-  static constexpr size_t packed_bytes() {
-    return size_t{kFragmentBytesPerWarp} * T::kBlocks * T::kWarps * Slice::kFragments;
+  // Groups of 16 sequences, and of 32 unless a thread would have eight cells. The steps of 32 take 1.48 to 1.84 times
+  // as long.
+  template <int kHiddenSize, int kUnits>
+  void add_group_sizes(double cost) {
+    add<kHiddenSize, kUnits, 2>(cost);
+    if constexpr (kUnits <= 32) add<kHiddenSize, kUnits, 4>(1.65 * cost);
+  }
+
+  template <int kHiddenSize, int kUnits, int kTiles>
+  void add(double cost) {
+    constexpr int kPartners = 1, kTurns = 1;
+    using T = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns, Multiplier::kMma, kShared>;
+    const bool is_forward = pass_ == PassKind::kForward;
+    const bool has_room = is_forward ? T::ForwardSlice::kInL2 == 0 : T::BackwardSlice::kInL2 == 0;
+    const KernelPlan plan = grid_plan<T>(pass_, cost);
+    if (has_room && plan.shared_bytes <= kShared - kOtherSharedBytes) plans_.push_back(plan);
   }
 
   PassKind pass_;
@@ -336,10 +407,6 @@ class GridPlans {
 };
 
 // The plans of a pass. Its cell and its class of precision become template arguments here.
-
-bool has_blocks(PersistentKernels kernels) {
-  return kernels == PersistentKernels::kBlocks || kernels == PersistentKernels::kAll;
-}
 
 // Each head of sLSTM has a block of its own.
 template <class Cell>
@@ -361,19 +428,32 @@ std::vector<KernelPlan> cluster_plans(const PersistentSequence& sequence, PassKi
   return plans;
 }
 
+template <class Cell, class Numbers, int kShared>
+std::vector<KernelPlan> grid_plans(const PersistentSequence& sequence, PassKind pass, Instructions instructions) {
+  if constexpr (Numbers::kParts == 1 && kHasManyBlocks<Cell>) {
+    if (instructions != Instructions::kWgmma) {
+      if (!is_for_grids_by_mma<Cell>(sequence, instructions)) return {};
+      return GridPlansByMma<Cell, Numbers, kShared>(sequence, pass).take();
+    }
+    if (is_for_grids<Cell>(sequence)) return GridPlans<Cell, Numbers>(sequence, pass).take();
+  }
+  return {};
+}
+
+template <class Cell, class Numbers, int kShared>
+PassPlans plans_with(const PersistentSequence& sequence, PassKind pass, Instructions instructions) {
+  return {.grids = grid_plans<Cell, Numbers, kShared>(sequence, pass, instructions),
+          .clusters = cluster_plans<Cell, Numbers, kShared>(sequence, pass, instructions)};
+}
+
 template <class Cell, class Numbers>
 PassPlans plans_of(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
-  PassPlans plans;
-  if constexpr (Numbers::kParts == 1 && kHasManyBlocks<Cell>)
-    if (gpu.instructions == Instructions::kWgmma && is_for_grids<Cell>(sequence))
-      plans.grids = GridPlans<Cell, Numbers>(sequence, pass).take();
-  if (gpu.shared_bytes >= kMuchShared)
-    plans.clusters = cluster_plans<Cell, Numbers, kMuchShared>(sequence, pass, gpu.instructions);
-  else if (gpu.shared_bytes >= kMediumShared)
-    plans.clusters = cluster_plans<Cell, Numbers, kMediumShared>(sequence, pass, gpu.instructions);
-  else if (gpu.shared_bytes >= kLittleShared)
-    plans.clusters = cluster_plans<Cell, Numbers, kLittleShared>(sequence, pass, gpu.instructions);
-  return plans;
+  if (gpu.shared_bytes >= kMuchShared) return plans_with<Cell, Numbers, kMuchShared>(sequence, pass, gpu.instructions);
+  if (gpu.shared_bytes >= kMediumShared)
+    return plans_with<Cell, Numbers, kMediumShared>(sequence, pass, gpu.instructions);
+  if (gpu.shared_bytes >= kLittleShared)
+    return plans_with<Cell, Numbers, kLittleShared>(sequence, pass, gpu.instructions);
+  return {};
 }
 
 template <class Cell>

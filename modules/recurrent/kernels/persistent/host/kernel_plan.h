@@ -12,9 +12,15 @@ namespace rnnlab::kernels::persistent {
 
 enum class PassKind { kForward, kBackward };
 
-// The instructions that a kernel needs: those of compute capability 8.0 and later (kernels in block/), those of every
-// GPU with clusters (kernels in cluster/), or also wgmma, which only compute capability 9.0 has (kernels in grid/).
+// The instructions that a kernel needs: those of compute capability 8.0 and later (kernels in block/, and those in
+// grid/ by mma.sync), those of every GPU with clusters (kernels in cluster/), or also wgmma, which only compute
+// capability 9.0 has (kernels in grid/ by wgmma).
 enum class Instructions { kTensorCores, kClusters, kWgmma };
+
+// Returns whether groups of one block are among the kernels.
+constexpr bool has_blocks(PersistentKernels kernels) {
+  return kernels == PersistentKernels::kBlocks || kernels == PersistentKernels::kAll;
+}
 
 // A group of blocks computes all steps for a group of sequences.
 struct KernelPlan {
@@ -22,8 +28,8 @@ struct KernelPlan {
   std::string kernel, packing;  // their names: of the pass, and of what packs its weights
   Instructions instructions = Instructions::kClusters;
   int num_sequences = 0;  // of a group
-  int num_blocks = 0;     // of a group; 1 with kTensorCores
-  int cluster_size = 0;   // in blocks: a whole group, or with kWgmma a part of one
+  int num_blocks = 0;     // of a group
+  int cluster_size = 0;   // in blocks: a whole group, or of kernels in grid/ a part of one
   int num_threads = 0;    // of a block
   int shared_bytes = 0;   // of a block
   // Replaces shared_bytes when the groups that run at once are counted: all shared memory that a block may have, if
@@ -44,9 +50,12 @@ struct GpuClass {
 // A pass uses a plan of `grids` if a group of a plan fits on the GPU, otherwise a plan of `clusters`. Of plans with
 // equal costs, the first in the list is used.
 struct PassPlans {
-  std::vector<KernelPlan> grids;     // of kWgmma; empty if clusters are faster
+  std::vector<KernelPlan> grids;     // of kernels in grid/; empty if clusters are faster
   std::vector<KernelPlan> clusters;  // also groups of one block; empty above kLargestOfClusters
 };
+
+// Returns whether the blocks of a group exchange data through L2, as those of kernels in grid/ do.
+inline bool is_grid(const KernelPlan& plan) { return plan.exchange_bytes > 0; }
 
 // Returns the plans of a pass. Throws std::invalid_argument if the pass has no kernels.
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu);

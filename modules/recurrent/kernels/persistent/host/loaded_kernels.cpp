@@ -3,15 +3,19 @@
 
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
 #include "kernel_cache/kernel_cache.h"
+#include "recurrent/kernels/persistent/shared/sizes.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -71,9 +75,42 @@ LoadedPrograms& programs() {
 
 KernelProvider& kernel_supply() { return programs().supply; }
 
-bool runs_as_ptx() {
+std::string kernels_as() {
   const char* value = std::getenv("RNNLAB_KERNELS_AS");
-  return value != nullptr && std::string_view(value) == "ptx";
+  return value == nullptr ? "" : value;
+}
+
+namespace {
+
+// The most shared memory of a block.
+int shared_bytes_of(int major, int minor) {
+  if (major >= 9) return major >= 12 ? kLittleShared : kMuchShared;
+  return minor == 0 || minor == 7 ? kMediumShared : kLittleShared;
+}
+
+// Sets the compute capability that RNNLAB_KERNELS_AS names, if it names one.
+void limit_capability(Gpu& gpu) {
+  const auto capability = capability_of(kernels_as());
+  if (!capability) return;
+  std::tie(gpu.major, gpu.minor) = *capability;
+  const GpuClass limit = class_of(gpu.major, gpu.minor);
+  gpu.runs = {.instructions = limit.instructions, .shared_bytes = std::min(limit.shared_bytes, gpu.runs.shared_bytes)};
+}
+
+}  // namespace
+
+std::optional<std::pair<int, int>> capability_of(std::string_view text) {
+  int major = 0, minor = 0;
+  const char* const end = text.data() + text.size();
+  const auto [point, error] = std::from_chars(text.data(), end, major);
+  if (error != std::errc() || point == end || *point != '.') return std::nullopt;
+  const auto [rest, minor_error] = std::from_chars(point + 1, end, minor);
+  if (minor_error != std::errc() || rest != end) return std::nullopt;
+  return std::pair(major, minor);
+}
+
+GpuClass class_of(int major, int minor) {
+  return {.instructions = instructions_of(major), .shared_bytes = shared_bytes_of(major, minor)};
 }
 
 Gpu current_gpu() {
@@ -84,13 +121,15 @@ Gpu current_gpu() {
   gpu.num_multiprocessors = attribute(cudaDevAttrMultiProcessorCount, gpu.device);
   gpu.runs = {.instructions = instructions_of(gpu.major),
               .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu.device)};
+  limit_capability(gpu);
   return gpu;
 }
 
 std::string architecture_for(const Gpu& gpu, Instructions instructions) {
   const char* const variant = instructions == Instructions::kWgmma ? "a" : "";
-  if (runs_as_ptx())
+  if (kernels_as() == "ptx")
     return instructions == Instructions::kTensorCores ? "compute_80" : fmt::format("compute_90{}", variant);
+  if (capability_of(kernels_as())) return fmt::format("compute_{}{}{}", gpu.major, gpu.minor, variant);
   return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, variant);
 }
 

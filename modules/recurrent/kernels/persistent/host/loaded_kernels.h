@@ -5,8 +5,11 @@
 
 #include <cuda_runtime.h>
 
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "kernel_cache/nvrtc.h"
 #include "recurrent/kernels/persistent/host/kernel_plan.h"
@@ -27,8 +30,14 @@ void check(cudaError_t error, const char* what);
 // Returns the source of compiled kernels (kernel_cache/kernel_cache.h). It is not thread-safe.
 KernelProvider& kernel_supply();
 
-// Returns whether the driver compiles the kernels from PTX (persistent_layer.h).
-bool runs_as_ptx();
+// Returns how tests request the kernels (persistent_kernels_as, persistent_layer.h).
+std::string kernels_as();
+
+// Returns the numbers of a compute capability, such as "9.0"; std::nullopt if the text is not one.
+std::optional<std::pair<int, int>> capability_of(std::string_view text);
+
+// Returns what GPUs of a compute capability can run.
+GpuClass class_of(int major, int minor);
 
 // Holds the properties of a GPU on which kernels depend.
 struct Gpu {
@@ -38,14 +47,16 @@ struct Gpu {
   GpuClass runs;
 };
 
-// Returns the current GPU. Throws std::runtime_error if CUDA reports an error.
+// Returns the current GPU, with the compute capability that kernels_as names, if it names one. Throws
+// std::runtime_error if CUDA reports an error.
 Gpu current_gpu();
 
 // Returns the instructions of GPUs whose compute capability begins with `major`.
 Instructions instructions_of(int major);
 
 // Returns "sm_90a" for kWgmma and "sm_90" for other instructions on a GPU of compute capability 9.0; if kernels run as
-// PTX (persistent_layer.h), "compute_90a" for kWgmma, "compute_90" for kClusters, and "compute_80" for kTensorCores.
+// PTX (persistent_layer.h), "compute_90a" for kWgmma, "compute_90" for kClusters, and "compute_80" for kTensorCores, or
+// the capability that is named.
 std::string architecture_for(const Gpu& gpu, Instructions instructions);
 
 KernelProgram program_of(const KernelPlan& plan, const std::string& architecture);

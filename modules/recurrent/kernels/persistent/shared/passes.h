@@ -23,11 +23,13 @@ enum class Operands { kTf32, kFloat32 };
 // smaller blocks, and of blocks of two teams; all of these, and blocks over the whole GPU.
 enum class PersistentKernels { kBlocks, kClusters, kClustersAndTeams, kAll };
 
-// The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, clusters and grids.
+// The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, of clusters, and of
+// grids by wgmma and by mma.sync.
 inline constexpr int kSmallestOfClusters = 64;
 inline constexpr int kLargestOfBlocks = 128;
 inline constexpr int kLargestOfClusters = 1024;
 inline constexpr int kLargestOfGrids = 1536;
+inline constexpr int kLargestOfGridsByMma = 1024;
 
 // T steps, B sequences, H units, G gates, S cell states: 3 of kSlstm, which are cell, normalizer and stabilizer, 1 of
 // other cells. type: of all tensors that are not float* below. Only kSlstm has heads; H is then the number of units of
