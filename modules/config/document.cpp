@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.h"
@@ -18,6 +19,13 @@ Value empty_map(const std::string& source) {
   return map;
 }
 
+// A data file in the place of an experiment is a common mistake.
+std::string advice_on_data_file(const std::string& source) {
+  constexpr std::string_view kEndings[] = {".csv", ".tsv", ".txt"};
+  const bool is_data = std::ranges::any_of(kEndings, [&](std::string_view ending) { return source.ends_with(ending); });
+  return is_data ? "; for a file of data, `rnnlab data inspect " + source + " --yaml` writes an experiment" : "";
+}
+
 std::optional<Value> parse_file(std::string_view text, const std::string& source, Findings& findings) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.size() > kMaxFileBytes) {
@@ -30,7 +38,8 @@ std::optional<Value> parse_file(std::string_view text, const std::string& source
   std::optional<Value> root = parse_yaml(text, place_of, findings);
   if (!root || root->is_map()) return root;
   const std::string got = root->is_null() ? "the file is empty" : fmt::format("got {}", shown(*root));
-  findings.add(root->is_null() ? Place{.source = source} : root->place, got + ", expected keys, such as 'name: trial'");
+  findings.add(root->is_null() ? Place{.source = source} : root->place,
+               got + ", expected keys, such as 'name: trial'" + advice_on_data_file(source));
   return std::nullopt;
 }
 

@@ -92,7 +92,7 @@ std::string message_of_yaml_error(const YAML::Exception& error, std::string_view
   const std::string_view before = text_before(text, error.mark);
   const std::string_view indentation = before.substr(0, before.find_first_not_of(" \t"));
   const auto is_about = [&](std::string_view message) { return error.msg.starts_with(message); };
-  if ((is_about("illegal map value") || is_about("illegal block entry")) &&
+  if ((is_about("illegal map value") || is_about("illegal block entry") || is_about("end of map not found")) &&
       indentation.find('\t') != std::string_view::npos)
     return kTabInIndentation;
   std::string of_quotes = message_of_lacking_quotes(line, column_of(error.mark));

@@ -278,6 +278,39 @@ std::string hint_on_decimal_commas(const std::vector<ColumnInspection>& columns)
       join_with_and(names));
 }
 
+// Returns whether a number has points between thousands, such as "1.326,67".
+bool has_marks_of_thousands(std::string_view text) {
+  const size_t comma = text.find(',');
+  const size_t point = text.find('.');
+  constexpr size_t kDigitsOfGroup = 3;
+  if (comma == std::string_view::npos || point == std::string_view::npos || comma < point) return false;
+  std::string without(text);
+  std::erase(without, '.');
+  return has_decimal_comma(without) && text.substr(0, comma).size() - text.rfind('.', comma) == kDigitsOfGroup + 1;
+}
+
+std::string hint_on_thousands(const std::vector<ColumnInspection>& columns) {
+  for (const ColumnInspection& column : columns) {
+    const auto found = std::ranges::find_if(column.texts, has_marks_of_thousands);
+    if (found == column.texts.end()) continue;
+    return fmt::format(
+        "{} has numbers with points between thousands, such as {}, which are read as texts: remove these points",
+        in_quotes(column.name), *found);
+  }
+  return "";
+}
+
+// A few texts in a column of numbers are usually missing values in another notation.
+std::string hint_on_mixed_column(const std::vector<ColumnInspection>& columns) {
+  for (const ColumnInspection& column : columns) {
+    if (column.num_texts == 0 || column.num_numbers <= column.num_texts) continue;
+    return fmt::format("{} has {} and {}, such as {}; if that is a missing value, leave the cell empty or write NA",
+                       in_quotes(column.name), counted(column.num_numbers, "number"), counted(column.num_texts, "text"),
+                       in_quotes(*column.texts.begin()));
+  }
+  return "";
+}
+
 // Returns whether equal values of the column are in rows that follow each other, in groups of at least two on average.
 bool is_in_runs(const Table& table, int64_t column) {
   std::unordered_set<std::string_view> seen;
@@ -318,6 +351,17 @@ std::string hint_on_steps(const Table& table, const std::vector<ColumnInspection
       is_feature(plan, sequence) ? fmt::format(", and remove {} from features", yaml_text(sequence->name)) : "");
 }
 
+// A table that ends with a column of texts and has times may be a series all the same.
+std::string hint_on_times(const std::vector<ColumnInspection>& columns, const Plan& plan) {
+  if (!plan.is_classification || find_time(columns) == nullptr) return "";
+  const ColumnInspection* const series = choose_series_target(columns);
+  if (series == nullptr || plan.target->num_numbers > 0) return "";
+  return fmt::format(
+      "the rows have times: to forecast {0}, write target: [{1}], task: regression and window: 24 instead, add {1} to "
+      "features, and for {2} as an input categories: [{3}]",
+      in_quotes(series->name), yaml_text(series->name), in_quotes(plan.target->name), yaml_text(plan.target->name));
+}
+
 std::string hint_on_plan(const Plan& plan) {
   if (plan.target == nullptr) return "no column has numbers or repeated texts: there is no target to predict";
   if (!plan.is_possible()) return "no other column has numbers: there is nothing to predict the target from";
@@ -348,8 +392,12 @@ TableAdvice advise(const std::string& path, const Table& table, const std::vecto
   add_once(advice.hints, hint_on_delimiter(table));
   const std::string misread = hint_on_decimal_commas(columns);
   add_once(advice.hints, misread);
-  if (!misread.empty()) return advice;  // A plan for misread columns would be wrong.
+  const std::string thousands = hint_on_thousands(columns);
+  add_once(advice.hints, thousands);
+  if (!misread.empty() || !thousands.empty()) return advice;  // A plan for misread columns would be wrong.
+  add_once(advice.hints, hint_on_mixed_column(columns));
   add_once(advice.hints, hint_on_plan(plan));
+  add_once(advice.hints, hint_on_times(columns, plan));
   add_once(advice.hints, hint_on_steps(table, columns, plan));
   if (plan.is_possible()) advice.yaml = yaml_for(path, table, plan);
   return advice;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <span>
 
 #include "base/error.h"
@@ -163,6 +164,22 @@ std::vector<std::string> changes_and(const std::vector<std::string>& differences
   return all;
 }
 
+// Returns a line with the command for the runs of the newest sweep, or "" if all runs are of one sweep.
+std::string advice_on_sweeps(const std::vector<RunGroup>& groups) {
+  std::map<std::string, std::vector<const RunRecord*>> sweeps;
+  const RunRecord* newest = nullptr;
+  for (const RunGroup& group : groups)
+    for (const RunRecord* run : group.runs) {
+      sweeps[run->summary.turn.measurement].push_back(run);
+      if (newest == nullptr || run->started > newest->started) newest = run;
+    }
+  if (sweeps.size() < 2 || newest->summary.turn.measurement.empty()) return "";
+  std::string line = "\nThe runs of the newest sweep alone: rnnlab compare";
+  for (const RunRecord* run : sweeps[newest->summary.turn.measurement])
+    line += " " + shell_quoted(run->folder.string());
+  return line;
+}
+
 void refuse_or_report(Comparison& comparison, std::vector<std::string> found, const std::vector<RunGroup>& groups,
                       OnDifference on_difference) {
   if (on_difference != OnDifference::kRefuse) {
@@ -172,8 +189,8 @@ void refuse_or_report(Comparison& comparison, std::vector<std::string> found, co
   if (found.empty()) return;
   throw_error(ExitCode::kUsage,
               "these runs did not do the same work under the same conditions:\n  {}\n"
-              "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
-              join(changes_and(found, groups, comparison.other_work), "\n  "));
+              "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway{}",
+              join(changes_and(found, groups, comparison.other_work), "\n  "), advice_on_sweeps(groups));
 }
 
 std::string baseline_note(const std::vector<RunGroup>& groups, const RunGroup& baseline, const std::string& wanted) {

@@ -43,6 +43,12 @@ class DocumentFile : public ::testing::Test {
   fs::path folder_;
 };
 
+TEST_F(DocumentFile, RefusesAFileOfDataWithTheWayToAnExperiment) {
+  const std::string file = write("my.csv", "day,x\n1,2\n");
+  EXPECT_THAT(complaints(file),
+              ElementsAre(::testing::EndsWith("`rnnlab data inspect " + file + " --yaml` writes an experiment")));
+}
+
 TEST_F(DocumentFile, KnowsThePlaceOfEveryValue) {
   const std::string file = write("exp.yaml", "name: trial\ntraining:\n  epochs: 3\n");
   Findings findings;

@@ -55,6 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{"training:\n\tepochs: 3\n", "exp.yaml:2:8: " + kTab},
         RefusedText{"training:\n  seed: 3\n\tx: 3\n", "exp.yaml:3:1: " + kTab},
         RefusedText{"features:\n\t- a\n", "exp.yaml:2:2: " + kTab},
+        RefusedText{"training:\n  seed: 3\n \tx: 3\n", "exp.yaml:3:2: " + kTab},
         RefusedText{"training:\n   epochs: 3\n  batch_size: 2\n", "exp.yaml:3:3: " + kIndentation},
         RefusedText{"features:\n  - a\n - b\n", "exp.yaml:3:2: " + kIndentation},
         RefusedText{"name: a\n seed: 2\n",

@@ -245,6 +245,27 @@ TEST_F(Inspect, HintsAtDecimalCommasBesidePoints) {
                         "mixed in the file, the former in 'x': write all of them alike\n"));
 }
 
+TEST_F(Inspect, HintsAtPointsBetweenThousands) {
+  write("a.csv", "x;y\n1.326,67;1,5\n998,10;2,5\n12.001.326,67;3,5\n");
+  EXPECT_THAT(json_of(path("a.csv"))["hints"][0].get<std::string>(),
+              testing::StartsWith("'x' has numbers with points between thousands, such as 1"));
+  EXPECT_THAT(text_of("a.csv"), testing::Not(HasSubstr("to train on it")));
+}
+
+TEST_F(Inspect, HintsAtTextsInAColumnOfNumbers) {
+  write("a.csv", "day,x\n1/2,3\n2/2,none\n3/2,4\n");
+  EXPECT_EQ(json_of(path("a.csv"))["hints"][0],
+            "'x' has 2 numbers and 1 text, such as 'none'; if that is a missing value, leave the cell empty or write "
+            "NA");
+}
+
+TEST_F(Inspect, HintsAtASeriesThatEndsWithTexts) {
+  std::string table = "date,x,weekday\n";
+  for (int i = 10; i < 30; ++i) table += fmt::format("2026-01-{0},{0}.5,{1}\n", i, i % 7 == 0 ? "Mo" : "Tu");
+  write("a.csv", table);
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("\nhint: the rows have times: to forecast 'x', write target: [\"x\"]"));
+}
+
 TEST_F(Inspect, HintsAtADelimiterThatTheHeaderLacks) {
   write("a.csv", "everything\n1;2\n3;4\n");
   EXPECT_EQ(json_of(path("a.csv"))["hints"][0],

@@ -30,7 +30,7 @@ bool is_infinite(std::string_view cell) {
 }  // namespace
 
 bool is_missing(std::string_view cell) {
-  constexpr std::array<std::string_view, 4> kTokens = {"na", "nan", "null", "?"};
+  constexpr std::array<std::string_view, 5> kTokens = {"na", "n/a", "nan", "null", "?"};
   return cell.empty() ||
          std::ranges::any_of(kTokens, [&](std::string_view token) { return equal_ignoring_case(cell, token); });
 }
