@@ -226,7 +226,7 @@ void require_one_name(const std::string& verb, const std::vector<std::string>& r
 ModelRequest model_request(const std::string& verb, const ModelArguments& arguments) {
   const auto [files, overrides] = split_arguments(arguments.arguments, Experiment::schema().spec());
   std::vector<std::string> runs;  // runs/weather/* names the newest run twice, because of the link `latest`
-  for (const std::string& file : files) add_once(runs, without_latest_link(file).string());
+  for (const std::string& file : files) add_once(runs, run_of_latest(file));
   require_one_name(verb, runs);
   return {.run = named_trained_run(runs.front(), kRunsFolder),
           .checkpoint = arguments.checkpoint,

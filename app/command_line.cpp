@@ -41,10 +41,14 @@ Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device
 // `rnnlab --version`. If the word after `help` is not a verb, the parser reports it.
 std::vector<const char*> with_words_as_options(const CLI::App& program, int argc, const char* const* argv) {
   std::vector<const char*> arguments(argv, argv + argc);
-  if (argc == 2 && std::string_view(arguments[1]) == "version") arguments[1] = "--version";
-  if (argc < 2 || std::string_view(arguments[1]) != "help") return arguments;
+  const auto word = [&](int i) { return i < argc ? std::string_view(argv[i]) : std::string_view(); };
+  const bool asks_of_help = word(1) == "help" && (word(2) == "help" || word(2) == "version");
+  const bool asks_of_version = word(1) == "version" && (word(2) == "--help" || word(2) == "-h");
+  if (asks_of_help || asks_of_version) return {argv[0], "--help"};
+  if (argc == 2 && word(1) == "version") arguments[1] = "--version";
+  if (word(1) != "help") return arguments;
   arguments.erase(arguments.begin() + 1);
-  const auto is_meant = [&](const CLI::App* verb) { return argc > 2 && verb->get_name() == arguments[1]; };
+  const auto is_meant = [&](const CLI::App* verb) { return verb->get_name() == word(2); };
   if (argc == 2 || !program.get_subcommands(is_meant).empty()) arguments.push_back("--help");
   return arguments;
 }
@@ -171,40 +175,56 @@ std::string wrapped_option(const std::string& line, size_t width) {
 
 bool is_example(const std::string& line) { return line.starts_with("  rnnlab ") || line.starts_with("  source "); }
 
-// Returns a line that is not part of a paragraph.
+// Returns a line of a footer that is not part of a paragraph.
 std::string wrapped_line(const std::string& line, size_t width) {
   if (display_width(line) <= width || is_example(line)) return line;
-  const bool is_option = line.size() > kHelpColumn && line[kHelpColumn - 1] == ' ' && line[kHelpColumn] != ' ';
-  if (is_option) return wrapped_option(line, width);
   const std::string indent(line.find_first_not_of(' '), ' ');
   return indent + join(wrap(trim(line), width - indent.size()), "\n" + indent);
 }
 
-// Returns whether the line belongs to a paragraph, whose lines are broken for a wide terminal.
-bool is_prose(const std::string& line) {
-  return !line.empty() && line[0] != ' ' && !line.ends_with(':') && !line.starts_with("Usage: ");
+// Returns a line of a list of options.
+std::string wrapped_entry(const std::string& line, size_t width) {
+  const bool has_description = line.size() > kHelpColumn && line[kHelpColumn - 1] == ' ' && line[kHelpColumn] != ' ';
+  return has_description && display_width(line) > width ? wrapped_option(line, width) : wrapped_line(line, width);
+}
+
+// Returns whether a list of options begins, which ends with an empty line.
+bool begins_list(const std::string& line) {
+  return line == "Positionals:" || line == "Options:" || line == "Subcommands:";
+}
+
+// Returns whether the line belongs to a paragraph, whose lines are broken for a wide terminal. Further lines of a
+// paragraph may be indented.
+bool is_prose(const std::string& line, const std::string& paragraph) {
+  if (line.empty() || line.starts_with("Usage: ") || is_example(line)) return false;
+  return !paragraph.empty() || (line[0] != ' ' && !line.ends_with(':'));
 }
 
 // Returns CLI11's help with lines of at most `width` columns, except those of examples.
 std::string wrapped_help(const std::string& help, size_t width) {
   std::string text, paragraph;
-  for (const std::string& line : split(trim(help), '\n')) {
-    if (is_prose(line)) {
-      paragraph += (paragraph.empty() ? "" : " ") + line;
-      continue;
-    }
+  bool is_in_list = false;
+  const auto end_paragraph = [&] {
     if (!paragraph.empty()) text += wrapped_line(paragraph, width) + "\n";
     paragraph.clear();
-    text += wrapped_line(line, width) + "\n";
+  };
+  for (const std::string& line : split(trim(help), '\n')) {
+    is_in_list = begins_list(line) || (is_in_list && !line.empty());
+    if (!is_in_list && is_prose(line, paragraph)) {
+      paragraph += (paragraph.empty() ? "" : " ") + std::string(trim(line));
+      if (line.ends_with(':')) end_paragraph();
+      continue;
+    }
+    end_paragraph();
+    text += (is_in_list ? wrapped_entry(line, width) : wrapped_line(line, width)) + "\n";
   }
-  return paragraph.empty() ? text : text + wrapped_line(paragraph, width) + "\n";
+  end_paragraph();
+  return text;
 }
 
 // Returns the help as it fits the terminal; programs that read it from a pipe get it with its own lines.
 std::string help_for_output(const std::string& help) {
-  constexpr size_t kWidest = 120, kNarrowest = 40;
-  const Terminal terminal = inspect_terminal(1);
-  return terminal.is_terminal ? wrapped_help(help, std::clamp(terminal.width, kNarrowest, kWidest)) : help;
+  return inspect_terminal(1).is_terminal ? wrapped_help(help, output_width(40, 120)) : help;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ _rnnlab_names() {{
   (cd {runs} 2> /dev/null && compgen -d -- "$1")
 }}
 _rnnlab() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" words="" before="" key=""
+  local word="${{COMP_WORDS[COMP_CWORD]}}" words="" before="" key="" second=""
   [ "$COMP_CWORD" -ge 2 ] && before="${{COMP_WORDS[COMP_CWORD-1]}}"
   if [ "$word" = "=" ]; then
     key="$before" word=""
@@ -53,10 +53,13 @@ _rnnlab() {{
     COMPREPLY=($(compgen -W "auto" -- "$word") $(_rnnlab_names "$word") $(compgen -f -- "$word"))
     return 0
   fi
-  case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]:-}}" in
-{cases}    *) words="{verbs} --help --version" ;;
+  [ "$COMP_CWORD" -gt 2 ] && second="${{COMP_WORDS[2]}}"
+  case "${{COMP_WORDS[1]}} $second" in
+{cases}    "help ") words="{verbs}" ;;
+    "help "*) ;;
+    *) words="{verbs} help version --help --version" ;;
   esac
-  [ "$COMP_CWORD" -eq 1 ] && words="{verbs} --help --version"
+  [ "$COMP_CWORD" -eq 1 ] && words="{verbs} help version --help --version"
   compopt +o nospace 2> /dev/null
   COMPREPLY=($(compgen -W "$words" -- "$word") $(compgen -f -- "$word"))
   case "${{COMP_WORDS[1]}}" in
@@ -112,12 +115,18 @@ bool is_hidden(const CLI::Option& option) { return option.get_group().empty(); }
 
 std::vector<const CLI::App*> nested_in(const CLI::App& verb) { return verb.get_subcommands({}); }
 
+std::vector<std::string> names_of_nested(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::App* nested : nested_in(verb)) names.push_back(nested->get_name());
+  return names;
+}
+
 // Appends a verb's options and the names of its nested verbs.
 void append_words(const CLI::App& verb, std::vector<std::string>& words) {
   for (const CLI::Option* option : verb.get_options())
     for (const std::string& name : option->get_lnames())
       if (!is_hidden(*option)) add_once(words, "--" + name);
-  for (const CLI::App* nested : nested_in(verb)) words.push_back(nested->get_name());
+  for (const std::string& nested : names_of_nested(verb)) words.push_back(nested);
 }
 
 // Returns the assignments that a nested verb takes, which are those of its verb or none.
@@ -151,12 +160,14 @@ std::string words_after(const CLI::App& parser, Assignments assignments) {
   return join(words, " ");
 }
 
-// Returns the case of a verb, with those of its nested verbs before it.
+// Returns the case of a verb, with those of its nested verbs before it. A nested verb counts when a space follows it.
 std::string bash_cases(const Verb& verb, const CLI::App& parser) {
   std::string cases;
   for (const CLI::App* nested : nested_in(parser))
     cases += fmt::format("    \"{} {}\") words=\"{}\" ;;\n", verb.name, nested->get_name(),
                          words_after(*nested, verb.assignments));
+  if (!nested_in(parser).empty())
+    cases += fmt::format("    \"help {}\") words=\"{}\" ;;\n", verb.name, join(names_of_nested(parser), " "));
   return cases + fmt::format("    \"{} \"*) words=\"{}\" ;;\n", verb.name, words_after(parser, verb.assignments));
 }
 
@@ -269,10 +280,14 @@ std::string fish_script() {
   const std::string first = "complete -c rnnlab -n __rnnlab_only";
   std::string script = fmt::format(kFishFunctions, fmt::arg("keys_with_values", keys_with_values()));
   script += fish_options(*program, first);
+  script += first + " -a help -d 'Explain a verb'\n" + first + " -a version -d 'Print the version'\n";
   for (const Verb& verb : kVerbs) {
     const std::string name(verb.name);
     const CLI::App& parser = *program->get_subcommand(name);
     script += fmt::format("{} -a {} -d {}\n", first, name, fish_quoted(parser.get_description()));
+    script += fmt::format("complete -c rnnlab -n '__rnnlab_only help' -f -a {}\n", name);
+    if (const auto nested = names_of_nested(parser); !nested.empty())
+      script += fmt::format("complete -c rnnlab -n '__rnnlab_only help {}' -f -a '{}'\n", name, join(nested, " "));
     script += fish_lines(parser, name, verb.assignments);
     if (verb.takes_runs == TakesRuns::kYes)
       script +=

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnnlab data inspect: shows how rnnlab reads a data file, or the data of an experiment.
+#include <fmt/format.h>
+
 #include <CLI/Option.hpp>
-#include <algorithm>
 #include <memory>
 
 #include "arguments.h"
 #include "base/text.h"
+#include "data/find_data.h"
 #include "data/inspect.h"
 #include "experiment/sweep.h"
 #include "output.h"
-#include "system/terminal.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -43,11 +44,11 @@ Inspection inspect_experiment(const std::string& file, const std::vector<std::st
   return inspect(cases.front().experiment.data);
 }
 
-// The width is limited, because long lines are hard to read.
-size_t text_width() {
-  constexpr size_t kWidest = 100;
-  const Terminal terminal = inspect_terminal(1);
-  return terminal.is_terminal ? std::min(terminal.width, kWidest) : kWidest;
+void note_lines_to_fill_in(const std::vector<std::string>& yaml) {
+  for (const std::string& line : yaml)
+    if (line.find(kFillIn) != std::string::npos)
+      print_notes({fmt::format("{}: write the file's name in place of {} before you train",
+                               trim(line.substr(0, line.find(':'))), kFillIn)});
 }
 
 std::string yaml_of(const Inspection& inspection, const std::string& file) {
@@ -59,6 +60,7 @@ std::string yaml_of(const Inspection& inspection, const std::string& file) {
     throw_error(ExitCode::kData,
                 "{}: no experiment trains on this file alone; `rnnlab data inspect {}` says what it holds", file,
                 shell_quoted(file));
+  note_lines_to_fill_in(of_file->yaml);
   return inspection_yaml(*of_file);
 }
 
@@ -76,9 +78,9 @@ ExitCode inspect_one(const InspectOptions& options) {
   if (options.json)
     print_data(inspection_json(inspection).dump(2) + "\n");
   else if (options.yaml)
-    print_text(yaml_of(inspection, file));
+    print_data(yaml_of(inspection, file));
   else
-    print_text(inspection_text(inspection, text_width()));
+    print_text(inspection_text(inspection, output_width(40, 100)));
   return ExitCode::kDone;
 }
 
@@ -93,7 +95,9 @@ void add_data(CLI::App& program, Action& chosen) {
   command->add_option("arguments", options->arguments, "a data file, or an experiment file with overrides")
       ->type_name("FILE [key=value]");
   auto* json = command->add_flag("--json", options->json, "print JSON");
-  command->add_flag("--yaml", options->yaml, "print an experiment that trains on the data file, with comments about it")
+  command
+      ->add_flag("--yaml", options->yaml,
+                 "print an experiment for the data file, with comments about it; a note names what to fill in")
       ->excludes(json);
   command->footer(kInspectFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return inspect_one(*options); }; });

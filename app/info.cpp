@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnnlab info: shows the abilities of this machine and this build.
 #include <CLI/Option.hpp>
-#include <algorithm>
 #include <memory>
 
 #include "experiment/machine_report.h"
 #include "output.h"
-#include "system/terminal.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -16,13 +14,6 @@ constexpr const char* kInfoFooter = R"(
 Examples:
   rnnlab info
   rnnlab info --json)";
-
-// The width is limited, because long lines are hard to read.
-size_t text_width() {
-  constexpr size_t kNarrowest = 60, kWidest = 118;
-  const Terminal terminal = inspect_terminal(1);
-  return terminal.is_terminal ? std::clamp(terminal.width, kNarrowest, kWidest) : kWidest;
-}
 
 }  // namespace
 
@@ -34,7 +25,7 @@ void add_info(CLI::App& program, Action& chosen) {
   command->callback([&chosen, json] {
     chosen = [json](const CommandLine& command_line) {
       const MachineReport report = make_machine_report(command_line);
-      *json ? print_data(machine_report_json(report)) : print_text(machine_report_text(report, text_width()));
+      *json ? print_data(machine_report_json(report)) : print_text(machine_report_text(report, output_width(60, 118)));
       return ExitCode::kDone;
     };
   });

@@ -18,6 +18,7 @@
 #include "checkpoint/checkpoint.h"
 #include "results/run_folder.h"
 #include "system/files.h"
+#include "system/terminal.h"
 
 namespace rnnlab::app {
 
@@ -45,6 +46,11 @@ void print_unchanged(std::string_view text) {
 }
 
 }  // namespace
+
+size_t output_width(size_t narrowest, size_t widest) {
+  const Terminal terminal = inspect_terminal(STDOUT_FILENO);
+  return terminal.is_terminal ? std::clamp(terminal.width, narrowest, widest) : widest;
+}
 
 void print_text(std::string_view text) { print_unchanged(without_controls(text)); }
 

@@ -4,6 +4,7 @@
 // file reaches a terminal.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,10 @@ void print_text(std::string_view text);
 // Prints data for programs, such as CSV, JSON or generated text, on stdout, without a delay: unchanged into a pipe or a
 // file, and as print_text does on a terminal. Throws the UserErrors of print_text.
 void print_data(std::string_view data);
+
+// Returns the columns of the terminal that is stdout, at least `narrowest`, and at most `widest`, because long lines
+// are hard to read. Returns `widest` if stdout is not a terminal.
+size_t output_width(size_t narrowest, size_t widest);
 
 // Remembers the present target of stdout, for a thread that prints while stdout is redirected to capture LibTorch's
 // log.

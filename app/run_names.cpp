@@ -13,7 +13,7 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "checkpoint/checkpoint.h"
+#include "experiment/resume.h"
 #include "results/run_folder.h"
 
 namespace rnnlab::app {
@@ -56,48 +56,88 @@ std::string similar_run(const fs::path& missing, const std::vector<std::string>&
               similar_run(missing, near), out);
 }
 
-// Returns the path or <out>/<name>; nullopt if neither exists.
-std::optional<std::string> find_named(const std::string& name, const std::string& out) {
-  if (const fs::path path = without_latest_link(name); path_exists(path)) return path.string();
-  const fs::path below = without_latest_link(fs::path(out) / name);
-  return can_be_name(name) && path_exists(below) ? std::optional(below.string()) : std::nullopt;
+// Returns the places where the name is looked up: the path itself, then <out>/<name>.
+std::vector<fs::path> places_of(const std::string& name, const std::string& out) {
+  std::vector<fs::path> places = {name};
+  if (can_be_name(name)) places.push_back(fs::path(out) / name);
+  return places;
 }
 
-bool has_checkpoint(const fs::path& run) {
-  return std::ranges::any_of(names_in(run / kCheckpointsFolder),
-                             [](const std::string& name) { return step_of(name).has_value(); });
+// Returns the path or <out>/<name>, as it was typed; nullopt if neither exists.
+std::optional<fs::path> find_named(const std::string& name, const std::string& out) {
+  for (const fs::path& place : places_of(name, out))
+    if (path_exists(without_latest_link(place))) return place;
+  return std::nullopt;
 }
 
-void note_newest(const std::string& name, const std::vector<fs::path>& runs) {
-  print_notes(
-      {fmt::format("{} is {}, the newest of {}", name, runs.back().string(), counted(std::ssize(runs), "run"))});
+void refuse_dangling_latest(const std::string& name, const std::string& out) {
+  for (const fs::path& place : places_of(name, out)) {
+    if (path_exists(place)) return;
+    const auto dangling = dangling_latest(place);
+    if (!dangling) continue;
+    const std::string advice = dangling->left.empty()
+                                   ? "no run is left beside it, so start a new run"
+                                   : fmt::format("to resume the newest run that is left, pass its folder: --resume {}",
+                                                 shell_quoted(dangling->left.string()));
+    throw_error(ExitCode::kUsage, "--resume {}: the link leads to the run {}, which was deleted; {}",
+                dangling->link.string(), dangling->deleted.filename().string(), advice);
+  }
+}
+
+// Returns the runs in a folder of runs, the newest last; none if `path` is a run itself or something else.
+std::vector<fs::path> runs_within(const fs::path& path) {
+  return path_exists(path / kConfigFile) ? std::vector<fs::path>() : run_folders_in(path);
+}
+
+std::string newest_of(const std::string& name, const std::vector<fs::path>& runs) {
+  const std::string newest = runs.back().string();
+  print_notes({fmt::format("{} is {}, the newest of {}", name, newest, counted(std::ssize(runs), "run"))});
+  return newest;
+}
+
+// Returns the run that has `num_newer` runs without a checkpoint after it.
+std::string trained_before(const std::string& name, const std::vector<fs::path>& runs, int64_t num_newer) {
+  const std::string trained = runs[runs.size() - 1 - static_cast<size_t>(num_newer)].string();
+  print_notes({fmt::format("{} is {}, of {} the newest with a checkpoint; {} {} none", name, trained,
+                           counted(std::ssize(runs), "run"), counted(num_newer, "newer run"),
+                           num_newer == 1 ? "has" : "have")});
+  return trained;
 }
 
 }  // namespace
 
+std::string run_of_latest(const std::string& path) {
+  const auto dangling = dangling_latest(path);
+  if (dangling && !dangling->left.empty())
+    print_notes({fmt::format("{} leads to the run {}, which was deleted: {} is read instead", dangling->link.string(),
+                             dangling->deleted.filename().string(), dangling->left.string())});
+  return without_latest_link(path).string();
+}
+
 std::string named_path(const std::string& name, const std::string& out) {
-  if (const auto path = find_named(name, out)) return *path;
+  if (const auto path = find_named(name, out)) return run_of_latest(path->string());
   refuse_missing(name, out);
 }
 
 std::string named_run(const std::string& name, const std::string& out) {
   const std::string path = named_path(name, out);
-  if (path_exists(fs::path(path) / kConfigFile)) return path;
-  const std::vector<fs::path> runs = run_folders_in(path);
-  if (runs.empty()) return path;
-  note_newest(name, runs);
-  return runs.back().string();
+  const std::vector<fs::path> runs = runs_within(path);
+  return runs.empty() ? path : newest_of(name, runs);
+}
+
+std::string named_run_to_resume(const std::string& name, const std::string& out) {
+  refuse_dangling_latest(name, out);
+  return named_run(name, out);
 }
 
 std::string named_trained_run(const std::string& name, const std::string& out) {
   const std::string path = named_path(name, out);
-  std::vector<fs::path> runs = run_folders_in(path);
-  const bool is_one_run = path_exists(fs::path(path) / kConfigFile);
-  if (is_one_run || std::ranges::none_of(runs, has_checkpoint)) return named_run(name, out);
-  for (; !has_checkpoint(runs.back()); runs.pop_back())
-    print_notes({fmt::format("{} is skipped, because it has no checkpoint", runs.back().string())});
-  note_newest(name, runs);
-  return runs.back().string();
+  const std::vector<fs::path> runs = runs_within(path);
+  if (runs.empty()) return path;
+  const auto newest = std::find_if(runs.rbegin(), runs.rend(), has_checkpoint);
+  const auto num_newer = newest - runs.rbegin();
+  if (num_newer == 0 || newest == runs.rend()) return newest_of(name, runs);
+  return trained_before(name, runs, num_newer);
 }
 
 std::string run_or_label(const std::string& text, const std::string& out) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs by name: where a command takes a run, `weather` means runs/weather if there is no such path. A path that exists
 // always wins. A folder of runs, such as runs/weather, means its newest run where one run is taken. The link `latest`
-// is replaced by the run that it leads to, so that results name the run itself.
+// is replaced by the run that it leads to, so that results name the run itself. If that run was deleted, the newest run
+// beside the link is read instead, with a note on stderr.
 #pragma once
 
 #include <string>
@@ -16,8 +17,15 @@ std::string named_path(const std::string& name, const std::string& out);
 // note on stderr. Throws as named_path does.
 std::string named_run(const std::string& name, const std::string& out);
 
+// Does what named_run does for a run that will be changed: throws UserError kUsage if the name means a link `latest`
+// whose run was deleted.
+std::string named_run_to_resume(const std::string& name, const std::string& out);
+
+// Returns the path without the link `latest`.
+std::string run_of_latest(const std::string& path);
+
 // Does what named_run does for a verb that needs a trained model: a folder of runs means its newest run with a
-// checkpoint. Each newer run has a note on stderr.
+// checkpoint. The note on stderr counts the newer runs.
 std::string named_trained_run(const std::string& name, const std::string& out);
 
 // Does what named_run does for the option --baseline, which also takes a label: other texts are returned unchanged.

@@ -198,7 +198,8 @@ std::string run_to_resume(const TrainOptions& options) {
     throw_error(ExitCode::kUsage,
                 "--resume and --out cannot be used together if --resume names a path, and {} exists: remove --out",
                 options.resume);
-  return !exists && options.resume.ends_with(".json") ? options.resume : named_run(options.resume, options.out);
+  return !exists && options.resume.ends_with(".json") ? options.resume
+                                                      : named_run_to_resume(options.resume, options.out);
 }
 
 RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger& logger) {

@@ -43,16 +43,35 @@ why_no_cuda() {
   if [[ ${RNNLAB_CUDA:-} == OFF ]]; then echo "RNNLAB_CUDA is OFF"; else echo "nvidia-smi finds no NVIDIA GPU here"; fi
 }
 
+# take_lock FD REASON: returns when this script alone holds the lock of the open file FD. Only the exit status 1 of flock
+# means that another process holds it. Where flock does not work, the script continues without the lock.
+take_lock() {
+  local fd="$1" reason="$2" status=0
+  flock --nonblock "$fd" || status=$?
+  ((status != 1)) || say "$reason"
+  while ((status == 1)); do
+    status=0
+    flock --timeout 15 "$fd" || status=$?
+    ((status != 1)) || say "      it still runs"
+  done
+  ((status == 0)) || say "warning: flock does not work here (exit status $status): run no other script in this clone until this one ends"
+}
+
+# holder_of LOCK_FILE: "process 12 (test)", or "another script" if the file is empty or names a process that has ended.
+holder_of() {
+  local holder
+  holder="$(<"$1")"
+  if [[ -n $holder && -e /proc/${holder%% *} ]]; then echo "process $holder"; else echo "another script"; fi
+}
+
 # alone COMMAND...: runs it while no other script configures or builds in this clone. Two at the same time would compile
-# the same files twice, into the same places.
+# the same files twice, into the same places. COMMAND may itself call `alone`.
 alone() {
-  local lock="$root/build/.lock" status=0 fd
+  [[ -z ${is_alone:-} ]] || { "$@"; return; }
+  local lock="$root/build/.lock" status=0 fd is_alone=1
   mkdir -p "$root/build"
   exec {fd}>>"$lock"
-  if ! flock --nonblock "$fd"; then
-    say "Waiting until process $(<"$lock") has built here"
-    flock "$fd"
-  fi
+  take_lock "$fd" "Waiting until $(holder_of "$lock") has built here"
   echo "$$ ($(basename "$0"))" >"$lock"
   "$@" {fd}>&- || status=$?
   exec {fd}>&-
@@ -89,16 +108,34 @@ num_steps() {
   rm -f "$link"
 }
 
+# how_long STEPS: only the first build has this many steps.
+how_long() { (($1 < 60)) || echo "; the first build takes 3 to 8 minutes on two cores"; }
+
 build_alone() {
   local preset="$1" steps
   shift
   steps="$(num_steps "$preset" "$@")"
-  ((steps < 20)) || say "Building in $steps steps by $(num_jobs) at a time; the first build takes 3 to 8 minutes on two cores"
+  ((steps < 20)) || say "Building in $steps steps by $(num_jobs) at a time$(how_long "$steps")"
   "$root/.venv/bin/cmake" --build --preset "$preset" --parallel "$(num_jobs)" "$@" >&2
 }
 
 # build PRESET [cmake --build arguments]: ninja says a line for each step.
 build() { alone build_alone "$@"; }
+
+# configure_and_build PRESET [cmake options] -- [cmake --build arguments]: no other script configures the preset between
+# the two steps.
+configure_and_build() {
+  local preset="$1" options=()
+  shift
+  while (($# > 0)) && [[ $1 != -- ]]; do options+=("$1"); shift; done
+  alone configure_then_build "$preset" "${@:2}"
+}
+
+# It uses the `options` of configure_and_build.
+configure_then_build() {
+  configure "$1" ${options[@]+"${options[@]}"}
+  build "$@"
+}
 
 # build_generated PRESET: makes the files that sources include and the build generates.
 build_generated() {

@@ -74,7 +74,9 @@ void check_size(const BenchSettings& settings, Checker& checker) {
 
 void list_axes(config::Schema<BenchSettings>& s) {
   constexpr int64_t kMost = 1 << 20;
-  s.field("layer", &BenchSettings::layer, "the layers to time; speed-ups are relative to the first").not_empty();
+  s.field("layer", &BenchSettings::layer, "the layers to time; speed-ups are relative to the first")
+      .not_empty()
+      .advise([](const std::string& text) { return layer_advice(text, "cell"); });
   s.field("device", &BenchSettings::device, "where to run; auto: the first GPU, or the CPU if there is no GPU")
       .not_empty()
       .where("auto, cpu, cuda or cuda:N", is_device_name)

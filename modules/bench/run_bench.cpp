@@ -58,6 +58,37 @@ int64_t num_layers(const BenchSettings& settings) { return std::ssize(settings.l
 
 int64_t num_rounds(const BenchSettings& settings) { return settings.repeats + settings.warmup; }
 
+// How much of a combination is sampled, for a progress bar. If min_seconds needs more rounds than `repeats`, the time
+// of the counted samples decides.
+class SampleProgress {
+ public:
+  explicit SampleProgress(const BenchSettings& settings)
+      : min_seconds_(settings.min_seconds),
+        num_layers_(num_layers(settings)),
+        num_uncounted_(num_layers_ * (1 + settings.warmup * kNumPasses)),
+        total_(num_uncounted_ + num_layers_ * settings.repeats * kNumPasses) {}
+
+  int64_t total() const { return total_; }
+
+  // Call this function when the length of a layer's samples is chosen, and before each sample.
+  void step() { ++num_calls_; }
+
+  void add_seconds(double seconds) {
+    if (num_calls_ > num_uncounted_) seconds_ += seconds;
+  }
+
+  int64_t done() const {
+    const bool is_within_sample = num_calls_ > num_layers_;
+    const double part = min_seconds_ > 0 ? std::min(1.0, seconds_ / min_seconds_) : 1.0;
+    const auto by_time = static_cast<int64_t>(part * static_cast<double>(total_ - num_uncounted_));
+    return std::min(num_calls_ - (is_within_sample ? 1 : 0), num_uncounted_ + by_time);
+  }
+
+ private:
+  double min_seconds_, seconds_ = 0;
+  int64_t num_layers_, num_uncounted_, total_, num_calls_ = 0;
+};
+
 bool has_samples(const SampledGroup& group) { return !group.failure && !group.samples.at(0).empty(); }
 
 std::string progress_text(const BenchRow& row) {
@@ -167,11 +198,16 @@ MeasuredCase BenchRun::measure(const BenchCase& combination, const std::string& 
 std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record, const std::string& what) {
   std::vector<std::unique_ptr<LayerRunner>> runners(settings_.layer.size());
   std::vector<SampledGroup> groups(settings_.layer.size());
+  SampleProgress progress(settings_);
   for (size_t i = 0; i < groups.size(); ++i) {
     try {
       runners[i] = backend_.make_runner(settings_.layer[i]);
       for (const Pass pass : kPasses)
-        groups[i].programs.emplace_back([runner = runners[i].get(), pass](int64_t n) { return runner->run(pass, n); });
+        groups[i].programs.emplace_back([runner = runners[i].get(), pass, &progress](int64_t n) {
+          const double seconds = runner->run(pass, n);
+          progress.add_seconds(seconds);
+          return seconds;
+        });
     } catch (...) {
       groups[i].failure = std::current_exception();
     }
@@ -182,11 +218,14 @@ std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record, const 
                           .warmup = settings_.warmup,
                           .seed = static_cast<uint64_t>(settings_.seed)};
   backend_.begin_sampling();
-  // It is called once for each layer, when the length of its samples is chosen, and then before each sample.
-  const int64_t total = num_layers(settings_) + num_rounds(settings_) * num_layers(settings_) * kNumPasses;
-  int64_t done = 0;
+  const auto show = [&] {
+    if (hooks_.on_sample) hooks_.on_sample(what, progress.done(), progress.total());
+  };
+  show();
+  // sample_interleaved asks when it has chosen the length of a layer's samples, and before each sample.
   sample_interleaved(groups, plan, [&] {
-    if (hooks_.on_sample) hooks_.on_sample(what, std::min(done++, total), total);
+    progress.step();
+    show();
     return hooks_.should_stop();
   });
   record = backend_.end_sampling();
@@ -275,8 +314,8 @@ std::string work_text(const BenchSettings& settings) {
       std::max(settings.min_seconds, static_cast<double>(num_samples) * settings.sample_seconds);
   const std::string processes =
       settings.processes == 1 ? "" : fmt::format(", in each of {} processes", settings.processes);
-  return fmt::format("measures {} in {}{}, which takes at least {}", counted(num_layers(settings), "layer"),
-                     counted(num_combinations, "combination"), processes,
+  return fmt::format("The benchmark measures {} in {}{}, which takes at least {}",
+                     counted(num_layers(settings), "layer"), counted(num_combinations, "combination"), processes,
                      format_duration(static_cast<double>(num_combinations * settings.processes) * of_combination));
 }
 

@@ -19,12 +19,13 @@ struct BenchHooks {
   std::function<bool()> should_stop;                         // called between samples
   std::function<void(const std::string& line)> on_progress;  // one line for each combination
   std::function<void(const BenchReport&)> on_report = {};    // all results so far, after each change
-  // Called before each sample, of which a combination has `total`; more are taken for min_seconds. `what` is "[1/2]".
+  // Called at the beginning of a combination, when the length of a layer's samples is chosen, and before each sample.
+  // `done` of `total` steps are over; `what` is "[1/2]".
   std::function<void(const std::string& what, int64_t done, int64_t total)> on_sample = {};
 };
 
-// Returns "measures 2 layers in 6 combinations, which takes at least 1 s": the time of the samples if no pass is longer
-// than sample_seconds.
+// Returns "The benchmark measures 2 layers in 6 combinations, which takes at least 1 s": the time of the samples if no
+// pass is longer than sample_seconds.
 std::string work_text(const BenchSettings& settings);
 
 struct BenchOutcome {

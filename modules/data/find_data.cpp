@@ -73,9 +73,8 @@ std::optional<Path> folder_among(const std::vector<Path>& candidates) {
 
 // `data inspect` prints this word where it does not know a name.
 void require_filled_in(const DataQuery& query) {
-  constexpr std::string_view kMark = "FILL_IN";
   for (const std::string& text : {query.name, query.path})
-    if (text.find(kMark) != std::string::npos)
+    if (text.find(kFillIn) != std::string::npos)
       throw_error(ExitCode::kData, "data: {} stands for the name of a file: write that name in its place",
                   in_quotes(text));
 }

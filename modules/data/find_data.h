@@ -6,11 +6,15 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/data_settings.h"
 
 namespace rnnlab {
+
+// Stands for the name of a file that the user must write; find_data refuses it.
+inline constexpr std::string_view kFillIn = "FILL_IN";
 
 struct DataQuery {
   std::string path;    // data.path: a folder, or the file itself if `name` is empty; may be empty

@@ -195,7 +195,7 @@ std::vector<std::string> padding_hint(const Array& array, bool has_lengths, bool
 }
 
 std::string half_line(const char* key, const std::optional<Path>& file) {
-  const std::string name = file ? yaml_text(file->filename().string()) : "FILL_IN   # the file's name";
+  const std::string name = file ? yaml_text(file->filename().string()) : fmt::format("{}   # the file's name", kFillIn);
   return fmt::format("  {}: {}", key, name);
 }
 

@@ -97,22 +97,53 @@ std::optional<std::string> more_than(const char* what, int64_t trained, int64_t 
                      trained > wanted ? "more than" : "as many as", key, wanted);
 }
 
-// Returns why a run that has a summary would train nothing more with the wanted bounds; nothing if it would.
-std::optional<std::string> reached_bound(const fs::path& run, const Summary& summary, const TrainingSettings& wanted) {
-  if (auto reason = more_than("epoch", summary.epochs, wanted.epochs, "training.epochs")) return reason;
-  if (wanted.max_steps && has_checkpoint(run)) {
-    const int64_t step = list_checkpoints(run / kCheckpointsFolder).back().step;
-    if (auto reason = more_than("step", step, *wanted.max_steps, "training.max_steps")) return reason;
-  }
-  if (wanted.max_seconds && summary.fit_seconds >= *wanted.max_seconds)
-    return fmt::format("has trained for {}, not less than training.max_seconds ({:g})",
-                       format_duration(summary.fit_seconds), *wanted.max_seconds);
-  const bool ended_early =
-      summary.ending == RunEnding::kComplete && std::ranges::none_of(kBounds, [&](std::string_view bound) {
-        return summary.stop_reason.find(bound) != std::string::npos;
-      });
-  if (ended_early) return fmt::format("has ended before its bounds ({})", summary.stop_reason);
-  return std::nullopt;
+// Why a run that has a summary would train nothing more, and what the user can do to train longer.
+struct Ended {
+  std::string reason;
+  std::string advice;
+};
+
+// The summary has the reason to stop only in words, which name the setting that bounds the run.
+StopReason stop_reason_of(const Summary& summary) {
+  constexpr std::array kReasons = {StopReason::kEpochs, StopReason::kSteps, StopReason::kSeconds};
+  static_assert(kReasons.size() == kBounds.size());
+  for (size_t i = 0; i < kBounds.size(); ++i)
+    if (summary.stop_reason.find(kBounds[i]) != std::string::npos) return kReasons[i];
+  return StopReason::kEarlyStopping;
+}
+
+// `training` has the wanted bounds.
+std::optional<Ended> ended_by_epochs(const Summary& summary, TrainingSettings training) {
+  const auto reason = more_than("epoch", summary.epochs, training.epochs, "training.epochs");
+  if (!reason) return std::nullopt;
+  training.epochs = summary.epochs;
+  return Ended{*reason, how_to_train_on(StopReason::kEpochs, training)};
+}
+
+std::optional<Ended> ended_by_steps(const fs::path& run, TrainingSettings training) {
+  if (!training.max_steps || !has_checkpoint(run)) return std::nullopt;
+  const int64_t step = list_checkpoints(run / kCheckpointsFolder).back().step;
+  const auto reason = more_than("step", step, *training.max_steps, "training.max_steps");
+  if (!reason) return std::nullopt;
+  training.max_steps = step;
+  return Ended{*reason, how_to_train_on(StopReason::kSteps, training)};
+}
+
+std::optional<Ended> ended_by_seconds(const Summary& summary, TrainingSettings training) {
+  if (!training.max_seconds || summary.fit_seconds < *training.max_seconds) return std::nullopt;
+  const std::string reason = fmt::format("has trained for {}, not less than training.max_seconds ({:g})",
+                                         format_duration(summary.fit_seconds), *training.max_seconds);
+  training.max_seconds = summary.fit_seconds;
+  return Ended{reason, how_to_train_on(StopReason::kSeconds, training)};
+}
+
+std::optional<Ended> ended_by_bounds(const fs::path& run, const Summary& summary, const TrainingSettings& wanted) {
+  if (auto ended = ended_by_epochs(summary, wanted)) return ended;
+  if (auto ended = ended_by_steps(run, wanted)) return ended;
+  if (auto ended = ended_by_seconds(summary, wanted)) return ended;
+  const StopReason reason = stop_reason_of(summary);
+  if (summary.ending != RunEnding::kComplete || reason != StopReason::kEarlyStopping) return std::nullopt;
+  return Ended{fmt::format("has ended before its bounds ({})", summary.stop_reason), how_to_train_on(reason, wanted)};
 }
 
 // Returns nothing if the run was killed before it wrote a summary.
@@ -130,12 +161,14 @@ std::optional<Summary> summary_of(const fs::path& run) {
 }
 
 // A resumed run checks whether data at another path are the same data.
-std::optional<std::string> ended_reason(const fs::path& run, const Summary& summary, const Experiment& before,
-                                        const ExperimentCase& wanted, const std::vector<std::string>& overrides) {
+std::optional<Ended> ended(const fs::path& run, const Summary& summary, const Experiment& before,
+                           const ExperimentCase& wanted, const std::vector<std::string>& overrides) {
+  const TrainingSettings& training = wanted.experiment.training;
   if (before.data.path != wanted.experiment.data.path && has_same_name(before, wanted.experiment)) return std::nullopt;
-  if (sets_a_bound(overrides)) return reached_bound(run, summary, wanted.experiment.training);
+  if (sets_a_bound(overrides)) return ended_by_bounds(run, summary, training);
   if (summary.ending != RunEnding::kComplete) return std::nullopt;
-  return fmt::format("has ended with these settings ({})", summary.stop_reason);
+  return Ended{fmt::format("has ended with these settings ({})", summary.stop_reason),
+               how_to_train_on(stop_reason_of(summary), training)};
 }
 
 FoundRun describe(const fs::path& run, const Experiment& before, const ExperimentCase& wanted) {
@@ -148,9 +181,10 @@ FoundRun describe(const fs::path& run, const Experiment& before, const Experimen
   if (!summary) return found;
   if (summary->ending == RunEnding::kDiverged) {
     found.state = SameRun::kDiverged;
-  } else if (const auto reason = ended_reason(run, *summary, before, wanted, found.overrides)) {
+  } else if (const auto end = ended(run, *summary, before, wanted, found.overrides)) {
     found.state = SameRun::kEnded;
-    found.reason = *reason;
+    found.reason = end->reason;
+    found.advice = end->advice;
   } else if (!has_checkpoint(run)) {
     return {.reason =
                 fmt::format("{} has these settings, but no checkpoint from which it can be resumed", run.string())};
@@ -175,9 +209,8 @@ void refuse_launcher() {
 }
 
 RunAllOutcome report_ended(const FoundRun& found, Logger& logger) {
-  logger.info(fmt::format(
-      "{}: {}, so there is nothing to do; add training.epochs=N to train on, or leave out --resume auto to start again",
-      found.folder.string(), found.reason));
+  logger.info(fmt::format("{}: {}, so there is nothing to do; to train on, {}; to start again, leave out --resume auto",
+                          found.folder.string(), found.reason, found.advice));
   return {.finished = {{.folder = found.folder, .summary = read_summary(found.folder)}}};
 }
 

@@ -25,6 +25,7 @@ struct FoundRun {
   std::filesystem::path folder = {};        // of the run; empty if there is none
   std::vector<std::string> overrides = {};  // with which a stopped run is resumed
   std::string reason = {};                  // why a new run begins, or how the run has ended
+  std::string advice = {};                  // what the user can do to train longer than a run that has ended
 };
 
 // Returns the newest run in the folder of its name in `out` whose settings are those of `wanted`. Settings that may

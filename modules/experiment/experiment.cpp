@@ -74,6 +74,13 @@ std::string device_advice(const std::string& text) {
   return is_device_name(lower) ? fmt::format(" (write {})", lower) : did_you_mean(lower, kDeviceWords);
 }
 
+std::string layer_advice(const std::string& text, std::string_view cell_key) {
+  const auto cells = config::names_of<Cell>();
+  const std::string lower = lower_case(text);
+  if (std::ranges::find(cells, lower) == cells.end()) return "";
+  return fmt::format(" ({0} is a cell: write {1}: {0}; a layer is one way to compute it)", lower, cell_key);
+}
+
 namespace {
 
 using config::Checker;
@@ -81,12 +88,6 @@ using config::Checker;
 std::string name_advice(const std::string& text) {
   const auto is_beyond_ascii = [](unsigned char c) { return c >= 0x80; };
   return std::ranges::any_of(text, is_beyond_ascii) ? " (of the letters only a to z and A to Z)" : "";
-}
-
-std::string layer_advice(const std::string& text) {
-  const auto cells = config::names_of<Cell>();
-  if (std::ranges::find(cells, lower_case(text)) == cells.end()) return "";
-  return fmt::format(" ({0} is a cell: write model.cell: {0}; a layer is one way to compute it)", lower_case(text));
 }
 
 // The name is a part of a run folder's name, so it has no slash and no character with a meaning for a shell.
@@ -317,7 +318,7 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("layer", &Experiment::layer,
           "how the recurrent layer is computed (docs/layers.md), not what it computes; auto: the fastest on this "
           "machine, measured at the start")
-      .advise(layer_advice)
+      .advise([](const std::string& text) { return layer_advice(text, "model.cell"); })
       .may_change(config::Change::kOnUse);
   s.field("auto_layer", &Experiment::auto_layer,
           "the layer that layer: auto chose, as recorded in a run's config.yaml, so that it is not measured again; "

@@ -49,6 +49,10 @@ bool is_device_name(std::string_view text);
 // Returns advice on a text that is not such a value: " (write cuda)" for "gpu"; "" if the text is too different.
 std::string device_advice(const std::string& text);
 
+// Returns advice on a text that is the name of a cell and was written as a layer; "" for every other text. `cell_key`
+// is the key of the cell.
+std::string layer_advice(const std::string& text, std::string_view cell_key);
+
 struct Experiment {
   std::string name = "experiment";
   std::string device = "auto";

@@ -245,7 +245,8 @@ std::string limit_lines(const std::vector<LayerReport>& layers, size_t width) {
   std::string lines = "limits:\n";
   std::vector<std::string> holders;
   for (const std::string& limit : limits) {
-    if (layers_of[limit] != holders) lines += fmt::format("  {}\n", join(layers_of[limit], ", "));
+    if (layers_of[limit] != holders)
+      lines += fmt::format("  {}\n", fmt::join(wrap(join(layers_of[limit], ", "), width - 2), "\n  "));
     holders = layers_of[limit];
     lines += fmt::format("    - {}\n", fmt::join(wrap(limit, width - 6), "\n      "));
   }
@@ -290,6 +291,13 @@ MachineReport make_machine_report(const std::vector<std::string>& command_line) 
 
 namespace {
 
+// Returns "device:     cpu, cuda:0" for the heading "device:".
+std::string list_lines(const char* heading, const std::vector<std::string>& items, size_t width) {
+  constexpr size_t kIndent = 12;
+  const std::string between = "\n" + std::string(kIndent, ' ');
+  return fmt::format("{:<{}}{}\n", heading, kIndent, fmt::join(wrap(join(items, ", "), width - kIndent), between));
+}
+
 std::string layer_lines(const std::vector<LayerReport>& layers, size_t width) {
   size_t name_width = 0;
   for (const LayerReport& layer : layers) name_width = std::max(name_width, layer.name.size());
@@ -305,11 +313,10 @@ std::string layer_lines(const std::vector<LayerReport>& layers, size_t width) {
 
 std::string machine_report_text(const MachineReport& report, size_t width) {
   std::string text = machine_lines(report);
-  text += fmt::format("\ndevice:     {}\nprecision:  {}\nlayer:\n", join(report.devices, ", "),
-                      join(report.precisions, ", "));
-  text += layer_lines(report.layers, width) + limit_lines(report.layers, width);
+  text += "\n" + list_lines("device:", report.devices, width) + list_lines("precision:", report.precisions, width);
+  text += "layer:\n" + layer_lines(report.layers, width) + limit_lines(report.layers, width);
   for (const Warning& warning : report.warnings)
-    text += fmt::format("\n{}\n", fmt::join(wrap("warning: " + warning.text, width), "\n  "));
+    text += fmt::format("\n{}\n", fmt::join(wrap("warning: " + warning.text, width - 2), "\n  "));
   return text;
 }
 

@@ -103,6 +103,19 @@ std::vector<std::string> changes_against_resume(const Experiment& before, const 
   return changes;
 }
 
+std::string how_to_train_on(StopReason reason, const TrainingSettings& training) {
+  switch (reason) {
+    case StopReason::kEpochs:
+      return fmt::format("add training.epochs=N with N above {}", training.epochs);
+    case StopReason::kSteps:
+      return fmt::format("add training.max_steps=N with N above {}", training.max_steps.value_or(0));
+    case StopReason::kSeconds:
+      return fmt::format("add training.max_seconds=N with N above {:g}", training.max_seconds.value_or(0));
+    default:
+      return "start a new run with other settings";
+  }
+}
+
 bool has_checkpoint(const fs::path& run_folder) {
   try {
     return !list_checkpoints(run_folder / kCheckpointsFolder).empty();
@@ -282,27 +295,13 @@ void truncate_logs(const fs::path& folder, const ResumedHistory& earlier) {
   rewrite_epochs(folder, earlier.rows);
 }
 
-// Returns which setting makes a run longer that has ended.
-std::string how_to_train_on(const RunContext& run) {
-  const TrainingSettings& settings = run.experiment.training;
-  switch (run.trainer.state().stop_reason.value_or(StopReason::kSignal)) {
-    case StopReason::kEpochs:
-      return fmt::format("add training.epochs=N with N above {}", settings.epochs);
-    case StopReason::kSteps:
-      return fmt::format("add training.max_steps=N with N above {}", settings.max_steps.value_or(0));
-    case StopReason::kSeconds:
-      return fmt::format("add training.max_seconds=N with N above {:g}", settings.max_seconds.value_or(0));
-    default:
-      return "start a new run with other settings";
-  }
-}
-
 // If the bounds are already reached and the summary exists, nothing is trained and no file changes.
 std::optional<RunOutcome> finished_outcome(const RunContext& run, const fs::path& folder, Logger& logger) {
   std::error_code ignored;
-  if (!run.trainer.state().stopped() || !fs::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
-  logger.info(fmt::format("{}: nothing to resume: {}; to train on, {}", folder.string(), run.trainer.state().stop_text,
-                          how_to_train_on(run)));
+  const TrainingState& state = run.trainer.state();
+  if (!state.stopped() || !fs::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
+  logger.info(fmt::format("{}: nothing to resume: {}; to train on, {}", folder.string(), state.stop_text,
+                          how_to_train_on(*state.stop_reason, run.experiment.training)));
   return RunOutcome{.folder = folder, .summary = read_summary(folder)};
 }
 

@@ -29,6 +29,10 @@ Experiment settings_of_run(const std::filesystem::path& run_folder, const std::v
 // Returns "training.batch_size was 32 and is 64" for each setting that differs and may not change on a resume.
 std::vector<std::string> changes_against_resume(const Experiment& before, const Experiment& wanted);
 
+// Returns what the user can do to train longer than a run that ended for this reason. `training` has the bounds that
+// the run has reached.
+std::string how_to_train_on(StopReason reason, const TrainingSettings& training);
+
 // Returns false also if the checkpoints cannot be listed; that error is reported when the run is resumed.
 bool has_checkpoint(const std::filesystem::path& run_folder);
 

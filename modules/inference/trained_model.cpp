@@ -16,6 +16,7 @@
 #include "experiment/devices.h"
 #include "experiment/experiment.h"
 #include "experiment/memory_estimate.h"
+#include "experiment/resume.h"
 #include "experiment/run_checkpoint.h"
 #include "experiment/run_context.h"
 #include "models/model.h"
@@ -212,11 +213,20 @@ fs::path best_of(const fs::path& folder) {
   throw_checkpoint_error("{}: no checkpoint is marked as the best; use --checkpoint last", folder.string());
 }
 
+// Returns the last run with a checkpoint beside `run`, named as the user named `run`; empty if there is none.
+fs::path trained_run_beside(const fs::path& run) {
+  const fs::path whole = normalized_path(run);
+  auto others = folders_with(whole.parent_path(), {kCheckpointsFolder});
+  std::erase_if(others, [](const fs::path& other) { return !has_checkpoint(other); });
+  if (others.empty()) return {};
+  const fs::path typed = run.has_filename() ? run : run.parent_path();  // without the last slash
+  const bool has_name_of_run = typed.filename() == whole.filename();
+  return has_name_of_run ? typed.parent_path() / others.back().filename() : others.back();
+}
+
 [[noreturn]] void refuse_run_without_checkpoint(const fs::path& run) {
-  const auto others = folders_with(normalized_path(run).parent_path(), {kCheckpointsFolder});
-  const std::string other = others.empty() ? ""
-                                           : fmt::format("pass another run, such as {}, or ",
-                                                         (run.parent_path() / others.back().filename()).string());
+  const std::string beside = trained_run_beside(run).string();
+  const std::string other = beside.empty() ? "" : fmt::format("pass another run, such as {}, or ", beside);
   throw_error(ExitCode::kUsage,
               "{}: the run has no checkpoint; if it is still running, wait until it writes its first one, else {}train "
               "again, with a shorter checkpoint.every_seconds if it was ended early",

@@ -130,27 +130,49 @@ std::vector<fs::path> run_folders_in(const fs::path& folder) {
 
 namespace {
 
+bool is_latest(const fs::path& part) { return part == kLatestLink; }
+
+// Returns the run to which the link leads, which may be deleted; empty if `link` is something else.
+fs::path target_of_latest_link(const fs::path& link) {
+  std::error_code is_no_link;
+  const fs::path target = fs::read_symlink(link, is_no_link);
+  return is_no_link || target.has_parent_path() ? fs::path() : link.parent_path() / target;
+}
+
+// Returns the newest run beside the link; empty if no run is left.
+fs::path newest_run_beside(const fs::path& link) {
+  const fs::path folder = link.parent_path();
+  const std::vector<fs::path> left = run_folders_in(folder.empty() ? "." : folder);
+  return left.empty() ? fs::path() : folder / left.back().filename();
+}
+
 // Returns the run to which the link leads, or the newest run beside it if that run was deleted, or `link` if no run is
 // left or `link` is something else.
 fs::path run_of_latest_link(const fs::path& link) {
-  std::error_code is_no_link;
-  const fs::path target = fs::read_symlink(link, is_no_link);
-  if (is_no_link || target.has_parent_path()) return link;
-  const fs::path folder = link.parent_path();
-  if (path_exists(link)) return folder / target;
-  const std::vector<fs::path> left = run_folders_in(folder.empty() ? "." : folder);
-  return left.empty() ? link : folder / left.back().filename();
+  const fs::path target = target_of_latest_link(link);
+  const fs::path run = target.empty() || path_exists(link) ? target : newest_run_beside(link);
+  return run.empty() ? link : run;
 }
 
 }  // namespace
 
 fs::path without_latest_link(const fs::path& path) {
-  const auto is_latest = [](const fs::path& part) { return part == kLatestLink; };
   if (std::none_of(path.begin(), path.end(), is_latest)) return path;
   fs::path whole;
   for (const fs::path& part : path)
     if (!part.empty()) whole = is_latest(part) ? run_of_latest_link(whole / part) : whole / part;
   return whole;
+}
+
+std::optional<DanglingLatest> dangling_latest(const fs::path& path) {
+  fs::path whole;
+  for (const fs::path& part : path) {
+    whole /= part;
+    if (!is_latest(part) || path_exists(whole)) continue;
+    if (const fs::path deleted = target_of_latest_link(whole); !deleted.empty())
+      return DanglingLatest{.link = whole, .deleted = deleted, .left = newest_run_beside(whole)};
+  }
+  return std::nullopt;
 }
 
 std::string shared_run_name(const fs::path& folder, const std::string& experiment) {

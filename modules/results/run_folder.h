@@ -5,6 +5,7 @@
 #include <ctime>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,16 @@ std::vector<std::filesystem::path> run_folders_in(const std::filesystem::path& f
 // runs/rows/2026-11-21T02-59-51Z-cpu-naive/checkpoints, and every other path unchanged. If that run was deleted, the
 // newest run beside the link takes its place. The result still means the same run after a new run has begun.
 std::filesystem::path without_latest_link(const std::filesystem::path& path);
+
+// A link `latest` whose run was deleted.
+struct DanglingLatest {
+  std::filesystem::path link;     // runs/rows/latest
+  std::filesystem::path deleted;  // runs/rows/2026-11-21T02-59-51Z-cpu-naive
+  std::filesystem::path left;     // the newest run beside the link; empty if no run is left
+};
+
+// Returns the first such link in the path. A command that changes a run must not take the run that is left instead.
+std::optional<DanglingLatest> dangling_latest(const std::filesystem::path& path);
 
 // Returns a name of the run for other people: "mnist_rows/2026-11-21T02-59-51Z-cuda0-fused", without the folders above;
 // or only the last name if the folder is not in the folder of its experiment. `folder` need not exist.

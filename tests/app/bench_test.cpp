@@ -47,7 +47,7 @@ TEST(Bench, PrintsATableAndWritesCsvAndJson) {
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("cpu eager fp32 lstm H 4 B 2 T 3 L 1\n"));
   EXPECT_THAT(result.output, HasSubstr("naive ran native loop, 8 GEMMs a step\n"));
-  EXPECT_THAT(result.errors, HasSubstr("measures 2 layers in 1 combination, which takes at least "));
+  EXPECT_THAT(result.errors, HasSubstr("The benchmark measures 2 layers in 1 combination, which takes at least "));
   EXPECT_THAT(result.errors, HasSubstr("[1/1] cpu eager fp32 lstm H 4 B 2 T 3 L 1: naive "));
   EXPECT_THAT(testing::read_text(program.folder() / "a.csv"),
               HasSubstr("\nfused,cpu,eager,fp32,lstm,auto,4,2,3,1,4,0,1,,"));

@@ -51,6 +51,9 @@ TEST(CommandLine, HelpIsAVerbToo) {
   EXPECT_EQ(Program().run({"help"}).output, Program().run({"--help"}).output);
   EXPECT_EQ(Program().run({"help", "train"}).output, Program().run({"train", "--help"}).output);
   EXPECT_EQ(Program().run({"help", "data", "inspect"}).output, Program().run({"data", "inspect", "--help"}).output);
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"help", "version"}, {"help", "help"}, {"version", "--help"}, {"version", "-h"}})
+    EXPECT_EQ(Program().run(words).output, Program().run({"--help"}).output);
   const auto unknown = Program().run({"help", "trian"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.errors, HasSubstr("unknown verb 'trian' (did you mean 'train'?), expected train, "));
@@ -64,7 +67,7 @@ TEST(CommandLine, VersionIsAVerbToo) {
 TEST(CommandLine, HelpFitsTheTerminal) {
   if (!testing::has_pseudo_terminals()) GTEST_SKIP() << "no pseudo-terminals";
   const Program program;
-  for (const std::string verb : {"train", "evaluate", "completion"}) {
+  for (const std::string verb : {"train", "evaluate", "sweep", "data", "bench", "completion"}) {
     const std::string shown = program.run_on_terminal({verb, "--help"}, "xterm").output;
     for (const std::string& line : split(shown, '\n')) {
       if (line.starts_with("  rnnlab ") || line.starts_with("  source ")) continue;
@@ -77,6 +80,12 @@ TEST(CommandLine, HelpFitsTheTerminal) {
     };
     EXPECT_EQ(words(shown), words(program.run({verb, "--help"}).output)) << "only the ends of lines differ";
   }
+}
+
+TEST(CommandLine, HelpJoinsTheLinesOfAParagraph) {
+  if (!testing::has_pseudo_terminals()) GTEST_SKIP() << "no pseudo-terminals";
+  EXPECT_THAT(Program().run_on_terminal({"--help"}, "xterm").output,
+              HasSubstr("3 data, 4 device\nor environment, 5 diverged, 6 checkpoint unusable, 7 slower"));
 }
 
 TEST(CommandLine, HelpNamesArgumentsWithOneEllipsisEach) {

@@ -31,6 +31,14 @@ printf '%s\n' "${COMPREPLY[@]}" > offered.txt
 
 TEST(Completion, OffersVerbs) { EXPECT_EQ(offered("rnnlab tr"), "train\n"); }
 
+TEST(Completion, OffersHelpAndVersion) {
+  EXPECT_EQ(offered("rnnlab ver"), "version\n");
+  EXPECT_EQ(offered("rnnlab hel"), "help\n");
+  EXPECT_EQ(offered("rnnlab help tr"), "train\n");
+  EXPECT_EQ(offered("rnnlab help data insp"), "inspect\n");
+  EXPECT_EQ(offered("rnnlab help train tr"), "\n");
+}
+
 TEST(Completion, OffersKeysOfTheExperiment) {
   EXPECT_THAT(offered("rnnlab train training.batch"), HasSubstr("training.batch_size="));
 }
@@ -65,6 +73,8 @@ TEST(Completion, OffersOptions) {
 TEST(Completion, OffersOptionsOfANestedVerb) {
   EXPECT_EQ(offered("rnnlab data inspect --js"), "--json\n");
   EXPECT_EQ(offered("rnnlab data insp"), "inspect\n");
+  EXPECT_EQ(offered("rnnlab data inspect"), "inspect\n") << "the cursor is still in the word";
+  EXPECT_EQ(offered("rnnlab sweep plan"), "plan\n");
   EXPECT_EQ(offered("rnnlab sweep work --retry"), "--retry-failed\n");
   EXPECT_EQ(offered("rnnlab sweep plan --retry"), "\n") << "an option of another nested verb";
   EXPECT_EQ(offered("rnnlab sweep work dir training.ep"), "\n") << "which takes no keys";

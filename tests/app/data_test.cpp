@@ -5,6 +5,7 @@
 
 #include "app/program.h"
 #include "base/text.h"
+#include "data/npy_file.h"
 
 namespace rnnlab {
 namespace {
@@ -101,6 +102,15 @@ TEST(DataInspect, SaysWhyThereIsNoExperimentToPrint) {
 }
 
 TEST(DataInspect, MissingFileIsExitCode3) { EXPECT_EQ(Program().run({"data", "inspect", "nowhere.csv"}).exit_code, 3); }
+
+TEST(DataInspect, NotesWhichLineOfTheExperimentMustBeFilledIn) {
+  const Program program;
+  program.write("images.npy", npy_file("<f8", "20, 9, 3", std::vector<double>(20 * 9 * 3, 0.5)));
+  const auto result = program.run({"data", "inspect", "images.npy", "--yaml"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.errors, "rnnlab: note: train_targets: write the file's name in place of FILL_IN before you train\n");
+  EXPECT_THAT(result.output, HasSubstr("\n  train_targets: FILL_IN"));
+}
 
 TEST(DataInspect, TakesOneFile) { EXPECT_EQ(Program().run({"data", "inspect", "a", "b"}).exit_code, 2); }
 

@@ -140,19 +140,47 @@ TEST_F(RunNames, OfALinkToADeletedRunAreThoseOfTheNewestOneLeft) {
             "the name of an experiment in runs\n");
 }
 
+TEST_F(RunNames, OfALinkToADeletedRunAreReadWithANote) {
+  const std::string deleted = newest();
+  fs::remove_all(program_.folder() / deleted);
+  EXPECT_EQ(program_.run({"evaluate", "tiny/latest"}).errors,
+            "rnnlab: note: runs/tiny/latest leads to the run " + fs::path(deleted).filename().string() +
+                ", which was deleted: " + older_ + " is read instead\n");
+}
+
+TEST_F(RunNames, OfALinkToADeletedRunAreNotResumed) {
+  const std::string deleted = fs::path(newest()).filename().string();
+  fs::remove_all(program_.folder() / newest());
+  for (const std::string name : {"tiny/latest", "runs/tiny/latest", "runs/tiny/latest/checkpoints/step-000012"}) {
+    const auto refused = program_.run({"train", "--resume", name, "training.epochs=9"});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_EQ(refused.errors, "rnnlab: error: --resume runs/tiny/latest: the link leads to the run " + deleted +
+                                  ", which was deleted; to resume the newest run that is left, pass its folder: "
+                                  "--resume " +
+                                  older_ + "\n");
+  }
+  EXPECT_EQ(program_.run({"train", "--resume", "tiny", "training.epochs=4", "-q"}).exit_code, 0);
+  fs::remove_all(program_.folder() / older_);
+  EXPECT_EQ(program_.run({"train", "--resume", "tiny/latest"}).errors,
+            "rnnlab: error: --resume runs/tiny/latest: the link leads to the run " + deleted +
+                ", which was deleted; no run is left beside it, so start a new run\n");
+}
+
 TEST_F(RunNames, SkipRunsWithoutACheckpointWhereAModelIsNeeded) {
   fs::remove_all(program_.folder() / newest() / "checkpoints");
   const auto evaluated = program_.run({"evaluate", "tiny"});
   EXPECT_EQ(evaluated.exit_code, 0);
-  EXPECT_EQ(evaluated.errors, "rnnlab: note: " + newest() +
-                                  " is skipped, because it has no checkpoint\n"
-                                  "rnnlab: note: tiny is " +
-                                  older_ + ", the newest of 1 run\n");
+  EXPECT_EQ(evaluated.errors,
+            "rnnlab: note: tiny is " + older_ + ", of 2 runs the newest with a checkpoint; 1 newer run has none\n");
   EXPECT_EQ(program_.run({"predict", "tiny/latest"}).errors,
             "rnnlab: error: " + newest() +
                 ": the run has no checkpoint; if it is still running, wait until it writes its first one, else pass "
                 "another run, such as " +
                 older_ + ", or train again, with a shorter checkpoint.every_seconds if it was ended early\n");
+  fs::create_directories(program_.folder() / "runs/tiny/zero/checkpoints");
+  EXPECT_THAT(program_.run({"predict", newest() + "/"}).errors, HasSubstr(" such as " + older_ + ", or train again"));
+  EXPECT_THAT(program_.run_in_shell("cd " + newest() + " && \"$0\" predict .").errors,
+              HasSubstr((program_.folder() / older_).string() + ", or train again"));
 }
 
 TEST_F(RunNames, OfWhichOneIsTakenAreNotSeveral) {

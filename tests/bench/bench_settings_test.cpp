@@ -71,6 +71,12 @@ TEST(BenchSettings, EveryMistakeIsNamedWithItsPlace) {
                           "100000"));
 }
 
+TEST(BenchSettings, SayThatACellIsNotALayer) {
+  EXPECT_THAT(
+      read_settings("layer: lstm\n").findings,
+      ElementsAre(::testing::HasSubstr(" (lstm is a cell: write cell: lstm; a layer is one way to compute it)")));
+}
+
 TEST(BenchSettings, NoProcessesAreOneMistake) {
   EXPECT_THAT(read_settings("processes: 0\n").findings,
               ElementsAre("bench.yaml:1:12: processes: got '0', expected an integer, at least 1 and at most 100"));

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "bench/fake_backend.h"
 
 namespace rnnlab {
@@ -147,20 +149,33 @@ TEST_F(RunBench, TellsEachSampleOfACombination) {
   settings.warmup = 1;
   run(settings);
   constexpr size_t kTotal = 2 + (6 + 1) * 2 * 3;  // layers, and rounds of three passes of each
-  ASSERT_THAT(samples_, SizeIs(kTotal));
-  EXPECT_EQ(samples_.front(), "[1/1] 0 of 44");
+  ASSERT_THAT(samples_, SizeIs(kTotal + 1));
+  EXPECT_THAT(std::span(samples_).first(4),
+              ElementsAre("[1/1] 0 of 44", "[1/1] 1 of 44", "[1/1] 2 of 44", "[1/1] 2 of 44"));
   EXPECT_EQ(samples_.back(), "[1/1] 43 of 44");
+}
+
+TEST_F(RunBench, TellsOfMoreRoundsForMinSecondsHowMuchOfTheTimeIsOver) {
+  BenchSettings settings = small_settings();
+  settings.warmup = 0;
+  settings.repeats = 1;
+  settings.min_seconds = 21;  // a round takes 5.25 s
+  run(settings);
+  ASSERT_THAT(samples_, SizeIs(1 + 2 + 4 * 2 * 3));
+  EXPECT_EQ(samples_[3 + 6], "[1/1] 3 of 8") << "after a round of four";
+  EXPECT_EQ(samples_[3 + 12], "[1/1] 5 of 8");
 }
 
 TEST(WorkText, SaysHowLongABenchmarkTakesAtLeast) {
   BenchSettings settings = small_settings();
   settings.warmup = 4;
   settings.sample_seconds = 0.5;
-  EXPECT_EQ(work_text(settings), "measures 2 layers in 1 combination, which takes at least 30 s");
+  EXPECT_EQ(work_text(settings), "The benchmark measures 2 layers in 1 combination, which takes at least 30 s");
   settings.hidden_size = {128, 256};
   settings.processes = 5;
-  EXPECT_EQ(work_text(settings),
-            "measures 2 layers in 2 combinations, in each of 5 processes, which takes at least 5 min 0 s");
+  EXPECT_EQ(
+      work_text(settings),
+      "The benchmark measures 2 layers in 2 combinations, in each of 5 processes, which takes at least 5 min 0 s");
 }
 
 TEST_F(RunBench, DoubtsAboutTheMachineStandInTheRows) {

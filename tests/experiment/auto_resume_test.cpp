@@ -153,9 +153,11 @@ TEST_F(AutoResume, SaysThatTheRunHasTrainedMore) {
   FoundRun found = find(exactly());
   EXPECT_EQ(found.state, SameRun::kEnded);
   EXPECT_EQ(found.reason, "has trained 5 epochs, more than training.epochs (3)");
+  EXPECT_EQ(found.advice, "add training.epochs=N with N above 5");
   EXPECT_EQ(start(exactly()).finished.at(0).folder, five);
   found = find(exactly({"training.max_steps=7", "training.epochs=9"}));
   EXPECT_EQ(found.reason, "has trained 20 steps, more than training.max_steps (7)");
+  EXPECT_EQ(found.advice, "add training.max_steps=N with N above 20");
 
   const std::vector<std::string> early = {"training.early_stopping=valid_loss", "training.patience=1",
                                           "training.learning_rate=1e-20"};
@@ -164,6 +166,8 @@ TEST_F(AutoResume, SaysThatTheRunHasTrainedMore) {
   run(early);
   EXPECT_EQ(find(more).state, SameRun::kEnded);
   EXPECT_THAT(find(more).reason, StartsWith("has ended before its bounds (valid_loss has not improved"));
+  EXPECT_EQ(find(more).advice, "start a new run with other settings");
+  EXPECT_EQ(find(early).advice, "start a new run with other settings");
 }
 
 TEST_F(AutoResume, RefusesARunThatAnotherProcessTakesMeanwhile) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace rnnlab {
 namespace {
 
@@ -54,6 +56,18 @@ TEST(MachineReport, NamesTheCapabilityOfAGpuAndTheCodeOfTheBuild) {
   EXPECT_THAT(text,
               ::testing::HasSubstr(
                   "kernels     code for 9.0\n            none for Tesla T4: LibTorch's operators are used instead\n"));
+}
+
+TEST(MachineReport, KeepsToTheWidth) {
+  constexpr size_t kWidth = 60;
+  MachineReport report;
+  for (int i = 0; i < 16; ++i) report.devices.push_back("cuda:" + std::to_string(i));
+  report.layers = layer_reports({});
+  for (LayerReport& layer : report.layers) layer.refusals = {"a limit of all layers"};
+  report.warnings.emplace_back(warning::kOther, "words of four " + join(std::vector<std::string>(40, "five"), " "));
+  const std::string text = machine_report_text(report, kWidth);
+  for (const std::string& line : split(text.substr(text.find("\ndevice:")), '\n'))
+    EXPECT_LE(display_width(line), kWidth) << line;
 }
 
 }  // namespace

@@ -118,6 +118,8 @@ TEST(WithoutLatestLink, IsTheNewestRunThatIsLeft) {
   fs::remove_all(create_run_folder(folder.path(), kLabel));
   EXPECT_EQ(without_latest_link(folder.path() / "rows/latest"), older);
   EXPECT_EQ(without_latest_link(folder.path() / "rows/latest/checkpoints"), older / "checkpoints");
+  EXPECT_EQ(dangling_latest(folder.path() / "rows/latest/checkpoints").value().left, older);
+  EXPECT_FALSE(dangling_latest(older));
   fs::remove_all(older);
   EXPECT_EQ(without_latest_link(folder.path() / "rows/latest"), folder.path() / "rows/latest") << "no run is left";
 }

@@ -12,6 +12,7 @@ namespace {
 
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class Build : public testing::Test {
@@ -30,9 +31,16 @@ TEST_F(Build, SaysHowManyStepsItHas) {
   const ScriptResult result = box.run("bash -c 'source scripts/common.sh; build release --target rnnlab -- -k 0'");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.output, StartsWith("Building in 30 steps by "));
+  EXPECT_THAT(result.output, Not(HasSubstr("the first build takes")));
   EXPECT_THAT(result.output, HasSubstr("\ncmake --build --preset release --parallel "));
   EXPECT_THAT(result.output, EndsWith(" --target rnnlab -- -k 0\n"));
   EXPECT_FALSE(box.exists("build/release/count-steps.ninja"));
+}
+
+TEST_F(Build, SaysHowLongAFirstBuildTakes) {
+  write_cmake(R"([[ $* == *" -n -f "* ]] && printf '[%d/60] compile\n' {1..60} || echo built)");
+  EXPECT_THAT(box.run("bash -c 'source scripts/common.sh; build release'").output,
+              EndsWith(" at a time; the first build takes 3 to 8 minutes on two cores\nbuilt\n"));
 }
 
 TEST_F(Build, SaysNothingAboutAFewSteps) {
@@ -62,6 +70,54 @@ echo "built, $(grep -c built first.log) before")");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.output, StartsWith("built, 0 before\nWaiting until process "));
   EXPECT_THAT(result.output, EndsWith(" (bash) has built here\nbuilt, 1 before\n"));
+}
+
+// A first flock says that the lock is taken, once more after its time is over, and then that it is free.
+TEST_F(Build, SaysNowAndThenThatItStillWaits) {
+  write_cmake(R"([[ $* == *" -n -f "* ]] || echo built)");
+  box.remove("bin/flock");
+  box.command("flock", "echo >>\"$HOME/calls\"; (($(grep -c '' \"$HOME/calls\") > 2))");
+  const std::string waits = " has built here\n      it still runs\nbuilt\n";
+  EXPECT_EQ(box.run("bash -c 'source scripts/common.sh; build release'").output,
+            "Waiting until another script" + waits);
+  box.remove("calls");
+  box.file("build/.lock", "1 (test)\n");
+  EXPECT_EQ(box.run("bash -c 'source scripts/common.sh; build release'").output,
+            "Waiting until process 1 (test)" + waits);
+}
+
+TEST_F(Build, ContinuesWhereNoLockCanBeTaken) {
+  write_cmake(R"([[ $* == *" -n -f "* ]] || echo built)");
+  const std::string ignored_lock = "): run no other script in this clone until this one ends\nbuilt\n";
+  box.remove("bin/flock");
+  box.command("flock", "exit 65");
+  EXPECT_EQ(box.run("bash -c 'source scripts/common.sh; build release'").output,
+            "warning: flock does not work here (exit status 65" + ignored_lock);
+  box.remove("bin/flock");
+  const ScriptResult result = box.run("bash -c 'source scripts/common.sh; build release'");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, EndsWith("warning: flock does not work here (exit status 127" + ignored_lock));
+}
+
+TEST_F(Build, HoldsTheLockFromConfiguringUntilItHasBuilt) {
+  write_cmake(R"([[ $* == *" -n -f "* ]] || echo "cmake $*")");
+  box.remove("bin/flock");
+  box.command("flock", "echo 'flock' >&2");
+  const ScriptResult result = box.run(
+      "RNNLAB_CUDA=OFF bash -c 'source scripts/common.sh; configure_and_build release -DA=1 -DB=2 -- --target rnnlab; "
+      "cat "
+      "build/configure-release.log'");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, StartsWith("flock\nConfiguring the preset 'release', a few seconds\ncmake --build "));
+  EXPECT_THAT(result.output, EndsWith(" --target rnnlab\ncmake --preset release -DRNNLAB_CUDA=OFF -DA=1 -DB=2\n"));
+}
+
+TEST_F(Build, DoesNotBuildWhatCannotBeConfigured) {
+  write_cmake("echo \"cmake $*\"; [[ $* != *-DRNNLAB_CUDA* ]]");
+  const ScriptResult result =
+      box.run("RNNLAB_CUDA=OFF bash -c 'source scripts/common.sh; configure_and_build release'");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, Not(HasSubstr("--build")));
 }
 
 }  // namespace
