@@ -51,20 +51,6 @@ class CompareTest : public ::testing::Test {
   std::vector<RunRecord> runs_;
 };
 
-TEST_F(CompareTest, NamesTheRunsOfTheNewestSweepIfSweepsDiffer) {
-  add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
-  runs_[0].summary.turn.measurement = "first";
-  runs_[1].summary.turn.measurement = "second";
-  runs_[1].started = "2099-01-01T00:00:00.000Z";
-  try {
-    compare(runs_, {});
-    FAIL() << "the runs differ";
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), ::testing::EndsWith("\nThe runs of the newest sweep alone: rnnlab compare " +
-                                                  runs_[1].folder.string()));
-  }
-}
-
 TEST_F(CompareTest, SetsEveryGroupAgainstTheFirst) {
   add_pair([](SampleRun&) {});
   const Comparison comparison = compare(runs_, {});

@@ -64,6 +64,20 @@ const std::string kOtherTraining =
     "training settings: deterministic=absent training.learning_rate=absent in cpu naive hidden_size=128, "
     "deterministic=true training.learning_rate=0.1 in cpu fused deterministic=true hidden_size=256 learning_rate=0.1";
 
+TEST_F(OtherWork, IsRefusedWithTheRunsOfTheNewestSweepIfSweepsDiffer) {
+  add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
+  runs_[0].summary.turn.measurement = "first";
+  runs_[1].summary.turn.measurement = "second";
+  runs_[1].started = "2099-01-01T00:00:00.000Z";
+  expect_error(ExitCode::kUsage,
+               "these runs did not do the same work under the same conditions:\n"
+               "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
+               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway\n"
+               "The runs of the newest sweep alone: rnnlab compare " +
+                   runs_[1].folder.string(),
+               [&] { compare(runs_, {}); });
+}
+
 // "LSTM or GRU?" is a question about losses and metrics, which the table answers.
 TEST_F(OtherWork, IsShownWithoutARatioOfTimes) {
   add_pair(change_work);
