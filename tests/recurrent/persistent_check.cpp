@@ -4,9 +4,11 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -151,6 +153,32 @@ double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64
   double largest = 0;
   for (size_t i = 0; i < wanted.size(); ++i) largest = std::max(largest, error_of(got[i], wanted[i]));
   return largest;
+}
+
+void expect_nan_stays_in_its_sequence(RecurrentLayer& layer, int64_t batch_size) {
+  layer.to(at::kCUDA, at::kBFloat16);
+  at::Tensor input = at::randn({6, batch_size, 3}, at::device(at::kCUDA)).to(at::kBFloat16);
+  const at::Tensor wanted = layer.forward(input).output;
+  input[2][5].fill_(std::numeric_limits<float>::quiet_NaN());
+  const at::Tensor got = layer.forward(input).output;
+  EXPECT_TRUE(got.select(1, 5).slice(0, 2).isnan().all().item<bool>());
+  EXPECT_TRUE(at::equal(got.slice(0, 0, 2), wanted.slice(0, 0, 2)));
+  EXPECT_TRUE(at::equal(got.slice(1, 0, 5), wanted.slice(1, 0, 5)));
+  EXPECT_TRUE(at::equal(got.slice(1, 6), wanted.slice(1, 6)));
+}
+
+void expect_gradients_of_any_magnitude(RecurrentLayer& layer, const NumberClass& numbers) {
+  layer.to(at::kCUDA);
+  const at::Tensor data = at::randn({20, 10, 8}, at::kCUDA);
+  const TensorFloat32 products(numbers);
+  const auto gradient_for = [&](double factor) {
+    const at::Tensor input = data.clone().requires_grad_();
+    (layer.forward(input).output.sum() * factor).backward();
+    return input.grad() / factor;
+  };
+  const at::Tensor wanted = gradient_for(1);
+  for (const double factor : {0x1p-60, 0x1p40})
+    EXPECT_TRUE(at::equal(gradient_for(factor), wanted)) << "powers of two change nothing";
 }
 
 }  // namespace rnnlab

@@ -67,4 +67,11 @@ class TensorFloat32 {
 // but at least 1. All numbers are drawn by `seed`. The error is infinite if a number is not finite.
 double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64_t seed);
 
+// Moves a layer of three inputs to the GPU, in bfloat16. Expects that a NaN in sequence 5 reaches all later steps of
+// this sequence and changes nothing else.
+void expect_nan_stays_in_its_sequence(RecurrentLayer& layer, int64_t batch_size);
+
+// Moves a layer of eight inputs to the GPU. Expects that gradients far below and above float16's range keep their bits.
+void expect_gradients_of_any_magnitude(RecurrentLayer& layer, const NumberClass& numbers);
+
 }  // namespace rnnlab

@@ -8,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <ostream>
 #include <utility>
 #include <vector>
@@ -195,15 +194,7 @@ TEST_F(PersistentOnHopper, NotANumberStaysInItsSequence) {
   for (const Cell cell : kCells)
     for (const auto& [size, batch_size] : sizes_and_batches) {
       const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 3, .hidden_size = size});
-      layer->to(at::kCUDA, at::kBFloat16);
-      at::Tensor input = at::randn({6, batch_size, 3}, at::device(at::kCUDA)).to(at::kBFloat16);
-      const at::Tensor wanted = layer->forward(input).output;
-      input[2][5].fill_(std::numeric_limits<float>::quiet_NaN());
-      const at::Tensor got = layer->forward(input).output;
-      EXPECT_TRUE(got.select(1, 5).slice(0, 2).isnan().all().item<bool>());
-      EXPECT_TRUE(at::equal(got.slice(0, 0, 2), wanted.slice(0, 0, 2)));
-      EXPECT_TRUE(at::equal(got.slice(1, 0, 5), wanted.slice(1, 0, 5)));
-      EXPECT_TRUE(at::equal(got.slice(1, 6), wanted.slice(1, 6)));
+      expect_nan_stays_in_its_sequence(*layer, batch_size);
     }
 }
 
@@ -258,17 +249,7 @@ TEST_F(PersistentOnHopper, GradientsOfAnyMagnitudeComeThrough) {
     for (const NumberClass& numbers : {kNumberClasses[0], kNumberClasses[1]}) {
       const int64_t size = numbers.allows_tf32 ? 1024 : 256;
       const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 8, .hidden_size = size});
-      layer->to(at::kCUDA);
-      const at::Tensor data = at::randn({20, 10, 8}, at::kCUDA);
-      const TensorFloat32 products(numbers);
-      const auto gradient_for = [&](double factor) {
-        const at::Tensor input = data.clone().requires_grad_();
-        (layer->forward(input).output.sum() * factor).backward();
-        return input.grad() / factor;
-      };
-      const at::Tensor wanted = gradient_for(1);
-      for (const double factor : {0x1p-60, 0x1p40})
-        EXPECT_TRUE(at::equal(gradient_for(factor), wanted)) << "powers of two change nothing";
+      expect_gradients_of_any_magnitude(*layer, numbers);
     }
 }
 
