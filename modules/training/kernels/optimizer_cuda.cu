@@ -53,10 +53,16 @@ void for_each_list(std::span<const Tensor> tensors, const Work& work) {
 
 constexpr int kOfThread = kPiece / kThreadsOfPiece;
 
+// Returns the sum over the warp in all lanes.
+__device__ float warp_sum(float value) {
+  for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(~0U, value, lanes);
+  return value;
+}
+
 // Returns the sum over the block in thread 0.
 __device__ float block_sum(float value) {
   __shared__ float sums[kThreadsOfPiece / kLanes];
-  for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) value += __shfl_down_sync(~0U, value, lanes);
+  value = warp_sum(value);
   if (threadIdx.x % kLanes == 0) sums[threadIdx.x / kLanes] = value;
   __syncthreads();
   if (threadIdx.x != 0) return 0.0F;
@@ -99,12 +105,6 @@ __global__ void __launch_bounds__(kThreadsOfPiece)
   }
   const float sum = sum_of_squares(values);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
-}
-
-// Returns the sum over the warp in all lanes.
-__device__ float warp_sum(float value) {
-  for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(~0U, value, lanes);
-  return value;
 }
 
 constexpr uint32_t kThreadsOfNorms = 1024;
@@ -295,28 +295,15 @@ void run(const ReadClock& work, cudaStream_t stream) {
 
 namespace {
 
-// What the kernel of a step's numbers needs of StepNumbers.
-struct RowWork {
-  const float* loss;
-  const float* weighted_loss;
-  const float* metric_sum;
-  const float* skipped;
-  float* row;
-  int64_t num_norms;
-  float* found_inf;
-  float max_norm;
-  float* clip_scale;
-};
-
 // One warp calls this function, because a network has few parameter tensors.
-__device__ void finish_row(const RowWork& work) {
+__device__ void finish_row(const StepNumbers& work, int64_t num_norms) {
   const float firsts[kNumbersBeforeNorms] = {*work.loss, *work.weighted_loss, *work.metric_sum,
                                              work.skipped == nullptr ? 0.0F : *work.skipped};
   bool are_finite = true;
   for (const float number : firsts) are_finite &= static_cast<bool>(isfinite(number));
   float* norms = work.row + kNumbersBeforeNorms;
   float squares = 0;
-  for (int64_t i = threadIdx.x; i < work.num_norms; i += kLanes) {
+  for (int64_t i = threadIdx.x; i < num_norms; i += kLanes) {
     if (firsts[3] != 0.0F) norms[i] = 0.0F;
     are_finite &= static_cast<bool>(isfinite(norms[i]));
     squares += norms[i] * norms[i];
@@ -333,36 +320,25 @@ __device__ void finish_row(const RowWork& work) {
 // Computes the norms of the last list of tensors, and then the numbers of the step.
 __global__ void __launch_bounds__(kThreadsOfNorms)
     step_numbers_kernel(const __grid_constant__ WorkList<NormTensor> list, const float* parts, float* norms,
-                        int64_t* clock, const RowWork work) {
+                        int64_t* clock, const StepNumbers work, int64_t num_norms) {
   wait_for_work_ahead();
   add_elapsed(clock);
   write_norms(list, parts, norms);
-  if (threadIdx.x < kLanes) finish_row(work);
-}
-
-RowWork row_work_of(const StepNumbers& work) {
-  return {.loss = work.loss,
-          .weighted_loss = work.weighted_loss,
-          .metric_sum = work.metric_sum,
-          .skipped = work.skipped,
-          .row = work.row,
-          .num_norms = std::ssize(work.gradients.tensors),
-          .found_inf = work.found_inf,
-          .max_norm = work.max_norm,
-          .clip_scale = work.clip_scale};
+  if (threadIdx.x < kLanes) finish_row(work, num_norms);
 }
 
 }  // namespace
 
 void run(const StepNumbers& work, cudaStream_t stream) {
-  const float* end = work.gradients.norms + std::ssize(work.gradients.tensors);
+  const int64_t num_norms = std::ssize(work.gradients.tensors);
+  const float* end = work.gradients.norms + num_norms;
   for_each_summed_list(work.gradients, stream,
                        [&](const WorkList<NormTensor>& list, const float* parts, float* norms, int64_t* clock) {
                          if (norms + list.num_tensors < end)
                            launch_dependent(norms_kernel, 1, kThreadsOfNorms, 0, stream, list, parts, norms, clock);
                          else
                            launch_dependent(step_numbers_kernel, 1, kThreadsOfNorms, 0, stream, list, parts, norms,
-                                            clock, row_work_of(work));
+                                            clock, work, num_norms);
                        });
   require_started("the kernel of a step's numbers");
 }
