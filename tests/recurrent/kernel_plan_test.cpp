@@ -135,6 +135,31 @@ TEST(KernelPlans, KernelsOfALaterVariantAreLeftOut) {
   EXPECT_EQ(num_plans(PersistentKernels::kClustersAndTeams), 3U);
 }
 
+// The blocks of the first plan of a forward pass over the whole GPU, 0 if it has none.
+int blocks_over_the_whole_gpu(const PersistentSequence& sequence) {
+  const PassPlans plans = plans_for(sequence, PassKind::kForward, gpu_of(9).runs);
+  return plans.grids.empty() ? 0 : plans.grids.front().num_blocks;
+}
+
+TEST(KernelPlans, ALayerAloneTakesTheWholeGpuWhereOthersWouldNeedAPartOfIt) {
+  PersistentSequence gru = {.type = ElementType::kBfloat16, .cell = PersistentCell::kGru};
+  const auto blocks = [&](int64_t hidden_size, int64_t batch_size, bool is_alone) {
+    gru.hidden_size = hidden_size;
+    gru.batch_size = batch_size;
+    gru.is_alone = is_alone;
+    return blocks_over_the_whole_gpu(gru);
+  };
+  EXPECT_EQ(blocks(512, 128, true), 16);
+  EXPECT_EQ(blocks(512, 192, true), 8);
+  EXPECT_EQ(blocks(768, 32, true), 48);
+  EXPECT_EQ(blocks(1024, 32, true), 64);
+  EXPECT_EQ(blocks(512, 128, false), 0);
+  EXPECT_EQ(blocks(768, 32, false), 0);
+  EXPECT_EQ(blocks(1024, 32, false), 32);
+  EXPECT_EQ(blocks(512, 250, false), 8) << "clusters leave no room either";
+  EXPECT_EQ(blocks(512, 120, true), 0) << "clusters have all sequences in one round";
+}
+
 TEST(KernelPlans, EveryProgramHasAKeyOfItsOwn) {
   std::set<std::string> keys;
   size_t num_programs = 0;

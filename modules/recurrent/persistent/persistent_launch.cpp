@@ -77,7 +77,8 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .cell = persistent_cell(spec.cell),
           .nonlinearity = step.nonlinearity,
           .operands = spec.operands,
-          .kernels = spec.variant.kernels};
+          .kernels = spec.variant.kernels,
+          .is_alone = spec.num_layers == 1};
 }
 
 at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {

@@ -83,6 +83,7 @@ struct UnrolledSpec {
   UnrolledVariant variant = {LayerKind::kGrouped};
   at::ScalarType type = at::kFloat;            // of the sequence and the hidden states
   at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products have the type of the sequence
+  int64_t num_layers = 1;                      // of the pass
   double dropout = 0;  // for persistent layers, which draw their own masks: dropout between layers
   GradientUse gradients = GradientUse::kNone;             // states whether a backward pass may follow
   kernels::Operands operands = kernels::Operands::kTf32;  // for persistent layers in float32, equal for both passes

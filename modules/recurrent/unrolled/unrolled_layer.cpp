@@ -158,6 +158,7 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
   const Direction loop = runs_reversed_copy ? Direction::kForward : direction;
   UnrolledSpec spec = {options().cell, options().activation, loop, variant_};
   spec.type = sequence.tokens.defined() ? product_type(sequence.rows) : sequence.rows.scalar_type();
+  spec.num_layers = block.num_layers;
   if (spec.variant.is_persistent && is_training()) spec.dropout = options().dropout;
   if (!rounds_to_tf32()) spec.operands = kernels::Operands::kFloat32;
   if (c10::GradMode::is_enabled()) spec.gradients = GradientUse::kPossible;

@@ -227,23 +227,27 @@ class ClusterPlans {
 
 // Plans of kernels in grid/, and which passes take one of them instead of clusters.
 
-// Returns whether a layer is faster with blocks of 16 units. An LSTM of 648 to 768 units is for up to 32 sequences:
-// these are two groups, which fit at once. An LSTM or a GRU of 776 to 1024 units does for up to 16 sequences: this is
-// one group, which leaves half of the GPU free.
+// Returns whether a layer is faster with blocks of 16 units. Up to 32 sequences are two groups, which fit at once. With
+// other layers beside it, an LSTM of 648 to 768 units is; an LSTM or a GRU of 776 to 1024 units only for one group,
+// which leaves half of the GPU free. A GRU of 648 to 768 units is not: clusters leave more of the GPU free.
 template <class Cell>
 bool gains_by_small_blocks(const PersistentSequence& sequence) {
-  if (Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 768) return sequence.batch_size <= 32;
-  return Cell::kGates >= 3 && sequence.hidden_size > 768 && sequence.hidden_size <= 1024 && sequence.batch_size <= 16;
+  if (Cell::kGates < 3 || sequence.hidden_size <= 640 || sequence.hidden_size > 1024) return false;
+  if (sequence.is_alone) return sequence.batch_size <= 32;
+  if (sequence.hidden_size <= 768) return Cell::kGates == 4 && sequence.batch_size <= 32;
+  return sequence.batch_size <= 16;
 }
 
-// Returns whether an LSTM of 392 to 512 units has as many sequences as one round has room for, and clusters would need
-// a second round for the last of them. A round has 8 groups of blocks of 32 units, or 16 groups of blocks of 64; of
-// clusters, 15 run at once, each for 8 or 16 sequences.
+// Returns whether a layer of 392 to 512 units has as many sequences as one round has room for. A round has 8 groups of
+// blocks of 32 units, or 16 groups of blocks of 64. Of clusters, 15 run at once, each for 8 or 16 sequences, so they
+// need a second round for the last sequences, or groups of 16. A GRU is faster than such clusters only if they do not
+// leave room for other layers.
 template <class Cell>
 bool fills_a_round(const PersistentSequence& sequence) {
-  if (Cell::kGates != 4 || sequence.hidden_size <= 384 || sequence.hidden_size > 512) return false;
-  return (sequence.batch_size > 120 && sequence.batch_size <= 128) ||
-         (sequence.batch_size > 240 && sequence.batch_size <= 256);
+  if (Cell::kGates < 3 || sequence.hidden_size <= 384 || sequence.hidden_size > 512) return false;
+  if (sequence.batch_size > 240) return sequence.batch_size <= 256;
+  if (Cell::kGates == 3) return sequence.is_alone && sequence.batch_size > 120;
+  return sequence.batch_size > 120 && sequence.batch_size <= 128;
 }
 
 // The largest hidden size whose weights clusters have room for.
@@ -327,12 +331,11 @@ class GridPlans {
 
  private:
   void add_size(const PersistentSequence& sequence) {
-    if constexpr (Cell::kGates == 4)
-      if (gains_by_small_blocks<Cell>(sequence) && sequence.hidden_size <= 768) return add<768, 16, 2>();
-    if constexpr (Cell::kGates >= 3)
-      if (gains_by_small_blocks<Cell>(sequence)) return add<1024, 16, 2>();
-    if constexpr (Cell::kGates == 4)
+    if constexpr (Cell::kGates >= 3) {
+      if (gains_by_small_blocks<Cell>(sequence))
+        return sequence.hidden_size <= 768 ? add<768, 16, 2>() : add<1024, 16, 2>();
       if (sequence.hidden_size <= 512) return sequence.batch_size <= 128 ? add<512, 32, 2>() : add<512, 64, 2>();
+    }
     if (sequence.hidden_size <= 768) return add_group_sizes<768, 32, 2>();
     if (sequence.hidden_size <= 1024) return add_group_sizes<1024, 32, 2>();
     if (sequence.hidden_size <= kLargestOfGrids) return add_group_sizes<kLargestOfGrids, 16, 4>();
@@ -482,11 +485,13 @@ void for_each_sequence(const Use& use) {
       for (const auto operands : {Operands::kTf32, Operands::kFloat32})
         for (int64_t hidden_size = 8; hidden_size <= kLargestOfGrids; hidden_size += 8)
           for (const int64_t batch_size : kBatches)
-            use(PersistentSequence{.batch_size = batch_size,
-                                   .hidden_size = hidden_size,
-                                   .type = type,
-                                   .cell = cell,
-                                   .operands = operands});
+            for (const bool is_alone : {false, true})
+              use(PersistentSequence{.batch_size = batch_size,
+                                     .hidden_size = hidden_size,
+                                     .type = type,
+                                     .cell = cell,
+                                     .operands = operands,
+                                     .is_alone = is_alone});
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ struct PersistentSequence {
   Nonlinearity nonlinearity = Nonlinearity::kTanh;  // kRnn only
   Operands operands = Operands::kTf32;              // kFloat32 only
   PersistentKernels kernels = PersistentKernels::kAll;
+  bool is_alone = false;  // the pass has no other layer, which could run beside this one
 };
 
 // Hidden and cell states have T + 1 rows, as in unrolled/trace.h: the initial row is before the row of the first step
