@@ -25,8 +25,9 @@ kernels::RandomStart take_stretch(c10::Device device) {
 [[maybe_unused]] const bool kModelFunctions =
     has_first_convolution_kernels.define(kernels::can_run_first_convolution) &&
     take_random_numbers.define(take_stretch) &&
-    define_kernels<kernels::AddParts, kernels::HeadForward, kernels::HeadBackward, kernels::FirstConvolutionForward,
-                   kernels::FirstConvolutionBackward, kernels::PoolForward, kernels::PoolBackward>();
+    define_kernels<kernels::AddParts, kernels::HeadForward, kernels::HeadBackward, kernels::DenseEndForward,
+                   kernels::DenseEndBackward, kernels::FirstConvolutionForward, kernels::FirstConvolutionBackward,
+                   kernels::PoolForward, kernels::PoolBackward>();
 
 }  // namespace
 }  // namespace rnnlab

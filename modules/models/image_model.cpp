@@ -174,9 +174,7 @@ bool ImageModel::can_end_by_own_kernel() const {
 
 at::Tensor ImageModel::end_by_own_kernel(const at::Tensor& values) {
   report_path([] { return ExecutionPath{"own kernel for the dense layer's ReLU, dropout and output", {}}; });
-  const torch::nn::Linear& layer = dense_.back();
-  const double dropout = is_training() ? settings_.dense_dropout : 0.0;
-  return dense_end(values, layer, dropout, output_);
+  return dense_end(values, dense_.back(), output_, {.hidden = is_training() ? settings_.dense_dropout : 0.0});
 }
 
 at::Tensor ImageModel::convolved(const at::Tensor& batch_inputs) {

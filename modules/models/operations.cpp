@@ -2,6 +2,7 @@
 #include "models/operations.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "models/cuda_functions.h"
@@ -55,6 +57,10 @@ kernels::HeadShape head_shape(const at::Tensor& hidden, const at::Tensor& weight
           .num_outputs = static_cast<uint32_t>(weight.size(0))};
 }
 
+kernels::RandomStart random_start(double dropout, c10::Device device) {
+  return dropout > 0.0 ? take_random_numbers(device) : kernels::RandomStart();
+}
+
 class DenseHead : public torch::autograd::Function<DenseHead> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& given_products, const at::Tensor& bias,
@@ -62,7 +68,7 @@ class DenseHead : public torch::autograd::Function<DenseHead> {
     const at::Tensor products = given_products.contiguous(), weight = given_weight.contiguous();
     const at::Tensor hidden = at::empty_like(products);
     const at::Tensor outputs = at::empty({products.size(0), weight.size(0)}, weight.options().requires_grad(false));
-    const auto random = dropout > 0.0 ? take_random_numbers(products.device()) : kernels::RandomStart();
+    const auto random = random_start(dropout, products.device());
     run_kernels(kernels::HeadForward{.shape = head_shape(hidden, weight),
                                      .products = products.const_data_ptr(),
                                      .bias = bias.contiguous().const_data_ptr<float>(),
@@ -113,9 +119,95 @@ at::Tensor dense_head(const at::Tensor& products, const at::Tensor& bias, double
   return DenseHead::apply(products, bias, dropout, weight, output_bias);
 }
 
-at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, double dropout,
-                     const torch::nn::Linear& output) {
-  return dense_head(at::mm(values, dense->weight.t()), dense->bias, dropout, output->weight, output->bias);
+namespace {
+
+kernels::EndShape end_shape(const at::Tensor& values, const at::Tensor& dense_weight, const at::Tensor& weight) {
+  return {.type = element_type(values.scalar_type()),
+          .num_rows = static_cast<uint32_t>(values.size(0)),
+          .num_inputs = static_cast<uint32_t>(values.size(1)),
+          .num_columns = static_cast<uint32_t>(dense_weight.size(0)),
+          .num_outputs = static_cast<uint32_t>(weight.size(0))};
+}
+
+// The whole dense end of a classifier whose dense layer is small.
+class DenseEnd : public torch::autograd::Function<DenseEnd> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& given_values, double value_dropout,
+                            const at::Tensor& given_dense_weight, const at::Tensor& dense_bias, double dropout,
+                            const at::Tensor& given_weight, const at::Tensor& output_bias) {
+    const at::Tensor values = given_values.contiguous();
+    const at::Tensor dense_weight = given_dense_weight.contiguous(), weight = given_weight.contiguous();
+    const auto options = weight.options().requires_grad(false);
+    const at::Tensor hidden = at::empty({values.size(0), dense_weight.size(0)}, options);
+    const at::Tensor outputs = at::empty({values.size(0), weight.size(0)}, options);
+    const at::Tensor is_kept = value_dropout > 0.0 ? at::empty(values.sizes(), options.dtype(at::kBool)) : at::Tensor();
+    run_kernels(kernels::DenseEndForward{.shape = end_shape(values, dense_weight, weight),
+                                         .values = values.const_data_ptr(),
+                                         .input_dropout = static_cast<float>(value_dropout),
+                                         .input_random = random_start(value_dropout, values.device()),
+                                         .is_kept = is_kept.defined() ? is_kept.mutable_data_ptr<bool>() : nullptr,
+                                         .dense_weight = dense_weight.const_data_ptr<float>(),
+                                         .dense_bias = dense_bias.contiguous().const_data_ptr<float>(),
+                                         .dropout = static_cast<float>(dropout),
+                                         .random = random_start(dropout, values.device()),
+                                         .hidden = hidden.mutable_data_ptr<float>(),
+                                         .weight = weight.const_data_ptr<float>(),
+                                         .output_bias = output_bias.contiguous().const_data_ptr<float>(),
+                                         .outputs = outputs.mutable_data_ptr<float>()},
+                values);
+    context->save_for_backward({values, is_kept, dense_weight, hidden, weight});
+    context->saved_data["value_dropout"] = value_dropout;
+    context->saved_data["dropout"] = dropout;
+    return outputs;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &values = saved[0], &is_kept = saved[1], &dense_weight = saved[2], &weight = saved[4];
+    const at::Tensor output_gradient = gradients[0].contiguous();
+    const auto shape = end_shape(values, dense_weight, weight);
+    const at::Tensor value_gradient = at::empty_like(values);
+    const at::Tensor parts =
+        at::empty({kernels::num_end_parts(shape.num_rows), kernels::num_end_sums(shape)}, output_gradient.options());
+    run_kernels(
+        kernels::DenseEndBackward{.shape = shape,
+                                  .output_gradient = output_gradient.const_data_ptr<float>(),
+                                  .values = values.const_data_ptr(),
+                                  .input_dropout = static_cast<float>(context->saved_data["value_dropout"].toDouble()),
+                                  .is_kept = is_kept.defined() ? is_kept.const_data_ptr<bool>() : nullptr,
+                                  .dense_weight = dense_weight.const_data_ptr<float>(),
+                                  .dropout = static_cast<float>(context->saved_data["dropout"].toDouble()),
+                                  .hidden = saved[3].const_data_ptr<float>(),
+                                  .weight = weight.const_data_ptr<float>(),
+                                  .value_gradient = value_gradient.mutable_data_ptr(),
+                                  .parts = parts.mutable_data_ptr<float>()},
+        values);
+    const at::Tensor sums = added_parts(parts);
+    int64_t first = 0;
+    const auto next = [&](at::IntArrayRef sizes) {
+      const int64_t count = c10::multiply_integers(sizes);
+      return sums.narrow(0, std::exchange(first, first + count), count).view(sizes);
+    };
+    const at::Tensor of_dense_weight = next(dense_weight.sizes()), of_dense_bias = next({dense_weight.size(0)});
+    const at::Tensor of_weight = next(weight.sizes()), of_output_bias = next({weight.size(0)});
+    return {value_gradient, at::Tensor(), of_dense_weight, of_dense_bias, at::Tensor(), of_weight, of_output_bias};
+  }
+};
+
+bool is_small(const at::Tensor& values, const at::Tensor& dense_weight) {
+  return values.size(0) > 0 && values.size(0) <= kernels::kMostRowsOfEnd &&
+         values.size(1) <= kernels::kMostInputsOfEnd && dense_weight.size(0) <= kernels::kMostColumnsOfEnd;
+}
+
+}  // namespace
+
+at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, const torch::nn::Linear& output,
+                     const EndDropout& dropout) {
+  if (is_small(values, dense->weight))
+    return DenseEnd::apply(values, dropout.values, dense->weight, dense->bias, dropout.hidden, output->weight,
+                           output->bias);
+  const at::Tensor kept = dropout.values > 0.0 ? at::dropout(values, dropout.values, /*train=*/true) : values;
+  return dense_head(at::mm(kept, dense->weight.t()), dense->bias, dropout.hidden, output->weight, output->bias);
 }
 
 namespace {

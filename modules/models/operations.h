@@ -27,9 +27,17 @@ bool can_run_dense_head(const at::Tensor& bias, const at::Tensor& weight);
 at::Tensor dense_head(const at::Tensor& products, const at::Tensor& bias, double dropout, const at::Tensor& weight,
                       const at::Tensor& output_bias);
 
-// Returns dense_head of the two layers for the input of the dense layer, (B, I).
-at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, double dropout,
-                     const torch::nn::Linear& output);
+// Probabilities, 0 for none: of the values before the dense layer, and of its hidden values.
+struct EndDropout {
+  double values = 0;
+  double hidden = 0;
+};
+
+// Returns dense_head of the two layers for `values` after dropout, (B, I), as if can_run_dense_head. Small dense
+// layers, of at most 64 units and 512 inputs, with at most 1,024 rows, are one kernel each way, which has the dense
+// layer's product in float32. Others have the product of LibTorch, in its precision.
+at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, const torch::nn::Linear& output,
+                     const EndDropout& dropout);
 
 // The functions below compute bias, ReLU and 2 x 2 max pooling as one operation with a gradient, by own kernels on the
 // CPU and on a GPU, and on a GPU together with the first convolution of an image model. They are deterministic and

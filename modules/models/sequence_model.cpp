@@ -55,14 +55,15 @@ SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, c
 
 at::Tensor SequenceModel::forward(const Batch& batch) {
   const auto result = recurrent().forward(step_vectors(batch.inputs), {}, batch.lengths);
-  auto values = dropped(is_per_step_ ? result.output : pool(result, batch.lengths), settings_.output_dropout);
+  at::Tensor values = is_per_step_ ? result.output : pool(result, batch.lengths);
+  double dropout = settings_.output_dropout;  // of the values, before the next layer reads them
   const bool has_own_end = can_end_by_own_kernel();
   for (auto& layer : dense_) {
-    if (has_own_end && layer.ptr() == dense_.back().ptr())
-      return dense_end(values, layer, is_training() ? settings_.dense_dropout : 0.0, output_);
-    values = dropped(activated(layer(values), settings_.dense_activation), settings_.dense_dropout);
+    if (has_own_end && layer.ptr() == dense_.back().ptr()) return end_by_own_kernel(values, dropout);
+    values = activated(layer(dropped(values, dropout)), settings_.dense_activation);
+    dropout = settings_.dense_dropout;
   }
-  return output_(values);
+  return output_(dropped(values, dropout));
 }
 
 // The vector of an unknown value is 0, because training did not see it.
@@ -79,6 +80,11 @@ at::Tensor SequenceModel::step_vectors(const at::Tensor& inputs) {
 bool SequenceModel::can_end_by_own_kernel() const {
   return !is_per_step_ && !dense_.empty() && settings_.dense_activation == Activation::kRelu &&
          can_run_dense_head(dense_.back()->bias, output_->weight);
+}
+
+at::Tensor SequenceModel::end_by_own_kernel(const at::Tensor& values, double dropout) {
+  const EndDropout in_training = {.values = dropout, .hidden = settings_.dense_dropout};
+  return dense_end(values, dense_.back(), output_, is_training() ? in_training : EndDropout());
 }
 
 at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& lengths) const {

@@ -30,6 +30,7 @@ class SequenceModel : public Model {
   at::Tensor step_vectors(const at::Tensor& inputs);
   // Returns whether operations.h can compute the last dense layer and the output with own kernels on a GPU.
   bool can_end_by_own_kernel() const;
+  at::Tensor end_by_own_kernel(const at::Tensor& values, double dropout);
 
   ModelSettings settings_;
   bool is_per_step_;

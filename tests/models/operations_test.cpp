@@ -132,6 +132,97 @@ TEST_F(DenseHeadOnCuda, IsForFewOutputsInFloat32) {
   EXPECT_FALSE(can(10, at::kDouble));
 }
 
+struct EndSizes {
+  int64_t rows, inputs, columns, outputs;
+};
+
+// Returns values, the dense layer's weight and bias, the output weight and its bias, in float32.
+std::vector<at::Tensor> end_inputs(const EndSizes& of) {
+  std::vector<at::Tensor> inputs = {seeded_randn({of.rows, of.inputs}), seeded_randn({of.columns, of.inputs}, 2),
+                                    seeded_randn({of.columns}, 3), seeded_randn({of.outputs, of.columns}, 4),
+                                    seeded_randn({of.outputs}, 5)};
+  for (auto& tensor : inputs) tensor = tensor.cuda();
+  return inputs;
+}
+
+at::Tensor end_by_own_kernels(const std::vector<at::Tensor>& inputs, const EndDropout& dropout = {}) {
+  torch::nn::Linear dense(inputs[1].size(1), inputs[1].size(0)), output(inputs[3].size(1), inputs[3].size(0));
+  dense->weight = inputs[1];
+  dense->bias = inputs[2];
+  output->weight = inputs[3];
+  output->bias = inputs[4];
+  return dense_end(inputs[0], dense, output, dropout);
+}
+
+at::Tensor end_by_definition(const std::vector<at::Tensor>& inputs) {
+  return at::linear(at::relu(at::linear(inputs[0], inputs[1], inputs[2])), inputs[3], inputs[4]);
+}
+
+// Returns outputs, then the gradients of their weighted sum in all inputs, all in float64.
+template <class End>
+std::vector<at::Tensor> end_results(const End& end, const std::vector<at::Tensor>& inputs) {
+  std::vector<at::Tensor> leaves;
+  for (const at::Tensor& tensor : inputs) leaves.push_back(tensor.detach().clone().requires_grad_());
+  const at::Tensor outputs = end(leaves);
+  (outputs * seeded_randn(outputs.sizes(), 9).to(outputs.options())).sum().backward();
+  std::vector<at::Tensor> results = {outputs.detach().to(at::kDouble)};
+  for (const at::Tensor& leaf : leaves) results.push_back(leaf.grad().to(at::kDouble));
+  return results;
+}
+
+void expect_end_close(const std::vector<at::Tensor>& inputs, double tolerance) {
+  std::vector<at::Tensor> precise = inputs;
+  for (auto& tensor : precise) tensor = tensor.to(at::kDouble);
+  expect_head_close(end_results([](const auto& leaves) { return end_by_own_kernels(leaves); }, inputs),
+                    end_results(end_by_definition, precise), tolerance);
+}
+
+TEST_F(DenseHeadOnCuda, ASmallEndIsBothLayersWithAllGradients) {
+  for (const EndSizes& sizes : {EndSizes{128, 128, 32, 10}, {1, 1, 1, 1}, {9, 33, 5, 16}, {1024, 512, 64, 3}}) {
+    SCOPED_TRACE(fmt::format("{} x {} to {} to {}", sizes.rows, sizes.inputs, sizes.columns, sizes.outputs));
+    expect_end_close(end_inputs(sizes), 1e-5);
+  }
+}
+
+TEST_F(DenseHeadOnCuda, ALargerEndIsBothLayersWithAllGradients) {
+  for (const EndSizes& sizes : {EndSizes{1025, 12, 8, 10}, {3, 513, 8, 10}, {3, 12, 65, 10}})
+    expect_end_close(end_inputs(sizes), 1e-4);
+}
+
+TEST_F(DenseHeadOnCuda, ASmallEndReadsShortTypes) {
+  for (const auto& [type, rounding] : {std::pair{at::kHalf, 2e-3}, std::pair{at::kBFloat16, 2e-2}}) {
+    auto inputs = end_inputs({64, 128, 32, 10});
+    inputs[0] = inputs[0].to(type);
+    expect_end_close(inputs, rounding);
+  }
+}
+
+// All values and weights are 1, so an output is the sum of its kept values, each times its scale.
+TEST_F(DenseHeadOnCuda, ASmallEndDropsTheShareAskedForOfValuesAndHiddenValues) {
+  const auto ones = [](at::IntArrayRef sizes) { return at::ones(sizes, at::kFloat).cuda(); };
+  const at::Tensor zero = at::zeros({1}, at::kFloat).cuda();
+  at::manual_seed(1);
+  const at::Tensor values = ones({1000, 400}).requires_grad_();
+  const at::Tensor of_values = end_by_own_kernels({values, ones({1, 400}), zero, ones({1, 1}), zero}, {.values = 0.25});
+  EXPECT_NEAR(of_values.mean().item<double>(), 400.0, 2.0);  // five standard errors are 1.8
+  of_values.sum().backward();
+  EXPECT_TRUE(at::allclose(values.grad().sum(1, /*keepdim=*/true), of_values));
+  const at::Tensor of_hidden =
+      end_by_own_kernels({ones({1000, 1}), ones({64, 1}), ones({64}) * 0, ones({1, 64}), zero}, {.hidden = 0.5});
+  EXPECT_NEAR(of_hidden.mean().item<double>(), 64.0, 1.5);  // five standard errors are 1.3
+  EXPECT_GT(of_hidden.std().item<double>(), 4.0);           // each hidden value is dropped or kept by itself
+}
+
+TEST_F(DenseHeadOnCuda, ASmallEndDrawsAnewAtEveryCallAndTheSameFromTheSameSeed) {
+  const auto inputs = end_inputs({64, 100, 32, 10});
+  const EndDropout dropout = {.values = 0.3, .hidden = 0.3};
+  at::manual_seed(1);
+  const at::Tensor first = end_by_own_kernels(inputs, dropout), second = end_by_own_kernels(inputs, dropout);
+  at::manual_seed(1);
+  EXPECT_TRUE(at::equal(end_by_own_kernels(inputs, dropout), first));
+  EXPECT_FALSE(at::equal(first, second));
+}
+
 TEST(DenseHead, IsForGpusAlone) { EXPECT_FALSE(can_run_dense_head(at::zeros({8}), at::zeros({10, 8}))); }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In the forward pass a block computes one row. In the backward pass a block computes 32 columns of a part of the rows,
-// and a thread computes every 16th row of one column.
+// In the forward pass a block computes one row. In the backward pass of the head, a block computes 32 columns of a part
+// of the rows, and a thread every 16th row of one column; in that of the whole end, a block computes all of a part.
 #include "models/kernels/dense_head.h"
 
 #include <c10/util/Exception.h>
@@ -21,12 +21,9 @@ constexpr uint32_t kRowsOfPart = kRowsOfHeadPart;
 // Draws the factors of a thread's columns in one iteration: 0, or the scale of a kept value.
 class Dropout {
  public:
-  __device__ Dropout(const HeadForward& work)
-      : is_on_(work.dropout > 0.0F),
-        bound_(static_cast<uint32_t>(work.dropout * 4294967296.0)),
-        kept_(1.0F / (1.0F - work.dropout)) {
+  __device__ Dropout(float dropout, const RandomStart& start)
+      : is_on_(dropout > 0.0F), bound_(static_cast<uint32_t>(dropout * 4294967296.0)), kept_(1.0F / (1.0F - dropout)) {
     if (!is_on_) return;
-    const RandomStart& start = work.random;
     seed_ = start.seed_on_device == nullptr ? start.seed : static_cast<uint64_t>(*start.seed_on_device);
     offset_ = start.offset;
     if (start.offset_on_device != nullptr) offset_ += static_cast<uint64_t>(*start.offset_on_device);
@@ -56,7 +53,7 @@ __device__ void write_outputs(const HeadForward& work, const float (&sums)[kMost
   for (uint32_t output = 0; output < kMostOutputs; ++output) {
     if (output >= work.shape.num_outputs) break;
     float sum = sums[output];
-    for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
+    sum = warp_sum(sum);
     if (lane == 0) of_warps[warp][output] = sum;
   }
   __syncthreads();
@@ -71,7 +68,7 @@ __global__ void __launch_bounds__(kHeadThreads) head_kernel(const HeadForward wo
   wait_for_work_ahead();
   const uint32_t num_columns = work.shape.num_columns;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * num_columns;
-  const Dropout dropout(work);
+  const Dropout dropout(work.dropout, work.random);
   float sums[kMostOutputs] = {};
   uint32_t iteration = 0;
   const uint32_t iterations = (num_columns + kHeadThreads * kColumnsOfThread - 1) / (kHeadThreads * kColumnsOfThread);
@@ -161,7 +158,7 @@ __device__ void write_output_bias(const HeadBackward& work, uint32_t num_rows,
   for (uint32_t output = threadIdx.y; output < work.shape.num_outputs; output += kWarpsOfGradient) {
     float sum = 0;
     for (uint32_t row = threadIdx.x; row < num_rows; row += kLanes) sum += gradients[row][output];
-    for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
+    sum = warp_sum(sum);
     if (threadIdx.x == 0) part[output] = sum;
   }
 }
@@ -199,6 +196,235 @@ void run(const HeadBackward& work, cudaStream_t stream) {
 
 namespace {
 
+constexpr uint32_t kWarpsOfEnd = 4;  // forward
+constexpr uint32_t kEndThreads = kLanes * kWarpsOfEnd;
+constexpr uint32_t kColumnsAtOnce = 8;  // of a warp: so many reads of the weight are on their way
+static_assert(kMostInputsOfEnd == kEndThreads * kColumnsOfThread && kMostColumnsOfEnd <= kEndThreads);
+
+// Writes the row's values after dropout to `values`.
+template <class T>
+__device__ void load_values(const DenseEndForward& work, float (&values)[kMostInputsOfEnd]) {
+  const uint32_t num_inputs = work.shape.num_inputs;
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * num_inputs;
+  float factors[kColumnsOfThread];
+  Dropout(work.input_dropout, work.input_random)
+      .draw(static_cast<uint64_t>(blockIdx.x) * kEndThreads + threadIdx.x, factors);
+#pragma unroll
+  for (uint32_t i = 0; i < kColumnsOfThread; ++i) {
+    const uint32_t input = threadIdx.x + i * kEndThreads;
+    if (input >= num_inputs) break;
+    values[input] = load<T>(work.values, row + input) * factors[i];
+    if (work.is_kept != nullptr) work.is_kept[row + input] = factors[i] != 0.0F;
+  }
+}
+
+// Writes the products of the values and the dense layer's weight to `products`. A warp computes every fourth column.
+__device__ void multiply_values(const DenseEndForward& work, const float (&values)[kMostInputsOfEnd],
+                                float (&products)[kMostColumnsOfEnd]) {
+  const uint32_t num_inputs = work.shape.num_inputs, num_columns = work.shape.num_columns;
+  const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  for (uint32_t first = warp; first < num_columns; first += kWarpsOfEnd * kColumnsAtOnce) {
+    float sums[kColumnsAtOnce] = {};
+    for (uint32_t input = lane; input < num_inputs; input += kLanes)
+#pragma unroll
+      for (uint32_t i = 0; i < kColumnsAtOnce; ++i) {
+        const uint32_t column = first + i * kWarpsOfEnd;
+        if (column < num_columns) sums[i] += values[input] * work.dense_weight[column * num_inputs + input];
+      }
+#pragma unroll
+    for (uint32_t i = 0; i < kColumnsAtOnce; ++i) {
+      const float sum = warp_sum(sums[i]);
+      const uint32_t column = first + i * kWarpsOfEnd;
+      if (lane == 0 && column < num_columns) products[column] = sum;
+    }
+  }
+}
+
+// Replaces products by hidden values: bias, ReLU and dropout. A thread computes one column.
+__device__ void activate(const DenseEndForward& work, float (&hidden)[kMostColumnsOfEnd]) {
+  const uint32_t column = threadIdx.x;
+  if (column >= work.shape.num_columns) return;
+  float factors[kColumnsOfThread];
+  Dropout(work.dropout, work.random).draw(static_cast<uint64_t>(blockIdx.x) * kMostColumnsOfEnd + column, factors);
+  const float value = hidden[column] + work.dense_bias[column];
+  hidden[column] = (value < 0.0F ? 0.0F : value) * factors[0];  // keeps NaN
+  work.hidden[static_cast<int64_t>(blockIdx.x) * work.shape.num_columns + column] = hidden[column];
+}
+
+__device__ void write_outputs(const DenseEndForward& work, const float (&hidden)[kMostColumnsOfEnd]) {
+  const uint32_t num_columns = work.shape.num_columns, num_outputs = work.shape.num_outputs;
+  const uint32_t lane = threadIdx.x % kLanes;
+  for (uint32_t output = threadIdx.x / kLanes; output < num_outputs; output += kWarpsOfEnd) {
+    float sum = 0;
+    for (uint32_t column = lane; column < num_columns; column += kLanes)
+      sum += hidden[column] * work.weight[output * num_columns + column];
+    sum = warp_sum(sum);
+    if (lane == 0)
+      work.outputs[static_cast<int64_t>(blockIdx.x) * num_outputs + output] = sum + work.output_bias[output];
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kEndThreads) dense_end_kernel(const DenseEndForward work) {
+  wait_for_work_ahead();
+  __shared__ float values[kMostInputsOfEnd];
+  __shared__ float hidden[kMostColumnsOfEnd];
+  load_values<T>(work, values);
+  __syncthreads();
+  multiply_values(work, values, hidden);
+  __syncthreads();
+  activate(work, hidden);
+  __syncthreads();
+  write_outputs(work, hidden);
+}
+
+constexpr uint32_t kEndGradientThreads = kLanes * kWarps;
+
+// What a block reads of its rows, and the gradients of the dense layer's products. Rows after the last are 0.
+struct RowsOfEnd {
+  float values[kRowsOfEndPart][kMostInputsOfEnd];  // after dropout
+  float hidden[kRowsOfEndPart][kMostColumnsOfEnd];
+  float output_gradients[kRowsOfEndPart][kMostOutputs];
+  alignas(16) float gradients[kMostColumnsOfEnd][kRowsOfEndPart];
+};
+
+// Returns the factor of a value: 0, or the scale of a kept one.
+__device__ float factor_of(const DenseEndBackward& work, int64_t place) {
+  const bool is_dropped = work.is_kept != nullptr && !work.is_kept[place];
+  return is_dropped ? 0.0F : 1.0F / (1.0F - work.input_dropout);
+}
+
+template <class T>
+__device__ void load_rows(const DenseEndBackward& work, RowsOfEnd& rows) {
+  const auto [type, num_rows, num_inputs, num_columns, num_outputs] = work.shape;
+  const uint32_t first_row = blockIdx.x * kRowsOfEndPart;
+  for (uint32_t row = 0; row < kRowsOfEndPart; ++row) {
+    const bool is_there = first_row + row < num_rows;
+    const int64_t place = first_row + row;
+    for (uint32_t i = threadIdx.x; i < num_inputs; i += kEndGradientThreads) {
+      const int64_t of_value = place * num_inputs + i;
+      rows.values[row][i] = is_there ? load<T>(work.values, of_value) * factor_of(work, of_value) : 0.0F;
+    }
+    for (uint32_t i = threadIdx.x; i < num_columns; i += kEndGradientThreads)
+      rows.hidden[row][i] = is_there ? work.hidden[place * num_columns + i] : 0.0F;
+    for (uint32_t i = threadIdx.x; i < num_outputs; i += kEndGradientThreads)
+      rows.output_gradients[row][i] = is_there ? work.output_gradient[place * num_outputs + i] : 0.0F;
+  }
+}
+
+// The gradients of the dense layer's products.
+__device__ void go_back_to_products(const DenseEndBackward& work, RowsOfEnd& rows) {
+  const uint32_t num_columns = work.shape.num_columns;
+  const float kept = 1.0F / (1.0F - work.dropout);
+  for (uint32_t i = threadIdx.x; i < kRowsOfEndPart * num_columns; i += kEndGradientThreads) {
+    const uint32_t row = i / num_columns, column = i % num_columns;
+    float gradient = 0;
+    for (uint32_t output = 0; output < work.shape.num_outputs; ++output)
+      gradient += rows.output_gradients[row][output] * work.weight[output * num_columns + column];
+    rows.gradients[column][row] = rows.hidden[row][column] > 0.0F ? gradient * kept : 0.0F;
+  }
+}
+
+// Adds gradients of the products, times `factor`, to the sums of the rows.
+__device__ void add_rows(float (&sums)[kRowsOfEndPart], const float (&gradients)[kRowsOfEndPart], float factor) {
+  const auto* vectors = reinterpret_cast<const float4*>(gradients);
+#pragma unroll
+  for (uint32_t i = 0; i < kRowsOfEndPart / 4; ++i) {
+    const float4 vector = vectors[i];
+    sums[4 * i] += vector.x * factor;
+    sums[4 * i + 1] += vector.y * factor;
+    sums[4 * i + 2] += vector.z * factor;
+    sums[4 * i + 3] += vector.w * factor;
+  }
+}
+
+// A thread computes an input of all rows.
+template <class T>
+__device__ void go_back_to_values(const DenseEndBackward& work, const RowsOfEnd& rows) {
+  const auto [type, num_rows, num_inputs, num_columns, num_outputs] = work.shape;
+  const uint32_t first_row = blockIdx.x * kRowsOfEndPart;
+  for (uint32_t input = threadIdx.x; input < num_inputs; input += kEndGradientThreads) {
+    float sums[kRowsOfEndPart] = {};
+#pragma unroll 8
+    for (uint32_t column = 0; column < num_columns; ++column)
+      add_rows(sums, rows.gradients[column], work.dense_weight[column * num_inputs + input]);
+#pragma unroll
+    for (uint32_t row = 0; row < kRowsOfEndPart; ++row) {
+      if (first_row + row >= num_rows) break;
+      const int64_t place = static_cast<int64_t>(first_row + row) * num_inputs + input;
+      store<T>(work.value_gradient, place, sums[row] * factor_of(work, place));
+    }
+  }
+}
+
+// Returns the sum over the rows.
+__device__ float sum_over_rows(const float (&gradients)[kRowsOfEndPart], const float (&factors)[kRowsOfEndPart]) {
+  float sum = 0;
+#pragma unroll
+  for (uint32_t row = 0; row < kRowsOfEndPart; ++row) sum += gradients[row] * factors[row];
+  return sum;
+}
+
+// Writes the part's sums. A warp has every eighth column of the dense layer's weight.
+__device__ void write_sums(const DenseEndBackward& work, const RowsOfEnd& rows) {
+  const auto [type, num_rows, num_inputs, num_columns, num_outputs] = work.shape;
+  float* weight = work.parts + blockIdx.x * num_end_sums(work.shape);
+  for (uint32_t input = threadIdx.x % kLanes; input < num_inputs; input += kLanes) {
+    float values[kRowsOfEndPart];
+#pragma unroll
+    for (uint32_t row = 0; row < kRowsOfEndPart; ++row) values[row] = rows.values[row][input];
+    for (uint32_t column = threadIdx.x / kLanes; column < num_columns; column += kWarps)
+      weight[column * num_inputs + input] = sum_over_rows(rows.gradients[column], values);
+  }
+  float* bias = weight + num_columns * num_inputs;
+  constexpr float kOnes[kRowsOfEndPart] = {1, 1, 1, 1, 1, 1, 1, 1};
+  for (uint32_t column = threadIdx.x; column < num_columns; column += kEndGradientThreads)
+    bias[column] = sum_over_rows(rows.gradients[column], kOnes);
+  float* output_weight = bias + num_columns;
+  for (uint32_t i = threadIdx.x; i < num_outputs * num_columns; i += kEndGradientThreads) {
+    float sum = 0;
+    for (uint32_t row = 0; row < kRowsOfEndPart; ++row)
+      sum += rows.output_gradients[row][i / num_columns] * rows.hidden[row][i % num_columns];
+    output_weight[i] = sum;
+  }
+  float* output_bias = output_weight + num_outputs * num_columns;
+  if (threadIdx.x >= num_outputs) return;
+  float sum = 0;
+  for (uint32_t row = 0; row < kRowsOfEndPart; ++row) sum += rows.output_gradients[row][threadIdx.x];
+  output_bias[threadIdx.x] = sum;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kEndGradientThreads) dense_end_gradient_kernel(const DenseEndBackward work) {
+  wait_for_work_ahead();
+  __shared__ RowsOfEnd rows;
+  load_rows<T>(work, rows);
+  __syncthreads();
+  go_back_to_products(work, rows);
+  __syncthreads();
+  go_back_to_values<T>(work, rows);
+  write_sums(work, rows);
+}
+
+}  // namespace
+
+void run(const DenseEndForward& work, cudaStream_t stream) {
+  with_cuda_type(work.shape.type, [&](auto element) {
+    launch_dependent(dense_end_kernel<decltype(element)>, work.shape.num_rows, kEndThreads, 0, stream, work);
+  });
+  require_started("the dense end's kernel");
+}
+
+void run(const DenseEndBackward& work, cudaStream_t stream) {
+  with_cuda_type(work.shape.type, [&](auto element) {
+    launch_dependent(dense_end_gradient_kernel<decltype(element)>, num_end_parts(work.shape.num_rows),
+                     kEndGradientThreads, 0, stream, work);
+  });
+  require_started("the dense end's backward kernel");
+}
+
+namespace {
+
 constexpr uint32_t kWarpsOfSum = 32;
 
 // A block computes 32 sums; each of its warps adds every 32nd part.
@@ -214,7 +440,7 @@ __global__ void __launch_bounds__(kLanes* kWarpsOfSum) add_parts_kernel(const Ad
   __syncthreads();
   float total = of_warps[threadIdx.x][threadIdx.y];  // From here on a warp has one column, and each lane has the part
                                                      // of one warp.
-  for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) total += __shfl_xor_sync(~0U, total, lanes);
+  total = warp_sum(total);
   const uint32_t place = blockIdx.x * kLanes + threadIdx.y;
   if (threadIdx.x == 0 && place < work.size) work.sums[place] = total;
 }

@@ -38,6 +38,12 @@ __device__ inline void wait_for_work_ahead() {
 #endif
 }
 
+// Adds the values of a warp's lanes, always in the same order; all lanes return the sum.
+__device__ inline float warp_sum(float value) {
+  for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(~0U, value, lanes);
+  return value;
+}
+
 // The kernel calls wait_for_work_ahead() first. shared_bytes: of dynamic shared memory.
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), dim3 blocks, dim3 threads, size_t shared_bytes,

@@ -42,8 +42,7 @@ __device__ Best best_of(const float* logits, int64_t num_classes) {
 __device__ float sum_of_exponentials(const float* logits, int64_t num_classes, float largest) {
   float sum = 0;
   for (int64_t i = threadIdx.x; i < num_classes; i += kLanesOfRow) sum += expf(logits[i] - largest);
-  for (int lanes = kLanesOfRow / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
-  return sum;
+  return warp_sum(sum);
 }
 
 struct RowResult {
@@ -97,10 +96,7 @@ __global__ void add_results_kernel(const CrossEntropy work, int64_t num_parts) {
     sum.loss += work.parts[2 * i];
     sum.is_right += work.parts[2 * i + 1];
   }
-  for (int lanes = kLanesOfRow / 2; lanes > 0; lanes /= 2) {
-    sum.loss += __shfl_xor_sync(~0U, sum.loss, lanes);
-    sum.is_right += __shfl_xor_sync(~0U, sum.is_right, lanes);
-  }
+  sum = {warp_sum(sum.loss), warp_sum(sum.is_right)};
   if (threadIdx.x != 0) return;
   *work.loss = sum.loss / static_cast<float>(work.num_rows);
   *work.num_right = sum.is_right;

@@ -53,12 +53,6 @@ void for_each_list(std::span<const Tensor> tensors, const Work& work) {
 
 constexpr int kOfThread = kPiece / kThreadsOfPiece;
 
-// Returns the sum over the warp in all lanes.
-__device__ float warp_sum(float value) {
-  for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(~0U, value, lanes);
-  return value;
-}
-
 // Returns the sum over the block in thread 0.
 __device__ float block_sum(float value) {
   __shared__ float sums[kThreadsOfPiece / kLanes];
