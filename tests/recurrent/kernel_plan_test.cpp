@@ -40,6 +40,16 @@ TEST(KernelPlans, NamesInstancesAsTheCompilerFindsThem) {
             "pack_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>, ForwardOrder>");
 }
 
+TEST(KernelPlans, RowsOfATableAreReadByAKernelOfTheirOwnForward) {
+  PersistentSequence sequence = {.batch_size = 128, .hidden_size = 512, .inputs = StepInputs::kRowsOfTable};
+  const auto kernel_of = [&](PassKind pass) { return plans_for(sequence, pass, gpu_of(9).runs).grids.front().kernel; };
+  EXPECT_EQ(kernel_of(PassKind::kForward),
+            "grid_forward_kernel<GridTiles<Lstm, Tf32, 512, 32, 2, 2, 1, Multiplier::kWgmma, 232448>, "
+            "rnnlab::kernels::StepInputs::kRowsOfTable>");
+  EXPECT_EQ(kernel_of(PassKind::kBackward),
+            "grid_backward_kernel<GridTiles<Lstm, Tf32, 512, 32, 2, 2, 1, Multiplier::kWgmma, 232448>>");
+}
+
 TEST(KernelPlans, KernelsWithWgmmaAreForOneCapabilityAlone) {
   EXPECT_THAT(forward_plans(1024, 64).grids, SizeIs(3));
   for (const KernelPlan& plan : forward_plans(1024, 64).grids) EXPECT_EQ(plan.instructions, Instructions::kWgmma);
@@ -146,13 +156,14 @@ TEST(KernelPlans, EveryProgramHasAKeyOfItsOwn) {
   EXPECT_EQ(keys.size(), num_programs);
 }
 
-// A plan of each of the sources, for each kind of GPU that has it.
+// A plan of each of the sources and inputs, for each kind of GPU that has it.
 TEST(KernelPlans, ASampleCompilesForEveryGpu) {
   if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
   for (const int major : {8, 9, 10, 12}) {
-    std::set<std::string> sources;
+    std::set<std::pair<std::string, bool>> sources;
     for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {
-      if (!sources.insert(plan.source).second) continue;
+      const bool reads_table = plan.kernel.find("kRowsOfTable") != std::string::npos;
+      if (!sources.emplace(plan.source, reads_table).second) continue;
       const CompiledKernels kernels = compile(program_of(plan, architecture_for(gpu_of(major), plan.instructions)));
       EXPECT_THAT(kernels.symbols, SizeIs(2)) << plan.kernel;
     }

@@ -77,7 +77,8 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .cell = persistent_cell(spec.cell),
           .nonlinearity = step.nonlinearity,
           .operands = spec.operands,
-          .kernels = spec.variant.kernels};
+          .kernels = spec.variant.kernels,
+          .inputs = trace.tokens.defined() ? kernels::StepInputs::kRowsOfTable : kernels::StepInputs::kProducts};
 }
 
 at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
@@ -156,7 +157,10 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tenso
                                      .half_hidden = result_or_null<void>(trace.half_hidden),
                                      .cell = result_or_null<float>(trace.cell),
                                      .exchange = exchange.data_ptr(),
-                                     .timed_out = timeout_flag()},
+                                     .timed_out = timeout_flag(),
+                                     .table = data_or_null<void>(trace.table_products),
+                                     .num_rows = trace.tokens.defined() ? trace.table.size(0) : 0,
+                                     .tokens = data_or_null<int64_t>(trace.tokens)},
                    stream_of(trace.gates));
 }
 

@@ -172,7 +172,7 @@ ChosenPass choose(const PersistentSequence& sequence, PassKind pass, const Gpu& 
 // Returns all values on which a choice depends.
 auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
   return std::tuple(kernels_as(), device, pass, sequence.cell, sequence.type, sequence.operands, sequence.kernels,
-                    sequence.hidden_size, sequence.num_heads, sequence.batch_size);
+                    sequence.inputs, sequence.hidden_size, sequence.num_heads, sequence.batch_size);
 }
 
 // Returns the kernels of a pass on the current GPU, which are chosen, compiled and loaded at the first call for a kind

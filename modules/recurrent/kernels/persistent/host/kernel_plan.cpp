@@ -42,6 +42,12 @@ std::string source_including(const char* kernel) {
 
 constexpr const char* name_of(Fit fit) { return fit == Fit::kWhole ? "kWhole" : "kPadded"; }
 
+// kernel: the template. The kernels of a forward pass also have its inputs as an argument.
+std::string instance_of(const std::string& kernel, const std::string& tiles, StepInputs inputs) {
+  if (inputs == StepInputs::kProducts) return fmt::format("{}<{}>", kernel, tiles);
+  return fmt::format("{}<{}, rnnlab::kernels::StepInputs::kRowsOfTable>", kernel, tiles);
+}
+
 // States whether two blocks may run on one SM.
 enum class SharingOfSms { kAllowed, kNone };
 
@@ -50,7 +56,8 @@ enum class SharingOfSms { kAllowed, kNone };
 template <class Cell, class Numbers, int kShared>
 class BlockPlans {
  public:
-  BlockPlans(const PersistentSequence& sequence, PassKind pass) : batch_size_(sequence.batch_size), pass_(pass) {
+  BlockPlans(const PersistentSequence& sequence, PassKind pass)
+      : batch_size_(sequence.batch_size), inputs_(sequence.inputs), pass_(pass) {
     add_size(sequence.hidden_size);
   }
 
@@ -76,7 +83,7 @@ class BlockPlans {
                                           name_of_numbers<Numbers>(), kHiddenSize, name_of(kFit), kShared);
     plans_.push_back({
         .source = source_including(is_forward ? "block/forward.h" : "block/backward.h"),
-        .kernel = fmt::format("block_{}_kernel<{}>", direction, tiles),
+        .kernel = instance_of(fmt::format("block_{}_kernel", direction), tiles, inputs_),
         .packing = fmt::format("pack_kernel<{}, Block{}Order>", tiles, is_forward ? "Forward" : "Backward"),
         .instructions = Instructions::kTensorCores,
         .num_sequences = T::kSequences,
@@ -105,6 +112,7 @@ class BlockPlans {
   static constexpr int64_t kMostOfUnsharedClusters = 128;  // sequences
 
   int64_t batch_size_;
+  StepInputs inputs_;
   PassKind pass_;
   std::vector<KernelPlan> plans_;
 };
@@ -189,11 +197,10 @@ class ClusterPlans {
     const int shared_bytes = is_forward ? T::ForwardSlice::kSharedBytesOfAll : T::BackwardSlice::kSharedBytesOfAll;
     if (shared_bytes > kShared - kOtherSharedBytes) return;
     static_assert(T::ForwardSlice::kFragments == T::BackwardSlice::kFragments);
-    const std::string name = fmt::format(
-        "{}_kernel<{}>", T::kTeams == 1 ? direction() : fmt::format("team_{}", direction()), name_of_tiles<T>());
+    const std::string kernel = fmt::format(T::kTeams == 1 ? "{}_kernel" : "team_{}_kernel", direction());
     plans_.push_back({
         .source = source_including(kernel_header(T::kTeams)),
-        .kernel = name,
+        .kernel = instance_of(kernel, name_of_tiles<T>(), sequence_.inputs),
         .packing = fmt::format("pack_kernel<{}, {}Order>", name_of_tiles<T>(), is_forward ? "Forward" : "Backward"),
         .num_sequences = T::kSequences,
         .num_blocks = T::kBlocks,
@@ -278,9 +285,9 @@ constexpr size_t packed_bytes_of_grid() {
 }
 
 template <class T>
-KernelPlan forward_grid(const std::string& tiles) {
+KernelPlan forward_grid(const std::string& tiles, StepInputs inputs) {
   return {.source = source_including("grid/forward.h"),
-          .kernel = fmt::format("grid_forward_kernel<{}>", tiles),
+          .kernel = instance_of("grid_forward_kernel", tiles, inputs),
           .packing = fmt::format("grid_pack_kernel<{}, GridForwardOrder>", tiles),
           .cluster_size = 1,
           .shared_bytes = T::ForwardSlice::kSharedBytesOfAll,
@@ -302,12 +309,12 @@ KernelPlan backward_grid(const std::string& tiles) {
 }
 
 template <class T>
-KernelPlan grid_plan(PassKind pass, double cost) {
+KernelPlan grid_plan(PassKind pass, StepInputs inputs, double cost) {
   const std::string tiles =
       fmt::format("GridTiles<{}, {}, {}, {}, {}, {}, {}, Multiplier::{}, {}>", name_of_cell<typename T::Cell>(),
                   name_of_numbers<typename T::Numbers>(), T::kHiddenSize, T::kUnits, T::kPartners, T::kTiles, T::kTurns,
                   name_of(T::kMultiplier), T::kSharedBytes);
-  KernelPlan plan = pass == PassKind::kForward ? forward_grid<T>(tiles) : backward_grid<T>(tiles);
+  KernelPlan plan = pass == PassKind::kForward ? forward_grid<T>(tiles, inputs) : backward_grid<T>(tiles);
   plan.instructions = T::kMultiplier == Multiplier::kWgmma ? Instructions::kWgmma : Instructions::kTensorCores;
   plan.num_sequences = T::kSequencesOfGroup;
   plan.num_blocks = T::kBlocks;
@@ -321,7 +328,9 @@ KernelPlan grid_plan(PassKind pass, double cost) {
 template <class Cell, class Numbers>
 class GridPlans {
  public:
-  GridPlans(const PersistentSequence& sequence, PassKind pass) : pass_(pass) { add_size(sequence); }
+  GridPlans(const PersistentSequence& sequence, PassKind pass) : pass_(pass), inputs_(sequence.inputs) {
+    add_size(sequence);
+  }
 
   std::vector<KernelPlan> take() { return std::move(plans_); }
 
@@ -348,10 +357,12 @@ class GridPlans {
 
   template <int kHiddenSize, int kUnits, int kPartners, int kTiles = 2, int kTurns = 1>
   void add(double cost = 1) {
-    plans_.push_back(grid_plan<GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns>>(pass_, cost));
+    using T = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns>;
+    plans_.push_back(grid_plan<T>(pass_, inputs_, cost));
   }
 
   PassKind pass_;
+  StepInputs inputs_;
   std::vector<KernelPlan> plans_;
 };
 
@@ -360,7 +371,9 @@ class GridPlans {
 template <class Cell, class Numbers, int kShared>
 class GridPlansByMma {
  public:
-  GridPlansByMma(const PersistentSequence& sequence, PassKind pass) : pass_(pass) { add_size(sequence.hidden_size); }
+  GridPlansByMma(const PersistentSequence& sequence, PassKind pass) : pass_(pass), inputs_(sequence.inputs) {
+    add_size(sequence.hidden_size);
+  }
 
   std::vector<KernelPlan> take() { return std::move(plans_); }
 
@@ -398,11 +411,12 @@ class GridPlansByMma {
     using T = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns, Multiplier::kMma, kShared>;
     const bool is_forward = pass_ == PassKind::kForward;
     const bool has_room = is_forward ? T::ForwardSlice::kInL2 == 0 : T::BackwardSlice::kInL2 == 0;
-    const KernelPlan plan = grid_plan<T>(pass_, cost);
+    const KernelPlan plan = grid_plan<T>(pass_, inputs_, cost);
     if (has_room && plan.shared_bytes <= kShared - kOtherSharedBytes) plans_.push_back(plan);
   }
 
   PassKind pass_;
+  StepInputs inputs_;
   std::vector<KernelPlan> plans_;
 };
 
@@ -474,7 +488,7 @@ PassPlans plans_of_cell(const PersistentSequence& sequence, PassKind pass, const
 
 // Calls use(sequence) with one sequence of each hidden size and batch size by which plans differ.
 template <class Use>
-void for_each_sequence(const Use& use) {
+void for_each_sequence(StepInputs inputs, const Use& use) {
   constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBfloat16};
   constexpr std::array<int64_t, 4> kBatches = {16, 128, 256, 512};
   for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn, PersistentCell::kSlstm})
@@ -486,7 +500,8 @@ void for_each_sequence(const Use& use) {
                                    .hidden_size = hidden_size,
                                    .type = type,
                                    .cell = cell,
-                                   .operands = operands});
+                                   .operands = operands,
+                                   .inputs = inputs});
 }
 
 }  // namespace
@@ -494,27 +509,30 @@ void for_each_sequence(const Use& use) {
 std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
   std::vector<KernelPlan> all;
   std::set<std::string> seen;
-  for_each_sequence([&](const PersistentSequence& sequence) {
-    for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
-      const PassPlans plans = plans_for(sequence, pass, gpu);
-      for (const auto& list : {plans.grids, plans.clusters})
-        for (const KernelPlan& plan : list)
-          if (seen.insert(plan.kernel).second) all.push_back(plan);
-    }
-  });
+  for (const StepInputs inputs : {StepInputs::kProducts, StepInputs::kRowsOfTable})
+    for_each_sequence(inputs, [&](const PersistentSequence& sequence) {
+      for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
+        const PassPlans plans = plans_for(sequence, pass, gpu);
+        for (const auto& list : {plans.grids, plans.clusters})
+          for (const KernelPlan& plan : list)
+            if (seen.insert(plan.kernel).second) all.push_back(plan);
+      }
+    });
   return all;
 }
 
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
+  PersistentSequence of_kernels = sequence;
+  if (pass == PassKind::kBackward || sequence.cell == PersistentCell::kSlstm) of_kernels.inputs = StepInputs::kProducts;
   switch (sequence.cell) {
     case PersistentCell::kLstm:
-      return plans_of_cell<LstmSizes>(sequence, pass, gpu);
+      return plans_of_cell<LstmSizes>(of_kernels, pass, gpu);
     case PersistentCell::kGru:
-      return plans_of_cell<GruSizes>(sequence, pass, gpu);
+      return plans_of_cell<GruSizes>(of_kernels, pass, gpu);
     case PersistentCell::kRnn:
-      return plans_of_cell<RnnSizes>(sequence, pass, gpu);
+      return plans_of_cell<RnnSizes>(of_kernels, pass, gpu);
     case PersistentCell::kSlstm:
-      return plans_of_cell<SlstmSizes>(sequence, pass, gpu);
+      return plans_of_cell<SlstmSizes>(of_kernels, pass, gpu);
   }
   throw std::invalid_argument("persistent kernels do not support this cell");
 }
