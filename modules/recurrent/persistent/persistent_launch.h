@@ -39,6 +39,14 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
 // (parts, rows, sides, G * H).
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts);
 
+// Returns whether the kernel of a forward pass computes W x of the layer's input, from weight_ih_of_kernel.
+bool multiplies_input(const UnrolledSpec& spec, const LayerTrace& trace);
+
+// Returns whether the trace has no initial states, so that such a kernel sets them to 0.
+inline bool lacks_all_states(const LayerTrace& trace) {
+  return trace.lacks_hidden && (trace.lacks_cell || !trace.cell.defined());
+}
+
 // Returns the groups of blocks of a layer's kernel in a forward pass.
 kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTrace& trace);
 

@@ -55,7 +55,9 @@ struct LayerTrace {
   // Whether the forward pass must still set the initial states to 0. Persistent layers do so on a side stream.
   bool lacks_hidden = false, lacks_cell = false;
 
-  at::Tensor table_products = {};  // (V, G * H): W x of the table's rows, only during the forward pass
+  // Only during the forward pass of persistent layers: (V, G * H), W x of the table's rows; and weight_ih, float32 or
+  // of the type of the states, if the layer's kernel multiplies the input.
+  at::Tensor table_products = {}, weight_ih_of_kernel = {};
 
   int64_t num_steps() const { return gates.size(0); }
   int64_t batch_size() const { return gates.size(1); }

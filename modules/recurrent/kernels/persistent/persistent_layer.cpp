@@ -276,6 +276,11 @@ std::optional<std::string> persistent_kernels_refusal() { return persistent::ker
 
 std::vector<std::string> take_persistent_notes() { return persistent::kernel_supply().take_notes(); }
 
+bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size) {
+  return input_size <= kMostNarrowInputs &&
+         persistent::multiplies_inputs(sequence, input_size, persistent::current_gpu().runs);
+}
+
 size_t forward_weight_bytes(const PersistentSequence& sequence) {
   return persistent::packed_bytes(sequence, PassKind::kForward);
 }

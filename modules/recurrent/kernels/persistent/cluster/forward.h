@@ -4,6 +4,7 @@
 // hidden states of its 8 units to all blocks, and only then writes to memory.
 #pragma once
 
+#include "recurrent/kernels/persistent/cluster/narrow.h"
 #include "recurrent/kernels/persistent/cluster/owner.h"
 #include "recurrent/kernels/persistent/cluster/weights.h"
 #include "recurrent/kernels/persistent/shared/cluster_exchange.h"
@@ -21,6 +22,7 @@ class ForwardBlock {
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
         table_rows_(work),
+        input_weights_(work, owner_),
         hidden_(shared),
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
@@ -48,9 +50,11 @@ class ForwardBlock {
   static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
 
   // The products of a step's inputs, for both sequences of each tile.
-  struct Inputs {
+  struct ReadProducts {
     Value of[T::kTiles][2][kGates];
   };
+  static constexpr bool kIsNarrow = kInputs == StepInputs::kNarrow;
+  using Inputs = std::conditional_t<kIsNarrow, NarrowInputs<T>, ReadProducts>;
 
   // Holds the results of a step.
   struct Results {
@@ -85,6 +89,8 @@ class ForwardBlock {
 
   __device__ void read_initial() {
     const int64_t before = place_ + rows_.before;
+    if constexpr (kIsNarrow)
+      if (work_.narrow.begins_with_zeros) return write_zeros(before);
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = 0.0f;
@@ -93,6 +99,20 @@ class ForwardBlock {
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
     for (int i = static_cast<int>(threadIdx.x); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
       hidden_[i] = vector_of(hidden, i);
+  }
+
+  // Writes initial states of 0, so that the pass does not wait for a kernel that would.
+  __device__ void write_zeros(int64_t before) {
+    for (int tile = 0; tile < T::kTiles; ++tile)
+      for (int i = 0; i < 2; ++i) {
+        carried_[tile][i] = 0.0f;
+        if (!owner_.has(tile, i)) continue;
+        const int64_t place = before + owner_.offset(tile, i);
+        static_cast<Value*>(work_.hidden)[place] = from_float<Value>(0.0f);
+        if constexpr (Cell::kHasCellState) work_.cell[place] = 0.0f;
+      }
+    for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenVectors; i += T::kThreads)
+      hidden_[i] = make_uint4(0, 0, 0, 0);
   }
 
   __device__ float initial_state(int64_t place) const {
@@ -118,7 +138,15 @@ class ForwardBlock {
 
   // place: of this thread's unit and first sequence, in the step.
   __device__ Inputs read_inputs(int step, int64_t place) {
-    if constexpr (kInputs == StepInputs::kRowsOfTable) return read_rows(step);
+    if constexpr (kInputs == StepInputs::kProducts)
+      return read_products(place);
+    else if constexpr (kInputs == StepInputs::kRowsOfTable)
+      return read_rows(step);
+    else
+      return NarrowInputs<T>(work_, owner_, step);
+  }
+
+  __device__ Inputs read_products(int64_t place) const {
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place);
     Inputs inputs = {};
 #pragma unroll
@@ -191,17 +219,29 @@ class ForwardBlock {
   // two sides.
   __device__ void begin(const Inputs& inputs, float (&sums)[T::kGateTiles][T::kTiles][4],
                         float (&aside)[T::kTiles][2]) const {
+    if constexpr (kIsNarrow) {
+      float products[T::kTiles][2][kGates];
+      input_weights_.multiply(inputs, products);
+      begin_with(products, sums, aside);
+    } else {
+      begin_with(inputs.of, sums, aside);
+    }
+  }
+
+  template <class Number>
+  __device__ void begin_with(const Number (&products)[T::kTiles][2][kGates], float (&sums)[T::kGateTiles][T::kTiles][4],
+                             float (&aside)[T::kTiles][2]) const {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
 #pragma unroll
         for (int gate = 0; gate < kGates; ++gate)
-          sums[gate / 2][tile][gate % 2 * 2 + i] = to_float(inputs.of[tile][i][gate]) + bias_[gate];
+          sums[gate / 2][tile][gate % 2 * 2 + i] = to_float(products[tile][i][gate]) + bias_[gate];
         aside[tile][i] = 0.0f;
         if constexpr (!Cell::kHasTwoSides) continue;
         sums[(kGates - 1) / 2][tile][(kGates - 1) % 2 * 2 + i] = bias_[kGates - 1];
-        aside[tile][i] = to_float(inputs.of[tile][i][kGates - 1]) + bias_aside_;
+        aside[tile][i] = to_float(products[tile][i][kGates - 1]) + bias_aside_;
       }
   }
 
@@ -252,6 +292,7 @@ class ForwardBlock {
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, in the current step
   TableRows<Value, 2 * T::kTiles> table_rows_;
+  std::conditional_t<kIsNarrow, NarrowWeights<T>, NoInputWeights<T>> input_weights_;
   uint4* hidden_;  // two buffers of each team: parts by tiles of sequences by kColumnSteps by 32 lanes
   WeightSlice<S> weights_;
   ReceiveBarriers received_[T::kTeams];

@@ -45,7 +45,8 @@ constexpr const char* name_of(Fit fit) { return fit == Fit::kWhole ? "kWhole" : 
 // kernel: the template. The kernels of a forward pass also have its inputs as an argument.
 std::string instance_of(const std::string& kernel, const std::string& tiles, StepInputs inputs) {
   if (inputs == StepInputs::kProducts) return fmt::format("{}<{}>", kernel, tiles);
-  return fmt::format("{}<{}, rnnlab::kernels::StepInputs::kRowsOfTable>", kernel, tiles);
+  const char* const name = inputs == StepInputs::kNarrow ? "kNarrow" : "kRowsOfTable";
+  return fmt::format("{}<{}, rnnlab::kernels::StepInputs::{}>", kernel, tiles, name);
 }
 
 // States whether two blocks may run on one SM.
@@ -430,7 +431,8 @@ constexpr bool kHasManyBlocks = !std::is_same_v<Cell, SlstmSizes>;
 template <class Cell, class Numbers, int kShared>
 std::vector<KernelPlan> cluster_plans(const PersistentSequence& sequence, PassKind pass, Instructions instructions) {
   std::vector<KernelPlan> plans;
-  if (has_blocks(sequence.kernels)) plans = BlockPlans<Cell, Numbers, kShared>(sequence, pass).take();
+  if (has_blocks(sequence.kernels) && sequence.inputs != StepInputs::kNarrow)
+    plans = BlockPlans<Cell, Numbers, kShared>(sequence, pass).take();
   if constexpr (kHasManyBlocks<Cell>) {
     const bool has_clusters = instructions != Instructions::kTensorCores &&
                               sequence.hidden_size >= kSmallestOfClusters &&
@@ -509,8 +511,9 @@ void for_each_sequence(StepInputs inputs, const Use& use) {
 std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
   std::vector<KernelPlan> all;
   std::set<std::string> seen;
-  for (const StepInputs inputs : {StepInputs::kProducts, StepInputs::kRowsOfTable})
+  for (const StepInputs inputs : {StepInputs::kProducts, StepInputs::kRowsOfTable, StepInputs::kNarrow})
     for_each_sequence(inputs, [&](const PersistentSequence& sequence) {
+      if (inputs == StepInputs::kNarrow && !multiplies_inputs(sequence, 1, gpu)) return;
       for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
         const PassPlans plans = plans_for(sequence, pass, gpu);
         for (const auto& list : {plans.grids, plans.clusters})
@@ -519,6 +522,15 @@ std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
       }
     });
   return all;
+}
+
+// The kernels are those of clusters of 128 units. Blocks are faster for the GRUs of float32 and for larger batches.
+bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu) {
+  const bool is_float = sequence.type == ElementType::kFloat32;
+  if (input_size > kMostNarrowInputs || gpu.instructions == Instructions::kTensorCores) return false;
+  if (sequence.hidden_size <= 96 || sequence.hidden_size > 128 || sequence.batch_size > 128) return false;
+  if (sequence.kernels != PersistentKernels::kAll || sequence.cell == PersistentCell::kSlstm) return false;
+  return !is_float || (sequence.operands == Operands::kTf32 && sequence.cell != PersistentCell::kGru);
 }
 
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {

@@ -23,9 +23,12 @@ enum class Operands { kTf32, kFloat32 };
 // smaller blocks, and of blocks of two teams; all of these, and blocks over the whole GPU.
 enum class PersistentKernels : uint8_t { kBlocks, kClusters, kClustersAndTeams, kAll };
 
-// What a forward pass adds to R h in a step: a row of W x of all inputs, or, if the inputs are rows of a table by
-// token, the token's row of W x of the table. Not read in a backward pass.
-enum class StepInputs : uint8_t { kProducts, kRowsOfTable };
+// What a forward pass adds to R h in a step: a row of W x of all inputs; or, if the inputs are rows of a table by
+// token, the token's row of W x of the table; or W x, which the kernel computes from few inputs. Not read in a backward
+// pass.
+enum class StepInputs : uint8_t { kProducts, kRowsOfTable, kNarrow };
+
+inline constexpr int kMostNarrowInputs = 32;
 
 // The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, of clusters, and of
 // grids by wgmma and by mma.sync.
@@ -52,6 +55,16 @@ struct PersistentSequence {
   StepInputs inputs = StepInputs::kProducts;  // kProducts of kSlstm
 };
 
+// Describes the inputs of a pass whose kernel multiplies them.
+struct NarrowPass {
+  const void* inputs = nullptr;    // (T, B, I)
+  int size = 0;                    // I
+  bool has_whole_vectors = false;  // whether four of a row of inputs, and of weights, may be read at once
+  ElementType type_of_weights = ElementType::kFloat32;  // or the sequence's type
+  const void* weights = nullptr;                        // (G * H, I)
+  bool begins_with_zeros = false;                       // whether the pass writes initial states of 0, and reads none
+};
+
 // Hidden and cell states have T + 1 rows, as in unrolled/trace.h: the initial row is before the row of the first step
 // that is read.
 struct PersistentForward {
@@ -71,6 +84,7 @@ struct PersistentForward {
   const void* table = nullptr;      // (V, G * H): products of the rows of a table
   int64_t num_rows = 0;             // V
   const int64_t* tokens = nullptr;  // (T, B), each less than V
+  NarrowPass narrow = {};           // kNarrow only
 };
 
 // gate_gradients: of the candidate of a kGru, W x + b and R h + b have different gradients; of its other gates, and of
