@@ -12,6 +12,9 @@
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
+#include <array>
+#include <utility>
+
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 
@@ -111,19 +114,23 @@ TEST(LayersByTokens, AreThoseByRows) {
   expect_same_by_tokens(*layer, numbers_of({4, 6}, 1), some_tokens(4, 7, 3), 1e-6);
 }
 
-// Only large products have float16 operands, so the test has small and large products.
+// Groups of one block, of a cluster, of teams, and over the whole GPU, some of them in parts of the steps. Only large
+// products have float16 operands.
 TEST(LayersByTokens, AreThoseByRowsInAPersistentLayerToo) {
   if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels on a GPU";
+  constexpr std::array<std::pair<int64_t, int64_t>, 7> kSizes = {
+      {{72, 64}, {72, 3}, {128, 37}, {512, 64}, {512, 128}, {1024, 40}, {1024, 130}}};
   for (const NumberClass& numbers : kNumberClasses)
-    for (const Cell cell : {Cell::kLstm, Cell::kGru})
-      for (const int64_t hidden_size : {72, 512}) {
-        SCOPED_TRACE(fmt::format("{}, {} of {}", numbers.name, config::name_of(cell), hidden_size));
+    for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+      for (const auto& [hidden_size, batch_size] : kSizes) {
+        SCOPED_TRACE(fmt::format("{}, {} of {} for {}", numbers.name, config::name_of(cell), hidden_size, batch_size));
         const TensorFloat32 products(numbers);
         const auto layer = make_layer(
             LayerKind::kPersistent,
             {.cell = cell, .input_size = hidden_size, .hidden_size = hidden_size, .num_layers = 2, .dropout = 0});
         layer->to(at::kCUDA);
-        const at::Tensor table = numbers_of({13, hidden_size}, 1).cuda(), tokens = some_tokens(13, 48, 64).cuda();
+        const at::Tensor table = numbers_of({13, hidden_size}, 1).cuda(),
+                         tokens = some_tokens(13, 48, batch_size).cuda();
         if (numbers.type == at::kFloat) {
           expect_same_by_tokens(*layer, table, tokens, numbers.tolerance);
         } else {

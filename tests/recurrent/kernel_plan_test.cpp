@@ -40,6 +40,53 @@ TEST(KernelPlans, NamesInstancesAsTheCompilerFindsThem) {
             "pack_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>, ForwardOrder>");
 }
 
+TEST(KernelPlans, RowsOfATableAreReadByAKernelOfTheirOwnForward) {
+  PersistentSequence sequence = {.batch_size = 128, .hidden_size = 512, .inputs = StepInputs::kRowsOfTable};
+  const auto kernel_of = [&](PassKind pass) { return plans_for(sequence, pass, gpu_of(9).runs).grids.front().kernel; };
+  EXPECT_EQ(kernel_of(PassKind::kForward),
+            "grid_forward_kernel<GridTiles<Lstm, Tf32, 512, 32, 2, 2, 1, Multiplier::kWgmma, 232448>, "
+            "rnnlab::kernels::StepInputs::kRowsOfTable>");
+  EXPECT_EQ(kernel_of(PassKind::kBackward),
+            "grid_backward_kernel<GridTiles<Lstm, Tf32, 512, 32, 2, 2, 1, Multiplier::kWgmma, 232448>>");
+}
+
+bool multiplies(const PersistentSequence& sequence, int64_t input_size, int major = 9) {
+  return multiplies_inputs(sequence, input_size, gpu_of(major).runs);
+}
+
+TEST(KernelPlans, FewInputsOfALayerOf128UnitsAreMultipliedByItsKernel) {
+  const PersistentSequence lstm = {.batch_size = 128, .hidden_size = 128};
+  const auto changed = [&](const auto& change) {
+    PersistentSequence sequence = lstm;
+    change(sequence);
+    return sequence;
+  };
+  for (const int64_t input_size : {1, 3, 28, 32}) EXPECT_TRUE(multiplies(lstm, input_size)) << input_size;
+  EXPECT_FALSE(multiplies(lstm, 33));
+  EXPECT_TRUE(multiplies(lstm, 28, 10));
+  EXPECT_FALSE(multiplies(lstm, 28, 8)) << "no clusters";
+  EXPECT_TRUE(multiplies(changed([](auto& s) { s.hidden_size = 104; }), 28));
+  for (const int64_t size : {96, 136})
+    EXPECT_FALSE(multiplies(changed([&](auto& s) { s.hidden_size = size; }), 28)) << size;
+  EXPECT_FALSE(multiplies(changed([](auto& s) { s.batch_size = 129; }), 28)) << "blocks are faster";
+  EXPECT_FALSE(multiplies(changed([](auto& s) { s.operands = Operands::kFloat32; }), 28));
+  EXPECT_FALSE(multiplies(changed([](auto& s) { s.cell = PersistentCell::kGru; }), 28)) << "blocks are faster";
+  EXPECT_FALSE(multiplies(changed([](auto& s) { s.kernels = PersistentKernels::kClusters; }), 28));
+  const auto gru = changed([](auto& s) { s.cell = PersistentCell::kGru, s.type = ElementType::kBfloat16; });
+  EXPECT_TRUE(multiplies(gru, 28));
+}
+
+TEST(KernelPlans, FewInputsHaveKernelsOfClusters) {
+  const PersistentSequence sequence = {.batch_size = 128, .hidden_size = 128, .inputs = StepInputs::kNarrow};
+  const auto plans = plans_for(sequence, PassKind::kForward, gpu_of(9).runs).clusters;
+  ASSERT_THAT(plans, SizeIs(2));
+  EXPECT_EQ(plans[0].kernel,
+            "forward_kernel<Tiles<Lstm, Tf32, 128, 4, 1, Fit::kWhole, 1, 232448>, "
+            "rnnlab::kernels::StepInputs::kNarrow>");
+  EXPECT_EQ(plans[0].packing, "pack_kernel<Tiles<Lstm, Tf32, 128, 4, 1, Fit::kWhole, 1, 232448>, ForwardOrder>");
+  EXPECT_THAT(plans_for(sequence, PassKind::kBackward, gpu_of(9).runs).clusters, SizeIs(3));
+}
+
 TEST(KernelPlans, KernelsWithWgmmaAreForOneCapabilityAlone) {
   EXPECT_THAT(forward_plans(1024, 64).grids, SizeIs(3));
   for (const KernelPlan& plan : forward_plans(1024, 64).grids) EXPECT_EQ(plan.instructions, Instructions::kWgmma);
@@ -171,13 +218,14 @@ TEST(KernelPlans, EveryProgramHasAKeyOfItsOwn) {
   EXPECT_EQ(keys.size(), num_programs);
 }
 
-// A plan of each of the sources, for each kind of GPU that has it.
+// A plan of each of the sources and inputs, for each kind of GPU that has it.
 TEST(KernelPlans, ASampleCompilesForEveryGpu) {
   if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
   for (const int major : {8, 9, 10, 12}) {
-    std::set<std::string> sources;
+    std::set<std::pair<std::string, std::string>> seen;
     for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {
-      if (!sources.insert(plan.source).second) continue;
+      const size_t inputs = std::min(plan.kernel.find("StepInputs"), plan.kernel.size());
+      if (!seen.emplace(plan.source, plan.kernel.substr(inputs)).second) continue;
       const CompiledKernels kernels = compile(program_of(plan, architecture_for(gpu_of(major), plan.instructions)));
       EXPECT_THAT(kernels.symbols, SizeIs(2)) << plan.kernel;
     }

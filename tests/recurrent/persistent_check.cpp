@@ -50,6 +50,7 @@ Drawn draw(const LayerShape& shape, at::ScalarType type) {
   const size_t num_inner = info_of(options.cell).states.size() - 1;
   Drawn drawn;
   drawn.input = rounded_normal({shape.num_steps, shape.batch_size, options.input_size}, type);
+  drawn.input = (drawn.input * shape.magnitude).to(type).to(at::kDouble);
   drawn.lengths = varied_lengths(shape);
   if (shape.states == States::kGiven) {
     drawn.initial.hidden = rounded_normal(states, type);
@@ -75,6 +76,12 @@ void draw_weights(RecurrentLayer& layer, at::ScalarType type) {
       values = at::where(at::arange(values.size(0), at::device(at::kCUDA)) % 2 == 0, values + 0.6, values - 0.6);
     parameter.copy_(values.to(type));
   }
+}
+
+void divide_input_weights(RecurrentLayer& layer, double divisor, at::ScalarType type) {
+  const at::AutoGradMode no_gradient(false);
+  at::Tensor weight_ih = layer.parameters().front();
+  weight_ih.copy_((weight_ih / divisor).to(type));
 }
 
 at::Tensor leaf(const at::Tensor& tensor, at::ScalarType type) {
@@ -143,6 +150,7 @@ double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64
   const auto exact = make_layer(reference, shape.options);
   exact->to(at::kCUDA, at::kDouble);
   draw_weights(*exact, numbers.type);
+  divide_input_weights(*exact, shape.magnitude, numbers.type);
   const auto layer = make_layer(shape.kind, shape.options);
   layer->to(at::kCUDA, numbers.type);
   copy_weights(*exact, *layer);
@@ -155,9 +163,9 @@ double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64
   return largest;
 }
 
-void expect_nan_stays_in_its_sequence(RecurrentLayer& layer, int64_t batch_size) {
-  layer.to(at::kCUDA, at::kBFloat16);
-  at::Tensor input = at::randn({6, batch_size, 3}, at::device(at::kCUDA)).to(at::kBFloat16);
+void expect_nan_stays_in_its_sequence(RecurrentLayer& layer, int64_t batch_size, at::ScalarType type) {
+  layer.to(at::kCUDA, type);
+  at::Tensor input = at::randn({6, batch_size, 3}, at::device(at::kCUDA)).to(type);
   const at::Tensor wanted = layer.forward(input).output;
   input[2][5].fill_(std::numeric_limits<float>::quiet_NaN());
   const at::Tensor got = layer.forward(input).output;

@@ -48,6 +48,7 @@ struct LayerShape {
   Ends ends = Ends::kWhole;
   States states = States::kGiven;
   LayerKind kind = LayerKind::kPersistent;
+  double magnitude = 1;  // of the inputs; the bottom layer's input weights are divided by it
 };
 std::string describe(const LayerShape& shape, const NumberClass& numbers);
 
@@ -67,9 +68,9 @@ class TensorFloat32 {
 // but at least 1. All numbers are drawn by `seed`. The error is infinite if a number is not finite.
 double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64_t seed);
 
-// Moves a layer of three inputs to the GPU, in bfloat16. Expects that a NaN in sequence 5 reaches all later steps of
+// Moves a layer of three inputs to the GPU, in a type. Expects that a NaN in sequence 5 reaches all later steps of
 // this sequence and changes nothing else.
-void expect_nan_stays_in_its_sequence(RecurrentLayer& layer, int64_t batch_size);
+void expect_nan_stays_in_its_sequence(RecurrentLayer& layer, int64_t batch_size, at::ScalarType type = at::kBFloat16);
 
 // Moves a layer of eight inputs to the GPU. Expects that gradients far below and above float16's range keep their bits.
 void expect_gradients_of_any_magnitude(RecurrentLayer& layer, const NumberClass& numbers);

@@ -198,6 +198,59 @@ TEST_F(PersistentOnHopper, NotANumberStaysInItsSequence) {
     }
 }
 
+// A cluster of 128 units multiplies up to 32 inputs itself. It reads four at a time if the number allows it, and sets
+// missing initial states to 0.
+TEST_F(PersistentOnHopper, FewInputsMatchFloat64) {
+  for (const int64_t input_size : {1, 3, 28, 32, 33})
+    for (const int64_t hidden_size : {104, 128})
+      for (const int64_t batch_size : {9, 128})
+        for (const States states : {States::kZeros, States::kGiven})
+          expect_float64({.options = {.input_size = input_size, .hidden_size = hidden_size},
+                          .num_steps = 5,
+                          .batch_size = batch_size,
+                          .states = states});
+}
+
+TEST_F(PersistentOnHopper, FewInputsMatchFloat64WithEveryOption) {
+  for (const bool bidirectional : {false, true})
+    for (const Ends ends : {Ends::kWhole, Ends::kVaried})
+      for (const int64_t num_steps : {1, 5, 70})
+        expect_float64(
+            {.options = {.input_size = 28, .hidden_size = 128, .num_layers = 2, .bidirectional = bidirectional},
+             .num_steps = num_steps,
+             .batch_size = 9,
+             .ends = ends,
+             .states = States::kZeros});
+}
+
+// In the TF32 class, numbers beyond float16's range.
+TEST_F(PersistentOnHopper, FewInputsOfAnyMagnitudeMatchFloat64) {
+  for (const NumberClass& numbers : {kNumberClasses[1], kNumberClasses[3]})
+    for (const double magnitude : {1e-6, 1e4, 1e6}) {
+      const LayerShape shape = {
+          .options = {.input_size = 28, .hidden_size = 128}, .num_steps = 5, .magnitude = magnitude};
+      EXPECT_LE(largest_error(shape, numbers, 1), numbers.tolerance) << describe(shape, numbers) << " " << magnitude;
+    }
+}
+
+TEST_F(PersistentOnHopper, FewInputsMayBeginAnywhereInMemory) {
+  const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 28, .hidden_size = 128});
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const TensorFloat32 products(kNumberClasses[1]);
+    layer->to(at::kCUDA, type);
+    const at::Tensor input = at::randn(4 * 9 * 28 + 1, at::kCUDA).to(type).slice(0, 1).view({4, 9, 28});
+    EXPECT_TRUE(at::equal(layer->forward(input).output, layer->forward(input.clone()).output)) << type;
+  }
+}
+
+TEST_F(PersistentOnHopper, NotANumberAmongFewInputsStaysInItsSequence) {
+  const TensorFloat32 products(kNumberClasses[1]);
+  for (const Cell cell : kCells) {
+    const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 3, .hidden_size = 128});
+    expect_nan_stays_in_its_sequence(*layer, 20, at::kFloat);
+  }
+}
+
 // Products that are large enough for float16 in the TF32 class, of a layer on the inputs and of one on hidden states;
 // and of inputs whose columns are filled up.
 TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {

@@ -4,6 +4,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -168,6 +169,15 @@ TEST(PartsOfSteps, OfATraceHaveTheStateBeforeThem) {
   EXPECT_EQ(part.num_steps(), 2);
   EXPECT_EQ(part.hidden[0].item<int64_t>(), 2);
   EXPECT_EQ(part.hidden.size(0), 3);
+}
+
+TEST(PartsOfSteps, OfATraceByTokensHaveTheirTokens) {
+  LayerTrace trace;
+  trace.gates = at::arange(12).view({6, 2, 1});
+  trace.hidden = at::arange(14).view({7, 2, 1});
+  trace.tokens = at::arange(12);
+  EXPECT_TRUE(at::equal(part_of(trace, Direction::kForward, {2, 4}).tokens, at::arange(4, 8)));
+  EXPECT_TRUE(at::equal(part_of(trace, Direction::kReverse, {0, 1}).tokens, at::arange(10, 12)));
 }
 
 LayerGradients gradients_of(int64_t num_steps) {

@@ -45,6 +45,8 @@ LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& st
     *tensor = rows_of(*tensor, direction, steps);
   for (at::Tensor* states : {&part.hidden, &part.cell, &part.half_hidden})
     if (states->defined()) *states = states->narrow(0, first, steps.size() + 1);
+  if (part.tokens.defined())
+    part.tokens = part.tokens.narrow(0, first * trace.batch_size(), steps.size() * trace.batch_size());
   return part;
 }
 

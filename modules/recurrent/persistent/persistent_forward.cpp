@@ -32,11 +32,12 @@ class PersistentForwardPass {
         layers_(layers),
         masks_(masks),
         parts_(parts_of_steps(layers[0].num_steps(), layers.size(), forward_part_of_gpu(spec, layers[0]))),
+        bottom_multiplies_(multiplies_input(spec, layers[0])),
         packed_(make_room()),
         streams_(device(), /*num_side_streams=*/kOperandLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
 
   void run() {
-    multiply_bottom_input();
+    bottom_multiplies_ ? prepare_bottom_kernel() : multiply_bottom_input();
     streams_.order(kPackStream, kForwardStream);
     streams_.run(kPackStream, [&] { lay_out_all_other_weights(); });
     along_diagonals(layers_.size(), parts_.size(), [&](size_t layer, size_t part) { run_part(layer, part); });
@@ -49,6 +50,17 @@ class PersistentForwardPass {
   bool drops() const { return spec_.dropout > 0; }
   size_t stream_of(size_t layer) const {
     return parts_.size() == 1 || layer == 0 ? kForwardStream : kOperandLane + layer;
+  }
+
+  // Other parameters are converted while recurrent weights are laid out, unless these are converted too.
+  void prepare_bottom_kernel() {
+    const LayerTrace& bottom = layers_[0];
+    streams_.run(kPackStream, [&] {
+      bottom_rest_.run();
+      if (!lacks_all_states(bottom)) set_missing_states(bottom);
+    });
+    if (bottom.weights.weight_hh.scalar_type() != at::kFloat) streams_.order(kPackStream, kForwardStream);
+    pack_for_forward(spec_, bottom, packed_[0]);
   }
 
   // Runs at the same time as the preparation of the weights for the product and the kernel.
@@ -81,6 +93,7 @@ class PersistentForwardPass {
       if (layer > 0) read_from_below(layer, parts_[index]);
       LayerTrace part = part_of(layers_[layer], spec_.direction, parts_[index]);
       if (layer > 0) multiply_inputs(part);
+      if (index > 0) part.lacks_hidden = part.lacks_cell = false;
       launch_forward(spec_, part, packed_[layer]);
     });
   }
@@ -92,8 +105,11 @@ class PersistentForwardPass {
     ParameterConversion& rest = layer == 0 ? bottom_rest_ : other_parameters_;
     const at::ScalarType type = layers_[layer].gates.scalar_type();
     if (layer == 0) bottom_parameter_ = weight_ih;
-    layers_[layer].weights = {first.make_room_for(weight_ih, type),
-                              weight_hh.scalar_type() == at::kFloat ? weight_hh : rest.make_room_for(weight_hh, type),
+    const auto float_or_converted = [&](const at::Tensor& weight) {
+      return weight.scalar_type() == at::kFloat ? weight : rest.make_room_for(weight, type);
+    };
+    if (layer == 0 && bottom_multiplies_) layers_[0].weight_ih_of_kernel = float_or_converted(weight_ih);
+    layers_[layer].weights = {first.make_room_for(weight_ih, type), float_or_converted(weight_hh),
                               rest.make_room_for(bias_ih, type), rest.make_room_for(bias_hh, type)};
   }
 
@@ -130,8 +146,8 @@ class PersistentForwardPass {
     const bool is_read_above = layer + 1 < layers_.size() && !drops();
     const bool reads_half = layer > 0 && (drops() || layers_[layer - 1].half_hidden.defined());
     const at::Tensor& weight_ih = trace.weights.weight_ih;
-    const bool gains_at_bottom =
-        layer == 0 && !trace.tokens.defined() && gains_by_input_operand(matrix_of(trace.input), weight_ih);
+    const bool is_multiplied = layer == 0 && !trace.tokens.defined() && !bottom_multiplies_;
+    const bool gains_at_bottom = is_multiplied && gains_by_input_operand(matrix_of(trace.input), weight_ih);
     if (gains_at_bottom || (reads_half && gains_by_half(gates, weight_ih)))
       trace.weight_ih_operand = empty_weight_operand(weight_ih);
     if (layer > 0 && drops() && trace.weight_ih_operand.defined())
@@ -142,15 +158,24 @@ class PersistentForwardPass {
 
   void lay_out_all_other_weights() const {
     other_parameters_.run();
+    if (bottom_multiplies_ && may_go_back()) bottom_weight_ih_.run();
     for (size_t layer = 1; layer < layers_.size(); ++layer) set_missing_states(layers_[layer]);
     for (size_t layer = 1; layer < layers_.size(); ++layer) pack_for_forward(spec_, layers_[layer], packed_[layer]);
     for (size_t layer = 1; layer < layers_.size(); ++layer)
       if (layers_[layer].weight_ih_operand.defined())
         fill_weight_operand(layers_[layer].weights.weight_ih, layers_[layer].weight_ih_operand);
     for (const LayerTrace& trace : layers_)
-      if (trace.half_hidden.defined()) initial_of(trace.half_hidden).copy_(initial_of(trace.hidden));
+      if (trace.half_hidden.defined()) fill_initial_half(trace);
     for (const LayerTrace& trace : layers_)
       if (trace.packed.defined()) pack_for_backward(spec_, trace, trace.packed);
+  }
+
+  // Missing states may not be set yet.
+  void fill_initial_half(const LayerTrace& trace) const {
+    if (trace.lacks_hidden)
+      initial_of(trace.half_hidden).zero_();
+    else
+      initial_of(trace.half_hidden).copy_(initial_of(trace.hidden));
   }
 
   void set_missing_states(const LayerTrace& trace) const {
@@ -198,6 +223,7 @@ class PersistentForwardPass {
   std::vector<LayerTrace>& layers_;
   std::vector<at::Tensor>& masks_;
   std::vector<Steps> parts_;
+  bool bottom_multiplies_;       // whether the kernel of the bottom layer multiplies the input
   at::Tensor bottom_parameter_;  // the bottom layer's weight_ih, in its original type
   ParameterConversion bottom_weight_ih_, bottom_rest_, other_parameters_;
   std::vector<at::Tensor> packed_;

@@ -6,6 +6,9 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
+#include <string_view>
+
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
@@ -81,6 +84,37 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .is_alone = spec.num_layers == 1};
 }
 
+bool multiplies_input(const PersistentSequence& sequence, const LayerTrace& trace) {
+  return is_tried("RNNLAB_TRY_WX") && trace.input.defined() &&
+         kernels::multiplies_inputs(sequence, trace.input.size(2));
+}
+
+PersistentSequence forward_sequence_of(const UnrolledSpec& spec, const LayerTrace& trace) {
+  PersistentSequence sequence = sequence_of(spec, trace);
+  if (trace.tokens.defined() && is_tried("RNNLAB_TRY_ROWS"))
+    sequence.inputs = kernels::StepInputs::kRowsOfTable;
+  else if (multiplies_input(sequence, trace))
+    sequence.inputs = kernels::StepInputs::kNarrow;
+  return sequence;
+}
+
+// Returns whether the kernel may read each four numbers of a row at once.
+bool has_whole_vectors(const at::Tensor& rows) {
+  const auto address = reinterpret_cast<uintptr_t>(rows.const_data_ptr());
+  return rows.size(-1) % 4 == 0 && address % (4 * static_cast<size_t>(rows.element_size())) == 0;
+}
+
+kernels::NarrowPass narrow_pass(const PersistentSequence& sequence, const LayerTrace& trace) {
+  if (sequence.inputs != kernels::StepInputs::kNarrow) return {};
+  const at::Tensor& weights = trace.weight_ih_of_kernel;
+  return {.inputs = trace.input.const_data_ptr(),
+          .size = static_cast<int>(trace.input.size(2)),
+          .has_whole_vectors = has_whole_vectors(trace.input) && has_whole_vectors(weights),
+          .type_of_weights = element_type(weights.scalar_type()),
+          .weights = weights.const_data_ptr(),
+          .begins_with_zeros = lacks_all_states(trace)};
+}
+
 at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
   return at::empty({static_cast<int64_t>(bytes)}, trace.gates.options().dtype(at::kByte));
 }
@@ -103,7 +137,8 @@ void launch_on_stream(const Work& work, CUstream_st* stream) {
 }  // namespace
 
 at::Tensor empty_forward_weights(const UnrolledSpec& spec, const LayerTrace& trace) {
-  return empty_bytes(trace, started_on_device([&] { return kernels::forward_weight_bytes(sequence_of(spec, trace)); }));
+  return empty_bytes(
+      trace, started_on_device([&] { return kernels::forward_weight_bytes(forward_sequence_of(spec, trace)); }));
 }
 at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& trace) {
   return empty_bytes(trace,
@@ -113,7 +148,8 @@ at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& tr
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
   const at::Tensor& weight = trace.weights.weight_hh;
   started_on_device([&] {
-    kernels::pack_forward_weights(sequence_of(spec, trace), weights_of(weight), packed.data_ptr(), stream_of(weight));
+    kernels::pack_forward_weights(forward_sequence_of(spec, trace), weights_of(weight), packed.data_ptr(),
+                                  stream_of(weight));
   });
 }
 
@@ -131,8 +167,17 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
       trace.gates.options().dtype(at::kFloat));
 }
 
+bool is_tried(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value == nullptr || std::string_view(value) != "0";
+}
+
+bool multiplies_input(const UnrolledSpec& spec, const LayerTrace& trace) {
+  return multiplies_input(sequence_of(spec, trace), trace);
+}
+
 kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTrace& trace) {
-  return started_on_device([&] { return kernels::forward_groups(sequence_of(spec, trace)); });
+  return started_on_device([&] { return kernels::forward_groups(forward_sequence_of(spec, trace)); });
 }
 
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
@@ -144,7 +189,7 @@ double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
 }
 
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {
-  const PersistentSequence sequence = sequence_of(spec, trace);
+  const PersistentSequence sequence = forward_sequence_of(spec, trace);
   // This memory is freed before the kernel ends, but on the current stream, so its next user comes later in the stream.
   const at::Tensor exchange = empty_bytes(trace, kernels::forward_exchange_bytes(sequence));
   launch_on_stream(PersistentForward{.sequence = sequence,
@@ -157,7 +202,11 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tenso
                                      .half_hidden = result_or_null<void>(trace.half_hidden),
                                      .cell = result_or_null<float>(trace.cell),
                                      .exchange = exchange.data_ptr(),
-                                     .timed_out = timeout_flag()},
+                                     .timed_out = timeout_flag(),
+                                     .table = data_or_null<void>(trace.table_products),
+                                     .num_rows = trace.tokens.defined() ? trace.table.size(0) : 0,
+                                     .tokens = data_or_null<int64_t>(trace.tokens),
+                                     .narrow = narrow_pass(sequence, trace)},
                    stream_of(trace.gates));
 }
 

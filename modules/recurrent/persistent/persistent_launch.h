@@ -39,6 +39,17 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
 // (parts, rows, sides, G * H).
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts);
 
+// Returns whether the kernel of a forward pass computes W x of the layer's input, from weight_ih_of_kernel.
+bool multiplies_input(const UnrolledSpec& spec, const LayerTrace& trace);
+
+// Returns whether the environment variable is not 0, for comparisons with and without a change.
+bool is_tried(const char* variable);
+
+// Returns whether the trace has no initial states, so that such a kernel sets them to 0.
+inline bool lacks_all_states(const LayerTrace& trace) {
+  return trace.lacks_hidden && (trace.lacks_cell || !trace.cell.defined());
+}
+
 // Returns the groups of blocks of a layer's kernel in a forward pass.
 kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTrace& trace);
 
@@ -47,7 +58,7 @@ kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTr
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 
-// Runs all steps, from the inputs' products and the initial states in the trace.
+// Runs all steps, from the products of the inputs or of the table, and the initial states in the trace.
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed);
 
 // Holds the gradients of the states after the last step, (B, H) each, `cell` acc: from steps that are read later, or

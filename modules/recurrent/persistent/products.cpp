@@ -15,6 +15,7 @@
 #include "recurrent/device/number_types.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/operand_conversion.h"
+#include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/recurrent_layer.h"
 #include "recurrent/unrolled/passes.h"
 
@@ -151,9 +152,10 @@ void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& 
 }
 
 void multiply_rows(LayerTrace& trace) {
-  const at::Tensor of_rows = at::mm(trace.table, trace.weights.weight_ih.t());
+  trace.table_products = at::mm(trace.table, trace.weights.weight_ih.t());
+  if (is_tried("RNNLAB_TRY_ROWS")) return;
   at::Tensor gates = matrix_of(trace.gates);
-  at::index_select_out(gates, of_rows, 0, trace.tokens);
+  at::index_select_out(gates, trace.table_products, 0, trace.tokens);
 }
 
 at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradients,

@@ -44,11 +44,11 @@ void fill_weight_operand(const at::Tensor& weight_ih, const at::Tensor& operand)
 void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& right);
 
 // The following functions compute the products of a bottom layer whose inputs are rows of a table by tokens. There are
-// as many different inputs as the table has rows, so W x is computed for each row and then read by token. In the
-// backward pass the gates' gradients are first summed over the positions of each token, by a product with ones and
+// as many different inputs as the table has rows, so W x is computed for each row, and the kernel reads it by token. In
+// the backward pass the gates' gradients are first summed over the positions of each token, by a product with ones and
 // zeros, and then multiplied with the table and the weights.
 
-// Fills the trace's gates with W x.
+// Sets the trace's table_products.
 void multiply_rows(LayerTrace& trace);
 
 // Returns (V, G * H) float32, the sums of the gradients of W x + b; computed from `input_side` in float16 if it is

@@ -38,7 +38,7 @@ struct LayerTrace {
   // pass all weights may have any type.
   DirectionWeights weights;
   at::Tensor input;       // (T, B, I)
-  at::Tensor gates;       // (T, B, G * H): first the input's products, then the activated gates in their place
+  at::Tensor gates;       // (T, B, G * H): first the input's products, unless it is a table, then the activated gates
   at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn
   at::Tensor hidden;      // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
   at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, in the same order
@@ -54,6 +54,10 @@ struct LayerTrace {
 
   // Whether the forward pass must still set the initial states to 0. Persistent layers do so on a side stream.
   bool lacks_hidden = false, lacks_cell = false;
+
+  // Only during the forward pass of persistent layers: (V, G * H), W x of the table's rows; and weight_ih, float32 or
+  // of the type of the states, if the layer's kernel multiplies the input.
+  at::Tensor table_products = {}, weight_ih_of_kernel = {};
 
   int64_t num_steps() const { return gates.size(0); }
   int64_t batch_size() const { return gates.size(1); }

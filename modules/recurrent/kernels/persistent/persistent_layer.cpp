@@ -172,7 +172,7 @@ ChosenPass choose(const PersistentSequence& sequence, PassKind pass, const Gpu& 
 // Returns all values on which a choice depends.
 auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
   return std::tuple(kernels_as(), device, pass, sequence.cell, sequence.type, sequence.operands, sequence.kernels,
-                    sequence.hidden_size, sequence.num_heads, sequence.batch_size, sequence.is_alone);
+                    sequence.inputs, sequence.hidden_size, sequence.num_heads, sequence.batch_size, sequence.is_alone);
 }
 
 // Returns the kernels of a pass on the current GPU, which are chosen, compiled and loaded at the first call for a kind
@@ -275,6 +275,11 @@ std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent:
 std::optional<std::string> persistent_kernels_refusal() { return persistent::kernel_supply().unavailable_reason(); }
 
 std::vector<std::string> take_persistent_notes() { return persistent::kernel_supply().take_notes(); }
+
+bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size) {
+  return input_size <= kMostNarrowInputs &&
+         persistent::multiplies_inputs(sequence, input_size, persistent::current_gpu().runs);
+}
 
 size_t forward_weight_bytes(const PersistentSequence& sequence) {
   return persistent::packed_bytes(sequence, PassKind::kForward);

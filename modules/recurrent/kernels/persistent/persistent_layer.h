@@ -42,6 +42,10 @@ inline bool has_persistent_layer(int64_t hidden_size, Operands operands, Persist
   return hidden_size >= sizes.least && hidden_size <= sizes.most && hidden_size % 8 == 0;
 }
 
+// Returns whether the kernel of a forward pass on the current GPU computes W x of this many inputs itself. The
+// sequence's `inputs` are then kNarrow.
+bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size);
+
 // Return the bytes of the packed weights of each pass. These functions, like all below that take a sequence, compile
 // and load the kernels of the pass if they are not loaded.
 size_t forward_weight_bytes(const PersistentSequence& sequence);

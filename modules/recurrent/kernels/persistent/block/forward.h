@@ -9,7 +9,7 @@
 
 namespace rnnlab::kernels::persistent {
 
-template <class T>
+template <class T, StepInputs kInputs = StepInputs::kProducts>
 class BlockForward {
  public:
   __device__ BlockForward(const PersistentForward& work, uint4* shared)
@@ -19,6 +19,7 @@ class BlockForward {
         owner_(work.sequence),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
+        table_rows_(work),
         hidden_(reinterpret_cast<uint32_t*>(shared)),
         weights_(owner_.template weights<S>(work.weights), shared + T::kForwardBufferBytes / 16, owner_.warp,
                  owner_.lane) {}
@@ -26,10 +27,11 @@ class BlockForward {
   __device__ void run() {
     read_bias();
     read_initial();
+    if constexpr (kInputs == StepInputs::kRowsOfTable) read_token(0);
     // Inputs are read two steps before they are used. Two names for them spare a copy, which would wait for the memory.
-    Inputs of_even = read_inputs(place_);
+    Inputs of_even = read_inputs(0, place_);
     Inputs of_odd = {};
-    if (num_steps() > 1) of_odd = read_inputs(place_ + rows_.stride);
+    if (num_steps() > 1) of_odd = read_inputs(1, place_ + rows_.stride);
     Results results;
     __syncthreads();
     for (int step = 0; step < num_steps(); step += 2) {
@@ -108,7 +110,9 @@ class BlockForward {
     return pack_part<Operand>(part, to_float(units[0]), to_float(units[1]));
   }
 
-  __device__ Inputs read_inputs(int64_t place) const {
+  // place: of this thread's first cell, in the step.
+  __device__ Inputs read_inputs(int step, int64_t place) {
+    if constexpr (kInputs == StepInputs::kRowsOfTable) return read_row(step);
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place);
     Inputs inputs = {};
 #pragma unroll
@@ -119,12 +123,30 @@ class BlockForward {
     return inputs;
   }
 
+  // Called for each step in turn.
+  __device__ Inputs read_row(int step) {
+    Inputs inputs = {};
+    if (!owner_.is_in_batch) return inputs;
+    const Value* row = table_rows_.row(0, kGates * owner_.hidden_size()) + owner_.unit;
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+#pragma unroll
+      for (int gate = 0; gate < kGates; ++gate)
+        if (owner_.has(cell)) inputs.of[cell][gate] = row[owner_.gate_offset(cell, gate)];
+    if (step + 1 < num_steps()) read_token(step + 1);
+    return inputs;
+  }
+
+  __device__ void read_token(int step) {
+    if (owner_.is_in_batch) table_rows_.read_token(0, step, owner_.sequence);
+  }
+
   // inputs: of this step in, of the step after the next out. results: of the previous step in, of this step out.
   __device__ void run_step(int step, Inputs& inputs, Results& results) {
     TwoProducts products[kGates];
     float aside[T::kCells];
     begin(inputs, products, aside);
-    if (step + 2 < num_steps()) inputs = read_inputs(place_ + 2 * rows_.stride);
+    if (step + 2 < num_steps()) inputs = read_inputs(step + 2, place_ + 2 * rows_.stride);
     weights_.read_ahead();
     multiply_hidden<T>(weights_, hidden_ + (step & 1) * T::kHiddenWords + 2 * owner_.lane, products);
     if (step > 0) write(place_ - rows_.stride, results);
@@ -196,7 +218,8 @@ class BlockForward {
   Cell cell_;
   BlockOwner<T> owner_;
   PassRows rows_;
-  int64_t place_;     // of this thread's first cell, in the current step
+  int64_t place_;  // of this thread's first cell, in the current step
+  TableRows<Value, 1> table_rows_;
   uint32_t* hidden_;  // two buffers: parts by kColumnSteps by 32 lanes by two words
   WeightSlice<S> weights_;
   float bias_[2][kGates];
@@ -204,10 +227,10 @@ class BlockForward {
   State carried_[T::kCells];
 };
 
-template <class T>
+template <class T, StepInputs kInputs = StepInputs::kProducts>
 __global__ void __launch_bounds__(T::kThreads, 1) block_forward_kernel(const __grid_constant__ PersistentForward work) {
   extern __shared__ uint4 shared[];
-  BlockForward<T>(work, shared).run();
+  BlockForward<T, kInputs>(work, shared).run();
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -4,13 +4,14 @@
 // hidden states of its 8 units to all blocks, and only then writes to memory.
 #pragma once
 
+#include "recurrent/kernels/persistent/cluster/narrow.h"
 #include "recurrent/kernels/persistent/cluster/owner.h"
 #include "recurrent/kernels/persistent/cluster/weights.h"
 #include "recurrent/kernels/persistent/shared/cluster_exchange.h"
 
 namespace rnnlab::kernels::persistent {
 
-template <class T>
+template <class T, StepInputs kInputs = StepInputs::kProducts>
 class ForwardBlock {
  public:
   __device__ ForwardBlock(const PersistentForward& work, uint4* shared, uint64_t* barriers)
@@ -20,6 +21,8 @@ class ForwardBlock {
         owner_(work.sequence, static_cast<int>(block_rank())),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
+        table_rows_(work),
+        input_weights_(work, owner_),
         hidden_(shared),
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
@@ -31,7 +34,7 @@ class ForwardBlock {
 
   __device__ void run() {
     prepare();
-    Inputs inputs = read_inputs(place_);
+    Inputs inputs = read_inputs(0, place_);
     cluster_barrier();
     for (int step = 0; step < num_steps(); ++step, place_ += rows_.stride) run_step(step, inputs);
     cluster_barrier();
@@ -47,9 +50,11 @@ class ForwardBlock {
   static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
 
   // The products of a step's inputs, for both sequences of each tile.
-  struct Inputs {
+  struct ReadProducts {
     Value of[T::kTiles][2][kGates];
   };
+  static constexpr bool kIsNarrow = kInputs == StepInputs::kNarrow;
+  using Inputs = std::conditional_t<kIsNarrow, NarrowInputs<T>, ReadProducts>;
 
   // Holds the results of a step.
   struct Results {
@@ -61,6 +66,7 @@ class ForwardBlock {
 
   // Called before a barrier of the cluster.
   __device__ void prepare() {
+    if constexpr (kInputs == StepInputs::kRowsOfTable) read_tokens(0);
     if (threadIdx.x == 0)
       for (int team = 0; team < T::kTeams; ++team) received_[team].prepare();
     read_bias();
@@ -83,6 +89,8 @@ class ForwardBlock {
 
   __device__ void read_initial() {
     const int64_t before = place_ + rows_.before;
+    if constexpr (kIsNarrow)
+      if (work_.narrow.begins_with_zeros) return write_zeros(before);
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = 0.0f;
@@ -91,6 +99,20 @@ class ForwardBlock {
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
     for (int i = static_cast<int>(threadIdx.x); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
       hidden_[i] = vector_of(hidden, i);
+  }
+
+  // Writes initial states of 0, so that the pass does not wait for a kernel that would.
+  __device__ void write_zeros(int64_t before) {
+    for (int tile = 0; tile < T::kTiles; ++tile)
+      for (int i = 0; i < 2; ++i) {
+        carried_[tile][i] = 0.0f;
+        if (!owner_.has(tile, i)) continue;
+        const int64_t place = before + owner_.offset(tile, i);
+        static_cast<Value*>(work_.hidden)[place] = from_float<Value>(0.0f);
+        if constexpr (Cell::kHasCellState) work_.cell[place] = 0.0f;
+      }
+    for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenVectors; i += T::kThreads)
+      hidden_[i] = make_uint4(0, 0, 0, 0);
   }
 
   __device__ float initial_state(int64_t place) const {
@@ -114,7 +136,17 @@ class ForwardBlock {
     return make_uint4(word(0), word(1), word(2), word(3));
   }
 
-  __device__ Inputs read_inputs(int64_t place) const {
+  // place: of this thread's unit and first sequence, in the step.
+  __device__ Inputs read_inputs(int step, int64_t place) {
+    if constexpr (kInputs == StepInputs::kProducts)
+      return read_products(place);
+    else if constexpr (kInputs == StepInputs::kRowsOfTable)
+      return read_rows(step);
+    else
+      return NarrowInputs<T>(work_, owner_, step);
+  }
+
+  __device__ Inputs read_products(int64_t place) const {
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place);
     Inputs inputs = {};
 #pragma unroll
@@ -127,12 +159,37 @@ class ForwardBlock {
     return inputs;
   }
 
+  // Called for each step in turn.
+  __device__ Inputs read_rows(int step) {
+    Inputs inputs = {};
+#pragma unroll
+    for (int tile = 0; tile < T::kTiles; ++tile)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if (!owner_.has(tile, i)) continue;
+        const Value* row = table_rows_.row(2 * tile + i, kGates * owner_.hidden_size()) + owner_.unit;
+#pragma unroll
+        for (int gate = 0; gate < kGates; ++gate) inputs.of[tile][i][gate] = row[gate * owner_.hidden_size()];
+      }
+    if (step + 1 < num_steps()) read_tokens(step + 1);
+    return inputs;
+  }
+
+  __device__ void read_tokens(int step) {
+#pragma unroll
+    for (int tile = 0; tile < T::kTiles; ++tile)
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        if (owner_.has(tile, i))
+          table_rows_.read_token(2 * tile + i, step, owner_.first_sequence + tile * kSequencesPerTile + i);
+  }
+
   // inputs: of this step in, of the next step out.
   __device__ void run_step(int step, Inputs& inputs) {
     float sums[T::kGateTiles][T::kTiles][4] = {};  // see multiply_forward
     float aside[T::kTiles][2];
     begin(inputs, sums, aside);
-    if (step + 1 < num_steps()) inputs = read_inputs(place_ + rows_.stride);
+    if (step + 1 < num_steps()) inputs = read_inputs(step + 1, place_ + rows_.stride);
     weights_.read_ahead();
     if (step > 0) received_[0].wait(step);
     multiply_forward<T>(weights_, hidden_ + (step & 1) * T::kHiddenVectors + owner_.lane, sums);
@@ -162,17 +219,29 @@ class ForwardBlock {
   // two sides.
   __device__ void begin(const Inputs& inputs, float (&sums)[T::kGateTiles][T::kTiles][4],
                         float (&aside)[T::kTiles][2]) const {
+    if constexpr (kIsNarrow) {
+      float products[T::kTiles][2][kGates];
+      input_weights_.multiply(inputs, products);
+      begin_with(products, sums, aside);
+    } else {
+      begin_with(inputs.of, sums, aside);
+    }
+  }
+
+  template <class Number>
+  __device__ void begin_with(const Number (&products)[T::kTiles][2][kGates], float (&sums)[T::kGateTiles][T::kTiles][4],
+                             float (&aside)[T::kTiles][2]) const {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
 #pragma unroll
         for (int gate = 0; gate < kGates; ++gate)
-          sums[gate / 2][tile][gate % 2 * 2 + i] = to_float(inputs.of[tile][i][gate]) + bias_[gate];
+          sums[gate / 2][tile][gate % 2 * 2 + i] = to_float(products[tile][i][gate]) + bias_[gate];
         aside[tile][i] = 0.0f;
         if constexpr (!Cell::kHasTwoSides) continue;
         sums[(kGates - 1) / 2][tile][(kGates - 1) % 2 * 2 + i] = bias_[kGates - 1];
-        aside[tile][i] = to_float(inputs.of[tile][i][kGates - 1]) + bias_aside_;
+        aside[tile][i] = to_float(products[tile][i][kGates - 1]) + bias_aside_;
       }
   }
 
@@ -222,6 +291,8 @@ class ForwardBlock {
   Owner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, in the current step
+  TableRows<Value, 2 * T::kTiles> table_rows_;
+  std::conditional_t<kIsNarrow, NarrowWeights<T>, NoInputWeights<T>> input_weights_;
   uint4* hidden_;  // two buffers of each team: parts by tiles of sequences by kColumnSteps by 32 lanes
   WeightSlice<S> weights_;
   ReceiveBarriers received_[T::kTeams];
@@ -230,11 +301,11 @@ class ForwardBlock {
   float carried_[T::kTiles][2];  // the cell state, or the hidden state of a cell that has none
 };
 
-template <class T>
+template <class T, StepInputs kInputs = StepInputs::kProducts>
 __global__ void __launch_bounds__(T::kThreads, 1) forward_kernel(const __grid_constant__ PersistentForward work) {
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2];
-  ForwardBlock<T>(work, shared, barriers).run();
+  ForwardBlock<T, kInputs>(work, shared, barriers).run();
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -15,8 +15,8 @@ namespace rnnlab::kernels::persistent {
 // Two buffers of hidden states for each group are enough, as in ReceiveBarriers: a warp that sends has the sums of both
 // teams, so both have read. One buffer of handed sums is enough too: the next sums are of hidden states that their
 // reader sent after it had read.
-template <class T>
-class TeamForward : public ForwardBlock<T> {
+template <class T, StepInputs kInputs = StepInputs::kProducts>
+class TeamForward : public ForwardBlock<T, kInputs> {
  public:
   __device__ TeamForward(const PersistentForward& work, uint4* shared, uint64_t* barriers)
       : Base(work, shared, barriers), partial_(reinterpret_cast<float4*>(shared + 2 * T::kTeams * T::kHiddenVectors)) {}
@@ -31,7 +31,7 @@ class TeamForward : public ForwardBlock<T> {
   }
 
  private:
-  using Base = ForwardBlock<T>;
+  using Base = ForwardBlock<T, kInputs>;
   using Inputs = typename Base::Inputs;
   using Results = typename Base::Results;
   using Sums = float[T::kGateTiles][T::kTiles][4];
@@ -40,7 +40,7 @@ class TeamForward : public ForwardBlock<T> {
   // next step.
   template <int kTeam>
   __device__ void run_team() {
-    Inputs inputs = this->read_inputs(this->place_);
+    Inputs inputs = this->read_inputs(0, this->place_);
     Results results;
     cluster_barrier();
     for (int step = 0; step < this->num_steps(); ++step, this->place_ += this->rows_.stride) {
@@ -63,7 +63,7 @@ class TeamForward : public ForwardBlock<T> {
     Sums sums = {};
     float aside[T::kTiles][2];
     this->begin(inputs, sums, aside);
-    if (step + 1 < this->num_steps()) inputs = this->read_inputs(this->place_ + this->rows_.stride);
+    if (step + 1 < this->num_steps()) inputs = this->read_inputs(step + 1, this->place_ + this->rows_.stride);
     multiply<kTeam>(step, sums);
     add_partial(sums);
     this->activate(step, this->received_[kTeam], sums, aside, results);
@@ -116,11 +116,11 @@ class TeamForward : public ForwardBlock<T> {
   float4* partial_;
 };
 
-template <class T>
+template <class T, StepInputs kInputs = StepInputs::kProducts>
 __global__ void __launch_bounds__(T::kThreads, 1) team_forward_kernel(const __grid_constant__ PersistentForward work) {
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2 * T::kTeams];
-  TeamForward<T>(work, shared, barriers).run();
+  TeamForward<T, kInputs>(work, shared, barriers).run();
 }
 
 // Back-propagation through time. A team computes the gradients of its own group's gates. Each team multiplies the gates

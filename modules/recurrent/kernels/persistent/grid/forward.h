@@ -12,7 +12,7 @@
 
 namespace rnnlab::kernels::persistent {
 
-template <class T>
+template <class T, StepInputs kInputs = StepInputs::kProducts>
 class GridForwardBlock {
  public:
   __device__ GridForwardBlock(const PersistentForward& work, int first_group, uint4* shared)
@@ -22,6 +22,7 @@ class GridForwardBlock {
         owner_(work.sequence, first_group),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
+        table_rows_(work),
         exchange_(static_cast<uint4*>(work.exchange) +
                   owner_.group * T::kTurns * T::kHiddenBuffers * T::kHiddenVectors),
         hidden_(shared + owner_.warpgroup * kVectorsOfHalf),
@@ -35,7 +36,8 @@ class GridForwardBlock {
     read_bias();
     for (int cell = 0; cell < T::kTurns * T::kCells; ++cell)
       carried_.of(cell) = owner_.has(cell) ? initial_state(place_ + rows_.before + owner_.offset(cell)) : 0.0f;
-    Inputs inputs = read_inputs(0, place_);
+    if constexpr (kInputs == StepInputs::kRowsOfTable) read_tokens(Turn::of<T>(0));
+    Inputs inputs = read_inputs(0, 0, place_);
     const int num_steps = static_cast<int>(sequence_.num_steps);
     for (int i = 0; i < num_steps * T::kTurns; ++i, carried_.next_turn())
       run_turn(Turn::of<T>(i), inputs, i / T::kTurns + 1 < num_steps);
@@ -78,7 +80,9 @@ class GridForwardBlock {
     return to_float(static_cast<const Value*>(work_.hidden)[place]);
   }
 
-  __device__ Inputs read_inputs(int turn, int64_t place) const {
+  // index: of the turn, counted over all steps. place: of this thread's unit and first cell, in the turn's step.
+  __device__ Inputs read_inputs(int index, int turn, int64_t place) {
+    if constexpr (kInputs == StepInputs::kRowsOfTable) return read_rows(index);
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place);
     Inputs inputs;
 #pragma unroll
@@ -87,6 +91,26 @@ class GridForwardBlock {
       for (int gate = 0; gate < kGates; ++gate)
         inputs.of[cell][gate] = gates[owner_.gate_offset(turn * T::kCells + cell, gate)];
     return inputs;
+  }
+
+  // Called for each turn one after the other.
+  __device__ Inputs read_rows(int index) {
+    Inputs inputs;
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      const Value* row = table_rows_.row(cell, kGates * owner_.hidden_size) + owner_.unit_in_row();
+#pragma unroll
+      for (int gate = 0; gate < kGates; ++gate) inputs.of[cell][gate] = row[gate * owner_.hidden_size];
+    }
+    const Turn next = Turn::of<T>(index + 1);
+    if (next.step < sequence_.num_steps) read_tokens(next);
+    return inputs;
+  }
+
+  __device__ void read_tokens(const Turn& turn) {
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+      table_rows_.read_token(cell, turn.step, owner_.sequence_of(turn.turn * T::kCells + cell));
   }
 
   // inputs: of this turn in, of the next turn out. has_next: whether there is another step.
@@ -111,9 +135,9 @@ class GridForwardBlock {
     for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] = activate(sums, turn, cell, inputs.of[cell], kept[cell]);
     if (has_next) hand_out(step + 1, turn, hidden);
     if (!is_last_turn)
-      inputs = read_inputs(next.turn, place_);
+      inputs = read_inputs(next.index, next.turn, place_);
     else if (has_next)
-      inputs = read_inputs(0, place_ + rows_.stride);
+      inputs = read_inputs(next.index, 0, place_ + rows_.stride);
     write(turn, kept, hidden);
     if (has_next) empty(step + 3, turn);
     if constexpr (!Products::kAreAsynchronous) exchange_fence();
@@ -273,7 +297,8 @@ class GridForwardBlock {
   Cell cell_;
   GridOwner<T> owner_;
   PassRows rows_;
-  int64_t place_;    // of this thread's unit and first cell, in the current step
+  int64_t place_;  // of this thread's unit and first cell, in the current step
+  TableRows<Value, T::kCells> table_rows_;
   uint4* exchange_;  // kHiddenBuffers of each turn of the group
   uint4* hidden_;    // the hidden states of this warpgroup's half of the units
   float* sums_;      // kProductBuffers of the sums of both warpgroups
@@ -284,11 +309,11 @@ class GridForwardBlock {
   CarriedCells<T, float> carried_;  // the cell states, or the hidden states of a cell that has none
 };
 
-template <class T>
+template <class T, StepInputs kInputs = StepInputs::kProducts>
 __global__ void __launch_bounds__(T::kThreads, 1)
     grid_forward_kernel(const __grid_constant__ PersistentForward work, int first_group) {
   extern __shared__ uint4 shared[];
-  GridForwardBlock<T>(work, first_group, shared).run();
+  GridForwardBlock<T, kInputs>(work, first_group, shared).run();
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -48,6 +48,12 @@ struct GridOwner {
   }
   __device__ int offset(int cell) const { return has(cell) ? cell * T::kStride * hidden_size : 0; }
 
+  // The unit and the sequence of the batch at a cell's place.
+  __device__ int unit_in_row() const { return has(0) ? unit : 0; }
+  __device__ int sequence_of(int cell) const {
+    return has(0) ? first_sequence + sequence + (has(cell) ? cell * T::kStride : 0) : 0;
+  }
+
   // The same in a row (B, columns * H) of gates or of their gradients.
   __device__ int64_t gate_place(int64_t place, int columns = T::kGates) const {
     return columns * place - (has(0) ? (columns - 1) * unit : 0);

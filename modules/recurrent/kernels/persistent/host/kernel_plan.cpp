@@ -42,6 +42,13 @@ std::string source_including(const char* kernel) {
 
 constexpr const char* name_of(Fit fit) { return fit == Fit::kWhole ? "kWhole" : "kPadded"; }
 
+// kernel: the template. The kernels of a forward pass also have its inputs as an argument.
+std::string instance_of(const std::string& kernel, const std::string& tiles, StepInputs inputs) {
+  if (inputs == StepInputs::kProducts) return fmt::format("{}<{}>", kernel, tiles);
+  const char* const name = inputs == StepInputs::kNarrow ? "kNarrow" : "kRowsOfTable";
+  return fmt::format("{}<{}, rnnlab::kernels::StepInputs::{}>", kernel, tiles, name);
+}
+
 // States whether two blocks may run on one SM.
 enum class SharingOfSms { kAllowed, kNone };
 
@@ -50,7 +57,8 @@ enum class SharingOfSms { kAllowed, kNone };
 template <class Cell, class Numbers, int kShared>
 class BlockPlans {
  public:
-  BlockPlans(const PersistentSequence& sequence, PassKind pass) : batch_size_(sequence.batch_size), pass_(pass) {
+  BlockPlans(const PersistentSequence& sequence, PassKind pass)
+      : batch_size_(sequence.batch_size), inputs_(sequence.inputs), pass_(pass) {
     add_size(sequence.hidden_size);
   }
 
@@ -76,7 +84,7 @@ class BlockPlans {
                                           name_of_numbers<Numbers>(), kHiddenSize, name_of(kFit), kShared);
     plans_.push_back({
         .source = source_including(is_forward ? "block/forward.h" : "block/backward.h"),
-        .kernel = fmt::format("block_{}_kernel<{}>", direction, tiles),
+        .kernel = instance_of(fmt::format("block_{}_kernel", direction), tiles, inputs_),
         .packing = fmt::format("pack_kernel<{}, Block{}Order>", tiles, is_forward ? "Forward" : "Backward"),
         .instructions = Instructions::kTensorCores,
         .num_sequences = T::kSequences,
@@ -105,6 +113,7 @@ class BlockPlans {
   static constexpr int64_t kMostOfUnsharedClusters = 128;  // sequences
 
   int64_t batch_size_;
+  StepInputs inputs_;
   PassKind pass_;
   std::vector<KernelPlan> plans_;
 };
@@ -189,11 +198,10 @@ class ClusterPlans {
     const int shared_bytes = is_forward ? T::ForwardSlice::kSharedBytesOfAll : T::BackwardSlice::kSharedBytesOfAll;
     if (shared_bytes > kShared - kOtherSharedBytes) return;
     static_assert(T::ForwardSlice::kFragments == T::BackwardSlice::kFragments);
-    const std::string name = fmt::format(
-        "{}_kernel<{}>", T::kTeams == 1 ? direction() : fmt::format("team_{}", direction()), name_of_tiles<T>());
+    const std::string kernel = fmt::format(T::kTeams == 1 ? "{}_kernel" : "team_{}_kernel", direction());
     plans_.push_back({
         .source = source_including(kernel_header(T::kTeams)),
-        .kernel = name,
+        .kernel = instance_of(kernel, name_of_tiles<T>(), sequence_.inputs),
         .packing = fmt::format("pack_kernel<{}, {}Order>", name_of_tiles<T>(), is_forward ? "Forward" : "Backward"),
         .num_sequences = T::kSequences,
         .num_blocks = T::kBlocks,
@@ -282,9 +290,9 @@ constexpr size_t packed_bytes_of_grid() {
 }
 
 template <class T>
-KernelPlan forward_grid(const std::string& tiles) {
+KernelPlan forward_grid(const std::string& tiles, StepInputs inputs) {
   return {.source = source_including("grid/forward.h"),
-          .kernel = fmt::format("grid_forward_kernel<{}>", tiles),
+          .kernel = instance_of("grid_forward_kernel", tiles, inputs),
           .packing = fmt::format("grid_pack_kernel<{}, GridForwardOrder>", tiles),
           .cluster_size = 1,
           .shared_bytes = T::ForwardSlice::kSharedBytesOfAll,
@@ -306,12 +314,12 @@ KernelPlan backward_grid(const std::string& tiles) {
 }
 
 template <class T>
-KernelPlan grid_plan(PassKind pass, double cost) {
+KernelPlan grid_plan(PassKind pass, StepInputs inputs, double cost) {
   const std::string tiles =
       fmt::format("GridTiles<{}, {}, {}, {}, {}, {}, {}, Multiplier::{}, {}>", name_of_cell<typename T::Cell>(),
                   name_of_numbers<typename T::Numbers>(), T::kHiddenSize, T::kUnits, T::kPartners, T::kTiles, T::kTurns,
                   name_of(T::kMultiplier), T::kSharedBytes);
-  KernelPlan plan = pass == PassKind::kForward ? forward_grid<T>(tiles) : backward_grid<T>(tiles);
+  KernelPlan plan = pass == PassKind::kForward ? forward_grid<T>(tiles, inputs) : backward_grid<T>(tiles);
   plan.instructions = T::kMultiplier == Multiplier::kWgmma ? Instructions::kWgmma : Instructions::kTensorCores;
   plan.num_sequences = T::kSequencesOfGroup;
   plan.num_blocks = T::kBlocks;
@@ -325,7 +333,9 @@ KernelPlan grid_plan(PassKind pass, double cost) {
 template <class Cell, class Numbers>
 class GridPlans {
  public:
-  GridPlans(const PersistentSequence& sequence, PassKind pass) : pass_(pass) { add_size(sequence); }
+  GridPlans(const PersistentSequence& sequence, PassKind pass) : pass_(pass), inputs_(sequence.inputs) {
+    add_size(sequence);
+  }
 
   std::vector<KernelPlan> take() { return std::move(plans_); }
 
@@ -351,10 +361,12 @@ class GridPlans {
 
   template <int kHiddenSize, int kUnits, int kPartners, int kTiles = 2, int kTurns = 1>
   void add(double cost = 1) {
-    plans_.push_back(grid_plan<GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns>>(pass_, cost));
+    using T = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns>;
+    plans_.push_back(grid_plan<T>(pass_, inputs_, cost));
   }
 
   PassKind pass_;
+  StepInputs inputs_;
   std::vector<KernelPlan> plans_;
 };
 
@@ -363,7 +375,9 @@ class GridPlans {
 template <class Cell, class Numbers, int kShared>
 class GridPlansByMma {
  public:
-  GridPlansByMma(const PersistentSequence& sequence, PassKind pass) : pass_(pass) { add_size(sequence.hidden_size); }
+  GridPlansByMma(const PersistentSequence& sequence, PassKind pass) : pass_(pass), inputs_(sequence.inputs) {
+    add_size(sequence.hidden_size);
+  }
 
   std::vector<KernelPlan> take() { return std::move(plans_); }
 
@@ -401,11 +415,12 @@ class GridPlansByMma {
     using T = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns, Multiplier::kMma, kShared>;
     const bool is_forward = pass_ == PassKind::kForward;
     const bool has_room = is_forward ? T::ForwardSlice::kInL2 == 0 : T::BackwardSlice::kInL2 == 0;
-    const KernelPlan plan = grid_plan<T>(pass_, cost);
+    const KernelPlan plan = grid_plan<T>(pass_, inputs_, cost);
     if (has_room && plan.shared_bytes <= kShared - kOtherSharedBytes) plans_.push_back(plan);
   }
 
   PassKind pass_;
+  StepInputs inputs_;
   std::vector<KernelPlan> plans_;
 };
 
@@ -419,7 +434,8 @@ constexpr bool kHasManyBlocks = !std::is_same_v<Cell, SlstmSizes>;
 template <class Cell, class Numbers, int kShared>
 std::vector<KernelPlan> cluster_plans(const PersistentSequence& sequence, PassKind pass, Instructions instructions) {
   std::vector<KernelPlan> plans;
-  if (has_blocks(sequence.kernels)) plans = BlockPlans<Cell, Numbers, kShared>(sequence, pass).take();
+  if (has_blocks(sequence.kernels) && sequence.inputs != StepInputs::kNarrow)
+    plans = BlockPlans<Cell, Numbers, kShared>(sequence, pass).take();
   if constexpr (kHasManyBlocks<Cell>) {
     const bool has_clusters = instructions != Instructions::kTensorCores &&
                               sequence.hidden_size >= kSmallestOfClusters &&
@@ -477,7 +493,7 @@ PassPlans plans_of_cell(const PersistentSequence& sequence, PassKind pass, const
 
 // Calls use(sequence) with one sequence of each hidden size and batch size by which plans differ.
 template <class Use>
-void for_each_sequence(const Use& use) {
+void for_each_sequence(StepInputs inputs, const Use& use) {
   constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBfloat16};
   constexpr std::array<int64_t, 4> kBatches = {16, 128, 256, 512};
   for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn, PersistentCell::kSlstm})
@@ -491,6 +507,7 @@ void for_each_sequence(const Use& use) {
                                      .type = type,
                                      .cell = cell,
                                      .operands = operands,
+                                     .inputs = inputs,
                                      .is_alone = is_alone});
 }
 
@@ -499,27 +516,40 @@ void for_each_sequence(const Use& use) {
 std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
   std::vector<KernelPlan> all;
   std::set<std::string> seen;
-  for_each_sequence([&](const PersistentSequence& sequence) {
-    for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
-      const PassPlans plans = plans_for(sequence, pass, gpu);
-      for (const auto& list : {plans.grids, plans.clusters})
-        for (const KernelPlan& plan : list)
-          if (seen.insert(plan.kernel).second) all.push_back(plan);
-    }
-  });
+  for (const StepInputs inputs : {StepInputs::kProducts, StepInputs::kRowsOfTable, StepInputs::kNarrow})
+    for_each_sequence(inputs, [&](const PersistentSequence& sequence) {
+      if (inputs == StepInputs::kNarrow && !multiplies_inputs(sequence, 1, gpu)) return;
+      for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
+        const PassPlans plans = plans_for(sequence, pass, gpu);
+        for (const auto& list : {plans.grids, plans.clusters})
+          for (const KernelPlan& plan : list)
+            if (seen.insert(plan.kernel).second) all.push_back(plan);
+      }
+    });
   return all;
 }
 
+// The kernels are those of clusters of 128 units. Blocks are faster for the GRUs of float32 and for larger batches.
+bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu) {
+  const bool is_float = sequence.type == ElementType::kFloat32;
+  if (input_size > kMostNarrowInputs || gpu.instructions == Instructions::kTensorCores) return false;
+  if (sequence.hidden_size <= 96 || sequence.hidden_size > 128 || sequence.batch_size > 128) return false;
+  if (sequence.kernels != PersistentKernels::kAll || sequence.cell == PersistentCell::kSlstm) return false;
+  return !is_float || (sequence.operands == Operands::kTf32 && sequence.cell != PersistentCell::kGru);
+}
+
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
+  PersistentSequence of_kernels = sequence;
+  if (pass == PassKind::kBackward || sequence.cell == PersistentCell::kSlstm) of_kernels.inputs = StepInputs::kProducts;
   switch (sequence.cell) {
     case PersistentCell::kLstm:
-      return plans_of_cell<LstmSizes>(sequence, pass, gpu);
+      return plans_of_cell<LstmSizes>(of_kernels, pass, gpu);
     case PersistentCell::kGru:
-      return plans_of_cell<GruSizes>(sequence, pass, gpu);
+      return plans_of_cell<GruSizes>(of_kernels, pass, gpu);
     case PersistentCell::kRnn:
-      return plans_of_cell<RnnSizes>(sequence, pass, gpu);
+      return plans_of_cell<RnnSizes>(of_kernels, pass, gpu);
     case PersistentCell::kSlstm:
-      return plans_of_cell<SlstmSizes>(sequence, pass, gpu);
+      return plans_of_cell<SlstmSizes>(of_kernels, pass, gpu);
   }
   throw std::invalid_argument("persistent kernels do not support this cell");
 }

@@ -34,6 +34,14 @@ __device__ void multiply_add(float (&sum)[4], uint4 a, uint32_t b_low, uint32_t 
         : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high));
 }
 
+// sum += a * b, of 16 rows by 8 columns in TF32.
+__device__ inline void multiply_add_tf32(float (&sum)[4], uint4 a, uint32_t b_low, uint32_t b_high) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high));
+}
+
 // The weights.
 
 // A warp's fragments. Each step takes each of them once, in their order. The loops over fragments are unrolled, so that

@@ -45,6 +45,13 @@ __device__ uint32_t pack(float low, float high) {
   return both;
 }
 
+// The bits of a number with TF32's mantissa.
+__device__ inline uint32_t rounded_to_tf32(float value) {
+  uint32_t result;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(value));
+  return result;
+}
+
 // Packs part `part` of two numbers: part 0 is the number rounded to an operand, part 1 the error of that rounding.
 template <class Operand>
 __device__ uint32_t pack_part(int part, float low, float high) {

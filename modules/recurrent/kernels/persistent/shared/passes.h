@@ -21,7 +21,14 @@ enum class Operands { kTf32, kFloat32 };
 
 // The kernels that a pass may take: groups of one block; clusters whose blocks have one team of warps; also clusters of
 // smaller blocks, and of blocks of two teams; all of these, and blocks over the whole GPU.
-enum class PersistentKernels { kBlocks, kClusters, kClustersAndTeams, kAll };
+enum class PersistentKernels : uint8_t { kBlocks, kClusters, kClustersAndTeams, kAll };
+
+// What a forward pass adds to R h in a step: a row of W x of all inputs; or, if the inputs are rows of a table by
+// token, the token's row of W x of the table; or W x, which the kernel computes from few inputs. Not read in a backward
+// pass.
+enum class StepInputs : uint8_t { kProducts, kRowsOfTable, kNarrow };
+
+inline constexpr int kMostNarrowInputs = 32;
 
 // The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, of clusters, and of
 // grids by wgmma and by mma.sync.
@@ -45,7 +52,18 @@ struct PersistentSequence {
   Nonlinearity nonlinearity = Nonlinearity::kTanh;  // kRnn only
   Operands operands = Operands::kTf32;              // kFloat32 only
   PersistentKernels kernels = PersistentKernels::kAll;
-  bool is_alone = false;  // the pass has no other layer, which could run beside this one
+  StepInputs inputs = StepInputs::kProducts;  // kProducts of kSlstm
+  bool is_alone = false;                      // the pass has no other layer, which could run beside this one
+};
+
+// Describes the inputs of a pass whose kernel multiplies them.
+struct NarrowPass {
+  const void* inputs = nullptr;    // (T, B, I)
+  int size = 0;                    // I
+  bool has_whole_vectors = false;  // whether four of a row of inputs, and of weights, may be read at once
+  ElementType type_of_weights = ElementType::kFloat32;  // or the sequence's type
+  const void* weights = nullptr;                        // (G * H, I)
+  bool begins_with_zeros = false;                       // whether the pass writes initial states of 0, and reads none
 };
 
 // Hidden and cell states have T + 1 rows, as in unrolled/trace.h: the initial row is before the row of the first step
@@ -55,7 +73,7 @@ struct PersistentForward {
   const void* weights = nullptr;  // from pack_forward_weights
   const void* bias_ih = nullptr;  // (G * H), or null of kSlstm
   const void* bias_hh = nullptr;  // (G * H), or null of kSlstm
-  void* gates = nullptr;          // (T, B, G * H): products of the inputs in; activated gates out, except of kRnn
+  void* gates = nullptr;          // (T, B, G * H): products of kProducts in; activated gates out, except of kRnn
   // (T, B, H) out: R h + b of the candidate of kGru, the derivative of log sigmoid of kSlstm's forget gate.
   void* candidates = nullptr;
   void* hidden = nullptr;       // (T + 1, B, H): the initial row in, all others out
@@ -63,6 +81,11 @@ struct PersistentForward {
   float* cell = nullptr;        // (S, T + 1, B, H), kLstm and kSlstm: as `hidden`
   void* exchange = nullptr;     // forward_exchange_bytes
   int* timed_out = nullptr;     // memory that host and device see: set to 1 if a block timed out
+  // kRowsOfTable only.
+  const void* table = nullptr;      // (V, G * H): products of the rows of a table
+  int64_t num_rows = 0;             // V
+  const int64_t* tokens = nullptr;  // (T, B), each less than V
+  NarrowPass narrow = {};           // kNarrow only
 };
 
 // gate_gradients: of the candidate of a kGru, W x + b and R h + b have different gradients; of its other gates, and of

@@ -88,6 +88,31 @@ struct Place {
   int gate, unit, column;
 };
 
+// Reads the rows of PersistentForward::table that are the inputs of a thread's kSequences sequences in a step. A row's
+// place depends on its token, so tokens are read a step before the row, and nothing waits for them.
+template <class Value, int kSequences>
+class TableRows {
+ public:
+  __device__ explicit TableRows(const PersistentForward& work) : work_(work) {}
+
+  // Reads a token. i: which of the thread's sequences `sequence` is.
+  __device__ void read_token(int i, int64_t step, int64_t sequence) {
+    const PersistentSequence& of = work_.sequence;
+    const int64_t position = of.order == ReadingOrder::kForward ? step : of.num_steps - 1 - step;
+    tokens_[i] = static_cast<uint32_t>(work_.tokens[position * of.batch_size + sequence]);
+  }
+
+  // The row of the token that was read last for the i-th sequence. Ends the kernel with an error if there is none.
+  __device__ const Value* row(int i, int size) const {
+    if (tokens_[i] >= work_.num_rows) asm volatile("trap;");
+    return static_cast<const Value*>(work_.table) + static_cast<int64_t>(tokens_[i]) * size;
+  }
+
+ private:
+  const PersistentForward& work_;
+  uint32_t tokens_[kSequences];
+};
+
 // Reads a head's recurrent weights (G * H, H), whose hidden size is at most that of T. Elements beyond it are 0.
 template <class T>
 class WeightReader {
