@@ -198,93 +198,167 @@ namespace {
 
 constexpr uint32_t kWarpsOfEnd = 4;  // forward
 constexpr uint32_t kEndThreads = kLanes * kWarpsOfEnd;
-constexpr uint32_t kColumnsAtOnce = 8;  // of a warp: so many reads of the weight are on their way
-static_assert(kMostInputsOfEnd == kEndThreads * kColumnsOfThread && kMostColumnsOfEnd <= kEndThreads);
+constexpr uint32_t kColumnsAtOnce = 8;  // of a warp
+constexpr uint32_t kInputsAtOnce = kColumnsOfThread;
+constexpr uint32_t kDrawsOfLane = kMostInputsOfEnd / kLanes / kInputsAtOnce;
+constexpr uint32_t kColumnsOfLane = kMostColumnsOfEnd / kLanes;
+constexpr uint32_t kOutputsOfWarp = kMostOutputs / kWarpsOfEnd;
+static_assert(kMostColumnsOfEnd <= kEndThreads);
 
-// Writes the row's values after dropout to `values`.
-template <class T>
-__device__ void load_values(const DenseEndForward& work, float (&values)[kMostInputsOfEnd]) {
-  const uint32_t num_inputs = work.shape.num_inputs;
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * num_inputs;
-  float factors[kColumnsOfThread];
-  Dropout(work.input_dropout, work.input_random)
-      .draw(static_cast<uint64_t>(blockIdx.x) * kEndThreads + threadIdx.x, factors);
-#pragma unroll
-  for (uint32_t i = 0; i < kColumnsOfThread; ++i) {
-    const uint32_t input = threadIdx.x + i * kEndThreads;
-    if (input >= num_inputs) break;
-    values[input] = load<T>(work.values, row + input) * factors[i];
-    if (work.is_kept != nullptr) work.is_kept[row + input] = factors[i] != 0.0F;
-  }
+// These kernels wait for memory, and hardly compute. So a thread asks for all that it can before it uses the first
+// number: its loops are unrolled, and read 0 beyond the end without a branch.
+
+// The values of a row after dropout, in each warp: lane l has those of the inputs l, l + 32, ...
+struct RowOfEnd {
+  float values[kDrawsOfLane][kInputsAtOnce];
+};
+
+__device__ uint32_t input_of(uint32_t draw, uint32_t i) {
+  return threadIdx.x % kLanes + (draw * kInputsAtOnce + i) * kLanes;
 }
 
-// Writes the products of the values and the dense layer's weight to `products`. A warp computes every fourth column.
-__device__ void multiply_values(const DenseEndForward& work, const float (&values)[kMostInputsOfEnd],
-                                float (&products)[kMostColumnsOfEnd]) {
-  const uint32_t num_inputs = work.shape.num_inputs, num_columns = work.shape.num_columns;
-  const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  for (uint32_t first = warp; first < num_columns; first += kWarpsOfEnd * kColumnsAtOnce) {
-    float sums[kColumnsAtOnce] = {};
-    for (uint32_t input = lane; input < num_inputs; input += kLanes)
+// All warps draw the same numbers.
+template <class T>
+__device__ void load_row(const DenseEndForward& work, RowOfEnd& row) {
+  const uint32_t num_inputs = work.shape.num_inputs;
+  const int64_t place = static_cast<int64_t>(blockIdx.x) * num_inputs;
+  const Dropout dropout(work.input_dropout, work.input_random);
 #pragma unroll
-      for (uint32_t i = 0; i < kColumnsAtOnce; ++i) {
-        const uint32_t column = first + i * kWarpsOfEnd;
-        if (column < num_columns) sums[i] += values[input] * work.dense_weight[column * num_inputs + input];
-      }
+  for (uint32_t draw = 0; draw < kDrawsOfLane; ++draw) {
+    if (input_of(draw, 0) >= num_inputs) break;
+    float factors[kInputsAtOnce];
+    dropout.draw((static_cast<uint64_t>(blockIdx.x) * kLanes + threadIdx.x % kLanes) * kDrawsOfLane + draw, factors);
 #pragma unroll
-    for (uint32_t i = 0; i < kColumnsAtOnce; ++i) {
-      const float sum = warp_sum(sums[i]);
-      const uint32_t column = first + i * kWarpsOfEnd;
-      if (lane == 0 && column < num_columns) products[column] = sum;
+    for (uint32_t i = 0; i < kInputsAtOnce; ++i) {
+      const uint32_t input = input_of(draw, i);
+      row.values[draw][i] = input < num_inputs ? load<T>(work.values, place + input) * factors[i] : 0.0F;
+      if (work.is_kept != nullptr && threadIdx.x < kLanes && input < num_inputs)
+        work.is_kept[place + input] = factors[i] != 0.0F;
     }
   }
 }
 
-// Replaces products by hidden values: bias, ReLU and dropout. A thread computes one column.
-__device__ void activate(const DenseEndForward& work, float (&hidden)[kMostColumnsOfEnd]) {
+// Writes the products of the values and the dense layer's weight to `products`. A warp computes every fourth column.
+__device__ void multiply_values(const DenseEndForward& work, const RowOfEnd& row,
+                                float (&products)[kMostColumnsOfEnd]) {
+  const uint32_t num_inputs = work.shape.num_inputs, num_columns = work.shape.num_columns;
+  for (uint32_t first = threadIdx.x / kLanes; first < num_columns; first += kWarpsOfEnd * kColumnsAtOnce) {
+    float sums[kColumnsAtOnce] = {};
+#pragma unroll
+    for (uint32_t draw = 0; draw < kDrawsOfLane; ++draw) {
+      if (draw * kInputsAtOnce * kLanes >= num_inputs) break;
+      float weights[kColumnsAtOnce][kInputsAtOnce];
+#pragma unroll
+      for (uint32_t i = 0; i < kColumnsAtOnce; ++i)
+#pragma unroll
+        for (uint32_t j = 0; j < kInputsAtOnce; ++j) {
+          const uint32_t column = first + i * kWarpsOfEnd, input = input_of(draw, j);
+          const bool is_there = column < num_columns && input < num_inputs;
+          weights[i][j] = is_there ? work.dense_weight[column * num_inputs + input] : 0.0F;
+        }
+#pragma unroll
+      for (uint32_t i = 0; i < kColumnsAtOnce; ++i)
+#pragma unroll
+        for (uint32_t j = 0; j < kInputsAtOnce; ++j)
+          if (input_of(draw, j) < num_inputs) sums[i] += row.values[draw][j] * weights[i][j];
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kColumnsAtOnce; ++i) {
+      const float sum = warp_sum(sums[i]);
+      const uint32_t column = first + i * kWarpsOfEnd;
+      if (threadIdx.x % kLanes == 0 && column < num_columns) products[column] = sum;
+    }
+  }
+}
+
+// What turns the product of a thread's column into a hidden value.
+struct ColumnOfEnd {
+  float bias = 0;
+  float factor = 0;
+};
+
+__device__ ColumnOfEnd load_column(const DenseEndForward& work) {
   const uint32_t column = threadIdx.x;
-  if (column >= work.shape.num_columns) return;
+  if (column >= work.shape.num_columns) return {};
   float factors[kColumnsOfThread];
   Dropout(work.dropout, work.random).draw(static_cast<uint64_t>(blockIdx.x) * kMostColumnsOfEnd + column, factors);
-  const float value = hidden[column] + work.dense_bias[column];
-  hidden[column] = (value < 0.0F ? 0.0F : value) * factors[0];  // keeps NaN
+  return {work.dense_bias[column], factors[0]};
+}
+
+// Replaces the products by hidden values.
+__device__ void activate(const DenseEndForward& work, const ColumnOfEnd& of, float (&hidden)[kMostColumnsOfEnd]) {
+  const uint32_t column = threadIdx.x;
+  if (column >= work.shape.num_columns) return;
+  const float value = hidden[column] + of.bias;
+  hidden[column] = (value < 0.0F ? 0.0F : value) * of.factor;  // keeps NaN
   work.hidden[static_cast<int64_t>(blockIdx.x) * work.shape.num_columns + column] = hidden[column];
 }
 
-__device__ void write_outputs(const DenseEndForward& work, const float (&hidden)[kMostColumnsOfEnd]) {
-  const uint32_t num_columns = work.shape.num_columns, num_outputs = work.shape.num_outputs;
-  const uint32_t lane = threadIdx.x % kLanes;
-  for (uint32_t output = threadIdx.x / kLanes; output < num_outputs; output += kWarpsOfEnd) {
+// The output layer, of which a warp computes every fourth output.
+struct OutputsOfEnd {
+  float weights[kOutputsOfWarp][kColumnsOfLane];
+  float biases[kOutputsOfWarp];
+};
+
+__device__ void load_outputs(const DenseEndForward& work, OutputsOfEnd& of) {
+  const uint32_t num_columns = work.shape.num_columns;
+#pragma unroll
+  for (uint32_t i = 0; i < kOutputsOfWarp; ++i) {
+    const uint32_t output = threadIdx.x / kLanes + i * kWarpsOfEnd;
+    const bool is_there = output < work.shape.num_outputs;
+    of.biases[i] = is_there ? work.output_bias[output] : 0.0F;
+#pragma unroll
+    for (uint32_t j = 0; j < kColumnsOfLane; ++j) {
+      const uint32_t column = threadIdx.x % kLanes + j * kLanes;
+      of.weights[i][j] = is_there && column < num_columns ? work.weight[output * num_columns + column] : 0.0F;
+    }
+  }
+}
+
+__device__ void write_outputs(const DenseEndForward& work, const OutputsOfEnd& of,
+                              const float (&hidden)[kMostColumnsOfEnd]) {
+  const uint32_t num_outputs = work.shape.num_outputs;
+#pragma unroll
+  for (uint32_t i = 0; i < kOutputsOfWarp; ++i) {
+    const uint32_t output = threadIdx.x / kLanes + i * kWarpsOfEnd;
+    if (output >= num_outputs) break;
     float sum = 0;
-    for (uint32_t column = lane; column < num_columns; column += kLanes)
-      sum += hidden[column] * work.weight[output * num_columns + column];
+#pragma unroll
+    for (uint32_t j = 0; j < kColumnsOfLane; ++j) {
+      const uint32_t column = threadIdx.x % kLanes + j * kLanes;
+      if (column < work.shape.num_columns) sum += hidden[column] * of.weights[i][j];
+    }
     sum = warp_sum(sum);
-    if (lane == 0)
-      work.outputs[static_cast<int64_t>(blockIdx.x) * num_outputs + output] = sum + work.output_bias[output];
+    if (threadIdx.x % kLanes == 0)
+      work.outputs[static_cast<int64_t>(blockIdx.x) * num_outputs + output] = sum + of.biases[i];
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(kEndThreads) dense_end_kernel(const DenseEndForward work) {
   wait_for_work_ahead();
-  __shared__ float values[kMostInputsOfEnd];
   __shared__ float hidden[kMostColumnsOfEnd];
-  load_values<T>(work, values);
+  RowOfEnd row;
+  OutputsOfEnd outputs;
+  load_row<T>(work, row);
+  load_outputs(work, outputs);
+  const ColumnOfEnd column = load_column(work);
+  multiply_values(work, row, hidden);
   __syncthreads();
-  multiply_values(work, values, hidden);
+  activate(work, column, hidden);
   __syncthreads();
-  activate(work, hidden);
-  __syncthreads();
-  write_outputs(work, hidden);
+  write_outputs(work, outputs, hidden);
 }
 
 constexpr uint32_t kEndGradientThreads = kLanes * kWarps;
 
-// What a block reads of its rows, and the gradients of the dense layer's products. Rows after the last are 0.
+// What a block reads of its rows and of the output layer, and the gradients of the dense layer's products. Rows after
+// the last are 0.
 struct RowsOfEnd {
   float values[kRowsOfEndPart][kMostInputsOfEnd];  // after dropout
   float hidden[kRowsOfEndPart][kMostColumnsOfEnd];
   float output_gradients[kRowsOfEndPart][kMostOutputs];
+  float weight[kMostOutputs][kMostColumnsOfEnd];  // of the output layer
   alignas(16) float gradients[kMostColumnsOfEnd][kRowsOfEndPart];
 };
 
@@ -294,22 +368,35 @@ __device__ float factor_of(const DenseEndBackward& work, int64_t place) {
   return is_dropped ? 0.0F : 1.0F / (1.0F - work.input_dropout);
 }
 
+// Sets numbers of `num_rows` rows of `num_columns`: a thread those of every 256th place. load(row, column): of a
+// number.
+template <uint32_t kAtOnce, uint32_t kColumns, class Load>
+__device__ void load_all(float (*numbers)[kColumns], uint32_t num_rows, uint32_t num_columns, const Load& load) {
+#pragma unroll kAtOnce
+  for (uint32_t i = threadIdx.x; i < num_rows * num_columns; i += kEndGradientThreads)
+    numbers[i / num_columns][i % num_columns] = load(i / num_columns, i % num_columns);
+}
+
 template <class T>
 __device__ void load_rows(const DenseEndBackward& work, RowsOfEnd& rows) {
   const auto [type, num_rows, num_inputs, num_columns, num_outputs] = work.shape;
   const uint32_t first_row = blockIdx.x * kRowsOfEndPart;
-  for (uint32_t row = 0; row < kRowsOfEndPart; ++row) {
-    const bool is_there = first_row + row < num_rows;
-    const int64_t place = first_row + row;
-    for (uint32_t i = threadIdx.x; i < num_inputs; i += kEndGradientThreads) {
-      const int64_t of_value = place * num_inputs + i;
-      rows.values[row][i] = is_there ? load<T>(work.values, of_value) * factor_of(work, of_value) : 0.0F;
-    }
-    for (uint32_t i = threadIdx.x; i < num_columns; i += kEndGradientThreads)
-      rows.hidden[row][i] = is_there ? work.hidden[place * num_columns + i] : 0.0F;
-    for (uint32_t i = threadIdx.x; i < num_outputs; i += kEndGradientThreads)
-      rows.output_gradients[row][i] = is_there ? work.output_gradient[place * num_outputs + i] : 0.0F;
-  }
+  const auto is_there = [&](uint32_t row) { return first_row + row < num_rows; };
+  const auto place = [&](uint32_t row, uint32_t size, uint32_t column) {
+    return static_cast<int64_t>(first_row + row) * size + column;
+  };
+  load_all<4>(rows.values, kRowsOfEndPart, num_inputs, [&](uint32_t row, uint32_t input) {
+    const int64_t of_value = place(row, num_inputs, input);
+    return is_there(row) ? load<T>(work.values, of_value) * factor_of(work, of_value) : 0.0F;
+  });
+  load_all<2>(rows.hidden, kRowsOfEndPart, num_columns, [&](uint32_t row, uint32_t column) {
+    return is_there(row) ? work.hidden[place(row, num_columns, column)] : 0.0F;
+  });
+  load_all<1>(rows.output_gradients, kRowsOfEndPart, num_outputs, [&](uint32_t row, uint32_t output) {
+    return is_there(row) ? work.output_gradient[place(row, num_outputs, output)] : 0.0F;
+  });
+  load_all<4>(rows.weight, num_outputs, num_columns,
+              [&](uint32_t output, uint32_t column) { return work.weight[output * num_columns + column]; });
 }
 
 // The gradients of the dense layer's products.
@@ -319,8 +406,9 @@ __device__ void go_back_to_products(const DenseEndBackward& work, RowsOfEnd& row
   for (uint32_t i = threadIdx.x; i < kRowsOfEndPart * num_columns; i += kEndGradientThreads) {
     const uint32_t row = i / num_columns, column = i % num_columns;
     float gradient = 0;
-    for (uint32_t output = 0; output < work.shape.num_outputs; ++output)
-      gradient += rows.output_gradients[row][output] * work.weight[output * num_columns + column];
+#pragma unroll
+    for (uint32_t output = 0; output < kMostOutputs; ++output)
+      if (output < work.shape.num_outputs) gradient += rows.output_gradients[row][output] * rows.weight[output][column];
     rows.gradients[column][row] = rows.hidden[row][column] > 0.0F ? gradient * kept : 0.0F;
   }
 }
@@ -345,7 +433,7 @@ __device__ void go_back_to_values(const DenseEndBackward& work, const RowsOfEnd&
   const uint32_t first_row = blockIdx.x * kRowsOfEndPart;
   for (uint32_t input = threadIdx.x; input < num_inputs; input += kEndGradientThreads) {
     float sums[kRowsOfEndPart] = {};
-#pragma unroll 8
+#pragma unroll 32
     for (uint32_t column = 0; column < num_columns; ++column)
       add_rows(sums, rows.gradients[column], work.dense_weight[column * num_inputs + input]);
 #pragma unroll
@@ -383,6 +471,7 @@ __device__ void write_sums(const DenseEndBackward& work, const RowsOfEnd& rows) 
   float* output_weight = bias + num_columns;
   for (uint32_t i = threadIdx.x; i < num_outputs * num_columns; i += kEndGradientThreads) {
     float sum = 0;
+#pragma unroll
     for (uint32_t row = 0; row < kRowsOfEndPart; ++row)
       sum += rows.output_gradients[row][i / num_columns] * rows.hidden[row][i % num_columns];
     output_weight[i] = sum;
