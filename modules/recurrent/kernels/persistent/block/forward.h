@@ -219,7 +219,7 @@ class BlockForward {
   BlockOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's first cell, in the current step
-  TableRows<Value, 1> table_rows_;
+  std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, 1>, NoTableRows> table_rows_;
   uint32_t* hidden_;  // two buffers: parts by kColumnSteps by 32 lanes by two words
   WeightSlice<S> weights_;
   float bias_[2][kGates];

@@ -291,7 +291,7 @@ class ForwardBlock {
   Owner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, in the current step
-  TableRows<Value, 2 * T::kTiles> table_rows_;
+  std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, 2 * T::kTiles>, NoTableRows> table_rows_;
   std::conditional_t<kIsNarrow, NarrowWeights<T>, NoInputWeights<T>> input_weights_;
   uint4* hidden_;  // two buffers of each team: parts by tiles of sequences by kColumnSteps by 32 lanes
   WeightSlice<S> weights_;

@@ -298,7 +298,7 @@ class GridForwardBlock {
   GridOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first cell, in the current step
-  TableRows<Value, T::kCells> table_rows_;
+  std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, T::kCells>, NoTableRows> table_rows_;
   uint4* exchange_;  // kHiddenBuffers of each turn of the group
   uint4* hidden_;    // the hidden states of this warpgroup's half of the units
   float* sums_;      // kProductBuffers of the sums of both warpgroups

@@ -113,6 +113,11 @@ class TableRows {
   uint32_t tokens_[kSequences];
 };
 
+// Replaces them in kernels that read no tokens.
+struct NoTableRows {
+  __device__ explicit NoTableRows(const PersistentForward&) {}
+};
+
 // Reads a head's recurrent weights (G * H, H), whose hidden size is at most that of T. Elements beyond it are 0.
 template <class T>
 class WeightReader {
