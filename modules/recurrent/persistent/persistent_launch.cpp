@@ -6,9 +6,6 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
-#include <cstdlib>
-#include <string_view>
-
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
@@ -85,13 +82,12 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
 }
 
 bool multiplies_input(const PersistentSequence& sequence, const LayerTrace& trace) {
-  return is_tried("RNNLAB_TRY_WX") && trace.input.defined() &&
-         kernels::multiplies_inputs(sequence, trace.input.size(2));
+  return trace.input.defined() && kernels::multiplies_inputs(sequence, trace.input.size(2));
 }
 
 PersistentSequence forward_sequence_of(const UnrolledSpec& spec, const LayerTrace& trace) {
   PersistentSequence sequence = sequence_of(spec, trace);
-  if (trace.tokens.defined() && is_tried("RNNLAB_TRY_ROWS"))
+  if (trace.tokens.defined())
     sequence.inputs = kernels::StepInputs::kRowsOfTable;
   else if (multiplies_input(sequence, trace))
     sequence.inputs = kernels::StepInputs::kNarrow;
@@ -165,11 +161,6 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
   return at::empty(
       {static_cast<int64_t>(num_parts), kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
       trace.gates.options().dtype(at::kFloat));
-}
-
-bool is_tried(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value == nullptr || std::string_view(value) != "0";
 }
 
 bool multiplies_input(const UnrolledSpec& spec, const LayerTrace& trace) {

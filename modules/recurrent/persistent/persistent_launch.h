@@ -42,9 +42,6 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
 // Returns whether the kernel of a forward pass computes W x of the layer's input, from weight_ih_of_kernel.
 bool multiplies_input(const UnrolledSpec& spec, const LayerTrace& trace);
 
-// Returns whether the environment variable is not 0, for comparisons with and without a change.
-bool is_tried(const char* variable);
-
 // Returns whether the trace has no initial states, so that such a kernel sets them to 0.
 inline bool lacks_all_states(const LayerTrace& trace) {
   return trace.lacks_hidden && (trace.lacks_cell || !trace.cell.defined());

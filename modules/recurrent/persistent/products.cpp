@@ -4,7 +4,6 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/Exceptions.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/index_select.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
@@ -15,7 +14,6 @@
 #include "recurrent/device/number_types.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/operand_conversion.h"
-#include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/recurrent_layer.h"
 #include "recurrent/unrolled/passes.h"
 
@@ -151,12 +149,7 @@ void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& 
   multiply_into(out, left.values, right.values);
 }
 
-void multiply_rows(LayerTrace& trace) {
-  trace.table_products = at::mm(trace.table, trace.weights.weight_ih.t());
-  if (is_tried("RNNLAB_TRY_ROWS")) return;
-  at::Tensor gates = matrix_of(trace.gates);
-  at::index_select_out(gates, trace.table_products, 0, trace.tokens);
-}
+void multiply_rows(LayerTrace& trace) { trace.table_products = at::mm(trace.table, trace.weights.weight_ih.t()); }
 
 at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradients,
                           const std::optional<Operand>& input_side) {
