@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "models/kernels/dense_end.h"
 #include "models/kernels/dense_head.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "models/cuda_functions.h"
+#include "models/kernels/dense_end.h"
 #include "models/kernels/dense_head.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"

@@ -71,9 +71,34 @@ TEST(KernelPlans, FewInputsOfALayerOf128UnitsAreMultipliedByItsKernel) {
   EXPECT_FALSE(multiplies(changed([](auto& s) { s.batch_size = 129; }), 28)) << "blocks are faster";
   EXPECT_FALSE(multiplies(changed([](auto& s) { s.operands = Operands::kFloat32; }), 28));
   EXPECT_FALSE(multiplies(changed([](auto& s) { s.cell = PersistentCell::kGru; }), 28)) << "blocks are faster";
+  EXPECT_FALSE(multiplies(changed([](auto& s) { s.cell = PersistentCell::kRnn; }), 28)) << "blocks are faster";
   EXPECT_FALSE(multiplies(changed([](auto& s) { s.kernels = PersistentKernels::kClusters; }), 28));
   const auto gru = changed([](auto& s) { s.cell = PersistentCell::kGru, s.type = ElementType::kBfloat16; });
   EXPECT_TRUE(multiplies(gru, 28));
+}
+
+// States whether a step by one block takes less time than one by a cluster.
+bool is_for_one_block(const PersistentSequence& sequence, PassKind pass) {
+  const std::vector<KernelPlan> plans = plans_for(sequence, pass, gpu_of(9).runs).clusters;
+  const auto is_faster = [](const KernelPlan& a, const KernelPlan& b) { return a.cost < b.cost; };
+  return std::ranges::min_element(plans, is_faster)->num_blocks == 1;
+}
+
+TEST(KernelPlans, OneBlockHas128UnitsOfPlainCellsAndGrusOfTf32) {
+  PersistentSequence sequence = {.batch_size = 128, .hidden_size = 128};
+  const auto is_for_block = [&](PersistentCell cell, Operands operands, int64_t batch_size) {
+    sequence.cell = cell;
+    sequence.operands = operands;
+    sequence.batch_size = batch_size;
+    return is_for_one_block(sequence, PassKind::kForward);
+  };
+  EXPECT_TRUE(is_for_block(PersistentCell::kRnn, Operands::kFloat32, 16));
+  EXPECT_TRUE(is_for_block(PersistentCell::kRnn, Operands::kTf32, 128));
+  EXPECT_TRUE(is_for_block(PersistentCell::kGru, Operands::kTf32, 128));
+  EXPECT_TRUE(is_for_block(PersistentCell::kLstm, Operands::kTf32, 256));
+  EXPECT_FALSE(is_for_block(PersistentCell::kLstm, Operands::kTf32, 128));
+  EXPECT_FALSE(is_for_block(PersistentCell::kGru, Operands::kFloat32, 128));
+  EXPECT_FALSE(is_for_block(PersistentCell::kLstm, Operands::kFloat32, 256));
 }
 
 TEST(KernelPlans, FewInputsHaveKernelsOfClusters) {

@@ -98,16 +98,22 @@ class BlockPlans {
     });
   }
 
-  // Measured on an H100 and an H200. Clusters divide the products of 128 units among four SMs. A block catches up if it
-  // has three gates of 32 bits, if its tensors have 16 bits backward, or if the batch is so large that clusters share
-  // SMs.
+  // Measured on an H100 and an H200 (docs/results/2026-11-27-alone.md). Clusters divide the products of 128 units among
+  // four SMs. A block catches up if a cell has one gate; and, unless each factor is two numbers, if a cell has three
+  // gates of 32 bits, if tensors have 16 bits backward, or if the batch is so large that clusters share SMs.
   template <int kHiddenSize>
   double cost_of_step() const {
     if (kHiddenSize <= 64) return 70;
     if (kHiddenSize <= 96) return 90;
+    return is_faster_than_clusters() ? 95 : 115;
+  }
+
+  bool is_faster_than_clusters() const {
+    if (Cell::kGates == 1) return true;
+    if (Numbers::kParts > 1) return false;
+    if (batch_size_ > kMostOfUnsharedClusters) return true;
     const bool has_16_bits = sizeof(typename Numbers::Value) == 2;
-    const bool is_faster = has_16_bits ? pass_ == PassKind::kBackward : std::is_same_v<Cell, GruSizes>;
-    return is_faster || batch_size_ > kMostOfUnsharedClusters ? 95 : 115;
+    return has_16_bits ? pass_ == PassKind::kBackward : Cell::kGates == 3;
   }
 
   static constexpr int64_t kMostOfUnsharedClusters = 128;  // sequences
@@ -529,13 +535,15 @@ std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
   return all;
 }
 
-// The kernels are those of clusters of 128 units. Blocks are faster for the GRUs of float32 and for larger batches.
+// The kernels are those of clusters of 128 units. Blocks are faster for plain cells, GRUs of float32 and larger
+// batches.
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu) {
   const bool is_float = sequence.type == ElementType::kFloat32;
   if (input_size > kMostNarrowInputs || gpu.instructions == Instructions::kTensorCores) return false;
   if (sequence.hidden_size <= 96 || sequence.hidden_size > 128 || sequence.batch_size > 128) return false;
-  if (sequence.kernels != PersistentKernels::kAll || sequence.cell == PersistentCell::kSlstm) return false;
-  return !is_float || (sequence.operands == Operands::kTf32 && sequence.cell != PersistentCell::kGru);
+  if (sequence.kernels != PersistentKernels::kAll) return false;
+  if (sequence.cell == PersistentCell::kGru) return !is_float;
+  return sequence.cell == PersistentCell::kLstm && (!is_float || sequence.operands == Operands::kTf32);
 }
 
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
