@@ -23,6 +23,32 @@ void add_up_to_most(std::set<std::string>& set, std::string_view cell) {
   if (set.size() <= kMostClasses) set.emplace(cell);
 }
 
+bool is_of_digits(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Numbers with a mark between thousands do not begin with 0, as 0.125 does.
+bool is_below_thousand(std::string_view digits) {
+  constexpr size_t kMostDigits = 3;
+  return !digits.empty() && digits.size() <= kMostDigits && is_of_digits(digits) &&
+         (digits == "0" || digits.front() != '0');
+}
+
+void count_like_thousands(ColumnInspection& column, std::string_view cell, char mark) {
+  constexpr size_t kDigitsOfGroup = 3;
+  const std::string_view digits = cell.starts_with('-') ? cell.substr(1) : cell;
+  const size_t place = digits.find(mark);
+  const std::string_view before = digits.substr(0, place);
+  if (!is_below_thousand(before)) return;
+  if (place == std::string_view::npos) {
+    ++column.num_below_thousand;
+    return;
+  }
+  const std::string_view after = digits.substr(place + 1);
+  if (before == "0" || after.size() != kDigitsOfGroup || !is_of_digits(after)) return;
+  if (column.num_like_thousands++ == 0) column.like_thousands = cell;
+}
+
 void count(ColumnInspection& column, std::string_view cell, const CsvOptions& options) {
   if (is_missing(cell)) {
     ++column.num_missing;
@@ -33,6 +59,7 @@ void count(ColumnInspection& column, std::string_view cell, const CsvOptions& op
     column.numbers.add(*number);
     ++column.num_numbers;
     column.num_integers += parse_int64(cell) ? 1 : 0;
+    count_like_thousands(column, cell, options.decimal);
     return;
   }
   ++column.num_texts;
@@ -300,6 +327,30 @@ std::string hint_on_thousands(const std::vector<ColumnInspection>& columns) {
   return "";
 }
 
+// Such numbers are read without an error, but as a thousandth of what the file means.
+std::string hint_on_likely_thousands(const Table& table, const std::vector<ColumnInspection>& columns) {
+  constexpr size_t kMostNamed = 3;
+  std::vector<std::string> names;
+  std::string example;
+  for (const ColumnInspection& column : columns) {
+    if (!column.is_like_thousands()) continue;
+    names.push_back(in_quotes(column.name));
+    if (example.empty()) example = column.like_thousands;
+  }
+  if (names.empty()) return "";
+  if (const size_t num_names = names.size(); num_names > kMostNamed) {
+    names.resize(kMostNamed);
+    names.push_back(counted(static_cast<int64_t>(num_names - kMostNamed), "more column"));
+  }
+  const std::string_view mark = table.options().decimal == ',' ? "comma" : "point";
+  std::string meant = example;
+  std::erase(meant, table.options().decimal);
+  return fmt::format(
+      "all numbers with a {0} in {1} have three digits after it, such as {2}, and are read as decimals: if {2} means "
+      "{3}, remove these {0}s from the file",
+      mark, join_with_and(names), example, meant);
+}
+
 // A few texts in a column of numbers are usually missing values in another notation.
 std::string hint_on_mixed_column(const std::vector<ColumnInspection>& columns) {
   for (const ColumnInspection& column : columns) {
@@ -395,6 +446,7 @@ TableAdvice advise(const std::string& path, const Table& table, const std::vecto
   const std::string thousands = hint_on_thousands(columns);
   add_once(advice.hints, thousands);
   if (!misread.empty() || !thousands.empty()) return advice;  // A plan for misread columns would be wrong.
+  add_once(advice.hints, hint_on_likely_thousands(table, columns));
   add_once(advice.hints, hint_on_mixed_column(columns));
   add_once(advice.hints, hint_on_plan(plan));
   add_once(advice.hints, hint_on_times(columns, plan));
