@@ -165,7 +165,8 @@ struct Plan {
   std::vector<const ColumnInspection*> features;
   bool names_features = false;  // whether the settings must list the features, because some columns are left out
   bool is_classification = false;
-  int64_t window = 0;
+  int64_t window = 0;                       // of the settings; 0 if each row is a sample
+  int64_t usual_window = 0;                 // of a series in the table, for hints
   const ColumnInspection* time = nullptr;   // the column with the times of a series, if there is one
   const ColumnInspection* group = nullptr;  // the column that names the series of a row, if there are several
   bool has_padding = false;                 // whether a missing value is most likely the end of a shorter series
@@ -408,9 +409,10 @@ std::string hint_on_times(const std::vector<ColumnInspection>& columns, const Pl
   const ColumnInspection* const series = choose_series_target(columns);
   if (series == nullptr || plan.target->num_numbers > 0) return "";
   return fmt::format(
-      "the rows have times: to forecast {0}, write target: [{1}], task: regression and window: 24 instead, add {1} to "
+      "the rows have times: to forecast {0}, write target: [{1}], task: regression and window: {4} instead, add {1} to "
       "features, and for {2} as an input categories: [{3}]",
-      in_quotes(series->name), yaml_text(series->name), in_quotes(plan.target->name), yaml_text(plan.target->name));
+      in_quotes(series->name), yaml_text(series->name), in_quotes(plan.target->name), yaml_text(plan.target->name),
+      plan.usual_window);
 }
 
 std::string hint_on_plan(const Plan& plan) {
@@ -421,7 +423,8 @@ std::string hint_on_plan(const Plan& plan) {
                        counted(plan.target->num_missing, "missing label"), in_quotes(plan.target->name));
   if (plan.window == 0 && !plan.is_classification)
     return fmt::format(
-        "if the rows are a series in the order of time, add window: 24 (rows that make one sample) to data{}{}",
+        "if the rows are a series in the order of time, add window: {} (rows that make one sample) to data{}{}",
+        plan.usual_window,
         plan.names_features ? fmt::format(", and {} to features, because its own past tells most of its future",
                                           yaml_text(plan.target->name))
                             : "",
@@ -438,7 +441,8 @@ struct TableAdvice {
 
 // `path` is the path as the user wrote it; `columns` are all columns of `table`.
 TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
-  const Plan plan = make_plan(path, table, columns);
+  Plan plan = make_plan(path, table, columns);
+  plan.usual_window = usual_window(table);
   TableAdvice advice;
   add_once(advice.hints, hint_on_delimiter(table));
   const std::string misread = hint_on_decimal_commas(columns);

@@ -286,7 +286,8 @@ TEST_F(Inspect, HintsAtASeriesThatEndsWithTexts) {
   std::string table = "date,x,weekday\n";
   for (int i = 10; i < 30; ++i) table += fmt::format("2026-01-{0},{0}.5,{1}\n", i, i % 7 == 0 ? "Mo" : "Tu");
   write("a.csv", table);
-  EXPECT_THAT(text_of("a.csv"), HasSubstr("\nhint: the rows have times: to forecast 'x', write target: [\"x\"]"));
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("\nhint: the rows have times: to forecast 'x', write target: [\"x\"], task: "
+                                          "regression and window: 1 instead"));
 }
 
 TEST_F(Inspect, HintsAtADelimiterThatTheHeaderLacks) {
@@ -399,7 +400,8 @@ TEST_F(Inspect, HintsAtThePastOfTheTargetWhereAColumnOfTextsIsLeftOut) {
   EXPECT_EQ(advice_for(json_of(path("a.csv"))),
             "data:|source: csv|features: [\"day\", \"wind\"]|target: [\"rain\"]|task: regression|model:|kind: "
             "sequence_regressor|");
-  EXPECT_THAT(text_of("a.csv"), HasSubstr("to data, and \"rain\" to features, because its own past"));
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("add window: 1 (rows that make one sample) to data, and \"rain\" to "
+                                          "features, because its own past"));
 }
 
 TEST_F(Inspect, AsksWhetherPositiveIntegersAreLengths) {
