@@ -328,8 +328,14 @@ std::string hint_on_thousands(const std::vector<ColumnInspection>& columns) {
   return "";
 }
 
+// Such a number shows that the mark is a decimal mark in this file.
+bool has_other_decimals(const ColumnInspection& column) {
+  return !column.is_like_thousands() && column.num_integers < column.num_numbers;
+}
+
 // Such numbers are read without an error, but as a thousandth of what the file means.
 std::string hint_on_likely_thousands(const Table& table, const std::vector<ColumnInspection>& columns) {
+  if (std::ranges::any_of(columns, has_other_decimals)) return "";
   constexpr size_t kMostNamed = 3;
   std::vector<std::string> names;
   std::string example;
@@ -445,12 +451,12 @@ TableAdvice advise(const std::string& path, const Table& table, const std::vecto
   plan.usual_window = usual_window(table);
   TableAdvice advice;
   add_once(advice.hints, hint_on_delimiter(table));
+  add_once(advice.hints, hint_on_likely_thousands(table, columns));
   const std::string misread = hint_on_decimal_commas(columns);
   add_once(advice.hints, misread);
   const std::string thousands = hint_on_thousands(columns);
   add_once(advice.hints, thousands);
   if (!misread.empty() || !thousands.empty()) return advice;  // A plan for misread columns would be wrong.
-  add_once(advice.hints, hint_on_likely_thousands(table, columns));
   add_once(advice.hints, hint_on_mixed_column(columns));
   add_once(advice.hints, hint_on_plan(plan));
   add_once(advice.hints, hint_on_times(columns, plan));
