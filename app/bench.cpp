@@ -132,7 +132,7 @@ void print_report(const BenchReport& report) {
 
 ExitCode bench_process(const BenchSettings& settings, const BenchOptions& options, const CommandLine& command_line) {
   end_with_parent(STDOUT_FILENO);
-  const StopSignalGuard signals("", SecondSignal::kIsIgnored);
+  const StopSignalGuard signals({}, SecondSignal::kIsIgnored);
   BenchHooks hooks = make_hooks(options);
   hooks.on_report = print_report;
   const StopDeadline deadline([](const StopRequest&) {});  // all rows so far have been printed
@@ -227,7 +227,8 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   require_outputs(options);
   std::optional<BenchReport> before;
   if (!options.against.empty()) before = read_report(options.against);
-  const StopSignalGuard signals("the benchmark stops after the current measurement and prints the rows so far");
+  const StopSignalGuard signals({"the benchmark stops after the current measurement and prints the rows so far",
+                                 "rows that are not in the file of --json are lost"});
   const auto check_plan = [&](const BenchReport& plan) {
     if (before) check_comparable(plan, *before, options.against, against_options(options));
     if (!options.quiet) print_notice(work_text(settings) + "\n");

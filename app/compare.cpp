@@ -50,8 +50,9 @@ ComparisonAdditions additions_of(const std::vector<RunRecord>& runs, const Compa
 }
 
 std::string text_of(const Comparison& comparison, const ComparisonAdditions& additions) {
-  std::string text = comparison_text(comparison);
-  if (const auto& matrices = additions.epoch_matrices) text += "\n" + epoch_matrices_text(*matrices, comparison);
+  const size_t width = table_width();
+  std::string text = comparison_text(comparison, width);
+  if (const auto& matrices = additions.epoch_matrices) text += "\n" + epoch_matrices_text(*matrices, comparison, width);
   if (const auto& held = additions.held_equal) text += "\n" + held_equal_text(*held);
   return text;
 }
@@ -67,7 +68,7 @@ void print_scaling(const DeviceScaling& scaling, const CompareVerbOptions& optio
   else if (options.csv)
     print_data(device_scaling_csv(scaling));
   else
-    print_text(device_scaling_text(scaling));
+    print_text(device_scaling_text(scaling, table_width()));
 }
 
 ExitCode compare_runs(const CompareVerbOptions& options) {

@@ -52,6 +52,11 @@ size_t output_width(size_t narrowest, size_t widest) {
   return terminal.is_terminal ? std::clamp(terminal.width, narrowest, widest) : widest;
 }
 
+size_t table_width() {
+  constexpr size_t kNarrowest = 40;
+  return output_width(kNarrowest, kAnyWidth);
+}
+
 void print_text(std::string_view text) { print_unchanged(without_controls(text)); }
 
 void print_data(std::string_view data) {

@@ -32,6 +32,9 @@ void print_data(std::string_view data);
 // are hard to read. Returns `widest` if stdout is not a terminal.
 size_t output_width(size_t narrowest, size_t widest);
 
+// Returns the columns that a table may have: those of the terminal, or any number if stdout is not a terminal.
+size_t table_width();
+
 // Remembers the present target of stdout, for a thread that prints while stdout is redirected to capture LibTorch's
 // log.
 class StandardOutput {

@@ -51,7 +51,7 @@ ExitCode rank_runs(const RankOptions& options) {
   else if (options.csv)
     print_data(ranking_csv(ranking));
   else
-    print_text(ranking_text(ranking));
+    print_text(ranking_text(ranking, table_width()));
   return damaged.empty() ? ExitCode::kDone : ExitCode::kData;
 }
 

@@ -216,7 +216,7 @@ ExitCode work_on_gpus(const WorkOptions& options) {
     if (options.verbose) words.emplace_back("--verbose");
     workers.push_back({std::move(words)});
   }
-  const StopSignalGuard signals("the tasks stop after their current steps");
+  const StopSignalGuard signals({"the tasks stop after their current steps", kLostTraining});
   const std::vector<ExitCode> exit_codes =
       run_children(kThisProgram, workers, [&](const std::string& line) { print_line(line, options.json); });
   const auto failed = std::ranges::find_if(exit_codes, [](ExitCode code) { return code != ExitCode::kDone; });

@@ -115,7 +115,7 @@ void print_results(const std::vector<RunOutcome>& runs, bool json) {
   } else if (runs.size() == 1) {
     print_text(summary_line(runs.front()));
   } else {
-    print_text(comparison_text(compare_all(runs)));
+    print_text(comparison_text(compare_all(runs), table_width()));
   }
 }
 

@@ -109,6 +109,11 @@ bool ReadContext::is_wrong(const std::string& key) const {
 Checker::Checker(ReadContext& context, const StructSpec& spec, std::string prefix)
     : context_(context), spec_(spec), prefix_(std::move(prefix)) {}
 
+bool Checker::has_finding(const std::string& key) const {
+  RNNLAB_INVARIANT(spec_.find_path(key), fmt::format("a rule asks for the key '{}', which no field list has", key));
+  return context_.is_wrong(prefix_ + key);
+}
+
 // The finding is placed at the first key that is set; the names of the later keys include their places.
 void Checker::complain(const std::vector<std::string>& keys, const std::string& message) {
   RNNLAB_INVARIANT(!keys.empty(), "a rule must name the keys that it is about");

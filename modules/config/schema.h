@@ -326,6 +326,10 @@ class Checker {
   // std::optional, so that a printed configuration means the same as its source file.
   void complain(const std::vector<std::string>& keys, const std::string& message);
 
+  // Returns whether the key, also relative to the struct of the rule, has a finding already. Rules that depend on a key
+  // without naming it in their message ask this first.
+  bool has_finding(const std::string& key) const;
+
  private:
   ReadContext& context_;
   const StructSpec& spec_;

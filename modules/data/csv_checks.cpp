@@ -35,6 +35,9 @@ void check_target(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"target", "task", "window"},
                      "a classification has one target column; for several numbers use task: regression");
   }
+}
+
+void check_features(const DataSettings& settings, config::Checker& checker) {
   for (const std::string& name : settings.target) {
     const bool may_be_both = settings.window > 0 && !has_target_per_step(settings);
     if (may_be_both || std::ranges::count(settings.features, name) == 0) continue;
@@ -128,6 +131,11 @@ void check_sequences(const DataSettings& settings, config::Checker& checker) {
                      "dropping rows leaves gaps in the sequences: use error, previous, mean or zero");
 }
 
+// Returns whether a value that says what the rows are was refused. Rules about rows would compare with the default.
+bool is_meaning_of_rows_unknown(const config::Checker& checker) {
+  return checker.has_finding("window") || checker.has_finding("group") || checker.has_finding("target_per");
+}
+
 }  // namespace
 
 void check_csv(const DataSettings& settings, config::Checker& checker) {
@@ -135,12 +143,14 @@ void check_csv(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"source", "path", "train_file"}, "source csv needs a file: path, or train_file");
   check_target(settings, checker);
   check_id(settings, checker);
+  refuse_unit_normalization(settings, checker);
+  if (is_meaning_of_rows_unknown(checker)) return;
+  check_features(settings, checker);
   check_windows(settings, checker);
   check_previous(settings, checker);
   check_group(settings, checker);
   check_sequences(settings, checker);
   check_categories(settings, checker);
-  refuse_unit_normalization(settings, checker);
 }
 
 }  // namespace rnnlab

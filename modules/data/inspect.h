@@ -126,6 +126,9 @@ struct ColumnInspection {
   int64_t num_texts = 0;           // neither number nor missing
   int64_t num_decimal_commas = 0;  // of the texts: numbers written as 1,5 in a file that also has 1.5
   int64_t num_integers = 0;        // of the numbers
+  int64_t num_like_thousands = 0;  // of the numbers: written as 1.326 or 12.500, with the decimal mark of the file
+  int64_t num_below_thousand = 0;  // of the numbers: integers of at most three digits, such as 998
+  std::string like_thousands;      // the first number that is written as 1.326
   NumberSummary numbers;
   std::set<std::string> texts;   // at most kMostClasses + 1 texts
   std::set<std::string> values;  // numbers and texts, at most kMostClasses + 1
@@ -135,6 +138,11 @@ struct ColumnInspection {
 
   // Returns whether the column holds texts that repeat, or few integers that repeat often.
   bool is_label() const;
+
+  // Returns whether all numbers are written as numbers with a mark between thousands would be: 998, 1.326, 12.500.
+  bool is_like_thousands() const {
+    return num_like_thousands >= 2 && num_like_thousands + num_below_thousand == num_numbers;
+  }
 };
 
 struct TableInspection {

@@ -23,6 +23,32 @@ void add_up_to_most(std::set<std::string>& set, std::string_view cell) {
   if (set.size() <= kMostClasses) set.emplace(cell);
 }
 
+bool is_of_digits(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Numbers with a mark between thousands do not begin with 0, as 0.125 does.
+bool is_below_thousand(std::string_view digits) {
+  constexpr size_t kMostDigits = 3;
+  return !digits.empty() && digits.size() <= kMostDigits && is_of_digits(digits) &&
+         (digits == "0" || digits.front() != '0');
+}
+
+void count_like_thousands(ColumnInspection& column, std::string_view cell, char mark) {
+  constexpr size_t kDigitsOfGroup = 3;
+  const std::string_view digits = cell.starts_with('-') ? cell.substr(1) : cell;
+  const size_t place = digits.find(mark);
+  const std::string_view before = digits.substr(0, place);
+  if (!is_below_thousand(before)) return;
+  if (place == std::string_view::npos) {
+    ++column.num_below_thousand;
+    return;
+  }
+  const std::string_view after = digits.substr(place + 1);
+  if (before == "0" || after.size() != kDigitsOfGroup || !is_of_digits(after)) return;
+  if (column.num_like_thousands++ == 0) column.like_thousands = cell;
+}
+
 void count(ColumnInspection& column, std::string_view cell, const CsvOptions& options) {
   if (is_missing(cell)) {
     ++column.num_missing;
@@ -33,6 +59,7 @@ void count(ColumnInspection& column, std::string_view cell, const CsvOptions& op
     column.numbers.add(*number);
     ++column.num_numbers;
     column.num_integers += parse_int64(cell) ? 1 : 0;
+    count_like_thousands(column, cell, options.decimal);
     return;
   }
   ++column.num_texts;
@@ -138,7 +165,8 @@ struct Plan {
   std::vector<const ColumnInspection*> features;
   bool names_features = false;  // whether the settings must list the features, because some columns are left out
   bool is_classification = false;
-  int64_t window = 0;
+  int64_t window = 0;                       // of the settings; 0 if each row is a sample
+  int64_t usual_window = 0;                 // of a series in the table, for hints
   const ColumnInspection* time = nullptr;   // the column with the times of a series, if there is one
   const ColumnInspection* group = nullptr;  // the column that names the series of a row, if there are several
   bool has_padding = false;                 // whether a missing value is most likely the end of a shorter series
@@ -300,6 +328,36 @@ std::string hint_on_thousands(const std::vector<ColumnInspection>& columns) {
   return "";
 }
 
+// Such a number shows that the mark is a decimal mark in this file.
+bool has_other_decimals(const ColumnInspection& column) {
+  return !column.is_like_thousands() && column.num_integers < column.num_numbers;
+}
+
+// Such numbers are read without an error, but as a thousandth of what the file means.
+std::string hint_on_likely_thousands(const Table& table, const std::vector<ColumnInspection>& columns) {
+  if (std::ranges::any_of(columns, has_other_decimals)) return "";
+  constexpr size_t kMostNamed = 3;
+  std::vector<std::string> names;
+  std::string example;
+  for (const ColumnInspection& column : columns) {
+    if (!column.is_like_thousands()) continue;
+    names.push_back(in_quotes(column.name));
+    if (example.empty()) example = column.like_thousands;
+  }
+  if (names.empty()) return "";
+  if (const size_t num_names = names.size(); num_names > kMostNamed) {
+    names.resize(kMostNamed);
+    names.push_back(counted(static_cast<int64_t>(num_names - kMostNamed), "more column"));
+  }
+  const std::string_view mark = table.options().decimal == ',' ? "comma" : "point";
+  std::string meant = example;
+  std::erase(meant, table.options().decimal);
+  return fmt::format(
+      "all numbers with a {0} in {1} have three digits after it, such as {2}, and are read as decimals: if {2} means "
+      "{3}, remove these {0}s from the file",
+      mark, join_with_and(names), example, meant);
+}
+
 // A few texts in a column of numbers are usually missing values in another notation.
 std::string hint_on_mixed_column(const std::vector<ColumnInspection>& columns) {
   for (const ColumnInspection& column : columns) {
@@ -357,9 +415,10 @@ std::string hint_on_times(const std::vector<ColumnInspection>& columns, const Pl
   const ColumnInspection* const series = choose_series_target(columns);
   if (series == nullptr || plan.target->num_numbers > 0) return "";
   return fmt::format(
-      "the rows have times: to forecast {0}, write target: [{1}], task: regression and window: 24 instead, add {1} to "
+      "the rows have times: to forecast {0}, write target: [{1}], task: regression and window: {4} instead, add {1} to "
       "features, and for {2} as an input categories: [{3}]",
-      in_quotes(series->name), yaml_text(series->name), in_quotes(plan.target->name), yaml_text(plan.target->name));
+      in_quotes(series->name), yaml_text(series->name), in_quotes(plan.target->name), yaml_text(plan.target->name),
+      plan.usual_window);
 }
 
 std::string hint_on_plan(const Plan& plan) {
@@ -370,7 +429,8 @@ std::string hint_on_plan(const Plan& plan) {
                        counted(plan.target->num_missing, "missing label"), in_quotes(plan.target->name));
   if (plan.window == 0 && !plan.is_classification)
     return fmt::format(
-        "if the rows are a series in the order of time, add window: 24 (rows that make one sample) to data{}{}",
+        "if the rows are a series in the order of time, add window: {} (rows that make one sample) to data{}{}",
+        plan.usual_window,
         plan.names_features ? fmt::format(", and {} to features, because its own past tells most of its future",
                                           yaml_text(plan.target->name))
                             : "",
@@ -387,9 +447,11 @@ struct TableAdvice {
 
 // `path` is the path as the user wrote it; `columns` are all columns of `table`.
 TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
-  const Plan plan = make_plan(path, table, columns);
+  Plan plan = make_plan(path, table, columns);
+  plan.usual_window = usual_window(table);
   TableAdvice advice;
   add_once(advice.hints, hint_on_delimiter(table));
+  add_once(advice.hints, hint_on_likely_thousands(table, columns));
   const std::string misread = hint_on_decimal_commas(columns);
   add_once(advice.hints, misread);
   const std::string thousands = hint_on_thousands(columns);

@@ -150,7 +150,7 @@ std::vector<Experiment> experiments_of(const SweepPlan& plan) {
 
 ExitCode run_planned(const fs::path& folder, int64_t task, int64_t position, const std::vector<std::string>& overrides,
                      RunRequest request, Logger& logger, const std::function<void(const std::string&)>& on_failure) {
-  const StopSignalGuard signals("", SecondSignal::kIsIgnored);
+  const StopSignalGuard signals({}, SecondSignal::kIsIgnored);
   try {
     const SweepPlan plan = read_plan(folder);
     return begin_or_resume(folder, plan, run_in_plan(plan, task, position), overrides, std::move(request), logger);
@@ -166,7 +166,7 @@ ExitCode run_planned(const fs::path& folder, int64_t task, int64_t position, con
 
 namespace {
 
-constexpr const char* kStoppingTask = "the task stops after the current step";
+StopTexts stop_texts() { return {"the task stops after the current step", kLostTraining}; }
 
 std::string program_of(const TaskRequest& request) { return request.program.empty() ? kThisProgram : request.program; }
 
@@ -464,13 +464,13 @@ class Worker {
 
 ExitCode run_task(const SweepPlan& plan, int64_t task, BusyTasks busy, const TaskRequest& request, Logger& logger) {
   require_task(plan, task);
-  const StopSignalGuard signals(kStoppingTask);
+  const StopSignalGuard signals(stop_texts());
   return claim_and_run(plan, task, busy, request, logger);
 }
 
 ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, BusyTasks busy,
                             const TaskRequest& request, Logger& logger) {
-  const StopSignalGuard signals(kStoppingTask);
+  const StopSignalGuard signals(stop_texts());
   ExitCode exit_code = ExitCode::kDone;
   for (int64_t task = first; task < plan.num_tasks() && !pending_stop(); task += step)
     record_first_failure(exit_code, claim_and_run(plan, task, busy, request, logger));
@@ -479,7 +479,7 @@ ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, 
 
 ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, BusyTasks busy, const TaskRequest& request,
                        Logger& logger) {
-  const StopSignalGuard signals(kStoppingTask);
+  const StopSignalGuard signals(stop_texts());
   Worker worker(plan, failed, request, logger);
   for (;;) {
     const bool was_busy = worker.run_available_tasks();

@@ -260,6 +260,8 @@ class Rounds {
     logger_.info(fmt::format("the first round took {}; {} more take {}about {}", format_duration(seconds), num_left,
                              repeats_.until ? "at most " : "",
                              format_duration(static_cast<double>(num_left) * seconds)));
+    if (std::ranges::find(request_.child_arguments, "--verbose") == request_.child_arguments.end())
+      logger_.info("later rounds show only the result of each run; --verbose shows their epochs, too");
   }
 
   SweepFile& sweep_;

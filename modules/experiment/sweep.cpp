@@ -246,12 +246,11 @@ class RunsInOrder {
   RunAllOutcome all_;
 };
 
-constexpr const char* kStopping = "training stops after the current step";
-
 // If another rnnlab process started this one, that process announces the stop; it also forwards the signal, so the
 // signal may arrive twice.
 StopSignalGuard command_signal_guard() {
-  return has_rnnlab_parent() ? StopSignalGuard("", SecondSignal::kIsIgnored) : StopSignalGuard(kStopping);
+  return has_rnnlab_parent() ? StopSignalGuard({}, SecondSignal::kIsIgnored)
+                             : StopSignalGuard({"training stops after the current step", kLostTraining});
 }
 
 RunAllOutcome run_in_order(const std::vector<PendingRun>& tasks, SweepFile* sweep, const RunRequest& request,
@@ -446,7 +445,7 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
 
 RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry, const RunRequest& request,
                                  Logger& logger) {
-  const StopSignalGuard signals("", SecondSignal::kIsIgnored);
+  const StopSignalGuard signals({}, SecondSignal::kIsIgnored);
   const SweepRecord sweep = read_sweep(path);
   if (entry >= sweep.runs.size() || !sweep.repeats)
     throw_error(ExitCode::kUsage, "{}: contains no run {} of a sweep with repeats", path.string(), entry);

@@ -175,7 +175,7 @@ std::string cell_text(const Cell& cell, int digits, const char* mark) {
 enum class Marks { kNone, kWarmup };
 
 std::string matrix_text(const EpochMatrices& matrices, const Matrix& matrix, const std::vector<std::string>& headings,
-                        int digits, Marks marks) {
+                        int digits, Marks marks, size_t width) {
   TextTable table;
   table.add_column("epoch", Align::kRight);
   for (const std::string& heading : headings) table.add_column(heading, Align::kRight);
@@ -187,7 +187,7 @@ std::string matrix_text(const EpochMatrices& matrices, const Matrix& matrix, con
     }
     table.add_row(std::move(cells));
   }
-  return table.text();
+  return table.text_in_blocks(width);
 }
 
 // Returns a note such as "cpu naive: times are the geometric mean, losses the median of 5 runs, from epoch 3 on of
@@ -223,16 +223,16 @@ EpochMatrices epoch_matrices(const std::vector<RunRecord>& runs) {
   return matrices;
 }
 
-std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison& comparison) {
+std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison& comparison, size_t width) {
   constexpr int kSecondsDigits = 4, kLossDigits = 6;
   RNNLAB_INVARIANT(matrices.labels.size() == comparison.groups.size(),
                    "the matrices and the comparison are of different runs");
   const std::vector<std::string> headings = short_labels(comparison);
   const Marks marks = has_warmup(matrices) ? Marks::kWarmup : Marks::kNone;
   std::string text = "Training seconds by epoch:\n" +
-                     matrix_text(matrices, matrices.train_seconds, headings, kSecondsDigits, marks) +
+                     matrix_text(matrices, matrices.train_seconds, headings, kSecondsDigits, marks, width) +
                      "\nTrain loss by epoch:\n" +
-                     matrix_text(matrices, matrices.train_loss, headings, kLossDigits, Marks::kNone) + "\n";
+                     matrix_text(matrices, matrices.train_loss, headings, kLossDigits, Marks::kNone, width) + "\n";
   if (marks == Marks::kWarmup) text += "* warm-up, which does not count for s/epoch\n";
   if (has_gap(matrices.train_seconds)) text += "- no run finished this epoch\n";
   for (size_t column = 0; column < matrices.labels.size(); ++column) text += runs_note(matrices, column);

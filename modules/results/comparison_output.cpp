@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -149,10 +150,30 @@ TextTable make_narrow_table(const Comparison& comparison) {
   return table;
 }
 
-std::string device_lines(const Comparison& comparison) {
+constexpr const char* kWithAllColumns = "compare --csv";
+
+// Returns the table of times and metrics, in two parts if it does not fit into `width`.
+std::string table_lines(const Comparison& comparison, size_t width) {
+  constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kP = 8, kFirstMetric = 10;
+  constexpr std::array kLeastImportant = {kEpochs, kSeeds, kProcesses, kP, kInterval};
+  const TextTable whole = make_narrow_table(comparison);
+  if (whole.width() <= width) return whole.text() + "\n";
+  std::vector<size_t> times, metrics = {kRun};
+  for (size_t i = 0; i < whole.columns().size(); ++i) (i < kFirstMetric ? times : metrics).push_back(i);
+  const FittedTable fitted = whole.with_columns(times).fitted(width, kLeastImportant);
+  std::string text = fitted.table.text() + "\n";
+  if (metrics.size() > 1) text += whole.with_columns(metrics).text_in_blocks(width) + "\n";
+  const std::string note = fitted.note(width, kWithAllColumns);
+  return note.empty() ? text : text + note + "\n";
+}
+
+std::string device_lines(const Comparison& comparison, size_t width) {
+  constexpr size_t kAgainst = 2, kInterval = 4, kExchange = 7, kSlowest = 8;
+  constexpr std::array kLeastImportant = {kAgainst, kSlowest, kExchange, kInterval};
   const TextTable table = device_speed_table(comparison);
   if (table.rows().empty()) return "";
-  return table.text() + "\n" + join(device_speed_legend(), "\n") + "\n";
+  const FittedTable fitted = table.fitted(width, kLeastImportant);
+  return fitted.table.text() + "\n" + join(device_speed_legend(), "\n") + "\n" + fitted.note(width, kWithAllColumns);
 }
 
 std::string cost_lines(const Comparison& comparison) {
@@ -160,10 +181,11 @@ std::string cost_lines(const Comparison& comparison) {
   return table.rows().empty() ? "" : table.text() + "\n" + join(cost_legend(comparison), "\n") + "\n\n";
 }
 
-std::string best_epoch_lines(const Comparison& comparison) {
+std::string best_epoch_lines(const Comparison& comparison, size_t width) {
+  constexpr size_t kRunAndBestEpoch = 2, kBestAndLast = 2;
   const TextTable table = best_epoch_table(comparison);
   if (table.rows().empty()) return "";
-  return std::string(kBestEpochLegend) + "\n" + table.text() + "\n";
+  return std::string(kBestEpochLegend) + "\n" + table.text_in_blocks(width, kRunAndBestEpoch, kBestAndLast) + "\n";
 }
 
 std::optional<std::string> time_line(const GroupResult& group) {
@@ -497,7 +519,7 @@ std::vector<std::string> comparison_work(const Comparison& comparison) {
   return times;
 }
 
-std::string comparison_text(const Comparison& comparison) {
+std::string comparison_text(const Comparison& comparison, size_t width) {
   std::string text;
   if (!comparison.forced.empty())
     text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", comparison.forced) + "\n";
@@ -509,10 +531,10 @@ std::string comparison_text(const Comparison& comparison) {
     text += "NOTICE: these runs differ in more than the device and the layer.\n" +
             lines_of_texts("  ", comparison.differences) + "\n";
   if (!comparison.warnings.empty()) text += lines_of_texts("WARNING: ", texts_of(comparison.warnings)) + "\n";
-  text += make_narrow_table(comparison).text() + "\n" + label_lines(comparison);
-  text += best_epoch_lines(comparison);
+  text += table_lines(comparison, width) + label_lines(comparison);
+  text += best_epoch_lines(comparison, width);
   text += lines_of_texts("", comparison_legend(comparison));
-  if (const std::string devices = device_lines(comparison); !devices.empty()) text += "\n" + devices + "\n";
+  if (const std::string devices = device_lines(comparison, width); !devices.empty()) text += "\n" + devices + "\n";
   if (const std::string costs = cost_lines(comparison); !costs.empty()) text += "\n" + costs;
   return without_controls(text + lines_of_texts("", comparison.notes) +
                           lines_of_texts("", comparison_work(comparison)) + path_lines(comparison));

@@ -17,7 +17,9 @@ namespace rnnlab {
 
 // ---- text and tables (comparison_output.cpp) ----
 
-std::string comparison_text(const Comparison& comparison);
+// On a terminal of `width` columns, a table that is too wide is divided into times and metrics, and leaves out its
+// least important columns, of which the text then tells.
+std::string comparison_text(const Comparison& comparison, size_t width = kAnyWidth);
 
 // comparison_text consists of these parts, which different outputs of a comparison use, too.
 
@@ -150,8 +152,8 @@ struct EpochMatrices {
 EpochMatrices epoch_matrices(const std::vector<RunRecord>& runs);
 
 // Returns both matrices for a terminal, with the comparison's short labels as headings, and the meaning of the marks.
-// `comparison` must be of the same runs.
-std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison& comparison);
+// `comparison` must be of the same runs. Columns that do not fit into `width` are below the others.
+std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison& comparison, size_t width = kAnyWidth);
 
 // Returns both matrices as CSV (RFC 4180), with one line for each group and each of its epochs. Every line contains the
 // reasons to refuse or to doubt the comparison.

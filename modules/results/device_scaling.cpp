@@ -262,6 +262,13 @@ TextTable series_table(const ScalingSeries& series) {
   return table;
 }
 
+std::string series_text(const ScalingSeries& series, size_t width) {
+  constexpr size_t kBatch = 2, kProcesses = 3, kEpochs = 4, kSamplesOfDevice = 6, kExchange = 9, kSlowest = 10;
+  constexpr std::array kLeastImportant = {kEpochs, kProcesses, kSamplesOfDevice, kSlowest, kExchange, kBatch};
+  const FittedTable fitted = series_table(series).fitted(width, kLeastImportant);
+  return fitted.table.text() + fitted.note(width, "compare --scaling --csv");
+}
+
 std::string scaling_line(const ScalingResult& result, const ScalingSeries& series, const DeviceScaling& scaling) {
   return csv_line({format_shortest(series.samples_a_device), result.label, std::to_string(result.devices),
                    std::to_string(result.batch_size), std::to_string(result.num_processes),
@@ -275,14 +282,14 @@ std::string scaling_line(const ScalingResult& result, const ScalingSeries& serie
 
 }  // namespace
 
-std::string device_scaling_text(const DeviceScaling& scaling) {
+std::string device_scaling_text(const DeviceScaling& scaling, size_t width) {
   std::string text;
   if (!scaling.forced.empty())
     text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", scaling.forced) + "\n";
   if (!scaling.warnings.empty()) text += lines_of_texts("WARNING: ", texts_of(scaling.warnings)) + "\n";
   for (const ScalingSeries& series : scaling.series)
     text += fmt::format("{} samples a device in each update:\n{}\n", format_shortest(series.samples_a_device),
-                        series_table(series).text());
+                        series_text(series, width));
   text += "efficiency: training samples per second and device, relative to the fewest devices.\n";
   text += std::string(kExchangeLegend) + "\n";
   return without_controls(text + lines_of_texts("", scaling.notes));

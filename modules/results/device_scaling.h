@@ -12,6 +12,7 @@
 
 #include "results/comparison.h"
 #include "results/run_record.h"
+#include "system/terminal.h"
 #include "system/warning.h"
 
 namespace rnnlab {
@@ -87,7 +88,8 @@ DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on
 
 // The following functions format a comparison of throughput for a terminal, as CSV and as JSON.
 
-std::string device_scaling_text(const DeviceScaling& scaling);
+// Tables that do not fit into `width` leave out their least important columns, of which the text then tells.
+std::string device_scaling_text(const DeviceScaling& scaling, size_t width = kAnyWidth);
 
 // Returns one line for each group of runs. The column samples_a_device identifies the series of the group.
 std::string device_scaling_csv(const DeviceScaling& scaling);

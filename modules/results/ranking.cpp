@@ -289,9 +289,14 @@ size_t num_distinct_rows(const Ranking& ranking, const std::vector<std::string>&
   return rows.size();
 }
 
+struct ShownSettings {
+  std::vector<std::string> keys;
+  size_t num_telling = 0;  // how many of the first ones tell rows apart
+};
+
 // A terminal has room for a few settings; --csv and --json have all of them. Returns those that tell the most rows
 // apart, one after the other, and then the most important of the others.
-std::vector<std::string> shown_settings(const Ranking& ranking) {
+ShownSettings shown_settings(const Ranking& ranking) {
   constexpr size_t kMost = 6;
   std::vector<std::string> left = ranking.settings, shown;
   std::ranges::stable_sort(left, {}, importance_of);
@@ -306,8 +311,9 @@ std::vector<std::string> shown_settings(const Ranking& ranking) {
     shown.push_back(*best);
     left.erase(best);
   }
+  const size_t num_telling = shown.size();
   for (auto next = left.begin(); next != left.end() && shown.size() < kMost; ++next) shown.push_back(*next);
-  return shown;
+  return {std::move(shown), num_telling};
 }
 
 // Returns the last part of a key, or the whole key if the last parts of two are equal. The values of training.stop_at
@@ -320,7 +326,7 @@ std::string short_key(const std::string& key, const std::vector<std::string>& ke
 }
 
 TextTable table_of(const Ranking& ranking) {
-  const std::vector<std::string> keys = shown_settings(ranking);
+  const std::vector<std::string> keys = shown_settings(ranking).keys;
   const bool has_names = have_several_names(ranking);
   TextTable table;
   table.add_column("#", Align::kRight);
@@ -348,11 +354,26 @@ TextTable table_of(const Ranking& ranking) {
   return table;
 }
 
+// The settings that tell no rows apart are the least important columns, then those behind the metric and the seeds, and
+// at last the settings that tell the fewest rows apart.
+FittedTable fitted_table_of(const Ranking& ranking, size_t width) {
+  const TextTable table = table_of(ranking);
+  const ShownSettings settings = shown_settings(ranking);
+  const size_t num_settings = settings.keys.size();
+  const size_t first_setting = have_several_names(ranking) ? 3 : 2;
+  const size_t seeds = first_setting + num_settings, spread = seeds + 2, best_epoch = seeds + 3, seconds = seeds + 4;
+  std::vector<size_t> least_important;
+  for (size_t i = num_settings; i > settings.num_telling; --i) least_important.push_back(first_setting + i - 1);
+  for (const size_t column : {seconds, best_epoch, seeds, spread}) least_important.push_back(column);
+  for (size_t i = settings.num_telling; i > 0; --i) least_important.push_back(first_setting + i - 1);
+  return table.fitted(width, least_important);
+}
+
 std::vector<std::string> legend_of(const Ranking& ranking) {
   std::vector<std::string> lines = {fmt::format(
       "{}: of each run's best epoch, the mean over its runs; spread: their standard deviation.", ranking.metric)};
   lines.emplace_back("epoch: training time of the median epoch, without comparison: `rnnlab compare` compares times.");
-  const size_t num_hidden = ranking.settings.size() - shown_settings(ranking).size();
+  const size_t num_hidden = ranking.settings.size() - shown_settings(ranking).keys.size();
   if (num_hidden > 0)
     lines.push_back(
         fmt::format("{} more differ; --csv has all of them.", counted(static_cast<int64_t>(num_hidden), "setting")));
@@ -365,8 +386,10 @@ std::string csv_cell(const std::optional<double>& value) { return value ? format
 
 }  // namespace
 
-std::string ranking_text(const Ranking& ranking) {
-  return without_controls(table_of(ranking).text() + "\n" + join(legend_of(ranking), "\n") + "\n");
+std::string ranking_text(const Ranking& ranking, size_t width) {
+  const FittedTable fitted = fitted_table_of(ranking, width);
+  return without_controls(fitted.table.text() + "\n" + fitted.note(width, "--csv") + join(legend_of(ranking), "\n") +
+                          "\n");
 }
 
 std::string ranking_csv(const Ranking& ranking) {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -188,6 +189,8 @@ void TextTable::add_row(std::vector<std::string> cells) {
 
 namespace {
 
+constexpr size_t kBetweenColumns = 2;
+
 // A line end in a cell would begin a new row.
 std::vector<std::string> on_one_line_each(const std::vector<std::string>& cells) {
   std::vector<std::string> shown;
@@ -209,7 +212,7 @@ std::vector<size_t> TextTable::widths() const {
 std::string TextTable::line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const {
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
-    if (i > 0) line += "  ";
+    if (i > 0) line.append(kBetweenColumns, ' ');
     line += padded(cells[i], widths[i], columns_[i].align);
   }
   line.erase(line.find_last_not_of(' ') + 1);
@@ -226,6 +229,77 @@ std::string TextTable::text() const {
   std::string text = line(headings, all_widths) + line(rules, all_widths);
   for (const auto& row : rows_) text += line(on_one_line_each(row), all_widths);
   return text;
+}
+
+namespace {
+
+size_t width_of(std::span<const size_t> widths) {
+  size_t sum = 0;
+  for (const size_t width : widths) sum += width;
+  return widths.empty() ? 0 : sum + kBetweenColumns * (widths.size() - 1);
+}
+
+// Returns the heading with that of the column before it, if other columns have the same heading.
+std::string unique_heading(const std::vector<TableColumn>& columns, size_t index) {
+  const std::string& heading = columns[index].heading;
+  const bool is_unique = std::ranges::count(columns, heading, &TableColumn::heading) == 1;
+  return is_unique || index == 0 ? heading : heading + " of " + columns[index - 1].heading;
+}
+
+}  // namespace
+
+size_t TextTable::width() const { return width_of(widths()); }
+
+TextTable TextTable::with_columns(std::span<const size_t> columns) const {
+  TextTable table;
+  for (const size_t column : columns) table.columns_.push_back(columns_[column]);
+  for (const auto& row : rows_) {
+    std::vector<std::string>& cells = table.rows_.emplace_back();
+    for (const size_t column : columns) cells.push_back(row[column]);
+  }
+  return table;
+}
+
+FittedTable TextTable::fitted(size_t width, std::span<const size_t> least_important) const {
+  const std::vector<size_t> all_widths = widths();
+  size_t taken = width_of(all_widths);
+  std::vector<bool> is_left_out(columns_.size(), false);
+  for (const size_t column : least_important) {
+    if (taken <= width) break;
+    is_left_out[column] = true;
+    taken -= all_widths[column] + kBetweenColumns;
+  }
+  std::vector<size_t> kept;
+  std::vector<std::string> left_out;
+  for (size_t i = 0; i < columns_.size(); ++i)
+    is_left_out[i] ? left_out.push_back(unique_heading(columns_, i)) : kept.push_back(i);
+  return {with_columns(kept), std::move(left_out)};
+}
+
+std::string TextTable::text_in_blocks(size_t width, size_t num_repeated, size_t num_together) const {
+  const std::vector<size_t> all_widths = widths();
+  if (width_of(all_widths) <= width) return text();
+  std::string blocks;
+  for (size_t next = num_repeated; next < columns_.size();) {
+    std::vector<size_t> shown(num_repeated);
+    std::iota(shown.begin(), shown.end(), size_t{0});
+    size_t taken = width_of(std::span(all_widths).first(num_repeated));
+    for (bool is_first = true; next < columns_.size(); is_first = false) {
+      const size_t count = std::min(num_together, columns_.size() - next);
+      const size_t more = width_of(std::span(all_widths).subspan(next, count)) + kBetweenColumns;
+      if (!is_first && taken + more > width) break;
+      for (size_t i = 0; i < count; ++i) shown.push_back(next++);
+      taken += more;
+    }
+    blocks += (blocks.empty() ? "" : "\n") + with_columns(shown).text();
+  }
+  return blocks;
+}
+
+std::string FittedTable::note(size_t width, const std::string& elsewhere) const {
+  if (left_out.empty()) return "";
+  return fmt::format("left out, because the terminal has {} columns: {} ({} has them)\n", width,
+                     join_with_and(left_out), elsewhere);
 }
 
 }  // namespace rnnlab

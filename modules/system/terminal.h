@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -102,6 +104,11 @@ struct TableColumn {
   Align align;
 };
 
+// The width of an output that is not a terminal.
+inline constexpr size_t kAnyWidth = std::numeric_limits<size_t>::max();
+
+struct FittedTable;
+
 class TextTable {
  public:
   void add_column(std::string heading, Align align);
@@ -116,12 +123,35 @@ class TextTable {
   // after each line. Control characters of a cell are shown as on_one_line shows them; rows() has the cells unchanged.
   std::string text() const;
 
+  // Returns the columns of the screen that text() needs.
+  size_t width() const;
+
+  // Returns the table with these columns only; `columns` are indexes, in the order of the new table.
+  TextTable with_columns(std::span<const size_t> columns) const;
+
+  // Leaves out columns until the table has at most `width` columns of the screen: those of `least_important`, the first
+  // one first. Other columns stay, so the table may still be wider.
+  FittedTable fitted(size_t width, std::span<const size_t> least_important) const;
+
+  // Returns text() if it fits into `width`, else several tables one below the other. Each has the first `num_repeated`
+  // columns, and as many of the others as fit, at least `num_together`, which are never divided.
+  std::string text_in_blocks(size_t width, size_t num_repeated = 1, size_t num_together = 1) const;
+
  private:
   std::string line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
   std::vector<size_t> widths() const;
 
   std::vector<TableColumn> columns_;
   std::vector<std::vector<std::string>> rows_;
+};
+
+struct FittedTable {
+  TextTable table;
+  std::vector<std::string> left_out;  // headings: "p"; "95 % interval of ratio" if several columns have that heading
+
+  // Returns "left out, because the terminal has 80 columns: p and seeds (compare --csv has them)\n", or "" if no column
+  // is left out. `elsewhere` is what has them.
+  std::string note(size_t width, const std::string& elsewhere) const;
 };
 
 // Returns `cell` padded with spaces to `width` columns; a longer cell is unchanged.

@@ -26,7 +26,7 @@ constexpr std::array kStopSignals = {
     StopSignal{SIGHUP, "hung up (SIGHUP)"},         StopSignal{SIGXCPU, "out of processor time (SIGXCPU)"},
     StopSignal{SIGUSR1, "asked to stop (SIGUSR1)"},
 };
-constexpr int kKillingSignals[] = {SIGINT, SIGTERM};  // these kill the process when they arrive again
+constexpr int kKillingSignals[] = {SIGINT, SIGTERM};  // the second of these kills the process
 
 constexpr size_t kHandlerStackBytes = 64 << 10;
 constexpr std::chrono::seconds kGrace{1};
@@ -34,8 +34,9 @@ constexpr std::chrono::seconds kGrace{1};
 // These variables are set before the handler, which reads them, is installed.
 std::atomic<int> first_signal = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
-std::string_view announcement_text;
+std::string_view announcement_text, last_words_text;
 std::atomic<bool> second_kills = true;
+std::atomic<bool> next_kills = false;  // whether the next SIGINT or SIGTERM is the second one
 
 // Wakes the thread of a StopDeadline.
 sem_t& wake_up() {
@@ -44,10 +45,23 @@ sem_t& wake_up() {
   return semaphore;
 }
 
-void announce() {
-  if (announcement_text.empty()) return;
+void announce(std::string_view text) {
+  if (text.empty()) return;
   if (::isatty(STDERR_FILENO) != 0) write_from_signal_handler("\n");  // after ^C or a progress bar
-  write_from_signal_handler(announcement_text);
+  write_from_signal_handler(text);
+}
+
+// The signal is blocked until its handler returns, and then has its effect without a handler.
+void end_at_once(int number) {
+  announce(last_words_text);
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
+bool is_second_killing(int number) {
+  const bool is_killing = std::ranges::find(kKillingSignals, number) != std::end(kKillingSignals);
+  return is_killing && second_kills.load(std::memory_order_relaxed) &&
+         next_kills.exchange(true, std::memory_order_relaxed);
 }
 
 // The handler calls only functions that a signal handler may call (signal-safety(7)).
@@ -55,17 +69,10 @@ extern "C" void handle_stop_signal(int number) {
   const int saved_errno = errno;
   int none = 0;
   const bool is_first = first_signal.compare_exchange_strong(none, number, std::memory_order_relaxed);
-  if (second_kills.load(std::memory_order_relaxed) &&
-      std::ranges::find(kKillingSignals, number) != std::end(kKillingSignals)) {
-    for (const int killing : kKillingSignals) {
-      struct sigaction now = {};
-      ::sigaction(killing, nullptr, &now);
-      if (now.sa_handler == handle_stop_signal) ::signal(killing, SIG_DFL);
-    }
-  }
+  if (is_second_killing(number)) return end_at_once(number);
   if (is_first) {
     ::sem_post(&wake_up());
-    announce();
+    announce(announcement_text);
   }
   errno = saved_errno;
 }
@@ -79,14 +86,17 @@ std::optional<StopRequest> pending_stop() {
   return StopRequest{exit_code_of_signal(number), found->text};
 }
 
-StopSignalGuard::StopSignalGuard(const std::string& announcement, SecondSignal second)
-    : announcement_(announcement.empty()
+StopSignalGuard::StopSignalGuard(const StopTexts& texts, SecondSignal second)
+    : announcement_(texts.first.empty()
                         ? ""
-                        : "rnnlab: " + announcement + "; a second Ctrl-C (SIGINT) or SIGTERM ends it at once\n"),
+                        : "rnnlab: " + texts.first + "; a second Ctrl-C (SIGINT) or SIGTERM ends it at once\n"),
+      last_words_(texts.second.empty() ? "" : "rnnlab: ended at once; " + texts.second + "\n"),
       handler_stack_(kHandlerStackBytes) {
   wake_up();
   first_signal.store(0, std::memory_order_relaxed);
+  next_kills.store(false, std::memory_order_relaxed);
   announcement_text = announcement_;
+  last_words_text = last_words_;
   second_kills.store(second == SecondSignal::kKills, std::memory_order_relaxed);
   const stack_t stack = {.ss_sp = handler_stack_.data(), .ss_flags = 0, .ss_size = handler_stack_.size()};
   const bool has_stack = ::sigaltstack(&stack, &previous_stack_) == 0;
@@ -107,7 +117,7 @@ StopSignalGuard::StopSignalGuard(const std::string& announcement, SecondSignal s
 StopSignalGuard::~StopSignalGuard() {
   for (const Replaced& one : replaced_) ::sigaction(one.number, &one.action, nullptr);
   ::sigaltstack(&previous_stack_, nullptr);
-  announcement_text = {};
+  announcement_text = last_words_text = {};
   first_signal.store(0, std::memory_order_relaxed);
 }
 

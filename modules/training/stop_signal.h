@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SIGINT, SIGTERM, SIGHUP, SIGXCPU and SIGUSR1 ask the program to end at the next good moment, such as after a training
 // step. A signal that was ignored before stays ignored, because nohup and background jobs of scripts need that. A
-// second SIGINT or SIGTERM kills the process at once, as if unhandled. Repetitions of the other three signals change
-// nothing: a terminal that closes sends SIGHUP twice, and a process beyond its limit of processor time gets SIGXCPU
-// every second.
+// second SIGINT or SIGTERM kills the process at once, as if unhandled, after one sentence on what is lost. Repetitions
+// of the other three signals change nothing: a terminal that closes sends SIGHUP twice, and a process beyond its limit
+// of processor time gets SIGXCPU every second.
 //
 // The handler runs on its own stack: code that oneDNN generates keeps data below the stack pointer, and a handler on
 // the same stack would overwrite it. There can be one guard at a time, on the main thread, which gets the signals.
@@ -36,10 +36,17 @@ std::optional<StopRequest> pending_stop();
 // second signal: signals of a terminal or a batch system reach both, so one request may arrive twice.
 enum class SecondSignal { kKills, kIsIgnored };
 
+// What the signals write to stderr; an empty text writes nothing.
+struct StopTexts {
+  std::string first;   // "rnnlab: <first>; a second Ctrl-C (SIGINT) or SIGTERM ends it at once"
+  std::string second;  // "rnnlab: ended at once; <second>", such as "the rows so far are lost"
+};
+
+inline constexpr const char* kLostTraining = "what was trained since the last checkpoint is lost";
+
 class StopSignalGuard {
  public:
-  // The first signal writes "rnnlab: <announcement>; a second ..." to stderr, unless `announcement` is empty.
-  explicit StopSignalGuard(const std::string& announcement = "", SecondSignal second = SecondSignal::kKills);
+  explicit StopSignalGuard(const StopTexts& texts = {}, SecondSignal second = SecondSignal::kKills);
   ~StopSignalGuard();
   StopSignalGuard(const StopSignalGuard&) = delete;
   StopSignalGuard& operator=(const StopSignalGuard&) = delete;
@@ -50,7 +57,7 @@ class StopSignalGuard {
     struct sigaction action;
   };
 
-  std::string announcement_;
+  std::string announcement_, last_words_;
   std::vector<std::byte> handler_stack_;
   stack_t previous_stack_ = {};
   std::vector<Replaced> replaced_;

@@ -17,7 +17,12 @@ _PACKAGE = pathlib.Path(__file__).parent
 
 
 def program() -> pathlib.Path:
-    return _PACKAGE / "bin" / "rnnlab"
+    """Returns the program's file. ImportError if it cannot be executed, as in a wheel that was unpacked without pip."""
+    file = _PACKAGE / "bin" / "rnnlab"
+    if not os.access(file, os.X_OK):
+        raise ImportError(f"{file} is missing or not executable; install rnnlab again by pip, which sets the mode of "
+                          "files: pip install --force-reinstall --no-deps dist/rnnlab-*.whl")
+    return file
 
 
 def environment() -> dict[str, str]:
@@ -55,8 +60,8 @@ def _folder_of_torch() -> pathlib.Path:
 
 def main() -> None:
     try:
-        variables = environment()
+        file, variables = program(), environment()
     except ImportError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(CANNOT_RUN)
-    os.execve(program(), ["rnnlab", *sys.argv[1:]], variables)
+    os.execve(file, ["rnnlab", *sys.argv[1:]], variables)

@@ -101,7 +101,8 @@ def train(experiment, overrides: dict | None = None, *, out="runs", quiet: bool 
 
     overrides: values by key, {"training.epochs": 5}; keys: the same for keys without a dot, device="cpu". None removes a
     key, True and False are written as YAML writes them. out: the folder for new run folders.
-    ProgramError if the program fails; the run folders of what was trained until then stay.
+    ProgramError if the program fails; the run folders of what was trained until then stay. ImportError if the program or
+    its torch is not installed as pip installs it.
     """
     settings = [f"{key}={_yaml_value(value)}" for key, value in {**(overrides or {}), **keys}.items()]
     options = ["--json", "--out", str(out), *(["--quiet"] if quiet else [])]

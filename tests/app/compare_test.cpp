@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/program.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -39,6 +40,18 @@ TEST_F(Compare, SetsLayersAgainstEachOther) {
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("cpu fused"));
   EXPECT_THAT(result.output, HasSubstr("cpu naive"));
+}
+
+TEST_F(Compare, FitsTheTerminal) {
+  if (!testing::has_pseudo_terminals()) GTEST_SKIP() << "no pseudo-terminals";
+  two_runs("layer=naive");
+  EXPECT_THAT(compare({"tiny"}).output, HasSubstr("run        seeds  processes  epochs "));
+  const std::string shown = program_.run_on_terminal({"compare", "tiny"}, "xterm").output;
+  EXPECT_THAT(shown, HasSubstr("\nleft out, because the terminal has 80 columns: "));
+  EXPECT_THAT(program_.run_on_terminal({"rank", "tiny"}, "xterm").output, HasSubstr("valid acc"));
+  const size_t tables = shown.find("run   ");  // behind warnings, which are not tables
+  for (const std::string& line : split(shown.substr(tables, shown.find("left out") - tables), '\n'))
+    EXPECT_LE(display_width(line), 80u) << line;
 }
 
 TEST_F(Compare, CountsARunThatIsNamedTwiceOnce) {

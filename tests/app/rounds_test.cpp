@@ -70,6 +70,8 @@ TEST(Rounds, RunEachCaseInAProcessOfItsOwnInEachRound) {
   EXPECT_THAT(result.errors, HasSubstr("6 runs in 3 rounds of 2 cases, each in a new process"));
   EXPECT_THAT(result.errors, HasSubstr("=== round 3 of 3, run 2 of 2: "));
   EXPECT_THAT(result.errors, HasSubstr("the first round took "));
+  EXPECT_THAT(result.errors, HasSubstr("later rounds show only the result of each run; --verbose shows their epochs, "
+                                       "too\n"));
   EXPECT_THAT(result.output, HasSubstr("cpu naive"));
   const std::vector<RunRecord> runs = runs_of(program);
   ASSERT_EQ(runs.size(), 6u);

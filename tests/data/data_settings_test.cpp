@@ -126,6 +126,23 @@ TEST(DataSettings, SayWhatACsvFileNeeds) {
             "test.yaml:4:12: delimiter: got 'ab', expected one ASCII character, not a quote or line break");
 }
 
+// The rows of a refused window may be a series, so a rule about single rows must not be reported too.
+TEST(DataSettings, SayNothingAboutRowsWhoseMeaningIsWrong) {
+  const std::string csv = "source: csv\npath: a.csv\ntarget: [y]\n";
+  EXPECT_EQ(complaint(csv + "features: [x, y]\nwindow: \"14\""),
+            "test.yaml:5:9: window: got the text '14', expected an integer, at least 0 and at most 1000000000 (leave "
+            "out the quotes)");
+  EXPECT_EQ(complaint(csv + "missing: previous\nwindow: \"14\""),
+            "test.yaml:5:9: window: got the text '14', expected an integer, at least 0 and at most 1000000000 (leave "
+            "out the quotes)");
+  EXPECT_EQ(complaint(csv + "group: station\ntarget_per: stepp"),
+            "test.yaml:5:13: target_per: got 'stepp', expected sequence or step (did you mean 'step'?)");
+  EXPECT_EQ(complaint(csv + "id: [y]\nwindow: \"14\""),
+            "test.yaml:4:5: id and target (test.yaml:3:9): 'y' is both an id and a target: remove it from one of the "
+            "two\ntest.yaml:5:9: window: got the text '14', expected an integer, at least 0 and at most 1000000000 "
+            "(leave out the quotes)");
+}
+
 TEST(DataSettings, TakeColumnsThatIdentifyARow) {
   EXPECT_THAT(parse_settings("source: csv\npath: a.csv\ntarget: [y]\nid: [date, station]").id,
               testing::ElementsAre("date", "station"));

@@ -252,6 +252,39 @@ TEST_F(Inspect, HintsAtPointsBetweenThousands) {
   EXPECT_THAT(text_of("a.csv"), testing::Not(HasSubstr("to train on it")));
 }
 
+TEST_F(Inspect, HintsAtNumbersThatMayHaveMarksOfThousands) {
+  write("a.csv", "day,visits,sales\n1,12.500,998\n2,1.326,1.002\n3,8.214,12.001\n");
+  EXPECT_EQ(json_of(path("a.csv"))["hints"][0],
+            "all numbers with a point in 'visits' and 'sales' have three digits after it, such as 12.500, and are read "
+            "as decimals: if 12.500 means 12500, remove these points from the file");
+  write("b.csv", "day;visits\n1;12,500\n2;1,326\n");
+  EXPECT_EQ(
+      json_of(path("b.csv"))["hints"][0],
+      "all numbers with a comma in 'visits' have three digits after it, such as 12,500, and are read as decimals: "
+      "if 12,500 means 12500, remove these commas from the file");
+}
+
+// With the points removed, the file has decimal commas only.
+TEST_F(Inspect, HintsAtThousandsBesideDecimalCommas) {
+  write("a.csv", "visits;price\n12.500;1,25\n1.326;3,5\n");
+  const auto hints = json_of(path("a.csv"))["hints"];
+  EXPECT_THAT(hints[0].get<std::string>(), HasSubstr("if 12.500 means 12500, remove these points from the file"));
+  EXPECT_THAT(hints[1].get<std::string>(), HasSubstr("the former in 'price'"));
+}
+
+// Numbers below 1, other numbers of digits, large integers and numbers without a point do not look like thousands.
+TEST_F(Inspect, TakesOrdinaryNumbersForWhatTheyAre) {
+  for (const std::string column : {"0.125 1.326 2.500", "1.326 2.5 3.125", "1.326 2.125 1326", "998 1 12",
+                                   "1.326 2.125 3.1250", "1326.125 1.125 2.125", "-0.326 -1.326 -2.326"}) {
+    std::string table = "x,y\n";
+    for (const std::string& cell : split(column, ' ')) table += cell + ",1\n";
+    write("a.csv", table);
+    EXPECT_THAT(json_of(path("a.csv")).dump(), testing::Not(HasSubstr("are read as decimals"))) << column;
+  }
+  write("a.csv", "visits,price\n12.500,1.25\n1.326,3.5\n");
+  EXPECT_THAT(json_of(path("a.csv")).dump(), testing::Not(HasSubstr("are read as decimals"))) << "a point is decimal";
+}
+
 TEST_F(Inspect, HintsAtTextsInAColumnOfNumbers) {
   write("a.csv", "day,x\n1/2,3\n2/2,none\n3/2,4\n");
   EXPECT_EQ(json_of(path("a.csv"))["hints"][0],
@@ -263,7 +296,8 @@ TEST_F(Inspect, HintsAtASeriesThatEndsWithTexts) {
   std::string table = "date,x,weekday\n";
   for (int i = 10; i < 30; ++i) table += fmt::format("2026-01-{0},{0}.5,{1}\n", i, i % 7 == 0 ? "Mo" : "Tu");
   write("a.csv", table);
-  EXPECT_THAT(text_of("a.csv"), HasSubstr("\nhint: the rows have times: to forecast 'x', write target: [\"x\"]"));
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("\nhint: the rows have times: to forecast 'x', write target: [\"x\"], task: "
+                                          "regression and window: 1 instead"));
 }
 
 TEST_F(Inspect, HintsAtADelimiterThatTheHeaderLacks) {
@@ -376,7 +410,8 @@ TEST_F(Inspect, HintsAtThePastOfTheTargetWhereAColumnOfTextsIsLeftOut) {
   EXPECT_EQ(advice_for(json_of(path("a.csv"))),
             "data:|source: csv|features: [\"day\", \"wind\"]|target: [\"rain\"]|task: regression|model:|kind: "
             "sequence_regressor|");
-  EXPECT_THAT(text_of("a.csv"), HasSubstr("to data, and \"rain\" to features, because its own past"));
+  EXPECT_THAT(text_of("a.csv"), HasSubstr("add window: 1 (rows that make one sample) to data, and \"rain\" to "
+                                          "features, because its own past"));
 }
 
 TEST_F(Inspect, AsksWhetherPositiveIntegersAreLengths) {

@@ -4,6 +4,7 @@
 import json
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -89,6 +90,25 @@ class Runs(unittest.TestCase):
                 run.frame()
             return
         self.assertEqual(list(run.frame().index), [1, 2])
+
+
+class Command(unittest.TestCase):
+    def run_module(self, *arguments):
+        return subprocess.run([sys.executable, "-m", "rnnlab", *arguments], capture_output=True, text=True)
+
+    def test_is_a_module_too(self):
+        shown = self.run_module("--version")
+        self.assertRegex(shown.stdout, r"^rnnlab [0-9]+\.[0-9]+\.[0-9]+", shown.stderr)
+        self.assertEqual(self.run_module("check", "nosuch.yaml").returncode, 2)
+
+    def test_without_the_mode_of_a_program_is_an_error_with_the_next_step(self):
+        package = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, package)
+        (package / "bin").mkdir()
+        (package / "bin" / "rnnlab").write_bytes(b"as unpacked by python -m zipfile")
+        wanted = "bin/rnnlab is missing or not executable; install rnnlab again by pip.*: pip install --force-reinstall"
+        with mock.patch("rnnlab._command._PACKAGE", package), self.assertRaisesRegex(ImportError, wanted):
+            rnnlab.train("experiment.yaml")
 
 
 class OtherTorch(unittest.TestCase):

@@ -152,6 +152,25 @@ TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
   EXPECT_NE(comparison_text(comparison).find("\n2: cuda0-fused "), std::string::npos);
 }
 
+TEST(ComparisonText, FitsATerminalOfEightyColumns) {
+  const std::string text = comparison_text(sample_comparison(), 80);
+  EXPECT_THAT(text, ::testing::StartsWith(
+                        "run                   s/epoch   95 % interval     ratio   95 % interval  verdict\n"
+                        "--------------------  -------  --------------  --------  --------------  -------\n"
+                        "cpu naive               2.250  2.000 .. 2.500  baseline               -        -\n"
+                        "cpu fused (diverged)    1.250  1.000 .. 1.500     0.562  0.500 .. 0.625   faster\n"
+                        "\n"
+                        "run                   train loss  valid loss\n"
+                        "--------------------  ----------  ----------\n"
+                        "cpu naive                 0.5000      0.2500\n"
+                        "cpu fused (diverged)      0.5000           -\n"
+                        "\n"
+                        "left out, because the terminal has 80 columns: seeds, processes, epochs and p (compare --csv "
+                        "has them)\n"
+                        "\n"
+                        "s/epoch: "));
+}
+
 TEST(ComparisonText, IsATableWithItsSmallPrint) {
   EXPECT_EQ(
       comparison_text(sample_comparison()),

@@ -16,6 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // Returns a run of a regressor whose epochs had these validation errors; each epoch took two seconds.
 RunRecord run_of(const std::string& cell, int64_t seed, const std::vector<double>& rmse) {
@@ -160,6 +161,21 @@ TEST(Rank, PutsNanLast) {
   const Ranking ranking =
       rank({run_of("lstm", 1, {std::numeric_limits<double>::quiet_NaN()}), run_of("gru", 1, {5})}, "valid_rmse");
   EXPECT_EQ(ranking.ranks[0].settings.at("model.cell"), "gru");
+}
+
+// A setting that tells no more rows apart is left out first.
+TEST(Rank, FitsTheTerminal) {
+  std::vector<RunRecord> runs = lstm_and_gru();
+  for (RunRecord& run : runs) run.config["training.optimizer"] = run.config["model.cell"] == "gru" ? "sgd" : "adam";
+  EXPECT_THAT(ranking_text(rank(runs)), HasSubstr("#  run        cell  optimizer  seeds  valid RMSE  spread"));
+  EXPECT_THAT(ranking_text(rank(runs), 60),
+              StartsWith("#  run        cell  seeds  valid RMSE  spread  best epoch\n"
+                         "-  ---------  ----  -----  ----------  ------  ----------\n"
+                         "1  cpu fused  gru   1           1.500       -           2\n"
+                         "2  cpu fused  lstm  1,2         2.250   0.354           2\n"
+                         "\n"
+                         "left out, because the terminal has 60 columns: optimizer and epoch s (--csv has them)\n"));
+  EXPECT_THAT(ranking_text(rank(runs), 40), StartsWith("#  run        cell  valid RMSE  spread\n"));
 }
 
 TEST(Rank, CountsACopyOnce) {

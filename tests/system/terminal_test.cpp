@@ -175,6 +175,48 @@ TEST(Table, ShowsACellOnOneLine) {
   EXPECT_EQ(table.rows().front().front(), "a\nb\x1b");
 }
 
+TextTable table_of_times() {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  for (const char* heading : {"s/epoch", "interval", "ratio", "interval"}) table.add_column(heading, Align::kRight);
+  table.add_row({"naive", "2.25", "2 .. 3", "1", "-"});
+  table.add_row({"fused", "1.25", "1 .. 2", "0.56", "0.5 .. 1"});
+  return table;
+}
+
+TEST(Table, LeavesOutItsLeastImportantColumnsUntilItFits) {
+  const TextTable table = table_of_times();
+  EXPECT_EQ(table.width(), 41u);
+  const std::vector<size_t> least_important = {2, 4, 1};
+  EXPECT_EQ(table.fitted(41, least_important).table.text(), table.text());
+  EXPECT_EQ(table.fitted(41, least_important).note(41, "--csv"), "");
+  const FittedTable narrow = table.fitted(30, least_important);
+  EXPECT_EQ(narrow.table.text(),
+            "run    s/epoch  ratio\n"
+            "-----  -------  -----\n"
+            "naive     2.25      1\n"
+            "fused     1.25   0.56\n");
+  EXPECT_EQ(narrow.note(30, "--csv"),
+            "left out, because the terminal has 30 columns: interval of s/epoch and interval of ratio (--csv has "
+            "them)\n");
+  EXPECT_EQ(table.fitted(1, least_important).table.width(), 12u) << "run and ratio always stay";
+}
+
+TEST(Table, IsDividedIntoBlocksThatFit) {
+  const TextTable table = table_of_times();
+  EXPECT_EQ(table.text_in_blocks(41), table.text());
+  EXPECT_EQ(table.text_in_blocks(30, 1, 2),
+            "run    s/epoch  interval\n"
+            "-----  -------  --------\n"
+            "naive     2.25    2 .. 3\n"
+            "fused     1.25    1 .. 2\n"
+            "\n"
+            "run    ratio  interval\n"
+            "-----  -----  --------\n"
+            "naive      1         -\n"
+            "fused   0.56  0.5 .. 1\n");
+}
+
 TEST(Table, OfNoRowsIsItsHeadings) {
   TextTable table;
   table.add_column("run", Align::kLeft);

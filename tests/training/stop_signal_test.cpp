@@ -58,7 +58,7 @@ TEST(StopSignals, OfOtherKindsMayComeTwiceAndTheFirstOneCounts) {
 TEST(StopSignals, AreAnnouncedOnce) {
   ::testing::internal::CaptureStderr();
   {
-    const StopSignalGuard guard("the program stops after this test");
+    const StopSignalGuard guard({"the program stops after this test", ""});
     std::raise(SIGHUP);
     std::raise(SIGTERM);
   }
@@ -106,15 +106,17 @@ TEST(StopSignals, FindTheirOldHandlersAgain) {
 }
 
 void raise_twice(int first, int second) {
-  const StopSignalGuard guard;
+  const StopSignalGuard guard({"", "what was not saved is lost"});
   std::raise(first);
   std::raise(second);
 }
 
 TEST(StopSignalsDeathTest, ASecondSignalKills) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(raise_twice(SIGINT, SIGINT), ::testing::KilledBySignal(SIGINT), "");
-  EXPECT_EXIT(raise_twice(SIGINT, SIGTERM), ::testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EXIT(raise_twice(SIGINT, SIGINT), ::testing::KilledBySignal(SIGINT),
+              "rnnlab: ended at once; what was not saved is lost\n");
+  EXPECT_EXIT(raise_twice(SIGINT, SIGTERM), ::testing::KilledBySignal(SIGTERM),
+              "rnnlab: ended at once; what was not saved is lost\n");
 }
 
 // The pipe is full because no process reads it, so a write to it would wait for ever.
@@ -125,7 +127,7 @@ void raise_twice_with_full_stderr() {
   }
   ::fcntl(ends[1], F_SETFL, 0);
   ::dup2(ends[1], STDERR_FILENO);
-  const StopSignalGuard guard("stopping");
+  const StopSignalGuard guard({"stopping", "all is lost"});
   std::raise(SIGTERM);
   std::raise(SIGTERM);
 }
