@@ -2,6 +2,7 @@
 #include "system/terminal.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -226,6 +227,12 @@ std::string TextTable::text() const {
   std::string text = line(headings, all_widths) + line(rules, all_widths);
   for (const auto& row : rows_) text += line(on_one_line_each(row), all_widths);
   return text;
+}
+
+void write_from_signal_handler(std::string_view text) {
+  pollfd waiting = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&waiting, 1, 0) != 1 || (waiting.revents & POLLOUT) == 0) return;
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 }  // namespace rnnlab
