@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/find_data.h"
 #include "data/load_dataset.h"
 #include "data/readers/array.h"
 #include "data/readers/byte_stream.h"
