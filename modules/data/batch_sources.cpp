@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "data/batch_steps.h"
 #include "data/mapped_inputs.h"
 
 namespace rnnlab {
