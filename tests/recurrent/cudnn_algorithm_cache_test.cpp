@@ -13,7 +13,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "recurrent/cudnn/algorithm_choice.h"
+#include "recurrent/cudnn/plan_cache.h"
 #include "recurrent/cudnn/rnn_descriptor.h"
 
 namespace rnnlab {
