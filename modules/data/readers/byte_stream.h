@@ -20,7 +20,7 @@ namespace rnnlab {
 template <class T>
 struct UnfilledAllocator : std::allocator<T> {
   template <class U>
-  struct rebind {
+  struct rebind {  // NOLINT(readability-identifier-naming): the name that std::allocator_traits looks for
     using other = UnfilledAllocator<U>;
   };
 
