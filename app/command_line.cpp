@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "command_line.h"
+#include "verbs.h"
 
 #include <fmt/format.h>
 
@@ -138,7 +138,7 @@ std::string explain_pair(const std::string& message, const char* format) {
 }
 
 std::string explain_by_kind(const CLI::App& command, const CLI::ParseError& error) {
-  const std::string message = error.what();
+  std::string message = error.what();
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return explain_absence(command);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return explain_missing_value(command, message);
   if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)

@@ -8,11 +8,11 @@
 
 #include "base/text.h"
 #include "bench/bench_settings.h"
-#include "command_line.h"
 #include "config/sweep.h"
 #include "experiment/experiment.h"
 #include "output.h"
 #include "results/run_folder.h"
+#include "verbs.h"
 
 namespace rnnlab::app {
 namespace {

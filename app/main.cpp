@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <string_view>
 
-#include "command_line.h"
 #include "experiment/failure.h"
 #include "output.h"
 #include "training/determinism.h"
+#include "verbs.h"
 
 namespace {
 

@@ -131,7 +131,7 @@ std::string named_run_to_resume(const std::string& name, const std::string& out)
 }
 
 std::string named_trained_run(const std::string& name, const std::string& out) {
-  const std::string path = named_path(name, out);
+  std::string path = named_path(name, out);
   const std::vector<fs::path> runs = runs_within(path);
   if (runs.empty()) return path;
   const auto newest = std::find_if(runs.rbegin(), runs.rend(), has_checkpoint);

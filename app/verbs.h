@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declares every verb of the program; each verb has one file. A verb adds its options to the parser; after parsing,
-// `chosen` is the action to run.
+// `chosen` is the action to run. The parser of the whole command line (command_line.cpp) has verbs and their options,
+// help, and one clear message (exit code 2) for an invalid command line.
 #pragma once
 
 #include <CLI/App.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,5 +63,11 @@ inline constexpr Verb kVerbs[] = {
     {"info", add_info},
     {"completion", add_completion},
 };
+
+// Returns the parser with every verb. Parsing sets `chosen` to the action of the verb in the arguments.
+std::unique_ptr<CLI::App> make_parser(Action& chosen);
+
+// Parses the arguments and runs the verb. Help and the version go to stdout.
+ExitCode run(int argc, const char* const* argv);
 
 }  // namespace rnnlab::app

@@ -55,7 +55,7 @@ inline constexpr size_t kMaxSweepKeys = 32;
 struct SweepAxis {
   std::string key;  // dotted
   Place key_place;
-  Value written;              // a list of values, or a distribution (config/distribution.h)
+  Value written;              // a list of values, or a distribution such as {uniform: [0, 1]}
   std::vector<Value> values;  // listed, or one drawn for each case
 };
 

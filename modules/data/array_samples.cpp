@@ -114,6 +114,7 @@ at::Tensor to_whole_numbers(const Array& array, at::IntArrayRef shape, const std
         throw_error(ExitCode::kData, "{}: sample {}{} (counted from 0) is {}, but {} are whole numbers", origin,
                     i / per_sample, step, values[i], what);
       }
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8 is a number here, not a character
       out[i] = static_cast<int64_t>(values[i]);
     }
   });

@@ -207,7 +207,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
 
 // Returns a file of MNIST in the folder of the file that was found.
 Path sibling_file(const Path& found, std::string_view name) {
-  const Path plain = found.parent_path() / name;
+  Path plain = found.parent_path() / name;
   Path packed = plain;
   packed += ".gz";
   std::error_code ignored;
@@ -367,7 +367,7 @@ const SourceInfo& npy_source() {
   static const SourceInfo info = [] {
     SourceInfo npy = info_of_arrays<read_npy>("arrays in npy files");
     npy.magic = "\x93NUMPY";
-    npy.keys.push_back("memory");
+    npy.keys.emplace_back("memory");
     npy.inspect_file = inspect_npy_file;
     return npy;
   }();

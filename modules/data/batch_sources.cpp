@@ -13,9 +13,9 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
-#include "data/batch_steps.h"
 #include "data/mapped_inputs.h"
 
 namespace rnnlab {
@@ -99,7 +99,7 @@ namespace {
 
 class DirectSource : public BatchSource {
  public:
-  explicit DirectSource(const Samples& samples) : samples_(samples) {}
+  explicit DirectSource(Samples samples) : samples_(std::move(samples)) {}
   void start(const EpochPlan& plan) override { plan_ = plan; }
   Batch fetch(int64_t batch) override {
     return gather_batch(samples_, plan_.samples(batch), plan_.num_steps(samples_.sequence_length(), batch));
@@ -216,8 +216,8 @@ std::unique_ptr<Preparer> make_preparer(c10::Device device) {
 // Each epoch has its own thread. The destructor of the thread requests a stop and joins the thread.
 class PrefetchedSource : public BatchSource {
  public:
-  PrefetchedSource(const Samples& samples, c10::Device device)
-      : samples_(samples), device_(device), preparer_(make_preparer(device)) {}
+  PrefetchedSource(Samples samples, c10::Device device)
+      : samples_(std::move(samples)), device_(device), preparer_(make_preparer(device)) {}
 
   void start(const EpochPlan& plan) override {
     worker_ = {};

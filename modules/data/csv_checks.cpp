@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/csv_checks.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

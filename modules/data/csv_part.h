@@ -16,6 +16,11 @@
 
 namespace rnnlab {
 
+// Checks the settings of the source csv against each other, before any file is read (csv_checks.cpp). Complains about
+// each contradiction, with the keys that are part of it and what to do. What only a file can show, such as the names of
+// its columns, the functions below check.
+void check_csv(const DataSettings& settings, config::Checker& checker);
+
 // The layout that another file must have to be read like the training part.
 struct CsvLayout {
   std::vector<std::string> features;  // columns, in order

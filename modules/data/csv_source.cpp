@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "data/csv_checks.h"
 #include "data/csv_part.h"
 #include "data/data_settings.h"
 #include "data/dataset.h"

@@ -86,7 +86,7 @@ std::filesystem::path find_data(const DataQuery& query) {
   const std::vector<Path> candidates = places(query);
   std::string searched;
   for (const Path& candidate : candidates) {
-    const Path packed = with_gz(candidate);
+    Path packed = with_gz(candidate);
     if (path_exists(candidate)) return candidate;
     if (file_of(candidate) == candidate && path_exists(packed)) return packed;
     searched += "\n  " + std::filesystem::absolute(file_of(candidate)).lexically_normal().string();
@@ -102,7 +102,8 @@ std::vector<Path> data_files(const DataSettings& settings) {
   const auto add = [&](const std::string& name, const std::string& folder) {
     try {
       add_once(files, file_of(find_data({settings.path, name, folder, ""})));
-    } catch (const UserError&) {  // Loading the data reports a missing file.
+    } catch (const UserError&) {
+      // It is skipped, because loading the data reports a missing file.
     }
   };
   for (const std::string_view name : info_of(settings.source).files)

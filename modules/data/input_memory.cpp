@@ -37,13 +37,14 @@ InputFile input_file(const DataSettings& settings, const std::string& name, cons
           .unmappable_reason = is_on_device ? "data.placement is device" : unmappable_reason(layout)};
 }
 
-// Leaves out files that cannot be read, because the loader reports what is wrong.
+// Leaves out files that cannot be read.
 std::vector<InputFile> input_files(const DataSettings& settings, const std::vector<std::string>& names) {
   std::vector<InputFile> files;
   for (const std::string& name : names) {
     try {
       files.push_back(input_file(settings, name, read_npy_layout(find_data({settings.path, name, "", ""}))));
     } catch (const UserError&) {
+      // It is skipped, because the loader reports what is wrong.
     }
   }
   return files;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/find_data.h"
 #include "data/load_dataset.h"
 #include "data/readers/array.h"
 #include "data/readers/byte_stream.h"
@@ -164,7 +165,7 @@ std::optional<Path> lengths_beside(const Path& path, ArrayReader read, const Arr
     const size_t at = name.find(inputs);
     if (at == std::string::npos) continue;
     std::string other = name;
-    const Path file = path.parent_path() / other.replace(at, inputs.size(), lengths);
+    Path file = path.parent_path() / other.replace(at, inputs.size(), lengths);
     if (!std::filesystem::is_regular_file(file)) continue;
     const Array found = read(file);
     if (may_be_lengths(found) && found.shape[0] == array.shape[0]) return file;

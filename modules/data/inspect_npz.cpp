@@ -8,6 +8,7 @@
 #include <array>
 #include <exception>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -66,7 +67,7 @@ bool may_be_lengths_of(const ArraySummary& lengths, const ArraySummary& inputs) 
 // Writes the lines that name the arrays of an archive.
 class ArchiveYaml {
  public:
-  ArchiveYaml(const Path& path, const ArchiveInspection& archive) : path_(path), archive_(archive) {}
+  ArchiveYaml(Path path, const ArchiveInspection& archive) : path_(std::move(path)), archive_(archive) {}
 
   // Returns the lines of an experiment; none if no usual pair of inputs and targets is there.
   std::vector<std::string> lines() {

@@ -291,8 +291,7 @@ std::string content_text(const ArchiveInspection& content) {
 }
 
 std::string content_text(const SeriesInspection& content) {
-  const std::string text =
-      fmt::format("{} series\n{}", format_count(content.part.num_samples), part_lines(content.part));
+  std::string text = fmt::format("{} series\n{}", format_count(content.part.num_samples), part_lines(content.part));
   if (content.num_missing == 0) return text;
   return text + fmt::format("  {:<8} {}, counted as 0 here\n", "missing", counted(content.num_missing, "value"));
 }

@@ -10,12 +10,27 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
-#include "data/mapping_fault.h"
 #include "data/readers/array.h"
 #include "system/files.h"
 
 namespace rnnlab {
+
+// What happens if a page of a mapped file cannot be read, because the file was cut off or its disk fails. The system
+// then sends SIGBUS, which would end the process without a word. While a MappingFault lives, the process writes its
+// message to standard error and exits with ExitCode::kData. Results are not written, and destructors do not run.
+class MappingFault {
+ public:
+  // Messages longer than 1,024 bytes are cut. If 64 objects live already, a fault of this mapping has no message.
+  MappingFault(std::span<const std::byte> mapping, std::string_view message);
+  ~MappingFault();
+  MappingFault(const MappingFault&) = delete;
+  MappingFault& operator=(const MappingFault&) = delete;
+
+ private:
+  size_t slot_ = 0;
+};
 
 // Returns why a file cannot be mapped and what to do, such as "it is packed: unpack it with gunzip", or "".
 std::string unmappable_reason(const NpyLayout& layout);
@@ -50,7 +65,7 @@ class MappedArray {
 
   // Throws UserError kData if the size or the time of the last change of the file differ from those at the start. A
   // caller needs this before a read and after it: where a file was cut off, the rest of its last page reads as zeros.
-  // Reads of the pages beyond end the process as mapping_fault.h says.
+  // Reads of the pages beyond end the process as MappingFault says.
   void require_unchanged() const;
 
  private:

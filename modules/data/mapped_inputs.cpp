@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/batch_steps.h"
 
 namespace rnnlab {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +19,13 @@
 #include "data/scaling.h"
 
 namespace rnnlab {
+
+// Copies the steps of sample b of a batch to their places in `out` (T, B, F).
+inline void copy_steps(const std::byte* steps, size_t num_steps, size_t step_bytes, size_t b, size_t batch_size,
+                       std::byte* out) {
+  for (size_t t = 0; t < num_steps; ++t)
+    std::memcpy(out + (t * batch_size + b) * step_bytes, steps + t * step_bytes, step_bytes);
+}
 
 // The place of an input, from 0.
 struct InputPlace {

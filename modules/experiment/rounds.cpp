@@ -20,7 +20,6 @@
 #include "experiment/child_process.h"
 #include "experiment/devices.h"
 #include "experiment/failure.h"
-#include "experiment/sweep_clock.h"
 #include "experiment/sweep_file.h"
 #include "results/comparison.h"
 #include "results/measuring_order.h"

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -20,7 +21,6 @@
 #include "experiment/fastest_layer.h"
 #include "experiment/resume.h"
 #include "experiment/support.h"
-#include "experiment/sweep_clock.h"
 #include "experiment/sweep_file.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
@@ -466,6 +466,41 @@ RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry
   run_one(pending_run(one, path.string(), sweep.overrides), run_request, logger, all);
   if (const auto stop = pending_stop(); stop && all.exit_code == ExitCode::kDone) all.exit_code = stop->exit_code;
   return all;
+}
+
+namespace {
+
+double sum_of(const std::vector<double>& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
+
+double mean_of(const std::vector<double>& seconds) { return sum_of(seconds) / static_cast<double>(seconds.size()); }
+
+std::string range_text(double low, double high) {
+  constexpr double kClose = 1.25;
+  if (high <= kClose * low) return fmt::format("about {} left", format_duration((low + high) / 2));
+  return fmt::format("{} to {} left", format_duration(low), format_duration(high));
+}
+
+}  // namespace
+
+void SweepClock::record(int64_t case_number, double seconds) { seconds_[case_number].push_back(seconds); }
+
+std::string SweepClock::text(std::span<const int64_t> cases) const {
+  std::vector<double> all;
+  for (const auto& [_, seconds] : seconds_) all.insert(all.end(), seconds.begin(), seconds.end());
+  if (all.empty()) return "";
+  const auto [shortest, longest] = std::ranges::minmax(all);
+  double low = 0, high = 0;
+  bool is_all_known = true;
+  for (const int64_t one : cases) {
+    const auto found = seconds_.find(one);
+    const bool is_known = found != seconds_.end();
+    low += is_known ? mean_of(found->second) : shortest;
+    high += is_known ? mean_of(found->second) : longest;
+    is_all_known = is_all_known && is_known;
+  }
+  const bool is_guess = all.size() == 1 && !is_all_known;
+  return fmt::format("{} so far, {}{}", format_duration(sum_of(all)), range_text(low, high),
+                     is_guess ? " if each run takes as long as the first" : "");
 }
 
 }  // namespace rnnlab

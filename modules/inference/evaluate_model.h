@@ -8,7 +8,6 @@
 #include <string>
 
 #include "inference/detailed_metrics.h"
-#include "inference/pass_times.h"
 #include "inference/trained_model.h"
 
 namespace rnnlab {

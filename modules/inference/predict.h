@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "inference/pass_times.h"
 #include "inference/trained_model.h"
 
 namespace rnnlab {

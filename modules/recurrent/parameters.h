@@ -6,12 +6,19 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "recurrent/cells/cell.h"
 
 namespace rnnlab {
+
+// Holds a tensor with its name in files and messages. A copy of a NamedTensor shares the numbers of the tensor.
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
 
 enum class Direction { kForward, kReverse };
 
@@ -42,5 +49,22 @@ DirectionWeights parameters_of(const std::vector<at::Tensor>& weights, size_t in
 
 // Returns the result of parameters_of in product type.
 DirectionWeights direction_weights(const std::vector<at::Tensor>& weights, size_t index);
+
+// Receives the gradients of a layer's parameters while the layer's backward pass still computes others. So a process
+// can send the gradients of upper layers to other processes while lower layers compute, and without copying them first.
+//
+// Left out: gradients that autograd adds up over several passes. A sink gives no place for those.
+class GradientSink {
+ public:
+  virtual ~GradientSink() = default;
+
+  // Returns memory into which the pass writes the gradient of `parameter`, with the parameter's shape, strides and
+  // type. Returns an undefined tensor if the pass must allocate the gradient.
+  virtual at::Tensor place_of(const at::Tensor& parameter) = 0;
+
+  // The pass calls this function after it has queued all work that writes the gradients of these parameters. The
+  // current stream is the one on which that work is queued.
+  virtual void on_written(std::span<const at::Tensor> parameters) = 0;
+};
 
 }  // namespace rnnlab

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "recurrent/gradient_sink.h"
 #include "recurrent/layer_kind.h"
 #include "recurrent/parameters.h"
 

@@ -2,6 +2,7 @@
 #include "system/terminal.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -300,6 +301,12 @@ std::string FittedTable::note(size_t width, const std::string& elsewhere) const 
   if (left_out.empty()) return "";
   return fmt::format("left out, because the terminal has {} columns: {} ({} has them)\n", width,
                      join_with_and(left_out), elsewhere);
+}
+
+void write_from_signal_handler(std::string_view text) {
+  pollfd waiting = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&waiting, 1, 0) != 1 || (waiting.revents & POLLOUT) == 0) return;
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 }  // namespace rnnlab

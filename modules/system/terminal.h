@@ -9,9 +9,16 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rnnlab {
+
+// Output that a signal handler may write (signal-safety(7)).
+
+// Writes the text to standard error. Skips it if a write would block: with a reader that has stopped reading, the
+// process could not be ended.
+void write_from_signal_handler(std::string_view text);
 
 enum class Tty { kNo, kYes };  // the result of isatty(3)
 

@@ -21,8 +21,8 @@
 
 #include "data/batches.h"
 #include "distributed/ranks.h"
+#include "recurrent/parameters.h"
 #include "training/gradient_pieces.h"
-#include "training/named_tensor.h"
 #include "training/step_record.h"
 
 namespace rnnlab {

@@ -21,9 +21,8 @@
 #include <vector>
 
 #include "distributed/ranks.h"
-#include "recurrent/gradient_sink.h"
+#include "recurrent/parameters.h"
 #include "training/kernels/optimizer.h"
-#include "training/named_tensor.h"
 #include "training/step_record.h"
 
 namespace rnnlab {

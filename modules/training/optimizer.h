@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "training/named_tensor.h"
+#include "recurrent/parameters.h"
 #include "training/training_settings.h"
 
 namespace rnnlab {

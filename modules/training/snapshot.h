@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "recurrent/parameters.h"
 #include "training/determinism.h"
-#include "training/named_tensor.h"
 #include "training/objective.h"
 #include "training/observer.h"
 

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <string_view>
 
-#include "system/signal_output.h"
+#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

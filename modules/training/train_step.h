@@ -13,8 +13,8 @@
 
 #include "data/batches.h"
 #include "models/model.h"
+#include "recurrent/parameters.h"
 #include "training/gradient_exchange.h"
-#include "training/named_tensor.h"
 #include "training/objective.h"
 #include "training/optimizer.h"
 #include "training/precision.h"

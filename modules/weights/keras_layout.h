@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "training/named_tensor.h"
+#include "recurrent/parameters.h"
 #include "weights/network_weights.h"
 #include "weights/tensor_reader.h"
 

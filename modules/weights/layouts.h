@@ -13,7 +13,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "config/enum_names.h"
-#include "training/named_tensor.h"
+#include "recurrent/parameters.h"
 #include "weights/network_weights.h"
 
 namespace rnnlab {

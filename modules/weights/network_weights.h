@@ -13,7 +13,6 @@
 #include "data/dataset.h"
 #include "recurrent/parameters.h"
 #include "recurrent/recurrent_options.h"
-#include "training/named_tensor.h"
 
 namespace rnnlab {
 

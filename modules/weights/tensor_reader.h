@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
-#include "training/named_tensor.h"
+#include "recurrent/parameters.h"
 
 namespace rnnlab {
 

@@ -222,7 +222,7 @@ TEST(Batches, KeepOrDropTheTail) {
 
 TEST(Batches, SayWhenDroppingTheTailLeavesNothing) {
   try {
-    Batches(numbered_samples(7, 2, 1), {.batch_size = 8, .tail = TailPolicy::kDrop}, at::kCPU);
+    const Batches none(numbered_samples(7, 2, 1), {.batch_size = 8, .tail = TailPolicy::kDrop}, at::kCPU);
     FAIL() << "no error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);

@@ -8,6 +8,8 @@ namespace rnnlab {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
 
 class LoadCsv : public DataTest {
  protected:

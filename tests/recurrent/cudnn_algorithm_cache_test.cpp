@@ -13,7 +13,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "recurrent/cudnn/algorithm_choice.h"
+#include "recurrent/cudnn/plan_cache.h"
 #include "recurrent/cudnn/rnn_descriptor.h"
 
 namespace rnnlab {
@@ -225,7 +225,7 @@ TEST(CudnnFailure, NamesWhatToUseInstead) {
 // Sets environment variables while it lives; nullptr unsets one.
 class Environment {
  public:
-  explicit Environment(std::vector<std::pair<const char*, const char*>> variables) {
+  explicit Environment(const std::vector<std::pair<const char*, const char*>>& variables) {
     for (const auto& [name, value] : variables) {
       const char* old = std::getenv(name);
       before_.emplace_back(name, old == nullptr ? std::optional<std::string>() : old);

@@ -68,7 +68,8 @@ TEST_P(PersistentShapes, RandomOnesMatchFloat64) {
   for (int i = 0; i < num_shapes; ++i) {
     const NumberClass& numbers = kNumberClasses[random() % kNumberClasses.size()];
     const LayerShape shape = random_shape(random, numbers);
-    const double error = largest_error(shape, numbers, static_cast<uint64_t>(1000 * GetParam() + i));
+    const double error =
+        largest_error(shape, numbers, 1000 * static_cast<uint64_t>(GetParam()) + static_cast<uint64_t>(i));
     EXPECT_LE(error, numbers.tolerance) << "shape " << i << ": " << describe(shape, numbers);
     largest[numbers.name] = std::max(largest[numbers.name], error);
   }

@@ -209,7 +209,7 @@ TEST_P(EveryKindOnTheCpu, TrainsTheParametersThatItLists) {
   const at::Tensor before = layer->forward(input).output;
   {
     const at::AutoGradMode no_gradient(false);
-    for (at::Tensor parameter : parameters) parameter.sub_(0.1);
+    for (const at::Tensor& parameter : parameters) parameter.sub_(0.1);
   }
   EXPECT_FALSE(at::allclose(layer->forward(input).output, before));
 }

@@ -369,7 +369,7 @@ namespace {
 
 class Held : public ::testing::Test {
  protected:
-  void add(const std::string& name, SampleRun run) {
+  void add(const std::string& name, const SampleRun& run) {
     run.write(folder_.path() / name);
     runs_.push_back(load_run(folder_.path() / name));
   }

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/unfilled_vector.h"
+#include "data/readers/byte_stream.h"
 
 namespace rnnlab {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cudnn`: calls cuDNN directly, with the algorithm that the options name or, with auto, the fastest of all measured
-// ones (algorithm_choice.h). The layer supports CUDA only, with float32 (with TF32 if LibTorch allows TF32 for cuDNN),
+// ones (plan_cache.h). The layer supports CUDA only, with float32 (with TF32 if LibTorch allows TF32 for cuDNN),
 // float64, bfloat16, float16, and autocast. Left out: activations other than tanh in LSTM and GRU, and the reset gate
 // before the product. With dropout between layers the stack runs layer by layer (stacked_layer.h).
 #pragma once

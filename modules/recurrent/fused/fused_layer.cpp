@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recurrent/fused/fused_layer.h"
-
+// Implements `fused` by torch::nn::LSTM, GRU or RNN over the whole stack, by cuDNN on CUDA, and by oneDNN or LibTorch's
+// own loop on the CPU (execution_path.h reports which). Lengths are passed as packed sequences. Activations other than
+// tanh in LSTM and GRU, and the reset gate before the product, are not supported. With dropout between layers the stack
+// runs layer by layer (stacked_layer.h).
 #include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/cat.h>
@@ -8,13 +10,17 @@
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/rnn_relu.h>
 #include <ATen/ops/rnn_tanh.h>
+#include <torch/nn/modules/rnn.h>
 #include <torch/nn/utils/rnn.h>
 
 #include <algorithm>
 #include <optional>
 #include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "base/error.h"
+#include "recurrent/recurrent_layer.h"
 #include "recurrent/stacked_layer.h"
 
 namespace rnnlab {
@@ -53,6 +59,8 @@ Function choose(LibraryCell cell, Function gru, Function rnn_tanh, Function rnn_
   }
   fail_invariant("a cell with one state", __FILE__, __LINE__, "an LSTM has two states");
 }
+
+enum class Mode { kEvaluation, kTraining };
 
 // Calls one of the four functions, for whole or packed sequences. They have the weights and options in common.
 class Call {
@@ -109,8 +117,16 @@ RecurrentResult run_packed(const Call& call, const at::Tensor& input, const Recu
   return {std::get<0>(padded), reordered(result.state, packed.unsorted_indices())};
 }
 
-}  // namespace
+// ---- the type that autocast requests ----
 
+// The two functions below run torch::nn's recurrent functions in the type that autocast requests, where LibTorch's own
+// rule does not. On CUDA it converts cuDNN's operands to float16 for any requested type
+// (aten/src/ATen/cudnn/AutocastRNN.cpp in 2.11), so that a run in bfloat16 would silently compute in a different
+// precision. On a CPU without AVX-512 it fails, because oneDNN has no LSTM in bfloat16 there; LibTorch's loop computes
+// it here. The weights are converted as autocast would, into one piece of memory in cuDNN's layout, and gradients flow
+// back to the float32 weights.
+
+// Returns `weights` in `type`, as views of one buffer: the matrices of all layers, then their biases. Differentiable.
 std::vector<at::Tensor> converted_weights(const std::vector<at::Tensor>& weights, at::ScalarType type) {
   std::vector<size_t> order(weights.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -129,6 +145,8 @@ std::vector<at::Tensor> converted_weights(const std::vector<at::Tensor>& weights
   return views;
 }
 
+// options: without dropout. weights: in the order of parameter_specs(options). The other arguments are those of
+// RecurrentLayer::run. The result is in `type`.
 RecurrentResult run_converted(const RecurrentOptions& options, const std::vector<at::Tensor>& weights, Mode mode,
                               at::ScalarType type, const at::Tensor& input, const RecurrentState& initial,
                               const at::Tensor& lengths) {
@@ -138,8 +156,6 @@ RecurrentResult run_converted(const RecurrentOptions& options, const std::vector
   const RecurrentState state = converted(initial, type);
   return lengths.defined() ? run_packed(call, sequence, state, lengths) : call.whole(sequence, state);
 }
-
-namespace {
 
 template <class Options>
 Options torch_options(const RecurrentOptions& options) {
@@ -176,7 +192,36 @@ RecurrentResult run_packed(Holder& stack, const at::Tensor& input, const Recurre
   return {output, from_torch(state)};
 }
 
-}  // namespace
+// ---- the layer ----
+
+class FusedLayer : public RecurrentLayer {
+ public:
+  explicit FusedLayer(const RecurrentOptions& options);
+  LayerKind kind() const override { return LayerKind::kFused; }
+
+  // Moving the module separates the weights, so these functions join them again.
+  bool keeps_weights_in_one_piece() const override { return true; }
+  void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
+  void to(torch::Dtype dtype, bool non_blocking = false) override;
+  void to(torch::Device device, bool non_blocking = false) override;
+  void train(bool on = true) override;
+
+ private:
+  using Stack = std::variant<torch::nn::LSTM, torch::nn::GRU, torch::nn::RNN>;
+
+  static Stack make_stack(const RecurrentOptions& options);
+  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
+  RecurrentResult run_stack(size_t group, const at::Tensor& input, const RecurrentState& initial,
+                            const at::Tensor& lengths);
+  RecurrentResult run_autocast(at::ScalarType type, size_t group, const at::Tensor& input,
+                               const RecurrentState& initial, const at::Tensor& lengths);
+  void flatten();
+
+  std::vector<RecurrentOptions> groups_;
+  // Holds the modules of the groups. The modules are not submodules, because this layer registers their parameters
+  // without a prefix, as the same tensors.
+  std::vector<Stack> stacks_;
+};
 
 FusedLayer::Stack FusedLayer::make_stack(const RecurrentOptions& options) {
   const auto plain = [&] { return torch_options<torch::nn::RNNOptions>(options); };
@@ -204,8 +249,6 @@ FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options
   register_parameters([&](const ParameterSpec&) { return *next++; });
 }
 
-namespace {
-
 bool onednn_has_bfloat16() {
   static const bool has =
       c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_is_mkldnn_bf16_supported", "").typed<bool()>().call();
@@ -224,8 +267,6 @@ std::optional<at::ScalarType> type_to_convert_to(c10::Device device, Cell cell, 
 c10::DispatchKeySet autocast_keys() {
   return c10::DispatchKeySet({at::DispatchKey::AutocastCUDA, at::DispatchKey::AutocastCPU});
 }
-
-}  // namespace
 
 RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   const auto type = type_to_convert_to(input.device(), options().cell, lengths.defined());
@@ -277,6 +318,8 @@ void FusedLayer::train(bool on) {
   RecurrentLayer::train(on);
   for (Stack& stack : stacks_) std::visit([on](auto& one) { one->train(on); }, stack);
 }
+
+}  // namespace
 
 const LayerInfo& fused_layer_info() {
   static const LayerInfo info = {

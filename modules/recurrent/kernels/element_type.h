@@ -42,7 +42,7 @@ RNNLAB_HOST_DEVICE void store(void* data, int64_t index, Accumulation<T> value) 
 template <class Float16, class Bfloat16, class Work>
 void with_element_type(ElementType type, const Work& work) {
   switch (type) {
-    case ElementType::kFloat32:
+    case ElementType::kFloat32:  // NOLINT(bugprone-branch-clone): the branches differ in the type of the value
       return work(float());
     case ElementType::kFloat64:
       return work(double());

@@ -3,7 +3,6 @@
 // needs.
 #pragma once
 
-#include "recurrent/gradient_sink.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/layer_kind.h"
 #include "recurrent/parameters.h"

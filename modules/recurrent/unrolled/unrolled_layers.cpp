@@ -5,6 +5,12 @@
 namespace rnnlab {
 namespace {
 
+constexpr UnrolledVariant kBlockedVariant = {.kind = LayerKind::kBlocked,
+                                             .fuses_pointwise = true,
+                                             .pretransposes = true,
+                                             .input_products = InputProducts::kAllSteps,
+                                             .is_blocked = true};
+
 constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: hoisted";
 
 std::optional<std::string> unsupported_by_pipelined(const RecurrentOptions& options) {
@@ -107,6 +113,19 @@ const LayerInfo& diagonal_layer_info() {
       .is_optimisation_step = true,
       .make = make_unrolled<kDiagonalVariant>,
       .unsupported_option = unsupported_by_pipelined};
+  return info;
+}
+
+const LayerInfo& blocked_layer_info() {
+  static const LayerInfo info = {
+      .description = "hoisted for the CPU: packed weights, the batch cut between the threads, oneDNN's block kernels",
+      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+      .processors = {Processor::kCpu},
+      .other_processor = "is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn",
+      .speed_rank = 11,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kBlockedVariant>,
+      .unsupported_option = unsupported_by_unrolled};
   return info;
 }
 

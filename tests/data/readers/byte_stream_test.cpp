@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/readers/byte_stream.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 
 #include <array>
 #include <random>
+#include <string>
 
 #include "data/readers/reader_files.h"
 
@@ -16,6 +18,8 @@ namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::Each;
+using testing::ElementsAre;
 
 class FileTest : public ReaderFiles {
  protected:
@@ -244,6 +248,26 @@ TEST_F(GzipTest, BoundsWhatItCouldUnpackTo) {
   const auto stream = open_stream(write("a.gz", packed));
   EXPECT_GE(stream->most_bytes(), 10'000'000);
   EXPECT_LE(stream->most_bytes(), 10'500'000);
+}
+
+TEST(UnfilledVector, KeepsItsElementsWhenItGrows) {
+  UnfilledVector<int> values = {1, 2};
+  values.resize(100'000);
+  values.resize(2);
+  values.push_back(3);
+  EXPECT_THAT(values, ElementsAre(1, 2, 3));
+}
+
+TEST(UnfilledVector, SetsElementsThatHaveAValue) {
+  EXPECT_THAT(UnfilledVector<int>(1000, 7), Each(7));
+  const std::string text = "text";
+  EXPECT_THAT(UnfilledVector<char>(text.begin(), text.end()), ElementsAre('t', 'e', 'x', 't'));
+}
+
+TEST(UnfilledVector, CallsConstructors) {
+  UnfilledVector<std::string> texts(2);
+  texts.emplace_back(3, 'x');
+  EXPECT_THAT(texts, ElementsAre("", "", "xxx"));
 }
 
 }  // namespace
