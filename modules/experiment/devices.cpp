@@ -50,6 +50,7 @@ std::string available_gpus(int64_t count) {
 
 std::string device_error(const std::string& name) {
   if (name == "cpu" || name == "auto") return "";
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): LibTorch counts devices in int8, which is a number here
   const auto count = static_cast<int64_t>(torch::cuda::device_count());
   if (cuda_index(name) < count) return "";
   return fmt::format("device: got {}, but {}; use device=cpu, or see `rnnlab info`", name, available_gpus(count));

@@ -185,6 +185,7 @@ std::vector<GpuReport> gpu_reports(const std::vector<Gpu>& gpus) {
 
 std::vector<std::string> device_names() {
   std::vector<std::string> names = {"cpu"};
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): LibTorch counts devices in int8, which is a number here
   const auto count = static_cast<int>(torch::cuda::device_count());
   for (int i = 0; i < count; ++i) names.push_back(fmt::format("cuda:{}", i));
   return names;

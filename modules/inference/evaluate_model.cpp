@@ -53,7 +53,7 @@ std::string precision_of(const TrainedModel& trained) {
 std::string shared_name(const TrainedModel& trained) {
   const std::filesystem::path checkpoint = normalized_path(trained.checkpoint);
   const std::filesystem::path folder = checkpoint.parent_path();
-  const std::string name = last_name(checkpoint.string());
+  std::string name = last_name(checkpoint.string());
   if (folder.filename() != kCheckpointsFolder) return name;
   return fmt::format("{}/{}/{}", shared_run_name(folder.parent_path(), trained.experiment.name), kCheckpointsFolder,
                      name);

@@ -24,7 +24,7 @@ Samples with_some_targets(Samples samples) {
 at::Tensor output_of(const TrainedModel& trained, const Batch& batch) {
   const at::NoGradGuard no_grad;
   const AutocastGuard autocast(trained.experiment.precision, trained.device);
-  const at::Tensor output = trained.model->forward(batch).to(at::kCPU, at::kFloat);
+  at::Tensor output = trained.model->forward(batch).to(at::kCPU, at::kFloat);
   if (!trained.data.shape.target_per_step) return output;
   return rows_within(output.transpose(0, 1), batch.lengths, TimeAxis::kSecond);
 }

@@ -45,7 +45,7 @@ class MappedRun : public ::testing::Test {
     program_.write("waves.yaml", kYaml);
   }
 
-  ProgramResult run(std::vector<std::string> arguments, int exit_code = 0) const {
+  ProgramResult run(const std::vector<std::string>& arguments, int exit_code = 0) const {
     ProgramResult result = program_.run(arguments);
     EXPECT_EQ(result.exit_code, exit_code) << result.errors;
     return result;
