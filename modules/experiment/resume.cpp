@@ -184,7 +184,7 @@ std::vector<std::string> environment_changes(const RunFacts& saved, const RunCon
 std::optional<std::string> devices_change(const Experiment& then, const Experiment& now) {
   const int64_t before = then.devices.value_or(1), after = now.devices.value_or(1);
   if (before == after) return std::nullopt;
-  const std::string what =
+  std::string what =
       fmt::format("resumes with {} but ran with {} before, so its times do not describe either number of devices",
                   counted(after, "process"), before);
   if (now.training.shards) return what;

@@ -144,8 +144,9 @@ class Rounds {
     const auto& folder = sweep_.entries()[entry].folder;
     if (!folder || !sweep_.overrides().empty()) return false;
     auto outcome = ended_run(*folder);
-    if (outcome) outcomes_[entry] = *std::move(outcome);
-    return outcome.has_value();
+    if (!outcome) return false;
+    outcomes_[entry] = *std::move(outcome);
+    return true;
   }
 
   void run_process(size_t entry) {

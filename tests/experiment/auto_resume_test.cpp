@@ -78,7 +78,7 @@ TEST_F(AutoResume, TrainsLongerIfTheSettingsAskForIt) {
 }
 
 TEST_F(AutoResume, RemovesABoundThatIsNotThereAnyMore) {
-  const fs::path bounded = run(exactly({"training.max_steps=5"}));
+  run(exactly({"training.max_steps=5"}));
   EXPECT_EQ(find(exactly({"training.max_steps=5"})).state, SameRun::kEnded);
   EXPECT_THAT(find(exactly()).overrides, ElementsAre("training.max_steps=null"));
   EXPECT_EQ(start(exactly()).finished.at(0).summary.epochs, 3);
