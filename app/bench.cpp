@@ -227,8 +227,9 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   require_outputs(options);
   std::optional<BenchReport> before;
   if (!options.against.empty()) before = read_report(options.against);
-  const StopSignalGuard signals({"the benchmark stops after the current measurement and prints the rows so far",
-                                 "rows that are not in the file of --json are lost"});
+  const std::string lost =
+      options.json.empty() ? "the rows so far are lost" : fmt::format("rows that are not in {} are lost", options.json);
+  const StopSignalGuard signals({"the benchmark stops after the current measurement and prints the rows so far", lost});
   const auto check_plan = [&](const BenchReport& plan) {
     if (before) check_comparable(plan, *before, options.against, against_options(options));
     if (!options.quiet) print_notice(work_text(settings) + "\n");

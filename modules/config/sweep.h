@@ -42,7 +42,8 @@ Document without_repeats(const Document& document);
 std::string print_repeats(const Repeats& repeats);
 
 // `sweep:` in a configuration requests every combination of the listed values, or, with `num_runs`, this number of
-// combinations that are drawn by the file's `seed`. Each combination is a separate document, which is created on
+// combinations that are drawn by the file's `seed`. Drawn values are a pure function of the seed and the key, on every
+// machine, and a larger `num_runs` only adds values. Each combination is a separate document, which is created on
 // request.
 
 struct StructSpec;  // config/schema.h

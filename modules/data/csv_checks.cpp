@@ -67,14 +67,19 @@ void check_group(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"group", "features", "target"}, "the column of the series is neither a feature nor a target");
 }
 
+// A target at every step has no horizon at all, which check_sequences says.
+void check_order_of_horizons(const DataSettings& settings, config::Checker& checker) {
+  if (has_target_per_step(settings)) return;
+  if (std::ranges::adjacent_find(settings.horizon, std::greater_equal()) != settings.horizon.end())
+    checker.complain({"horizon"}, "several horizons are in ascending order, each once");
+}
+
 // check_sequences has the checks for a target at every step.
 void check_windows(const DataSettings& settings, config::Checker& checker) {
   if (has_target_per_step(settings)) return;
   if (settings.horizon != std::vector<int64_t>{1} && settings.window == 0) {
     checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
   }
-  if (std::ranges::adjacent_find(settings.horizon, std::greater_equal()) != settings.horizon.end())
-    checker.complain({"horizon"}, "several horizons are in ascending order, each once");
   if (settings.horizon.size() > 1 && csv_task(settings) == Task::kClassification)
     checker.complain({"horizon", "task"}, "a classification has one horizon; for several use task: regression");
   if (settings.season && settings.window == 0)
@@ -101,9 +106,6 @@ void check_previous(const DataSettings& settings, config::Checker& checker) {
 
 void check_categories(const DataSettings& settings, config::Checker& checker) {
   if (settings.categories.empty()) return;
-  if (settings.window == 0 && !has_target_per_step(settings))
-    checker.complain({"categories", "window"},
-                     "the columns of such a row are steps, and a category is a part of a step: set window");
   if (settings.normalize == Normalization::kColumnMinMax)
     checker.complain({"categories", "normalize"}, "categories are not scaled: use standard, minmax or none");
   if (refuse_duplicates("categories", settings.categories, checker)) return;
@@ -112,6 +114,12 @@ void check_categories(const DataSettings& settings, config::Checker& checker) {
       if (std::ranges::count(*names, name) > 0)
         checker.complain({"categories", key},
                          fmt::format("{} is in both: remove it from one of the two", in_quotes(name)));
+}
+
+void check_steps_of_categories(const DataSettings& settings, config::Checker& checker) {
+  if (settings.categories.empty() || settings.window > 0 || has_target_per_step(settings)) return;
+  checker.complain({"categories", "window"},
+                   "the columns of such a row are steps, and a category is a part of a step: set window");
 }
 
 // A row of a sequence has its own target, so nothing is forecast.
@@ -134,6 +142,16 @@ bool is_meaning_of_rows_unknown(const config::Checker& checker) {
   return checker.has_finding("window") || checker.has_finding("group") || checker.has_finding("target_per");
 }
 
+void check_rows(const DataSettings& settings, config::Checker& checker) {
+  if (is_meaning_of_rows_unknown(checker)) return;
+  check_features(settings, checker);
+  check_windows(settings, checker);
+  check_previous(settings, checker);
+  check_group(settings, checker);
+  check_sequences(settings, checker);
+  check_steps_of_categories(settings, checker);
+}
+
 }  // namespace
 
 void check_csv(const DataSettings& settings, config::Checker& checker) {
@@ -142,12 +160,8 @@ void check_csv(const DataSettings& settings, config::Checker& checker) {
   check_target(settings, checker);
   check_id(settings, checker);
   refuse_unit_normalization(settings, checker);
-  if (is_meaning_of_rows_unknown(checker)) return;
-  check_features(settings, checker);
-  check_windows(settings, checker);
-  check_previous(settings, checker);
-  check_group(settings, checker);
-  check_sequences(settings, checker);
+  check_rows(settings, checker);
+  check_order_of_horizons(settings, checker);
   check_categories(settings, checker);
 }
 

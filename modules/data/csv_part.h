@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of a CSV file that an experiment uses, typed and checked against its task, before they are split and
-// scaled. Rows keep their numbers in the file, so that messages can name lines.
+// scaled; and the check of the settings of CSV files, before a file is read. Rows keep their numbers in the file, so
+// that messages can name lines.
 #pragma once
 
 #include <cstdint>

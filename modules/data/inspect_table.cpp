@@ -328,9 +328,9 @@ std::string hint_on_thousands(const std::vector<ColumnInspection>& columns) {
   return "";
 }
 
-// Such a number shows that the mark is a decimal mark in this file.
+// A number that is neither an integer nor written as 1.326 shows that the mark is a decimal mark in this file.
 bool has_other_decimals(const ColumnInspection& column) {
-  return !column.is_like_thousands() && column.num_integers < column.num_numbers;
+  return column.num_integers + column.num_like_thousands < column.num_numbers;
 }
 
 // Such numbers are read without an error, but as a thousandth of what the file means.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The elements of an npy file as the operating system maps them into memory: pages are read when they are used and
-// dropped when memory is short, so the file may be larger than memory. The class promises that the file has all
-// elements when it is mapped. Conversion and scaling are left to mapped_inputs.h.
+// dropped when memory is short, so the file may be larger than memory. The file has all elements when it is mapped; a
+// fault of a page that is lost later ends the process with a message. Conversion and scaling are in mapped_inputs.h.
 #pragma once
 
 #include <cstddef>

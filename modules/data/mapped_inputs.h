@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs of samples that stay in a mapped npy file. A batch is converted to float32 and scaled while it is gathered,
 // and equals the batch of the same inputs in memory bit for bit. The values are immutable: a selection of samples and a
-// scaling are new objects on the same mapping. Targets and lengths are not here (dataset.h).
+// scaling are new objects on the same mapping. Batches in memory use its order of steps. Targets and lengths are not
+// here (dataset.h).
 #pragma once
 
 #include <cstddef>

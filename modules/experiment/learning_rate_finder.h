@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds a learning rate for an experiment: prepares a run as run_experiment does, trains steps with rates that rise
-// from step to step, and suggests a rate. Uses the optimiser of the experiment, but
-// not its schedule and warm-up: the suggestion is the highest rate of a schedule. Makes no run folder and writes no
-// file of a run; libraries may still store compiled kernels in their caches.
+// from step to step, and chooses a rate from their losses. Uses the optimiser of the experiment, but not its schedule
+// and warm-up: the suggestion is the highest rate of a schedule. Makes no run folder and writes no file of a run;
+// libraries may still store compiled kernels in their caches.
 #pragma once
 
 #include <cstddef>

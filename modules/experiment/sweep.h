@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the experiments of a configuration: the combinations of its sweep, as often as each is measured. sweep.cpp runs
 // them one after another, rounds.cpp measures in rounds of processes, and planned_tasks.cpp runs the tasks of a plan,
-// which several machines share.
+// which several machines share. The time of all runs is estimated here too.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads a model from a checkpoint for use on any device, with any layer that can compute it. Only the checkpoint is
-// required, without data and without a run folder.
+// required, without data and without a run folder. Also the times of its passes.
 #pragma once
 
 #include <c10/core/Device.h>

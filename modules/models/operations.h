@@ -15,8 +15,8 @@ at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths)
 at::Tensor added_parts(const at::Tensor& parts);
 
 // The functions below compute the dense end of a classifier on a GPU as one operation with a gradient, by own kernels:
-// bias, ReLU and dropout of the last dense layer, and the output layer. The result is deterministic for a given state
-// of the generator. The operation is not differentiable twice.
+// the last dense layer from its bias on, or all of it with the dropout of its values, and the output layer. The result
+// is deterministic for a given state of the generator. The operation is not differentiable twice.
 
 // Returns whether dense_head() supports these: float32 parameters on a GPU that its kernels support, few outputs.
 bool can_run_dense_head(const at::Tensor& bias, const at::Tensor& weight);
@@ -33,7 +33,7 @@ struct EndDropout {
   double hidden = 0;
 };
 
-// Returns dense_head of the two layers for `values` after dropout, (B, I), as if can_run_dense_head. Small dense
+// Returns dense_head of the two layers for `values` after dropout, (B, I). They need can_run_dense_head. Small dense
 // layers, of at most 64 units and 512 inputs, with at most 1,024 rows, are one kernel each way, which has the dense
 // layer's product in float32. Others have the product of LibTorch, in its precision.
 at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, const torch::nn::Linear& output,

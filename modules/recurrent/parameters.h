@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defines the names and shapes of a recurrent layer's parameters, which are equal for every layer kind. For the cells
-// of libraries they are PyTorch's, in PyTorch's order. Pure functions of the options; the layer allocates the tensors.
+// of libraries they are PyTorch's, in PyTorch's order. The layer allocates the tensors. Also a tensor with its name,
+// and who receives the gradients of parameters.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -154,8 +154,9 @@ constexpr const char* kWithAllColumns = "compare --csv";
 
 // Returns the table of times and metrics, in two parts if it does not fit into `width`.
 std::string table_lines(const Comparison& comparison, size_t width) {
-  constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kP = 8, kFirstMetric = 10;
-  constexpr std::array kLeastImportant = {kEpochs, kSeeds, kProcesses, kP, kInterval};
+  constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kRatioInterval = 7, kP = 8;
+  constexpr size_t kFirstMetric = 10;
+  constexpr std::array kLeastImportant = {kEpochs, kSeeds, kProcesses, kP, kInterval, kRatioInterval};
   const TextTable whole = make_narrow_table(comparison);
   if (whole.width() <= width) return whole.text() + "\n";
   std::vector<size_t> times, metrics = {kRun};
@@ -163,22 +164,23 @@ std::string table_lines(const Comparison& comparison, size_t width) {
   const FittedTable fitted = whole.with_columns(times).fitted(width, kLeastImportant);
   std::string text = fitted.table.text() + "\n";
   if (metrics.size() > 1) text += whole.with_columns(metrics).text_in_blocks(width) + "\n";
-  const std::string note = fitted.note(width, kWithAllColumns);
+  const std::string note = fitted.note(kWithAllColumns);
   return note.empty() ? text : text + note + "\n";
 }
 
 std::string device_lines(const Comparison& comparison, size_t width) {
-  constexpr size_t kAgainst = 2, kInterval = 4, kExchange = 7, kSlowest = 8;
-  constexpr std::array kLeastImportant = {kAgainst, kSlowest, kExchange, kInterval};
+  constexpr size_t kAgainst = 2, kInterval = 4, kEfficiencyInterval = 6, kExchange = 7, kSlowest = 8;
+  constexpr std::array kLeastImportant = {kAgainst, kSlowest, kExchange, kInterval, kEfficiencyInterval};
   const TextTable table = device_speed_table(comparison);
   if (table.rows().empty()) return "";
   const FittedTable fitted = table.fitted(width, kLeastImportant);
-  return fitted.table.text() + "\n" + join(device_speed_legend(), "\n") + "\n" + fitted.note(width, kWithAllColumns);
+  return fitted.table.text() + "\n" + join(device_speed_legend(), "\n") + "\n" + fitted.note(kWithAllColumns);
 }
 
-std::string cost_lines(const Comparison& comparison) {
+std::string cost_lines(const Comparison& comparison, size_t width) {
   const TextTable table = cost_table(comparison);
-  return table.rows().empty() ? "" : table.text() + "\n" + join(cost_legend(comparison), "\n") + "\n\n";
+  if (table.rows().empty()) return "";
+  return table.text_in_blocks(width) + "\n" + join(cost_legend(comparison), "\n") + "\n\n";
 }
 
 std::string best_epoch_lines(const Comparison& comparison, size_t width) {
@@ -535,7 +537,7 @@ std::string comparison_text(const Comparison& comparison, size_t width) {
   text += best_epoch_lines(comparison, width);
   text += lines_of_texts("", comparison_legend(comparison));
   if (const std::string devices = device_lines(comparison, width); !devices.empty()) text += "\n" + devices + "\n";
-  if (const std::string costs = cost_lines(comparison); !costs.empty()) text += "\n" + costs;
+  if (const std::string costs = cost_lines(comparison, width); !costs.empty()) text += "\n" + costs;
   return without_controls(text + lines_of_texts("", comparison.notes) +
                           lines_of_texts("", comparison_work(comparison)) + path_lines(comparison));
 }

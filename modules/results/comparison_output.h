@@ -18,7 +18,7 @@ namespace rnnlab {
 // ---- text and tables (comparison_output.cpp) ----
 
 // On a terminal of `width` columns, a table that is too wide is divided into times and metrics, and leaves out its
-// least important columns, of which the text then tells.
+// least important columns, and a line names them. Tables fit as far as possible: long labels keep their width.
 std::string comparison_text(const Comparison& comparison, size_t width = kAnyWidth);
 
 // comparison_text consists of these parts, which different outputs of a comparison use, too.

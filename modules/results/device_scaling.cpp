@@ -263,10 +263,12 @@ TextTable series_table(const ScalingSeries& series) {
 }
 
 std::string series_text(const ScalingSeries& series, size_t width) {
-  constexpr size_t kBatch = 2, kProcesses = 3, kEpochs = 4, kSamplesOfDevice = 6, kExchange = 9, kSlowest = 10;
-  constexpr std::array kLeastImportant = {kEpochs, kProcesses, kSamplesOfDevice, kSlowest, kExchange, kBatch};
+  constexpr size_t kBatch = 2, kProcesses = 3, kEpochs = 4, kSamplesOfDevice = 6, kInterval = 8, kExchange = 9,
+                   kSlowest = 10;
+  constexpr std::array kLeastImportant = {kEpochs,   kProcesses, kSamplesOfDevice, kSlowest,
+                                          kExchange, kBatch,     kInterval};
   const FittedTable fitted = series_table(series).fitted(width, kLeastImportant);
-  return fitted.table.text() + fitted.note(width, "compare --scaling --csv");
+  return fitted.table.text() + fitted.note("compare --scaling --csv");
 }
 
 std::string scaling_line(const ScalingResult& result, const ScalingSeries& series, const DeviceScaling& scaling) {

@@ -88,7 +88,7 @@ DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on
 
 // The following functions format a comparison of throughput for a terminal, as CSV and as JSON.
 
-// Tables that do not fit into `width` leave out their least important columns, of which the text then tells.
+// Tables that do not fit into `width` leave out their least important columns, and a line names them.
 std::string device_scaling_text(const DeviceScaling& scaling, size_t width = kAnyWidth);
 
 // Returns one line for each group of runs. The column samples_a_device identifies the series of the group.

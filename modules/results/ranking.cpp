@@ -388,8 +388,7 @@ std::string csv_cell(const std::optional<double>& value) { return value ? format
 
 std::string ranking_text(const Ranking& ranking, size_t width) {
   const FittedTable fitted = fitted_table_of(ranking, width);
-  return without_controls(fitted.table.text() + "\n" + fitted.note(width, "--csv") + join(legend_of(ranking), "\n") +
-                          "\n");
+  return without_controls(fitted.table.text() + "\n" + fitted.note("--csv") + join(legend_of(ranking), "\n") + "\n");
 }
 
 std::string ranking_csv(const Ranking& ranking) {

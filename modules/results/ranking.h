@@ -77,7 +77,7 @@ std::optional<double> value_at_best(const RunRecord& run, const std::string& met
 // are no runs, or if no run has the metric.
 Ranking rank(const std::vector<RunRecord>& runs, const std::string& metric = "");
 
-// A table that does not fit into `width` leaves out its least important columns, of which the text then tells.
+// A table that does not fit into `width` leaves out its least important columns, and a line names them.
 std::string ranking_text(const Ranking& ranking, size_t width = kAnyWidth);
 std::string ranking_csv(const Ranking& ranking);
 std::string ranking_json(const Ranking& ranking);

@@ -272,14 +272,18 @@ FittedTable TextTable::fitted(size_t width, std::span<const size_t> least_import
   }
   std::vector<size_t> kept;
   std::vector<std::string> left_out;
-  for (size_t i = 0; i < columns_.size(); ++i)
-    is_left_out[i] ? left_out.push_back(unique_heading(columns_, i)) : kept.push_back(i);
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (is_left_out[i])
+      left_out.push_back(unique_heading(columns_, i));
+    else
+      kept.push_back(i);
+  }
   return {with_columns(kept), std::move(left_out)};
 }
 
 std::string TextTable::text_in_blocks(size_t width, size_t num_repeated, size_t num_together) const {
   const std::vector<size_t> all_widths = widths();
-  if (width_of(all_widths) <= width) return text();
+  if (width_of(all_widths) <= width || columns_.size() <= num_repeated) return text();
   std::string blocks;
   for (size_t next = num_repeated; next < columns_.size();) {
     std::vector<size_t> shown(num_repeated);
@@ -297,10 +301,10 @@ std::string TextTable::text_in_blocks(size_t width, size_t num_repeated, size_t 
   return blocks;
 }
 
-std::string FittedTable::note(size_t width, const std::string& elsewhere) const {
+std::string FittedTable::note(const std::string& elsewhere) const {
   if (left_out.empty()) return "";
-  return fmt::format("left out, because the terminal has {} columns: {} ({} has them)\n", width,
-                     join_with_and(left_out), elsewhere);
+  return fmt::format("left out, because the terminal is narrow: {} ({} has them)\n", join_with_and(left_out),
+                     elsewhere);
 }
 
 void write_from_signal_handler(std::string_view text) {

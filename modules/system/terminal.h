@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people read on a terminal: the properties of an output stream, progress bars, and text tables, which are also
-// written as lines of CSV (RFC 4180).
+// written as lines of CSV (RFC 4180); also what a signal handler writes.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,6 @@
 #include <vector>
 
 namespace rnnlab {
-
-// Output that a signal handler may write (signal-safety(7)).
-
-// Writes the text to standard error. Skips it if a write would block: with a reader that has stopped reading, the
-// process could not be ended.
-void write_from_signal_handler(std::string_view text);
 
 enum class Tty { kNo, kYes };  // the result of isatty(3)
 
@@ -141,7 +135,8 @@ class TextTable {
   FittedTable fitted(size_t width, std::span<const size_t> least_important) const;
 
   // Returns text() if it fits into `width`, else several tables one below the other. Each has the first `num_repeated`
-  // columns, and as many of the others as fit, at least `num_together`, which are never divided.
+  // columns, and as many of the others as fit, in groups of `num_together` columns that stay together; at least one
+  // group, so a table may still be wider.
   std::string text_in_blocks(size_t width, size_t num_repeated = 1, size_t num_together = 1) const;
 
  private:
@@ -156,12 +151,16 @@ struct FittedTable {
   TextTable table;
   std::vector<std::string> left_out;  // headings: "p"; "95 % interval of ratio" if several columns have that heading
 
-  // Returns "left out, because the terminal has 80 columns: p and seeds (compare --csv has them)\n", or "" if no column
-  // is left out. `elsewhere` is what has them.
-  std::string note(size_t width, const std::string& elsewhere) const;
+  // Returns "left out, because the terminal is narrow: p and seeds (compare --csv has them)\n", or "" if no column is
+  // left out. `elsewhere` is what has them.
+  std::string note(const std::string& elsewhere) const;
 };
 
 // Returns `cell` padded with spaces to `width` columns; a longer cell is unchanged.
 std::string padded(const std::string& cell, size_t width, Align align);
+
+// Writes the text to standard error, by calls that a signal handler may make (signal-safety(7)). Skips it if a write
+// would block: with a reader that has stopped reading, the process could not be ended.
+void write_from_signal_handler(std::string_view text);
 
 }  // namespace rnnlab

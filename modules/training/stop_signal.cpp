@@ -26,14 +26,15 @@ constexpr std::array kStopSignals = {
     StopSignal{SIGHUP, "hung up (SIGHUP)"},         StopSignal{SIGXCPU, "out of processor time (SIGXCPU)"},
     StopSignal{SIGUSR1, "asked to stop (SIGUSR1)"},
 };
-constexpr int kKillingSignals[] = {SIGINT, SIGTERM};  // the second of these kills the process
+constexpr int kKillingSignals[] = {SIGINT, SIGTERM};  // a second signal of these two kinds ends the process
 
 constexpr size_t kHandlerStackBytes = 64 << 10;
 constexpr std::chrono::seconds kGrace{1};
 
 // These variables are set before the handler, which reads them, is installed.
 std::atomic<int> first_signal = 0;
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "a signal handler may only touch lock-free atomics");
 std::string_view announcement_text, last_words_text;
 std::atomic<bool> second_kills = true;
 std::atomic<bool> next_kills = false;  // whether the next SIGINT or SIGTERM is the second one
@@ -51,14 +52,21 @@ void announce(std::string_view text) {
   write_from_signal_handler(text);
 }
 
-// The signal is blocked until its handler returns, and then has its effect without a handler.
-void end_at_once(int number) {
+// Ends the process by the signal, as if there were no handler. The first process of a container survives that, so it
+// exits with the signal's exit code.
+[[noreturn]] void end_at_once(int number) {
   announce(last_words_text);
   ::signal(number, SIG_DFL);
+  sigset_t only_this;
+  sigemptyset(&only_this);
+  sigaddset(&only_this, number);
+  ::pthread_sigmask(SIG_UNBLOCK, &only_this, nullptr);
   ::raise(number);
+  ::_exit(128 + number);
 }
 
-bool is_second_killing(int number) {
+// Counts SIGINT and SIGTERM, and returns whether this is the second one.
+bool counts_as_second(int number) {
   const bool is_killing = std::ranges::find(kKillingSignals, number) != std::end(kKillingSignals);
   return is_killing && second_kills.load(std::memory_order_relaxed) &&
          next_kills.exchange(true, std::memory_order_relaxed);
@@ -69,7 +77,7 @@ extern "C" void handle_stop_signal(int number) {
   const int saved_errno = errno;
   int none = 0;
   const bool is_first = first_signal.compare_exchange_strong(none, number, std::memory_order_relaxed);
-  if (is_second_killing(number)) return end_at_once(number);
+  if (counts_as_second(number)) end_at_once(number);
   if (is_first) {
     ::sem_post(&wake_up());
     announce(announcement_text);

@@ -42,16 +42,29 @@ TEST_F(Compare, SetsLayersAgainstEachOther) {
   EXPECT_THAT(result.output, HasSubstr("cpu naive"));
 }
 
+void expect_width(const std::string& table, size_t width) {
+  for (const std::string& line : split(table, '\n')) EXPECT_LE(display_width(line), width) << line;
+}
+
 TEST_F(Compare, FitsTheTerminal) {
   if (!testing::has_pseudo_terminals()) GTEST_SKIP() << "no pseudo-terminals";
   two_runs("layer=naive");
   EXPECT_THAT(compare({"tiny"}).output, HasSubstr("run        seeds  processes  epochs "));
   const std::string shown = program_.run_on_terminal({"compare", "tiny"}, "xterm").output;
-  EXPECT_THAT(shown, HasSubstr("\nleft out, because the terminal has 80 columns: "));
-  EXPECT_THAT(program_.run_on_terminal({"rank", "tiny"}, "xterm").output, HasSubstr("valid acc"));
+  EXPECT_THAT(shown, HasSubstr("\nleft out, because the terminal is narrow: "));
   const size_t tables = shown.find("run   ");  // behind warnings, which are not tables
-  for (const std::string& line : split(shown.substr(tables, shown.find("left out") - tables), '\n'))
-    EXPECT_LE(display_width(line), 80u) << line;
+  expect_width(shown.substr(tables, shown.find("left out") - tables), 80);
+}
+
+TEST_F(Compare, RanksFitTheTerminal) {
+  if (!testing::has_pseudo_terminals()) GTEST_SKIP() << "no pseudo-terminals";
+  two_runs("layer=naive");
+  EXPECT_THAT(program_.run({"rank", "tiny"}).output, Not(HasSubstr("left out")));
+  const std::string shown = program_.run_on_terminal({"rank", "tiny"}, "xterm", 40).output;
+  EXPECT_THAT(shown, HasSubstr("valid acc"));
+  EXPECT_THAT(shown, HasSubstr("\nleft out, because the terminal is narrow: "));
+  const size_t table = shown.find("#  run ");
+  expect_width(shown.substr(table, shown.find("left out") - table), 40);
 }
 
 TEST_F(Compare, CountsARunThatIsNamedTwiceOnce) {

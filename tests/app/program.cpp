@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -62,6 +63,14 @@ bool has_pseudo_terminals() {
 
 namespace {
 
+// COLUMNS of the environment is for terminals that do not report their size.
+void set_width(int terminal, unsigned short width) {
+  winsize size{};
+  size.ws_row = 24;
+  size.ws_col = width;
+  EXPECT_EQ(::ioctl(terminal, TIOCSWINSZ, &size), 0);
+}
+
 // Until the program has closed its end: read(2) fails then.
 std::string read_until_closed(int control) {
   std::string text;
@@ -99,9 +108,11 @@ ProgramResult Program::run_in_shell(const std::string& command) const {
   return finish(start("/bin/sh", {"sh", "-c", command, RNNLAB_PROGRAM}));
 }
 
-ProgramResult Program::run_on_terminal(const std::vector<std::string>& arguments, const std::string& terminal) const {
+ProgramResult Program::run_on_terminal(const std::vector<std::string>& arguments, const std::string& terminal,
+                                       unsigned short width) const {
   const int control = open_pseudo_terminal();
   const int screen = ::open(::ptsname(control), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  set_width(screen, width);
   const int process = ::fork();
   if (process == 0) {
     if (::chdir(folder().c_str()) != 0) ::_exit(126);

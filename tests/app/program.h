@@ -32,9 +32,10 @@ class Program {
   // Runs `command` with sh, where "$0" is the program, for streams other than the two that `run` reads.
   ProgramResult run_in_shell(const std::string& command) const;
 
-  // Runs the program with both streams on a pseudo-terminal of the kind `terminal` (TERM): `output` is the terminal's
-  // text.
-  ProgramResult run_on_terminal(const std::vector<std::string>& arguments, const std::string& terminal = "dumb") const;
+  // Runs the program with both streams on a pseudo-terminal of the kind `terminal` (TERM) and of `width` columns:
+  // `output` is the terminal's text.
+  ProgramResult run_on_terminal(const std::vector<std::string>& arguments, const std::string& terminal = "dumb",
+                                unsigned short width = 80) const;
 
   // Sends `signal` when `ready` returns true; it is called every few milliseconds, for at most a minute.
   ProgramResult run_and_signal(const std::vector<std::string>& arguments, int signal,

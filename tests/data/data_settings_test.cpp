@@ -143,6 +143,14 @@ TEST(DataSettings, SayNothingAboutRowsWhoseMeaningIsWrong) {
             "(leave out the quotes)");
 }
 
+TEST(DataSettings, SayWhatIsWrongWhateverTheRowsMean) {
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nwindow: \"14\"\nhorizon: [2, 1]\ncategories: [day, day]"),
+            "test.yaml:4:9: window: got the text '14', expected an integer, at least 0 and at most 1000000000 (leave "
+            "out the quotes)\n"
+            "test.yaml:5:10: horizon: several horizons are in ascending order, each once\n"
+            "test.yaml:6:13: categories: 'day' is listed twice: remove one of the two");
+}
+
 TEST(DataSettings, TakeColumnsThatIdentifyARow) {
   EXPECT_THAT(parse_settings("source: csv\npath: a.csv\ntarget: [y]\nid: [date, station]").id,
               testing::ElementsAre("date", "station"));

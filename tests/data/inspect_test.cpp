@@ -264,6 +264,14 @@ TEST_F(Inspect, HintsAtNumbersThatMayHaveMarksOfThousands) {
       "if 12,500 means 12500, remove these commas from the file");
 }
 
+// A single number such as 1.002 does not show that a point is decimal.
+TEST_F(Inspect, HintsAtThousandsBesideOneSuchNumberInAnotherColumn) {
+  write("a.csv", "day,visits,sales\n1,12.500,998\n2,1.326,1.002\n3,8.214,887\n");
+  EXPECT_EQ(json_of(path("a.csv"))["hints"][0],
+            "all numbers with a point in 'visits' have three digits after it, such as 12.500, and are read as "
+            "decimals: if 12.500 means 12500, remove these points from the file");
+}
+
 // With the points removed, the file has decimal commas only.
 TEST_F(Inspect, HintsAtThousandsBesideDecimalCommas) {
   write("a.csv", "visits;price\n12.500;1,25\n1.326;3,5\n");

@@ -197,20 +197,24 @@ TEST_F(DenseHeadOnCuda, ASmallEndReadsShortTypes) {
   }
 }
 
-// All values and weights are 1, so an output is the sum of its kept values, each times its scale.
+// All weights are 1, so an output is the sum of its kept values, each times its scale.
 TEST_F(DenseHeadOnCuda, ASmallEndDropsTheShareAskedForOfValuesAndHiddenValues) {
   const auto ones = [](at::IntArrayRef sizes) { return at::ones(sizes, at::kFloat).cuda(); };
   const at::Tensor zero = at::zeros({1}, at::kFloat).cuda();
   at::manual_seed(1);
-  const at::Tensor values = ones({1000, 400}).requires_grad_();
+  // Values of different size, all positive, so that an output is the sum of values times their gradients.
+  const at::Tensor values = (ones({1000, 400}) + at::linspace(-0.5, 0.5, 400).cuda()).requires_grad_();
   const at::Tensor of_values = end_by_own_kernels({values, ones({1, 400}), zero, ones({1, 1}), zero}, {.values = 0.25});
   EXPECT_NEAR(of_values.mean().item<double>(), 400.0, 2.0);  // five standard errors are 1.8
   of_values.sum().backward();
-  EXPECT_TRUE(at::allclose(values.grad().sum(1, /*keepdim=*/true), of_values));
+  EXPECT_TRUE(at::allclose((values * values.grad()).sum(1, /*keepdim=*/true), of_values));
+  const at::Tensor value = ones({1000, 1}).requires_grad_();
   const at::Tensor of_hidden =
-      end_by_own_kernels({ones({1000, 1}), ones({64, 1}), ones({64}) * 0, ones({1, 64}), zero}, {.hidden = 0.5});
+      end_by_own_kernels({value, ones({64, 1}), ones({64}) * 0, ones({1, 64}), zero}, {.hidden = 0.5});
   EXPECT_NEAR(of_hidden.mean().item<double>(), 64.0, 1.5);  // five standard errors are 1.3
   EXPECT_GT(of_hidden.std().item<double>(), 4.0);           // each hidden value is dropped or kept by itself
+  of_hidden.sum().backward();
+  EXPECT_TRUE(at::allclose(value.grad(), of_hidden));
 }
 
 TEST_F(DenseHeadOnCuda, ASmallEndDrawsAnewAtEveryCallAndTheSameFromTheSameSeed) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "results/sample_runs.h"
 #include "system/temporary_folder.h"
 
@@ -165,10 +166,19 @@ TEST(ComparisonText, FitsATerminalOfEightyColumns) {
                         "cpu naive                 0.5000      0.2500\n"
                         "cpu fused (diverged)      0.5000           -\n"
                         "\n"
-                        "left out, because the terminal has 80 columns: seeds, processes, epochs and p (compare --csv "
+                        "left out, because the terminal is narrow: seeds, processes, epochs and p (compare --csv "
                         "has them)\n"
                         "\n"
                         "s/epoch: "));
+}
+
+TEST(ComparisonText, LeavesOutItsIntervalsOnANarrowTerminal) {
+  const std::string text = comparison_text(sample_comparison(), 50);
+  EXPECT_THAT(text, ::testing::StartsWith("run                   s/epoch     ratio  verdict\n"));
+  EXPECT_THAT(text, HasSubstr("\nleft out, because the terminal is narrow: seeds, processes, epochs, 95 % interval of "
+                              "s/epoch, 95 % interval of ratio and p (compare --csv has them)\n"));
+  for (const std::string& line : split(text.substr(0, text.find("left out")), '\n'))
+    EXPECT_LE(display_width(line), 50u) << line;
 }
 
 TEST(ComparisonText, IsATableWithItsSmallPrint) {
@@ -307,6 +317,9 @@ TEST(ComparisonText, ShowsTheBestEpochBesideTheLastWhereTheyDiffer) {
                         "run        best epoch  train loss  (last)  valid loss  (last)\n"
                         "---------  ----------  ----------  ------  ----------  ------\n"
                         "cpu naive      3 .. 5      0.5000  0.5000      0.1250  0.2500\n\n"));
+  EXPECT_THAT(comparison_text(comparison, 50), AllOf(HasSubstr("\nrun        best epoch  train loss  (last)\n"),
+                                                     HasSubstr("\nrun        best epoch  valid loss  (last)\n")))
+      << "an epoch's value stays beside the last one's";
 }
 
 TEST(ComparisonText, AlignsThePointsOfAMetric) {
@@ -435,7 +448,9 @@ class Matrices : public ::testing::Test {
     sample_run("cpu", layer, 1, train_seconds).write(folder);
     runs_.push_back(load_run(folder));
   }
-  std::string text() const { return epoch_matrices_text(epoch_matrices(runs_), compare(runs_, {})); }
+  std::string text(size_t width = kAnyWidth) const {
+    return epoch_matrices_text(epoch_matrices(runs_), compare(runs_, {}), width);
+  }
   std::string csv() const { return epoch_matrices_csv(epoch_matrices(runs_), compare(runs_, {})); }
 
   TemporaryFolder folder_;
@@ -461,6 +476,24 @@ TEST_F(Matrices, HaveARowForEachEpochAndAColumnForEachSide) {
             "    3   0.500000   0.500000\n"
             "\n"
             "* warm-up, which does not count for s/epoch\n");
+}
+
+TEST_F(Matrices, HaveColumnsBelowTheOthersOnANarrowTerminal) {
+  add("naive", {9, 2});
+  add("fused", {8, 1});
+  EXPECT_THAT(text(20), ::testing::StartsWith("Training seconds by epoch:\n"
+                                              "epoch  cpu naive\n"
+                                              "-----  ---------\n"
+                                              "    1     9.000*\n"
+                                              "    2     2.000\n"
+                                              "\n"
+                                              "epoch  cpu fused\n"
+                                              "-----  ---------\n"
+                                              "    1     8.000*\n"
+                                              "    2     1.000\n"
+                                              "\n"
+                                              "Train loss by epoch:\n"
+                                              "epoch  cpu naive\n"));
 }
 
 TEST_F(Matrices, OfSeveralProcessesHaveTheGeometricMeanAsTheComparisonHas) {

@@ -164,6 +164,16 @@ TEST(DeviceScaling, IsATable) {
                         "devices=2 batch_size=128 +2 +128 +5 +15 +[0-9.]+ +[0-9.]+ +80.0 % +80.0 .. 80.0 %"));
 }
 
+TEST(DeviceScaling, FitsANarrowTerminal) {
+  const std::string text =
+      device_scaling_text(scaling_of({run_of_equal_parts(1, 64, 4), run_of_equal_parts(2, 64, 2.5)}), 70);
+  EXPECT_THAT(text, ::testing::ContainsRegex("\nrun +devices +samples/s  efficiency\n"));
+  EXPECT_THAT(text, HasSubstr("\nleft out, because the terminal is narrow: batch, processes, epochs, samples/s of a "
+                              "device, 95 % interval, exchange and slowest (compare --scaling --csv has them)\n"));
+  for (const std::string& line : split(text.substr(0, text.find("left out")), '\n'))
+    EXPECT_LE(display_width(line), 70u) << line;
+}
+
 TEST(DeviceScaling, IsCsvAndJson) {
   const DeviceScaling scaling = scaling_of({run_of_equal_parts(1, 64, 4), run_of_equal_parts(2, 64, 2.5)}, {1});
   const std::vector<std::string> lines = split(device_scaling_csv(scaling), '\n');

@@ -106,6 +106,12 @@ TEST(CostTable, HasAColumnForEachKnownPart) {
               ElementsAre(HasSubstr("of all processors of the machine"), HasSubstr("another program")));
 }
 
+TEST(CostTable, IsDividedOnANarrowTerminal) {
+  const std::string text = comparison_text(comparison_of_costs(), 30);
+  EXPECT_THAT(text, HasSubstr("\nrun        J/epoch  J/sample\n"));
+  EXPECT_THAT(text, HasSubstr("\n\nrun            W\n"));
+}
+
 TEST(CostTable, IsLeftOutWithoutCosts) {
   Comparison comparison = comparison_of_costs();
   EXPECT_THAT(comparison_text(comparison), HasSubstr("J/epoch"));

@@ -174,7 +174,7 @@ TEST(Rank, FitsTheTerminal) {
                          "1  cpu fused  gru   1           1.500       -           2\n"
                          "2  cpu fused  lstm  1,2         2.250   0.354           2\n"
                          "\n"
-                         "left out, because the terminal has 60 columns: optimizer and epoch s (--csv has them)\n"));
+                         "left out, because the terminal is narrow: optimizer and epoch s (--csv has them)\n"));
   EXPECT_THAT(ranking_text(rank(runs), 40), StartsWith("#  run        cell  valid RMSE  spread\n"));
 }
 

@@ -189,15 +189,15 @@ TEST(Table, LeavesOutItsLeastImportantColumnsUntilItFits) {
   EXPECT_EQ(table.width(), 41u);
   const std::vector<size_t> least_important = {2, 4, 1};
   EXPECT_EQ(table.fitted(41, least_important).table.text(), table.text());
-  EXPECT_EQ(table.fitted(41, least_important).note(41, "--csv"), "");
+  EXPECT_EQ(table.fitted(41, least_important).note("--csv"), "");
   const FittedTable narrow = table.fitted(30, least_important);
   EXPECT_EQ(narrow.table.text(),
             "run    s/epoch  ratio\n"
             "-----  -------  -----\n"
             "naive     2.25      1\n"
             "fused     1.25   0.56\n");
-  EXPECT_EQ(narrow.note(30, "--csv"),
-            "left out, because the terminal has 30 columns: interval of s/epoch and interval of ratio (--csv has "
+  EXPECT_EQ(narrow.note("--csv"),
+            "left out, because the terminal is narrow: interval of s/epoch and interval of ratio (--csv has "
             "them)\n");
   EXPECT_EQ(table.fitted(1, least_important).table.width(), 12u) << "run and ratio always stay";
 }
@@ -215,6 +215,10 @@ TEST(Table, IsDividedIntoBlocksThatFit) {
             "-----  -----  --------\n"
             "naive      1         -\n"
             "fused   0.56  0.5 .. 1\n");
+}
+
+TEST(Table, OfRepeatedColumnsOnlyIsNotDivided) {
+  EXPECT_EQ(table_of_times().text_in_blocks(1, 5), table_of_times().text());
 }
 
 TEST(Table, OfNoRowsIsItsHeadings) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a file on disk in order, plain or unpacked from gzip; all readers use it. Errors throw UserError kData
-// with the path, the byte and the next step. The class neither seeks nor writes.
+// The bytes of a file on disk in order, plain or unpacked from gzip, and the vector that readers fill with them. Errors
+// throw UserError kData with the path, the byte and the next step. Streams neither seek nor write.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,7 @@
 
 namespace rnnlab {
 
-// A vector whose new elements are not set to zero. A reader fills them, and for a large file setting them to zero first
-// takes as long as reading. An element that is read before it is written has an undefined value.
+// The allocator of UnfilledVector.
 template <class T>
 struct UnfilledAllocator : std::allocator<T> {
   template <class U>
@@ -35,6 +34,8 @@ struct UnfilledAllocator : std::allocator<T> {
   }
 };
 
+// A vector whose new elements are not set to zero. A reader fills them, and for a large file setting them to zero first
+// takes as long as reading. An element that is read before it is written has an undefined value.
 template <class T>
 using UnfilledVector = std::vector<T, UnfilledAllocator<T>>;
 

@@ -18,7 +18,7 @@ constexpr uint32_t kOutputsOfWarp = kMostOutputs / kWarpsOfEnd;
 static_assert(kMostColumnsOfEnd <= kEndThreads);
 
 // These kernels wait for memory, and hardly compute. So a thread asks for all that it can before it uses the first
-// number: its loops are unrolled, and read 0 beyond the end without a branch.
+// number: its inner loops are unrolled, and read 0 beyond the end without a branch.
 
 // The values of a row after dropout, in each warp: lane l has those of the inputs l, l + 32, ...
 struct RowOfEnd {
@@ -277,9 +277,11 @@ __device__ void write_sums(const DenseEndBackward& work, const RowsOfEnd& rows) 
       weight[column * num_inputs + input] = sum_over_rows(rows.gradients[column], values);
   }
   float* bias = weight + num_columns * num_inputs;
-  constexpr float kOnes[kRowsOfEndPart] = {1, 1, 1, 1, 1, 1, 1, 1};
-  for (uint32_t column = threadIdx.x; column < num_columns; column += kEndGradientThreads)
-    bias[column] = sum_over_rows(rows.gradients[column], kOnes);
+  for (uint32_t column = threadIdx.x; column < num_columns; column += kEndGradientThreads) {
+    float sum = 0;
+    for (const float gradient : rows.gradients[column]) sum += gradient;
+    bias[column] = sum;
+  }
   float* output_weight = bias + num_columns;
   for (uint32_t i = threadIdx.x; i < num_outputs * num_columns; i += kEndGradientThreads) {
     float sum = 0;

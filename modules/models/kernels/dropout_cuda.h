@@ -12,7 +12,7 @@ namespace rnnlab::kernels {
 
 inline constexpr uint32_t kNumbersOfDraw = 4;  // random words that Philox makes at once
 
-// Draws the factors of a thread's columns in one iteration: 0, or the scale of a kept value.
+// Draws factors of dropout, four at once: 0, or the scale of a kept value.
 class Dropout {
  public:
   __device__ Dropout(float dropout, const RandomStart& start)

@@ -55,7 +55,8 @@ kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTr
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 
-// Runs all steps, from the products of the inputs or of the table, and the initial states in the trace.
+// Runs all steps, from the inputs, their products or those of the table, and the initial states in the trace, if it has
+// them.
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed);
 
 // Holds the gradients of the states after the last step, (B, H) each, `cell` acc: from steps that are read later, or

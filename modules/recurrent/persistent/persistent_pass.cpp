@@ -150,7 +150,7 @@ std::vector<int64_t> sizes_to_check(Cell cell, at::ScalarType type, c10::Device 
   if (cell == Cell::kSlstm) return {64, 128};
   const c10::cuda::CUDAGuard guard(device);
   const bool has_clusters = kernels::has_persistent_clusters();
-  std::vector<int64_t> sizes = has_clusters ? std::vector<int64_t>{128, 256} : std::vector<int64_t>{64, 128};
+  std::vector<int64_t> sizes = has_clusters ? std::vector<int64_t>{64, 128, 256} : std::vector<int64_t>{64, 128};
   if (type == at::kFloat && !rounds_to_tf32()) return sizes;
   const bool has_room_for_1024 =
       cell != Cell::kRnnTanh && at::cuda::getDeviceProperties(device.index())->multiProcessorCount >= 64;

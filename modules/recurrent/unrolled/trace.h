@@ -36,8 +36,8 @@ struct LayerTrace {
   // The weights have the type of the states. For persistent layers, weight_hh may be float32, and before its forward
   // pass all weights may have any type.
   DirectionWeights weights;
-  at::Tensor input;       // (T, B, I)
-  at::Tensor gates;       // (T, B, G * H): first the input's products, unless it is a table, then the activated gates
+  at::Tensor input;  // (T, B, I)
+  at::Tensor gates;  // (T, B, G * H): activated gates; before them products of the input, unless a kernel makes them
   at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn
   at::Tensor hidden;      // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
   at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, in the same order
@@ -51,7 +51,8 @@ struct LayerTrace {
   at::Tensor packed;
   at::Tensor weight_ih_operand, input_operand, half_hidden, input_unscale;
 
-  // Whether the forward pass must still set the initial states to 0. Persistent layers do so on a side stream.
+  // Whether the forward pass must still set the initial states to 0. Persistent layers do so on a side stream or in the
+  // kernel.
   bool lacks_hidden = false, lacks_cell = false;
 
   // Only during the forward pass of persistent layers: (V, G * H), W x of the table's rows; and weight_ih, float32 or

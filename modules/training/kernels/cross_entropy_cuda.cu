@@ -9,7 +9,7 @@
 namespace rnnlab::kernels {
 namespace {
 
-constexpr int kLanesOfRow = 32;
+constexpr int kLanesOfRow = kLanes;
 constexpr int kRowsAtOnce = kCrossEntropyRowsAtOnce;
 
 struct Best {

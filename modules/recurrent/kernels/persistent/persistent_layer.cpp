@@ -162,7 +162,12 @@ bool is_of_float32(const PersistentSequence& sequence) {
   throw std::runtime_error(layer + ": no cluster of blocks fits on this GPU; use layer: cudnn");
 }
 
-ChosenPass choose(const PersistentSequence& sequence, PassKind pass, const Gpu& gpu) {
+// A layer that is alone may take kernels with this number of blocks in a round. On a GPU with fewer multiprocessors
+// they would take a second round, so the layer takes the kernels that it has beside others.
+constexpr int kBlocksOfALayerAlone = 128;
+
+ChosenPass choose(PersistentSequence sequence, PassKind pass, const Gpu& gpu) {
+  sequence.is_alone = sequence.is_alone && gpu.num_multiprocessors >= kBlocksOfALayerAlone;
   const PassPlans plans = plans_for(sequence, pass, gpu.runs);
   if (auto grid = choose_among(plans.grids, sequence, gpu)) return *std::move(grid);
   if (auto clusters = choose_among(plans.clusters, sequence, gpu)) return *std::move(clusters);

@@ -111,7 +111,7 @@ class ForwardBlock {
         static_cast<Value*>(work_.hidden)[place] = from_float<Value>(0.0f);
         if constexpr (Cell::kHasCellState) work_.cell[place] = 0.0f;
       }
-    for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenVectors; i += T::kThreads)
+    for (int i = static_cast<int>(threadIdx.x); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
       hidden_[i] = make_uint4(0, 0, 0, 0);
   }
 

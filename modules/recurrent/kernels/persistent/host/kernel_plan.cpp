@@ -98,7 +98,7 @@ class BlockPlans {
     });
   }
 
-  // Measured on an H100 and an H200 (docs/results/2026-11-27-alone.md). Clusters divide the products of 128 units among
+  // Measured on an H200 (docs/results/2026-11-27-alone.md). Clusters divide the products of 128 units among
   // four SMs. A block catches up if a cell has one gate; and, unless each factor is two numbers, if a cell has three
   // gates of 32 bits, if tensors have 16 bits backward, or if the batch is so large that clusters share SMs.
   template <int kHiddenSize>
@@ -241,9 +241,9 @@ class ClusterPlans {
 
 // Plans of kernels in grid/, and which passes take one of them instead of clusters.
 
-// Returns whether a layer is faster with blocks of 16 units. Up to 32 sequences are two groups, which fit at once. With
-// other layers beside it, an LSTM of 648 to 768 units is; an LSTM or a GRU of 776 to 1024 units only for one group,
-// which leaves half of the GPU free. A GRU of 648 to 768 units is not: clusters leave more of the GPU free.
+// Returns whether a layer is faster with blocks of 16 units. Up to 32 sequences are two groups, which fit at once. If
+// the layer is not alone, it must leave room for the others. Then an LSTM of 648 to 768 units still has such blocks,
+// and 776 to 1024 units have them for one group, which leaves half of the GPU free.
 template <class Cell>
 bool gains_by_small_blocks(const PersistentSequence& sequence) {
   if (Cell::kGates < 3 || sequence.hidden_size <= 640 || sequence.hidden_size > 1024) return false;
@@ -252,10 +252,10 @@ bool gains_by_small_blocks(const PersistentSequence& sequence) {
   return sequence.batch_size <= 16;
 }
 
-// Returns whether a layer of 392 to 512 units has as many sequences as one round has room for. A round has 8 groups of
-// blocks of 32 units, or 16 groups of blocks of 64. Of clusters, 15 run at once, each for 8 or 16 sequences, so they
-// need a second round for the last sequences, or groups of 16. A GRU is faster than such clusters only if they do not
-// leave room for other layers.
+// Returns whether a layer of 392 to 512 units is faster over the whole GPU. A round has 8 groups of blocks of 32 units,
+// for 128 sequences, or 16 groups of blocks of 64, for 256. Of clusters, 15 run at once, each for 8 or 16 sequences.
+// Above 240 sequences clusters need a second round. From 121 to 240 they have groups of 16. Such groups are slower than
+// the whole GPU for an LSTM up to 128 sequences, and for a GRU that is alone.
 template <class Cell>
 bool fills_a_round(const PersistentSequence& sequence) {
   if (Cell::kGates < 3 || sequence.hidden_size <= 384 || sequence.hidden_size > 512) return false;
@@ -535,8 +535,8 @@ std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
   return all;
 }
 
-// The kernels are those of clusters of 128 units. Blocks are faster for plain cells, GRUs of float32 and larger
-// batches.
+// The kernels are those of clusters of 128 units. In fp32, products must not round to TF32. Blocks are faster for plain
+// cells, for GRUs in tf32 and for larger batches.
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu) {
   const bool is_float = sequence.type == ElementType::kFloat32;
   if (input_size > kMostNarrowInputs || gpu.instructions == Instructions::kTensorCores) return false;

@@ -76,7 +76,7 @@ struct PersistentForward {
   void* gates = nullptr;          // (T, B, G * H): products of kProducts in; activated gates out, except of kRnn
   // (T, B, H) out: R h + b of the candidate of kGru, the derivative of log sigmoid of kSlstm's forget gate.
   void* candidates = nullptr;
-  void* hidden = nullptr;       // (T + 1, B, H): the initial row in, all others out
+  void* hidden = nullptr;       // (T + 1, B, H): the initial row in, or out if the pass begins_with_zeros; others out
   void* half_hidden = nullptr;  // (T + 1, B, H) float16, or null: a copy of all rows but the initial; kTf32 only
   float* cell = nullptr;        // (S, T + 1, B, H), kLstm and kSlstm: as `hidden`
   void* exchange = nullptr;     // forward_exchange_bytes
