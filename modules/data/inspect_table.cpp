@@ -166,7 +166,6 @@ struct Plan {
   bool names_features = false;  // whether the settings must list the features, because some columns are left out
   bool is_classification = false;
   int64_t window = 0;                       // of the settings; 0 if each row is a sample
-  int64_t usual_window = 0;                 // of a series in the table, for hints
   const ColumnInspection* time = nullptr;   // the column with the times of a series, if there is one
   const ColumnInspection* group = nullptr;  // the column that names the series of a row, if there are several
   bool has_padding = false;                 // whether a missing value is most likely the end of a shorter series
@@ -410,7 +409,7 @@ std::string hint_on_steps(const Table& table, const std::vector<ColumnInspection
 }
 
 // A table that ends with a column of texts and has times may be a series all the same.
-std::string hint_on_times(const std::vector<ColumnInspection>& columns, const Plan& plan) {
+std::string hint_on_times(const Table& table, const std::vector<ColumnInspection>& columns, const Plan& plan) {
   if (!plan.is_classification || find_time(columns) == nullptr) return "";
   const ColumnInspection* const series = choose_series_target(columns);
   if (series == nullptr || plan.target->num_numbers > 0) return "";
@@ -418,10 +417,10 @@ std::string hint_on_times(const std::vector<ColumnInspection>& columns, const Pl
       "the rows have times: to forecast {0}, write target: [{1}], task: regression and window: {4} instead, add {1} to "
       "features, and for {2} as an input categories: [{3}]",
       in_quotes(series->name), yaml_text(series->name), in_quotes(plan.target->name), yaml_text(plan.target->name),
-      plan.usual_window);
+      usual_window(table));
 }
 
-std::string hint_on_plan(const Plan& plan) {
+std::string hint_on_plan(const Table& table, const Plan& plan) {
   if (plan.target == nullptr) return "no column has numbers or repeated texts: there is no target to predict";
   if (!plan.is_possible()) return "no other column has numbers: there is nothing to predict the target from";
   if (plan.is_classification && plan.target->num_missing > 0)
@@ -430,7 +429,7 @@ std::string hint_on_plan(const Plan& plan) {
   if (plan.window == 0 && !plan.is_classification)
     return fmt::format(
         "if the rows are a series in the order of time, add window: {} (rows that make one sample) to data{}{}",
-        plan.usual_window,
+        usual_window(table),
         plan.names_features ? fmt::format(", and {} to features, because its own past tells most of its future",
                                           yaml_text(plan.target->name))
                             : "",
@@ -447,8 +446,7 @@ struct TableAdvice {
 
 // `path` is the path as the user wrote it; `columns` are all columns of `table`.
 TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
-  Plan plan = make_plan(path, table, columns);
-  plan.usual_window = usual_window(table);
+  const Plan plan = make_plan(path, table, columns);
   TableAdvice advice;
   add_once(advice.hints, hint_on_delimiter(table));
   add_once(advice.hints, hint_on_likely_thousands(table, columns));
@@ -458,8 +456,8 @@ TableAdvice advise(const std::string& path, const Table& table, const std::vecto
   add_once(advice.hints, thousands);
   if (!misread.empty() || !thousands.empty()) return advice;  // A plan for misread columns would be wrong.
   add_once(advice.hints, hint_on_mixed_column(columns));
-  add_once(advice.hints, hint_on_plan(plan));
-  add_once(advice.hints, hint_on_times(columns, plan));
+  add_once(advice.hints, hint_on_plan(table, plan));
+  add_once(advice.hints, hint_on_times(table, columns, plan));
   add_once(advice.hints, hint_on_steps(table, columns, plan));
   if (plan.is_possible()) advice.yaml = yaml_for(path, table, plan);
   return advice;

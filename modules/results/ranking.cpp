@@ -325,8 +325,7 @@ std::string short_key(const std::string& key, const std::vector<std::string>& ke
   return std::ranges::count_if(keys, is_alike) == 1 ? config::last_part(key) : key;
 }
 
-TextTable table_of(const Ranking& ranking) {
-  const std::vector<std::string> keys = shown_settings(ranking).keys;
+TextTable table_of(const Ranking& ranking, const std::vector<std::string>& keys) {
   const bool has_names = have_several_names(ranking);
   TextTable table;
   table.add_column("#", Align::kRight);
@@ -356,9 +355,7 @@ TextTable table_of(const Ranking& ranking) {
 
 // The settings that tell no rows apart are the least important columns, then those behind the metric and the seeds, and
 // at last the settings that tell the fewest rows apart.
-FittedTable fitted_table_of(const Ranking& ranking, size_t width) {
-  const TextTable table = table_of(ranking);
-  const ShownSettings settings = shown_settings(ranking);
+FittedTable fitted_table_of(const Ranking& ranking, const ShownSettings& settings, size_t width) {
   const size_t num_settings = settings.keys.size();
   const size_t first_setting = have_several_names(ranking) ? 3 : 2;
   const size_t seeds = first_setting + num_settings, spread = seeds + 2, best_epoch = seeds + 3, seconds = seeds + 4;
@@ -366,14 +363,14 @@ FittedTable fitted_table_of(const Ranking& ranking, size_t width) {
   for (size_t i = num_settings; i > settings.num_telling; --i) least_important.push_back(first_setting + i - 1);
   for (const size_t column : {seconds, best_epoch, seeds, spread}) least_important.push_back(column);
   for (size_t i = settings.num_telling; i > 0; --i) least_important.push_back(first_setting + i - 1);
-  return table.fitted(width, least_important);
+  return table_of(ranking, settings.keys).fitted(width, least_important);
 }
 
-std::vector<std::string> legend_of(const Ranking& ranking) {
+std::vector<std::string> legend_of(const Ranking& ranking, size_t num_shown) {
   std::vector<std::string> lines = {fmt::format(
       "{}: of each run's best epoch, the mean over its runs; spread: their standard deviation.", ranking.metric)};
   lines.emplace_back("epoch: training time of the median epoch, without comparison: `rnnlab compare` compares times.");
-  const size_t num_hidden = ranking.settings.size() - shown_settings(ranking).keys.size();
+  const size_t num_hidden = ranking.settings.size() - num_shown;
   if (num_hidden > 0)
     lines.push_back(
         fmt::format("{} more differ; --csv has all of them.", counted(static_cast<int64_t>(num_hidden), "setting")));
@@ -387,8 +384,10 @@ std::string csv_cell(const std::optional<double>& value) { return value ? format
 }  // namespace
 
 std::string ranking_text(const Ranking& ranking, size_t width) {
-  const FittedTable fitted = fitted_table_of(ranking, width);
-  return without_controls(fitted.table.text() + "\n" + fitted.note("--csv") + join(legend_of(ranking), "\n") + "\n");
+  const ShownSettings settings = shown_settings(ranking);
+  const FittedTable fitted = fitted_table_of(ranking, settings, width);
+  const std::vector<std::string> legend = legend_of(ranking, settings.keys.size());
+  return without_controls(fitted.table.text() + "\n" + fitted.note("--csv") + join(legend, "\n") + "\n");
 }
 
 std::string ranking_csv(const Ranking& ranking) {

@@ -62,7 +62,7 @@ void announce(std::string_view text) {
   sigaddset(&only_this, number);
   ::pthread_sigmask(SIG_UNBLOCK, &only_this, nullptr);
   ::raise(number);
-  ::_exit(128 + number);
+  ::_exit(static_cast<int>(exit_code_of_signal(number)));
 }
 
 // Counts SIGINT and SIGTERM, and returns whether this is the second one.

@@ -42,7 +42,7 @@ template <class Head>
 std::vector<at::Tensor> head_results(const Head& head, const std::vector<at::Tensor>& inputs) {
   std::vector<at::Tensor> leaves;
   for (const at::Tensor& tensor : inputs) leaves.push_back(tensor.detach().clone().requires_grad_());
-  const at::Tensor outputs = head(leaves[0], leaves[1], leaves[2], leaves[3]);
+  const at::Tensor outputs = head(leaves);
   (outputs * seeded_randn(outputs.sizes(), 9).to(outputs.options())).sum().backward();
   std::vector<at::Tensor> results = {outputs.detach().to(at::kDouble)};
   for (const at::Tensor& leaf : leaves) results.push_back(leaf.grad().to(at::kDouble));
@@ -51,8 +51,7 @@ std::vector<at::Tensor> head_results(const Head& head, const std::vector<at::Ten
 
 std::vector<at::Tensor> by_own_kernels(const std::vector<at::Tensor>& inputs) {
   return head_results(
-      [](const auto&... tensors) {
-        const std::vector<at::Tensor> given = {tensors...};
+      [](const std::vector<at::Tensor>& given) {
         return dense_head(given[0], given[1], /*dropout=*/0.0, given[2], given[3]);
       },
       inputs);
@@ -61,8 +60,8 @@ std::vector<at::Tensor> by_own_kernels(const std::vector<at::Tensor>& inputs) {
 std::vector<at::Tensor> by_definition(std::vector<at::Tensor> inputs) {
   for (auto& tensor : inputs) tensor = tensor.to(at::kDouble);
   return head_results(
-      [](const auto& products, const auto& bias, const auto& weight, const auto& output_bias) {
-        return at::linear(at::relu(products + bias), weight, output_bias);
+      [](const std::vector<at::Tensor>& given) {
+        return at::linear(at::relu(given[0] + given[1]), given[2], given[3]);
       },
       inputs);
 }
@@ -158,23 +157,11 @@ at::Tensor end_by_definition(const std::vector<at::Tensor>& inputs) {
   return at::linear(at::relu(at::linear(inputs[0], inputs[1], inputs[2])), inputs[3], inputs[4]);
 }
 
-// Returns outputs, then the gradients of their weighted sum in all inputs, all in float64.
-template <class End>
-std::vector<at::Tensor> end_results(const End& end, const std::vector<at::Tensor>& inputs) {
-  std::vector<at::Tensor> leaves;
-  for (const at::Tensor& tensor : inputs) leaves.push_back(tensor.detach().clone().requires_grad_());
-  const at::Tensor outputs = end(leaves);
-  (outputs * seeded_randn(outputs.sizes(), 9).to(outputs.options())).sum().backward();
-  std::vector<at::Tensor> results = {outputs.detach().to(at::kDouble)};
-  for (const at::Tensor& leaf : leaves) results.push_back(leaf.grad().to(at::kDouble));
-  return results;
-}
-
 void expect_end_close(const std::vector<at::Tensor>& inputs, double tolerance) {
   std::vector<at::Tensor> precise = inputs;
   for (auto& tensor : precise) tensor = tensor.to(at::kDouble);
-  expect_head_close(end_results([](const auto& leaves) { return end_by_own_kernels(leaves); }, inputs),
-                    end_results(end_by_definition, precise), tolerance);
+  expect_head_close(head_results([](const auto& leaves) { return end_by_own_kernels(leaves); }, inputs),
+                    head_results(end_by_definition, precise), tolerance);
 }
 
 TEST_F(DenseHeadOnCuda, ASmallEndIsBothLayersWithAllGradients) {

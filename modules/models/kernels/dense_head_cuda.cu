@@ -21,8 +21,7 @@ __device__ void write_outputs(const HeadForward& work, const float (&sums)[kMost
   const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   for (uint32_t output = 0; output < kMostOutputs; ++output) {
     if (output >= work.shape.num_outputs) break;
-    float sum = sums[output];
-    sum = warp_sum(sum);
+    const float sum = warp_sum(sums[output]);
     if (lane == 0) of_warps[warp][output] = sum;
   }
   __syncthreads();
@@ -178,9 +177,8 @@ __global__ void __launch_bounds__(kLanes* kWarpsOfSum) add_parts_kernel(const Ad
     sum += column < work.size ? work.parts[static_cast<int64_t>(part) * work.size + column] : 0.0F;
   of_warps[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
-  float total = of_warps[threadIdx.x][threadIdx.y];  // From here on a warp has one column, and each lane has the part
-                                                     // of one warp.
-  total = warp_sum(total);
+  // From here on a warp has one column, and each lane has the part of one warp.
+  const float total = warp_sum(of_warps[threadIdx.x][threadIdx.y]);
   const uint32_t place = blockIdx.x * kLanes + threadIdx.y;
   if (threadIdx.x == 0 && place < work.size) work.sums[place] = total;
 }
