@@ -150,7 +150,29 @@ TEST_F(PersistentTraining, StatesOfAPassWithoutGradientsKeepNothingElse) {
   EXPECT_TRUE(at::equal(result.state.hidden[-1], result.output[-1]));
 }
 
+// Small weights on the diagonal make a pair of layers that multiplies its inputs by 1e-4, between them by 0 or by
+// 1 / (1 - 0.25). Its gradient has the same factors.
+TEST_F(PersistentTraining, PairsDropTheShareAskedForInBothDirections) {
+  const TensorFloat32 products(kNumberClasses[1]);
+  const auto pair =
+      layer_of({.cell = Cell::kRnnTanh, .input_size = 128, .hidden_size = 128, .num_layers = 2, .dropout = 0.25});
+  for (const size_t weight_ih : {0U, 4U})
+    for (size_t i = weight_ih; i < weight_ih + 4; ++i) {
+      const at::NoGradGuard no_gradients;
+      pair->parameters()[i].zero_();
+      if (i == weight_ih) pair->parameters()[i].fill_diagonal_(1e-2);
+    }
+  const at::Tensor input = at::rand({6, 60, 128}, at::kCUDA).add_(0.5).requires_grad_();
+  const at::Tensor output = pair->forward(input).output;
+  output.sum().backward();
+  const at::Tensor factors = output.detach() / input.detach() * 1e4, is_dropped = factors == 0;
+  EXPECT_NEAR(is_dropped.to(at::kFloat).mean().item<double>(), 0.25, 0.01);
+  EXPECT_LE((factors - at::where(is_dropped, 0.0, 1 / 0.75)).abs().max().item<double>(), 5e-3);
+  EXPECT_LE((input.grad() * 1e4 - factors).abs().max().item<double>(), 5e-3);
+}
+
 TEST_F(PersistentTraining, DropoutIsNoneInEvaluation) {
+  const TensorFloat32 products(kNumberClasses[1]);
   const auto layer = layer_of({.input_size = 8, .hidden_size = 64, .num_layers = 2, .dropout = 0.5});
   const auto without = layer_of({.input_size = 8, .hidden_size = 64, .num_layers = 2});
   copy_weights(*layer, *without);
@@ -239,6 +261,7 @@ TEST_F(PersistentTraining, ReplaysOfAGraphAreThePass) {
 }
 
 TEST_F(PersistentTraining, GradientsThatNobodyNeedsChangeNoOthers) {
+  const TensorFloat32 products(kNumberClasses[1]);
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh}) {
     const auto layer = layer_of({.cell = cell, .input_size = 8, .hidden_size = 128, .num_layers = 2});
     const at::Tensor input = data(40, 20, 8);

@@ -33,7 +33,7 @@ class PersistentBackwardPass {
         masks_(masks),
         results_(results),
         needs_(needs),
-        parts_(parts_of_steps(layers[0].num_steps(), layers.size(), backward_part_of_gpu(spec, layers[0]))),
+        parts_(choose_parts()),
         gradients_(make_gradients()),
         weights_(make_room_for_weights()),
         products_(make_products()),
@@ -43,7 +43,11 @@ class PersistentBackwardPass {
 
   PassGradients run() {
     if (parts_.size() == 1)
-      for (size_t layer = layers_.size(); layer-- > 0;) run_layer(layer);
+      for (size_t layer = layers_.size(); layer-- > 0;)
+        if (is_upper_of_pair(layer))
+          run_pair(--layer);
+        else
+          run_layer(layer);
     else
       along_diagonals(layers_.size(), parts_.size(), [&](size_t from_top, size_t from_last) {
         run_part(layers_.size() - 1 - from_top, parts_.size() - 1 - from_last);
@@ -62,15 +66,37 @@ class PersistentBackwardPass {
     return parts_.size() == 1 || from_top == 0 ? kMainStream : kOtherSideStream + from_top;
   }
 
+  std::vector<Steps> choose_parts() const {
+    const int64_t num_steps = layers_[0].num_steps();
+    if (is_lower_of_pair(0)) return {{0, num_steps}};
+    return parts_of_steps(num_steps, layers_.size(), backward_part_of_gpu(spec_, layers_[0]));
+  }
+
+  bool is_upper_of_pair(size_t layer) const { return layers_[layer].packed_input.defined(); }
+  bool is_lower_of_pair(size_t layer) const { return layer + 1 < layers_.size() && is_upper_of_pair(layer + 1); }
+
+  // `layer` is the lower one of the pair.
+  void run_pair(size_t layer) {
+    streams_.order(kMainStream, kSideStream);
+    const auto of_pair = [&](size_t i) { return LayerOfPair{layers_[i], gradients_[i], final_gradients(i)}; };
+    launch_backward(spec_, of_pair(layer), of_pair(layer + 1), masks_.empty() ? at::Tensor() : masks_[layer]);
+    if (needs_.weights) multiply_weights_beside_kernel_of(layer + 1);
+    products_[layer + 1].prepare_gates(needs_);
+    multiply_data(layer);
+  }
+
   void run_layer(size_t layer) {
     streams_.order(kMainStream, kSideStream);
     launch_backward(spec_, layers_[layer], gradients_[layer], final_gradients(layer));
     if (needs_.weights) multiply_weights_beside_kernel_of(layer);
+    multiply_data(layer);
+  }
+
+  void multiply_data(size_t layer) {
     products_[layer].prepare_gates(needs_);
-    if (gradients_[layer].input.defined()) {
-      products_[layer].multiply_data();
-      if (layer > 0) hand_down(layer);
-    }
+    if (!gradients_[layer].input.defined()) return;
+    products_[layer].multiply_data();
+    if (layer > 0) hand_down(layer);
   }
 
   // The layer's weights are multiplied after its last part.
@@ -101,6 +127,10 @@ class PersistentBackwardPass {
   std::vector<LayerGradients> make_gradients() const {
     const NeededGradients needs = {needs_.input && !reads_tokens(), needs_.weights};
     std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs);
+    for (size_t layer = 0; layer < all.size(); ++layer) {
+      if (is_upper_of_pair(layer)) all[layer].input = at::Tensor();
+      if (is_lower_of_pair(layer)) all[layer].output = results_.hidden[layer];
+    }
     if (!has_cell_state(spec_.cell)) return all;
     for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = at::empty_like(layers_[layer].cell[0]);
     return all;
@@ -179,6 +209,7 @@ class PersistentBackwardPass {
   void multiply_weights_beside_kernel_of(size_t layer) {
     if (layer + 1 == layers_.size()) return;
     streams_.run(kSideStream, [&] { let_kernel_start(); });
+    if (is_lower_of_pair(layer + 1)) multiply_weights(layer + 2);
     multiply_weights(layer + 1);
   }
 
@@ -230,13 +261,22 @@ class PersistentBackwardPass {
     streams_.order(stream_of(0), kSideStream);
     streams_.order(stream_of(0), kOtherSideStream);
     if (needs_.weights) {
-      streams_.run(kOtherSideStream, [&] { sum_biases(0); });
+      streams_.run(kOtherSideStream, [&] {
+        if (is_lower_of_pair(0)) sum_biases(1);
+        sum_biases(0);
+      });
+      if (is_lower_of_pair(0)) multiply_weights_of_upper();
       streams_.run(products_[0].fill_gpu() ? kSideStream : stream_of(0), [&] { multiply_recurrent_weights(0); });
     }
     if (reads_tokens())
       streams_.run(kSideStream, [&] { multiply_by_tokens(); });
     else if (needs_.weights)
       streams_.run(kSideStream, [&] { multiply_input_weights(0); });
+  }
+
+  void multiply_weights_of_upper() {
+    streams_.run(products_[1].fill_gpu() ? kSideStream : kOtherSideStream, [&] { multiply_recurrent_weights(1); });
+    streams_.run(kSideStream, [&] { multiply_input_weights(1); });
   }
 
   void multiply_by_tokens() {

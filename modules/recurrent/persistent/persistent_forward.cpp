@@ -31,7 +31,7 @@ class PersistentForwardPass {
       : spec_(spec),
         layers_(layers),
         masks_(masks),
-        parts_(parts_of_steps(layers[0].num_steps(), layers.size(), forward_part_of_gpu(spec, layers[0]))),
+        parts_(parts_or_pairs()),
         bottom_multiplies_(multiplies_input(spec, layers[0])),
         packed_(make_room()),
         streams_(device(), /*num_side_streams=*/kOperandLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
@@ -39,12 +39,28 @@ class PersistentForwardPass {
   void run() {
     bottom_multiplies_ ? prepare_bottom_kernel() : multiply_bottom_input();
     streams_.order(kPackStream, kForwardStream);
-    streams_.run(kPackStream, [&] { lay_out_all_other_weights(); });
-    along_diagonals(layers_.size(), parts_.size(), [&](size_t layer, size_t part) { run_part(layer, part); });
+    streams_.run(kPackStream, [&] { lay_out_forward_weights(); });
+    if (layers_[0].is_in_pair) streams_.order(kPackStream, kForwardStream);
+    streams_.run(kPackStream, [&] { lay_out_backward_weights(); });
+    if (layers_[0].is_in_pair)
+      run_pairs();
+    else
+      along_diagonals(layers_.size(), parts_.size(), [&](size_t layer, size_t part) { run_part(layer, part); });
     streams_.join();
   }
 
  private:
+  // Layers run in parts, or pairs of them run without parts.
+  std::vector<Steps> parts_or_pairs() {
+    const int64_t num_steps = layers_[0].num_steps();
+    if (!runs_pairs(spec_, layers_))
+      return parts_of_steps(num_steps, layers_.size(), forward_part_of_gpu(spec_, layers_[0]));
+    for (size_t layer = 0; layer < layers_.size() / 2 * 2; ++layer) layers_[layer].is_in_pair = true;
+    return {{0, num_steps}};
+  }
+  bool is_lower_of_pair(size_t layer) const { return layers_[layer].is_in_pair && layer % 2 == 0; }
+  bool is_upper_of_pair(size_t layer) const { return layers_[layer].is_in_pair && layer % 2 == 1; }
+
   at::Device device() const { return layers_[0].gates.device(); }
   bool may_go_back() const { return spec_.gradients == GradientUse::kPossible; }
   bool drops() const { return spec_.dropout > 0; }
@@ -60,7 +76,7 @@ class PersistentForwardPass {
       if (!lacks_all_states(bottom)) set_missing_states(bottom);
     });
     if (bottom.weights.weight_hh.scalar_type() != at::kFloat) streams_.order(kPackStream, kForwardStream);
-    pack_for_forward(spec_, bottom, packed_[0]);
+    pack_for_forward(spec_, bottom, bottom.weights.weight_hh, packed_[0]);
   }
 
   // Runs at the same time as the preparation of the weights for the product and the kernel.
@@ -68,7 +84,7 @@ class PersistentForwardPass {
     LayerTrace& bottom = layers_[0];
     streams_.run(kPackStream, [&] {
       bottom_rest_.run();
-      pack_for_forward(spec_, bottom, packed_[0]);
+      pack_for_forward(spec_, bottom, bottom.weights.weight_hh, packed_[0]);
       set_missing_states(bottom);
     });
     if (bottom.weight_ih_operand.defined()) {
@@ -98,6 +114,26 @@ class PersistentForwardPass {
     });
   }
 
+  void run_pairs() {
+    streams_.run(kOperandLane, [&] { draw_masks_of_pairs(); });
+    streams_.order(kOperandLane, kForwardStream);
+    for (size_t layer = 0; layer < layers_.size(); layer += 2) {
+      if (layer > 0) read_from_below(layer, parts_[0]);
+      if (layer > 0) multiply_inputs(layers_[layer]);
+      if (is_lower_of_pair(layer))
+        run_pair(layers_[layer], layer);
+      else
+        launch_forward(spec_, layers_[layer], packed_[layer]);
+    }
+  }
+
+  void run_pair(LayerTrace& lower, size_t layer) {
+    LayerTrace& upper = layers_[layer + 1];
+    launch_forward(spec_, lower, packed_[layer], upper, packed_[layer + 1],
+                   {packed_inputs_[layer + 1], drops() ? masks_[layer] : at::Tensor()});
+    if (upper.weight_ih_operand.defined()) make_input_operand(layer + 1, parts_[0]);
+  }
+
   // Recurrent weights can be laid out from float32 directly.
   void make_room_for_parameters(size_t layer) {
     const auto [weight_ih, weight_hh, bias_ih, bias_hh] = layers_[layer].weights;
@@ -109,8 +145,11 @@ class PersistentForwardPass {
       return weight.scalar_type() == at::kFloat ? weight : rest.make_room_for(weight, type);
     };
     if (layer == 0 && bottom_multiplies_) layers_[0].weight_ih_of_kernel = float_or_converted(weight_ih);
-    layers_[layer].weights = {first.make_room_for(weight_ih, type), float_or_converted(weight_hh),
-                              rest.make_room_for(bias_ih, type), rest.make_room_for(bias_hh, type)};
+    // Only the kernel reads weight_ih of the upper layer of a pair.
+    const at::Tensor of_input =
+        is_upper_of_pair(layer) ? float_or_converted(weight_ih) : first.make_room_for(weight_ih, type);
+    layers_[layer].weights = {of_input, float_or_converted(weight_hh), rest.make_room_for(bias_ih, type),
+                              rest.make_room_for(bias_hh, type)};
   }
 
   // Allocates on the current stream all tensors that the streams fill.
@@ -122,16 +161,35 @@ class PersistentForwardPass {
       make_room_for_parameters(layer);
       packed.push_back(empty_forward_weights(spec_, trace));
       if (may_go_back()) trace.packed = empty_backward_weights(spec_, trace);
+      packed_inputs_.push_back(is_upper_of_pair(layer) ? empty_forward_weights(spec_, trace) : at::Tensor());
+      if (is_upper_of_pair(layer) && may_go_back()) trace.packed_input = empty_backward_weights(spec_, trace);
       make_room_for_half(layer);
+      if (drops() && is_upper_of_pair(layer)) make_room_for_dropout_of_pair(layer);
       if (drops() && layer > 0 && parts_.size() > 1) make_room_for_dropout(layer);
     }
     return packed;
   }
 
+  std::vector<int64_t> shape_of_states(size_t layer) const {
+    const LayerTrace& trace = layers_[layer];
+    return {trace.num_steps(), trace.batch_size(), trace.hidden_size()};
+  }
+
+  void make_room_for_dropout_of_pair(size_t layer) {
+    const auto options = layers_[layer].gates.options();
+    layers_[layer].input = at::empty(shape_of_states(layer), options);
+    masks_[layer - 1] = at::empty(shape_of_states(layer), options.dtype(at::kBool));
+  }
+
+  void draw_masks_of_pairs() const {
+    for (size_t layer = 0; layer < masks_.size(); ++layer)
+      if (is_lower_of_pair(layer)) masks_[layer].bernoulli_(1 - spec_.dropout);
+  }
+
   // Masks are drawn layer by layer, as in a pass with one part.
   void make_room_for_dropout(size_t layer) {
     const at::Tensor& gates = layers_[layer].gates;
-    const std::vector<int64_t> shape = {gates.size(0), gates.size(1), layers_[layer].hidden_size()};
+    const std::vector<int64_t> shape = shape_of_states(layer);
     layers_[layer].input = at::empty(shape, gates.options());
     masks_[layer - 1] =
         std::get<1>(at::native_dropout(at::ones(shape, gates.options()), spec_.dropout, /*train=*/true));
@@ -156,18 +214,28 @@ class PersistentForwardPass {
       trace.half_hidden = half(trace.hidden);
   }
 
-  void lay_out_all_other_weights() const {
+  // The kernel of a pair sets missing states of its upper layer.
+  void lay_out_forward_weights() const {
     other_parameters_.run();
-    if (bottom_multiplies_ && may_go_back()) bottom_weight_ih_.run();
-    for (size_t layer = 1; layer < layers_.size(); ++layer) set_missing_states(layers_[layer]);
-    for (size_t layer = 1; layer < layers_.size(); ++layer) pack_for_forward(spec_, layers_[layer], packed_[layer]);
+    for (size_t layer = 1; layer < layers_.size(); ++layer) {
+      const LayerTrace& trace = layers_[layer];
+      if (!is_upper_of_pair(layer) || !lacks_all_states(trace)) set_missing_states(trace);
+      pack_for_forward(spec_, trace, trace.weights.weight_hh, packed_[layer]);
+      if (is_upper_of_pair(layer)) pack_for_forward(spec_, trace, trace.weights.weight_ih, packed_inputs_[layer]);
+    }
     for (size_t layer = 1; layer < layers_.size(); ++layer)
       if (layers_[layer].weight_ih_operand.defined())
         fill_weight_operand(layers_[layer].weights.weight_ih, layers_[layer].weight_ih_operand);
+  }
+
+  void lay_out_backward_weights() const {
+    if (bottom_multiplies_ && may_go_back()) bottom_weight_ih_.run();
     for (const LayerTrace& trace : layers_)
       if (trace.half_hidden.defined()) fill_initial_half(trace);
-    for (const LayerTrace& trace : layers_)
-      if (trace.packed.defined()) pack_for_backward(spec_, trace, trace.packed);
+    for (const LayerTrace& trace : layers_) {
+      if (trace.packed.defined()) pack_for_backward(spec_, trace, trace.weights.weight_hh, trace.packed);
+      if (trace.packed_input.defined()) pack_for_backward(spec_, trace, trace.weights.weight_ih, trace.packed_input);
+    }
   }
 
   // Missing states may not be set yet.
@@ -189,10 +257,13 @@ class PersistentForwardPass {
 
   // Prepares the layer's input: the states of the layer below, after dropout if there is any.
   void read_from_below(size_t layer, const Steps& steps) {
-    LayerTrace& trace = layers_[layer];
     const LayerTrace below = part_of(layers_[layer - 1], spec_.direction, steps);
     if (drops()) drop(layer, steps, states_after(spec_.direction, below.hidden));
-    if (!trace.weight_ih_operand.defined()) return;
+    if (layers_[layer].weight_ih_operand.defined()) make_input_operand(layer, steps);
+  }
+
+  void make_input_operand(size_t layer, const Steps& steps) {
+    LayerTrace& trace = layers_[layer];
     if (drops())
       rows_of(trace.input_operand, spec_.direction, steps).copy_(rows_of(trace.input, spec_.direction, steps));
     else
@@ -226,6 +297,7 @@ class PersistentForwardPass {
   bool bottom_multiplies_;       // whether the kernel of the bottom layer multiplies the input
   at::Tensor bottom_parameter_;  // the bottom layer's weight_ih, in its original type
   ParameterConversion bottom_weight_ih_, bottom_rest_, other_parameters_;
+  std::vector<at::Tensor> packed_inputs_;  // weight_ih of the upper layers of pairs
   std::vector<at::Tensor> packed_;
   StreamSet streams_;  // begins after all that is prepared on the current stream
 };

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
+#include "recurrent/persistent/layer_parts.h"
 #include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {
@@ -78,7 +79,8 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .nonlinearity = step.nonlinearity,
           .operands = spec.operands,
           .kernels = spec.variant.kernels,
-          .is_alone = spec.num_layers == 1};
+          .is_alone = spec.num_layers == 1,
+          .num_layers = trace.is_in_pair ? 2 : 1};
 }
 
 bool multiplies_input(const PersistentSequence& sequence, const LayerTrace& trace) {
@@ -89,7 +91,7 @@ PersistentSequence forward_sequence_of(const UnrolledSpec& spec, const LayerTrac
   PersistentSequence sequence = sequence_of(spec, trace);
   if (trace.tokens.defined())
     sequence.inputs = kernels::StepInputs::kRowsOfTable;
-  else if (multiplies_input(sequence, trace))
+  else if (trace.weight_ih_of_kernel.defined())
     sequence.inputs = kernels::StepInputs::kNarrow;
   return sequence;
 }
@@ -107,8 +109,7 @@ kernels::NarrowPass narrow_pass(const PersistentSequence& sequence, const LayerT
           .size = static_cast<int>(trace.input.size(2)),
           .has_whole_vectors = has_whole_vectors(trace.input) && has_whole_vectors(weights),
           .type_of_weights = element_type(weights.scalar_type()),
-          .weights = weights.const_data_ptr(),
-          .begins_with_zeros = lacks_all_states(trace)};
+          .weights = weights.const_data_ptr()};
 }
 
 at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
@@ -141,16 +142,16 @@ at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& tr
                      started_on_device([&] { return kernels::backward_weight_bytes(sequence_of(spec, trace)); }));
 }
 
-void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
-  const at::Tensor& weight = trace.weights.weight_hh;
+void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& weight,
+                      const at::Tensor& packed) {
   started_on_device([&] {
     kernels::pack_forward_weights(forward_sequence_of(spec, trace), weights_of(weight), packed.data_ptr(),
                                   stream_of(weight));
   });
 }
 
-void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
-  const at::Tensor& weight = trace.weights.weight_hh;
+void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& weight,
+                       const at::Tensor& packed) {
   started_on_device([&] {
     kernels::pack_backward_weights(sequence_of(spec, trace), weights_of(weight), packed.data_ptr(), stream_of(weight));
   });
@@ -161,6 +162,13 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
   return at::empty(
       {static_cast<int64_t>(num_parts), kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
       trace.gates.options().dtype(at::kFloat));
+}
+
+bool runs_pairs(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
+  const LayerTrace& bottom = layers[0];
+  if (layers.size() == 1 || !kernels::has_pair(sequence_of(spec, bottom))) return false;
+  return layers.size() == 2 ||
+         parts_of_steps(bottom.num_steps(), layers.size(), forward_part_of_gpu(spec, bottom)).size() == 1;
 }
 
 bool multiplies_input(const UnrolledSpec& spec, const LayerTrace& trace) {
@@ -179,50 +187,93 @@ double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
   return part_of_gpu(started_on_device([&] { return kernels::backward_groups(sequence_of(spec, trace)); }));
 }
 
+namespace {
+
+PersistentForward forward_work(const PersistentSequence& sequence, LayerTrace& trace, const at::Tensor& packed,
+                               const at::Tensor& exchange) {
+  return {.sequence = sequence,
+          .weights = packed.const_data_ptr(),
+          .bias_ih = trace.weights.bias_ih.const_data_ptr(),
+          .bias_hh = trace.weights.bias_hh.const_data_ptr(),
+          .gates = trace.gates.data_ptr(),
+          .candidates = result_or_null<void>(trace.candidates),
+          .hidden = trace.hidden.data_ptr(),
+          .half_hidden = result_or_null<void>(trace.half_hidden),
+          .cell = result_or_null<float>(trace.cell),
+          .exchange = result_or_null<void>(exchange),
+          .timed_out = timeout_flag(),
+          .table = data_or_null<void>(trace.table_products),
+          .num_rows = trace.tokens.defined() ? trace.table.size(0) : 0,
+          .tokens = data_or_null<int64_t>(trace.tokens),
+          .narrow = narrow_pass(sequence, trace),
+          .begins_with_zeros = lacks_all_states(trace)};
+}
+
+PersistentBackward backward_work(const PersistentSequence& sequence, const LayerTrace& trace, LayerGradients& gradients,
+                                 const FinalGradients& final, const at::Tensor& exchange) {
+  return {.sequence = sequence,
+          .weights = trace.packed.const_data_ptr(),
+          .gates = trace.gates.const_data_ptr(),
+          .candidates = data_or_null<void>(trace.candidates),
+          .hidden = trace.hidden.const_data_ptr(),
+          .cell = data_or_null<float>(trace.cell),
+          .output_gradient = data_or_null<void>(gradients.output),
+          .cell_gradient = data_or_null<float>(gradients.cell_output),
+          .later_hidden = data_or_null<void>(final.hidden),
+          .later_cell = data_or_null<float>(final.cell),
+          .gate_gradients = gradients.sides.data_ptr(),
+          .initial_hidden = gradients.from_next_step.data_ptr(),
+          .initial_cell = result_or_null<float>(gradients.carry),
+          .bias_sums = result_or_null<float>(gradients.bias_sums),
+          .largest = result_or_null<int32_t>(gradients.largest),
+          .exchange = result_or_null<void>(exchange),
+          .timed_out = timeout_flag()};
+}
+
+kernels::DropoutPass dropout_pass(const UnrolledSpec& spec, const at::Tensor& mask) {
+  if (!mask.defined()) return {};
+  return {.kept = mask.const_data_ptr<bool>(), .scale = static_cast<float>(1 / (1 - spec.dropout))};
+}
+
+}  // namespace
+
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {
   const PersistentSequence sequence = forward_sequence_of(spec, trace);
   // This memory is freed before the kernel ends, but on the current stream, so its next user comes later in the stream.
   const at::Tensor exchange = empty_bytes(trace, kernels::forward_exchange_bytes(sequence));
-  launch_on_stream(PersistentForward{.sequence = sequence,
-                                     .weights = packed.const_data_ptr(),
-                                     .bias_ih = trace.weights.bias_ih.const_data_ptr(),
-                                     .bias_hh = trace.weights.bias_hh.const_data_ptr(),
-                                     .gates = trace.gates.data_ptr(),
-                                     .candidates = result_or_null<void>(trace.candidates),
-                                     .hidden = trace.hidden.data_ptr(),
-                                     .half_hidden = result_or_null<void>(trace.half_hidden),
-                                     .cell = result_or_null<float>(trace.cell),
-                                     .exchange = exchange.data_ptr(),
-                                     .timed_out = timeout_flag(),
-                                     .table = data_or_null<void>(trace.table_products),
-                                     .num_rows = trace.tokens.defined() ? trace.table.size(0) : 0,
-                                     .tokens = data_or_null<int64_t>(trace.tokens),
-                                     .narrow = narrow_pass(sequence, trace)},
-                   stream_of(trace.gates));
+  launch_on_stream(forward_work(sequence, trace, packed, exchange), stream_of(trace.gates));
+}
+
+void launch_forward(const UnrolledSpec& spec, LayerTrace& lower, const at::Tensor& packed_lower, LayerTrace& upper,
+                    const at::Tensor& packed_upper, const PairOfLayers& pair) {
+  launch_on_stream(
+      kernels::PersistentPairForward{.lower = forward_work(forward_sequence_of(spec, lower), lower, packed_lower, {}),
+                                     .upper = forward_work(sequence_of(spec, upper), upper, packed_upper, {}),
+                                     .input_weights = pair.packed_input.const_data_ptr(),
+                                     .dropout = dropout_pass(spec, pair.mask),
+                                     .dropped = pair.mask.defined() ? upper.input.data_ptr() : nullptr},
+      stream_of(lower.gates));
 }
 
 void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
                      const FinalGradients& final) {
   const PersistentSequence sequence = sequence_of(spec, trace);
   const at::Tensor exchange = empty_bytes(trace, kernels::backward_exchange_bytes(sequence));
-  launch_on_stream(PersistentBackward{.sequence = sequence,
-                                      .weights = trace.packed.const_data_ptr(),
-                                      .gates = trace.gates.const_data_ptr(),
-                                      .candidates = data_or_null<void>(trace.candidates),
-                                      .hidden = trace.hidden.const_data_ptr(),
-                                      .cell = data_or_null<float>(trace.cell),
-                                      .output_gradient = data_or_null<void>(gradients.output),
-                                      .cell_gradient = data_or_null<float>(gradients.cell_output),
-                                      .later_hidden = data_or_null<void>(final.hidden),
-                                      .later_cell = data_or_null<float>(final.cell),
-                                      .gate_gradients = gradients.sides.data_ptr(),
-                                      .initial_hidden = gradients.from_next_step.data_ptr(),
-                                      .initial_cell = result_or_null<float>(gradients.carry),
-                                      .bias_sums = result_or_null<float>(gradients.bias_sums),
-                                      .largest = result_or_null<int32_t>(gradients.largest),
-                                      .exchange = exchange.data_ptr(),
-                                      .timed_out = timeout_flag()},
-                   stream_of(trace.gates));
+  launch_on_stream(backward_work(sequence, trace, gradients, final, exchange), stream_of(trace.gates));
+}
+
+void launch_backward(const UnrolledSpec& spec, const LayerOfPair& lower, const LayerOfPair& upper,
+                     const at::Tensor& mask) {
+  PersistentSequence sequence = sequence_of(spec, lower.trace);
+  sequence.num_layers = 2;
+  const auto work_of = [&](const LayerOfPair& layer) {
+    return backward_work(sequence, layer.trace, layer.gradients, layer.final, {});
+  };
+  launch_on_stream(kernels::PersistentPairBackward{.lower = work_of(lower),
+                                                   .upper = work_of(upper),
+                                                   .input_weights = upper.trace.packed_input.const_data_ptr(),
+                                                   .dropout = dropout_pass(spec, mask)},
+                   stream_of(lower.trace.gates));
 }
 
 }  // namespace rnnlab

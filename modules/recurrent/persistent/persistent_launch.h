@@ -32,12 +32,19 @@ const T* data_or_null(const at::Tensor& tensor) {
 at::Tensor empty_forward_weights(const UnrolledSpec& spec, const LayerTrace& trace);
 at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& trace);
 
-void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
-void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
+// weight: weight_hh, or weight_ih of the upper layer of a pair.
+void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& weight,
+                      const at::Tensor& packed);
+void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& weight,
+                       const at::Tensor& packed);
 
 // Allocates the sums for the gradients of the biases in a backward pass of `num_parts` parts, on the current stream:
 // (parts, rows, sides, G * H).
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts);
+
+// Returns whether a pass runs pairs of its layers, each by one kernel: the first and the second layer, the third and
+// the fourth, and so on. If more than two layers run in parts, more of them run at the same time than in pairs.
+bool runs_pairs(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
 
 // Returns whether the kernel of a forward pass computes W x of the layer's input, from weight_ih_of_kernel.
 bool multiplies_input(const UnrolledSpec& spec, const LayerTrace& trace);
@@ -59,6 +66,17 @@ double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 // them.
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed);
 
+// Holds what a pair of layers has besides two traces. The mask of the dropout between them, (T, B, H) bool, is
+// undefined without dropout.
+struct PairOfLayers {
+  at::Tensor packed_input;  // weight_ih of the upper layer, packed for the pass
+  at::Tensor mask;
+};
+
+// Does so for both layers of a pair. With dropout it also writes the input of the upper layer.
+void launch_forward(const UnrolledSpec& spec, LayerTrace& lower, const at::Tensor& packed_lower, LayerTrace& upper,
+                    const at::Tensor& packed_upper, const PairOfLayers& pair);
+
 // Holds the gradients of the states after the last step, (B, H) each, `cell` acc: from steps that are read later, or
 // from the results of the pass; either may be undefined.
 struct FinalGradients {
@@ -69,5 +87,14 @@ struct FinalGradients {
 // `from_next_step` and `carry`, which may be the tensors in `final`; and `bias_sums` and `largest` if they are defined.
 void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
                      const FinalGradients& final);
+
+// Does so for both layers of a pair. `output` of the lower layer has only the gradients of results.
+struct LayerOfPair {
+  const LayerTrace& trace;
+  LayerGradients& gradients;
+  FinalGradients final;
+};
+void launch_backward(const UnrolledSpec& spec, const LayerOfPair& lower, const LayerOfPair& upper,
+                     const at::Tensor& mask);
 
 }  // namespace rnnlab

@@ -231,15 +231,21 @@ std::string text_of(const kernels::PersistentGroups& groups) {
   return fmt::format("groups of {} blocks over the whole GPU", groups.num_blocks);
 }
 
+// Says how layers run at the same time.
+std::string text_of_overlap(const UnrolledSpec& spec, const LayerTrace& bottom, size_t num_layers) {
+  if (bottom.is_in_pair) return ", pairs of layers in one kernel";
+  const size_t parts = parts_of_steps(bottom.num_steps(), num_layers, forward_part_of_gpu(spec, bottom)).size();
+  return parts > 1 ? fmt::format(", layers side by side in {} parts", parts) : "";
+}
+
 }  // namespace
 
 ExecutionPath persistent_path(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
-  const LayerTrace& bottom = layers.front();
+  LayerTrace bottom = layers.front();
   const c10::cuda::CUDAGuard guard(bottom.gates.device());
-  const kernels::PersistentGroups groups = forward_groups(spec, bottom);
-  const size_t parts = parts_of_steps(bottom.num_steps(), layers.size(), forward_part_of_gpu(spec, bottom)).size();
+  bottom.is_in_pair = runs_pairs(spec, layers);
   return {fmt::format("persistent kernel ({}), {}{}", persistent_class_name(bottom.gates.scalar_type()),
-                      text_of(groups), parts > 1 ? fmt::format(", layers side by side in {} parts", parts) : ""),
+                      text_of(forward_groups(spec, bottom)), text_of_overlap(spec, bottom, layers.size())),
           {}};
 }
 

@@ -50,10 +50,14 @@ struct LayerTrace {
   // factor that converts input_operand to the input, or undefined.
   at::Tensor packed;
   at::Tensor weight_ih_operand, input_operand, half_hidden, input_unscale;
+  // Only of the upper layer of a pair, which one kernel computes together with the layer below: weight_ih in the layout
+  // of the backward pass.
+  at::Tensor packed_input;
 
   // Whether the forward pass must still set the initial states to 0. Persistent layers do so on a side stream or in the
   // kernel.
   bool lacks_hidden = false, lacks_cell = false;
+  bool is_in_pair = false;  // only during the forward pass: whether the layer is one of a pair
 
   // Only during the forward pass of persistent layers: (V, G * H), W x of the table's rows; and weight_ih, float32 or
   // of the type of the states, if the layer's kernel multiplies the input.

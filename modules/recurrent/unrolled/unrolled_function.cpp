@@ -141,13 +141,13 @@ struct PassContext : torch::CustomClassHolder {
 
 // Converts a trace to tensors for saving, and back. Inputs of upper layers without a mask are views of the states
 // below.
-constexpr size_t kTensorsPerTrace = 16;
+constexpr size_t kTensorsPerTrace = 17;
 
 void append(variable_list& list, const LayerTrace& trace) {
   const auto& [weight_ih, weight_hh, bias_ih, bias_hh] = trace.weights;
   list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh, trace.input, trace.gates, trace.candidates,
                            trace.hidden, trace.cell, trace.table, trace.tokens, trace.packed, trace.weight_ih_operand,
-                           trace.input_operand, trace.half_hidden, trace.input_unscale});
+                           trace.input_operand, trace.half_hidden, trace.input_unscale, trace.packed_input});
 }
 
 LayerTrace trace_of(const variable_list& list, size_t layer) {
@@ -164,7 +164,8 @@ LayerTrace trace_of(const variable_list& list, size_t layer) {
           first[12],
           first[13],
           first[14],
-          first[15]};
+          first[15],
+          first[16]};
 }
 
 bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces) {

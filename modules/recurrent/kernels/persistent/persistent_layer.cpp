@@ -177,7 +177,8 @@ ChosenPass choose(PersistentSequence sequence, PassKind pass, const Gpu& gpu) {
 // Returns all values on which a choice depends.
 auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
   return std::tuple(kernels_as(), device, pass, sequence.cell, sequence.type, sequence.operands, sequence.kernels,
-                    sequence.inputs, sequence.hidden_size, sequence.num_heads, sequence.batch_size, sequence.is_alone);
+                    sequence.inputs, sequence.hidden_size, sequence.num_heads, sequence.batch_size, sequence.is_alone,
+                    sequence.num_layers);
 }
 
 // Returns the kernels of a pass on the current GPU, which are chosen, compiled and loaded at the first call for a kind
@@ -250,10 +251,9 @@ void run_grid(const ChosenPass& chosen, Work work, cudaStream_t stream) {
 // One launch has a cluster for each group of sequences. Groups do not depend on each other, so those that do not fit at
 // once start later.
 template <class Work>
-void run_clusters(const ChosenPass& chosen, Work work, cudaStream_t stream) {
+void run_clusters(const ChosenPass& chosen, const PersistentSequence& sequence, Work work, cudaStream_t stream) {
   LaunchAttributes attributes;
-  const cudaLaunchConfig_t config =
-      launch_config(chosen.plan, num_groups(chosen.plan, work.sequence), stream, attributes);
+  const cudaLaunchConfig_t config = launch_config(chosen.plan, num_groups(chosen.plan, sequence), stream, attributes);
   std::array<void*, 1> arguments = {&work};
   check(cudaLaunchKernelExC(&config, chosen.loaded.kernel, arguments.data()), "the launch");
 }
@@ -261,7 +261,12 @@ void run_clusters(const ChosenPass& chosen, Work work, cudaStream_t stream) {
 template <class Work>
 void run_pass(const Work& work, PassKind pass, cudaStream_t stream) {
   const ChosenPass& chosen = chosen_pass(work.sequence, pass);
-  is_grid(chosen.plan) ? run_grid(chosen, work, stream) : run_clusters(chosen, work, stream);
+  is_grid(chosen.plan) ? run_grid(chosen, work, stream) : run_clusters(chosen, work.sequence, work, stream);
+}
+
+template <class Pair>
+void run_pair(const Pair& work, PassKind pass, cudaStream_t stream) {
+  run_clusters(chosen_pass(work.lower.sequence, pass), work.lower.sequence, work, stream);
 }
 
 }  // namespace
@@ -280,6 +285,10 @@ std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent:
 std::optional<std::string> persistent_kernels_refusal() { return persistent::kernel_supply().unavailable_reason(); }
 
 std::vector<std::string> take_persistent_notes() { return persistent::kernel_supply().take_notes(); }
+
+bool has_pair(const PersistentSequence& sequence) {
+  return persistent::has_pair(sequence, persistent::current_gpu().runs);
+}
 
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size) {
   return input_size <= kMostNarrowInputs &&
@@ -319,6 +328,12 @@ void pack_backward_weights(const PersistentSequence& sequence, const RecurrentWe
 void run(const PersistentForward& work, cudaStream_t stream) { persistent::run_pass(work, PassKind::kForward, stream); }
 void run(const PersistentBackward& work, cudaStream_t stream) {
   persistent::run_pass(work, PassKind::kBackward, stream);
+}
+void run(const PersistentPairForward& work, CUstream_st* stream) {
+  persistent::run_pair(work, PassKind::kForward, stream);
+}
+void run(const PersistentPairBackward& work, CUstream_st* stream) {
+  persistent::run_pair(work, PassKind::kBackward, stream);
 }
 
 }  // namespace rnnlab::kernels

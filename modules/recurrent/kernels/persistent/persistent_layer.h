@@ -42,6 +42,10 @@ inline bool has_persistent_layer(int64_t hidden_size, Operands operands, Persist
   return hidden_size >= sizes.least && hidden_size <= sizes.most && hidden_size % 8 == 0;
 }
 
+// Returns whether two layers of this kind, one above the other, run faster as a pair on the current GPU: by one kernel
+// in each direction. The num_layers of their sequences is then 2.
+bool has_pair(const PersistentSequence& sequence);
+
 // Returns whether the kernel of a forward pass on the current GPU computes W x of this many inputs itself. The
 // sequence's `inputs` are then kNarrow.
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size);
@@ -93,5 +97,7 @@ std::vector<std::string> take_persistent_notes();
 // it.
 void run(const PersistentForward& work, CUstream_st* stream);
 void run(const PersistentBackward& work, CUstream_st* stream);
+void run(const PersistentPairForward& work, CUstream_st* stream);
+void run(const PersistentPairBackward& work, CUstream_st* stream);
 
 }  // namespace rnnlab::kernels

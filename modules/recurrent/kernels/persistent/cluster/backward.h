@@ -13,19 +13,25 @@ namespace rnnlab::kernels::persistent {
 template <class T>
 class BackwardBlock {
  public:
-  __device__ BackwardBlock(const PersistentBackward& work, uint4* shared, uint64_t* barriers, uint32_t* maxima)
+  // sums, gates: two buffers of each team. weights: room for those fragments that are kept in shared memory. barrier:
+  // of the layer's warps of a block.
+  __device__ BackwardBlock(const PersistentBackward& work, uint4* sums, uint4* gates, uint4* weights, uint32_t* maxima,
+                           int thread, int barrier)
       : work_(work),
         sequence_(work.sequence),
         cell_(work.sequence),
-        owner_(work.sequence, static_cast<int>(block_rank())),
+        owner_(work.sequence, static_cast<int>(block_rank()), thread),
         rows_(work.sequence, opposite(work.sequence.order)),
         place_(rows_.first + owner_.place()),
-        sums_(shared),
-        gates_(shared + 2 * T::kTeams * T::kSumVectors),
+        sums_(sums),
+        gates_(gates),
         maxima_(maxima),
-        weights_(
-            static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
-            shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane) {
+        barrier_(barrier),
+        weights_(packed_weights(work.weights), weights, owner_.warp, owner_.lane) {}
+
+  __device__ BackwardBlock(const PersistentBackward& work, uint4* shared, uint64_t* barriers, uint32_t* maxima)
+      : BackwardBlock(work, shared, shared + 2 * T::kTeams * T::kSumVectors, shared + T::kBackwardBufferBytes / 16,
+                      maxima, static_cast<int>(threadIdx.x), /*barrier=*/0) {
 #pragma unroll
     for (int team = 0; team < T::kTeams; ++team)
       received_[team] = ReceiveBarriers(barriers + 2 * team, T::kSumVectors * 16, num_steps(), work.timed_out);
@@ -63,10 +69,19 @@ class BackwardBlock {
 
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
 
+  // Returns the packed fragments of this warp.
+  __device__ const uint4* packed_weights(const void* of_layer) const {
+    return static_cast<const uint4*>(of_layer) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes;
+  }
+
   // Called before a barrier of the cluster.
   __device__ void begin() {
-    if (threadIdx.x == 0)
+    if (owner_.thread() == 0)
       for (int team = 0; team < T::kTeams; ++team) received_[team].prepare();
+    read_last_states();
+  }
+
+  __device__ void read_last_states() {
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = {};
@@ -89,7 +104,7 @@ class BackwardBlock {
     differentiate(step, inputs, received_[0], gradients);
     const float scale = T::Numbers::kIsScaled ? common_scale(step, gradients) : 1.0f;
     share(step, gradients, scale);
-    __syncthreads();
+    barrier_of_team();
     if (step + 1 < num_steps()) inputs = read_inputs(place_ + rows_.stride);
     multiply_and_send(step, 0, 1.0f / scale);
     write(gradients);
@@ -97,15 +112,27 @@ class BackwardBlock {
 
   // Multiplies this step's gates' gradients for the gradients of the hidden states before the step.
   __device__ void multiply_and_send(int step, int team, float unscale) {
+    multiply_and_send(weights_, sums_, step, team, unscale);
+  }
+
+  // buffers: the receivers' sums, for the gradients of what `weights` are multiplied with in the forward pass.
+  // kOddWord: see multiply_backward.
+  template <int kOddWord = T::kGates - 1>
+  __device__ void multiply_and_send(WeightSlice<S>& weights, uint4* buffers, int step, int team, float unscale) {
     float sums[T::kRowTiles][T::kTiles][4] = {};
-    multiply_backward<T>(weights_, gates_ + ((step & 1) * T::kTeams + team) * T::kGateVectors + owner_.lane, sums);
-    send_sums(step + 1, team, sums, unscale);
+    multiply_backward<T, kOddWord>(weights, gates_ + ((step & 1) * T::kTeams + team) * T::kGateVectors + owner_.lane,
+                                   sums);
+    send_sums(buffers, step + 1, team, sums, unscale);
+  }
+
+  __device__ void add_received(int step, ReceiveBarriers& received, float (&hidden)[T::kTiles][2]) {
+    received.wait(step, owner_.unit_warp == 0 && owner_.lane == 0);
+    add_sums(sums_, step, hidden);
   }
 
   // Adds what all blocks have sent for this thread's unit.
-  __device__ void add_received(int step, ReceiveBarriers& received, float (&hidden)[T::kTiles][2]) {
-    received.wait(step, owner_.unit_warp == 0 && owner_.lane == 0);
-    const uint4* place = sums_ + ((step & 1) * T::kTeams + owner_.team) * T::kSumVectors +
+  __device__ void add_sums(const uint4* buffers, int step, float (&hidden)[T::kTiles][2]) const {
+    const uint4* place = buffers + ((step & 1) * T::kTeams + owner_.team) * T::kSumVectors +
                          owner_.unit_warp / 2 * T::kTiles * kLanes + owner_.lane;
 #pragma unroll
     for (int block = 0; block < T::kBlocks; ++block)
@@ -127,15 +154,25 @@ class BackwardBlock {
 
   __device__ void differentiate(int step, const Inputs& inputs, ReceiveBarriers& received, Gradients& gradients) {
     float hidden[T::kTiles][2];  // gradients of the hidden states after this step
+    begin_hidden(inputs, hidden);
+    if (step > 0)
+      add_received(step, received, hidden);
+    else if (work_.later_hidden != nullptr)
+      add_later(hidden);
+    differentiate(inputs, hidden, gradients);
+  }
+
+  // hidden: out, what does not come from other blocks.
+  __device__ void begin_hidden(const Inputs& inputs, float (&hidden)[T::kTiles][2]) const {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
       for (int i = 0; i < 2; ++i)
         hidden[tile][i] = to_float(inputs.output_gradient[tile][i]) + Cell::hidden_gradient_of(carried_[tile][i]);
-    if (step > 0)
-      add_received(step, received, hidden);
-    else if (work_.later_hidden != nullptr)
-      add_later(hidden);
+  }
+
+  // hidden: the gradients of the hidden states after this step.
+  __device__ void differentiate(const Inputs& inputs, const float (&hidden)[T::kTiles][2], Gradients& gradients) {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
@@ -171,14 +208,12 @@ class BackwardBlock {
   }
 
   __device__ void barrier_of_team() const {
-    if constexpr (T::kTeams == 1)
-      __syncthreads();
-    else
-      barrier_of_warps(kFirstBarrier + owner_.team, T::kUnitWarps);
+    barrier_of_warps(T::kTeams == 1 ? barrier_ : kFirstBarrier + owner_.team, T::kUnitWarps);
   }
 
   // Writes the warp's gradients to shared memory as a lane of the product takes them: two units of one sequence, a word
-  // for each gate.
+  // for each gate, and one for the last gate of W x + b if that is requested.
+  template <bool kSharesAside = false>
   __device__ void share(int step, const Gradients& gradients, float scale) {
 #pragma unroll
     for (int part = 0; part < T::kParts; ++part)
@@ -189,6 +224,10 @@ class BackwardBlock {
 #pragma unroll
         for (int gate = 0; gate < kGates; ++gate)
           words[gate] = transposed(pack_part<Operand>(part, first[gate] * scale, second[gate] * scale));
+        if constexpr (kSharesAside) {
+          const auto& [first_aside, second_aside] = gradients.aside[tile];
+          words[kGates] = transposed(pack_part<Operand>(part, first_aside * scale, second_aside * scale));
+        }
         const int place = ((part * T::kTiles + tile) * T::kUnitWarps + owner_.unit_warp) * kLanes + owner_.lane;
         gates_[((step & 1) * T::kTeams + owner_.team) * T::kGateVectors + place] =
             make_uint4(words[0], words[1], words[2], words[3]);
@@ -212,8 +251,9 @@ class BackwardBlock {
       }
   }
 
-  __device__ void send_sums(int step, int team, const float (&sums)[T::kRowTiles][T::kTiles][4], float unscale) {
-    const uint32_t buffer = shared_address(sums_ + ((step & 1) * T::kTeams + team) * T::kSumVectors + owner_.lane);
+  __device__ void send_sums(uint4* buffers, int step, int team, const float (&sums)[T::kRowTiles][T::kTiles][4],
+                            float unscale) {
+    const uint32_t buffer = shared_address(buffers + ((step & 1) * T::kTeams + team) * T::kSumVectors + owner_.lane);
 #pragma unroll
     for (int row = 0; row < T::kRowTiles; ++row) {
       const int unit_tile = T::unit_tile(owner_.block, owner_.warp, row);
@@ -232,9 +272,16 @@ class BackwardBlock {
     }
   }
 
-  // Writes the results that are complete after the last step.
   __device__ void finish(ReceiveBarriers& received) {
-    write_initial(received);
+    float hidden[T::kTiles][2] = {};
+    add_received(num_steps(), received, hidden);
+    finish(hidden);
+  }
+
+  // Writes the results that are complete after the last step. hidden: the products for the gradients of the initial
+  // hidden states.
+  __device__ void finish(const float (&hidden)[T::kTiles][2]) {
+    write_initial(hidden);
     if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.unit_warp == 0 && owner_.lane == 0)
       atomicMax(work_.largest, static_cast<int32_t>(largest_));
@@ -254,9 +301,7 @@ class BackwardBlock {
     bias_sums_.write(place, T::kTiles * kSequencesPerTile / kSequencesOfSums, of_all_sequences, work_.bias_sums);
   }
 
-  __device__ void write_initial(ReceiveBarriers& received) {
-    float hidden[T::kTiles][2] = {};
-    add_received(num_steps(), received, hidden);
+  __device__ void write_initial(const float (&hidden)[T::kTiles][2]) const {
     Value* initial_hidden = static_cast<Value*>(work_.initial_hidden) + owner_.place();
     float* initial_cell = work_.initial_cell + owner_.place();
     for (int tile = 0; tile < T::kTiles; ++tile)
@@ -277,6 +322,7 @@ class BackwardBlock {
   uint4* sums_;    // two buffers of each team: sending blocks by tiles of 16 units by tiles of sequences by 32 lanes
   uint4* gates_;   // two buffers of each team: parts by tiles of sequences by warps by 32 lanes
   uint32_t* maxima_;
+  int barrier_;
   WeightSlice<S> weights_;
   ReceiveBarriers received_[T::kTeams];
   typename Cell::Carried carried_[T::kTiles][2];

@@ -14,19 +14,21 @@ namespace rnnlab::kernels::persistent {
 template <class T, StepInputs kInputs = StepInputs::kProducts>
 class ForwardBlock {
  public:
-  __device__ ForwardBlock(const PersistentForward& work, uint4* shared, uint64_t* barriers)
+  // hidden: two buffers of each team. weights: room for those fragments that are kept in shared memory.
+  __device__ ForwardBlock(const PersistentForward& work, uint4* hidden, uint4* weights, int thread)
       : work_(work),
         sequence_(work.sequence),
         cell_(work.sequence),
-        owner_(work.sequence, static_cast<int>(block_rank())),
+        owner_(work.sequence, static_cast<int>(block_rank()), thread),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
         table_rows_(work),
         input_weights_(work, owner_),
-        hidden_(shared),
-        weights_(
-            static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
-            shared + T::kForwardBufferBytes / 16, owner_.warp, owner_.lane) {
+        hidden_(hidden),
+        weights_(packed_weights(work.weights), weights, owner_.warp, owner_.lane) {}
+
+  __device__ ForwardBlock(const PersistentForward& work, uint4* shared, uint64_t* barriers)
+      : ForwardBlock(work, shared, shared + T::kForwardBufferBytes / 16, static_cast<int>(threadIdx.x)) {
 #pragma unroll
     for (int team = 0; team < T::kTeams; ++team)
       received_[team] = ReceiveBarriers(barriers + 2 * team, T::kHiddenVectors * 16, num_steps() - 1, work.timed_out);
@@ -64,10 +66,15 @@ class ForwardBlock {
 
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
 
+  // Returns the packed fragments of this warp.
+  __device__ const uint4* packed_weights(const void* of_layer) const {
+    return static_cast<const uint4*>(of_layer) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes;
+  }
+
   // Called before a barrier of the cluster.
   __device__ void prepare() {
     if constexpr (kInputs == StepInputs::kRowsOfTable) read_tokens(0);
-    if (threadIdx.x == 0)
+    if (owner_.thread() == 0)
       for (int team = 0; team < T::kTeams; ++team) received_[team].prepare();
     read_bias();
     read_initial();
@@ -90,19 +97,25 @@ class ForwardBlock {
   __device__ void read_initial() {
     const int64_t before = place_ + rows_.before;
     if constexpr (kIsNarrow)
-      if (work_.narrow.begins_with_zeros) return write_zeros(before);
+      if (work_.begins_with_zeros) return write_zeros(before);
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = 0.0f;
         if (owner_.has(tile, i)) carried_[tile][i] = initial_state(before + owner_.offset(tile, i));
       }
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
-    for (int i = static_cast<int>(threadIdx.x); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
+    for (int i = owner_.thread(); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
       hidden_[i] = vector_of(hidden, i);
   }
 
   // Writes initial states of 0, so that the pass does not wait for a kernel that would.
   __device__ void write_zeros(int64_t before) {
+    write_initial_zeros(before);
+    for (int i = owner_.thread(); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
+      hidden_[i] = make_uint4(0, 0, 0, 0);
+  }
+
+  __device__ void write_initial_zeros(int64_t before) {
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = 0.0f;
@@ -111,8 +124,6 @@ class ForwardBlock {
         static_cast<Value*>(work_.hidden)[place] = from_float<Value>(0.0f);
         if constexpr (Cell::kHasCellState) work_.cell[place] = 0.0f;
       }
-    for (int i = static_cast<int>(threadIdx.x); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
-      hidden_[i] = make_uint4(0, 0, 0, 0);
   }
 
   __device__ float initial_state(int64_t place) const {
@@ -203,15 +214,20 @@ class ForwardBlock {
                            const float (&aside)[T::kTiles][2], Results& results) {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile) {
+      activate_tile(tile, sums, aside, results);
+      if (step + 1 < num_steps()) send_hidden(hidden_, step + 1, received, tile, results.hidden[tile]);
+    }
+  }
+
+  __device__ void activate_tile(int tile, const float (&sums)[T::kGateTiles][T::kTiles][4],
+                                const float (&aside)[T::kTiles][2], Results& results) {
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        float gates[kGates];
+    for (int i = 0; i < 2; ++i) {
+      float gates[kGates];
 #pragma unroll
-        for (int gate = 0; gate < kGates; ++gate) gates[gate] = sums[gate / 2][tile][gate % 2 * 2 + i];
-        results.hidden[tile][i] =
-            cell_.template forward<Functions>(gates, aside[tile][i], carried_[tile][i], results.kept[tile][i]);
-      }
-      if (step + 1 < num_steps()) send_hidden(step + 1, received, tile, results.hidden[tile]);
+      for (int gate = 0; gate < kGates; ++gate) gates[gate] = sums[gate / 2][tile][gate % 2 * 2 + i];
+      results.hidden[tile][i] =
+          cell_.template forward<Functions>(gates, aside[tile][i], carried_[tile][i], results.kept[tile][i]);
     }
   }
 
@@ -245,9 +261,10 @@ class ForwardBlock {
       }
   }
 
-  // own: the hidden states of this thread's unit for two sequences. The four lanes of a row gather the warp's 8 units
-  // of one sequence, and each of them sends to a quarter of the blocks.
-  __device__ void send_hidden(int step, const ReceiveBarriers& received, int tile, const float (&own)[2]) {
+  // buffers: two, of all teams. own: the hidden states of this thread's unit for two sequences. The four lanes of a row
+  // gather the warp's 8 units of one sequence, and each of them sends to a quarter of the blocks.
+  __device__ void send_hidden(uint4* buffers, int step, const ReceiveBarriers& received, int tile,
+                              const float (&own)[2]) {
     const int first = owner_.lane & ~3;
     const int warp = owner_.block * T::kUnitWarps + owner_.unit_warp;  // of the cluster
 #pragma unroll
@@ -255,7 +272,7 @@ class ForwardBlock {
       const uint32_t word = transposed(pack_part<Operand>(part, own[0], own[1]));
       const uint4 units = make_uint4(__shfl_sync(~0u, word, first), __shfl_sync(~0u, word, first + 1),
                                      __shfl_sync(~0u, word, first + 2), __shfl_sync(~0u, word, first + 3));
-      const uint4* place = hidden_ + ((step & 1) * T::kTeams + owner_.team) * T::kHiddenVectors +
+      const uint4* place = buffers + ((step & 1) * T::kTeams + owner_.team) * T::kHiddenVectors +
                            ((part * T::kTiles + tile) * T::kColumnSteps + warp / 4) * kLanes + first + warp % 4;
 #pragma unroll
       for (int i = 0; i < (T::kBlocks + 3) / 4; ++i) {

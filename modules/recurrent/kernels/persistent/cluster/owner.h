@@ -18,10 +18,11 @@ struct Owner {
   int num_sequences;    // from the first to the end of the batch; 0 if the unit is beyond the layer's
   int size;             // hidden size of the layer
 
-  __device__ explicit Owner(const PersistentSequence& sequence, int rank)
+  // thread: counted within the layer's threads of the block.
+  __device__ Owner(const PersistentSequence& sequence, int rank, int thread)
       : block(rank), size(static_cast<int>(sequence.hidden_size)) {
-    warp = static_cast<int>(threadIdx.x) / kLanes;
-    lane = static_cast<int>(threadIdx.x) % kLanes;
+    warp = thread / kLanes;
+    lane = thread % kLanes;
     team = T::kTeams == 1 ? 0 : warp / T::kUnitWarps;
     unit_warp = warp - team * T::kUnitWarps;
     unit = block * T::kUnits + unit_warp * kUnitsPerWarp + lane / 4;
@@ -29,6 +30,7 @@ struct Owner {
                      2 * (lane % 4);
     num_sequences = is_in_layer() ? static_cast<int>(sequence.batch_size) - first_sequence : 0;
   }
+  __device__ int thread() const { return warp * kLanes + lane; }
   // The layer's, which is at most that of T.
   __device__ int hidden_size() const { return T::kFit == Fit::kWhole ? T::kHiddenSize : size; }
   __device__ bool is_in_layer() const { return unit < hidden_size(); }

@@ -59,6 +59,10 @@ struct Tiles {
   static constexpr int kForwardBufferBytes = 16 * (2 * kTeams * kHiddenVectors + kPartialVectors);
   static constexpr int kBackwardBufferBytes = 2 * 16 * kTeams * (kSumVectors + kGateVectors);
 
+  // The buffers of a pair of layers (pair.h).
+  static constexpr int kPairForwardBytes = 16 * 6 * kHiddenVectors;
+  static constexpr int kPairBackwardBytes = 16 * (6 * kSumVectors + 4 * kGateVectors);
+
   // As many fragments are kept in registers as leave room for all else: sums, of which the backward pass of large
   // layers has many, vectors of all parts, and fragments that are being read from L2.
   static constexpr bool kIsLarge = kHiddenSize > 768;

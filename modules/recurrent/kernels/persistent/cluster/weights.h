@@ -46,8 +46,8 @@ __device__ void multiply_forward(WeightSlice<typename T::ForwardSlice>& weights,
 }
 
 // sums: in and out, of 16 units in each row tile. gates: parts by tiles of sequences by warps by 32 vectors, which have
-// a word for each gate.
-template <class T>
+// a word for each gate. kOddWord: the word of an odd gate.
+template <class T, int kOddWord = T::kGates - 1>
 __device__ void multiply_backward(WeightSlice<typename T::BackwardSlice>& weights, const uint4* gates,
                                   float (&sums)[T::kRowTiles][T::kTiles][4]) {
   constexpr bool kHasTwoChains = T::kRowTiles * T::kTiles <= 4;
@@ -70,7 +70,7 @@ __device__ void multiply_backward(WeightSlice<typename T::BackwardSlice>& weight
       for (int part = 0; part < T::kParts; ++part)
 #pragma unroll
         for (int tile = 0; tile < T::kTiles; ++tile)
-          (i == 0 ? odd.low : odd.high)[part][tile] = word_of(vectors[part][tile], T::kGates - 1);
+          (i == 0 ? odd.low : odd.high)[part][tile] = word_of(vectors[part][tile], kOddWord);
     }
     if constexpr (T::kGates % 2 == 1)
 #pragma unroll

@@ -149,11 +149,31 @@ class ClusterPlans {
   template <int kHiddenSize, int kWarps, int kTiles, Fit kFit, int kTeams = 1>
   using TilesOf = Tiles<Cell, Numbers, kHiddenSize, kWarps, kTiles, kFit, kTeams, kShared>;
 
+  void add_size(int64_t hidden_size) {
+    if (sequence_.num_layers == 2) return add_pairs(hidden_size);
+    add_layers(hidden_size);
+  }
+
+  // Each of the two layers has 4 warps of a block. Both slices of the upper layer's weights are in registers.
+  void add_pairs(int64_t hidden_size) {
+    if constexpr (Numbers::kParts == 1) {
+      if (hidden_size == 128) return add_pair<128, Fit::kWhole>();
+      if (hidden_size <= 64) return add_pair<64, Fit::kPadded>();
+      if (hidden_size <= kLargestOfPairs) return add_pair<128, Fit::kPadded>();
+    }
+  }
+
+  template <int kHiddenSize, Fit kFit>
+  void add_pair() {
+    add_usual<kHiddenSize, 4, kFit>();
+    for (KernelPlan& plan : plans_) plan.num_threads *= 2;
+  }
+
   // A block has 8 warps, which own 64 units. Three sizes differ: up to 128 units a block has 4 warps, so that more SMs
   // share the load; 192 has 6 warps; 768 has 6 warps too, because 16 blocks of 48 units have room for all weights of
   // an LSTM, and 12 of 64 do not. The usual sizes 128, 256 and 512 have kernels of exactly that size, whose steps of
   // 1 us are 6 % shorter.
-  void add_size(int64_t hidden_size) {
+  void add_layers(int64_t hidden_size) {
     if (hidden_size == 128) return add_usual<128, 4, Fit::kWhole>();
     if (hidden_size == 256) return add_or_spread<256, 8, Fit::kWhole>();
     if (hidden_size == 512) return add_or_teams<512, Fit::kWhole>();
@@ -201,10 +221,10 @@ class ClusterPlans {
   void add(const Way& way) {
     if (way.since > sequence_.kernels) return;
     const bool is_forward = pass_ == PassKind::kForward;
-    const int shared_bytes = is_forward ? T::ForwardSlice::kSharedBytesOfAll : T::BackwardSlice::kSharedBytesOfAll;
+    const int shared_bytes = shared_bytes_of<T>();
     if (shared_bytes > kShared - kOtherSharedBytes) return;
     static_assert(T::ForwardSlice::kFragments == T::BackwardSlice::kFragments);
-    const std::string kernel = fmt::format(T::kTeams == 1 ? "{}_kernel" : "team_{}_kernel", direction());
+    const std::string kernel = fmt::format("{}{}_kernel", prefix_of_kernel(T::kTeams), direction());
     plans_.push_back({
         .source = source_including(kernel_header(T::kTeams)),
         .kernel = instance_of(kernel, name_of_tiles<T>(), sequence_.inputs),
@@ -221,9 +241,22 @@ class ClusterPlans {
     });
   }
 
+  template <class T>
+  int shared_bytes_of() const {
+    const bool is_forward = pass_ == PassKind::kForward;
+    if (sequence_.num_layers == 2) return is_forward ? T::kPairForwardBytes : T::kPairBackwardBytes;
+    return is_forward ? T::ForwardSlice::kSharedBytesOfAll : T::BackwardSlice::kSharedBytesOfAll;
+  }
+
+  const char* prefix_of_kernel(int teams) const {
+    if (sequence_.num_layers == 2) return "pair_";
+    return teams > 1 ? "team_" : "";
+  }
+
   std::string direction() const { return pass_ == PassKind::kForward ? "forward" : "backward"; }
 
   const char* kernel_header(int teams) const {
+    if (sequence_.num_layers == 2) return "cluster/pair.h";
     if (teams > 1) return "cluster/teams.h";
     return pass_ == PassKind::kForward ? "cluster/forward.h" : "cluster/backward.h";
   }
@@ -440,11 +473,11 @@ constexpr bool kHasManyBlocks = !std::is_same_v<Cell, SlstmSizes>;
 template <class Cell, class Numbers, int kShared>
 std::vector<KernelPlan> cluster_plans(const PersistentSequence& sequence, PassKind pass, Instructions instructions) {
   std::vector<KernelPlan> plans;
-  if (has_blocks(sequence.kernels) && sequence.inputs != StepInputs::kNarrow)
+  if (has_blocks(sequence.kernels) && sequence.inputs != StepInputs::kNarrow && sequence.num_layers == 1)
     plans = BlockPlans<Cell, Numbers, kShared>(sequence, pass).take();
   if constexpr (kHasManyBlocks<Cell>) {
     const bool has_clusters = instructions != Instructions::kTensorCores &&
-                              sequence.hidden_size >= kSmallestOfClusters &&
+                              (sequence.hidden_size >= kSmallestOfClusters || sequence.num_layers == 2) &&
                               sequence.kernels != PersistentKernels::kBlocks;
     if (!has_clusters) return plans;
     for (KernelPlan& plan : ClusterPlans<Cell, Numbers, kShared>(sequence, pass).take())
@@ -507,14 +540,15 @@ void for_each_sequence(StepInputs inputs, const Use& use) {
       for (const auto operands : {Operands::kTf32, Operands::kFloat32})
         for (int64_t hidden_size = 8; hidden_size <= kLargestOfGrids; hidden_size += 8)
           for (const int64_t batch_size : kBatches)
-            for (const bool is_alone : {false, true})
+            for (const auto& [is_alone, num_layers] : {std::pair(false, 1), std::pair(true, 1), std::pair(false, 2)})
               use(PersistentSequence{.batch_size = batch_size,
                                      .hidden_size = hidden_size,
                                      .type = type,
                                      .cell = cell,
                                      .operands = operands,
                                      .inputs = inputs,
-                                     .is_alone = is_alone});
+                                     .is_alone = is_alone,
+                                     .num_layers = num_layers});
 }
 
 }  // namespace
@@ -525,6 +559,7 @@ std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
   for (const StepInputs inputs : {StepInputs::kProducts, StepInputs::kRowsOfTable, StepInputs::kNarrow})
     for_each_sequence(inputs, [&](const PersistentSequence& sequence) {
       if (inputs == StepInputs::kNarrow && !multiplies_inputs(sequence, 1, gpu)) return;
+      if (sequence.num_layers == 2 && !has_pair(sequence, gpu)) return;
       for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
         const PassPlans plans = plans_for(sequence, pass, gpu);
         for (const auto& list : {plans.grids, plans.clusters})
@@ -535,13 +570,21 @@ std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
   return all;
 }
 
+// A pair of layers needs clusters, and numbers of one part.
+bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu) {
+  if (gpu.instructions == Instructions::kTensorCores || sequence.kernels != PersistentKernels::kAll) return false;
+  if (sequence.cell == PersistentCell::kSlstm || sequence.hidden_size > kLargestOfPairs) return false;
+  return sequence.type != ElementType::kFloat32 || sequence.operands == Operands::kTf32;
+}
+
 // The kernels are those of clusters of 128 units. In fp32, products must not round to TF32. Blocks are faster for plain
 // cells, for GRUs in tf32 and for larger batches.
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu) {
   const bool is_float = sequence.type == ElementType::kFloat32;
   if (input_size > kMostNarrowInputs || gpu.instructions == Instructions::kTensorCores) return false;
-  if (sequence.hidden_size <= 96 || sequence.hidden_size > 128 || sequence.batch_size > 128) return false;
   if (sequence.kernels != PersistentKernels::kAll) return false;
+  if (sequence.num_layers == 2) return has_pair(sequence, gpu);
+  if (sequence.hidden_size <= 96 || sequence.hidden_size > 128 || sequence.batch_size > 128) return false;
   if (sequence.cell == PersistentCell::kGru) return !is_float;
   return sequence.cell == PersistentCell::kLstm && (!is_float || sequence.operands == Operands::kTf32);
 }

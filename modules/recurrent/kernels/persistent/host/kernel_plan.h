@@ -57,6 +57,9 @@ struct PassPlans {
 // Returns whether the blocks of a group exchange data through L2, as those of kernels in grid/ do.
 inline bool is_grid(const KernelPlan& plan) { return plan.exchange_bytes > 0; }
 
+// Returns whether two such layers, one above the other, may run as a pair (PersistentPairForward).
+bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu);
+
 // Returns whether the kernel of a forward pass computes W x of its layer's inputs itself, by StepInputs::kNarrow.
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu);
 

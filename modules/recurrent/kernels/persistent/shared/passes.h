@@ -30,10 +30,11 @@ enum class StepInputs : uint8_t { kProducts, kRowsOfTable, kNarrow };
 
 inline constexpr int kMostNarrowInputs = 32;
 
-// The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, of clusters, and of
-// grids by wgmma and by mma.sync.
+// The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, of pairs of layers,
+// of clusters, and of grids by wgmma and by mma.sync.
 inline constexpr int kSmallestOfClusters = 64;
 inline constexpr int kLargestOfBlocks = 128;
+inline constexpr int kLargestOfPairs = 128;
 inline constexpr int kLargestOfClusters = 1024;
 inline constexpr int kLargestOfGrids = 1536;
 inline constexpr int kLargestOfGridsByMma = 1024;
@@ -54,6 +55,7 @@ struct PersistentSequence {
   PersistentKernels kernels = PersistentKernels::kAll;
   StepInputs inputs = StepInputs::kProducts;  // kProducts of kSlstm
   bool is_alone = false;                      // the pass has no other layer, which could run beside this one
+  int num_layers = 1;                         // of the kernel: 2 for a pair of layers
 };
 
 // Describes the inputs of a pass whose kernel multiplies them.
@@ -63,7 +65,6 @@ struct NarrowPass {
   bool has_whole_vectors = false;  // whether four of a row of inputs, and of weights, may be read at once
   ElementType type_of_weights = ElementType::kFloat32;  // or the sequence's type
   const void* weights = nullptr;                        // (G * H, I)
-  bool begins_with_zeros = false;                       // whether the pass writes initial states of 0, and reads none
 };
 
 // Hidden and cell states have T + 1 rows, as in unrolled/trace.h: the initial row is before the row of the first step
@@ -86,6 +87,8 @@ struct PersistentForward {
   int64_t num_rows = 0;             // V
   const int64_t* tokens = nullptr;  // (T, B), each less than V
   NarrowPass narrow = {};           // kNarrow only
+  // States whether the pass writes initial states of 0, and reads none: only kNarrow and the upper layer of a pair.
+  bool begins_with_zeros = false;
 };
 
 // gate_gradients: of the candidate of a kGru, W x + b and R h + b have different gradients; of its other gates, and of
@@ -116,6 +119,27 @@ struct PersistentBackward {
   int32_t* largest = nullptr;         // 0 in, or null
   void* exchange = nullptr;           // backward_exchange_bytes
   int* timed_out = nullptr;
+};
+
+// The dropout between two layers.
+struct DropoutPass {
+  const bool* kept = nullptr;  // (T, B, H), or null: no dropout
+  float scale = 1.0f;          // of the states that are kept
+};
+
+// Describe the passes of a pair of layers of the same size: the inputs of the upper layer are the hidden states of the
+// lower layer, after dropout if there is any. Both sequences are equal, and num_layers is 2. The upper layer's gates
+// are only written, and `output_gradient` of the lower layer does not have what comes from the upper layer.
+struct PersistentPairForward {
+  PersistentForward lower, upper;
+  const void* input_weights = nullptr;  // of the upper layer, from pack_forward_weights
+  DropoutPass dropout = {};
+  void* dropped = nullptr;  // (T, B, H) out, or null without dropout: the inputs of the upper layer
+};
+struct PersistentPairBackward {
+  PersistentBackward lower, upper;
+  const void* input_weights = nullptr;  // of the upper layer, from pack_backward_weights
+  DropoutPass dropout = {};
 };
 
 // Recurrent weights (G * H, H), or (heads, G * H / heads, H / heads), in float32 or the sequence's type.
