@@ -34,7 +34,7 @@ void wait_for_rank_0(c10d::Store& store) {
   constexpr std::chrono::seconds kLongest{3};
   constexpr std::chrono::milliseconds kPause{50};
   const auto end = std::chrono::steady_clock::now() + kLongest;
-  while (!store.check({kReporterKey}) && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
+  while (!is_report_claimed(store) && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
 }
 
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
@@ -85,6 +85,8 @@ bool claim_report(c10d::Store& store, int64_t rank, const std::string& message) 
   if (rank == 0 || told == own) return true;
   return !contain_each_other(told.substr(told.find(kEndOfFailureField) + 1), message);
 }
+
+bool is_report_claimed(c10d::Store& store) { return store.check({kReporterKey}); }
 
 namespace {
 

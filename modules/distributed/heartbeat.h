@@ -42,6 +42,9 @@ std::optional<RankFailure> failure_in(c10d::Store& store);
 // report within three seconds, the first other rank that does. Returns false if another process reports the message.
 bool claim_report(c10d::Store& store, int64_t rank, const std::string& message);
 
+// Returns whether a process has claimed the report.
+bool is_report_claimed(c10d::Store& store);
+
 // Holds the latest heartbeat of a rank.
 struct RankStatus {
   std::string process;         // see this_process(); "" if the rank has sent no heartbeat yet

@@ -111,6 +111,15 @@ void LocalStore::post_failure(const std::string& name_of_run, int64_t rank, Exit
   }
 }
 
+bool LocalStore::is_report_claimed(const std::string& name_of_run) noexcept {
+  try {
+    c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
+    return rnnlab::is_report_claimed(store);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 int64_t LocalStore::port() const { return static_cast<const c10d::TCPStore&>(*server_->store).getPort(); }
 
 }  // namespace rnnlab

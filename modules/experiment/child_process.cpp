@@ -267,16 +267,11 @@ void kill_if(const std::function<bool()>& must_end, const Children& children) {
   if (must_end && must_end()) children.signal_all(SIGKILL);
 }
 
-// Returns whether every child was ended by a signal, so that no child could report a reason to the user.
+// Returns whether every child was ended by a signal.
 bool are_all_ended_by_signals(const Children& children) {
   for (size_t i = 0; i < children.size(); ++i)
     if (children.ending(i).text.empty()) return false;
   return true;
-}
-
-ExitCode exit_code_or_throw(const Ending& ending) {
-  if (!ending.text.empty()) throw_error(ending.exit_code, "{}", ending.text);
-  return ending.exit_code;
 }
 
 }  // namespace
@@ -285,7 +280,9 @@ ExitCode run_child(const std::string& program, const std::vector<std::string>& a
                    const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
   Children children(program, {{arguments, {}}}, on_line);
   children.run([](size_t) {}, [&] { kill_if(must_end, children); });
-  return exit_code_or_throw(children.ending(0));
+  const Ending& ending = children.ending(0);
+  if (!ending.text.empty()) throw_error(ending.exit_code, "{}", ending.text);
+  return ending.exit_code;
 }
 
 std::vector<ExitCode> run_children(const std::string& program, const std::vector<ChildRequest>& requests,
@@ -297,10 +294,10 @@ std::vector<ExitCode> run_children(const std::string& program, const std::vector
   return exit_codes;
 }
 
-ExitCode run_together(const std::string& program, const std::vector<ChildRequest>& requests,
-                      const std::function<void(const std::string&)>& on_line,
-                      const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
-                      const std::function<bool()>& must_end) {
+EndOfChildren run_together(const std::string& program, const std::vector<ChildRequest>& requests,
+                           const std::function<void(const std::string&)>& on_line,
+                           const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
+                           const std::function<bool()>& must_end) {
   Children children(program, requests, on_line);
   FailureShutdown end(children, on_failure);
   children.run([&](size_t index) { end.record_end(index); },
@@ -308,8 +305,8 @@ ExitCode run_together(const std::string& program, const std::vector<ChildRequest
                  end.end_remaining();
                  kill_if(must_end, children);
                });
-  if (!end.first()) return ExitCode::kDone;
-  return are_all_ended_by_signals(children) ? exit_code_or_throw(*end.first()) : end.first()->exit_code;
+  if (!end.first()) return {};
+  return {end.first()->exit_code, are_all_ended_by_signals(children) ? end.first()->text : ""};
 }
 
 bool is_stop_exit_code(ExitCode exit_code) {

@@ -31,15 +31,21 @@ struct ChildRequest {
 std::vector<ExitCode> run_children(const std::string& program, const std::vector<ChildRequest>& requests,
                                    const std::function<void(const std::string&)>& on_line);
 
+// How children that work together have ended: the exit code of the first that failed; and if signals ended all of them,
+// so that perhaps no child could report a reason, the reason in words, otherwise "".
+struct EndOfChildren {
+  ExitCode exit_code = ExitCode::kDone;
+  std::string reason = {};
+};
+
 // Runs several children that work together. If a child fails, `on_failure` is called with its index, its exit code and
 // the signal that ended it in words, or "". The other children then have five seconds to end; after that they are asked
-// to end, and after five more seconds they are killed. Returns the exit code of the first child that failed. Throws
-// UserError kDevice if signals ended all children, because then no child could report a reason. `must_end` works as in
-// run_child.
-ExitCode run_together(const std::string& program, const std::vector<ChildRequest>& requests,
-                      const std::function<void(const std::string&)>& on_line,
-                      const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
-                      const std::function<bool()>& must_end = {});
+// to end, and after five more seconds they are killed. Throws UserError kDevice if a child cannot be started.
+// `must_end` works as in run_child.
+EndOfChildren run_together(const std::string& program, const std::vector<ChildRequest>& requests,
+                           const std::function<void(const std::string&)>& on_line,
+                           const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
+                           const std::function<bool()>& must_end = {});
 
 // Returns whether a process with this exit code was stopped by a signal that asks to stop, so that it has saved its
 // state.

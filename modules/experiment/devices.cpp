@@ -229,7 +229,10 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
         text.empty() ? fmt::format("it ended with exit code {}", static_cast<int>(exit_code)) : text;
     store.post_failure(kOnlyRun, static_cast<int64_t>(rank), exit_code, how);
   };
-  return run_together(program, requests, on_line, on_failure, must_end);
+  const EndOfChildren end = run_together(program, requests, on_line, on_failure, must_end);
+  // A rank may have reported the failure before a signal ended it.
+  if (!end.reason.empty() && !store.is_report_claimed(kOnlyRun)) throw_error(end.exit_code, "{}", end.reason);
+  return end.exit_code;
 }
 
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {

@@ -111,10 +111,19 @@ TEST(ChildProcesses, EndTogetherWhereOneFails) {
   const auto on_failure = [&](size_t index, ExitCode code, const std::string& text) {
     told.push_back(fmt::format("{} {} {}", index, static_cast<int>(code), text));
   };
-  const ExitCode code = run_together(
+  const EndOfChildren end = run_together(
       "/bin/sh", {{{"-c", "exec sleep 1000"}}, {{"-c", "sleep 0.1; exit 3"}}}, [](const std::string&) {}, on_failure);
-  EXPECT_EQ(code, ExitCode::kData);
+  EXPECT_EQ(end.exit_code, ExitCode::kData);
+  EXPECT_EQ(end.reason, "");
   EXPECT_THAT(told, ElementsAre("1 3 "));
+}
+
+TEST(ChildProcesses, HaveAReasonIfSignalsEndedAllOfThem) {
+  const EndOfChildren end = run_together(
+      "/bin/sh", {{{"-c", "kill -9 $$"}}, {{"-c", "exec sleep 1000"}}}, [](const std::string&) {},
+      [](size_t, ExitCode, const std::string&) {});
+  EXPECT_EQ(end.exit_code, ExitCode::kDevice);
+  EXPECT_EQ(end.reason, "the process of this run was ended by signal 9 (Killed)");
 }
 
 TEST(ChildProcess, ThatTheSignalOfThisOneEndsWasStopped) {
