@@ -77,6 +77,38 @@ TEST(KernelPlans, FewInputsOfALayerOf128UnitsAreMultipliedByItsKernel) {
   EXPECT_TRUE(multiplies(gru, 28));
 }
 
+TEST(KernelPlans, TwoSmallLayersMayBeAPair) {
+  const auto is_pair = [](const auto& change, int major = 9) {
+    PersistentSequence sequence = {.batch_size = 128, .hidden_size = 128};
+    change(sequence);
+    return has_pair(sequence, gpu_of(major).runs);
+  };
+  EXPECT_TRUE(is_pair([](auto&) {}));
+  EXPECT_TRUE(is_pair([](auto&) {}, 10));
+  EXPECT_FALSE(is_pair([](auto&) {}, 8)) << "no clusters";
+  EXPECT_TRUE(is_pair([](auto& s) { s.hidden_size = 72, s.cell = PersistentCell::kGru; }));
+  EXPECT_FALSE(is_pair([](auto& s) { s.hidden_size = 64; })) << "blocks are faster";
+  EXPECT_FALSE(is_pair([](auto& s) { s.hidden_size = 136; }));
+  EXPECT_FALSE(is_pair([](auto& s) { s.batch_size = 129; })) << "blocks are faster";
+  EXPECT_FALSE(is_pair([](auto& s) { s.operands = Operands::kFloat32; })) << "no room in registers";
+  EXPECT_FALSE(is_pair([](auto& s) { s.cell = PersistentCell::kRnn; })) << "blocks are faster";
+  EXPECT_FALSE(is_pair([](auto& s) { s.kernels = PersistentKernels::kClustersAndTeams; }));
+}
+
+TEST(KernelPlans, APairHasTheWarpsOfTwoLayers) {
+  const PersistentSequence pair = {
+      .batch_size = 128, .hidden_size = 128, .inputs = StepInputs::kNarrow, .num_layers = 2};
+  const auto forward = plans_for(pair, PassKind::kForward, gpu_of(9).runs).clusters;
+  ASSERT_THAT(forward, SizeIs(2));
+  EXPECT_EQ(forward[0].kernel,
+            "pair_forward_kernel<Tiles<Lstm, Tf32, 128, 4, 1, Fit::kWhole, 1, 232448>, "
+            "rnnlab::kernels::StepInputs::kNarrow>");
+  EXPECT_EQ(forward[0].num_threads, 256);
+  const auto backward = plans_for(pair, PassKind::kBackward, gpu_of(9).runs).clusters;
+  EXPECT_EQ(backward[0].kernel, "pair_backward_kernel<Tiles<Lstm, Tf32, 128, 4, 1, Fit::kWhole, 1, 232448>>");
+  EXPECT_EQ(backward[0].num_threads, 256);
+}
+
 // States whether a step by one block takes less time than one by a cluster.
 bool is_for_one_block(const PersistentSequence& sequence, PassKind pass) {
   const std::vector<KernelPlan> plans = plans_for(sequence, pass, gpu_of(9).runs).clusters;

@@ -224,17 +224,17 @@ TEST_F(PersistentOnHopper, FewInputsMatchFloat64WithEveryOption) {
 }
 
 // Two layers of up to 128 units run by one kernel: with and without padding, on few inputs and on more, one step,
-// groups that are not full, wide groups, and a third layer that is not in a pair.
+// groups that are not full, and a third layer that is not in a pair.
 TEST_F(PersistentOnHopper, PairsOfLayersMatchFloat64) {
-  for (const int64_t hidden_size : {8, 40, 64, 72, 104, 128})
+  for (const int64_t hidden_size : {72, 96, 104, 128})
     for (const int64_t num_layers : {2, 3, 4})
       for (const int64_t input_size : {28, 40})
         expect_float64({.options = {.input_size = input_size, .hidden_size = hidden_size, .num_layers = num_layers},
                         .num_steps = 5,
                         .batch_size = 9});
   for (const int64_t num_steps : {1, 2, 70})
-    for (const int64_t batch_size : {1, 130, 400})
-      expect_float64({.options = {.input_size = 3, .hidden_size = 128, .num_layers = 2, .bidirectional = true},
+    for (const int64_t batch_size : {1, 60, 128})
+      expect_float64({.options = {.input_size = 3, .hidden_size = 128, .num_layers = 2},
                       .num_steps = num_steps,
                       .batch_size = batch_size,
                       .ends = Ends::kVaried,

@@ -167,7 +167,8 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
 bool runs_pairs(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
   const LayerTrace& bottom = layers[0];
   if (layers.size() == 1 || !kernels::has_pair(sequence_of(spec, bottom))) return false;
-  return layers.size() == 2 ||
+  constexpr int64_t kLargestOfFastParts = 96;
+  return (layers.size() == 2 && bottom.hidden_size() > kLargestOfFastParts) ||
          parts_of_steps(bottom.num_steps(), layers.size(), forward_part_of_gpu(spec, bottom)).size() == 1;
 }
 

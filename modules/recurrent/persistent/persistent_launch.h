@@ -43,7 +43,8 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts);
 
 // Returns whether a pass runs pairs of its layers, each by one kernel: the first and the second layer, the third and
-// the fourth, and so on. If more than two layers run in parts, more of them run at the same time than in pairs.
+// the fourth, and so on. More than two layers overlap more in parts (layer_parts.h), and layers of up to 96 units are
+// faster in parts.
 bool runs_pairs(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
 
 // Returns whether the kernel of a forward pass computes W x of the layer's input, from weight_ih_of_kernel.

@@ -42,8 +42,8 @@ inline bool has_persistent_layer(int64_t hidden_size, Operands operands, Persist
   return hidden_size >= sizes.least && hidden_size <= sizes.most && hidden_size % 8 == 0;
 }
 
-// Returns whether two layers of this kind, one above the other, run faster as a pair on the current GPU: by one kernel
-// in each direction. The num_layers of their sequences is then 2.
+// Returns whether two layers of this kind, one above the other, run faster as a pair on the current GPU, by one kernel
+// in each direction, than one after the other. The num_layers of their sequences is then 2.
 bool has_pair(const PersistentSequence& sequence);
 
 // Returns whether the kernel of a forward pass on the current GPU computes W x of this many inputs itself. The

@@ -112,18 +112,16 @@ class BackwardBlock {
 
   // Multiplies this step's gates' gradients for the gradients of the hidden states before the step.
   __device__ void multiply_and_send(int step, int team, float unscale) {
-    multiply_and_send(weights_, sums_, step, team, unscale);
+    float sums[T::kRowTiles][T::kTiles][4] = {};
+    multiply_backward<T>(weights_, gates_of(step, team), sums);
+    send_sums(sums_ + buffer_of(step + 1, team), received_[team].barrier_of(step + 1), sums, unscale);
   }
 
-  // buffers: the receivers' sums, for the gradients of what `weights` are multiplied with in the forward pass.
-  // kOddWord: see multiply_backward.
-  template <int kOddWord = T::kGates - 1>
-  __device__ void multiply_and_send(WeightSlice<S>& weights, uint4* buffers, int step, int team, float unscale) {
-    float sums[T::kRowTiles][T::kTiles][4] = {};
-    multiply_backward<T, kOddWord>(weights, gates_ + ((step & 1) * T::kTeams + team) * T::kGateVectors + owner_.lane,
-                                   sums);
-    send_sums(buffers, step + 1, team, sums, unscale);
+  // Return the gates' gradients of a step that a lane reads, and where the sums that are read in a step begin.
+  __device__ const uint4* gates_of(int step, int team) const {
+    return gates_ + ((step & 1) * T::kTeams + team) * T::kGateVectors + owner_.lane;
   }
+  __device__ static int buffer_of(int step, int team) { return ((step & 1) * T::kTeams + team) * T::kSumVectors; }
 
   __device__ void add_received(int step, ReceiveBarriers& received, float (&hidden)[T::kTiles][2]) {
     received.wait(step, owner_.unit_warp == 0 && owner_.lane == 0);
@@ -132,8 +130,8 @@ class BackwardBlock {
 
   // Adds what all blocks have sent for this thread's unit.
   __device__ void add_sums(const uint4* buffers, int step, float (&hidden)[T::kTiles][2]) const {
-    const uint4* place = buffers + ((step & 1) * T::kTeams + owner_.team) * T::kSumVectors +
-                         owner_.unit_warp / 2 * T::kTiles * kLanes + owner_.lane;
+    const uint4* place =
+        buffers + buffer_of(step, owner_.team) + owner_.unit_warp / 2 * T::kTiles * kLanes + owner_.lane;
 #pragma unroll
     for (int block = 0; block < T::kBlocks; ++block)
 #pragma unroll
@@ -251,23 +249,24 @@ class BackwardBlock {
       }
   }
 
-  __device__ void send_sums(uint4* buffers, int step, int team, const float (&sums)[T::kRowTiles][T::kTiles][4],
+  // buffer, barrier: those of the receivers.
+  __device__ void send_sums(const uint4* buffer, uint32_t barrier, const float (&sums)[T::kRowTiles][T::kTiles][4],
                             float unscale) {
-    const uint32_t buffer = shared_address(buffers + ((step & 1) * T::kTeams + team) * T::kSumVectors + owner_.lane);
+    const uint32_t own_buffer = shared_address(buffer + owner_.lane);
 #pragma unroll
     for (int row = 0; row < T::kRowTiles; ++row) {
       const int unit_tile = T::unit_tile(owner_.block, owner_.warp, row);
       const uint32_t receiver = unit_tile / T::kUnitTiles;
       const int place = (owner_.block * T::kUnitTiles + unit_tile % T::kUnitTiles) * T::kTiles * kLanes;
-      const uint32_t address = address_in(receiver, buffer + place * 16);
-      const uint32_t barrier = address_in(receiver, received_[team].barrier_of(step));
+      const uint32_t address = address_in(receiver, own_buffer + place * 16);
+      const uint32_t counting = address_in(receiver, barrier);
 #pragma unroll
       for (int tile = 0; tile < T::kTiles; ++tile) {
         const float* of = sums[row][tile];
         send(address + tile * kLanes * 16,
              make_uint4(__float_as_uint(of[0] * unscale), __float_as_uint(of[1] * unscale),
                         __float_as_uint(of[2] * unscale), __float_as_uint(of[3] * unscale)),
-             barrier);
+             counting);
       }
     }
   }

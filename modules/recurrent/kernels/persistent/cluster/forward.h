@@ -215,7 +215,8 @@ class ForwardBlock {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile) {
       activate_tile(tile, sums, aside, results);
-      if (step + 1 < num_steps()) send_hidden(hidden_, step + 1, received, tile, results.hidden[tile]);
+      if (step + 1 < num_steps())
+        send_hidden(buffer_of(step + 1), received.barrier_of(step + 1), tile, results.hidden[tile]);
     }
   }
 
@@ -261,10 +262,14 @@ class ForwardBlock {
       }
   }
 
-  // buffers: two, of all teams. own: the hidden states of this thread's unit for two sequences. The four lanes of a row
-  // gather the warp's 8 units of one sequence, and each of them sends to a quarter of the blocks.
-  __device__ void send_hidden(uint4* buffers, int step, const ReceiveBarriers& received, int tile,
-                              const float (&own)[2]) {
+  // Returns the place of the team's hidden states that are read in a step.
+  __device__ uint4* buffer_of(int step) const {
+    return hidden_ + ((step & 1) * T::kTeams + owner_.team) * T::kHiddenVectors;
+  }
+
+  // buffer, barrier: those of the receivers. own: the hidden states of this thread's unit for two sequences. The four
+  // lanes of a row gather the warp's 8 units of one sequence, and each of them sends to a quarter of the blocks.
+  __device__ void send_hidden(const uint4* buffer, uint32_t barrier, int tile, const float (&own)[2]) {
     const int first = owner_.lane & ~3;
     const int warp = owner_.block * T::kUnitWarps + owner_.unit_warp;  // of the cluster
 #pragma unroll
@@ -272,13 +277,13 @@ class ForwardBlock {
       const uint32_t word = transposed(pack_part<Operand>(part, own[0], own[1]));
       const uint4 units = make_uint4(__shfl_sync(~0u, word, first), __shfl_sync(~0u, word, first + 1),
                                      __shfl_sync(~0u, word, first + 2), __shfl_sync(~0u, word, first + 3));
-      const uint4* place = buffers + ((step & 1) * T::kTeams + owner_.team) * T::kHiddenVectors +
-                           ((part * T::kTiles + tile) * T::kColumnSteps + warp / 4) * kLanes + first + warp % 4;
+      const uint4* place =
+          buffer + ((part * T::kTiles + tile) * T::kColumnSteps + warp / 4) * kLanes + first + warp % 4;
 #pragma unroll
       for (int i = 0; i < (T::kBlocks + 3) / 4; ++i) {
         const uint32_t receiver = (owner_.lane & 3) + 4 * i;
         if (receiver < T::kBlocks)
-          send(address_in(receiver, shared_address(place)), units, address_in(receiver, received.barrier_of(step)));
+          send(address_in(receiver, shared_address(place)), units, address_in(receiver, barrier));
       }
     }
   }

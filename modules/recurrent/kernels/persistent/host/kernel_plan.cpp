@@ -158,7 +158,6 @@ class ClusterPlans {
   void add_pairs(int64_t hidden_size) {
     if constexpr (Numbers::kParts == 1) {
       if (hidden_size == 128) return add_pair<128, Fit::kWhole>();
-      if (hidden_size <= 64) return add_pair<64, Fit::kPadded>();
       if (hidden_size <= kLargestOfPairs) return add_pair<128, Fit::kPadded>();
     }
   }
@@ -477,7 +476,7 @@ std::vector<KernelPlan> cluster_plans(const PersistentSequence& sequence, PassKi
     plans = BlockPlans<Cell, Numbers, kShared>(sequence, pass).take();
   if constexpr (kHasManyBlocks<Cell>) {
     const bool has_clusters = instructions != Instructions::kTensorCores &&
-                              (sequence.hidden_size >= kSmallestOfClusters || sequence.num_layers == 2) &&
+                              sequence.hidden_size >= kSmallestOfClusters &&
                               sequence.kernels != PersistentKernels::kBlocks;
     if (!has_clusters) return plans;
     for (KernelPlan& plan : ClusterPlans<Cell, Numbers, kShared>(sequence, pass).take())
@@ -570,10 +569,12 @@ std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
   return all;
 }
 
-// A pair of layers needs clusters, and numbers of one part.
+// A pair needs clusters, and numbers of one part. Measured on an H200 (docs/results/2026-11-27-pairs.md): layers of up
+// to 64 units, plain cells and larger batches are faster one after the other, by blocks.
 bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu) {
   if (gpu.instructions == Instructions::kTensorCores || sequence.kernels != PersistentKernels::kAll) return false;
-  if (sequence.cell == PersistentCell::kSlstm || sequence.hidden_size > kLargestOfPairs) return false;
+  if (sequence.cell != PersistentCell::kLstm && sequence.cell != PersistentCell::kGru) return false;
+  if (sequence.hidden_size <= 64 || sequence.hidden_size > kLargestOfPairs || sequence.batch_size > 128) return false;
   return sequence.type != ElementType::kFloat32 || sequence.operands == Operands::kTf32;
 }
 

@@ -57,7 +57,8 @@ struct PassPlans {
 // Returns whether the blocks of a group exchange data through L2, as those of kernels in grid/ do.
 inline bool is_grid(const KernelPlan& plan) { return plan.exchange_bytes > 0; }
 
-// Returns whether two such layers, one above the other, may run as a pair (PersistentPairForward).
+// Returns whether two such layers, one above the other, run faster as a pair (PersistentPairForward) if none of their
+// steps would overlap otherwise.
 bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu);
 
 // Returns whether the kernel of a forward pass computes W x of its layer's inputs itself, by StepInputs::kNarrow.
