@@ -73,10 +73,19 @@ double difference(const at::Tensor& got, const at::Tensor& wanted) {
   return value <= 1e9 ? value : 1e9;
 }
 
-double difference_of_layer(Cell cell, int64_t hidden_size, at::ScalarType type, c10::Device device) {
+// The size of a layer for the check.
+struct CheckedSize {
+  int64_t hidden_size = 0;  // of a head
+  int64_t num_layers = 1;
+};
+
+double difference_of_layer(Cell cell, const CheckedSize& size, at::ScalarType type, c10::Device device) {
   const int64_t num_heads = cell == Cell::kSlstm ? 2 : 1;
-  const RecurrentOptions options = {
-      .cell = cell, .input_size = 16, .hidden_size = num_heads * hidden_size, .num_heads = num_heads};
+  const RecurrentOptions options = {.cell = cell,
+                                    .input_size = 16,
+                                    .hidden_size = num_heads * size.hidden_size,
+                                    .num_layers = size.num_layers,
+                                    .num_heads = num_heads};
   const auto persistent = make_layer(LayerKind::kPersistent, options);
   const auto reference = make_layer(has_cell(LayerKind::kFused, cell) ? LayerKind::kFused : LayerKind::kNaive, options);
   copy_weights(*persistent, *reference);
@@ -144,18 +153,19 @@ class Checking {
   static inline thread_local bool is_running_ = false;
 };
 
-// Returns a size of each family of kernels: of one block, of clusters, and over the whole GPU. The last family has none
-// in fp32. On a GPU with clusters it is for cells with gates, and needs 64 multiprocessors.
-std::vector<int64_t> sizes_to_check(Cell cell, at::ScalarType type, c10::Device device) {
-  if (cell == Cell::kSlstm) return {64, 128};
+// Returns a size of each family of kernels: of one block, of clusters, of pairs of layers, and over the whole GPU. The
+// last family has none in fp32. On a GPU with clusters it is for cells with gates, and needs 64 multiprocessors.
+std::vector<CheckedSize> sizes_to_check(Cell cell, at::ScalarType type, c10::Device device) {
+  std::vector<CheckedSize> sizes = {{64}, {128}};
+  if (cell == Cell::kSlstm) return sizes;
   const c10::cuda::CUDAGuard guard(device);
   const bool has_clusters = kernels::has_persistent_clusters();
-  std::vector<int64_t> sizes = has_clusters ? std::vector<int64_t>{64, 128, 256} : std::vector<int64_t>{64, 128};
+  if (has_clusters) sizes.insert(sizes.end(), {{256}, {128, 2}});
   if (type == at::kFloat && !rounds_to_tf32()) return sizes;
   const bool has_room_for_1024 =
       cell != Cell::kRnnTanh && at::cuda::getDeviceProperties(device.index())->multiProcessorCount >= 64;
-  if (!has_clusters) sizes.push_back(256);
-  if (has_clusters && has_room_for_1024) sizes.push_back(1024);
+  if (!has_clusters) sizes.push_back({256});
+  if (has_clusters && has_room_for_1024) sizes.push_back({1024});
   return sizes;
 }
 
@@ -168,8 +178,8 @@ double largest_difference_from_fused(c10::Device device, at::ScalarType type) {
   const double bound = type == at::kFloat ? 2e-2 : type == at::kHalf ? 5e-2 : 1e-1;  // float32: TF32 is allowed
   double largest = 0;
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kSlstm})
-    for (const int64_t hidden_size : sizes_to_check(cell, type, device))
-      largest = std::max(largest, difference_of_layer(cell, hidden_size, type, device) / bound);
+    for (const CheckedSize& size : sizes_to_check(cell, type, device))
+      largest = std::max(largest, difference_of_layer(cell, size, type, device) / bound);
   return largest;
 }
 

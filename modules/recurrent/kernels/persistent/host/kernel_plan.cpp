@@ -149,30 +149,11 @@ class ClusterPlans {
   template <int kHiddenSize, int kWarps, int kTiles, Fit kFit, int kTeams = 1>
   using TilesOf = Tiles<Cell, Numbers, kHiddenSize, kWarps, kTiles, kFit, kTeams, kShared>;
 
-  void add_size(int64_t hidden_size) {
-    if (sequence_.num_layers == 2) return add_pairs(hidden_size);
-    add_layers(hidden_size);
-  }
-
-  // Each of the two layers has 4 warps of a block. Both slices of the upper layer's weights are in registers.
-  void add_pairs(int64_t hidden_size) {
-    if constexpr (Numbers::kParts == 1) {
-      if (hidden_size == 128) return add_pair<128, Fit::kWhole>();
-      if (hidden_size <= kLargestOfPairs) return add_pair<128, Fit::kPadded>();
-    }
-  }
-
-  template <int kHiddenSize, Fit kFit>
-  void add_pair() {
-    add_usual<kHiddenSize, 4, kFit>();
-    for (KernelPlan& plan : plans_) plan.num_threads *= 2;
-  }
-
   // A block has 8 warps, which own 64 units. Three sizes differ: up to 128 units a block has 4 warps, so that more SMs
   // share the load; 192 has 6 warps; 768 has 6 warps too, because 16 blocks of 48 units have room for all weights of
   // an LSTM, and 12 of 64 do not. The usual sizes 128, 256 and 512 have kernels of exactly that size, whose steps of
-  // 1 us are 6 % shorter.
-  void add_layers(int64_t hidden_size) {
+  // 1 us are 6 % shorter. A pair has 4 warps of each layer.
+  void add_size(int64_t hidden_size) {
     if (hidden_size == 128) return add_usual<128, 4, Fit::kWhole>();
     if (hidden_size == 256) return add_or_spread<256, 8, Fit::kWhole>();
     if (hidden_size == 512) return add_or_teams<512, Fit::kWhole>();
@@ -231,7 +212,7 @@ class ClusterPlans {
         .num_sequences = T::kSequences,
         .num_blocks = T::kBlocks,
         .cluster_size = T::kBlocks,
-        .num_threads = T::kThreads,
+        .num_threads = sequence_.num_layers * T::kThreads,
         .shared_bytes = shared_bytes,
         .counted_shared_bytes =
             way.sharing == SharingOfSms::kAllowed ? shared_bytes : T::kSharedBytes - kOtherSharedBytes,
