@@ -6,13 +6,14 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <torch/autograd.h>
 
 #include <cmath>
 #include <functional>
 #include <utility>
 
+#include "recurrent/execution_path.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 #include "recurrent/recurrent_layer.h"
@@ -150,25 +151,36 @@ TEST_F(PersistentTraining, StatesOfAPassWithoutGradientsKeepNothingElse) {
   EXPECT_TRUE(at::equal(result.state.hidden[-1], result.output[-1]));
 }
 
-// Small weights on the diagonal make a pair of layers that multiplies its inputs by 1e-4, between them by 0 or by
-// 1 / (1 - 0.25). Its gradient has the same factors.
+// Makes each LSTM layer multiply its inputs by a quarter of 0.01, without memory: only the candidates have weights, and
+// forget gates are closed.
+void make_layers_multiply(RecurrentLayer& layer) {
+  const at::NoGradGuard no_gradients;
+  for (at::Tensor& parameter : layer.parameters()) {
+    parameter.zero_();
+    if (parameter.dim() == 1) parameter.narrow(0, 128, 128).fill_(-30);
+  }
+  for (size_t i = 0; i < layer.parameters().size(); i += 4)
+    layer.parameters()[i].narrow(0, 256, 128).fill_diagonal_(1e-2);
+}
+
+// Between layers, dropout multiplies by 0 or by 1 / (1 - 0.25). Gradients have the same factors. The third layer is not
+// in a pair.
 TEST_F(PersistentTraining, PairsDropTheShareAskedForInBothDirections) {
   const TensorFloat32 products(kNumberClasses[1]);
-  const auto pair =
-      layer_of({.cell = Cell::kRnnTanh, .input_size = 128, .hidden_size = 128, .num_layers = 2, .dropout = 0.25});
-  for (const size_t weight_ih : {0U, 4U})
-    for (size_t i = weight_ih; i < weight_ih + 4; ++i) {
-      const at::NoGradGuard no_gradients;
-      pair->parameters()[i].zero_();
-      if (i == weight_ih) pair->parameters()[i].fill_diagonal_(1e-2);
-    }
-  const at::Tensor input = at::rand({6, 60, 128}, at::kCUDA).add_(0.5).requires_grad_();
-  const at::Tensor output = pair->forward(input).output;
-  output.sum().backward();
-  const at::Tensor factors = output.detach() / input.detach() * 1e4, is_dropped = factors == 0;
-  EXPECT_NEAR(is_dropped.to(at::kFloat).mean().item<double>(), 0.25, 0.01);
-  EXPECT_LE((factors - at::where(is_dropped, 0.0, 1 / 0.75)).abs().max().item<double>(), 5e-3);
-  EXPECT_LE((input.grad() * 1e4 - factors).abs().max().item<double>(), 5e-3);
+  for (const int64_t num_layers : {2, 3}) {
+    const auto layer = layer_of({.input_size = 128, .hidden_size = 128, .num_layers = num_layers, .dropout = 0.25});
+    make_layers_multiply(*layer);
+    const at::Tensor input = at::rand({6, 60, 128}, at::kCUDA).add_(0.5).requires_grad_();
+    at::Tensor output;
+    const ExecutionPath path = observe_execution_path([&] { output = layer->forward(input).output; });
+    EXPECT_THAT(path.path, ::testing::HasSubstr("pairs of layers in one kernel"));
+    output.sum().backward();
+    const double magnitude = std::pow(0.25 * 1e-2, num_layers), whole = std::pow(1 / 0.75, num_layers - 1);
+    const at::Tensor factors = output.detach() / input.detach() / magnitude, is_dropped = factors == 0;
+    EXPECT_NEAR(is_dropped.to(at::kFloat).mean().item<double>(), 1 - 1 / whole, 0.01);
+    EXPECT_LE((factors - at::where(is_dropped, 0.0, whole)).abs().max().item<double>(), 5e-3 * whole);
+    EXPECT_LE((input.grad() / magnitude - factors).abs().max().item<double>(), 1e-2 * whole);
+  }
 }
 
 TEST_F(PersistentTraining, DropoutIsNoneInEvaluation) {

@@ -43,11 +43,8 @@ class PersistentBackwardPass {
 
   PassGradients run() {
     if (parts_.size() == 1)
-      for (size_t layer = layers_.size(); layer-- > 0;)
-        if (is_upper_of_pair(layer))
-          run_pair(--layer);
-        else
-          run_layer(layer);
+      for (size_t end = layers_.size(); end > 0; end -= is_upper_of_pair(end - 1) ? 2 : 1)
+        is_upper_of_pair(end - 1) ? run_pair(end - 2) : run_layer(end - 1);
     else
       along_diagonals(layers_.size(), parts_.size(), [&](size_t from_top, size_t from_last) {
         run_part(layers_.size() - 1 - from_top, parts_.size() - 1 - from_last);
@@ -205,7 +202,7 @@ class PersistentBackwardPass {
     if (from_result.defined()) gradients.input.add_(from_result);
   }
 
-  // Multiplies the weights of the layer above, on the SMs that this layer's kernel leaves free.
+  // Multiplies the weights of the layer above, or of the pair above, on the SMs that this layer's kernel leaves free.
   void multiply_weights_beside_kernel_of(size_t layer) {
     if (layer + 1 == layers_.size()) return;
     streams_.run(kSideStream, [&] { let_kernel_start(); });
@@ -254,14 +251,14 @@ class PersistentBackwardPass {
 
   bool reads_tokens() const { return layers_[0].tokens.defined(); }
 
-  // Multiplies the weights of the bottom layer, after which no kernel follows: products that do not fill the GPU run at
-  // the same time.
+  // Multiplies the weights of the bottom layer or pair, after which no kernel follows: products that do not fill the
+  // GPU run at the same time.
   void multiply_last_weights() {
     if (parts_.size() > 1 && needs_.weights) streams_.run(stream_of(0), [&] { products_[0].prepare_gates(needs_); });
     streams_.order(stream_of(0), kSideStream);
     streams_.order(stream_of(0), kOtherSideStream);
     if (needs_.weights) {
-      streams_.run(kOtherSideStream, [&] {
+      streams_.run(kOtherSideStream, [&] {  // of both layers of a pair, because adding up biases takes few blocks
         if (is_lower_of_pair(0)) sum_biases(1);
         sum_biases(0);
       });

@@ -19,8 +19,8 @@ namespace rnnlab {
 namespace {
 
 // Recurrent weights are laid out on a side stream, those of the backward pass while the kernels run. The other side
-// stream prepares the weights for the bottom layer's product. If layers work at the same time, each layer above the
-// bottom one has a main stream.
+// stream prepares the weights for the bottom layer's product, and draws the masks of pairs. If layers work at the same
+// time, each layer above the bottom one has a main stream.
 constexpr size_t kForwardStream = 0;
 constexpr size_t kPackStream = 1;
 constexpr size_t kOperandLane = 2;
@@ -31,7 +31,8 @@ class PersistentForwardPass {
       : spec_(spec),
         layers_(layers),
         masks_(masks),
-        parts_(parts_or_pairs()),
+        has_pairs_(mark_pairs()),
+        parts_(choose_parts()),
         bottom_multiplies_(multiplies_input(spec, layers[0])),
         packed_(make_room()),
         streams_(device(), /*num_side_streams=*/kOperandLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
@@ -40,9 +41,9 @@ class PersistentForwardPass {
     bottom_multiplies_ ? prepare_bottom_kernel() : multiply_bottom_input();
     streams_.order(kPackStream, kForwardStream);
     streams_.run(kPackStream, [&] { lay_out_forward_weights(); });
-    if (layers_[0].is_in_pair) streams_.order(kPackStream, kForwardStream);
+    if (has_pairs_) streams_.order(kPackStream, kForwardStream);
     streams_.run(kPackStream, [&] { lay_out_backward_weights(); });
-    if (layers_[0].is_in_pair)
+    if (has_pairs_)
       run_pairs();
     else
       along_diagonals(layers_.size(), parts_.size(), [&](size_t layer, size_t part) { run_part(layer, part); });
@@ -50,14 +51,19 @@ class PersistentForwardPass {
   }
 
  private:
-  // Layers run in parts, or pairs of them run without parts.
-  std::vector<Steps> parts_or_pairs() {
-    const int64_t num_steps = layers_[0].num_steps();
-    if (!runs_pairs(spec_, layers_))
-      return parts_of_steps(num_steps, layers_.size(), forward_part_of_gpu(spec_, layers_[0]));
+  bool mark_pairs() {
+    if (!runs_pairs(spec_, layers_)) return false;
     for (size_t layer = 0; layer < layers_.size() / 2 * 2; ++layer) layers_[layer].is_in_pair = true;
-    return {{0, num_steps}};
+    return true;
   }
+
+  std::vector<Steps> choose_parts() const {
+    const int64_t num_steps = layers_[0].num_steps();
+    if (has_pairs_) return {{0, num_steps}};
+    return parts_of_steps(num_steps, layers_.size(), forward_part_of_gpu(spec_, layers_[0]));
+  }
+  // Returns the trace by which the layer's kernel is chosen.
+  const LayerTrace& trace_of_kernel(size_t layer) const { return layers_[is_upper_of_pair(layer) ? layer - 1 : layer]; }
   bool is_lower_of_pair(size_t layer) const { return layers_[layer].is_in_pair && layer % 2 == 0; }
   bool is_upper_of_pair(size_t layer) const { return layers_[layer].is_in_pair && layer % 2 == 1; }
 
@@ -115,8 +121,10 @@ class PersistentForwardPass {
   }
 
   void run_pairs() {
-    streams_.run(kOperandLane, [&] { draw_masks_of_pairs(); });
-    streams_.order(kOperandLane, kForwardStream);
+    if (drops()) {
+      streams_.run(kOperandLane, [&] { draw_masks_of_pairs(); });
+      streams_.order(kOperandLane, kForwardStream);
+    }
     for (size_t layer = 0; layer < layers_.size(); layer += 2) {
       if (layer > 0) read_from_below(layer, parts_[0]);
       if (layer > 0) multiply_inputs(layers_[layer]);
@@ -131,7 +139,7 @@ class PersistentForwardPass {
     LayerTrace& upper = layers_[layer + 1];
     launch_forward(spec_, lower, packed_[layer], upper, packed_[layer + 1],
                    {packed_inputs_[layer + 1], drops() ? masks_[layer] : at::Tensor()});
-    if (upper.weight_ih_operand.defined()) make_input_operand(layer + 1, parts_[0]);
+    if (drops() && upper.input_operand.defined()) upper.input_operand.copy_(upper.input);
   }
 
   // Recurrent weights can be laid out from float32 directly.
@@ -145,7 +153,7 @@ class PersistentForwardPass {
       return weight.scalar_type() == at::kFloat ? weight : rest.make_room_for(weight, type);
     };
     if (layer == 0 && bottom_multiplies_) layers_[0].weight_ih_of_kernel = float_or_converted(weight_ih);
-    // Only the kernel reads weight_ih of the upper layer of a pair.
+    // No product of whole sequences reads weight_ih of the upper layer of a pair.
     const at::Tensor of_input =
         is_upper_of_pair(layer) ? float_or_converted(weight_ih) : first.make_room_for(weight_ih, type);
     layers_[layer].weights = {of_input, float_or_converted(weight_hh), rest.make_room_for(bias_ih, type),
@@ -159,9 +167,10 @@ class PersistentForwardPass {
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
       LayerTrace& trace = layers_[layer];
       make_room_for_parameters(layer);
-      packed.push_back(empty_forward_weights(spec_, trace));
+      packed.push_back(empty_forward_weights(spec_, trace_of_kernel(layer)));
       if (may_go_back()) trace.packed = empty_backward_weights(spec_, trace);
-      packed_inputs_.push_back(is_upper_of_pair(layer) ? empty_forward_weights(spec_, trace) : at::Tensor());
+      packed_inputs_.push_back(is_upper_of_pair(layer) ? empty_forward_weights(spec_, trace_of_kernel(layer))
+                                                       : at::Tensor());
       if (is_upper_of_pair(layer) && may_go_back()) trace.packed_input = empty_backward_weights(spec_, trace);
       make_room_for_half(layer);
       if (drops() && is_upper_of_pair(layer)) make_room_for_dropout_of_pair(layer);
@@ -206,22 +215,25 @@ class PersistentForwardPass {
     const at::Tensor& weight_ih = trace.weights.weight_ih;
     const bool is_multiplied = layer == 0 && !trace.tokens.defined() && !bottom_multiplies_;
     const bool gains_at_bottom = is_multiplied && gains_by_input_operand(matrix_of(trace.input), weight_ih);
-    if (gains_at_bottom || (reads_half && gains_by_half(gates, weight_ih)))
-      trace.weight_ih_operand = empty_weight_operand(weight_ih);
-    if (layer > 0 && drops() && trace.weight_ih_operand.defined())
+    const bool gains = gains_at_bottom || (reads_half && gains_by_half(gates, weight_ih));
+    if (gains && !is_upper_of_pair(layer)) trace.weight_ih_operand = empty_weight_operand(weight_ih);
+    if (layer > 0 && drops() && gains)
       trace.input_operand = half(states_after(spec_.direction, trace.hidden));
+    else if (is_upper_of_pair(layer) && gains)
+      trace.input_operand = states_after(spec_.direction, layers_[layer - 1].half_hidden);
     if ((is_read_above || may_go_back()) && gains_by_half(gates, trace.weights.weight_hh))
       trace.half_hidden = half(trace.hidden);
   }
 
-  // The kernel of a pair sets missing states of its upper layer.
+  // The kernel of a pair sets the states of its upper layer to 0 if all of them are missing.
   void lay_out_forward_weights() const {
     other_parameters_.run();
     for (size_t layer = 1; layer < layers_.size(); ++layer) {
       const LayerTrace& trace = layers_[layer];
       if (!is_upper_of_pair(layer) || !lacks_all_states(trace)) set_missing_states(trace);
-      pack_for_forward(spec_, trace, trace.weights.weight_hh, packed_[layer]);
-      if (is_upper_of_pair(layer)) pack_for_forward(spec_, trace, trace.weights.weight_ih, packed_inputs_[layer]);
+      pack_for_forward(spec_, trace_of_kernel(layer), trace.weights.weight_hh, packed_[layer]);
+      if (is_upper_of_pair(layer))
+        pack_for_forward(spec_, trace_of_kernel(layer), trace.weights.weight_ih, packed_inputs_[layer]);
     }
     for (size_t layer = 1; layer < layers_.size(); ++layer)
       if (layers_[layer].weight_ih_operand.defined())
@@ -293,6 +305,7 @@ class PersistentForwardPass {
   const UnrolledSpec& spec_;
   std::vector<LayerTrace>& layers_;
   std::vector<at::Tensor>& masks_;
+  bool has_pairs_;
   std::vector<Steps> parts_;
   bool bottom_multiplies_;       // whether the kernel of the bottom layer multiplies the input
   at::Tensor bottom_parameter_;  // the bottom layer's weight_ih, in its original type

@@ -91,7 +91,7 @@ PersistentSequence forward_sequence_of(const UnrolledSpec& spec, const LayerTrac
   PersistentSequence sequence = sequence_of(spec, trace);
   if (trace.tokens.defined())
     sequence.inputs = kernels::StepInputs::kRowsOfTable;
-  else if (trace.weight_ih_of_kernel.defined())
+  else if (multiplies_input(sequence, trace))
     sequence.inputs = kernels::StepInputs::kNarrow;
   return sequence;
 }

@@ -32,7 +32,7 @@ const T* data_or_null(const at::Tensor& tensor) {
 at::Tensor empty_forward_weights(const UnrolledSpec& spec, const LayerTrace& trace);
 at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& trace);
 
-// weight: weight_hh, or weight_ih of the upper layer of a pair.
+// trace: that of the lower layer for a pair. weight: weight_hh, or weight_ih of the upper layer of a pair.
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& weight,
                       const at::Tensor& packed);
 void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& weight,
@@ -74,7 +74,7 @@ struct PairOfLayers {
   at::Tensor mask;
 };
 
-// Does so for both layers of a pair. With dropout it also writes the input of the upper layer.
+// Runs all steps of both layers of a pair. With dropout it also writes the input of the upper layer.
 void launch_forward(const UnrolledSpec& spec, LayerTrace& lower, const at::Tensor& packed_lower, LayerTrace& upper,
                     const at::Tensor& packed_upper, const PairOfLayers& pair);
 
@@ -89,7 +89,7 @@ struct FinalGradients {
 void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
                      const FinalGradients& final);
 
-// Does so for both layers of a pair. `output` of the lower layer has only the gradients of results.
+// Runs all steps of both layers of a pair. `output` of the lower layer has only the gradients of results.
 struct LayerOfPair {
   const LayerTrace& trace;
   LayerGradients& gradients;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declares the forward and the backward pass of a stack of layers on a GPU with clusters, with one kernel for each
-// layer or for a part of its steps (kernels/persistent/persistent_layer.h, layer_parts.h). They replace
-// run_forward_pass and run_backward_pass: they use the same traces and give the same results except for rounding of the
-// type, and of TF32 in float32 if LibTorch allows TF32 in products. The products for weights' gradients run while
-// kernels of other layers run, which leave SMs free.
+// layer, for two layers or for a part of a layer's steps (kernels/persistent/persistent_layer.h, layer_parts.h). They
+// replace run_forward_pass and run_backward_pass: they use the same traces and give the same results except for
+// rounding of the type, and of TF32 in float32 if LibTorch allows TF32 in products. The products for weights' gradients
+// run while kernels of other layers run, which leave SMs free.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -33,8 +33,8 @@ inline at::ScalarType accumulation_type(at::ScalarType type) { return type == at
 
 // T steps, B sequences, I inputs, H hidden units, G gates (num_gates). "acc" marks the accumulation type.
 struct LayerTrace {
-  // The weights have the type of the states. For persistent layers, weight_hh may be float32, and before its forward
-  // pass all weights may have any type.
+  // The weights have the type of the states. For persistent layers, weight_hh may be float32, and weight_ih too of the
+  // upper layer of a pair; and before the forward pass all weights may have any type.
   DirectionWeights weights;
   at::Tensor input;  // (T, B, I)
   at::Tensor gates;  // (T, B, G * H): activated gates; before them products of the input, unless a kernel makes them

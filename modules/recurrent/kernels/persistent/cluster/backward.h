@@ -78,10 +78,6 @@ class BackwardBlock {
   __device__ void begin() {
     if (owner_.thread() == 0)
       for (int team = 0; team < T::kTeams; ++team) received_[team].prepare();
-    read_last_states();
-  }
-
-  __device__ void read_last_states() {
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = {};
@@ -271,16 +267,9 @@ class BackwardBlock {
     }
   }
 
+  // Writes the results that are complete after the last step.
   __device__ void finish(ReceiveBarriers& received) {
-    float hidden[T::kTiles][2] = {};
-    add_received(num_steps(), received, hidden);
-    finish(hidden);
-  }
-
-  // Writes the results that are complete after the last step. hidden: the products for the gradients of the initial
-  // hidden states.
-  __device__ void finish(const float (&hidden)[T::kTiles][2]) {
-    write_initial(hidden);
+    write_initial(received);
     if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.unit_warp == 0 && owner_.lane == 0)
       atomicMax(work_.largest, static_cast<int32_t>(largest_));
@@ -300,7 +289,9 @@ class BackwardBlock {
     bias_sums_.write(place, T::kTiles * kSequencesPerTile / kSequencesOfSums, of_all_sequences, work_.bias_sums);
   }
 
-  __device__ void write_initial(const float (&hidden)[T::kTiles][2]) const {
+  __device__ void write_initial(ReceiveBarriers& received) {
+    float hidden[T::kTiles][2] = {};
+    add_received(num_steps(), received, hidden);
     Value* initial_hidden = static_cast<Value*>(work_.initial_hidden) + owner_.place();
     float* initial_cell = work_.initial_cell + owner_.place();
     for (int tile = 0; tile < T::kTiles; ++tile)

@@ -110,12 +110,6 @@ class ForwardBlock {
 
   // Writes initial states of 0, so that the pass does not wait for a kernel that would.
   __device__ void write_zeros(int64_t before) {
-    write_initial_zeros(before);
-    for (int i = owner_.thread(); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
-      hidden_[i] = make_uint4(0, 0, 0, 0);
-  }
-
-  __device__ void write_initial_zeros(int64_t before) {
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = 0.0f;
@@ -124,6 +118,8 @@ class ForwardBlock {
         static_cast<Value*>(work_.hidden)[place] = from_float<Value>(0.0f);
         if constexpr (Cell::kHasCellState) work_.cell[place] = 0.0f;
       }
+    for (int i = owner_.thread(); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
+      hidden_[i] = make_uint4(0, 0, 0, 0);
   }
 
   __device__ float initial_state(int64_t place) const {
@@ -214,21 +210,16 @@ class ForwardBlock {
                            const float (&aside)[T::kTiles][2], Results& results) {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile) {
-      activate_tile(tile, sums, aside, results);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float gates[kGates];
+#pragma unroll
+        for (int gate = 0; gate < kGates; ++gate) gates[gate] = sums[gate / 2][tile][gate % 2 * 2 + i];
+        results.hidden[tile][i] =
+            cell_.template forward<Functions>(gates, aside[tile][i], carried_[tile][i], results.kept[tile][i]);
+      }
       if (step + 1 < num_steps())
         send_hidden(buffer_of(step + 1), received.barrier_of(step + 1), tile, results.hidden[tile]);
-    }
-  }
-
-  __device__ void activate_tile(int tile, const float (&sums)[T::kGateTiles][T::kTiles][4],
-                                const float (&aside)[T::kTiles][2], Results& results) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      float gates[kGates];
-#pragma unroll
-      for (int gate = 0; gate < kGates; ++gate) gates[gate] = sums[gate / 2][tile][gate % 2 * 2 + i];
-      results.hidden[tile][i] =
-          cell_.template forward<Functions>(gates, aside[tile][i], carried_[tile][i], results.kept[tile][i]);
     }
   }
 

@@ -103,7 +103,8 @@ class LowerForward : public ForwardBlock<T, kInputs> {
     this->write(this->place_, results);
   }
 
-  // The buffer has the inputs of step - 2, which all upper halves have read if they have sent their results of it.
+  // The buffer has the inputs of step - 2. All upper halves have read them if they have sent their results of that
+  // step.
   __device__ void send_inputs(int step, const Results& results, const Factors& factors) {
     if (step > 1) of_upper_.wait(step - 1, /*counts=*/false);
 #pragma unroll
@@ -132,7 +133,7 @@ class UpperForward : public ForwardBlock<T> {
       : Base(work.upper, memory.upper, /*weights=*/nullptr, thread),
         memory_(memory),
         of_inputs_(memory.of_inputs),
-        input_weights_(this->packed_weights(work.input_weights), nullptr, this->owner_.warp, this->owner_.lane) {
+        weights_of_inputs_(this->packed_weights(work.input_weights), nullptr, this->owner_.warp, this->owner_.lane) {
     this->received_[0] = memory.of_upper;
   }
 
@@ -179,7 +180,7 @@ class UpperForward : public ForwardBlock<T> {
   __device__ void multiply_inputs(int step, Products& products) {
     of_inputs_.wait(step + 1, this->owner_.thread() == 0);
     float sums[T::kGateTiles][T::kTiles][4] = {};
-    multiply_forward<T>(input_weights_, memory_.inputs_of(step) + this->owner_.lane, sums);
+    multiply_forward<T>(weights_of_inputs_, memory_.inputs_of(step) + this->owner_.lane, sums);
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
@@ -190,7 +191,7 @@ class UpperForward : public ForwardBlock<T> {
 
   const PairForwardMemory<T>& memory_;
   ReceiveBarriers of_inputs_;
-  WeightSlice<typename T::ForwardSlice> input_weights_;
+  WeightSlice<typename T::ForwardSlice> weights_of_inputs_;
 };
 
 template <class T, StepInputs kInputs = StepInputs::kProducts>
@@ -237,7 +238,7 @@ class UpperBackward : public BackwardBlock<T> {
       : Base(work.upper, memory.upper, memory.upper_gates, /*weights=*/nullptr, maxima, thread, kFirstBarrier + 1),
         memory_(memory),
         of_lower_(memory.of_lower),
-        input_weights_(this->packed_weights(work.input_weights), nullptr, this->owner_.warp, this->owner_.lane) {
+        weights_of_inputs_(this->packed_weights(work.input_weights), nullptr, this->owner_.warp, this->owner_.lane) {
     this->received_[0] = memory.of_upper;
   }
 
@@ -270,11 +271,11 @@ class UpperBackward : public BackwardBlock<T> {
     multiply_for_lower(step, 1.0f / scale);
   }
 
-  // The buffer has the sums of step - 2, which all lower halves have read if they have sent their results of it.
+  // The buffer has the sums of step - 2. All lower halves have read them if they have sent their results of that step.
   __device__ void multiply_for_lower(int step, float unscale) {
     constexpr int kOddWord = kHasTwoSides ? T::kGates : T::kGates - 1;
     float sums[T::kRowTiles][T::kTiles][4] = {};
-    multiply_backward<T, kOddWord>(input_weights_, this->gates_of(step, 0), sums);
+    multiply_backward<T, kOddWord>(weights_of_inputs_, this->gates_of(step, 0), sums);
     if (step > 1) of_lower_.wait(step - 1, /*counts=*/false);
     this->send_sums(memory_.from_upper + this->buffer_of(step + 1, 0), memory_.of_from_upper.barrier_of(step + 1), sums,
                     unscale);
@@ -282,7 +283,7 @@ class UpperBackward : public BackwardBlock<T> {
 
   const PairBackwardMemory<T>& memory_;
   ReceiveBarriers of_lower_;
-  WeightSlice<typename T::BackwardSlice> input_weights_;
+  WeightSlice<typename T::BackwardSlice> weights_of_inputs_;
 };
 
 template <class T>

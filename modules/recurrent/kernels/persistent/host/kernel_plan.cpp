@@ -559,8 +559,8 @@ bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu) {
   return sequence.type != ElementType::kFloat32 || sequence.operands == Operands::kTf32;
 }
 
-// The kernels are those of clusters of 128 units. In fp32, products must not round to TF32. Blocks are faster for plain
-// cells, for GRUs in tf32 and for larger batches.
+// The kernels of a single layer are those of clusters of 128 units. In fp32, products must not round to TF32. Blocks
+// are faster for plain cells, for GRUs in tf32 and for larger batches.
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu) {
   const bool is_float = sequence.type == ElementType::kFloat32;
   if (input_size > kMostNarrowInputs || gpu.instructions == Instructions::kTensorCores) return false;

@@ -52,6 +52,7 @@ __device__ inline void send(uint32_t address, uint4 value, uint32_t barrier) {
 // The barriers of two receive buffers that are used in turn. What step s >= 1 reads lies in buffer s % 2, and barrier s
 // % 2 completes when `bytes` of it have arrived. A buffer is not overwritten before all have read it: a block that
 // sends for step s + 2 has received for step s + 1 from all blocks, and each block sends only after it has read.
+// Buffers whose readers send on other barriers need waits of their own (cluster/pair.h).
 class ReceiveBarriers {
  public:
   __device__ ReceiveBarriers() {}
@@ -70,7 +71,7 @@ class ReceiveBarriers {
   __device__ uint32_t barrier_of(int step) const { return barriers_ + 8 * (step & 1); }
 
   // All threads that read step `step` call it. One of them, for which `counts` is true, makes the barrier ready for the
-  // step after the next.
+  // step after the next. Others may call it too, if they wait for each step in turn.
   __device__ void wait(int step, bool counts = threadIdx.x == 0) {
     if (has_timed_out_) return;
     const uint32_t parity = ((step - 1) >> 1) & 1;

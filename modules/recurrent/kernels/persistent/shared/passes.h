@@ -20,7 +20,7 @@ enum class PersistentCell { kLstm, kGru, kRnn, kSlstm };
 enum class Operands { kTf32, kFloat32 };
 
 // The kernels that a pass may take: groups of one block; clusters whose blocks have one team of warps; also clusters of
-// smaller blocks, and of blocks of two teams; all of these, and blocks over the whole GPU.
+// smaller blocks, and of blocks of two teams; all of these, pairs of layers, and blocks over the whole GPU.
 enum class PersistentKernels : uint8_t { kBlocks, kClusters, kClustersAndTeams, kAll };
 
 // What a forward pass adds to R h in a step: a row of W x of all inputs; or, if the inputs are rows of a table by
@@ -87,7 +87,8 @@ struct PersistentForward {
   int64_t num_rows = 0;             // V
   const int64_t* tokens = nullptr;  // (T, B), each less than V
   NarrowPass narrow = {};           // kNarrow only
-  // States whether the pass writes initial states of 0, and reads none: only kNarrow and the upper layer of a pair.
+  // States whether the pass writes initial states of 0, and reads none. Only kernels of kNarrow, and the upper layer of
+  // a pair, read it.
   bool begins_with_zeros = false;
 };
 
@@ -128,8 +129,9 @@ struct DropoutPass {
 };
 
 // Describe the passes of a pair of layers of the same size: the inputs of the upper layer are the hidden states of the
-// lower layer, after dropout if there is any. Both sequences are equal, and num_layers is 2. The upper layer's gates
-// are only written, and `output_gradient` of the lower layer does not have what comes from the upper layer.
+// lower layer, after dropout if there is any. The sequences have num_layers 2 and differ only in `inputs`. The upper
+// layer's gates are only written, and `output_gradient` of the lower layer does not have what comes from the upper
+// layer.
 struct PersistentPairForward {
   PersistentForward lower, upper;
   const void* input_weights = nullptr;  // of the upper layer, from pack_forward_weights
