@@ -126,12 +126,11 @@ int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*work
     --num_threads;
     return EAGAIN;
   }
-  auto thread = std::make_unique<Thread>(Thread{work, argument});
-  const int failure = create(id, attributes, run_thread, thread.get());
-  if (failure == 0)
-    thread.release();  // to run_thread
-  else
-    --num_threads;
+  auto* const thread = new Thread{work, argument};  // which run_thread deletes
+  const int failure = create(id, attributes, run_thread, thread);
+  if (failure == 0) return 0;
+  delete thread;
+  --num_threads;
   return failure;
 }
 
