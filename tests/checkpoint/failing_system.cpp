@@ -126,12 +126,14 @@ int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*work
     --num_threads;
     return EAGAIN;
   }
-  auto* const thread = new Thread{work, argument};  // which run_thread deletes
-  const int failure = create(id, attributes, run_thread, thread);
-  if (failure == 0) return 0;
-  delete thread;
-  --num_threads;
-  return failure;
+  auto thread = std::make_unique<Thread>(Thread{work, argument});
+  const int failure = create(id, attributes, run_thread, thread.get());
+  if (failure != 0) {
+    --num_threads;
+    return failure;
+  }
+  [[maybe_unused]] const Thread* const given = thread.release();  // run_thread deletes it
+  return 0;
 }
 
 int open(const char* path, int flags, ...) {
