@@ -129,7 +129,7 @@ double forward_flops(const ModelGraph& graph) {
   double products = 0;
   for (const GraphNode& node : graph.nodes()) {
     if (node.operation == "Parameter" && node.shape.size() > 1)
-      weights[node.name] = std::accumulate(node.shape.begin(), node.shape.end(), 1.0, std::multiplies<double>());
+      weights[node.name] = std::accumulate(node.shape.begin(), node.shape.end(), 1.0, std::multiplies<>());
     else if (node.operation != "Embedding")
       products += num_weights(node, weights) * num_positions(node.shape);
   }

@@ -11,6 +11,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <mutex>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -47,7 +48,7 @@ void move_to_section(c10::Device device, uint64_t seed, uint64_t first, uint64_t
 
 class CudaGraph : public CapturedWork {
  public:
-  CudaGraph(c10::cuda::CUDAStream side, c10::MempoolId_t memory) : stream_(side), pool_(memory) {}
+  CudaGraph(c10::cuda::CUDAStream side, c10::MempoolId_t memory) : stream_(side), pool_(std::move(memory)) {}
 
   void capture(const std::function<void()>& work) override;
   void capture_without_warmup(const std::function<void()>& work) override;
@@ -82,7 +83,7 @@ void CudaGraph::abandon_capture() {
     try {
       c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), pool_);
       c10::cuda::CUDACachingAllocator::releasePool(stream_.device_index(), pool_);
-    } catch (const std::exception&) {  // LibTorch had already ended the state
+    } catch (const std::exception&) {  // is not an error, because LibTorch had already ended the state
     }
   }
   (void)cudaGetLastError();  // clears the error of the capture, which the next kernel would report otherwise

@@ -128,11 +128,12 @@ int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*work
   }
   auto thread = std::make_unique<Thread>(Thread{work, argument});
   const int failure = create(id, attributes, run_thread, thread.get());
-  if (failure == 0)
-    thread.release();  // to run_thread
-  else
+  if (failure != 0) {
     --num_threads;
-  return failure;
+    return failure;
+  }
+  [[maybe_unused]] const Thread* const given = thread.release();  // run_thread deletes it
+  return 0;
 }
 
 int open(const char* path, int flags, ...) {

@@ -119,7 +119,6 @@ TEST_F(LoadTs, FillsMissingValuesAndSaysSo) {
 TEST_F(LoadTs, RefusesPaddingThatWouldExhaustTheMemory) {
   std::string series;
   for (int i = 0; i < 20'000; ++i) series += "1:1:run\n";
-  const std::string steps(39'999, ',');
   std::string ones = "1";
   for (int i = 1; i < 20'000; ++i) ones += ",1";
   write("X_TRAIN.ts", classes(series + ones + ":" + ones + ":walk\n"));

@@ -143,7 +143,7 @@ TEST(Ranks, FailWhereOneLeaves) {
   });
 }
 
-constexpr RanksOptions kOneSecond = {.timeout = std::chrono::seconds(1), .name = "test"};
+const RanksOptions kOneSecond = {.timeout = std::chrono::seconds(1), .name = "test"};
 
 // The rank waits until the other rank is done, for any time.
 class Gate {

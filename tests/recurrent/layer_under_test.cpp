@@ -89,19 +89,21 @@ std::shared_ptr<RecurrentLayer> make_layer_for(LayerKind kind, const Problem& pr
 
 Results run(RecurrentLayer& layer, const Problem& problem, const Result& upstream, const Place& place) {
   const RecurrentOptions& options = problem.options;
-  const int64_t T = problem.num_steps, B = problem.batch_size();
+  const int64_t num_steps = problem.num_steps, batch_size = problem.batch_size();
   const bool batch_first = layer.options().batch_first;
   const auto as_given = [&](const at::Tensor& x) { return batch_first ? x.transpose(0, 1).contiguous() : x; };
   const auto steps_first = [&](const at::Tensor& x) { return batch_first ? x.transpose(0, 1) : x; };
 
-  const at::Tensor input = as_given(to_tensor(problem.input, {T, B, options.input_size}, place)).requires_grad_();
+  const at::Tensor input =
+      as_given(to_tensor(problem.input, {num_steps, batch_size, options.input_size}, place)).requires_grad_();
   RecurrentState initial = {leaf_state(problem.hidden, problem, place)};
   for (const Vector& state : problem.inner) initial.inner.push_back(leaf_state(state, problem, place));
   const RecurrentResult result = layer.forward(input, initial, lengths_of(problem));
 
   const int64_t width = options.num_directions() * options.hidden_size;
-  at::Tensor loss = (steps_first(result.output) * to_tensor(upstream.output, {T, B, width}, place)).sum() +
-                    (result.state.hidden * to_tensor(upstream.hidden, state_shape(problem), place)).sum();
+  at::Tensor loss =
+      (steps_first(result.output) * to_tensor(upstream.output, {num_steps, batch_size, width}, place)).sum() +
+      (result.state.hidden * to_tensor(upstream.hidden, state_shape(problem), place)).sum();
   for (size_t i = 0; i < result.state.inner.size(); ++i)
     loss = loss + (result.state.inner[i] * to_tensor(upstream.inner[i], state_shape(problem), place)).sum();
   layer.zero_grad();

@@ -2,6 +2,7 @@
 #include "training/baseline.h"
 
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <cmath>

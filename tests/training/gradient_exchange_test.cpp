@@ -72,7 +72,7 @@ class TwoEqualRanks : public Ranks {
   bool claim_report(const std::string&) noexcept override { return true; }
 };
 
-Evaluation one_step(GradientExchange& exchange, at::Tensor weight) {
+Evaluation one_step(GradientExchange& exchange, const at::Tensor& weight) {
   weight.mutable_grad() = at::ones_like(weight);
   const at::Tensor one = at::ones({});
   exchange.set_sums({one, one, one, 2}, /*factor=*/1);

@@ -234,7 +234,7 @@ TEST_F(CrossEntropyOnCuda, HasTheSameGradientIfNothingScalesIt) {
   EXPECT_TRUE(gradient_for(one * 2).equal(gradient_for(one) * 2));
 }
 
-CrossEntropyResult of_one_row(std::vector<float> logits, int64_t wanted) {
+CrossEntropyResult of_one_row(const std::vector<float>& logits, int64_t wanted) {
   const auto row = at::tensor(logits).view({1, -1}).cuda();
   return cross_entropy_on_gpu(row, at::tensor({wanted}, at::kLong).cuda());
 }

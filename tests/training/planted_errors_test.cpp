@@ -205,13 +205,13 @@ TEST(PlantedErrors, WithoutOneNothingIsFound) { EXPECT_FALSE(is_found(Mistake())
 
 // The mean of means is correct if all ranks have the same number of samples, as in all batches but the last.
 TEST(PlantedErrors, MeanOfMeansIsFound) {
-  EXPECT_TRUE(is_found(Mistake{.before_sum = [](at::Tensor gradients, int64_t rank, int64_t step) {
+  EXPECT_TRUE(is_found(Mistake{.before_sum = [](const at::Tensor& gradients, int64_t rank, int64_t step) {
     if (step % kTailStep == 0) gradients.mul_(1.0 / kSize / kTailShares[rank]);
   }}));
 }
 
 TEST(PlantedErrors, ARankWithoutItsTailIsFound) {
-  EXPECT_TRUE(is_found(Mistake{.before_sum = [](at::Tensor gradients, int64_t rank, int64_t step) {
+  EXPECT_TRUE(is_found(Mistake{.before_sum = [](const at::Tensor& gradients, int64_t rank, int64_t step) {
     if (rank == 1 && step % kTailStep == 0) gradients.zero_();
   }}));
 }
@@ -222,14 +222,14 @@ TEST(PlantedErrors, ShufflingByRankIsFound) {
 }
 
 TEST(PlantedErrors, ClippingBeforeTheExchangeIsFound) {
-  EXPECT_TRUE(is_found(Mistake{.before_sum = [](at::Tensor gradients, int64_t, int64_t) {
+  EXPECT_TRUE(is_found(Mistake{.before_sum = [](const at::Tensor& gradients, int64_t, int64_t) {
     gradients.mul_(std::min(1.0, 0.05 / kSize / gradients.norm().item<double>()));
   }}));
 }
 
 // A factor of the gradient does not change the updates of Adam, but it changes the norm.
 TEST(PlantedErrors, AGradientThatCountsTwiceIsFound) {
-  EXPECT_TRUE(is_found(Mistake{.after_sum = [](at::Tensor gradients, int64_t, int64_t) { gradients.mul_(2); }}));
+  EXPECT_TRUE(is_found(Mistake{.after_sum = [](const at::Tensor& gradients, int64_t, int64_t) { gradients.mul_(2); }}));
 }
 
 TEST(PlantedErrors, ValidationThatCountsTwiceIsFound) {
@@ -238,7 +238,7 @@ TEST(PlantedErrors, ValidationThatCountsTwiceIsFound) {
 
 // This happens if only one rank finds an overflow in fp16.
 TEST(PlantedErrors, AStepThatOneRankSkipsIsFound) {
-  EXPECT_TRUE(is_found(Mistake{.after_sum = [](at::Tensor gradients, int64_t rank, int64_t step) {
+  EXPECT_TRUE(is_found(Mistake{.after_sum = [](const at::Tensor& gradients, int64_t rank, int64_t step) {
     if (rank == 1 && step == 2) gradients.zero_();
   }}));
 }

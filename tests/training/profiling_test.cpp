@@ -78,7 +78,7 @@ TEST(TraceRange, EndsWithAnException) {
     try {
       const TraceRange thrown("thrown");
       throw std::runtime_error("no");
-    } catch (const std::runtime_error&) {
+    } catch (const std::runtime_error&) {  // is empty, because the test is about the range
     }
     const TraceRange later("later");
   });

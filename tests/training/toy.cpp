@@ -58,7 +58,7 @@ TrainerOptions toy_options() {
   return options;
 }
 
-void Recorder::on_run_begin(const RunPlan&) { calls.push_back("run"); }
+void Recorder::on_run_begin(const RunPlan&) { calls.emplace_back("run"); }
 void Recorder::on_epoch_begin(const TrainingState& state) { calls.push_back("epoch " + std::to_string(state.epoch)); }
 void Recorder::on_step(const StepProgress& progress) {
   calls.push_back("step " + std::to_string(progress.step));
@@ -70,7 +70,7 @@ void Recorder::on_epoch_end(const TrainingState&, const EpochRow& row) {
   rows.push_back(row);
   at_row(row);
 }
-void Recorder::on_run_end(const TrainingState&) { calls.push_back("end"); }
+void Recorder::on_run_end(const TrainingState&) { calls.emplace_back("end"); }
 
 ToyRun run_toy(const Dataset& dataset, const TrainerOptions& options, double output_dropout, LayerKind layer) {
   ToyRun run;

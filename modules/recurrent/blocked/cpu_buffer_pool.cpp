@@ -59,7 +59,7 @@ class CpuBufferPool {
     c10::reportMemoryUsageToProfiler(block.data, bytes, in_use_, in_use_ + waiting_bytes_, at::kCPU);
   }
 
-  void forget(std::deque<Block>::iterator block) {
+  void forget(const std::deque<Block>::iterator& block) {
     waiting_bytes_ -= block->bytes;
     waiting_.erase(block);
   }

@@ -63,7 +63,7 @@ void WeightSpace::adopt(const std::vector<RecurrentOptions>& groups, const std::
     std::vector<std::vector<int64_t>> shapes;
     for (const ParameterSpec& spec : parameter_specs(groups[group])) shapes.push_back(spec.shape);
     for (const at::Tensor& view : views_of(of_group(buffer_, group), layout(group), shapes)) {
-      at::Tensor weight = weights[first++];
+      const at::Tensor& weight = weights[first++];
       view.copy_(weight);
       weight.set_data(view);
       addresses_.push_back(weight.const_data_ptr());

@@ -41,7 +41,7 @@ StreamSet::~StreamSet() {
   if (is_joined_) return;
   try {
     join();
-  } catch (const std::exception&) {  // the device is lost, so kernels do not write any more
+  } catch (const std::exception&) {  // needs no handling, because the device is lost and kernels do not write any more
   }
 }
 

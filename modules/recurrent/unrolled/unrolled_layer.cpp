@@ -143,7 +143,7 @@ RecurrentResult UnrolledLayer::run_tokens(const at::Tensor& table, const at::Ten
 
 RecurrentResult UnrolledLayer::run_block(const Block& block, const at::Tensor& sequence, const RecurrentState& initial,
                                          const SequenceEnds& lengths) {
-  const RecurrentResult forward = run_direction(block, Direction::kForward, {sequence}, initial, lengths);
+  RecurrentResult forward = run_direction(block, Direction::kForward, {sequence}, initial, lengths);
   if (!options().bidirectional) return forward;
   const RecurrentResult reverse = run_direction(block, Direction::kReverse, {sequence}, initial, lengths);
   const auto both = [](const at::Tensor& a, const at::Tensor& b) { return a.defined() ? at::cat({a, b}) : a; };
