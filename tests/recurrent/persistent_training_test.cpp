@@ -151,35 +151,39 @@ TEST_F(PersistentTraining, StatesOfAPassWithoutGradientsKeepNothingElse) {
   EXPECT_TRUE(at::equal(result.state.hidden[-1], result.output[-1]));
 }
 
-// Makes each LSTM layer multiply its inputs by a quarter of 0.01, without memory: only the candidates have weights, and
-// forget gates are closed.
-void make_layers_multiply(RecurrentLayer& layer) {
+// Makes each LSTM layer compute output_of_one_layer() of its inputs, without memory: only the candidates have weights,
+// and forget gates are closed.
+void make_layers_pointwise(RecurrentLayer& layer) {
   const at::NoGradGuard no_gradients;
   for (at::Tensor& parameter : layer.parameters()) {
     parameter.zero_();
     if (parameter.dim() == 1) parameter.narrow(0, 128, 128).fill_(-30);
   }
-  for (size_t i = 0; i < layer.parameters().size(); i += 4)
-    layer.parameters()[i].narrow(0, 256, 128).fill_diagonal_(1e-2);
+  for (size_t i = 0; i < layer.parameters().size(); i += 4) layer.parameters()[i].narrow(0, 256, 128).fill_diagonal_(1);
 }
 
-// Between layers, dropout multiplies by 0 or by 1 / (1 - 0.25). Gradients have the same factors. The third layer is not
-// in a pair.
+at::Tensor output_of_one_layer(const at::Tensor& input) { return at::tanh(at::tanh(input) / 2) / 2; }
+
+// Between layers, dropout multiplies by 0 or by 1 / (1 - 0.25), forward and backward. The third layer is not in a pair.
 TEST_F(PersistentTraining, PairsDropTheShareAskedForInBothDirections) {
   const TensorFloat32 products(kNumberClasses[1]);
   for (const int64_t num_layers : {2, 3}) {
     const auto layer = layer_of({.input_size = 128, .hidden_size = 128, .num_layers = num_layers, .dropout = 0.25});
-    make_layers_multiply(*layer);
+    make_layers_pointwise(*layer);
     const at::Tensor input = at::rand({6, 60, 128}, at::kCUDA).add_(0.5).requires_grad_();
     at::Tensor output;
     const ExecutionPath path = observe_execution_path([&] { output = layer->forward(input).output; });
     EXPECT_THAT(path.path, ::testing::HasSubstr("pairs of layers in one kernel"));
     output.sum().backward();
-    const double magnitude = std::pow(0.25 * 1e-2, num_layers), whole = std::pow(1 / 0.75, num_layers - 1);
-    const at::Tensor factors = output.detach() / input.detach() / magnitude, is_dropped = factors == 0;
-    EXPECT_NEAR(is_dropped.to(at::kFloat).mean().item<double>(), 1 - 1 / whole, 0.01);
-    EXPECT_LE((factors - at::where(is_dropped, 0.0, whole)).abs().max().item<double>(), 5e-3 * whole);
-    EXPECT_LE((input.grad() / magnitude - factors).abs().max().item<double>(), 1e-2 * whole);
+
+    const at::Tensor is_kept = output.detach() != 0;
+    const at::Tensor double_input = input.detach().to(at::kDouble).requires_grad_();
+    at::Tensor wanted = output_of_one_layer(double_input);
+    for (int64_t i = 1; i < num_layers; ++i) wanted = output_of_one_layer(wanted * is_kept / 0.75);
+    wanted.sum().backward();
+    EXPECT_NEAR(is_kept.to(at::kFloat).mean().item<double>(), std::pow(0.75, num_layers - 1), 0.01);
+    EXPECT_LE((output - wanted).abs().max().item<double>(), 2e-3);
+    EXPECT_LE((input.grad() - double_input.grad()).abs().max().item<double>(), 2e-3);
   }
 }
 
