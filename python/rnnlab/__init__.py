@@ -25,7 +25,12 @@ __all__ = sorted(_PLACES)
 def __getattr__(name: str):
     if name not in _PLACES:
         raise AttributeError(f"module 'rnnlab' has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_PLACES[name]}", __name__), name)
+    try:
+        return getattr(importlib.import_module(f".{_PLACES[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError("torch is missing; install it: pip install 'torch==2.11.*'") from None
 
 
 def __dir__() -> list[str]:

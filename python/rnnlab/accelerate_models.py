@@ -24,8 +24,13 @@ class Acceleration:
     skipped: dict[str, str]
 
     def undo(self) -> None:
-        """Gives every changed layer its class of torch.nn back; weights, hooks and references stay."""
+        """Gives every changed layer its class of torch.nn back; weights, hooks and references stay.
+
+        A second call changes nothing.
+        """
         for layer in self.changed.values():
+            if not isinstance(layer, Recurrent):
+                continue
             layer._unregister()
             layer.__class__ = layer._torch_class
 
@@ -40,7 +45,10 @@ def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Accelera
 
     A layer changes only its class, so its weights, hooks, names and references stay, and so does an optimizer that
     holds its weights. Layers of other classes derived from these three are skipped, because they may override forward.
+    TypeError if `model` is not a module.
     """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"accelerate: the model is a {type(model).__name__}, expected a torch.nn.Module")
     done = Acceleration(changed={}, skipped={})
     for name, module in model.named_modules():
         twin = _TWINS.get(type(module))

@@ -85,7 +85,8 @@ class Recurrent(torch.nn.RNNBase):
 
     def _choose(self, input) -> str:
         data = input.data if isinstance(input, PackedSequence) else input
-        can_be_computed = self.proj_size == 0 and data.numel() > 0 and data.device.type in ("cpu", "cuda")
+        has_kind = data.is_floating_point() and data.device.type in ("cpu", "cuda")
+        can_be_computed = self.proj_size == 0 and data.numel() > 0 and has_kind
         if not can_be_computed or _is_transformed():
             return "torch"
         return self._fastest_for(input) if self.implementation == "auto" else self.implementation
@@ -186,6 +187,8 @@ class Recurrent(torch.nn.RNNBase):
             num_directions = 2 if self.bidirectional else 1
             zeros = steps.new_zeros(self.num_layers * num_directions, steps.size(1), self.hidden_size)
             return [zeros, zeros] if is_lstm else [zeros]
+        if is_lstm and isinstance(hx, torch.Tensor):
+            raise TypeError("LSTM: hx is one tensor, expected a pair of tensors (h_0, c_0)")
         states = list(hx) if is_lstm else [hx]
         wanted = 3 if is_batched else 2
         if any(state.dim() != wanted for state in states):

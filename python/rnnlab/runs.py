@@ -114,8 +114,12 @@ def train(experiment, overrides: dict | None = None, *, out="runs", quiet: bool 
 def load_run(folder) -> RunResult:
     """Reads a run folder. ValueError if the folder is not one, or if a newer version of rnnlab wrote it."""
     folder = pathlib.Path(folder)
+    if not folder.exists():
+        raise ValueError(f"{folder} does not exist")
     if not (folder / "config.yaml").is_file():
-        raise ValueError(f"{folder} is not a run folder: it has no config.yaml")
+        newest = folder / "latest"
+        advice = f"; its newest run is {newest}" if newest.exists() else ""
+        raise ValueError(f"{folder} is not a run folder: it has no config.yaml{advice}")
     environment = _read_json(folder / "environment.json")
     summary = _read_json(folder / "summary.json") if (folder / "summary.json").exists() else None
     return RunResult(folder, _read_epochs(folder / "epochs.jsonl"), summary, environment)
@@ -134,6 +138,8 @@ def compare(*runs, baseline: str | None = None) -> Comparison:
 
 def copy_experiments(folder="experiments") -> pathlib.Path:
     """Copies the experiment files that the wheel contains into a new folder. FileExistsError if it exists."""
+    if pathlib.Path(folder).exists():
+        raise FileExistsError(f"{folder} exists already; give copy_experiments the name of a new folder")
     return pathlib.Path(shutil.copytree(pathlib.Path(__file__).parent / "experiments", folder))
 
 

@@ -296,9 +296,14 @@ class Accelerate(unittest.TestCase):
         self.assertIs(model.lstm.weight_hh_l0, weight)
         self.assertEqual((list(model.state_dict()), calls, lstm.implementation_used), (keys, [1], "hoisted"))
         done.undo()
+        done.undo()  # changes nothing
         self.assertIs(type(lstm), torch.nn.LSTM)
         model(torch.randint(20, (3, 7)))
         self.assertEqual(len(calls), 2)
+
+    def test_refuses_what_is_no_module(self):
+        with self.assertRaisesRegex(TypeError, "the model is a str, expected a torch.nn.Module"):
+            rnnlab.accelerate("model")
 
     def test_skips_derived_classes(self):
         class Mine(torch.nn.GRU):
@@ -349,6 +354,9 @@ class Mistakes(unittest.TestCase):
         self.check(ValueError, "Expected input to be 2D or 3D", lambda: layer(torch.randn(3)))
         self.check(RuntimeError, "input.size.* must be equal to input_size", lambda: layer(torch.randn(5, 2, 7)))
         self.check((RuntimeError, ValueError), "(?i)dtype|type|Double", lambda: layer(torch.randn(5, 2, 3).double()))
+        self.check((RuntimeError, ValueError), "(?i)dtype|type|Long", lambda: rnnlab.LSTM(3, 4)(
+            torch.ones(5, 2, 3, dtype=torch.int64)))
+        self.check(TypeError, "expected a pair of tensors", lambda: layer(torch.randn(5, 2, 3), torch.zeros(1, 2, 4)))
         self.check(RuntimeError, "hx should also be 3-D", lambda: layer(torch.randn(5, 2, 3), 2 * (torch.zeros(1, 4),)))
 
     def test_odd_inputs_compute(self):

@@ -75,11 +75,17 @@ class Runs(unittest.TestCase):
     def test_refuses_what_it_cannot_read(self):
         with self.assertRaisesRegex(ValueError, "is not a run folder"):
             rnnlab.load_run(self.folder)
+        with self.assertRaisesRegex(ValueError, "none does not exist"):
+            rnnlab.load_run(self.folder / "none")
         run = self.train().run
         environment = run.folder / "environment.json"
         environment.write_text(json.dumps({**run.environment, "schema_version": 99}))
         with self.assertRaisesRegex(ValueError, "has version 99, written by a newer rnnlab"):
             rnnlab.load_run(run.folder)
+
+    def test_experiments_are_not_copied_over_others(self):
+        with self.assertRaisesRegex(FileExistsError, "exists already; give copy_experiments the name of a new folder"):
+            rnnlab.copy_experiments(self.folder)
 
     def test_a_frame_of_epochs(self):
         run = self.train().run
