@@ -227,7 +227,7 @@ void pack(const PersistentSequence& sequence, PassKind pass, RecurrentWeights we
   config.blockDim = dim3(kThreads);
   config.stream = stream;
   auto hidden_size = static_cast<int>(sequence.hidden_size);
-  std::array<void*, 3> arguments = {static_cast<void*>(&weights), &hidden_size, static_cast<void*>(&packed)};
+  std::array<void*, 3> arguments = {static_cast<void*>(&weights), &hidden_size, reinterpret_cast<void*>(&packed)};
   check(cudaLaunchKernelExC(&config, chosen.loaded.packing, arguments.data()), "packing the weights");
 }
 
