@@ -38,15 +38,11 @@ class BackwardBlock {
   }
 
   __device__ void run() {
-    begin();
-    Inputs inputs = read_inputs(place_);
-    cluster_barrier();
-    for (int step = 0; step < num_steps(); ++step, place_ += rows_.stride) run_step(step, inputs);
-    finish(received_[0]);
-    cluster_barrier();
+    run_steps([this](int step, Inputs& inputs) { run_step(step, inputs); });
   }
 
  protected:
+  using Inputs = BackwardInputs<T>;
   using S = typename T::BackwardSlice;
   using Cell = typename T::Cell;
   using Value = typename T::Numbers::Value;
@@ -54,8 +50,6 @@ class BackwardBlock {
   using Functions = FunctionsOf<typename T::Numbers>;
   static constexpr int kGates = T::kGates;
   static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
-
-  using Inputs = BackwardInputs<T>;
 
   // Gradients of the gates before activation: of R h + b, and of W x + b of the last gate if that differs.
   struct Gradients {
@@ -93,17 +87,30 @@ class BackwardBlock {
 
   __device__ Inputs read_inputs(int64_t place) const { return Inputs(work_, owner_, rows_, place); }
 
-  // inputs: of this step in, of the next step out.
-  __device__ void run_step(int step, Inputs& inputs) {
+  // Calls run_one(step, inputs) for each step, with the inputs of this step in and of the next step out.
+  template <class RunOne>
+  __device__ void run_steps(const RunOne& run_one) {
+    begin();
+    Inputs inputs = read_inputs(place_);
+    cluster_barrier();
+    for (int step = 0; step < num_steps(); ++step, place_ += rows_.stride) run_one(step, inputs);
+    finish(received_[0]);
+    cluster_barrier();
+  }
+
+  // Returns the factor by which sums of the shared gradients are multiplied. kSharesAside: see share().
+  template <bool kSharesAside = false>
+  __device__ float run_step(int step, Inputs& inputs) {
     weights_.read_ahead();
     Gradients gradients;
     differentiate(step, inputs, received_[0], gradients);
     const float scale = T::Numbers::kIsScaled ? common_scale(step, gradients) : 1.0f;
-    share(step, gradients, scale);
+    share<kSharesAside>(step, gradients, scale);
     barrier_of_team();
     if (step + 1 < num_steps()) inputs = read_inputs(place_ + rows_.stride);
     multiply_and_send(step, 0, 1.0f / scale);
     write(gradients);
+    return 1.0f / scale;
   }
 
   // Multiplies this step's gates' gradients for the gradients of the hidden states before the step.

@@ -242,34 +242,17 @@ class UpperBackward : public BackwardBlock<T> {
     this->received_[0] = memory.of_upper;
   }
 
+  // The lower layer's sums are computed while those of this layer are on their way.
   __device__ void run() {
-    this->begin();
-    Inputs inputs = this->read_inputs(this->place_);
-    cluster_barrier();
-    for (int step = 0; step < this->num_steps(); ++step, this->place_ += this->rows_.stride) run_step(step, inputs);
-    this->finish(this->received_[0]);
-    cluster_barrier();
+    this->run_steps([this](int step, Inputs& inputs) {
+      multiply_for_lower(step, this->template run_step<kHasTwoSides>(step, inputs));
+    });
   }
 
  private:
   using Base = BackwardBlock<T>;
   using Inputs = typename Base::Inputs;
-  using Gradients = typename Base::Gradients;
   static constexpr bool kHasTwoSides = T::Cell::kHasTwoSides;
-
-  // inputs: of this step in, of the next step out. The lower layer's sums are computed while those of this layer are on
-  // their way.
-  __device__ void run_step(int step, Inputs& inputs) {
-    Gradients gradients;
-    this->differentiate(step, inputs, this->received_[0], gradients);
-    const float scale = T::Numbers::kIsScaled ? this->common_scale(step, gradients) : 1.0f;
-    this->template share<kHasTwoSides>(step, gradients, scale);
-    this->barrier_of_team();
-    if (step + 1 < this->num_steps()) inputs = this->read_inputs(this->place_ + this->rows_.stride);
-    this->multiply_and_send(step, 0, 1.0f / scale);
-    this->write(gradients);
-    multiply_for_lower(step, 1.0f / scale);
-  }
 
   // The buffer has the sums of step - 2. All lower halves have read them if they have sent their results of that step.
   __device__ void multiply_for_lower(int step, float unscale) {
