@@ -119,10 +119,12 @@ class NcclGroup final : public GpuGroup {
   // Copy engines copy between GPUs, so that kernels keep all SMs. Each rank begins at the rank after it, so that they
   // do not all read from the same GPU.
   void fetch(const at::Tensor& message) override {
-    const auto& [of_ranks, fetched] = shared_message_of(message).sources;
+    const MessageSources& sources = shared_message_of(message).sources;
     for (int64_t i = 1; i < size_; ++i) {
       const auto rank = static_cast<size_t>((rank_ + i) % size_);
-      if (!fetched[rank].is_same(of_ranks[rank])) fetched[rank].copy_(of_ranks[rank], /*non_blocking=*/true);
+      const at::Tensor& of_rank = sources.of_ranks[rank];
+      const at::Tensor& fetched = sources.fetched[rank];
+      if (!fetched.is_same(of_rank)) fetched.copy_(of_rank, /*non_blocking=*/true);
     }
   }
 
