@@ -45,9 +45,9 @@ void require_memory_for_targets(int64_t num_samples, const std::vector<int64_t>&
 
 std::string how_to_fit(int64_t window, int64_t horizon) {
   std::vector<std::string> ways;
-  if (window > 1) ways.push_back("use a smaller data.window");
-  if (horizon > 1) ways.push_back("use a smaller data.horizon");
-  ways.push_back("give it more rows");
+  if (window > 1) ways.emplace_back("use a smaller data.window");
+  if (horizon > 1) ways.emplace_back("use a smaller data.horizon");
+  ways.emplace_back("give it more rows");
   return join(ways, ", or ");
 }
 

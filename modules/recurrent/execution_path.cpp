@@ -221,7 +221,8 @@ ExecutionPath describe_onednn(const std::vector<OnednnCall>& calls) {
   ExecutionPath path = {
       fmt::format("oneDNN rnn {} ({})", join(implementations, " and "), is_training ? "training" : "inference"), {}};
   if (is_training && std::any_of(implementations.begin(), implementations.end(), is_reference))
-    path.notes.push_back("oneDNN's faster brgemm kernels run in inference only, or in bfloat16 on a CPU that has it");
+    path.notes.emplace_back(
+        "oneDNN's faster brgemm kernels run in inference only, or in bfloat16 on a CPU that has it");
   return path;
 }
 
