@@ -121,7 +121,7 @@ class CaughtOutput {
   std::string end() {
     restore();
     std::string text;
-    std::rewind(file_.get());
+    if (std::fseek(file_.get(), 0, SEEK_SET) != 0) return text;
     char buffer[1 << 14];
     while (const size_t count = std::fread(buffer, 1, sizeof buffer, file_.get())) text.append(buffer, count);
     return text;
