@@ -158,7 +158,7 @@ std::string across_label(const Grid& grid, const RowKey& key) {
 }
 
 std::string down_label(const Grid& grid, const RowKey& key) {
-  const std::string label = size_label(key, grid.down);
+  std::string label = size_label(key, grid.down);
   if (!label.empty()) return label;
   std::vector<std::string> usual_values;
   for (const KeyColumn& column : grid.down) usual_values.emplace_back(column.usual);

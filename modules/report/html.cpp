@@ -270,7 +270,7 @@ std::string data_html(const Chart& chart) {
 // Only notes may be folded.
 std::string notice_lines(const Notice& notice) {
   constexpr size_t kMostOpen = 8;
-  const std::string lines = list_html(notice.lines);
+  std::string lines = list_html(notice.lines);
   if (notice.severity != Severity::kNote || notice.lines.size() <= kMostOpen) return lines;
   return folded(fmt::format("All {}", notice.lines.size()), lines);
 }
