@@ -291,7 +291,7 @@ TEST(Trainer, RefusesMoreStepsThanCanBeCounted) {
   auto options = toy_options();
   options.settings.epochs = std::numeric_limits<int64_t>::max() / 2;
   try {
-    Trainer(*model, dataset, options);
+    const Trainer trainer(*model, dataset, options);
     FAIL() << "expected an error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
