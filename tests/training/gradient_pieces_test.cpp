@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/gradient_pieces.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
