@@ -58,6 +58,8 @@ Drawn draw(const LayerShape& shape, at::ScalarType type) {
   }
   drawn.output_gradient =
       rounded_normal({shape.num_steps, shape.batch_size, options.num_directions() * options.hidden_size}, type);
+  const at::Tensor steps = at::arange(shape.num_steps, drawn.output_gradient.options()).flip(0).view({-1, 1, 1});
+  drawn.output_gradient *= at::exp(steps * (std::log(shape.growth) / static_cast<double>(shape.num_steps)));
   drawn.hidden_gradient = rounded_normal(states, type);
   for (size_t i = 0; i < num_inner; ++i) drawn.inner_gradients.push_back(rounded_normal(states, type));
   return drawn;

@@ -49,6 +49,7 @@ struct LayerShape {
   States states = States::kGiven;
   LayerKind kind = LayerKind::kPersistent;
   double magnitude = 1;  // of the inputs; the bottom layer's input weights are divided by it
+  double growth = 1;     // of the outputs' gradients, from the last step to the first
 };
 std::string describe(const LayerShape& shape, const NumberClass& numbers);
 

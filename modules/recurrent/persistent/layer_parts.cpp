@@ -52,11 +52,17 @@ LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& st
 
 LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index) {
   LayerGradients part = gradients;
-  for (at::Tensor* tensor : {&part.output, &part.cell_output, &part.sides, &part.input_side, &part.input})
+  for (at::Tensor* tensor :
+       {&part.output, &part.cell_output, &part.sides, &part.input_side, &part.input, &part.exponents})
     *tensor = rows_of(*tensor, direction, steps);
   part.recurrent_side =
       gradients.has_two_sides() ? rows_of(gradients.recurrent_side, direction, steps) : part.input_side;
-  if (gradients.bias_sums.defined()) part.bias_sums = gradients.bias_sums[static_cast<int64_t>(index)];
+  const auto part_index = static_cast<int64_t>(index);
+  if (gradients.bias_sums.defined()) part.bias_sums = gradients.bias_sums[part_index];
+  if (const at::Tensor& all = gradients.largest_exponents; all.defined()) {
+    part.largest_exponents = all.narrow(0, part_index, 1);
+    if (part_index + 1 < all.size(0)) part.later_exponent = all.narrow(0, part_index + 1, 1);
+  }
   return part;
 }
 

@@ -105,7 +105,7 @@ class PersistentBackwardPass {
       LayerGradients gradients = part_of(gradients_[layer], spec_.direction, parts_[index], index);
       launch_backward(spec_, trace, gradients,
                       is_last ? final_gradients(layer) : FinalGradients{gradients.from_next_step, gradients.carry});
-      if (gradients.input.defined()) multiply_data_of_part(layer, parts_[index], gradients);
+      if (gradients.input.defined()) multiply_data_of_part(layer, parts_[index], trace, gradients);
     });
     if (index > 0 || layer == 0) return;
     streams_.order(stream_of(layer), kSideStream);
@@ -156,20 +156,34 @@ class PersistentBackwardPass {
 
   std::vector<GateProducts> make_products() {
     std::vector<GateProducts> all;
-    at::Tensor largest;  // of all layers, so that one kernel sets them to 0
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
-      LayerGradients& gradients = gradients_[layer];
-      all.emplace_back(spec_, layers_[layer], gradients);
-      if (needs_.weights) gradients.bias_sums = empty_bias_sums(spec_, layers_[layer], parts_.size());
-      if (!all.back().reads_largest(needs_)) continue;
-      if (!largest.defined()) largest = zero_largest();
-      gradients.largest = largest.narrow(0, static_cast<int64_t>(layer), 1);
+      all.emplace_back(spec_, layers_[layer], gradients_[layer]);
+      all.back().allocate_gates(needs_, writes_half_gradients(spec_, layers_[layer]));
+      if (needs_.weights) gradients_[layer].bias_sums = empty_bias_sums(spec_, layers_[layer], parts_.size());
     }
+    allocate_maxima(all);
     return all;
   }
 
-  at::Tensor zero_largest() const {
-    return at::zeros({static_cast<int64_t>(layers_.size())}, layers_[0].gates.options().dtype(at::kInt));
+  // Sets the maxima of all layers to 0 by one kernel.
+  void allocate_maxima(const std::vector<GateProducts>& products) {
+    at::Tensor maxima;  // (layers, parts)
+    for (size_t layer = 0; layer < layers_.size(); ++layer) {
+      LayerGradients& gradients = gradients_[layer];
+      const bool reads_largest = products[layer].reads_largest(needs_);
+      if (!gradients.exponents.defined() && !reads_largest) continue;
+      if (!maxima.defined()) maxima = zero_maxima();
+      const at::Tensor of_parts = maxima[static_cast<int64_t>(layer)];
+      if (reads_largest)
+        gradients.largest = of_parts.narrow(0, 0, 1);
+      else
+        gradients.largest_exponents = of_parts;
+    }
+  }
+
+  at::Tensor zero_maxima() const {
+    return at::zeros({static_cast<int64_t>(layers_.size()), static_cast<int64_t>(parts_.size())},
+                     layers_[0].gates.options().dtype(at::kInt));
   }
 
   at::Tensor make_table() const {
@@ -188,11 +202,18 @@ class PersistentBackwardPass {
     if (from_result.defined()) gradients.input.add_(from_result);
   }
 
-  // Does the work of multiply_data and hand_down for a part of the steps, whose gates do not have a common scale for
-  // float16 yet.
-  void multiply_data_of_part(size_t layer, const Steps& steps, const LayerGradients& gradients) const {
-    at::Tensor product = matrix_of(gradients.input);
-    at::mm_out(product, matrix_of(gradients.input_side), layers_[layer].weights.weight_ih);
+  // Does the work of multiply_data and hand_down for a part of the steps. If the gates are float32, they do not have a
+  // common scale for float16 yet.
+  void multiply_data_of_part(size_t layer, const Steps& steps, const LayerTrace& trace,
+                             LayerGradients& gradients) const {
+    if (gradients.exponents.defined()) {
+      GateProducts products(spec_, trace, gradients);
+      products.prepare_gates({.input = true, .weights = false});
+      products.multiply_data();
+    } else {
+      at::Tensor product = matrix_of(gradients.input);
+      at::mm_out(product, matrix_of(gradients.input_side), layers_[layer].weights.weight_ih);
+    }
     if (layer == 0) return;
     if (!masks_.empty()) {
       const at::Tensor mask = rows_of(masks_[layer - 1], spec_.direction, steps);

@@ -164,6 +164,10 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
       trace.gates.options().dtype(at::kFloat));
 }
 
+bool writes_half_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
+  return started_on_device([&] { return kernels::writes_half_gradients(sequence_of(spec, trace)); });
+}
+
 bool runs_pairs(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
   const LayerTrace& bottom = layers[0];
   if (layers.size() == 1 || !kernels::has_pair(sequence_of(spec, bottom))) return false;
@@ -227,6 +231,9 @@ PersistentBackward backward_work(const PersistentSequence& sequence, const Layer
           .initial_cell = result_or_null<float>(gradients.carry),
           .bias_sums = result_or_null<float>(gradients.bias_sums),
           .largest = result_or_null<int32_t>(gradients.largest),
+          .exponents = result_or_null<int8_t>(gradients.exponents),
+          .largest_exponent = result_or_null<int32_t>(gradients.largest_exponents),
+          .later_exponent = data_or_null<int32_t>(gradients.later_exponent),
           .exchange = result_or_null<void>(exchange),
           .timed_out = timeout_flag()};
 }
@@ -258,7 +265,8 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& lower, const at::Tenso
 
 void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
                      const FinalGradients& final) {
-  const PersistentSequence sequence = sequence_of(spec, trace);
+  PersistentSequence sequence = sequence_of(spec, trace);
+  sequence.writes_half = gradients.exponents.defined();
   const at::Tensor exchange = empty_bytes(trace, kernels::backward_exchange_bytes(sequence));
   launch_on_stream(backward_work(sequence, trace, gradients, final, exchange), stream_of(trace.gates));
 }

@@ -42,6 +42,9 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
 // (parts, rows, sides, G * H).
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts);
 
+// Returns whether the layer's kernel can write gates' gradients as float16 with exponents.
+bool writes_half_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
+
 // Returns whether a pass runs pairs of its layers, each by one kernel: the first and the second layer, the third and
 // the fourth, and so on. More than two layers overlap more in parts (layer_parts.h), and layers of up to 96 units are
 // faster in parts.

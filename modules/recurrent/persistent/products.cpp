@@ -14,6 +14,7 @@
 #include "recurrent/device/number_types.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/operand_conversion.h"
+#include "recurrent/kernels/persistent/shared/passes.h"
 #include "recurrent/recurrent_layer.h"
 #include "recurrent/unrolled/passes.h"
 
@@ -160,7 +161,7 @@ at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradien
   };
   if (!input_side && gates.scalar_type() == at::kFloat) return at::mm(places(at::kFloat), gates);
   if (!input_side) return at::mm(places(gates.scalar_type()), gates, at::kFloat);
-  const at::Tensor sums = at::empty({num_rows, gates.size(1)}, gates.options());
+  const at::Tensor sums = at::empty({num_rows, gates.size(1)}, gates.options().dtype(at::kFloat));
   multiply_scaled(sums, {places(at::kHalf), {}}, *input_side);
   return sums;
 }
@@ -185,8 +186,30 @@ void sum_rows(at::Tensor& out, const at::Tensor& rows) {
 
 }  // namespace
 
+void GateProducts::allocate_gates(NeededGradients needs, bool may_write_half) {
+  const int64_t num_steps = trace_.num_steps(), batch_size = trace_.batch_size();
+  const int64_t hidden_size = trace_.hidden_size(), width = trace_.gates.size(2);
+  const bool is_half = may_write_half && reads_only_half(needs), has_two = has_two_sides(spec_.cell);
+  const at::TensorOptions options = trace_.gates.options();
+  gradients_.sides = at::empty({num_steps, batch_size, has_two ? hidden_size + width : width},
+                               is_half ? options.dtype(at::kHalf) : options);
+  gradients_.input_side = has_two ? gradients_.sides.narrow(2, hidden_size, width) : gradients_.sides;
+  gradients_.recurrent_side = has_two ? gradients_.sides.narrow(2, 0, width) : gradients_.input_side;
+  if (!is_half) return;
+  constexpr int64_t kSequences = kernels::kSequencesOfExponent;
+  gradients_.exponents =
+      at::empty({num_steps, (batch_size + kSequences - 1) / kSequences, hidden_size / kernels::kUnitsOfExponent},
+                options.dtype(at::kChar));
+}
+
+bool GateProducts::reads_only_half(NeededGradients needs) const {
+  if (trace_.gates.scalar_type() != at::kFloat || !gains_by_16_bits(needs)) return false;
+  if (gradients_.input.defined() && !data_gains()) return false;
+  return !needs.weights || (recurrent_weights_gain() && (trace_.tokens.defined() || input_weights_gain()));
+}
+
 bool GateProducts::reads_largest(NeededGradients needs) const {
-  return gradients_.input_side.scalar_type() == at::kFloat && gains_by_16_bits(needs);
+  return gradients_.sides.scalar_type() == at::kFloat && gains_by_16_bits(needs);
 }
 
 bool GateProducts::gains_by_16_bits(NeededGradients needs) const {
@@ -196,12 +219,35 @@ bool GateProducts::gains_by_16_bits(NeededGradients needs) const {
 void GateProducts::prepare_gates(NeededGradients needs) {
   if (!gains_by_16_bits(needs)) return;
   const at::Tensor sides = matrix_of(gradients_.sides);
-  const Operand both = sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Operand{sides, {}};
+  const auto operand = [&]() -> Operand {
+    if (gradients_.exponents.defined()) return half_with_common_exponent();
+    return sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Operand{sides, {}};
+  };
+  const Operand both = operand();
   const auto side = [&](const at::Tensor& of) {
     return Operand{both.values.narrow(1, of.storage_offset() - sides.storage_offset(), of.size(2)), both.unscale};
   };
   input_side_ = side(gradients_.input_side);
   recurrent_side_ = side(gradients_.recurrent_side);
+}
+
+Operand GateProducts::half_with_common_exponent() const {
+  const at::Tensor& sides = gradients_.sides;
+  const int64_t hidden_size = trace_.hidden_size();
+  Operand operand = {matrix_of(sides), at::empty({2}, sides.options().dtype(at::kFloat))};
+  started_on_device([&] {
+    kernels::take_common_exponent({.half = sides.mutable_data_ptr(),
+                                   .exponents = gradients_.exponents.mutable_data_ptr<int8_t>(),
+                                   .largest_exponents = gradients_.largest_exponents.const_data_ptr<int32_t>(),
+                                   .num_passes = static_cast<int>(gradients_.largest_exponents.size(0)),
+                                   .num_steps = sides.size(0),
+                                   .batch_size = sides.size(1),
+                                   .hidden_size = hidden_size,
+                                   .columns = sides.size(2) / hidden_size,
+                                   .unscale = operand.unscale.mutable_data_ptr<float>()},
+                                  c10::cuda::getCurrentCUDAStream(sides.device().index()).stream());
+  });
+  return operand;
 }
 
 void GateProducts::multiply_data() const {

@@ -193,17 +193,8 @@ PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<Laye
 namespace {
 
 void allocate_sides(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients) {
-  const bool has_two = has_two_sides(spec.cell);
-  if (has_two && spec.variant.is_persistent) {
-    const int64_t hidden_size = trace.hidden_size(), gates = trace.gates.size(2);
-    gradients.sides = at::empty({trace.num_steps(), trace.batch_size(), gates + hidden_size}, trace.gates.options());
-    gradients.input_side = gradients.sides.narrow(2, hidden_size, gates);
-    gradients.recurrent_side = gradients.sides.narrow(2, 0, gates);
-    return;
-  }
   gradients.input_side = at::empty_like(trace.gates);
-  gradients.recurrent_side = has_two ? at::empty_like(trace.gates) : gradients.input_side;
-  if (spec.variant.is_persistent) gradients.sides = gradients.input_side;
+  gradients.recurrent_side = has_two_sides(spec.cell) ? at::empty_like(trace.gates) : gradients.input_side;
 }
 
 }  // namespace
@@ -217,7 +208,7 @@ std::vector<LayerGradients> empty_gradients(const UnrolledSpec& spec, const std:
     const bool is_top = layer + 1 == layers.size();
     gradients.output = is_top ? results.hidden[layer] : all[layer + 1].input;
     if (!results.cell.empty()) gradients.cell_output = results.cell[layer];
-    allocate_sides(spec, trace, gradients);
+    if (!spec.variant.is_persistent) allocate_sides(spec, trace, gradients);
     gradients.from_next_step = at::empty_like(trace.hidden[0]);
     if (layer > 0 || needs.input) gradients.input = at::empty_like(trace.input);
   }

@@ -28,8 +28,10 @@ struct LayerGradients {
   // These tensors belong to a pass by one kernel (kernels/persistent/persistent_layer.h). `sides` is (T, B, columns *
   // H); its columns contain both sides, with a GRU's recurrent side first and its candidate before the other gates.
   // `bias_sums` are the sums for the biases' gradients if they are needed, (parts, rows, sides, G * H) float32.
-  // `largest` contains the bits of the largest magnitude on both sides, (1) int32.
-  at::Tensor sides, bias_sums, largest;
+  // `largest` contains the bits of the largest magnitude on both sides, (1) int32. If `exponents` are defined, `sides`
+  // is float16 (PersistentBackward::exponents in kernels/persistent/shared/passes.h), and `largest_exponents` are those
+  // of the pass's parts, (parts) int32. `later_exponent` is that of the part that is read later, if there is one.
+  at::Tensor sides, bias_sums, largest, exponents, largest_exponents, later_exponent;
 
   bool has_two_sides() const { return !recurrent_side.is_same(input_side); }
 };

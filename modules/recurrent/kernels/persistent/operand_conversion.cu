@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "recurrent/kernels/persistent/host/loaded_kernels.h"
+#include "recurrent/kernels/persistent/shared/passes.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -140,6 +141,61 @@ void scale_to_half(const ScaledHalf& work, CUstream_st* stream) {
                    RowsOfVectors{work.columns / 4, work.half_columns / 4}, static_cast<uint2*>(work.half), work.largest,
                    work.unscale);
   persistent::check(cudaGetLastError(), "scaling to float16");
+}
+
+namespace {
+
+__device__ uint4 times(uint4 halves, float factor) {
+  auto* pairs = reinterpret_cast<__half2*>(&halves);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float2 pair = __half22float2(pairs[i]);
+    pairs[i] = __floats2half2_rn(pair.x * factor, pair.y * factor);
+  }
+  return halves;
+}
+
+// 0 if all numbers are 0.
+__device__ int largest_exponent(const CommonExponent& work) {
+  int largest = 0;
+  for (int i = 0; i < work.num_passes; ++i) largest = max(largest, work.largest_exponents[i]);
+  return largest == 0 ? 0 : largest - kExponentBias;
+}
+
+constexpr int kExponentThreads = 128;
+
+// A block has the exponents of kSequencesOfExponent sequences in a step, and a thread those of kUnitsOfExponent units,
+// which are a vector in each column.
+__global__ void common_exponent_kernel(const CommonExponent work) {
+  static_assert(kUnitsOfExponent == kVector);
+  wait_for_work_ahead();
+  const int64_t groups = (work.batch_size + kSequencesOfExponent - 1) / kSequencesOfExponent;
+  const int64_t step = blockIdx.x / groups, first = blockIdx.x % groups * kSequencesOfExponent;
+  const int common = largest_exponent(work);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    work.unscale[0] = power_of_two(common);
+    work.unscale[1] = 0.0f;
+  }
+  const int64_t vectors = work.hidden_size / kUnitsOfExponent;
+  for (int64_t i = threadIdx.x; i < vectors; i += kExponentThreads) {
+    int8_t* place = work.exponents + blockIdx.x * vectors + i;
+    const int exponent = *place;
+    if (exponent >= common) continue;  // the same, or of numbers that are all 0
+    *place = static_cast<int8_t>(common);
+    const float factor = power_of_two(max(exponent - common, -126));
+    uint4* half = static_cast<uint4*>(work.half) + (step * work.batch_size + first) * work.columns * vectors + i;
+    const int64_t num_sequences = min(int64_t{kSequencesOfExponent}, work.batch_size - first);
+    for (int64_t j = 0; j < num_sequences * work.columns; ++j) half[j * vectors] = times(half[j * vectors], factor);
+  }
+}
+
+}  // namespace
+
+void take_common_exponent(const CommonExponent& work, CUstream_st* stream) {
+  const int64_t groups = (work.batch_size + kSequencesOfExponent - 1) / kSequencesOfExponent;
+  launch_dependent(common_exponent_kernel, static_cast<unsigned>(work.num_steps * groups), kExponentThreads, 0, stream,
+                   work);
+  persistent::check(cudaGetLastError(), "a common exponent");
 }
 
 }  // namespace rnnlab::kernels

@@ -43,4 +43,21 @@ struct ScaledHalf {
 // Throws std::runtime_error if a kernel does not start.
 void scale_to_half(const ScaledHalf& work, CUstream_st* stream);
 
+// Changes gates' gradients of backward passes that have exponents (PersistentBackward::exponents), so that all have the
+// largest exponent. Nothing is read but exponents if all are the same.
+struct CommonExponent {
+  void* half = nullptr;         // (T, B, columns * H) float16, in and out
+  int8_t* exponents = nullptr;  // in and out, except for numbers that are all 0
+  const int32_t* largest_exponents = nullptr;
+  int num_passes = 1;
+  int64_t num_steps = 0;
+  int64_t batch_size = 0;
+  int64_t hidden_size = 0;   // a multiple of kUnitsOfExponent
+  int64_t columns = 0;       // numbers of a unit in a row
+  float* unscale = nullptr;  // (2) out, as in ScaledHalf
+};
+
+// Throws std::runtime_error if the kernel does not start.
+void take_common_exponent(const CommonExponent& work, CUstream_st* stream);
+
 }  // namespace rnnlab::kernels

@@ -166,7 +166,19 @@ bool is_of_float32(const PersistentSequence& sequence) {
 // they would take a second round, so the layer takes the kernels that it has beside others.
 constexpr int kBlocksOfALayerAlone = 128;
 
+// Both forms of a pass have the same plan, because its packed weights belong to either.
+ChosenPass choose(PersistentSequence sequence, PassKind pass, const Gpu& gpu);
+ChosenPass choose_writing_half(PersistentSequence sequence, PassKind pass, const Gpu& gpu) {
+  sequence.writes_half = false;
+  ChosenPass chosen = choose(sequence, pass, gpu);
+  chosen.plan = writing_half(chosen.plan);
+  chosen.loaded = load(chosen.plan, gpu);
+  chosen.groups_at_once = groups_of_kernel(chosen.plan, chosen.loaded.kernel, chosen.plan.counted_shared_bytes, gpu);
+  return chosen;
+}
+
 ChosenPass choose(PersistentSequence sequence, PassKind pass, const Gpu& gpu) {
+  if (sequence.writes_half) return choose_writing_half(sequence, pass, gpu);
   sequence.is_alone = sequence.is_alone && gpu.num_multiprocessors >= kBlocksOfALayerAlone;
   const PassPlans plans = plans_for(sequence, pass, gpu.runs);
   if (auto grid = choose_among(plans.grids, sequence, gpu)) return *std::move(grid);
@@ -178,7 +190,7 @@ ChosenPass choose(PersistentSequence sequence, PassKind pass, const Gpu& gpu) {
 auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
   return std::tuple(kernels_as(), device, pass, sequence.cell, sequence.type, sequence.operands, sequence.kernels,
                     sequence.inputs, sequence.hidden_size, sequence.num_heads, sequence.batch_size, sequence.is_alone,
-                    sequence.num_layers);
+                    sequence.num_layers, sequence.writes_half);
 }
 
 // Returns the kernels of a pass on the current GPU, which are chosen, compiled and loaded at the first call for a kind
@@ -293,6 +305,11 @@ bool has_pair(const PersistentSequence& sequence) {
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size) {
   return input_size <= kMostNarrowInputs &&
          persistent::multiplies_inputs(sequence, input_size, persistent::current_gpu().runs);
+}
+
+bool writes_half_gradients(const PersistentSequence& sequence) {
+  constexpr PassKind kPass = PassKind::kBackward;
+  return persistent::may_write_half(sequence, kPass, persistent::chosen_pass(sequence, kPass).plan);
 }
 
 size_t forward_weight_bytes(const PersistentSequence& sequence) {

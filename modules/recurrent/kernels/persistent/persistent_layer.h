@@ -50,6 +50,10 @@ bool has_pair(const PersistentSequence& sequence);
 // sequence's `inputs` are then kNarrow.
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size);
 
+// Returns whether the kernel of a backward pass on the current GPU can write gates' gradients as float16
+// (PersistentBackward::exponents).
+bool writes_half_gradients(const PersistentSequence& sequence);
+
 // Return the bytes of the packed weights of each pass. These functions, like all below that take a sequence, compile
 // and load the kernels of the pass if they are not loaded.
 size_t forward_weight_bytes(const PersistentSequence& sequence);

@@ -7,10 +7,12 @@
 #include "recurrent/kernels/persistent/cluster/owner.h"
 #include "recurrent/kernels/persistent/cluster/weights.h"
 #include "recurrent/kernels/persistent/shared/cluster_exchange.h"
+#include "recurrent/kernels/persistent/shared/half_gradients.h"
 
 namespace rnnlab::kernels::persistent {
 
-template <class T>
+// kWritesHalf: whether the gates' gradients are written as float16 with exponents.
+template <class T, bool kWritesHalf>
 class BackwardBlock {
  public:
   // sums, gates: two buffers of each team. weights: room for those fragments that are kept in shared memory. barrier:
@@ -27,7 +29,8 @@ class BackwardBlock {
         gates_(gates),
         maxima_(maxima),
         barrier_(barrier),
-        weights_(packed_weights(work.weights), weights, owner_.warp, owner_.lane) {}
+        weights_(packed_weights(work.weights), weights, owner_.warp, owner_.lane),
+        exponent_(work, owner_.lane) {}
 
   __device__ BackwardBlock(const PersistentBackward& work, uint4* shared, uint64_t* barriers, uint32_t* maxima)
       : BackwardBlock(work, shared, shared + 2 * T::kTeams * T::kSumVectors, shared + T::kBackwardBufferBytes / 16,
@@ -109,7 +112,7 @@ class BackwardBlock {
     barrier_of_team();
     if (step + 1 < num_steps()) inputs = read_inputs(place_ + rows_.stride);
     multiply_and_send(step, 0, 1.0f / scale);
-    write(gradients);
+    write(step, gradients);
     return 1.0f / scale;
   }
 
@@ -235,16 +238,38 @@ class BackwardBlock {
       }
   }
 
-  __device__ void write(const Gradients& gradients) const {
+  __device__ void write(int step, const Gradients& gradients) {
+    if constexpr (kWritesHalf) {
+      exponent_.adapt(step, largest_, fill_exponents());
+      write_as<Half>(gradients, exponent_.scale());
+    } else {
+      write_as<Value>(gradients, 1.0f);
+    }
+  }
+
+  // Writes the exponents of the team's steps.
+  __device__ auto fill_exponents() const {
+    return [this](int first, int end, int8_t exponent) {
+      const auto place_of = [this](int step) -> TurnPlace {
+        return {step, owner_.first_sequence - 2 * (owner_.lane % 4), owner_.block * T::kUnits};
+      };
+      write_exponents<T::kTiles * kSequencesPerTile, T::kUnits>(
+          work_, first, end, exponent, owner_.unit_warp * kLanes + owner_.lane, T::kUnitWarps * kLanes, place_of);
+    };
+  }
+
+  // Writes the gradients times `scale`. Written: their type in memory.
+  template <class Written>
+  __device__ void write_as(const Gradients& gradients, float scale) const {
     using Columns = GradientColumns<Cell>;
-    Value* out = static_cast<Value*>(work_.gate_gradients) + owner_.gate_place(place_, Columns::kCount);
+    Written* out = static_cast<Written*>(work_.gate_gradients) + owner_.gate_place(place_, Columns::kCount);
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         if (!owner_.has(tile, i)) continue;
         const auto write_column = [&](int column, float gradient) {
-          out[owner_.gate_offset(tile, i, column, Columns::kCount)] = from_float<Value>(gradient);
+          out[owner_.gate_offset(tile, i, column, Columns::kCount)] = from_float<Written>(gradient * scale);
         };
 #pragma unroll
         for (int gate = 0; gate < kGates; ++gate) write_column(Columns::of(gate), gradients.gates[tile][i][gate]);
@@ -278,8 +303,9 @@ class BackwardBlock {
   __device__ void finish(ReceiveBarriers& received) {
     write_initial(received);
     if (work_.bias_sums != nullptr) write_bias_sums();
-    if (work_.largest != nullptr && owner_.unit_warp == 0 && owner_.lane == 0)
-      atomicMax(work_.largest, static_cast<int32_t>(largest_));
+    const bool reports = owner_.unit_warp == 0 && owner_.lane == 0;
+    if (work_.largest != nullptr && reports) atomicMax(work_.largest, static_cast<int32_t>(largest_));
+    if constexpr (kWritesHalf) exponent_.finish(work_, num_steps(), largest_, reports, fill_exponents());
   }
 
   // The four threads of a unit have all sequences of a group.
@@ -325,14 +351,15 @@ class BackwardBlock {
   typename Cell::Carried carried_[T::kTiles][2];
   BiasSums<T> bias_sums_;
   uint32_t largest_ = 0;  // the bits of the largest gradient of a gate that the block, or the team, has had
+  std::conditional_t<kWritesHalf, HalfExponent, NoHalfExponent> exponent_;
 };
 
-template <class T>
+template <class T, bool kWritesHalf = false>
 __global__ void __launch_bounds__(T::kThreads, 1) backward_kernel(const __grid_constant__ PersistentBackward work) {
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2];
   __shared__ uint32_t maxima[2 * T::kWarps];
-  BackwardBlock<T>(work, shared, barriers, maxima).run();
+  BackwardBlock<T, kWritesHalf>(work, shared, barriers, maxima).run();
 }
 
 }  // namespace rnnlab::kernels::persistent

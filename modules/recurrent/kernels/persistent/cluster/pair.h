@@ -231,7 +231,7 @@ struct PairBackwardMemory {
 };
 
 template <class T>
-class UpperBackward : public BackwardBlock<T> {
+class UpperBackward : public BackwardBlock<T, /*kWritesHalf=*/false> {
  public:
   __device__ UpperBackward(const PersistentPairBackward& work, const PairBackwardMemory<T>& memory, uint32_t* maxima,
                            int thread)
@@ -250,7 +250,7 @@ class UpperBackward : public BackwardBlock<T> {
   }
 
  private:
-  using Base = BackwardBlock<T>;
+  using Base = BackwardBlock<T, /*kWritesHalf=*/false>;
   using Inputs = typename Base::Inputs;
   static constexpr bool kHasTwoSides = T::Cell::kHasTwoSides;
 
@@ -270,7 +270,7 @@ class UpperBackward : public BackwardBlock<T> {
 };
 
 template <class T>
-class LowerBackward : public BackwardBlock<T> {
+class LowerBackward : public BackwardBlock<T, /*kWritesHalf=*/false> {
  public:
   __device__ LowerBackward(const PersistentPairBackward& work, const PairBackwardMemory<T>& memory, uint32_t* maxima,
                            int thread)
@@ -294,7 +294,7 @@ class LowerBackward : public BackwardBlock<T> {
   }
 
  private:
-  using Base = BackwardBlock<T>;
+  using Base = BackwardBlock<T, /*kWritesHalf=*/false>;
   using Inputs = typename Base::Inputs;
   using Gradients = typename Base::Gradients;
   using Factors = DropoutFactors<T>;
@@ -318,7 +318,7 @@ class LowerBackward : public BackwardBlock<T> {
       factors = Factors(dropout_, this->owner_, this->place_ + this->rows_.stride);
     }
     this->multiply_and_send(step, 0, 1.0f / scale);
-    this->write(gradients);
+    this->write(step, gradients);
   }
 
   __device__ void add_from_upper(int step, const Factors& factors, float (&hidden)[T::kTiles][2]) {

@@ -128,8 +128,8 @@ __global__ void __launch_bounds__(T::kThreads, 1) team_forward_kernel(const __gr
 //
 // The other team reads the gradients that a team shares in step s before it reaches the block's barrier for the same
 // group in step s + 1. The team overwrites it in step s + 2, after that barrier.
-template <class T>
-class TeamBackward : public BackwardBlock<T> {
+template <class T, bool kWritesHalf>
+class TeamBackward : public BackwardBlock<T, kWritesHalf> {
  public:
   __device__ TeamBackward(const PersistentBackward& work, uint4* shared, uint64_t* barriers, uint32_t* maxima,
                           float* unscales)
@@ -145,7 +145,7 @@ class TeamBackward : public BackwardBlock<T> {
   }
 
  private:
-  using Base = BackwardBlock<T>;
+  using Base = BackwardBlock<T, kWritesHalf>;
   using Inputs = typename Base::Inputs;
   using Gradients = typename Base::Gradients;
 
@@ -173,7 +173,7 @@ class TeamBackward : public BackwardBlock<T> {
     barrier_of_warps(kFirstBarrier + T::kTeams + kGroup, T::kWarps);
     if (kGroup == kTeam && step + 1 < this->num_steps()) inputs = this->read_inputs(this->place_ + this->rows_.stride);
     this->multiply_and_send(step, kGroup, unscale_of(step, kGroup));
-    if constexpr (kGroup == kTeam) this->write(gradients);
+    if constexpr (kGroup == kTeam) this->write(step, gradients);
   }
 
   __device__ float& unscale_of(int step, int group) const { return unscales_[(step & 1) * T::kTeams + group]; }
@@ -181,14 +181,14 @@ class TeamBackward : public BackwardBlock<T> {
   float* unscales_;  // two for each group: what sums are multiplied by
 };
 
-template <class T>
+template <class T, bool kWritesHalf = false>
 __global__ void __launch_bounds__(T::kThreads, 1)
     team_backward_kernel(const __grid_constant__ PersistentBackward work) {
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2 * T::kTeams];
   __shared__ uint32_t maxima[2 * T::kWarps];
   __shared__ float unscales[2 * T::kTeams];
-  TeamBackward<T>(work, shared, barriers, maxima, unscales).run();
+  TeamBackward<T, kWritesHalf>(work, shared, barriers, maxima, unscales).run();
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -11,10 +11,12 @@
 #include "recurrent/kernels/persistent/grid/gradients.h"
 #include "recurrent/kernels/persistent/grid/owner.h"
 #include "recurrent/kernels/persistent/grid/weights.h"
+#include "recurrent/kernels/persistent/shared/half_gradients.h"
 
 namespace rnnlab::kernels::persistent {
 
-template <class T>
+// kWritesHalf: whether the gates' gradients are written as float16 with exponents.
+template <class T, bool kWritesHalf>
 class GridBackwardBlock {
  public:
   __device__ GridBackwardBlock(const PersistentBackward& work, int first_group, uint4* shared, uint64_t* barriers,
@@ -29,7 +31,8 @@ class GridBackwardBlock {
         scales_(maxima, owner_.warp, owner_.lane),
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
-            shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane) {}
+            shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane),
+        exponent_(work, owner_.lane) {}
 
   __device__ void run() {
     if constexpr (T::kPartners > 1)
@@ -45,6 +48,7 @@ class GridBackwardBlock {
     for (int turn = 0; turn < T::kTurns; ++turn, carried_.next_turn()) write_initial(turn);
     if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.lane == 0) atomicMax(work_.largest, static_cast<int32_t>(scales_.largest()));
+    if constexpr (kWritesHalf) finish_exponent();
     if constexpr (T::kPartners > 1) cluster_barrier();
   }
 
@@ -76,6 +80,7 @@ class GridBackwardBlock {
     Gates gates;
     differentiate(turn, read, hidden, gates);
     lay_out(index, gates);
+    if constexpr (kWritesHalf) scales_.tell_block(index);
     Products::publish();
     __syncthreads();
     if constexpr (T::kPartners > 1) {
@@ -92,10 +97,36 @@ class GridBackwardBlock {
   }
 
   __device__ void write_and_read_next(const Turn& now, const Gates& gates, Step& read) {
-    tensors_.write(now.turn, gates);
+    write(now, gates);
     const Turn next = Turn::of<T>(now.index + 1);
     if (next.turn == 0) tensors_.advance();
     if (next.step < num_steps_) read = tensors_.read(next.turn);
+  }
+
+  __device__ void write(const Turn& now, const Gates& gates) {
+    if constexpr (kWritesHalf) {
+      exponent_.adapt(now.index, scales_.largest_of_block(now.index), fill_exponents());
+      tensors_.template write<Half>(now.turn, gates, exponent_.scale());
+    } else {
+      tensors_.template write<typename T::Numbers::Value>(now.turn, gates, 1.0f);
+    }
+  }
+
+  __device__ void finish_exponent() const {
+    const int end = num_steps_ * T::kTurns;
+    exponent_.finish(work_, end, scales_.largest_of_block(end - 1), threadIdx.x == 0, fill_exponents());
+  }
+
+  // Writes the exponents of the block's turns.
+  __device__ auto fill_exponents() const {
+    return [this](int first, int end, int8_t exponent) {
+      const auto place_of = [this](int index) -> TurnPlace {
+        const Turn of = Turn::of<T>(index);
+        return {of.step, owner_.first_sequence + of.turn * T::kSequences, owner_.block * T::kUnits};
+      };
+      write_exponents<T::kSequences, T::kUnits>(work_, first, end, exponent, static_cast<int>(threadIdx.x), T::kThreads,
+                                                place_of);
+    };
   }
 
   __device__ void differentiate(int turn, const Step& read, const float (&hidden)[T::kCells], Gates& gates) {
@@ -268,15 +299,17 @@ class GridBackwardBlock {
   typename Products::template Weights<S> weights_;
   CarriedCells<T, typename Cell::Carried> carried_;
   BiasSums<T> bias_sums_;
+  std::conditional_t<kWritesHalf, HalfExponent, NoHalfExponent> exponent_;
 };
 
-template <class T>
+template <class T, bool kWritesHalf = false>
 __global__ void __launch_bounds__(T::kThreads, 1)
     grid_backward_kernel(const __grid_constant__ PersistentBackward work, int first_group) {
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2];
-  __shared__ uint32_t maxima[GradientScales<T>::kMaxima];
-  GridBackwardBlock<T>(work, first_group, shared, barriers, maxima).run();
+  using Scales = GradientScales<T>;
+  __shared__ uint32_t maxima[Scales::kMaxima + (kWritesHalf ? Scales::kMaximaOfBlock : 0)];
+  GridBackwardBlock<T, kWritesHalf>(work, first_group, shared, barriers, maxima).run();
 }
 
 }  // namespace rnnlab::kernels::persistent

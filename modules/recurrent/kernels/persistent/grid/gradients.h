@@ -81,15 +81,17 @@ class GridGradients {
     return read;
   }
 
-  __device__ void write(int turn, const Gates& gates) const {
+  // Writes the gradients times `scale`. Written: their type in memory.
+  template <class Written>
+  __device__ void write(int turn, const Gates& gates, float scale) const {
     using Columns = GradientColumns<Cell>;
-    Value* out = static_cast<Value*>(work_.gate_gradients) + owner_.gate_place(place_, Columns::kCount);
+    Written* out = static_cast<Written*>(work_.gate_gradients) + owner_.gate_place(place_, Columns::kCount);
 #pragma unroll
     for (int i = 0; i < T::kCells; ++i) {
       const int cell = turn * T::kCells + i;
       if (!owner_.has(cell)) continue;
       const auto write_column = [&](int column, float gradient) {
-        out[owner_.gate_offset(cell, column, Columns::kCount)] = from_float<Value>(gradient);
+        out[owner_.gate_offset(cell, column, Columns::kCount)] = from_float<Written>(gradient * scale);
       };
 #pragma unroll
       for (int gate = 0; gate < kGates; ++gate) write_column(Columns::of(gate), gates.of[i][gate]);
@@ -128,8 +130,10 @@ class GradientScales {
  public:
   using Gates = typename GridGradients<T>::Gates;
 
-  // How many numbers of shared memory are needed. They are used if several warps have units of a sequence.
+  // How many numbers of shared memory are needed, which are used if several warps have units of a sequence; and how
+  // many after them for the largest of a block.
   static constexpr int kMaxima = T::kWarpsOfSequence > 1 ? 2 * T::kWarps* T::kCells : 1;
+  static constexpr int kMaximaOfBlock = 2 * T::kWarps;
 
   __device__ GradientScales(uint32_t* maxima, int warp, int lane) : maxima_(maxima), warp_(warp), lane_(lane) {}
 
@@ -149,7 +153,18 @@ class GradientScales {
   // The bits of the largest magnitude that this warp has seen.
   __device__ uint32_t largest() const { return largest_; }
 
+  // The same of the whole block: each warp tells it before a barrier of the block, and reads it after the barrier. Two
+  // buffers are used in turn.
+  __device__ void tell_block(int index) const {
+    if (lane_ == 0) maxima_of_block(index)[warp_] = largest_;
+  }
+  __device__ uint32_t largest_of_block(int index) const {
+    return __reduce_max_sync(~0u, maxima_of_block(index)[lane_ % T::kWarps]);
+  }
+
  private:
+  __device__ uint32_t* maxima_of_block(int index) const { return maxima_ + kMaxima + (index & 1) * T::kWarps; }
+
   // The bits of the warp's largest magnitude.
   __device__ static uint32_t largest_of_warp(const Gates& gradients, int cell) {
     float largest = 0.0f;

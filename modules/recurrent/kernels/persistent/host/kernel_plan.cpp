@@ -543,8 +543,11 @@ std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
       for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
         const PassPlans plans = plans_for(sequence, pass, gpu);
         for (const auto& list : {plans.grids, plans.clusters})
-          for (const KernelPlan& plan : list)
-            if (seen.insert(plan.kernel).second) all.push_back(plan);
+          for (const KernelPlan& plan : list) {
+            if (!seen.insert(plan.kernel).second) continue;
+            all.push_back(plan);
+            if (may_write_half(sequence, pass, plan)) all.push_back(writing_half(plan));
+          }
       }
     });
   return all;

@@ -57,6 +57,11 @@ struct PassPlans {
 // Returns whether the blocks of a group exchange data through L2, as those of kernels in grid/ do.
 inline bool is_grid(const KernelPlan& plan) { return plan.exchange_bytes > 0; }
 
+// Returns whether a group is one block, as those of kernels in block/ are.
+inline bool is_block(const KernelPlan& plan) {
+  return !is_grid(plan) && plan.instructions == Instructions::kTensorCores;
+}
+
 // Returns whether two such layers, one above the other, run faster as a pair (PersistentPairForward) if none of their
 // steps would overlap otherwise.
 bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu);
@@ -64,7 +69,20 @@ bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu);
 // Returns whether the kernel of a forward pass computes W x of its layer's inputs itself, by StepInputs::kNarrow.
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu);
 
-// Returns the plans of a pass. Throws std::invalid_argument if the pass has no kernels.
+// Returns whether a pass of this plan can also write gates' gradients as float16 with exponents.
+inline bool may_write_half(const PersistentSequence& sequence, PassKind pass, const KernelPlan& plan) {
+  return pass == PassKind::kBackward && sequence.type == ElementType::kFloat32 &&
+         sequence.operands == Operands::kTf32 && sequence.num_layers == 1 && !is_block(plan);
+}
+
+// Returns the plan of that pass, whose kernel has kWritesHalf as its last template argument.
+inline KernelPlan writing_half(KernelPlan plan) {
+  plan.kernel.insert(plan.kernel.size() - 1, ", true");
+  return plan;
+}
+
+// Returns the plans of a pass, as if it did not write float16 with exponents. Throws std::invalid_argument if the pass
+// has no kernels.
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu);
 
 // Returns every plan for passes on such a GPU, once.

@@ -4,6 +4,7 @@
 #ifndef RNNLAB_FREESTANDING
 #define RNNLAB_FREESTANDING  // instead of `#pragma once`, because NVRTC knows this text under several names
 
+using int8_t = signed char;
 using int32_t = int;
 using int64_t = long;
 using uint8_t = unsigned char;

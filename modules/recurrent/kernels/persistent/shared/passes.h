@@ -30,6 +30,11 @@ enum class StepInputs : uint8_t { kProducts, kRowsOfTable, kNarrow };
 
 inline constexpr int kMostNarrowInputs = 32;
 
+// Gradients in float16 have an exponent for so many sequences and units (PersistentBackward::exponents).
+inline constexpr int kSequencesOfExponent = 8;
+inline constexpr int kUnitsOfExponent = 8;
+inline constexpr int kExponentBias = 256;
+
 // The smallest hidden size that clusters have kernels for, and the largest hidden sizes of blocks, of pairs of layers,
 // of clusters, and of grids by wgmma and by mma.sync.
 inline constexpr int kSmallestOfClusters = 64;
@@ -56,6 +61,7 @@ struct PersistentSequence {
   StepInputs inputs = StepInputs::kProducts;  // kProducts of kSlstm
   bool is_alone = false;                      // the pass has no other layer, which could run beside this one
   int num_layers = 1;                         // of the kernel: 2 for a pair of layers
+  bool writes_half = false;                   // of a backward pass: PersistentBackward::exponents
 };
 
 // Describes the inputs of a pass whose kernel multiplies them.
@@ -118,7 +124,12 @@ struct PersistentBackward {
   float* initial_cell = nullptr;      // (S, B, H) out, kLstm and kSlstm
   float* bias_sums = nullptr;         // (bias_sum_rows, sides, G * H) out, or null; null with heads
   int32_t* largest = nullptr;         // 0 in, or null
-  void* exchange = nullptr;           // backward_exchange_bytes
+  // If the sequence's writes_half is set, in the TF32 class, `gate_gradients` are float16, and a gradient is the
+  // float16 times two to the power of its exponent (shared/half_gradients.h).
+  int8_t* exponents = nullptr;              // (T, B / kSequencesOfExponent, H / kUnitsOfExponent), rounded up
+  int32_t* largest_exponent = nullptr;      // 0 in; out: the largest exponent plus kExponentBias, or 0 if all are 0
+  const int32_t* later_exponent = nullptr;  // the same of the steps that are read later, or null
+  void* exchange = nullptr;                 // backward_exchange_bytes
   int* timed_out = nullptr;
 };
 
