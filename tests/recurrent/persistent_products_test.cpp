@@ -194,6 +194,14 @@ TEST(PartsOfSteps, OfGradientsHaveOneSideWhereThereIsOne) {
   EXPECT_EQ(part.input_side[0].item<int64_t>(), 2);
   EXPECT_TRUE(part.from_next_step.is_same(gradients.from_next_step)) << "handed on from part to part";
 
+  gradients.exponents = at::arange(6).view({6, 1, 1});
+  gradients.largest_exponents = at::arange(3);
+  const LayerGradients middle = part_of(gradients, Direction::kForward, {2, 4}, 1);
+  EXPECT_EQ(middle.exponents[0].item<int64_t>(), 2);
+  EXPECT_EQ(middle.largest_exponents.item<int64_t>(), 1);
+  EXPECT_EQ(middle.later_exponent.item<int64_t>(), 2) << "of the part that is computed before";
+  EXPECT_FALSE(part_of(gradients, Direction::kForward, {4, 6}, 2).later_exponent.defined());
+
   gradients.sides = at::arange(24).view({6, 1, 4});
   gradients.input_side = gradients.sides.narrow(2, 1, 3);
   gradients.recurrent_side = gradients.sides.narrow(2, 0, 3);

@@ -83,6 +83,7 @@ class GridBackwardBlock {
     if constexpr (kWritesHalf) scales_.tell_block(index);
     Products::publish();
     __syncthreads();
+    if constexpr (kWritesHalf) largest_ = scales_.largest_of_block(index);  // early, because writing waits for it
     if constexpr (T::kPartners > 1) {
       PartnersSums sums;
       multiply_own(index, sums);
@@ -105,7 +106,7 @@ class GridBackwardBlock {
 
   __device__ void write(const Turn& now, const Gates& gates) {
     if constexpr (kWritesHalf) {
-      exponent_.adapt(now.index, scales_.largest_of_block(now.index), fill_exponents());
+      exponent_.adapt(now.index, largest_, fill_exponents());
       tensors_.template write<Half>(now.turn, gates, exponent_.scale());
     } else {
       tensors_.template write<typename T::Numbers::Value>(now.turn, gates, 1.0f);
@@ -113,8 +114,7 @@ class GridBackwardBlock {
   }
 
   __device__ void finish_exponent() const {
-    const int end = num_steps_ * T::kTurns;
-    exponent_.finish(work_, end, scales_.largest_of_block(end - 1), threadIdx.x == 0, fill_exponents());
+    exponent_.finish(work_, num_steps_ * T::kTurns, largest_, threadIdx.x == 0, fill_exponents());
   }
 
   // Writes the exponents of the block's turns.
@@ -300,6 +300,7 @@ class GridBackwardBlock {
   CarriedCells<T, typename Cell::Carried> carried_;
   BiasSums<T> bias_sums_;
   std::conditional_t<kWritesHalf, HalfExponent, NoHalfExponent> exponent_;
+  uint32_t largest_ = 0;  // the bits of the largest gradient of a gate that the block has had, if kWritesHalf
 };
 
 template <class T, bool kWritesHalf = false>
