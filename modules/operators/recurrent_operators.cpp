@@ -353,6 +353,7 @@ TORCH_LIBRARY(rnnlab, library) {
       "recurrent_backward(Tensor graph, Tensor?[] upstream, Tensor input, Tensor[] states, Tensor[] weights, "
       "bool needs_input, bool needs_states, bool needs_weights) -> Tensor[]");
   library.def("release(int owner) -> ()", &release);
+  library.def("implementations() -> str[]", [] { return config::names_of<LayerKind>(); });
 }
 
 TORCH_LIBRARY_IMPL(rnnlab, CPU, library) {

@@ -23,6 +23,8 @@ __all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str):
+    if name == "__version__":
+        return _version()
     if name not in _PLACES:
         raise AttributeError(f"module 'rnnlab' has no attribute {name!r}")
     try:
@@ -33,5 +35,14 @@ def __getattr__(name: str):
         raise ImportError("torch is missing; install it: pip install 'torch==2.11.*'") from None
 
 
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("rnnlab")
+    except PackageNotFoundError:
+        raise AttributeError("rnnlab has no __version__, because it runs from a build folder") from None
+
+
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

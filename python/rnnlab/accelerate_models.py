@@ -8,6 +8,7 @@ import dataclasses
 import torch
 
 from .layers import GRU, LSTM, RNN, Recurrent
+from .operators import check_implementation
 
 _TWINS = {torch.nn.LSTM: LSTM, torch.nn.GRU: GRU, torch.nn.RNN: RNN}
 
@@ -44,22 +45,29 @@ def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Accelera
     """Lets rnnlab compute every LSTM, GRU and RNN of `model`, in place.
 
     A layer changes only its class, so its weights, hooks, names and references stay, and so does an optimizer that
-    holds its weights. Layers of other classes derived from these three are skipped, because they may override forward.
-    TypeError if `model` is not a module.
+    holds its weights. Layers with proj_size are skipped, and so are those of other classes derived from these three,
+    because they may override forward. TypeError if `model` is not a module, ValueError if there is no such
+    implementation.
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"accelerate: the model is a {type(model).__name__}, expected a torch.nn.Module")
+    check_implementation(implementation)
     done = Acceleration(changed={}, skipped={})
     for name, module in model.named_modules():
-        twin = _TWINS.get(type(module))
-        if twin is not None:
-            module.__class__ = twin
-            module._register(implementation)
-            done.changed[name] = module
-        elif isinstance(module, tuple(_TWINS)):
-            done.skipped[name] = f"{type(module).__name__} is derived from {_base_of(module)} and may compute differently"
+        if not isinstance(module, tuple(_TWINS)):
+            continue
+        reason = _reason_to_skip(module)
+        if reason:
+            done.skipped[name] = reason
+            continue
+        module.__class__ = _TWINS[type(module)]
+        module._register(implementation)
+        done.changed[name] = module
     return done
 
 
-def _base_of(module) -> str:
-    return next(f"torch.nn.{base.__name__}" for base in _TWINS if isinstance(module, base))
+def _reason_to_skip(module) -> str:
+    if type(module) not in _TWINS:
+        base = next(f"torch.nn.{base.__name__}" for base in _TWINS if isinstance(module, base))
+        return f"{type(module).__name__} is derived from {base} and may compute differently"
+    return f"rnnlab has no layers with projections (proj_size={module.proj_size})" if module.proj_size else ""

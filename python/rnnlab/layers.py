@@ -13,7 +13,7 @@ import weakref
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from . import operators  # noqa: F401  (registers torch.ops.rnnlab)
+from .operators import check_implementation  # registers torch.ops.rnnlab too
 
 _owners = itertools.count(1)
 # Not "cudnn", because torch.nn runs cuDNN too. In float32 without TF32, "persistent" computes small factors with fewer
@@ -31,12 +31,14 @@ class Recurrent(torch.nn.RNNBase):
     It is not a subclass of torch.nn.LSTM, because torch.compile breaks its graph at those by name.
 
     implementation: "auto", "torch" (torch.nn's own code), or a layer of rnnlab ("persistent", "cudnn", "hoisted" ...),
-    as `layer:` in experiment files. ValueError if the implementation cannot compute the layer, with the reason.
+    as `layer:` in experiment files. ValueError if there is no such implementation; a call raises it with the reason if
+    the implementation cannot compute the layer.
     """
 
     _torch_class: type[torch.nn.RNNBase]
 
     def __init__(self, mode: str, *args, implementation: str = "auto", **kwargs):
+        check_implementation(implementation)
         super().__init__(mode, *args, **kwargs)
         self._register(implementation)
 

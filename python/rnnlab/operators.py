@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import pathlib
 
 import torch
@@ -16,6 +17,16 @@ def _load() -> None:
 
 
 _load()
+IMPLEMENTATIONS = ("auto", "torch", *torch.ops.rnnlab.implementations())
+
+
+def check_implementation(name: str) -> None:
+    """ValueError if no implementation of layers has this name."""
+    if name in IMPLEMENTATIONS:
+        return
+    near = difflib.get_close_matches(str(name), IMPLEMENTATIONS, n=1)
+    advice = f" (did you mean {near[0]!r}?)" if near else ""
+    raise ValueError(f"implementation is {name!r}{advice}; use {', '.join(IMPLEMENTATIONS[:-1])} or {IMPLEMENTATIONS[-1]}")
 
 
 @torch.library.register_fake("rnnlab::recurrent")

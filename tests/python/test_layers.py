@@ -305,6 +305,10 @@ class Accelerate(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "the model is a str, expected a torch.nn.Module"):
             rnnlab.accelerate("model")
 
+    def test_skips_layers_with_projections(self):
+        done = rnnlab.accelerate(torch.nn.LSTM(3, 4, proj_size=2))
+        self.assertEqual((done.changed, done.skipped), ({}, {"": "rnnlab has no layers with projections (proj_size=2)"}))
+
     def test_skips_derived_classes(self):
         class Mine(torch.nn.GRU):
             pass
@@ -349,8 +353,9 @@ class Mistakes(unittest.TestCase):
         layer = rnnlab.LSTM(3, 4, implementation="hoisted")
         self.check(ValueError, "on a CPU use layer: fused", lambda: rnnlab.LSTM(3, 4, implementation="cudnn")(
             torch.randn(5, 2, 3)))
-        self.check(ValueError, "implementation is .fast.; use naive", lambda: rnnlab.LSTM(3, 4, implementation="fast")(
-            torch.randn(5, 2, 3)))
+        self.check(ValueError, "is 'hoist' .did you mean 'hoisted'", lambda: rnnlab.LSTM(3, 4, implementation="hoist"))
+        self.check(ValueError, "is None; use auto, torch, naive", lambda: rnnlab.GRU(3, 4, implementation=None))
+        self.check(ValueError, "is 'cuDNN'", lambda: rnnlab.accelerate(torch.nn.GRU(3, 4), implementation="cuDNN"))
         self.check(ValueError, "Expected input to be 2D or 3D", lambda: layer(torch.randn(3)))
         self.check(RuntimeError, "input.size.* must be equal to input_size", lambda: layer(torch.randn(5, 2, 7)))
         self.check((RuntimeError, ValueError), "(?i)dtype|type|Double", lambda: layer(torch.randn(5, 2, 3).double()))
