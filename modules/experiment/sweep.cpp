@@ -338,6 +338,21 @@ std::vector<ExperimentCase> cases_for(const Trial& trial, const std::vector<Expe
   return cases;
 }
 
+bool has_devices(const ExperimentCase& one) {
+  try {
+    require_devices(one.experiment);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+// Throws the error of the first case if no case has its devices on this machine, so that no run begins.
+void require_devices_of_any(const std::vector<ExperimentCase>& cases) {
+  if (std::ranges::any_of(cases, has_devices)) return;
+  with_places(cases.front(), [&] { require_devices(cases.front().experiment); });
+}
+
 PendingRun pending_run(const ExperimentCase& one) {
   return {name_of(one), [one](const RunRequest& request, Logger& logger) {
             return with_places(one, [&] { return run_experiment(one.experiment, request, logger); });
@@ -373,7 +388,7 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
       this_launch() ? wanted : with_num_threads(wanted, request.measure_speeds, logger);
   refuse_repeats_with_launcher(cases);
   if (std::ranges::any_of(cases, needs_own_processes)) {
-    if (cases.size() == 1) with_places(cases[0], [&] { require_devices(cases[0].experiment); });
+    require_devices_of_any(cases);
     warn_of_failing_runs(cases, AskGpu::kNo, logger);
     return run_in_rounds(cases, request, logger);
   }
@@ -381,6 +396,7 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
   for (const ExperimentCase& one : cases) tasks.push_back(pending_run(one));
   if (cases.size() == 1) return run_in_order(tasks, nullptr, request, logger);
   refuse_sweep_with_launcher();
+  require_devices_of_any(cases);
   warn_of_failing_runs(cases, AskGpu::kYes, logger);
   SweepFile sweep(request.out, entries_of(cases));
   AutoLayers auto_layers;

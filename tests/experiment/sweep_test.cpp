@@ -185,6 +185,15 @@ TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
   EXPECT_LT(log.find("cannot run"), log.find("error"));
 }
 
+TEST(RunAll, BeginsNoRunIfNoCaseHasItsDevice) {
+  const TemporaryFolder out;
+  const auto run = [&] {
+    run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cuda:98, cuda:99]}\n"), out);
+  };
+  EXPECT_THROW(run(), UserError);
+  EXPECT_TRUE(std::filesystem::is_empty(out.path()));
+}
+
 TEST(RunAll, WarnsOfUnsupportedLayersBeforeAnythingTrains) {
   if (device_error("cuda").empty()) GTEST_SKIP() << "a GPU has them all";
   const TemporaryFolder out;
