@@ -213,10 +213,10 @@ Path sibling_file(const Path& found, std::string_view name) {
   std::error_code ignored;
   if (std::filesystem::exists(plain, ignored)) return plain;
   if (std::filesystem::exists(packed, ignored)) return packed;
-  throw_error(
-      ExitCode::kData,
-      "{} exists, but {} (with or without .gz) is missing in its folder: run `data/fetch mnist` to get all four",
-      found.string(), name);
+  throw_error(ExitCode::kData,
+              "{} exists, but {} (with or without .gz) is missing in its folder: run `data/fetch mnist` in the source "
+              "folder of rnnlab to get all four",
+              found.string(), name);
 }
 
 Path find_array(const DataSettings& settings, const std::string& name) {
@@ -236,7 +236,8 @@ Origin origin_of(const DataSettings& settings, const PartFiles& files) {
 
 Loaded load_mnist(const DataSettings& settings) {
   const Path images = find_data({settings.path, std::string(kTrainImages), "mnist",
-                                 "Run `data/fetch mnist` to get it, or set data.path or $RNNLAB_DATA to its folder."});
+                                 "Run `data/fetch mnist` in the source folder of rnnlab to get it, or set data.path or "
+                                 "$RNNLAB_DATA to its folder."});
   const PartFiles train{images, sibling_file(images, kTrainLabels), {}};
   const PartFiles valid{sibling_file(images, kValidImages), sibling_file(images, kValidLabels), {}};
   DataSettings ten_classes = settings;

@@ -45,7 +45,8 @@ std::filesystem::path find_text(const DataSettings& settings, const std::string&
   const bool tiny_shakespeare = settings.path.empty() && settings.train_file.empty();
   if (tiny_shakespeare) {
     return find_data({"", "input.txt", "tinyshakespeare",
-                      "Run `data/fetch tinyshakespeare` to get this one, or set data.path to your own text."});
+                      "Run `data/fetch tinyshakespeare` in the source folder of rnnlab to get this one, or set "
+                      "data.path to your own text."});
   }
   return find_data(
       {settings.path, name, "", "Name the text by data.path, or by data.train_file in the folder data.path."});

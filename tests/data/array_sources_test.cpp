@@ -204,15 +204,15 @@ TEST_F(LoadArrays, MissesAFileOfMnistBesideTheOthers) {
   write_idx("train-images-idx3-ubyte", {1, 1, 1}, "0");
   EXPECT_EQ(load_error(parse_settings("source: mnist\npath: " + folder().string())),
             "{}/train-images-idx3-ubyte exists, but train-labels-idx1-ubyte (with or without .gz) is missing in its "
-            "folder: run `data/fetch mnist` to get all four");
+            "folder: run `data/fetch mnist` in the source folder of rnnlab to get all four");
 }
 
 TEST_F(LoadArrays, SaysHowToFetchMnist) {
   const std::string message = load_error(parse_settings("source: mnist\npath: " + path("nowhere")));
   EXPECT_THAT(message, testing::StartsWith("no such data file, with or without .gz; searched:\n"
                                            "  {}/nowhere/train-images-idx3-ubyte\n"));
-  EXPECT_THAT(message,
-              testing::EndsWith("\nRun `data/fetch mnist` to get it, or set data.path or $RNNLAB_DATA to its folder."));
+  EXPECT_THAT(message, testing::EndsWith("\nRun `data/fetch mnist` in the source folder of rnnlab to get it, or set "
+                                         "data.path or $RNNLAB_DATA to its folder."));
 }
 
 TEST_F(LoadArrays, FingerprintsTellDataApart) {

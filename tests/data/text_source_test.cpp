@@ -75,7 +75,8 @@ TEST_F(LoadText, SaysHowToFetchTinyShakespeare) {
   EXPECT_EQ(
       error_of(ExitCode::kData, [] { load_dataset(parse_settings("source: text")); }),
       "no such data file, with or without .gz; searched:\n  {}/data/input.txt\n  {}/data/tinyshakespeare/input.txt\n"
-      "Run `data/fetch tinyshakespeare` to get this one, or set data.path to your own text.");
+      "Run `data/fetch tinyshakespeare` in the source folder of rnnlab to get this one, or set data.path to your own "
+      "text.");
   std::filesystem::current_path(before);
 }
 
