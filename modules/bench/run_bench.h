@@ -57,8 +57,9 @@ BenchOutcome run_bench_in_this_process(const BenchSettings& settings, const std:
                                        const BenchHooks& hooks, const CheckPlan& check_plan);
 
 // Runs as many processes as the settings say, each with its own weights, inputs and order, drawn with `seed` plus its
-// index (from 0), and combines their reports. A failing process, or a signal, ends the benchmark with the results so
-// far. `arguments` are passed to each process in addition to its settings. Throws UserError as run_child.
+// index (from 0), and combines their reports. If a process fails or a signal arrives, the benchmark ends and returns
+// the results that it has. `arguments`, such as -q, are passed to each process besides its settings. Throws UserError
+// in the same cases as run_child().
 BenchOutcome run_bench_in_processes(const BenchSettings& settings, const std::vector<std::string>& command_line,
                                     const BenchHooks& hooks, const CheckPlan& check_plan,
                                     const std::vector<std::string>& arguments);

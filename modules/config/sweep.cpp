@@ -46,8 +46,8 @@ const std::pair<std::string_view, Distribution>* find_named(const Value& value) 
   return found == kNamed.end() ? nullptr : found;
 }
 
-// Returns what is wrong with the limits, or "".
-std::string complaint_about(const Distribution& distribution) {
+// Returns what the limits should be, for "expected ...", or "" if they are valid.
+std::string expected_limits(const Distribution& distribution) {
   if (distribution.least >= distribution.most) return "the first number to be smaller than the second";
   if (distribution.is_logarithmic && distribution.least <= 0) return "numbers above 0";
   const auto is_whole = [](double x) { return std::abs(x) <= 1e15 && x == std::floor(x); };
@@ -105,7 +105,7 @@ std::optional<Distribution> read_distribution(const std::string& key, const Valu
   Distribution distribution = kind;
   distribution.least = least.value_or(0);
   distribution.most = most.value_or(0);
-  const std::string wanted = least && most ? complaint_about(distribution) : "a list of two numbers";
+  const std::string wanted = least && most ? expected_limits(distribution) : "a list of two numbers";
   if (wanted.empty()) return distribution;
   findings.add(limits.place, fmt::format("sweep of '{}': {}: got {}, expected {}", key, name, to_flow(limits), wanted));
   return std::nullopt;

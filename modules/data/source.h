@@ -125,8 +125,8 @@ struct SourceInfo {
   LoadedPart (*load_part)(const DataSettings& settings, const FittedData& fitted, DataPart part,
                           Targets targets) = nullptr;
 
-  // Returns why fitted data from a checkpoint contradict the settings, or "". Null if the features are scaled in the
-  // same way in all samples.
+  // Returns how fitted data from a checkpoint contradict the settings, or "". If it is null, the common check is used:
+  // there must be one scale for each feature if the normalization is fitted, and no scale otherwise.
   std::string (*fault)(const FittedData& data, const DataSettings& settings) = nullptr;
 
   // Describes a file for `data inspect`. Returns nullopt if the file does not have the source's format. `head` is the

@@ -123,9 +123,10 @@ std::vector<Warning> merged(const std::vector<GroupFinding>& remarks, const std:
   }
   std::vector<Warning> lines;
   for (const RemarkOfSeveral& shared : all)
-    lines.emplace_back(shared.first.kind,
-                       fmt::format("{}{}{}{}", shared.first.before, names_of(with_sets(shared.who, sets)),
-                                   shared.first.after, shared.differ ? " (in the first of them)" : ""));
+    lines.emplace_back(
+        shared.first.kind,
+        fmt::format("{}{}{}{}", shared.first.before, names_of(with_sets(shared.who, sets)), shared.first.after,
+                    shared.differ ? " (these are the details of the first one)" : ""));
   return lines;
 }
 

@@ -86,7 +86,8 @@ class GradientExchange {
   // this function before begin_last_pass().
   void set_sums(const Evaluation& sums, double factor);
 
-  // Call this function before the last backward pass of a shard, if there is one (GradientPieces::begin_last_pass).
+  // Call this function before the last backward pass of a shard: the gradients that this pass writes may be sent at
+  // once. A shard without samples has no backward pass. `is_only_pass`: see GradientPieces::begin_last_pass().
   void begin_last_pass(bool is_only_pass);
 
   // Stores the parameters' gradients of a shard. A gradient may be undefined if the shard has no sample.

@@ -78,7 +78,7 @@ std::string final_weights(const fs::path& run) {
   return "no checkpoint of step 15: " + found;
 }
 
-// E1: sums are rounded in a different order; nothing else differs.
+// One device and several give the same losses: sums are rounded in a different order; nothing else differs.
 TEST(Devices, OfOneRunComputeWhatOneComputes) {
   const RunRecord one = trained({});
   for (const char* devices : {"devices=2", "devices=3", "devices=4"}) {

@@ -59,7 +59,8 @@ TEST(UnrolledVariant, AddsOneOptimisationToTheOneBefore) {
   EXPECT_TRUE(kWavefrontVariant.pipelines_layers);
 }
 
-// A pass with an empty batch throws, because a grid without blocks is invalid. Without a GPU no kernel starts.
+// The function below throws after it has queued work on a side stream, as a pass does if a kernel cannot start. The
+// current stream must wait for that work nevertheless.
 TEST(StreamSet, IsJoinedIfAPassThrows) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
   const at::Device gpu(at::kCUDA, 0);

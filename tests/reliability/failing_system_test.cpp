@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// R2: trains while the system fails: a system call that changes the run's folder fails, once or from then on
-// (checkpoint/failing_system.cpp). By default some calls fail; with RNNLAB_CALLS_APART=1 each call fails in turn.
+// Tests promise R2 of docs/reliability.md: trains while the system fails: a system call that changes the run's folder
+// fails, once or from then on (checkpoint/failing_system.cpp). By default some calls fail; with RNNLAB_CALLS_APART=1
+// each call fails in turn.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

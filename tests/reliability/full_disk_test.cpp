@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// R2: a disk becomes full while a run logs, measures and saves, on a real small file system. By default some sizes are
-// tested; with RNNLAB_PAGES_APART=1 every size, page by page, until a whole run fits.
+// Tests promise R2 of docs/reliability.md: a disk becomes full while a run logs, measures and saves, on a real small
+// file system. By default some sizes are tested; with RNNLAB_PAGES_APART=1 every size, page by page, until a whole run
+// fits.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// R1: sends kill -9 at random moments of training and resumes until the run is complete; then the next run follows.
-// RNNLAB_KILLS=1000 makes it a long run; RNNLAB_SEED=n selects different moments.
+// Tests promise R1 of docs/reliability.md: sends kill -9 at random moments of training and resumes until the run is
+// complete; then the next run follows. RNNLAB_KILLS=1000 makes it a long run; RNNLAB_SEED=n selects different moments.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -424,8 +424,9 @@ TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
   }
   EXPECT_THAT(
       texts_of(compare(runs_, {}).warnings),
-      ElementsAre("all 5 runs: THE CPU IS BUSY: other work took 40 % of 2 usable CPUs at the start; fewer threads may "
-                  "be faster: set training.num_threads (in a benchmark num_threads) (in the first of them)"));
+      ElementsAre(
+          "all 5 runs: THE CPU IS BUSY: other work took 40 % of 2 usable CPUs at the start; fewer threads may "
+          "be faster: set training.num_threads (in a benchmark num_threads) (these are the details of the first one)"));
   add("another", sample_run("cpu", "diagonal", 1, kSlow));
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
               ElementsAre(StartsWith("cpu naive, cpu grouped, cpu hoisted and 2 more: THE CPU IS BUSY")));

@@ -95,7 +95,7 @@ class CheckTablesTest(unittest.TestCase):
 
     def test_a_reason_stands_for_a_check(self):
         table = RATIO.partition("\n")[2]
-        self.assertEqual(self.check("<!-- table: not checked: every cell was measured by itself -->\n" + table), [])
+        self.assertEqual(self.check("<!-- table: not checked: no cell is computed from other cells -->\n" + table), [])
         self.assertEqual(self.check("<!-- table: not checked: no -->\n" + table),
                          ["README.md:2: 'not checked' needs a reason"])
 

@@ -71,7 +71,7 @@ std::string algorithm_key(const CudnnPlatform& platform, const RnnShape& shape);
 MeasuredAlgorithm choose_algorithm(const CudnnPlatform& platform, const RnnShape& shape, const AlgorithmCache& cache,
                                    const MeasureAlgorithm& measure);
 
-// ---- plans ----
+// ---- cuDNN's plans (RnnPlan), one for each shape ----
 
 // Returns whether a CUDA graph is being captured: then no code may wait for the device, and queued work runs at every
 // replay.

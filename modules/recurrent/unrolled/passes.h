@@ -116,8 +116,8 @@ PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<Laye
 // way. They allocate on the current stream, where the tensors are used and freed, and not on the stream that fills
 // them.
 
-// The gradient of each layer's outputs is the gradient of the inputs of the layer above. `carry` stays undefined, and
-// so do the gradients of the sides of a persistent variant.
+// The gradient of each layer's outputs is the same tensor as the gradient of the inputs of the layer above. `carry` is
+// not allocated, and neither are `input_side` and `recurrent_side` for a persistent variant.
 std::vector<LayerGradients> empty_gradients(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
                                             const ResultGradients& results, NeededGradients needs);
 

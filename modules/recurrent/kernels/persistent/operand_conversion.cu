@@ -164,8 +164,8 @@ __device__ int largest_exponent(const CommonExponent& work) {
 
 constexpr int kExponentThreads = 128;
 
-// A block has the exponents of kSequencesOfExponent sequences in a step, and a thread those of kUnitsOfExponent units,
-// which are a vector in each column.
+// A block processes kSequencesOfExponent sequences in one step. A thread processes their gradients of kUnitsOfExponent
+// units, which have one exponent in the table and are one vector in each column.
 __global__ void common_exponent_kernel(const CommonExponent work) {
   static_assert(kUnitsOfExponent == kVector);
   wait_for_work_ahead();

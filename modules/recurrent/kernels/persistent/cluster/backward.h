@@ -277,7 +277,7 @@ class BackwardBlock {
       }
   }
 
-  // buffer, barrier: those of the receivers.
+  // buffer, barrier: in this block's shared memory; the sums go to the same places in the receivers' memory.
   __device__ void send_sums(const uint4* buffer, uint32_t barrier, const float (&sums)[T::kRowTiles][T::kTiles][4],
                             float unscale) {
     const uint32_t own_buffer = shared_address(buffer + owner_.lane);
