@@ -275,14 +275,15 @@ TEST(KernelPlans, EveryProgramHasAKeyOfItsOwn) {
   EXPECT_EQ(keys.size(), num_programs);
 }
 
-// A plan of each of the sources and inputs, for each kind of GPU that has it.
+// A plan of each of the sources, inputs and types of gates' gradients, for each kind of GPU that has it.
 TEST(KernelPlans, ASampleCompilesForEveryGpu) {
   if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
   for (const int major : {8, 9, 10, 12}) {
     std::set<std::pair<std::string, std::string>> seen;
     for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {
       const size_t inputs = std::min(plan.kernel.find("StepInputs"), plan.kernel.size());
-      if (!seen.emplace(plan.source, plan.kernel.substr(inputs)).second) continue;
+      const std::string form = plan.kernel.ends_with(", true>") ? "writes float16" : plan.kernel.substr(inputs);
+      if (!seen.emplace(plan.source, form).second) continue;
       const CompiledKernels kernels = compile(program_of(plan, architecture_for(gpu_of(major), plan.instructions)));
       EXPECT_THAT(kernels.symbols, SizeIs(2)) << plan.kernel;
     }

@@ -279,7 +279,7 @@ TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
 }
 
 // Such products read gates' gradients that the kernel has written as float16. Its blocks change their exponents when
-// gradients grow. Without growth, a power of two changes nothing.
+// gradients grow.
 TEST_F(PersistentOnHopper, LargeProductsOfGradientsThatGrowMatchFloat64) {
   const NumberClass& numbers = kNumberClasses[1];
   for (const Cell cell : {Cell::kLstm, Cell::kGru})
@@ -293,6 +293,7 @@ TEST_F(PersistentOnHopper, LargeProductsOfGradientsThatGrowMatchFloat64) {
       }
 }
 
+// A power of two changes nothing.
 TEST_F(PersistentOnHopper, LargeProductsKeepGradientsOfAnyMagnitude) {
   const TensorFloat32 products(kNumberClasses[1]);
   const at::Tensor input = at::randn({40, 96, 512}, at::kCUDA);

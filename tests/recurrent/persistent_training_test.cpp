@@ -98,8 +98,9 @@ TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
         };
         const Results by_state = gradients([](const RecurrentResult& result) { return result.state.hidden[-1]; });
         const Results by_output = gradients([](const RecurrentResult& result) { return result.output[-1]; });
+        const double rtol = numbers.allows_tf32 ? 1e-4 : 0.0;  // the exponents of float16 gradients may differ
         for (size_t i = 0; i < by_state.size(); ++i)
-          EXPECT_TRUE(at::equal(by_state[i], by_output[i]))
+          EXPECT_TRUE(at::allclose(by_state[i], by_output[i], rtol, rtol * by_state[i].abs().max().item<double>()))
               << config::name_of(cell) << ", " << numbers.name << ", " << num_steps << " steps, " << hidden_size
               << " units, parameter " << i;
       }

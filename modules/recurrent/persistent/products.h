@@ -73,7 +73,7 @@ class GateProducts {
   // may write it; otherwise in the type of the gates.
   void allocate_gates(NeededGradients needs, bool may_write_half);
 
-  // Returns whether the kernel must compute the largest gradient, for a product by float16.
+  // Returns whether the kernel must compute the largest gradient, for a product by float16. Call allocate_gates first.
   bool reads_largest(NeededGradients needs) const;
 
   // Prepares operands that several products read, after the kernel and before the products. The operands for the

@@ -182,7 +182,7 @@ __global__ void common_exponent_kernel(const CommonExponent work) {
     const int exponent = *place;
     if (exponent >= common) continue;  // the same, or of numbers that are all 0
     *place = static_cast<int8_t>(common);
-    const float factor = power_of_two(max(exponent - common, -126));
+    const float factor = power_of_two(max(exponent - common, -126));  // not 0, by which infinity would become NaN
     uint4* half = static_cast<uint4*>(work.half) + (step * work.batch_size + first) * work.columns * vectors + i;
     const int64_t num_sequences = min(int64_t{kSequencesOfExponent}, work.batch_size - first);
     for (int64_t j = 0; j < num_sequences * work.columns; ++j) half[j * vectors] = times(half[j * vectors], factor);

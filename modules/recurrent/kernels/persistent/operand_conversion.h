@@ -46,9 +46,9 @@ void scale_to_half(const ScaledHalf& work, CUstream_st* stream);
 // Changes gates' gradients of backward passes that have exponents (PersistentBackward::exponents), so that all have the
 // largest exponent. Nothing is read but exponents if all are the same.
 struct CommonExponent {
-  void* half = nullptr;         // (T, B, columns * H) float16, in and out
-  int8_t* exponents = nullptr;  // in and out, except for numbers that are all 0
-  const int32_t* largest_exponents = nullptr;
+  void* half = nullptr;                        // (T, B, columns * H) float16, in and out
+  int8_t* exponents = nullptr;                 // in; out: the largest where a smaller one was
+  const int32_t* largest_exponents = nullptr;  // PersistentBackward::largest_exponent of each pass
   int num_passes = 1;
   int64_t num_steps = 0;
   int64_t batch_size = 0;

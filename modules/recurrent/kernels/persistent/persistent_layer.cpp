@@ -166,24 +166,24 @@ bool is_of_float32(const PersistentSequence& sequence) {
 // they would take a second round, so the layer takes the kernels that it has beside others.
 constexpr int kBlocksOfALayerAlone = 128;
 
-// Both forms of a pass have the same plan, because its packed weights belong to either.
-ChosenPass choose(PersistentSequence sequence, PassKind pass, const Gpu& gpu);
-ChosenPass choose_writing_half(PersistentSequence sequence, PassKind pass, const Gpu& gpu) {
-  sequence.writes_half = false;
-  ChosenPass chosen = choose(sequence, pass, gpu);
-  chosen.plan = writing_half(chosen.plan);
-  chosen.loaded = load(chosen.plan, gpu);
-  chosen.groups_at_once = groups_of_kernel(chosen.plan, chosen.loaded.kernel, chosen.plan.counted_shared_bytes, gpu);
-  return chosen;
-}
-
-ChosenPass choose(PersistentSequence sequence, PassKind pass, const Gpu& gpu) {
-  if (sequence.writes_half) return choose_writing_half(sequence, pass, gpu);
+ChosenPass choose_plain(PersistentSequence sequence, PassKind pass, const Gpu& gpu) {
   sequence.is_alone = sequence.is_alone && gpu.num_multiprocessors >= kBlocksOfALayerAlone;
   const PassPlans plans = plans_for(sequence, pass, gpu.runs);
   if (auto grid = choose_among(plans.grids, sequence, gpu)) return *std::move(grid);
   if (auto clusters = choose_among(plans.clusters, sequence, gpu)) return *std::move(clusters);
   throw_no_room(sequence, plans);
+}
+
+// Both forms of a pass have the same plan, because its packed weights belong to either.
+ChosenPass choose_writing_half(PersistentSequence sequence, PassKind pass, const Gpu& gpu) {
+  ChosenPass chosen = choose_plain(sequence, pass, gpu);
+  chosen.plan = writing_half(chosen.plan);
+  chosen.loaded = load(chosen.plan, gpu);
+  chosen.groups_at_once = groups_of_kernel(chosen.plan, chosen.loaded.kernel, chosen.plan.counted_shared_bytes, gpu);
+  if (chosen.groups_at_once == 0)
+    throw std::runtime_error("layer: persistent: hidden_size: " + std::to_string(sequence.hidden_size) +
+                             ": no group of blocks that write float16 fits on this GPU; use layer: cudnn");
+  return chosen;
 }
 
 // Returns all values on which a choice depends.
@@ -205,7 +205,10 @@ const ChosenPass& chosen_pass(const PersistentSequence& sequence, PassKind pass)
   const Key key = key_of(sequence, pass, device);
   const std::lock_guard lock(one_at_a_time);
   auto found = chosen.find(key);
-  if (found == chosen.end()) found = chosen.emplace(key, choose(sequence, pass, current_gpu())).first;
+  if (found == chosen.end()) {
+    const auto choose_form = sequence.writes_half ? choose_writing_half : choose_plain;
+    found = chosen.emplace(key, choose_form(sequence, pass, current_gpu())).first;
+  }
   return found->second;
 }
 

@@ -66,7 +66,8 @@ struct LoadedKernels {
 };
 
 // Compiles and loads the kernels of a plan unless they are loaded. Throws InvariantError if that happens while a CUDA
-// graph is captured on the current stream: the steps before the capture load all kernels.
+// graph is captured on the current stream: the steps before the capture load all kernels if they have the same number
+// of steps and need the same gradients as the captured ones.
 LoadedKernels load(const KernelPlan& plan, const Gpu& gpu);
 
 // An empty kernel, which shows how many blocks fit on the GPU before their own kernel is compiled.

@@ -2,8 +2,8 @@
 // Gates' gradients that a kernel writes as float16, for the products after a pass in the TF32 class. A gradient is its
 // float16 times two to the power of an exponent. A block chooses the exponent before it knows all its gradients, and
 // changes it only if the gradients would leave float16's range or come near its end. So most passes have one exponent,
-// and a kernel after the pass changes the others to the largest (operand_conversion.h). Left out: kernels in block/,
-// which write float32.
+// and a kernel after the pass changes the others to the largest (operand_conversion.h). Left out: kernels in block/
+// and pairs of layers, which write float32.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class HalfExponent {
     const PersistentSequence& of = work.sequence;
     const int64_t count_of_row = of.batch_size * of.hidden_size;
     float largest = 0.0f;
-    read_sample(work.later_hidden, count_of_row, lane, largest);
+    // After later steps, whose gradients are all 0 here, other clusters may already write their rows of later_hidden.
+    if (work.later_exponent == nullptr) read_sample(work.later_hidden, count_of_row, lane, largest);
     read_sample(work.output_gradient, of.num_steps * count_of_row, lane, largest);
     const uint32_t bits = __reduce_max_sync(~0u, __float_as_uint(largest));
     if (bits != 0) exponent_ = exponent_of(bits) - kTop;
