@@ -37,8 +37,12 @@ std::optional<std::string> unsupported_work(const Experiment& experiment, c10::D
 
 }  // namespace
 
+std::optional<std::string> missing_devices(const Experiment& experiment) {
+  return error_of([&] { require_devices(experiment); });
+}
+
 std::optional<std::string> unsupported_here(const Experiment& experiment, AskGpu ask) {
-  if (auto reason = error_of([&] { require_devices(experiment); })) return reason;
+  if (auto reason = missing_devices(experiment)) return reason;
   const c10::Device device = resolve_device(experiment.device);
   if (const auto reason = unsupported_work(experiment, device, ask))
     return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto chose the CPU" : "");

@@ -17,6 +17,9 @@ enum class AskGpu {
   kNo,  // a question would create a context on the GPU; the limits of its model are then not checked
 };
 
+// Returns why this machine lacks devices of an experiment; nothing if it has them.
+std::optional<std::string> missing_devices(const Experiment& experiment);
+
 // Returns why this machine cannot run an experiment although its settings are valid; nothing if it can.
 std::optional<std::string> unsupported_here(const Experiment& experiment, AskGpu ask);
 

@@ -338,17 +338,9 @@ std::vector<ExperimentCase> cases_for(const Trial& trial, const std::vector<Expe
   return cases;
 }
 
-bool has_devices(const ExperimentCase& one) {
-  try {
-    require_devices(one.experiment);
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
-}
-
 // Throws the error of the first case if no case has its devices on this machine, so that no run begins.
 void require_devices_of_any(const std::vector<ExperimentCase>& cases) {
+  const auto has_devices = [](const ExperimentCase& one) { return !missing_devices(one.experiment); };
   if (std::ranges::any_of(cases, has_devices)) return;
   with_places(cases.front(), [&] { require_devices(cases.front().experiment); });
 }
