@@ -158,7 +158,7 @@ class PersistentBackwardPass {
     std::vector<GateProducts> all;
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
       all.emplace_back(spec_, layers_[layer], gradients_[layer]);
-      all.back().allocate_gates(needs_, writes_half_gradients(spec_, layers_[layer]));
+      all.back().allocate_gates(all.back().reads_only_half(needs_) && writes_half_gradients(spec_, layers_[layer]));
       if (needs_.weights) gradients_[layer].bias_sums = empty_bias_sums(spec_, layers_[layer], parts_.size());
     }
     allocate_maxima(all);
@@ -170,14 +170,12 @@ class PersistentBackwardPass {
     at::Tensor maxima;  // (layers, parts)
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
       LayerGradients& gradients = gradients_[layer];
-      const bool reads_largest = products[layer].reads_largest(needs_);
-      if (!gradients.exponents.defined() && !reads_largest) continue;
+      const bool has_exponents = gradients.exponents.defined();
+      if (!has_exponents && !products[layer].reads_largest(needs_)) continue;
       if (!maxima.defined()) maxima = zero_maxima();
       const at::Tensor of_parts = maxima[static_cast<int64_t>(layer)];
-      if (reads_largest)
-        gradients.largest = of_parts.narrow(0, 0, 1);
-      else
-        gradients.largest_exponents = of_parts;
+      (has_exponents ? gradients.largest_exponents : gradients.largest) =
+          has_exponents ? of_parts : of_parts.narrow(0, 0, 1);
     }
   }
 

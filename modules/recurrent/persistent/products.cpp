@@ -186,10 +186,10 @@ void sum_rows(at::Tensor& out, const at::Tensor& rows) {
 
 }  // namespace
 
-void GateProducts::allocate_gates(NeededGradients needs, bool may_write_half) {
+void GateProducts::allocate_gates(bool is_half) {
   const int64_t num_steps = trace_.num_steps(), batch_size = trace_.batch_size();
   const int64_t hidden_size = trace_.hidden_size(), width = trace_.gates.size(2);
-  const bool is_half = may_write_half && reads_only_half(needs), has_two = has_two_sides(spec_.cell);
+  const bool has_two = has_two_sides(spec_.cell);
   const at::TensorOptions options = trace_.gates.options();
   gradients_.sides = at::empty({num_steps, batch_size, has_two ? hidden_size + width : width},
                                is_half ? options.dtype(at::kHalf) : options);
@@ -219,16 +219,18 @@ bool GateProducts::gains_by_16_bits(NeededGradients needs) const {
 void GateProducts::prepare_gates(NeededGradients needs) {
   if (!gains_by_16_bits(needs)) return;
   const at::Tensor sides = matrix_of(gradients_.sides);
-  const auto operand = [&]() -> Operand {
-    if (gradients_.exponents.defined()) return half_with_common_exponent();
-    return sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Operand{sides, {}};
-  };
-  const Operand both = operand();
+  const Operand both = operand_of_sides();
   const auto side = [&](const at::Tensor& of) {
     return Operand{both.values.narrow(1, of.storage_offset() - sides.storage_offset(), of.size(2)), both.unscale};
   };
   input_side_ = side(gradients_.input_side);
   recurrent_side_ = side(gradients_.recurrent_side);
+}
+
+Operand GateProducts::operand_of_sides() const {
+  if (gradients_.exponents.defined()) return half_with_common_exponent();
+  const at::Tensor sides = matrix_of(gradients_.sides);
+  return sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Operand{sides, {}};
 }
 
 Operand GateProducts::half_with_common_exponent() const {

@@ -69,9 +69,11 @@ class GateProducts {
   GateProducts(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients)
       : spec_(spec), trace_(trace), gradients_(gradients) {}
 
-  // Allocates the gates' gradients: as float16 with exponents if all needed products gain by float16, and the kernel
-  // may write it; otherwise in the type of the gates.
-  void allocate_gates(NeededGradients needs, bool may_write_half);
+  // Returns whether all needed products of a float32 layer gain by float16, so that the kernel may write it.
+  bool reads_only_half(NeededGradients needs) const;
+
+  // Allocates the gates' gradients: as float16 with exponents, or in the type of the gates.
+  void allocate_gates(bool is_half);
 
   // Returns whether the kernel must compute the largest gradient, for a product by float16. Call allocate_gates first.
   bool reads_largest(NeededGradients needs) const;
@@ -97,7 +99,7 @@ class GateProducts {
  private:
   void multiply_recurrent_side(int64_t first, const at::Tensor& out) const;
   bool gains_by_16_bits(NeededGradients needs) const;
-  bool reads_only_half(NeededGradients needs) const;
+  Operand operand_of_sides() const;
   Operand half_with_common_exponent() const;
   bool data_gains() const;
   bool input_weights_gain() const;

@@ -54,14 +54,12 @@ class HalfExponent {
     if (reports && largest != 0) atomicMax(work.largest_exponent, exponent_ + kExponentBias);
   }
 
-  __device__ float scale() const { return __uint_as_float(static_cast<uint32_t>(127 - exponent_) << 23); }
+  __device__ float scale() const { return power_of_two(-exponent_); }
 
  private:
   static constexpr uint32_t kBitsOfInfinity = 0x7F800000;
   // The exponents of the largest float16. float16 has them up to 15, and all of its digits down to -14.
   static constexpr int kLeastTop = 3, kTop = 9, kMostTop = 13;
-
-  __device__ static int exponent_of(uint32_t bits) { return max(static_cast<int>(bits >> 23) - 127, -110); }
 
   __device__ static void read_sample(const void* numbers, int64_t count, int lane, float& largest) {
     if (numbers == nullptr) return;

@@ -59,12 +59,17 @@ __device__ uint32_t pack_part(int part, float low, float high) {
   return pack<Operand>(low - to_float(from_float<Operand>(low)), high - to_float(from_float<Operand>(high)));
 }
 
+// The exponent of a number, at least -110. magnitude: the bits of its absolute value.
+__device__ inline int exponent_of(uint32_t magnitude) { return max(static_cast<int>(magnitude >> 23) - 127, -110); }
+
+// Two to the power of -126 to 127.
+__device__ inline float power_of_two(int exponent) {
+  return __uint_as_float(static_cast<uint32_t>(127 + exponent) << 23);
+}
+
 // The power of two that brings a gradient near the top of float16's range. magnitude: the bits of the gradient's
 // absolute value.
-__device__ inline float scale_for_half(uint32_t magnitude) {
-  const int exponent = max(static_cast<int>(magnitude >> 23) - 127, -110);
-  return __uint_as_float(static_cast<uint32_t>(127 + 13 - exponent) << 23);
-}
+__device__ inline float scale_for_half(uint32_t magnitude) { return power_of_two(13 - exponent_of(magnitude)); }
 
 __device__ inline float minus_infinity() { return __uint_as_float(0xFF800000u); }
 
