@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "recurrent/kernels/persistent/host/loaded_kernels.h"
+#include "recurrent/kernels/persistent/shared/numbers.h"
 #include "recurrent/kernels/persistent/shared/passes.h"
 
 namespace rnnlab::kernels {
@@ -67,7 +68,8 @@ void pad_rows(const PaddedRows& work, CUstream_st* stream) {
 
 namespace {
 
-__device__ float power_of_two(int exponent) { return __int_as_float((127 + exponent) << 23); }
+using persistent::exponent_of;
+using persistent::power_of_two;
 
 // The magnitude, or 0 for infinity and NaN: they stay what they are at any scale, and must not change the scale of
 // others.
@@ -107,7 +109,7 @@ __global__ void half_kernel(const float4* numbers, int64_t count, RowsOfVectors 
                             const int32_t* largest, float* unscale) {
   wait_for_work_ahead();
   // 2^13 leaves room above, and 27 powers of two below before precision goes.
-  const int exponent = min(max((*largest >> 23) - 127, -110), 127);
+  const int exponent = min(exponent_of(static_cast<uint32_t>(*largest)), 127);  // 127 for infinity
   const float scale = power_of_two(13 - exponent);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     unscale[0] = power_of_two(exponent - 13);
