@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -13,7 +14,9 @@
 #include <vector>
 
 #include "recurrent/cells/cell.h"
+#include "recurrent/half_pass_count.h"
 #include "recurrent/layer_kind.h"
+#include "recurrent/parameters.h"
 
 namespace rnnlab {
 namespace {
@@ -43,6 +46,25 @@ std::vector<at::Tensor> inner_states(at::IntArrayRef shape, size_t count, at::Sc
   return states;
 }
 
+// Multiplies the gradients of the outputs, (T, B, units).
+void let_grow(at::Tensor& gradient, const LayerShape& shape) {
+  const auto from_0_to_1 = [&](int64_t count) {
+    return at::arange(1, count + 1, gradient.options()) / static_cast<double>(count);
+  };
+  const at::Tensor steps = at::arange(shape.num_steps, gradient.options()).flip(0).view({-1, 1, 1});
+  at::Tensor exponent = steps * (std::log(shape.growth) / static_cast<double>(shape.num_steps));
+  if (shape.growth_differs)
+    exponent = exponent * from_0_to_1(gradient.size(1)).view({-1, 1}) * from_0_to_1(gradient.size(2));
+  gradient *= at::exp(exponent);
+}
+
+void silence_last_steps(Drawn& drawn, int64_t num_quiet_steps) {
+  if (num_quiet_steps == 0) return;
+  drawn.output_gradient.slice(0, -num_quiet_steps).zero_();
+  drawn.hidden_gradient.zero_();
+  for (at::Tensor& gradient : drawn.inner_gradients) gradient.zero_();
+}
+
 Drawn draw(const LayerShape& shape, at::ScalarType type) {
   const RecurrentOptions& options = shape.options;
   const std::vector<int64_t> states = {options.num_layers * options.num_directions(), shape.batch_size,
@@ -58,10 +80,10 @@ Drawn draw(const LayerShape& shape, at::ScalarType type) {
   }
   drawn.output_gradient =
       rounded_normal({shape.num_steps, shape.batch_size, options.num_directions() * options.hidden_size}, type);
-  const at::Tensor steps = at::arange(shape.num_steps, drawn.output_gradient.options()).flip(0).view({-1, 1, 1});
-  drawn.output_gradient *= at::exp(steps * (std::log(shape.growth) / static_cast<double>(shape.num_steps)));
+  let_grow(drawn.output_gradient, shape);
   drawn.hidden_gradient = rounded_normal(states, type);
   for (size_t i = 0; i < num_inner; ++i) drawn.inner_gradients.push_back(rounded_normal(states, type));
+  silence_last_steps(drawn, shape.num_quiet_steps);
   return drawn;
 }
 
@@ -177,18 +199,43 @@ void expect_nan_stays_in_its_sequence(RecurrentLayer& layer, int64_t batch_size,
   EXPECT_TRUE(at::equal(got.slice(1, 6), wanted.slice(1, 6)));
 }
 
-void expect_gradients_of_any_magnitude(RecurrentLayer& layer, const NumberClass& numbers) {
+void expect_gradients_of_any_magnitude(RecurrentLayer& layer, const NumberClass& numbers, const StepsAndBatch& sizes) {
   layer.to(at::kCUDA);
-  const at::Tensor data = at::randn({20, 10, 8}, at::kCUDA);
+  const at::Tensor data = at::randn({sizes.num_steps, sizes.batch_size, layer.options().input_size}, at::kCUDA);
   const TensorFloat32 products(numbers);
-  const auto gradient_for = [&](double factor) {
+  const auto gradients_for = [&](double factor) {
     const at::Tensor input = data.clone().requires_grad_();
+    layer.zero_grad();
     (layer.forward(input).output.sum() * factor).backward();
-    return input.grad() / factor;
+    std::vector<at::Tensor> gradients = {input.grad() / factor};
+    for (const at::Tensor& parameter : layer.parameters()) gradients.push_back(parameter.grad() / factor);
+    return gradients;
   };
-  const at::Tensor wanted = gradient_for(1);
-  for (const double factor : {0x1p-60, 0x1p40})
-    EXPECT_TRUE(at::equal(gradient_for(factor), wanted)) << "powers of two change nothing";
+  const auto wanted = gradients_for(1);
+  for (const double factor : {0x1p-60, 0x1p40}) {
+    const auto got = gradients_for(factor);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_TRUE(at::equal(got[i], wanted[i])) << "times " << factor << ", gradient " << i << " of the input first";
+  }
+}
+
+int64_t steps_of_large_products(const RecurrentOptions& options, int64_t batch_size) {
+  constexpr double kLeastMultiplications = 2e9;
+  const int64_t num_gates = parameter_specs(options).front().shape.front();
+  const auto of_step = static_cast<double>(batch_size * num_gates * std::min(options.hidden_size, options.input_size));
+  return 8 * std::max<int64_t>(1, std::llround(std::ceil(kLeastMultiplications / of_step / 8)));
+}
+
+void expect_float64_by_half_gradients(LayerShape shape) {
+  const NumberClass& numbers = kNumberClasses[1];
+  for (const double growth : {1.0, 1e-6, 1e12}) {
+    shape.growth = growth;
+    double error = 0;
+    EXPECT_EQ(num_half_passes_during([&] { error = largest_error(shape, numbers, 1); }),
+              shape.options.num_layers * shape.options.num_directions())
+        << describe(shape, numbers);
+    EXPECT_LE(error, numbers.tolerance) << describe(shape, numbers) << ", growth " << growth;
+  }
 }
 
 }  // namespace rnnlab

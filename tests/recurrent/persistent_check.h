@@ -48,8 +48,10 @@ struct LayerShape {
   Ends ends = Ends::kWhole;
   States states = States::kGiven;
   LayerKind kind = LayerKind::kPersistent;
-  double magnitude = 1;  // of the inputs; the bottom layer's input weights are divided by it
-  double growth = 1;     // of the outputs' gradients, from the last step to the first
+  double magnitude = 1;         // of the inputs; the bottom layer's input weights are divided by it
+  double growth = 1;            // of the outputs' gradients, from the last step to the first
+  bool growth_differs = false;  // whether the first sequences and units have a growth near 1
+  int64_t num_quiet_steps = 0;  // the last ones; if there are any, they and the final states have no gradients
 };
 std::string describe(const LayerShape& shape, const NumberClass& numbers);
 
@@ -73,7 +75,21 @@ double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64
 // this sequence and changes nothing else.
 void expect_nan_stays_in_its_sequence(RecurrentLayer& layer, int64_t batch_size, at::ScalarType type = at::kBFloat16);
 
-// Moves a layer of eight inputs to the GPU. Expects that gradients far below and above float16's range keep their bits.
-void expect_gradients_of_any_magnitude(RecurrentLayer& layer, const NumberClass& numbers);
+// Moves a layer to the GPU. Expects that the gradients of its input and its parameters keep their bits if a power of
+// two brings them far below and above float16's range.
+struct StepsAndBatch {
+  int64_t num_steps = 20;
+  int64_t batch_size = 10;
+};
+void expect_gradients_of_any_magnitude(RecurrentLayer& layer, const NumberClass& numbers,
+                                       const StepsAndBatch& sizes = {});
+
+// Returns a multiple of 8, at least 8: the fewest steps for which all products after a backward pass have as many
+// multiplications as operands of float16 need (kLeastMultiplications in products.cpp).
+int64_t steps_of_large_products(const RecurrentOptions& options, int64_t batch_size);
+
+// Expects the results of float64 in the TF32 class, for outputs' gradients that stay, shrink and grow from step to
+// step, and gates' gradients in float16 in each layer and direction.
+void expect_float64_by_half_gradients(LayerShape shape);
 
 }  // namespace rnnlab

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "recurrent/half_pass_count.h"
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent/persistent_launch.h"
@@ -276,38 +277,6 @@ TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
     expect_float64({.options = {.input_size = input_size, .hidden_size = 512, .num_layers = 2},
                     .num_steps = 32,
                     .batch_size = 96});
-}
-
-// Such products read gates' gradients that the kernel has written as float16. Its blocks change their exponents when
-// gradients grow.
-TEST_F(PersistentOnHopper, LargeProductsOfGradientsThatGrowMatchFloat64) {
-  const NumberClass& numbers = kNumberClasses[1];
-  for (const Cell cell : {Cell::kLstm, Cell::kGru})
-    for (const auto& [size, batch_size] : {std::pair<int64_t, int64_t>{256, 250}, {512, 96}, {520, 96}, {1024, 100}})
-      for (const double growth : {1.0, 1e-6, 1e12}) {
-        const LayerShape shape = {.options = {.cell = cell, .input_size = size, .hidden_size = size},
-                                  .num_steps = 32,
-                                  .batch_size = batch_size,
-                                  .growth = growth};
-        EXPECT_LE(largest_error(shape, numbers, 1), numbers.tolerance) << describe(shape, numbers) << " " << growth;
-      }
-}
-
-// A power of two changes nothing.
-TEST_F(PersistentOnHopper, LargeProductsKeepGradientsOfAnyMagnitude) {
-  const TensorFloat32 products(kNumberClasses[1]);
-  const at::Tensor input = at::randn({40, 96, 512}, at::kCUDA);
-  for (const Cell cell : {Cell::kLstm, Cell::kGru}) {
-    const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 512, .hidden_size = 512});
-    layer->to(at::kCUDA);
-    const auto gradient_for = [&](double factor) {
-      layer->zero_grad();
-      (layer->forward(input).output.square().sum() * factor).backward();
-      return layer->parameters()[0].grad() / factor;
-    };
-    const at::Tensor wanted = gradient_for(1);
-    for (const double factor : {0x1p-60, 0x1p40}) EXPECT_TRUE(at::equal(gradient_for(factor), wanted)) << factor;
-  }
 }
 
 // Parts of the steps of one layer run at the same time as parts of the next layer: by each family of kernels, with

@@ -118,8 +118,22 @@ TEST_F(PersistentWithoutWgmma, GradientsOfAnyMagnitudeComeThrough) {
 }
 
 TEST_F(PersistentWithoutWgmma, PassesTheFirstCheckOfAnUnknownGpu) {
-  for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16})
-    EXPECT_LE(largest_difference_from_fused({c10::kCUDA, 0}, type), 1) << type;
+  for (const NumberClass& numbers : kNumberClasses) {
+    const TensorFloat32 products(numbers);
+    EXPECT_LE(largest_difference_from_fused({c10::kCUDA, 0}, numbers.type), 1) << numbers.name;
+  }
+}
+
+// Large products read gates' gradients that the kernels by mma have written as float16.
+TEST_F(PersistentWithoutWgmma, HalfGradientsMatchFloat64) {
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+    for (const auto& [size, batch_size] : std::vector<std::pair<int64_t, int64_t>>{{256, 250}, {512, 96}, {1024, 60}}) {
+      const RecurrentOptions options = {.cell = cell, .input_size = size, .hidden_size = size};
+      expect_float64_by_half_gradients({.options = options,
+                                        .num_steps = steps_of_large_products(options, batch_size),
+                                        .batch_size = batch_size,
+                                        .growth_differs = true});
+    }
 }
 
 TEST_F(PersistentWithoutWgmma, RefusesFloat32AndLargerLayers) {
