@@ -346,8 +346,16 @@ TEST_F(PersistentOnHopper, RefusesInFloat32WhatHasRoomInSixteenBitsOnly) {
 }
 
 TEST_F(PersistentOnHopper, PassesTheFirstCheckOfAnUnknownGpu) {
-  for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16})
-    EXPECT_LE(largest_difference_from_fused({c10::kCUDA, 0}, type), 1) << type;
+  for (const NumberClass& numbers : kNumberClasses) {
+    const TensorFloat32 products(numbers);
+    EXPECT_LE(largest_difference_from_fused({c10::kCUDA, 0}, numbers.type), 1) << numbers.name;
+  }
+}
+
+TEST_F(PersistentOnHopper, TheFirstCheckOfAnUnknownGpuIncludesHalfGradients) {
+  const TensorFloat32 products(kNumberClasses[1]);
+  const auto check = [] { largest_difference_from_fused({c10::kCUDA, 0}, at::kFloat); };
+  EXPECT_EQ(num_half_passes_during(check), 2) << "of an LSTM and of a GRU";
 }
 
 TEST_F(PersistentOnHopper, RefusesFloat64) {

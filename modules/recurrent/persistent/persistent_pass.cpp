@@ -77,12 +77,15 @@ double difference(const at::Tensor& got, const at::Tensor& wanted) {
 struct CheckedSize {
   int64_t hidden_size = 0;  // of a head
   int64_t num_layers = 1;
+  int64_t input_size = 16;
+  int64_t num_steps = 12;
+  int64_t batch_size = 20;
 };
 
 double difference_of_layer(Cell cell, const CheckedSize& size, at::ScalarType type, c10::Device device) {
   const int64_t num_heads = cell == Cell::kSlstm ? 2 : 1;
   const RecurrentOptions options = {.cell = cell,
-                                    .input_size = 16,
+                                    .input_size = size.input_size,
                                     .hidden_size = num_heads * size.hidden_size,
                                     .num_layers = size.num_layers,
                                     .num_heads = num_heads};
@@ -90,7 +93,7 @@ double difference_of_layer(Cell cell, const CheckedSize& size, at::ScalarType ty
   const auto reference = make_layer(has_cell(LayerKind::kFused, cell) ? LayerKind::kFused : LayerKind::kNaive, options);
   copy_weights(*persistent, *reference);
   for (const auto& layer : {persistent, reference}) layer->to(device, type);
-  const at::Tensor data = at::randn({12, 20, 16}).to(device, type);
+  const at::Tensor data = at::randn({size.num_steps, size.batch_size, size.input_size}).to(device, type);
   const auto got = results_of(*persistent, data), wanted = results_of(*reference, data);
   double largest = 0;
   for (size_t i = 0; i < got.size(); ++i) largest = std::max(largest, difference(got[i], wanted[i]));
@@ -153,8 +156,13 @@ class Checking {
   static inline thread_local bool is_running_ = false;
 };
 
-// Returns a size of each family of kernels: of one block, of clusters, of pairs of layers, and over the whole GPU. The
-// last family has none in fp32. On a GPU with clusters it is for cells with gates, and needs 64 multiprocessors.
+// A layer of a cell with gates whose products after the backward pass are large enough in tf32 for gates' gradients
+// that the kernel writes as float16: 40 * 256 * 256 * 3 * 256 = 2.01e9 multiplications of a GRU (products.cpp).
+constexpr CheckedSize kLargeProducts = {.hidden_size = 256, .input_size = 256, .num_steps = 40, .batch_size = 256};
+
+// Returns a size of each family of kernels: of one block, of clusters, of pairs of layers, and over the whole GPU; and
+// in tf32 one with large products. The family over the whole GPU has none in fp32. On a GPU with clusters it is for
+// cells with gates, and needs 64 multiprocessors.
 std::vector<CheckedSize> sizes_to_check(Cell cell, at::ScalarType type, c10::Device device) {
   std::vector<CheckedSize> sizes = {{64}, {128}};
   if (cell == Cell::kSlstm) return sizes;
@@ -166,6 +174,7 @@ std::vector<CheckedSize> sizes_to_check(Cell cell, at::ScalarType type, c10::Dev
       cell != Cell::kRnnTanh && at::cuda::getDeviceProperties(device.index())->multiProcessorCount >= 64;
   if (!has_clusters) sizes.push_back({256});
   if (has_clusters && has_room_for_1024) sizes.push_back({1024});
+  if (type == at::kFloat && cell != Cell::kRnnTanh) sizes.push_back(kLargeProducts);
   return sizes;
 }
 
