@@ -291,6 +291,15 @@ at::Tensor upload_time_major(const at::Tensor& source, c10::Device device) {
   return resident;
 }
 
+// LibTorch copies element by element, so 16 bytes are one element if the rows of a sample consist of them.
+at::Tensor selected(const at::Tensor& resident, int64_t dimension, const at::Tensor& selection) {
+  constexpr int64_t kWidestElement = 16;
+  const bool has_rows = resident.is_cuda() && resident.dim() > dimension + 1;
+  if (!has_rows || resident.size(-1) * resident.element_size() % kWidestElement != 0)
+    return resident.index_select(dimension, selection);
+  return resident.view(at::kComplexDouble).index_select(dimension, selection).view(resident.scalar_type());
+}
+
 class ResidentSource : public SelectingSource {
  public:
   ResidentSource(const Samples& samples, c10::Device device)
@@ -328,8 +337,8 @@ class ResidentSource : public SelectingSource {
   }
 
   Batch gather(const at::Tensor& selection) const override {
-    return {.inputs = inputs_.index_select(1, selection),
-            .targets = targets_.index_select(target_dimension_, selection),
+    return {.inputs = selected(inputs_, 1, selection),
+            .targets = selected(targets_, target_dimension_, selection),
             .lengths = {},
             .size = selection.size(0)};
   }

@@ -3,7 +3,6 @@
 // max poolings of 2 x 2, dense layers with dropout, and an output layer without a non-linearity. Two convolutions: 5 x
 // 5 to 32 channels, pooling, 5 x 5 to 64 channels, pooling. With four, a 3 x 3 convolution with the same number of
 // channels follows each of the two, before the pooling.
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
@@ -20,6 +19,7 @@
 #include "models/model_graph.h"
 #include "models/operations.h"
 #include "recurrent/device/gpu_support.h"
+#include "recurrent/device/number_types.h"
 #include "recurrent/dropout.h"
 #include "recurrent/execution_path.h"
 
@@ -73,12 +73,6 @@ torch::nn::Conv2d make_convolution(int64_t num_inputs, const ConvolutionPlan& pl
 at::Tensor as_images(const at::Tensor& batch_inputs, bool is_channels_last) {
   const at::Tensor images = batch_inputs.transpose(0, 1).contiguous();
   return is_channels_last ? images.unsqueeze(-1).permute({0, 3, 1, 2}) : images.unsqueeze(1);
-}
-
-// Returns the type of products under autocast.
-at::ScalarType type_of_products(const at::Tensor& values) {
-  const auto device = values.device().type();
-  return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device) : values.scalar_type();
 }
 
 at::Tensor convolve(const torch::nn::Conv2d& layer, const at::Tensor& values, const at::Tensor& bias) {

@@ -19,15 +19,22 @@
 
 namespace rnnlab {
 
-struct CrossEntropyResult {
-  at::Tensor loss;       // () mean, differentiable in the logits
-  at::Tensor num_right;  // () float32
+struct LossOnGpu {
+  at::Tensor loss;    // () mean, differentiable in the outputs
+  at::Tensor metric;  // () float32
 };
 
-// Computes cross-entropy on a GPU with our own kernels: one pass gives the loss, its gradient and the number of correct
-// answers. The loss is not differentiable twice.
-// logits: (N, classes) float32, classes: (N) int64, both on one GPU; both must satisfy can_use_own_kernels().
-CrossEntropyResult cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
+// Compute a loss on a GPU with own kernels: one pass gives the loss, its gradient and the metric of `metric_sum` below.
+// The loss is not differentiable twice, nor in the targets. All tensors must be on one GPU, and those of float32 must
+// satisfy can_use_own_kernels().
+
+// logits: (N, classes) float32, classes: (N) int64.
+LossOnGpu cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
+
+// logits, outputs and targets: float32 of one shape, with at least one number. As LibTorch's loss, binary cross-entropy
+// accepts any targets.
+LossOnGpu binary_cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& targets);
+LossOnGpu squared_error_on_gpu(const at::Tensor& outputs, const at::Tensor& targets);
 
 // Returns the gradient of a loss that nothing scales, () float32 1. It is always the same tensor of a device, so a loss
 // that finds it need not multiply by it.

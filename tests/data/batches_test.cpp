@@ -290,7 +290,8 @@ class BatchesOnCuda : public testing::TestWithParam<Placement> {
 };
 
 TEST_P(BatchesOnCuda, AreThoseOfTheCpu) {
-  for (const Samples& samples : {numbered_samples(1037, 28, 28), numbered_tokens(1037, 28)}) {
+  for (const Samples& samples :
+       {numbered_samples(1037, 28, 28), numbered_samples(1037, 5, 3), numbered_tokens(1037, 28)}) {
     Batches on_cpu(samples, {.batch_size = 64, .seed = 3}, at::kCPU);
     Batches on_cuda(samples, {.batch_size = 64, .seed = 3, .placement = GetParam()}, c10::Device(at::kCUDA, 0));
     EXPECT_EQ(on_cuda.placement(), GetParam());

@@ -2,15 +2,20 @@
 #include "training/objective.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/mse_loss.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "models/small_models.h"
@@ -215,7 +220,7 @@ TEST_F(CrossEntropyOnCuda, IsLibTorchsLossGradientAndCount) {
     const auto result = cross_entropy_on_gpu(logits, wanted.cuda());
     (result.loss * 0.5).backward();
     EXPECT_NEAR(result.loss.item<double>(), loss.item<double>(), 1e-5 * (1 + loss.item<double>()));
-    EXPECT_EQ(result.num_right.item<double>(), drawn.argmax(-1).eq(wanted).sum().item<double>());
+    EXPECT_EQ(result.metric.item<double>(), drawn.argmax(-1).eq(wanted).sum().item<double>());
     const at::Tensor difference = logits.grad().cpu().to(at::kDouble) - exact.grad();
     EXPECT_LE(difference.abs().max().item<double>(), 1e-6 / static_cast<double>(rows));
   }
@@ -234,14 +239,14 @@ TEST_F(CrossEntropyOnCuda, HasTheSameGradientIfNothingScalesIt) {
   EXPECT_TRUE(gradient_for(one * 2).equal(gradient_for(one) * 2));
 }
 
-CrossEntropyResult of_one_row(const std::vector<float>& logits, int64_t wanted) {
+LossOnGpu of_one_row(const std::vector<float>& logits, int64_t wanted) {
   const auto row = at::tensor(logits).view({1, -1}).cuda();
   return cross_entropy_on_gpu(row, at::tensor({wanted}, at::kLong).cuda());
 }
 
 TEST_F(CrossEntropyOnCuda, TakesTheFirstOfEqualsForTheAnswer) {
-  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 1).num_right.item<double>(), 1);
-  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 2).num_right.item<double>(), 0);
+  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 1).metric.item<double>(), 1);
+  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 2).metric.item<double>(), 0);
 }
 
 TEST_F(CrossEntropyOnCuda, StaysFiniteWhereExponentialsWouldNot) {
@@ -253,6 +258,73 @@ TEST_F(CrossEntropyOnCuda, IsNaNForNaNAndForNoClass) {
   EXPECT_TRUE(std::isnan(of_one_row({0, NAN}, 0).loss.item<double>()));
   EXPECT_TRUE(std::isnan(of_one_row({0, 1}, 2).loss.item<double>()));
   EXPECT_TRUE(std::isnan(of_one_row({0, 1}, -1).loss.item<double>()));
+}
+
+class NumberLossOnCuda : public ByOwnKernels {};
+
+using LossFunction = LossOnGpu (*)(const at::Tensor&, const at::Tensor&);
+
+at::Tensor sum_of_metric(LossFunction loss, const at::Tensor& outputs, const at::Tensor& targets) {
+  if (loss == squared_error_on_gpu) return (outputs - targets).abs().sum();
+  return outputs.gt(0).eq(targets.ge(0.5)).sum();
+}
+
+at::Tensor loss_by_libtorch(LossFunction loss, const at::Tensor& outputs, const at::Tensor& targets) {
+  return loss == squared_error_on_gpu ? at::mse_loss(outputs, targets)
+                                      : at::binary_cross_entropy_with_logits(outputs, targets);
+}
+
+void expect_loss_of_libtorch(LossFunction loss, at::IntArrayRef sizes) {
+  const at::Tensor drawn = seeded_randn(sizes) * 3, targets = seeded_randn(sizes, 2);
+  const at::Tensor exact = drawn.to(at::kDouble).requires_grad_(), exact_targets = targets.to(at::kDouble);
+  const at::Tensor wanted = loss_by_libtorch(loss, exact, exact_targets);
+  (wanted * 0.5).backward();
+  const at::Tensor outputs = drawn.cuda().requires_grad_();
+  const auto result = loss(outputs, targets.cuda());
+  (result.loss * 0.5).backward();
+  EXPECT_NEAR(result.loss.item<double>(), wanted.item<double>(), 1e-5 * (1 + std::abs(wanted.item<double>())));
+  const double metric = sum_of_metric(loss, exact, exact_targets).item<double>();
+  EXPECT_NEAR(result.metric.item<double>(), metric, 1e-5 * metric);
+  const at::Tensor difference = outputs.grad().cpu().to(at::kDouble) - exact.grad();
+  EXPECT_LE(difference.abs().max().item<double>(), 1e-5 / static_cast<double>(drawn.numel()));
+}
+
+TEST_F(NumberLossOnCuda, IsLibTorchsLossGradientAndMetric) {
+  using Shape = std::vector<int64_t>;
+  for (const Shape& sizes : {Shape{1}, {255, 1}, {256, 1}, {257}, {4096}, {4097, 1}, {50, 40, 3}, {5'000'000}}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(sizes, " x ")));
+    expect_loss_of_libtorch(binary_cross_entropy_on_gpu, sizes);
+    expect_loss_of_libtorch(squared_error_on_gpu, sizes);
+  }
+}
+
+TEST_F(NumberLossOnCuda, IsTheSameBitForBitInEveryRun) {
+  const at::Tensor outputs = seeded_randn({100'000}).cuda(), targets = seeded_randn({100'000}, 2).cuda();
+  const at::Tensor first = binary_cross_entropy_on_gpu(outputs, targets).loss;
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(binary_cross_entropy_on_gpu(outputs, targets).loss.equal(first));
+}
+
+TEST_F(NumberLossOnCuda, TreatsExtremeLogitsAsLibTorchDoes) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float logit : {1e4F, -1e4F, kInfinity, -kInfinity, NAN, 0.0F}) {
+    for (const float target : {0.0F, 0.5F, 1.0F}) {
+      SCOPED_TRACE(fmt::format("logit {}, target {}", logit, target));
+      const at::Tensor outputs = at::tensor({logit}).cuda().requires_grad_(), targets = at::tensor({target}).cuda();
+      const auto result = binary_cross_entropy_on_gpu(outputs, targets);
+      result.loss.backward();
+      const at::Tensor same = at::tensor({logit}).cuda().requires_grad_();
+      const at::Tensor wanted = at::binary_cross_entropy_with_logits(same, targets);
+      wanted.backward();
+      EXPECT_TRUE(at::allclose(result.loss, wanted, 1e-6, 1e-6, /*equal_nan=*/true));
+      EXPECT_TRUE(at::allclose(outputs.grad(), same.grad(), 1e-6, 1e-6, /*equal_nan=*/true));
+    }
+  }
+}
+
+TEST_F(NumberLossOnCuda, NeedsNoGradient) {
+  const at::Tensor outputs = seeded_randn({64, 1}).cuda(), targets = seeded_randn({64, 1}, 2).cuda();
+  EXPECT_FALSE(squared_error_on_gpu(outputs, targets).loss.requires_grad());
+  EXPECT_TRUE(at::allclose(squared_error_on_gpu(outputs, targets).loss, at::mse_loss(outputs, targets)));
 }
 
 TEST(OwnKernels, SuitDenseFloat32TensorsOfAGpu) {

@@ -2,6 +2,7 @@
 #include "recurrent/device/number_types.h"
 
 #include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -22,6 +23,11 @@ kernels::ElementType element_type(at::ScalarType type) {
   if (type == at::kHalf) return kernels::ElementType::kFloat16;
   RNNLAB_INVARIANT(type == at::kBFloat16, fmt::format("kernels do not support {}", c10::toString(type)));
   return kernels::ElementType::kBfloat16;
+}
+
+at::ScalarType type_of_products(const at::Tensor& values) {
+  const c10::DeviceType device = values.device().type();
+  return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device) : values.scalar_type();
 }
 
 bool tf32_is_overridden() {

@@ -264,10 +264,6 @@ std::optional<at::ScalarType> type_to_convert_to(c10::Device device, Cell cell, 
   return at::autocast::get_autocast_dtype(device.type());
 }
 
-c10::DispatchKeySet autocast_keys() {
-  return c10::DispatchKeySet({at::DispatchKey::AutocastCUDA, at::DispatchKey::AutocastCPU});
-}
-
 RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   const auto type = type_to_convert_to(input.device(), options().cell, lengths.defined());
   const double dropout = is_training() ? options().dropout : 0;
@@ -288,7 +284,7 @@ RecurrentResult FusedLayer::run_stack(size_t group, const at::Tensor& input, con
 
 RecurrentResult FusedLayer::run_autocast(at::ScalarType type, size_t group, const at::Tensor& input,
                                          const RecurrentState& initial, const at::Tensor& lengths) {
-  const c10::impl::ExcludeDispatchKeyGuard without_autocast(autocast_keys());
+  const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
   const Mode mode = is_training() ? Mode::kTraining : Mode::kEvaluation;
   const auto count = static_cast<std::ptrdiff_t>(weights().size() / groups_.size());
   const auto first = weights().begin() + static_cast<std::ptrdiff_t>(group) * count;

@@ -42,6 +42,8 @@ class PersistentForwardPass {
     streams_.order(kPackStream, kForwardStream);
     streams_.run(kPackStream, [&] { lay_out_forward_weights(); });
     if (has_pairs_) streams_.order(kPackStream, kForwardStream);
+    // The next kernels would slow down the product of the bottom layer, but not the kernels after it.
+    if (!bottom_multiplies_) streams_.order(kForwardStream, kPackStream);
     streams_.run(kPackStream, [&] { lay_out_backward_weights(); });
     if (has_pairs_)
       run_pairs();
