@@ -2,6 +2,7 @@
 #include "models/language_model.h"
 
 #include "models/model_graph.h"
+#include "models/operations.h"
 
 namespace rnnlab {
 
@@ -22,12 +23,12 @@ const at::Tensor& LanguageModel::embedding() const {
 at::Tensor LanguageModel::forward(const Batch& batch) {
   const auto result = recurrent().forward_tokens(embedding(), batch.inputs, initial_states(), batch.lengths);
   store_states(result.state);
-  return output_(dropped(result.output, output_dropout_));
+  return output_layer(dropped(result.output, output_dropout_), output_);
 }
 
 LanguageModelResult LanguageModel::continue_text(const at::Tensor& tokens, const RecurrentState& state) {
   const RecurrentResult result = recurrent().forward_tokens(embedding(), tokens, state);
-  return {output_(dropped(result.output, output_dropout_)), result.state};
+  return {output_layer(dropped(result.output, output_dropout_), output_), result.state};
 }
 
 namespace {

@@ -29,9 +29,9 @@ at::Tensor activated(const at::Tensor& values, Activation activation) {
   return activation == Activation::kRelu ? at::relu(values) : at::tanh(values);
 }
 
-// `hidden` is (L * D, B, H).
+// `hidden` is (L * D, B, H). The gradient of squeeze() is a view, and that of an index a copy into zeros.
 at::Tensor last_layer_state(const at::Tensor& hidden, bool bidirectional) {
-  if (!bidirectional) return hidden[-1];
+  if (!bidirectional) return hidden.size(0) == 1 ? hidden.squeeze(0) : hidden[-1];
   return at::cat({hidden[-2], hidden[-1]}, -1);
 }
 
@@ -63,7 +63,7 @@ at::Tensor SequenceModel::forward(const Batch& batch) {
     values = activated(layer(dropped(values, dropout)), settings_.dense_activation);
     dropout = settings_.dense_dropout;
   }
-  return output_(dropped(values, dropout));
+  return output_layer(dropped(values, dropout), output_);
 }
 
 // The vector of an unknown value is 0, because training did not see it.

@@ -131,16 +131,12 @@ TEST(SequenceModel, DropsInTrainingOnly) {
   EXPECT_TRUE(at::equal(model->forward(batch), model->forward(batch)));
 }
 
-TEST(SequenceModel, GivesOnAGpuWhatItGivesOnTheCpuThroughItsDenseEnd) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
-  auto settings = small_settings();
-  settings.dense = {64, 32};
-  settings.dense_activation = Activation::kRelu;
-  const auto here = initialized_model(settings, sequence_shape(Task::kClassification, 3, 10));
-  const auto there = initialized_model(settings, sequence_shape(Task::kClassification, 3, 10));
+void expect_the_same_on_a_gpu(const ModelSettings& settings, const DataShape& shape, const at::Tensor& lengths = {}) {
+  const auto here = initialized_model(settings, shape), there = initialized_model(settings, shape);
   there->to(at::kCUDA);
   const at::Tensor inputs = seeded_randn({4, 8, 3});
-  const at::Tensor expected = here->forward(batch_of(inputs)), got = there->forward(batch_of(inputs.cuda()));
+  const at::Tensor expected = here->forward(batch_of(inputs, lengths));
+  const at::Tensor got = there->forward(batch_of(inputs.cuda(), lengths));
   EXPECT_TRUE(at::allclose(got.cpu(), expected, 1e-4, 1e-5));
   expected.square().sum().backward();
   got.square().sum().backward();
@@ -148,6 +144,35 @@ TEST(SequenceModel, GivesOnAGpuWhatItGivesOnTheCpuThroughItsDenseEnd) {
     EXPECT_TRUE(
         at::allclose(there->named_parameters()[parameter.key()].grad().cpu(), parameter.value().grad(), 1e-3, 1e-5))
         << parameter.key();
+}
+
+TEST(SequenceModel, GivesOnAGpuWhatItGivesOnTheCpuThroughItsDenseEnd) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  auto settings = small_settings();
+  settings.dense = {64, 32};
+  settings.dense_activation = Activation::kRelu;
+  expect_the_same_on_a_gpu(settings, sequence_shape(Task::kClassification, 3, 10));
+}
+
+TEST(SequenceModel, GivesOnAGpuWhatItGivesOnTheCpuThroughItsOutputLayer) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const at::Tensor lengths = at::tensor({4, 1, 3, 4, 2, 4, 4, 1}, at::kLong);
+  for (const int64_t num_layers : {1, 2})
+    for (const bool bidirectional : {false, true})
+      for (const int64_t num_outputs : {1, 10}) {
+        auto settings = small_settings();
+        settings.num_layers = num_layers;
+        settings.bidirectional = bidirectional;
+        expect_the_same_on_a_gpu(settings, sequence_shape(Task::kRegression, 3, num_outputs));
+        expect_the_same_on_a_gpu(settings, sequence_shape(Task::kRegression, 3, num_outputs), lengths);
+      }
+}
+
+TEST(SequenceModel, GivesOnAGpuWhatItGivesOnTheCpuAtEachStep) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  auto shape = sequence_shape(Task::kClassification, 3, 10);
+  shape.target_per_step = true;
+  expect_the_same_on_a_gpu(small_settings(), shape);
 }
 
 TEST(SequenceModel, LastIsTheOutputAfterTheLastStepThroughTheHead) {
@@ -183,8 +208,8 @@ TEST(SequenceModel, PaddingHasNoInfluence) {
         auto settings = small_settings();
         settings.pooling = pooling;
         settings.bidirectional = bidirectional;
-        settings.num_layers = 2;
-        expect_padding_has_no_influence(settings, layer);
+        for (settings.num_layers = 1; settings.num_layers <= 2; ++settings.num_layers)
+          expect_padding_has_no_influence(settings, layer);
       }
     }
   }
