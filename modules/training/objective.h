@@ -19,15 +19,11 @@
 
 namespace rnnlab {
 
-struct CrossEntropyResult {
-  at::Tensor loss;       // () mean, differentiable in the logits
-  at::Tensor num_right;  // () float32
-};
-
-// Computes cross-entropy on a GPU with our own kernels: one pass gives the loss, its gradient and the number of correct
-// answers. The loss is not differentiable twice.
-// logits: (N, classes) float32, classes: (N) int64, both on one GPU; both must satisfy can_use_own_kernels().
-CrossEntropyResult cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
+// Computes a loss on a GPU with our own kernels: one pass gives the loss, its gradient and the metric. The loss is
+// differentiable in the output, not in the targets, and not twice.
+// kCrossEntropy: (N, classes) float32 and (N) int64, both on one GPU; the output must satisfy can_use_own_kernels().
+// kBinaryCrossEntropy, kMse: float32 of one shape; together both must satisfy can_use_own_kernels().
+Evaluation evaluate_on_gpu(LossKind loss, const at::Tensor& output, const at::Tensor& targets);
 
 // Returns the gradient of a loss that nothing scales, () float32 1. It is always the same tensor of a device, so a loss
 // that finds it need not multiply by it.

@@ -212,10 +212,10 @@ TEST_F(CrossEntropyOnCuda, IsLibTorchsLossGradientAndCount) {
     const at::Tensor loss = at::cross_entropy_loss(exact, wanted);
     (loss * 0.5).backward();
     const at::Tensor logits = drawn.cuda().requires_grad_();
-    const auto result = cross_entropy_on_gpu(logits, wanted.cuda());
+    const auto result = evaluate_on_gpu(LossKind::kCrossEntropy, logits, wanted.cuda());
     (result.loss * 0.5).backward();
     EXPECT_NEAR(result.loss.item<double>(), loss.item<double>(), 1e-5 * (1 + loss.item<double>()));
-    EXPECT_EQ(result.num_right.item<double>(), drawn.argmax(-1).eq(wanted).sum().item<double>());
+    EXPECT_EQ(result.metric_sum.item<double>(), drawn.argmax(-1).eq(wanted).sum().item<double>());
     const at::Tensor difference = logits.grad().cpu().to(at::kDouble) - exact.grad();
     EXPECT_LE(difference.abs().max().item<double>(), 1e-6 / static_cast<double>(rows));
   }
@@ -225,7 +225,7 @@ TEST_F(CrossEntropyOnCuda, HasTheSameGradientIfNothingScalesIt) {
   const at::Tensor drawn = seeded_randn({128, 10}), wanted = classes_for(128, 10).cuda();
   const auto gradient_for = [&](const at::Tensor& scale) {
     const at::Tensor logits = drawn.cuda().requires_grad_();
-    cross_entropy_on_gpu(logits, wanted).loss.backward(scale);
+    evaluate_on_gpu(LossKind::kCrossEntropy, logits, wanted).loss.backward(scale);
     return logits.grad();
   };
   const at::Tensor& one = unscaled_gradient(wanted.device());
@@ -234,14 +234,14 @@ TEST_F(CrossEntropyOnCuda, HasTheSameGradientIfNothingScalesIt) {
   EXPECT_TRUE(gradient_for(one * 2).equal(gradient_for(one) * 2));
 }
 
-CrossEntropyResult of_one_row(const std::vector<float>& logits, int64_t wanted) {
+Evaluation of_one_row(const std::vector<float>& logits, int64_t wanted) {
   const auto row = at::tensor(logits).view({1, -1}).cuda();
-  return cross_entropy_on_gpu(row, at::tensor({wanted}, at::kLong).cuda());
+  return evaluate_on_gpu(LossKind::kCrossEntropy, row, at::tensor({wanted}, at::kLong).cuda());
 }
 
 TEST_F(CrossEntropyOnCuda, TakesTheFirstOfEqualsForTheAnswer) {
-  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 1).num_right.item<double>(), 1);
-  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 2).num_right.item<double>(), 0);
+  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 1).metric_sum.item<double>(), 1);
+  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 2).metric_sum.item<double>(), 0);
 }
 
 TEST_F(CrossEntropyOnCuda, StaysFiniteWhereExponentialsWouldNot) {
