@@ -2,8 +2,12 @@
 #include "training/objective.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/l1_loss.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
@@ -253,6 +257,151 @@ TEST_F(CrossEntropyOnCuda, IsNaNForNaNAndForNoClass) {
   EXPECT_TRUE(std::isnan(of_one_row({0, NAN}, 0).loss.item<double>()));
   EXPECT_TRUE(std::isnan(of_one_row({0, 1}, 2).loss.item<double>()));
   EXPECT_TRUE(std::isnan(of_one_row({0, 1}, -1).loss.item<double>()));
+}
+
+// Losses of one output and one target, by LibTorch's operators in the type of the tensors.
+struct Reference {
+  at::Tensor loss, metric_sum;
+};
+
+Reference reference_for(LossKind kind, const at::Tensor& output, const at::Tensor& targets) {
+  if (kind == LossKind::kMse) return {at::mse_loss(output, targets), at::l1_loss(output, targets, at::Reduction::Sum)};
+  return {at::binary_cross_entropy_with_logits(output, targets), output.gt(0).eq(targets.ge(0.5)).sum()};
+}
+
+class ElementLossOnCuda : public ByOwnKernels, public ::testing::WithParamInterface<LossKind> {};
+
+INSTANTIATE_TEST_SUITE_P(Losses, ElementLossOnCuda, ::testing::Values(LossKind::kBinaryCrossEntropy, LossKind::kMse),
+                         [](const auto& loss) { return loss.param == LossKind::kMse ? "Mse" : "BinaryCrossEntropy"; });
+
+// Compares loss, metric and gradient with those in float64 on the CPU.
+void expect_reference(LossKind kind, const at::Tensor& drawn, const at::Tensor& targets, double factor) {
+  const at::Tensor exact = drawn.to(at::kDouble).requires_grad_();
+  const Reference reference = reference_for(kind, exact, targets.to(at::kDouble));
+  (reference.loss * factor).backward();
+  const at::Tensor output = drawn.cuda().requires_grad_();
+  const Evaluation result = evaluate_on_gpu(kind, output, targets.cuda());
+  (result.loss * factor).backward();
+  const double metric = reference.metric_sum.item<double>(), loss = reference.loss.item<double>();
+  EXPECT_NEAR(result.loss.item<double>(), loss, 1e-5 * (1 + std::abs(loss)));
+  EXPECT_NEAR(result.metric_sum.item<double>(), metric, kind == LossKind::kMse ? 1e-5 * metric : 0.0);
+  EXPECT_TRUE(result.weighted_loss.equal(result.loss.detach()));
+  EXPECT_FALSE(result.weighted_loss.requires_grad() || result.metric_sum.requires_grad());
+  EXPECT_EQ(result.count, drawn.numel());
+  const at::Tensor scaled = exact.grad() * static_cast<double>(drawn.numel());
+  const at::Tensor difference = output.grad().cpu().to(at::kDouble) * static_cast<double>(drawn.numel()) - scaled;
+  EXPECT_EQ(output.grad().sizes(), drawn.sizes());
+  EXPECT_LE(difference.abs().div(scaled.abs() + 1).max().item<double>(), 1e-6);
+}
+
+// 4096 elements are the most that one kernel takes; 1,048,576 the most that its blocks take without a loop.
+TEST_P(ElementLossOnCuda, HasTheLossMetricAndGradientOfFloat64) {
+  for (const int64_t size : {1, 31, 255, 256, 257, 4096, 4097, 5000, 100'000, 1'050'000, 2'200'000}) {
+    SCOPED_TRACE(fmt::format("{} elements", size));
+    const at::Tensor drawn = seeded_randn({size, 1}) * 3, numbers = seeded_randn({size, 1}, 2) * 2;
+    for (const double factor : {1.0, 0.25}) expect_reference(GetParam(), drawn, numbers, factor);
+    expect_reference(GetParam(), drawn, numbers.gt(0).to(at::kFloat), 1.0);
+  }
+}
+
+TEST_P(ElementLossOnCuda, TakesTensorsOfAnyOrderOfDimensions) {
+  const at::Tensor drawn = seeded_randn({33, 7}), targets = seeded_randn({33, 7}, 2);
+  expect_reference(GetParam(), drawn, targets, 1.0);
+  expect_reference(GetParam(), drawn.view({11, 3, 7}), targets.view({11, 3, 7}), 1.0);
+  expect_reference(GetParam(), drawn.t(), targets.t(), 1.0);
+  expect_reference(GetParam(), drawn.t(), targets.view({7, 33}), 1.0);
+  expect_reference(GetParam(), drawn.view({7, 33}), targets.t(), 1.0);
+}
+
+struct OnGpu {
+  at::Tensor loss, metric_sum, gradient;
+};
+
+OnGpu on_gpu(LossKind kind, const at::Tensor& drawn, const at::Tensor& targets, const at::Tensor& scale = {}) {
+  const at::Tensor output = drawn.cuda().requires_grad_();
+  const Evaluation result = evaluate_on_gpu(kind, output, targets.cuda());
+  result.loss.backward(scale);
+  return {result.loss.detach(), result.metric_sum, output.grad()};
+}
+
+TEST_P(ElementLossOnCuda, HasTheSameBitsInEveryRun) {
+  for (const int64_t size : {256, 5000, 1'050'000}) {
+    SCOPED_TRACE(fmt::format("{} elements", size));
+    const at::Tensor drawn = seeded_randn({size}), targets = seeded_randn({size}, 2);
+    const OnGpu first = on_gpu(GetParam(), drawn, targets);
+    for (int i = 0; i < 5; ++i) {
+      const OnGpu again = on_gpu(GetParam(), drawn, targets);
+      EXPECT_TRUE(again.loss.equal(first.loss));
+      EXPECT_TRUE(again.metric_sum.equal(first.metric_sum));
+      EXPECT_TRUE(again.gradient.equal(first.gradient));
+    }
+  }
+}
+
+TEST_P(ElementLossOnCuda, MultipliesItsGradientByThatOfTheLoss) {
+  const at::Tensor drawn = seeded_randn({300}), targets = seeded_randn({300}, 2);
+  const at::Tensor one = unscaled_gradient(c10::Device(c10::kCUDA, 0));
+  const at::Tensor gradient = on_gpu(GetParam(), drawn, targets, one).gradient;
+  EXPECT_TRUE(on_gpu(GetParam(), drawn, targets, at::ones_like(one)).gradient.equal(gradient));
+  EXPECT_TRUE(on_gpu(GetParam(), drawn, targets, one * 4).gradient.equal(gradient * 4));
+}
+
+TEST_P(ElementLossOnCuda, NeedsNoGradient) {
+  for (const int64_t size : {300, 5000}) {
+    const at::Tensor drawn = seeded_randn({size}), targets = seeded_randn({size}, 2);
+    const Evaluation result = evaluate_on_gpu(GetParam(), drawn.cuda(), targets.cuda());
+    EXPECT_FALSE(result.loss.requires_grad());
+    EXPECT_TRUE(result.loss.equal(on_gpu(GetParam(), drawn, targets).loss));
+  }
+}
+
+// Returns whether both are NaN, the same infinity, or close.
+bool are_close(const at::Tensor& result, const at::Tensor& reference) {
+  return result.cpu().to(at::kDouble).allclose(reference, 1e-5, 1e-7, /*equal_nan=*/true);
+}
+
+// LibTorch on the CPU in float64 says what a loss of infinite and NaN outputs and targets is.
+TEST_P(ElementLossOnCuda, HasLibTorchsValuesForExtremeOutputs) {
+  for (const float output : {1e4F, -1e4F, 80.0F, -80.0F, 0.0F, -0.0F, INFINITY, -INFINITY, NAN}) {
+    for (const float target : {0.0F, 1.0F, 0.3F, 0.5F, -1.5F, 2.5F, INFINITY, -INFINITY, NAN}) {
+      SCOPED_TRACE(fmt::format("output {}, target {}", output, target));
+      const at::Tensor drawn = at::full({1}, output), targets = at::full({1}, target);
+      const at::Tensor exact = drawn.to(at::kDouble).requires_grad_();
+      const Reference reference = reference_for(GetParam(), exact, targets.to(at::kDouble));
+      reference.loss.backward();
+      const OnGpu result = on_gpu(GetParam(), drawn, targets);
+      EXPECT_TRUE(are_close(result.loss, reference.loss.detach()))
+          << result.loss.item<double>() << " instead of " << reference.loss.item<double>();
+      EXPECT_TRUE(are_close(result.metric_sum, reference.metric_sum.detach().to(at::kDouble)))
+          << result.metric_sum.item<double>() << " instead of " << reference.metric_sum.item<double>();
+      EXPECT_TRUE(are_close(result.gradient, exact.grad()))
+          << result.gradient.item<double>() << " instead of " << exact.grad().item<double>();
+    }
+  }
+}
+
+TEST_P(ElementLossOnCuda, OneNaNAmongManyMakesTheLossNaN) {
+  for (const int64_t size : {300, 100'000}) {
+    at::Tensor drawn = seeded_randn({size});
+    drawn[size - 1] = NAN;
+    const OnGpu result = on_gpu(GetParam(), drawn, at::zeros({size}));
+    EXPECT_TRUE(std::isnan(result.loss.item<double>()));
+    EXPECT_EQ(result.gradient.isnan().sum().item<int64_t>(), 1);
+  }
+}
+
+TEST_P(ElementLossOnCuda, IsWhatAnObjectiveComputes) {
+  const at::Tensor output = seeded_randn({64, 3}).cuda(), targets = seeded_randn({64, 3}, 2).cuda();
+  const Evaluation evaluation = objective_for(Task::kRegression, GetParam()).evaluate(output, with_targets(targets));
+  const Evaluation expected = evaluate_on_gpu(GetParam(), output, targets);
+  EXPECT_TRUE(evaluation.loss.equal(expected.loss));
+  EXPECT_TRUE(evaluation.metric_sum.equal(expected.metric_sum));
+}
+
+TEST_P(ElementLossOnCuda, LeavesTargetsWithAGradientToLibTorch) {
+  const at::Tensor output = seeded_randn({64, 3}).cuda(), targets = seeded_randn({64, 3}, 2).cuda().requires_grad_();
+  objective_for(Task::kRegression, GetParam()).evaluate(output, with_targets(targets)).loss.backward();
+  EXPECT_TRUE(targets.grad().defined());
 }
 
 TEST(OwnKernels, SuitDenseFloat32TensorsOfAGpu) {
