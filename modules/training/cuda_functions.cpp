@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "recurrent/device/run_kernels_on_cuda.h"
-#include "training/kernels/losses.h"
+#include "training/kernels/loss.h"
 #include "training/kernels/optimizer.h"
 
 namespace rnnlab {
@@ -43,8 +43,8 @@ void move_to_section(c10::Device device, uint64_t seed, uint64_t first, uint64_t
 [[maybe_unused]] const bool kTrainingFunctions =
     move_generator.define(move_to_section) && begin_profiler_range.define(begin_range) &&
     end_profiler_range.define(end_range) &&
-    define_kernels<kernels::AdamUpdate, kernels::CrossEntropy, kernels::FillMessage, kernels::Norms,
-                   kernels::NumberLoss, kernels::ReadClock, kernels::StepNumbers, kernels::SumOfRanks>();
+    define_kernels<kernels::AdamUpdate, kernels::CrossEntropy, kernels::ElementLoss, kernels::FillMessage,
+                   kernels::Norms, kernels::ReadClock, kernels::StepNumbers, kernels::SumOfRanks>();
 
 class CudaGraph : public CapturedWork {
  public:

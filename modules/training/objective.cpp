@@ -25,7 +25,7 @@
 
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
-#include "training/kernels/losses.h"
+#include "training/kernels/loss.h"
 #include "training/profiling.h"
 #include "training/step_record.h"
 
@@ -35,77 +35,56 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The tensors that the kernels of a loss write.
-struct LossTensors {
-  at::Tensor loss, metric, gradient, parts;
-
-  LossTensors(const at::Tensor& outputs, bool needs_gradient)
-      : loss(at::empty({}, outputs.options().requires_grad(false))),
-        metric(at::empty_like(loss)),
-        gradient(needs_gradient ? at::empty_like(outputs) : at::Tensor()) {}
-
-  // Runs the work, which has everything but its results.
-  template <class Work>
-  void fill_by(Work work, const at::Tensor& outputs) {
-    parts = at::empty({num_parts_of(work), 2}, loss.options());
-    work.results = {.gradient = gradient.defined() ? gradient.mutable_data_ptr<float>() : nullptr,
-                    .parts = parts.mutable_data_ptr<float>(),
-                    .loss = loss.mutable_data_ptr<float>(),
-                    .metric = metric.mutable_data_ptr<float>()};
-    run_kernels(work, outputs);
-  }
-
-  // The metric needs no gradient, so LibTorch need not make zeros for it.
-  variable_list results(AutogradContext* context) const {
-    context->mark_non_differentiable({metric});
-    context->save_for_backward({gradient});
-    context->set_materialize_grads(false);
-    return {loss, metric};
-  }
-};
-
-at::Tensor gradient_of_loss(AutogradContext* context, const at::Tensor& factor) {
-  if (!factor.defined()) return {};
-  const at::Tensor gradient = context->get_saved_variables()[0];
-  return factor.is_same(unscaled_gradient(gradient.device())) ? gradient : gradient.mul(factor);
+template <class Work>
+void run_loss(Work work, const at::Tensor& output) {
+  const at::Tensor parts = at::empty({kernels::num_loss_parts(work), 2}, output.options());
+  work.results.parts = parts.mutable_data_ptr<float>();
+  run_kernels(work, output);
 }
 
-class CrossEntropyOnGpu : public torch::autograd::Function<CrossEntropyOnGpu> {
+// The tensors must be contiguous.
+void run_loss(LossKind loss, const at::Tensor& output, const at::Tensor& targets, const kernels::LossResults& results) {
+  if (loss == LossKind::kCrossEntropy) {
+    return run_loss(kernels::CrossEntropy{.logits = output.const_data_ptr<float>(),
+                                          .classes = targets.const_data_ptr<int64_t>(),
+                                          .num_rows = output.size(0),
+                                          .num_classes = output.size(1),
+                                          .results = results},
+                    output);
+  }
+  using kernels::ElementLossKind;
+  const bool is_binary = loss == LossKind::kBinaryCrossEntropy;
+  run_loss(
+      kernels::ElementLoss{.kind = is_binary ? ElementLossKind::kBinaryCrossEntropy : ElementLossKind::kSquaredError,
+                           .outputs = output.const_data_ptr<float>(),
+                           .targets = targets.const_data_ptr<float>(),
+                           .size = output.numel(),
+                           .results = results},
+      output);
+}
+
+class LossOnGpu : public torch::autograd::Function<LossOnGpu> {
  public:
-  static variable_list forward(AutogradContext* context, const at::Tensor& given_logits, const at::Tensor& given) {
-    const at::Tensor logits = given_logits.contiguous(), classes = given.contiguous();
-    LossTensors tensors(logits, given_logits.requires_grad());
-    tensors.fill_by(kernels::CrossEntropy{.logits = logits.const_data_ptr<float>(),
-                                          .classes = classes.const_data_ptr<int64_t>(),
-                                          .num_rows = logits.size(0),
-                                          .num_classes = logits.size(1),
-                                          .results = {}},
-                    logits);
-    return tensors.results(context);
+  static variable_list forward(AutogradContext* context, const at::Tensor& given_output,
+                               const at::Tensor& given_targets, LossKind kind) {
+    const at::Tensor output = given_output.contiguous(), targets = given_targets.contiguous();
+    const at::Tensor loss = at::empty({}, output.options()), metric_sum = at::empty({}, output.options());
+    const at::Tensor gradient = given_output.requires_grad() ? at::empty_like(output) : at::Tensor();
+    run_loss(kind, output, targets,
+             {.gradient = gradient.defined() ? gradient.mutable_data_ptr<float>() : nullptr,
+              .loss = loss.mutable_data_ptr<float>(),
+              .metric_sum = metric_sum.mutable_data_ptr<float>()});
+    context->mark_non_differentiable({metric_sum});
+    context->save_for_backward({gradient});
+    context->set_materialize_grads(false);  // metric_sum needs no gradient, so LibTorch need not make zeros for it
+    return {loss, metric_sum};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {gradient_of_loss(context, gradients[0]), at::Tensor()};
-  }
-};
-
-class NumberLossOnGpu : public torch::autograd::Function<NumberLossOnGpu> {
- public:
-  static variable_list forward(AutogradContext* context, const at::Tensor& given_outputs, const at::Tensor& given,
-                               kernels::NumberLossKind kind) {
-    const at::Tensor outputs = given_outputs.contiguous(), targets = given.contiguous();
-    LossTensors tensors(outputs, given_outputs.requires_grad());
-    tensors.fill_by(kernels::NumberLoss{.kind = kind,
-                                        .outputs = outputs.const_data_ptr<float>(),
-                                        .targets = targets.const_data_ptr<float>(),
-                                        .size = outputs.numel(),
-                                        .results = {}},
-                    outputs);
-    return tensors.results(context);
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {gradient_of_loss(context, gradients[0]), at::Tensor(), at::Tensor()};
+    if (!gradients[0].defined()) return {at::Tensor(), at::Tensor(), at::Tensor()};
+    const at::Tensor gradient = context->get_saved_variables()[0];
+    const bool is_unscaled = gradients[0].is_same(unscaled_gradient(gradient.device()));
+    return {is_unscaled ? gradient : gradient.mul(gradients[0]), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -121,26 +100,9 @@ const at::Tensor& unscaled_gradient(c10::Device device) {
   return one;
 }
 
-LossOnGpu cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes) {
-  const variable_list results = CrossEntropyOnGpu::apply(logits, classes);
-  return {results[0], results[1]};
-}
-
-namespace {
-
-LossOnGpu number_loss_on_gpu(const at::Tensor& outputs, const at::Tensor& targets, kernels::NumberLossKind kind) {
-  const variable_list results = NumberLossOnGpu::apply(outputs, targets, kind);
-  return {results[0], results[1]};
-}
-
-}  // namespace
-
-LossOnGpu binary_cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& targets) {
-  return number_loss_on_gpu(logits, targets, kernels::NumberLossKind::kBinaryCrossEntropy);
-}
-
-LossOnGpu squared_error_on_gpu(const at::Tensor& outputs, const at::Tensor& targets) {
-  return number_loss_on_gpu(outputs, targets, kernels::NumberLossKind::kSquaredError);
+Evaluation evaluate_on_gpu(LossKind loss, const at::Tensor& output, const at::Tensor& targets) {
+  const variable_list results = LossOnGpu::apply(output, targets, loss);
+  return {results[0], results[0].detach(), results[1], targets.numel()};
 }
 
 namespace {
@@ -173,32 +135,27 @@ Evaluation weighted_cross_entropy(const at::Tensor& logits, const at::Tensor& cl
   return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
 }
 
-Evaluation evaluation_of(const LossOnGpu& result, int64_t count) {
-  return {result.loss, result.loss.detach(), result.metric, count};
-}
-
 Evaluation cross_entropy(const at::Tensor& logits, const at::Tensor& classes) {
-  if (can_use_own_kernels(logits)) return evaluation_of(cross_entropy_on_gpu(logits, classes), classes.numel());
+  if (can_use_own_kernels(logits)) return evaluate_on_gpu(LossKind::kCrossEntropy, logits, classes);
   auto loss = at::cross_entropy_loss(logits, classes);
   const at::NoGradGuard no_grad;
   return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
 }
 
-bool can_use_own_loss(const at::Tensor& output, const at::Tensor& targets) {
-  return output.numel() > 0 && can_use_own_kernels({output, targets});
+// LibTorch's losses are differentiable in the targets too.
+bool suit_own_kernels(const at::Tensor& output, const at::Tensor& targets) {
+  return can_use_own_kernels({output, targets}) && !targets.requires_grad();
 }
 
 Evaluation binary_cross_entropy_of_logits(const at::Tensor& logits, const at::Tensor& targets) {
-  if (can_use_own_loss(logits, targets))
-    return evaluation_of(binary_cross_entropy_on_gpu(logits, targets), targets.numel());
+  if (suit_own_kernels(logits, targets)) return evaluate_on_gpu(LossKind::kBinaryCrossEntropy, logits, targets);
   auto loss = at::binary_cross_entropy_with_logits(logits, targets);
   const at::NoGradGuard no_grad;
   return {loss, loss.detach(), logits.gt(0).eq(targets.ge(0.5)).sum(at::kFloat), targets.numel()};
 }
 
 Evaluation mean_squared_error(const at::Tensor& output, const at::Tensor& targets, const at::Tensor& weights) {
-  if (!weights.defined() && can_use_own_loss(output, targets))
-    return evaluation_of(squared_error_on_gpu(output, targets), targets.numel());
+  if (!weights.defined() && suit_own_kernels(output, targets)) return evaluate_on_gpu(LossKind::kMse, output, targets);
   auto loss = at::mse_loss(output, targets);
   const at::NoGradGuard no_grad;
   if (!weights.defined())

@@ -19,22 +19,11 @@
 
 namespace rnnlab {
 
-struct LossOnGpu {
-  at::Tensor loss;    // () mean, differentiable in the outputs
-  at::Tensor metric;  // () float32
-};
-
-// Compute a loss on a GPU with own kernels: one pass gives the loss, its gradient and the metric of `metric_sum` below.
-// The loss is not differentiable twice, nor in the targets. All tensors must be on one GPU, and those of float32 must
-// satisfy can_use_own_kernels().
-
-// logits: (N, classes) float32, classes: (N) int64.
-LossOnGpu cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
-
-// logits, outputs and targets: float32 of one shape, with at least one number. As LibTorch's loss, binary cross-entropy
-// accepts any targets.
-LossOnGpu binary_cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& targets);
-LossOnGpu squared_error_on_gpu(const at::Tensor& outputs, const at::Tensor& targets);
+// Computes a loss on a GPU with our own kernels: one pass gives the loss, its gradient and the metric. The loss is
+// differentiable in the output, not in the targets, and not twice.
+// kCrossEntropy: (N, classes) float32 and (N) int64, both on one GPU; the output must satisfy can_use_own_kernels().
+// kBinaryCrossEntropy, kMse: float32 of one shape; together both must satisfy can_use_own_kernels().
+Evaluation evaluate_on_gpu(LossKind loss, const at::Tensor& output, const at::Tensor& targets);
 
 // Returns the gradient of a loss that nothing scales, () float32 1. It is always the same tensor of a device, so a loss
 // that finds it need not multiply by it.

@@ -2,20 +2,19 @@
 #include "training/objective.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/allclose.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
 #include "models/small_models.h"
@@ -217,10 +216,10 @@ TEST_F(CrossEntropyOnCuda, IsLibTorchsLossGradientAndCount) {
     const at::Tensor loss = at::cross_entropy_loss(exact, wanted);
     (loss * 0.5).backward();
     const at::Tensor logits = drawn.cuda().requires_grad_();
-    const auto result = cross_entropy_on_gpu(logits, wanted.cuda());
+    const auto result = evaluate_on_gpu(LossKind::kCrossEntropy, logits, wanted.cuda());
     (result.loss * 0.5).backward();
     EXPECT_NEAR(result.loss.item<double>(), loss.item<double>(), 1e-5 * (1 + loss.item<double>()));
-    EXPECT_EQ(result.metric.item<double>(), drawn.argmax(-1).eq(wanted).sum().item<double>());
+    EXPECT_EQ(result.metric_sum.item<double>(), drawn.argmax(-1).eq(wanted).sum().item<double>());
     const at::Tensor difference = logits.grad().cpu().to(at::kDouble) - exact.grad();
     EXPECT_LE(difference.abs().max().item<double>(), 1e-6 / static_cast<double>(rows));
   }
@@ -230,7 +229,7 @@ TEST_F(CrossEntropyOnCuda, HasTheSameGradientIfNothingScalesIt) {
   const at::Tensor drawn = seeded_randn({128, 10}), wanted = classes_for(128, 10).cuda();
   const auto gradient_for = [&](const at::Tensor& scale) {
     const at::Tensor logits = drawn.cuda().requires_grad_();
-    cross_entropy_on_gpu(logits, wanted).loss.backward(scale);
+    evaluate_on_gpu(LossKind::kCrossEntropy, logits, wanted).loss.backward(scale);
     return logits.grad();
   };
   const at::Tensor& one = unscaled_gradient(wanted.device());
@@ -239,14 +238,14 @@ TEST_F(CrossEntropyOnCuda, HasTheSameGradientIfNothingScalesIt) {
   EXPECT_TRUE(gradient_for(one * 2).equal(gradient_for(one) * 2));
 }
 
-LossOnGpu of_one_row(const std::vector<float>& logits, int64_t wanted) {
+Evaluation of_one_row(const std::vector<float>& logits, int64_t wanted) {
   const auto row = at::tensor(logits).view({1, -1}).cuda();
-  return cross_entropy_on_gpu(row, at::tensor({wanted}, at::kLong).cuda());
+  return evaluate_on_gpu(LossKind::kCrossEntropy, row, at::tensor({wanted}, at::kLong).cuda());
 }
 
 TEST_F(CrossEntropyOnCuda, TakesTheFirstOfEqualsForTheAnswer) {
-  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 1).metric.item<double>(), 1);
-  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 2).metric.item<double>(), 0);
+  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 1).metric_sum.item<double>(), 1);
+  EXPECT_EQ(of_one_row({1, 4, 4, 4}, 2).metric_sum.item<double>(), 0);
 }
 
 TEST_F(CrossEntropyOnCuda, StaysFiniteWhereExponentialsWouldNot) {
@@ -260,71 +259,149 @@ TEST_F(CrossEntropyOnCuda, IsNaNForNaNAndForNoClass) {
   EXPECT_TRUE(std::isnan(of_one_row({0, 1}, -1).loss.item<double>()));
 }
 
-class NumberLossOnCuda : public ByOwnKernels {};
+// Losses of one output and one target, by LibTorch's operators in the type of the tensors.
+struct Reference {
+  at::Tensor loss, metric_sum;
+};
 
-using LossFunction = LossOnGpu (*)(const at::Tensor&, const at::Tensor&);
-
-at::Tensor sum_of_metric(LossFunction loss, const at::Tensor& outputs, const at::Tensor& targets) {
-  if (loss == squared_error_on_gpu) return (outputs - targets).abs().sum();
-  return outputs.gt(0).eq(targets.ge(0.5)).sum();
+Reference reference_for(LossKind kind, const at::Tensor& output, const at::Tensor& targets) {
+  if (kind == LossKind::kMse) return {at::mse_loss(output, targets), at::l1_loss(output, targets, at::Reduction::Sum)};
+  return {at::binary_cross_entropy_with_logits(output, targets), output.gt(0).eq(targets.ge(0.5)).sum()};
 }
 
-at::Tensor loss_by_libtorch(LossFunction loss, const at::Tensor& outputs, const at::Tensor& targets) {
-  return loss == squared_error_on_gpu ? at::mse_loss(outputs, targets)
-                                      : at::binary_cross_entropy_with_logits(outputs, targets);
+class ElementLossOnCuda : public ByOwnKernels, public ::testing::WithParamInterface<LossKind> {};
+
+INSTANTIATE_TEST_SUITE_P(Losses, ElementLossOnCuda, ::testing::Values(LossKind::kBinaryCrossEntropy, LossKind::kMse),
+                         [](const auto& loss) { return loss.param == LossKind::kMse ? "Mse" : "BinaryCrossEntropy"; });
+
+// Compares loss, metric and gradient with those in float64 on the CPU.
+void expect_reference(LossKind kind, const at::Tensor& drawn, const at::Tensor& targets, double factor) {
+  const at::Tensor exact = drawn.to(at::kDouble).requires_grad_();
+  const Reference reference = reference_for(kind, exact, targets.to(at::kDouble));
+  (reference.loss * factor).backward();
+  const at::Tensor output = drawn.cuda().requires_grad_();
+  const Evaluation result = evaluate_on_gpu(kind, output, targets.cuda());
+  (result.loss * factor).backward();
+  const double metric = reference.metric_sum.item<double>(), loss = reference.loss.item<double>();
+  EXPECT_NEAR(result.loss.item<double>(), loss, 1e-5 * (1 + std::abs(loss)));
+  EXPECT_NEAR(result.metric_sum.item<double>(), metric, kind == LossKind::kMse ? 1e-5 * metric : 0.0);
+  EXPECT_TRUE(result.weighted_loss.equal(result.loss.detach()));
+  EXPECT_FALSE(result.weighted_loss.requires_grad() || result.metric_sum.requires_grad());
+  EXPECT_EQ(result.count, drawn.numel());
+  const at::Tensor scaled = exact.grad() * static_cast<double>(drawn.numel());
+  const at::Tensor difference = output.grad().cpu().to(at::kDouble) * static_cast<double>(drawn.numel()) - scaled;
+  EXPECT_EQ(output.grad().sizes(), drawn.sizes());
+  EXPECT_LE(difference.abs().div(scaled.abs() + 1).max().item<double>(), 1e-6);
 }
 
-void expect_loss_of_libtorch(LossFunction loss, at::IntArrayRef sizes) {
-  const at::Tensor drawn = seeded_randn(sizes) * 3, targets = seeded_randn(sizes, 2);
-  const at::Tensor exact = drawn.to(at::kDouble).requires_grad_(), exact_targets = targets.to(at::kDouble);
-  const at::Tensor wanted = loss_by_libtorch(loss, exact, exact_targets);
-  (wanted * 0.5).backward();
-  const at::Tensor outputs = drawn.cuda().requires_grad_();
-  const auto result = loss(outputs, targets.cuda());
-  (result.loss * 0.5).backward();
-  EXPECT_NEAR(result.loss.item<double>(), wanted.item<double>(), 1e-5 * (1 + std::abs(wanted.item<double>())));
-  const double metric = sum_of_metric(loss, exact, exact_targets).item<double>();
-  EXPECT_NEAR(result.metric.item<double>(), metric, 1e-5 * metric);
-  const at::Tensor difference = outputs.grad().cpu().to(at::kDouble) - exact.grad();
-  EXPECT_LE(difference.abs().max().item<double>(), 1e-5 / static_cast<double>(drawn.numel()));
-}
-
-TEST_F(NumberLossOnCuda, IsLibTorchsLossGradientAndMetric) {
-  using Shape = std::vector<int64_t>;
-  for (const Shape& sizes : {Shape{1}, {255, 1}, {256, 1}, {257}, {4096}, {4097, 1}, {50, 40, 3}, {5'000'000}}) {
-    SCOPED_TRACE(fmt::format("{}", fmt::join(sizes, " x ")));
-    expect_loss_of_libtorch(binary_cross_entropy_on_gpu, sizes);
-    expect_loss_of_libtorch(squared_error_on_gpu, sizes);
+// 4096 elements are the most that one kernel takes; 1,048,576 the most that its blocks take without a loop.
+TEST_P(ElementLossOnCuda, HasTheLossMetricAndGradientOfFloat64) {
+  for (const int64_t size : {1, 31, 255, 256, 257, 4096, 4097, 5000, 100'000, 1'050'000, 2'200'000}) {
+    SCOPED_TRACE(fmt::format("{} elements", size));
+    const at::Tensor drawn = seeded_randn({size, 1}) * 3, numbers = seeded_randn({size, 1}, 2) * 2;
+    for (const double factor : {1.0, 0.25}) expect_reference(GetParam(), drawn, numbers, factor);
+    expect_reference(GetParam(), drawn, numbers.gt(0).to(at::kFloat), 1.0);
   }
 }
 
-TEST_F(NumberLossOnCuda, IsTheSameBitForBitInEveryRun) {
-  const at::Tensor outputs = seeded_randn({100'000}).cuda(), targets = seeded_randn({100'000}, 2).cuda();
-  const at::Tensor first = binary_cross_entropy_on_gpu(outputs, targets).loss;
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(binary_cross_entropy_on_gpu(outputs, targets).loss.equal(first));
+TEST_P(ElementLossOnCuda, TakesTensorsOfAnyOrderOfDimensions) {
+  const at::Tensor drawn = seeded_randn({33, 7}), targets = seeded_randn({33, 7}, 2);
+  expect_reference(GetParam(), drawn, targets, 1.0);
+  expect_reference(GetParam(), drawn.view({11, 3, 7}), targets.view({11, 3, 7}), 1.0);
+  expect_reference(GetParam(), drawn.t(), targets.t(), 1.0);
+  expect_reference(GetParam(), drawn.t(), targets.view({7, 33}), 1.0);
+  expect_reference(GetParam(), drawn.view({7, 33}), targets.t(), 1.0);
 }
 
-TEST_F(NumberLossOnCuda, TreatsExtremeLogitsAsLibTorchDoes) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (const float logit : {1e4F, -1e4F, kInfinity, -kInfinity, NAN, 0.0F}) {
-    for (const float target : {0.0F, 0.5F, 1.0F}) {
-      SCOPED_TRACE(fmt::format("logit {}, target {}", logit, target));
-      const at::Tensor outputs = at::tensor({logit}).cuda().requires_grad_(), targets = at::tensor({target}).cuda();
-      const auto result = binary_cross_entropy_on_gpu(outputs, targets);
-      result.loss.backward();
-      const at::Tensor same = at::tensor({logit}).cuda().requires_grad_();
-      const at::Tensor wanted = at::binary_cross_entropy_with_logits(same, targets);
-      wanted.backward();
-      EXPECT_TRUE(at::allclose(result.loss, wanted, 1e-6, 1e-6, /*equal_nan=*/true));
-      EXPECT_TRUE(at::allclose(outputs.grad(), same.grad(), 1e-6, 1e-6, /*equal_nan=*/true));
+struct OnGpu {
+  at::Tensor loss, metric_sum, gradient;
+};
+
+OnGpu on_gpu(LossKind kind, const at::Tensor& drawn, const at::Tensor& targets, const at::Tensor& scale = {}) {
+  const at::Tensor output = drawn.cuda().requires_grad_();
+  const Evaluation result = evaluate_on_gpu(kind, output, targets.cuda());
+  result.loss.backward(scale);
+  return {result.loss.detach(), result.metric_sum, output.grad()};
+}
+
+TEST_P(ElementLossOnCuda, HasTheSameBitsInEveryRun) {
+  for (const int64_t size : {256, 5000, 1'050'000}) {
+    SCOPED_TRACE(fmt::format("{} elements", size));
+    const at::Tensor drawn = seeded_randn({size}), targets = seeded_randn({size}, 2);
+    const OnGpu first = on_gpu(GetParam(), drawn, targets);
+    for (int i = 0; i < 5; ++i) {
+      const OnGpu again = on_gpu(GetParam(), drawn, targets);
+      EXPECT_TRUE(again.loss.equal(first.loss));
+      EXPECT_TRUE(again.metric_sum.equal(first.metric_sum));
+      EXPECT_TRUE(again.gradient.equal(first.gradient));
     }
   }
 }
 
-TEST_F(NumberLossOnCuda, NeedsNoGradient) {
-  const at::Tensor outputs = seeded_randn({64, 1}).cuda(), targets = seeded_randn({64, 1}, 2).cuda();
-  EXPECT_FALSE(squared_error_on_gpu(outputs, targets).loss.requires_grad());
-  EXPECT_TRUE(at::allclose(squared_error_on_gpu(outputs, targets).loss, at::mse_loss(outputs, targets)));
+TEST_P(ElementLossOnCuda, MultipliesItsGradientByThatOfTheLoss) {
+  const at::Tensor drawn = seeded_randn({300}), targets = seeded_randn({300}, 2);
+  const at::Tensor one = unscaled_gradient(c10::Device(c10::kCUDA, 0));
+  const at::Tensor gradient = on_gpu(GetParam(), drawn, targets, one).gradient;
+  EXPECT_TRUE(on_gpu(GetParam(), drawn, targets, at::ones_like(one)).gradient.equal(gradient));
+  EXPECT_TRUE(on_gpu(GetParam(), drawn, targets, one * 4).gradient.equal(gradient * 4));
+}
+
+TEST_P(ElementLossOnCuda, NeedsNoGradient) {
+  for (const int64_t size : {300, 5000}) {
+    const at::Tensor drawn = seeded_randn({size}), targets = seeded_randn({size}, 2);
+    const Evaluation result = evaluate_on_gpu(GetParam(), drawn.cuda(), targets.cuda());
+    EXPECT_FALSE(result.loss.requires_grad());
+    EXPECT_TRUE(result.loss.equal(on_gpu(GetParam(), drawn, targets).loss));
+  }
+}
+
+// Returns whether both are NaN, the same infinity, or close.
+bool are_close(const at::Tensor& result, const at::Tensor& reference) {
+  return result.cpu().to(at::kDouble).allclose(reference, 1e-5, 1e-7, /*equal_nan=*/true);
+}
+
+// LibTorch on the CPU in float64 says what a loss of infinite and NaN outputs and targets is.
+TEST_P(ElementLossOnCuda, HasLibTorchsValuesForExtremeOutputs) {
+  for (const float output : {1e4F, -1e4F, 80.0F, -80.0F, 0.0F, -0.0F, INFINITY, -INFINITY, NAN}) {
+    for (const float target : {0.0F, 1.0F, 0.3F, 0.5F, -1.5F, 2.5F, INFINITY, -INFINITY, NAN}) {
+      SCOPED_TRACE(fmt::format("output {}, target {}", output, target));
+      const at::Tensor drawn = at::full({1}, output), targets = at::full({1}, target);
+      const at::Tensor exact = drawn.to(at::kDouble).requires_grad_();
+      const Reference reference = reference_for(GetParam(), exact, targets.to(at::kDouble));
+      reference.loss.backward();
+      const OnGpu result = on_gpu(GetParam(), drawn, targets);
+      EXPECT_TRUE(are_close(result.loss, reference.loss.detach()))
+          << result.loss.item<double>() << " instead of " << reference.loss.item<double>();
+      EXPECT_TRUE(are_close(result.metric_sum, reference.metric_sum.detach().to(at::kDouble)))
+          << result.metric_sum.item<double>() << " instead of " << reference.metric_sum.item<double>();
+      EXPECT_TRUE(are_close(result.gradient, exact.grad()))
+          << result.gradient.item<double>() << " instead of " << exact.grad().item<double>();
+    }
+  }
+}
+
+TEST_P(ElementLossOnCuda, OneNaNAmongManyMakesTheLossNaN) {
+  for (const int64_t size : {300, 100'000}) {
+    at::Tensor drawn = seeded_randn({size});
+    drawn[size - 1] = NAN;
+    const OnGpu result = on_gpu(GetParam(), drawn, at::zeros({size}));
+    EXPECT_TRUE(std::isnan(result.loss.item<double>()));
+    EXPECT_EQ(result.gradient.isnan().sum().item<int64_t>(), 1);
+  }
+}
+
+TEST_P(ElementLossOnCuda, IsWhatAnObjectiveComputes) {
+  const at::Tensor output = seeded_randn({64, 3}).cuda(), targets = seeded_randn({64, 3}, 2).cuda();
+  const Evaluation evaluation = objective_for(Task::kRegression, GetParam()).evaluate(output, with_targets(targets));
+  const Evaluation expected = evaluate_on_gpu(GetParam(), output, targets);
+  EXPECT_TRUE(evaluation.loss.equal(expected.loss));
+  EXPECT_TRUE(evaluation.metric_sum.equal(expected.metric_sum));
+}
+
+TEST_P(ElementLossOnCuda, LeavesTargetsWithAGradientToLibTorch) {
+  const at::Tensor output = seeded_randn({64, 3}).cuda(), targets = seeded_randn({64, 3}, 2).cuda().requires_grad_();
+  objective_for(Task::kRegression, GetParam()).evaluate(output, with_targets(targets)).loss.backward();
+  EXPECT_TRUE(targets.grad().defined());
 }
 
 TEST(OwnKernels, SuitDenseFloat32TensorsOfAGpu) {

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/kernels/loss.h"
+
+#include <cmath>
+
+#include "recurrent/kernels/launch.h"
+
+namespace rnnlab::kernels {
+namespace {
+
+struct LossSums {
+  float loss;
+  float metric;
+};
+
+__device__ void operator+=(LossSums& sums, const LossSums& others) {
+  sums.loss += others.loss;
+  sums.metric += others.metric;
+}
+
+__device__ LossSums warp_sums(const LossSums& sums) { return {warp_sum(sums.loss), warp_sum(sums.metric)}; }
+
+// One thread of each block calls this function.
+__device__ void write_loss_part(const LossResults& results, const LossSums& sums) {
+  results.parts[2 * blockIdx.x] = sums.loss;
+  results.parts[2 * blockIdx.x + 1] = sums.metric;
+}
+
+// count: by which the sum of losses is divided.
+__device__ void write_losses(const LossResults& results, const LossSums& sums, int64_t count) {
+  *results.loss = sums.loss / static_cast<float>(count);
+  *results.metric_sum = sums.metric;
+}
+
+// The kernel runs in one warp.
+__global__ void add_losses_kernel(const LossResults results, int64_t num_parts, int64_t count) {
+  wait_for_work_ahead();
+  LossSums sums = {0.0F, 0.0F};
+  for (int64_t i = threadIdx.x; i < num_parts; i += kLanes) sums += {results.parts[2 * i], results.parts[2 * i + 1]};
+  sums = warp_sums(sums);
+  if (threadIdx.x == 0) write_losses(results, sums, count);
+}
+
+// Cross-entropy: one warp computes one row.
+
+constexpr int kLanesOfRow = kLanes;
+constexpr int kRowsAtOnce = kCrossEntropyRowsAtOnce;
+
+struct Best {
+  float value;
+  int64_t place;
+};
+
+// As in argmax, NaN is larger than every number, and the first of equal values is chosen.
+__device__ bool is_better(const Best& a, const Best& b) {
+  const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
+  if (a_is_nan != b_is_nan) return a_is_nan;
+  if (a_is_nan || a.value == b.value) return a.place < b.place;
+  return a.value > b.value;
+}
+
+// All lanes return the result.
+__device__ Best best_of(const float* logits, int64_t num_classes) {
+  Best best = {-INFINITY, num_classes};
+  for (int64_t i = threadIdx.x; i < num_classes; i += kLanesOfRow) {
+    const Best candidate = {logits[i], i};
+    if (is_better(candidate, best)) best = candidate;
+  }
+  for (int lanes = kLanesOfRow / 2; lanes > 0; lanes /= 2) {
+    const Best other = {__shfl_xor_sync(~0U, best.value, lanes), __shfl_xor_sync(~0U, best.place, lanes)};
+    if (is_better(other, best)) best = other;
+  }
+  return best;
+}
+
+__device__ float sum_of_exponentials(const float* logits, int64_t num_classes, float largest) {
+  float sum = 0;
+  for (int64_t i = threadIdx.x; i < num_classes; i += kLanesOfRow) sum += expf(logits[i] - largest);
+  return warp_sum(sum);
+}
+
+__device__ LossSums evaluate_row(const CrossEntropy& work, int64_t row) {
+  const float* logits = work.logits + row * work.num_classes;
+  const int64_t wanted = work.classes[row];
+  const Best best = best_of(logits, work.num_classes);
+  const float sum = sum_of_exponentials(logits, work.num_classes, best.value);
+  if (work.results.gradient != nullptr) {
+    const float scale = 1.0F / static_cast<float>(work.num_rows);
+    for (int64_t i = threadIdx.x; i < work.num_classes; i += kLanesOfRow) {
+      const float share = expf(logits[i] - best.value) / sum;
+      work.results.gradient[row * work.num_classes + i] = (i == wanted ? share - 1.0F : share) * scale;
+    }
+  }
+  const bool is_class = wanted >= 0 && wanted < work.num_classes;
+  const float loss = is_class ? logf(sum) + (best.value - logits[wanted]) : NAN;
+  return {loss, best.place == wanted ? 1.0F : 0.0F};
+}
+
+__global__ void __launch_bounds__(kLanesOfRow* kRowsAtOnce) rows_kernel(const CrossEntropy work) {
+  wait_for_work_ahead();
+  __shared__ LossSums of_warps[kRowsAtOnce];
+  LossSums sums = {0.0F, 0.0F};
+  for (int64_t row = static_cast<int64_t>(blockIdx.x) * kRowsAtOnce + threadIdx.y; row < work.num_rows;
+       row += static_cast<int64_t>(gridDim.x) * kRowsAtOnce)
+    sums += evaluate_row(work, row);
+  if (threadIdx.x == 0) of_warps[threadIdx.y] = sums;
+  __syncthreads();
+  if (threadIdx.x != 0 || threadIdx.y != 0) return;
+  for (int i = 1; i < kRowsAtOnce; ++i) sums += of_warps[i];
+  write_loss_part(work.results, sums);
+}
+
+}  // namespace
+
+void run(const CrossEntropy& work, cudaStream_t stream) {
+  const int64_t num_parts = num_loss_parts(work);
+  launch_dependent(rows_kernel, static_cast<uint32_t>(num_parts), dim3(kLanesOfRow, kRowsAtOnce), 0, stream, work);
+  launch_dependent(add_losses_kernel, 1, kLanes, 0, stream, work.results, num_parts, work.num_rows);
+  require_started("cross-entropy's kernel");
+}
+
+namespace {
+
+// Losses of elements: one block computes kElementsAtOnce elements at once.
+
+constexpr uint32_t kElementThreads = 512;
+constexpr uint32_t kElementWarps = kElementThreads / kLanes;
+constexpr int kElementsOfThread = kElementsAtOnce / kElementThreads;
+static_assert(kElementWarps <= kLanes, "one warp must add up the sums of all warps");
+
+struct ElementResult {
+  LossSums sums;
+  float gradient;
+};
+
+// LibTorch has (1 - t) x - log_sigmoid(x) too, so an infinite logit gives the same loss, which may be NaN. No
+// exponential overflows.
+__device__ ElementResult binary_cross_entropy(float logit, float target) {
+  const float exponential = expf(-fabsf(logit));
+  const float loss = (1.0F - target) * logit - fminf(logit, 0.0F) + log1pf(exponential);
+  const float sigmoid = (logit >= 0.0F ? 1.0F : exponential) / (1.0F + exponential);
+  const bool is_right = (logit > 0.0F) == (target >= 0.5F);
+  return {{loss, is_right ? 1.0F : 0.0F}, sigmoid - target};
+}
+
+__device__ ElementResult squared_error(float output, float target) {
+  const float error = output - target;
+  return {{error * error, fabsf(error)}, 2.0F * error};
+}
+
+template <ElementLossKind kind>
+__device__ ElementResult evaluate_element(float output, float target) {
+  if constexpr (kind == ElementLossKind::kBinaryCrossEntropy)
+    return binary_cross_entropy(output, target);
+  else
+    return squared_error(output, target);
+}
+
+// Evaluates element `first` and each kElementThreads-th element after it. A thread issues all its loads before it
+// computes, because no load can move before a store of a gradient.
+template <ElementLossKind kind>
+__device__ LossSums evaluate_elements(const ElementLoss& work, int64_t first) {
+  float outputs[kElementsOfThread], targets[kElementsOfThread];
+#pragma unroll
+  for (int i = 0; i < kElementsOfThread; ++i) {
+    const int64_t place = first + i * static_cast<int64_t>(kElementThreads);
+    outputs[i] = place < work.size ? work.outputs[place] : 0.0F;
+    targets[i] = place < work.size ? work.targets[place] : 0.0F;
+  }
+  const float scale = 1.0F / static_cast<float>(work.size);
+  LossSums sums = {0.0F, 0.0F};
+#pragma unroll
+  for (int i = 0; i < kElementsOfThread; ++i) {
+    const int64_t place = first + i * static_cast<int64_t>(kElementThreads);
+    if (place >= work.size) return sums;
+    const ElementResult result = evaluate_element<kind>(outputs[i], targets[i]);
+    sums += result.sums;
+    if (work.results.gradient != nullptr) work.results.gradient[place] = result.gradient * scale;
+  }
+  return sums;
+}
+
+// Adds the values of a block's threads, always in the same order; threads of the first warp return the sums.
+__device__ LossSums block_sums(LossSums sums) {
+  __shared__ LossSums of_warps[kElementWarps];
+  sums = warp_sums(sums);
+  if (threadIdx.x % kLanes == 0) of_warps[threadIdx.x / kLanes] = sums;
+  __syncthreads();
+  if (threadIdx.x >= kLanes) return sums;
+  return warp_sums(threadIdx.x < kElementWarps ? of_warps[threadIdx.x] : LossSums{0.0F, 0.0F});
+}
+
+template <ElementLossKind kind>
+__global__ void __launch_bounds__(kElementThreads) elements_kernel(const ElementLoss work) {
+  wait_for_work_ahead();
+  LossSums sums = {0.0F, 0.0F};
+  for (int64_t first = blockIdx.x * kElementsAtOnce; first < work.size; first += gridDim.x * kElementsAtOnce)
+    sums += evaluate_elements<kind>(work, first + threadIdx.x);
+  sums = block_sums(sums);
+  if (threadIdx.x != 0) return;
+  if (gridDim.x == 1) return write_losses(work.results, sums, work.size);
+  write_loss_part(work.results, sums);
+}
+
+}  // namespace
+
+void run(const ElementLoss& work, cudaStream_t stream) {
+  const int64_t num_parts = num_loss_parts(work);
+  void (*const kernel)(ElementLoss) = work.kind == ElementLossKind::kBinaryCrossEntropy
+                                          ? elements_kernel<ElementLossKind::kBinaryCrossEntropy>
+                                          : elements_kernel<ElementLossKind::kSquaredError>;
+  launch_dependent(kernel, static_cast<uint32_t>(num_parts), kElementThreads, 0, stream, work);
+  if (num_parts > 1) launch_dependent(add_losses_kernel, 1, kLanes, 0, stream, work.results, num_parts, work.size);
+  require_started("the loss's kernel");
+}
+
+}  // namespace rnnlab::kernels
