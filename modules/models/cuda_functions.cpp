@@ -9,6 +9,7 @@
 #include "models/kernels/dense_head.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/output_layer.h"
+#include "models/kernels/padded_gradient.h"
 #include "models/kernels/pooling.h"
 #include "recurrent/device/run_kernels_on_cuda.h"
 
@@ -29,7 +30,8 @@ kernels::RandomStart take_stretch(c10::Device device) {
     take_random_numbers.define(take_stretch) &&
     define_kernels<kernels::AddParts, kernels::HeadForward, kernels::HeadBackward, kernels::DenseEndForward,
                    kernels::DenseEndBackward, kernels::FirstConvolutionForward, kernels::FirstConvolutionBackward,
-                   kernels::OutputForward, kernels::OutputBackward, kernels::PoolForward, kernels::PoolBackward>();
+                   kernels::OutputForward, kernels::OutputBackward, kernels::PaddedGradient, kernels::PoolForward,
+                   kernels::PoolBackward>();
 
 }  // namespace
 }  // namespace rnnlab

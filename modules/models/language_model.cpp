@@ -2,7 +2,7 @@
 #include "models/language_model.h"
 
 #include "models/model_graph.h"
-#include "models/operations.h"
+#include "models/output_layer.h"
 
 namespace rnnlab {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of the models: the mean over steps and, with own kernels, the dense head, the output layer, the first
-// convolution with its pooling, and sums of parts.
+// Operations of the models: the mean over steps and, with own kernels, the dense head, the first convolution with its
+// pooling, and sums of parts.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -38,13 +38,6 @@ struct EndDropout {
 // layer's product in float32. Others have the product of LibTorch, in its precision.
 at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, const torch::nn::Linear& output,
                      const EndDropout& dropout);
-
-// Returns linear(values, weight, bias), (..., C). On a GPU that the kernels of this build support, an output layer in
-// float32 of at most 16 outputs is one kernel each way, for `values` (B, I) in float32, float16 or bfloat16 with B up
-// to 1,024, I up to 4,096 and B * I * C up to 2^22. Its outputs are in float32 then, under autocast too, with products
-// and sums in float32, deterministic, and not differentiable twice. Layers of many rows may be padded
-// (padded_linear.h). Others are LibTorch's, in its precision.
-at::Tensor output_layer(const at::Tensor& values, const torch::nn::Linear& output);
 
 // The functions below compute bias, ReLU and 2 x 2 max pooling as one operation with a gradient, by own kernels on the
 // CPU and on a GPU, and on a GPU together with the first convolution of an image model. They are deterministic and

@@ -8,7 +8,11 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "models/kernels/padded_gradient.h"
+#include "models/operations.h"
+#include "recurrent/device/gpu_support.h"
 #include "recurrent/device/number_types.h"
+#include "recurrent/device/run_kernels.h"
 
 namespace rnnlab {
 namespace {
@@ -17,6 +21,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int64_t kVector = 8;  // numbers of 16 bits that a kernel loads at once
+
+int64_t whole(int64_t size) { return (size + kVector - 1) / kVector * kVector; }
 
 at::Tensor rows_of(const at::Tensor& values) { return values.reshape({-1, values.size(-1)}); }
 
@@ -27,13 +33,37 @@ at::Tensor product(const at::Tensor& left, const at::Tensor& right, at::ScalarTy
 
 // Returns the matrix in another type, and with zeros after the last index of a dimension, up to whole vectors.
 at::Tensor padded(const at::Tensor& matrix, int64_t dimension, at::ScalarType type) {
-  const int64_t size = matrix.size(dimension), whole = (size + kVector - 1) / kVector * kVector;
+  const int64_t size = matrix.size(dimension);
   auto sizes = matrix.sizes().vec();
-  sizes[static_cast<size_t>(dimension)] = whole;
+  sizes[static_cast<size_t>(dimension)] = whole(size);
   const at::Tensor result = at::empty(sizes, matrix.options().dtype(type).requires_grad(false));
   result.narrow(dimension, 0, size).copy_(matrix);
-  result.narrow(dimension, size, whole - size).zero_();
+  result.narrow(dimension, size, whole(size) - size).zero_();
   return result;
+}
+
+struct PreparedGradient {
+  at::Tensor padded;   // (N, whole columns)
+  at::Tensor of_bias;  // (C)
+};
+
+// gradient: (N, C), of the outputs.
+PreparedGradient prepared(const at::Tensor& gradient, at::ScalarType type) {
+  const bool is_own =
+      gradient.scalar_type() == at::kFloat && gradient.size(0) > 0 && has_own_kernels(gradient.device());
+  if (!is_own) return {padded(gradient, 1, type), gradient.sum(0)};
+  const at::Tensor rows = gradient.contiguous();
+  const at::Tensor result = at::empty({rows.size(0), whole(rows.size(1))}, rows.options().dtype(type));
+  const at::Tensor parts = at::empty({kernels::num_parts_of_sums(rows.size(0)), rows.size(1)}, rows.options());
+  run_kernels(kernels::PaddedGradient{.gradient = rows.const_data_ptr<float>(),
+                                      .num_rows = rows.size(0),
+                                      .num_columns = static_cast<uint32_t>(rows.size(1)),
+                                      .padded_columns = static_cast<uint32_t>(result.size(1)),
+                                      .type = element_type(type),
+                                      .padded = result.mutable_data_ptr(),
+                                      .parts = parts.mutable_data_ptr<float>()},
+              rows);
+  return {result, added_parts(parts)};
 }
 
 class PaddedLinear : public torch::autograd::Function<PaddedLinear> {
@@ -55,20 +85,20 @@ class PaddedLinear : public torch::autograd::Function<PaddedLinear> {
     const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &rows = saved[0], &whole_weight = saved[1];
-    const at::Tensor gradient = rows_of(gradients[0]);
-    const at::Tensor whole = padded(gradient, 1, rows.scalar_type());
+    const int64_t num_outputs = gradients[0].size(-1);
+    const PreparedGradient gradient = prepared(rows_of(gradients[0]), rows.scalar_type());
     variable_list results(4);
     if (context->needs_input_grad(0)) {
       auto sizes = gradients[0].sizes().vec();
       sizes.back() = rows.size(1);
       const at::ScalarType type = context->saved_data["values"].toScalarType();
-      results[0] = at::mm(whole, whole_weight).to(type).view(sizes);
+      results[0] = at::mm(gradient.padded, whole_weight).to(type).view(sizes);
     }
     if (context->needs_input_grad(1)) {
       const at::ScalarType type = context->saved_data["parameters"].toScalarType();
-      results[1] = product(whole.t(), rows, type).narrow(0, 0, gradient.size(1));
+      results[1] = product(gradient.padded.t(), rows, type).narrow(0, 0, num_outputs);
     }
-    if (context->needs_input_grad(2)) results[2] = gradient.sum(0);
+    if (context->needs_input_grad(2)) results[2] = gradient.of_bias;
     return results;
   }
 };

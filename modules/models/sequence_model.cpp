@@ -9,6 +9,7 @@
 
 #include "models/model_graph.h"
 #include "models/operations.h"
+#include "models/output_layer.h"
 
 namespace rnnlab {
 

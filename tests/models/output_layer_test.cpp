@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/output_layer.h"
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
@@ -14,7 +16,6 @@
 
 #include "models/kernels/dense_head.h"
 #include "models/kernels/output_layer.h"
-#include "models/operations.h"
 #include "models/small_models.h"
 #include "recurrent/on_cuda.h"
 

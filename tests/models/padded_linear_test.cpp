@@ -103,6 +103,15 @@ TEST_F(PaddedLinearOnCuda, IsLinearInEachPrecision) {
   }
 }
 
+TEST_F(PaddedLinearOnCuda, AddsTheGradientOfTheBiasInAFixedOrder) {
+  for (const Sizes& sizes : {Sizes{{1}, 8, 3}, {{63}, 8, 31}, {{16385}, 8, 65}, {{40'000}, 8, 33}, {{300}, 16, 1001}}) {
+    SCOPED_TRACE(fmt::format("{} rows of {}", sizes.rows[0], sizes.outputs));
+    expect_linear(inputs(sizes), 1e-5);
+    const auto first = results_of(padded_linear, inputs(sizes)), second = results_of(padded_linear, inputs(sizes));
+    EXPECT_TRUE(at::equal(first[3], second[3]));
+  }
+}
+
 // Rounding to bfloat16 would leave steps of 1/128 near 2.
 TEST_F(PaddedLinearOnCuda, DoesNotRoundOutputsUnderAutocast) {
   const Autocast autocast(at::kCUDA, at::kBFloat16);

@@ -163,8 +163,8 @@ TEST(SequenceModel, GivesOnAGpuWhatItGivesOnTheCpuThroughItsOutputLayer) {
         auto settings = small_settings();
         settings.num_layers = num_layers;
         settings.bidirectional = bidirectional;
-        expect_the_same_on_a_gpu(settings, sequence_shape(Task::kRegression, 3, num_outputs));
-        expect_the_same_on_a_gpu(settings, sequence_shape(Task::kRegression, 3, num_outputs), lengths);
+        expect_the_same_on_a_gpu(settings, sequence_shape(Task::kBinary, 3, num_outputs));
+        expect_the_same_on_a_gpu(settings, sequence_shape(Task::kBinary, 3, num_outputs), lengths);
       }
 }
 

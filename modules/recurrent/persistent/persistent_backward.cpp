@@ -12,6 +12,7 @@
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent/products.h"
+#include "recurrent/recurrent_layer.h"
 #include "recurrent/unrolled/passes.h"
 #include "recurrent/unrolled/stream_set.h"
 
@@ -77,6 +78,7 @@ class PersistentBackwardPass {
     streams_.order(kMainStream, kSideStream);
     const auto of_pair = [&](size_t i) { return LayerOfPair{layers_[i], gradients_[i], final_gradients(i)}; };
     launch_backward(spec_, of_pair(layer), of_pair(layer + 1), masks_.empty() ? at::Tensor() : masks_[layer]);
+    if (layer == 0 && reads_tokens()) find_places_beside_kernel();
     if (needs_.weights) multiply_weights_beside_kernel_of(layer + 1);
     products_[layer + 1].prepare_gates(needs_);
     multiply_data(layer);
@@ -85,6 +87,7 @@ class PersistentBackwardPass {
   void run_layer(size_t layer) {
     streams_.order(kMainStream, kSideStream);
     launch_backward(spec_, layers_[layer], gradients_[layer], final_gradients(layer));
+    if (layer == 0 && reads_tokens()) find_places_beside_kernel();
     if (needs_.weights) multiply_weights_beside_kernel_of(layer);
     multiply_data(layer);
   }
@@ -229,6 +232,18 @@ class PersistentBackwardPass {
     multiply_weights(layer + 1);
   }
 
+  void find_places_beside_kernel() {
+    streams_.run(kSideStream, [&] {
+      let_kernel_start();
+      places_ = places_of_tokens();
+    });
+  }
+
+  at::Tensor places_of_tokens() const {
+    const auto options = layers_[0].gates.options().dtype(products_[0].type_of_input_side(needs_));
+    return one_hot_of_tokens(layers_[0].tokens, layers_[0].table.size(0), options);
+  }
+
   // Products that fill the GPU run one after the other, so that the first gradients are there early. The order is that
   // in which a sink sends gradients: from the last parameter to the first.
   //
@@ -296,7 +311,8 @@ class PersistentBackwardPass {
   }
 
   void multiply_by_tokens() {
-    const at::Tensor sums = sums_of_tokens(layers_[0], gradients_[0], products_[0].input_side_operand());
+    if (!places_.defined()) places_ = places_of_tokens();
+    const at::Tensor sums = sums_of_tokens(places_, gradients_[0], products_[0].input_side_operand());
     if (needs_.weights) {
       rnnlab::multiply_input_weights(layers_[0], sums, weights_[0]);
       announce_input_weights(0);
@@ -314,6 +330,7 @@ class PersistentBackwardPass {
   std::vector<WeightGradients> weights_;
   std::vector<GateProducts> products_;
   at::Tensor table_;   // the gradient of the table, if the bottom layer reads a table by tokens
+  at::Tensor places_;  // one_hot_of_tokens, if so
   StreamSet streams_;  // begins after all that is prepared on the current stream
 };
 

@@ -15,7 +15,6 @@
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/operand_conversion.h"
 #include "recurrent/kernels/persistent/shared/passes.h"
-#include "recurrent/recurrent_layer.h"
 #include "recurrent/unrolled/passes.h"
 
 namespace rnnlab {
@@ -152,26 +151,21 @@ void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& 
 
 void multiply_rows(LayerTrace& trace) { trace.table_products = at::mm(trace.table, trace.weights.weight_ih.t()); }
 
-at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradients,
+at::Tensor sums_of_tokens(const at::Tensor& places, const LayerGradients& gradients,
                           const std::optional<Operand>& input_side) {
   const at::Tensor gates = matrix_of(gradients.input_side);
-  const int64_t num_rows = trace.table.size(0);
-  const auto places = [&](at::ScalarType type) {
-    return one_hot_of_tokens(trace.tokens, num_rows, gates.options().dtype(type));
-  };
-  if (!input_side && gates.scalar_type() == at::kFloat) return at::mm(places(at::kFloat), gates);
-  if (!input_side) return at::mm(places(gates.scalar_type()), gates, at::kFloat);
-  const at::Tensor sums = at::empty({num_rows, gates.size(1)}, gates.options().dtype(at::kFloat));
-  multiply_scaled(sums, {places(at::kHalf), {}}, *input_side);
+  const at::ScalarType type = gates.scalar_type() == at::kBFloat16 ? at::kBFloat16 : at::kFloat;
+  const at::Tensor sums = at::empty({places.size(0), gates.size(1)}, gates.options().dtype(type));
+  multiply_scaled(sums, {places, {}}, input_side ? *input_side : Operand{gates, {}});
   return sums;
 }
 
 void multiply_input_weights(const LayerTrace& trace, const at::Tensor& sums, WeightGradients& weights) {
-  at::mm_out(weights.weight_ih, sums.t(), trace.table.to(at::kFloat));
+  multiply_into(weights.weight_ih, sums.t(), trace.table.to(sums.scalar_type()));
 }
 
 void multiply_table(const LayerTrace& trace, const at::Tensor& sums, at::Tensor& gradient) {
-  at::mm_out(gradient, sums, trace.weights.weight_ih.to(at::kFloat));
+  multiply_into(gradient, sums, trace.weights.weight_ih.to(sums.scalar_type()));
 }
 
 namespace {
@@ -214,6 +208,11 @@ bool GateProducts::reads_largest(NeededGradients needs) const {
 
 bool GateProducts::gains_by_16_bits(NeededGradients needs) const {
   return data_gains() || (needs.weights && (input_weights_gain() || recurrent_weights_gain()));
+}
+
+at::ScalarType GateProducts::type_of_input_side(NeededGradients needs) const {
+  const at::ScalarType type = trace_.gates.scalar_type();
+  return type == at::kFloat && gains_by_16_bits(needs) ? at::kHalf : type;
 }
 
 void GateProducts::prepare_gates(NeededGradients needs) {

@@ -51,9 +51,10 @@ void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& 
 // Sets the trace's table_products.
 void multiply_rows(LayerTrace& trace);
 
-// Returns (V, G * H) float32, the sums of the gradients of W x + b; computed from `input_side` in float16 if it is
-// given.
-at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradients,
+// Returns (V, G * H), the sums of the gradients of W x + b. places: one_hot_of_tokens in the type of the gradients, or
+// of `input_side` if it is given. The sums are bfloat16 if the gradients are, otherwise float32, because sums may leave
+// the range of float16.
+at::Tensor sums_of_tokens(const at::Tensor& places, const LayerGradients& gradients,
                           const std::optional<Operand>& input_side);
 
 // Compute from these sums the gradient of weight_ih, and the gradient of the table, (V, I); both are float32.
@@ -81,6 +82,9 @@ class GateProducts {
   // Prepares operands that several products read, after the kernel and before the products. The operands for the
   // weights' gradients are prepared if `needs.weights`.
   void prepare_gates(NeededGradients needs);
+
+  // Returns the type of input_side_operand(), or without it of the gates' gradients.
+  at::ScalarType type_of_input_side(NeededGradients needs) const;
 
   // Computes the gradient of the layer's input, if the tensor is defined.
   void multiply_data() const;
