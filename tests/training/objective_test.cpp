@@ -208,8 +208,8 @@ at::Tensor classes_for(int64_t num_rows, int64_t num_classes) {
 }
 
 TEST_F(CrossEntropyOnCuda, IsLibTorchsLossGradientAndCount) {
-  for (const auto& [rows, classes] :
-       std::vector<std::pair<int64_t, int64_t>>{{128, 10}, {1, 1}, {3, 33}, {9000, 65}, {130, 1000}}) {
+  for (const auto& [rows, classes] : std::vector<std::pair<int64_t, int64_t>>{
+           {128, 10}, {1, 1}, {9, 32}, {3, 33}, {9000, 65}, {50, 128}, {50, 129}, {130, 1000}}) {
     SCOPED_TRACE(fmt::format("{} x {}", rows, classes));
     const at::Tensor drawn = seeded_randn({rows, classes}) * 3, wanted = classes_for(rows, classes);
     const at::Tensor exact = drawn.to(at::kDouble).requires_grad_();

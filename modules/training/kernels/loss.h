@@ -25,7 +25,7 @@ struct CrossEntropy {
   const float* logits = nullptr;     // (rows, classes)
   const int64_t* classes = nullptr;  // (rows), each from 0 to num_classes - 1; a different value makes the loss NaN
   int64_t num_rows = 0;
-  int64_t num_classes = 0;
+  int64_t num_classes = 0;  // fewer than 2^31
   LossResults results;
 };
 
