@@ -291,11 +291,11 @@ at::Tensor upload_time_major(const at::Tensor& source, c10::Device device) {
   return resident;
 }
 
-// LibTorch copies element by element, so 16 bytes are one element if the rows of a sample consist of them.
-at::Tensor selected(const at::Tensor& resident, int64_t dimension, const at::Tensor& selection) {
-  constexpr int64_t kWidestElement = 16;
-  const bool has_rows = resident.is_cuda() && resident.dim() > dimension + 1;
-  if (!has_rows || resident.size(-1) * resident.element_size() % kWidestElement != 0)
+// LibTorch copies number by number. So rows that consist of 16 bytes each are copied as complex numbers of that size.
+at::Tensor samples_of(const at::Tensor& resident, int64_t dimension, const at::Tensor& selection) {
+  constexpr int64_t kWidest = 16;
+  const bool has_rows = resident.is_cuda() && resident.is_contiguous() && resident.dim() > dimension + 1;
+  if (!has_rows || resident.size(-1) * resident.element_size() % kWidest != 0)
     return resident.index_select(dimension, selection);
   return resident.view(at::kComplexDouble).index_select(dimension, selection).view(resident.scalar_type());
 }
@@ -337,8 +337,8 @@ class ResidentSource : public SelectingSource {
   }
 
   Batch gather(const at::Tensor& selection) const override {
-    return {.inputs = selected(inputs_, 1, selection),
-            .targets = selected(targets_, target_dimension_, selection),
+    return {.inputs = samples_of(inputs_, 1, selection),
+            .targets = samples_of(targets_, target_dimension_, selection),
             .lengths = {},
             .size = selection.size(0)};
   }

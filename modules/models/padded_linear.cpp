@@ -48,7 +48,7 @@ struct PreparedGradient {
 };
 
 // gradient: (N, C), of the outputs.
-PreparedGradient prepared(const at::Tensor& gradient, at::ScalarType type) {
+PreparedGradient prepared_gradient(const at::Tensor& gradient, at::ScalarType type) {
   const bool is_own =
       gradient.scalar_type() == at::kFloat && gradient.size(0) > 0 && has_own_kernels(gradient.device());
   if (!is_own) return {padded(gradient, 1, type), gradient.sum(0)};
@@ -86,7 +86,7 @@ class PaddedLinear : public torch::autograd::Function<PaddedLinear> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &rows = saved[0], &whole_weight = saved[1];
     const int64_t num_outputs = gradients[0].size(-1);
-    const PreparedGradient gradient = prepared(rows_of(gradients[0]), rows.scalar_type());
+    const PreparedGradient gradient = prepared_gradient(rows_of(gradients[0]), rows.scalar_type());
     variable_list results(4);
     if (context->needs_input_grad(0)) {
       auto sizes = gradients[0].sizes().vec();
@@ -107,7 +107,9 @@ class PaddedLinear : public torch::autograd::Function<PaddedLinear> {
 
 bool gains_by_padding(const at::Tensor& values, const at::Tensor& weight) {
   constexpr double kLeastMultiplications = 1.5e8;  // about 8 us on an H200, without which the padding costs more
-  if (!values.is_cuda() || weight.scalar_type() != at::kFloat || weight.size(0) % kVector == 0) return false;
+  constexpr int64_t kMostOutputs = 1024;           // because the outputs exist twice for a moment
+  if (!values.is_cuda() || weight.scalar_type() != at::kFloat) return false;
+  if (weight.size(0) % kVector == 0 || weight.size(0) > kMostOutputs) return false;
   const at::ScalarType type = type_of_products(values);
   const bool has_fast_kernels = type == at::kHalf || type == at::kBFloat16 || (type == at::kFloat && rounds_to_tf32());
   return has_fast_kernels && weight.size(1) % kVector == 0 &&

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/language_model.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
+#include <torch/cuda.h>
 
+#include "models/padded_linear.h"
 #include "models/small_models.h"
 
 namespace rnnlab {
@@ -51,6 +58,34 @@ TEST(LanguageModel, TiedHasOneWeightThatLearnsFromInputAndOutput) {
   model->forward(batch_of(at::tensor({3}, at::kLong).view({1, 1}))).select(-1, 1).sum().backward();
   const auto moved = model->named_parameters()["output.weight"].grad().abs().sum(1).gt(0);
   EXPECT_TRUE(at::equal(moved, at::tensor({0, 1, 0, 1, 0}, at::kLong).to(at::kBool)));  // predicted 1, read 3
+}
+
+void expect_near_the_largest(const at::Tensor& got, const at::Tensor& wanted, double tolerance) {
+  const double scale = wanted.abs().max().item<double>();
+  EXPECT_LE((got.cpu() - wanted).abs().max().item<double>(), tolerance * scale);
+}
+
+TEST(LanguageModel, GivesOnAGpuWhatItGivesOnTheCpuThroughAPaddedLayer) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  at::globalContext().setAllowTF32CuBLAS(true);
+  const at::Tensor text = at::randint(65, {32, 512}, at::detail::createCPUGenerator(1), at::kLong);
+  for (const bool tied : {false, true}) {
+    auto settings = small_language_model();
+    settings.hidden_size = 256;
+    settings.tied = tied;
+    const auto here = initialized_model(settings, text_shape(65)), there = initialized_model(settings, text_shape(65));
+    there->to(at::kCUDA);
+    EXPECT_TRUE(gains_by_padding(at::zeros({32, 512, 256}).cuda(), there->named_parameters()["output.weight"]));
+    const at::Tensor expected = here->forward(batch_of(text)), got = there->forward(batch_of(text.cuda()));
+    expect_near_the_largest(got, expected, 2e-3);
+    expected.square().sum().backward();
+    got.square().sum().backward();
+    for (const auto& parameter : here->named_parameters()) {
+      SCOPED_TRACE(parameter.key());
+      expect_near_the_largest(there->named_parameters()[parameter.key()].grad(), parameter.value().grad(), 5e-3);
+    }
+  }
+  at::globalContext().setAllowTF32CuBLAS(false);
 }
 
 // Windows of a text, one after the other, give what the text gives as one sequence.

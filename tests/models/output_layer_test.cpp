@@ -190,6 +190,7 @@ TEST_F(OutputLayerOnCuda, HasFloat32OutputsUnderAutocastUpToItsLimits) {
   EXPECT_EQ(type_of({kMostRows, kMostInputs, 1}), at::kFloat);
   EXPECT_EQ(type_of({kMostRows, kMostInputs, 2}), at::kBFloat16) << "too many products";
   EXPECT_EQ(type_of({0, 8, 2}), at::kBFloat16) << "nothing to compute";
+  EXPECT_EQ(type_of({16'384, 512, 65}), at::kFloat) << "a padded layer";
 }
 
 TEST_F(OutputLayerOnCuda, LeavesTheRestToLibTorch) {

@@ -77,8 +77,8 @@ TEST(PaddedLinear, ComputesOnlyTheGradientsThatAreNeeded) {
 }
 
 TEST(PaddedLinear, GainsOnlyOnGpus) {
-  const auto inputs = inputs_of({{64, 64}, 512, 65});
-  EXPECT_FALSE(gains_by_padding(inputs[0], inputs[1]));
+  const auto inputs = inputs_of({{128, 128}, 512, 65});
+  EXPECT_FALSE(gains_by_padding(inputs[0].to(at::kBFloat16), inputs[1]));
 }
 
 class PaddedLinearOnCuda : public OnCuda {
@@ -129,6 +129,7 @@ TEST_F(PaddedLinearOnCuda, GainsForManyRowsOfOddNumbersOfOutputs) {
   EXPECT_TRUE(gains({{128, 128}, 512, 65}, at::kBFloat16));
   EXPECT_FALSE(gains({{128, 128}, 512, 64}, at::kBFloat16));  // whole vectors already
   EXPECT_FALSE(gains({{128, 1}, 512, 65}, at::kBFloat16));    // too small
+  EXPECT_FALSE(gains({{4096}, 128, 1025}, at::kBFloat16));    // too much memory
   EXPECT_FALSE(gains({{128, 128}, 512, 65}, at::kFloat));     // no TF32
   at::globalContext().setAllowTF32CuBLAS(true);
   EXPECT_TRUE(gains({{128, 128}, 512, 65}, at::kFloat));

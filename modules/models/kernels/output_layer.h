@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output layer of a sequence model on a GPU, forward and backward in one kernel each: outputs = values weight^T +
 // bias, for few outputs. A library has several launches each way: casts, the bias, a product in parts and their sum.
-// Products and sums are in float32 for every type of the values, and always in the same order. Dropout of the values
-// is the caller's.
+// Products and sums are in float32 for every type of the values, and in the same order for the same sizes and
+// alignment. Dropout of the values is the caller's.
 #pragma once
 
 #include <cstdint>

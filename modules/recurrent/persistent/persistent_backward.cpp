@@ -78,8 +78,7 @@ class PersistentBackwardPass {
     streams_.order(kMainStream, kSideStream);
     const auto of_pair = [&](size_t i) { return LayerOfPair{layers_[i], gradients_[i], final_gradients(i)}; };
     launch_backward(spec_, of_pair(layer), of_pair(layer + 1), masks_.empty() ? at::Tensor() : masks_[layer]);
-    if (layer == 0 && reads_tokens()) find_places_beside_kernel();
-    if (needs_.weights) multiply_weights_beside_kernel_of(layer + 1);
+    work_beside_kernel_of(layer, layer + 1);
     products_[layer + 1].prepare_gates(needs_);
     multiply_data(layer);
   }
@@ -87,8 +86,7 @@ class PersistentBackwardPass {
   void run_layer(size_t layer) {
     streams_.order(kMainStream, kSideStream);
     launch_backward(spec_, layers_[layer], gradients_[layer], final_gradients(layer));
-    if (layer == 0 && reads_tokens()) find_places_beside_kernel();
-    if (needs_.weights) multiply_weights_beside_kernel_of(layer);
+    work_beside_kernel_of(layer, layer);
     multiply_data(layer);
   }
 
@@ -224,19 +222,19 @@ class PersistentBackwardPass {
     if (from_result.defined()) gradients.input.add_(from_result);
   }
 
-  // Multiplies the weights of the layer above, or of the pair above, on the SMs that this layer's kernel leaves free.
-  void multiply_weights_beside_kernel_of(size_t layer) {
-    if (layer + 1 == layers_.size()) return;
-    streams_.run(kSideStream, [&] { let_kernel_start(); });
-    if (is_lower_of_pair(layer + 1)) multiply_weights(layer + 2);
-    multiply_weights(layer + 1);
-  }
-
-  void find_places_beside_kernel() {
+  // Works on the SMs that the kernel of these layers leaves free: it multiplies the weights of the layer above, or of
+  // the pair above, and finds the places of the tokens.
+  void work_beside_kernel_of(size_t lowest, size_t highest) {
+    const bool finds_places = lowest == 0 && reads_tokens();
+    const bool multiplies = needs_.weights && highest + 1 < layers_.size();
+    if (!finds_places && !multiplies) return;
     streams_.run(kSideStream, [&] {
       let_kernel_start();
-      places_ = places_of_tokens();
+      if (finds_places) places_ = places_of_tokens();
     });
+    if (!multiplies) return;
+    if (is_lower_of_pair(highest + 1)) multiply_weights(highest + 2);
+    multiply_weights(highest + 1);
   }
 
   at::Tensor places_of_tokens() const {
@@ -330,7 +328,7 @@ class PersistentBackwardPass {
   std::vector<WeightGradients> weights_;
   std::vector<GateProducts> products_;
   at::Tensor table_;   // the gradient of the table, if the bottom layer reads a table by tokens
-  at::Tensor places_;  // one_hot_of_tokens, if so
+  at::Tensor places_;  // of the tokens, by one_hot_of_tokens, if so
   StreamSet streams_;  // begins after all that is prepared on the current stream
 };
 

@@ -154,10 +154,9 @@ void multiply_rows(LayerTrace& trace) { trace.table_products = at::mm(trace.tabl
 at::Tensor sums_of_tokens(const at::Tensor& places, const LayerGradients& gradients,
                           const std::optional<Operand>& input_side) {
   const at::Tensor gates = matrix_of(gradients.input_side);
-  const at::ScalarType type = gates.scalar_type() == at::kBFloat16 ? at::kBFloat16 : at::kFloat;
-  const at::Tensor sums = at::empty({places.size(0), gates.size(1)}, gates.options().dtype(type));
+  const at::Tensor sums = at::empty({places.size(0), gates.size(1)}, gates.options().dtype(at::kFloat));
   multiply_scaled(sums, {places, {}}, input_side ? *input_side : Operand{gates, {}});
-  return sums;
+  return gates.scalar_type() == at::kBFloat16 ? sums.to(at::kBFloat16) : sums;
 }
 
 void multiply_input_weights(const LayerTrace& trace, const at::Tensor& sums, WeightGradients& weights) {

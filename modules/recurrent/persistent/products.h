@@ -52,8 +52,8 @@ void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& 
 void multiply_rows(LayerTrace& trace);
 
 // Returns (V, G * H), the sums of the gradients of W x + b. places: one_hot_of_tokens in the type of the gradients, or
-// of `input_side` if it is given. The sums are bfloat16 if the gradients are, otherwise float32, because sums may leave
-// the range of float16.
+// of `input_side` if it is given. The sums are computed in float32 and rounded to bfloat16 if the gradients are
+// bfloat16; float16 gradients keep float32 sums, because these may leave the range of float16.
 at::Tensor sums_of_tokens(const at::Tensor& places, const LayerGradients& gradients,
                           const std::optional<Operand>& input_side);
 

@@ -257,7 +257,7 @@ void run(const ElementLoss& work, cudaStream_t stream) {
   launch_dependent(kernel, static_cast<uint32_t>(num_parts), kElementThreads, 0, stream, work);
   if (num_parts > 1)
     launch_dependent(add_losses_kernel, 1, kPartThreads, 0, stream, work.results, num_parts, work.size);
-  require_started("the loss's kernel");
+  require_started("the kernel of binary cross-entropy or squared error");
 }
 
 }  // namespace rnnlab::kernels
