@@ -177,7 +177,7 @@ std::string sentence_of(const Comparison& comparison) {
   const GroupResult* faster = fastest(comparison, TimeVerdict::kFaster);
   if (faster == nullptr) return answer_without_gain(*any, comparison);
   const std::string rank =
-      comparison.groups.size() > 2 ? fmt::format(", the fastest of {}", comparison.groups.size()) : "";
+      num_of_same_work(comparison) > 2 ? fmt::format(", the fastest of {}", num_of_same_work(comparison)) : "";
   return fmt::format("{} is {:.3g} times as fast as {}{}{}.", faster->label, 1 / *faster->ratio, comparison.baseline,
                      speed_words(*faster), rank);
 }

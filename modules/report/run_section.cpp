@@ -294,8 +294,12 @@ std::vector<Block> opening_notices(const Comparison& comparison, const std::stri
   if (!comparison.other_work.empty())
     blocks.emplace_back(Notice{
         Severity::kNote,
-        fmt::format("The runs of {} did different work, so their losses and metrics are compared, but not their times",
-                    name),
+        num_of_same_work(comparison) > 1
+            ? fmt::format("Some runs of {} did other work than the baseline, so their times are not compared with its",
+                          name)
+            : fmt::format(
+                  "The runs of {} did different work, so their losses and metrics are compared, but not their times",
+                  name),
         comparison.other_work});
   std::vector<Warning> of_quality, of_times;
   for (const Warning& warning : comparison.warnings)

@@ -4,6 +4,7 @@
 // verdicts are over the processes that trained the runs (process_times.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -163,6 +164,11 @@ struct Comparison {
     field("notes", self.notes);
   }
 };
+
+// Returns how many groups did the work of the baseline, itself included: those whose times are compared.
+inline int64_t num_of_same_work(const Comparison& comparison) {
+  return std::ranges::count(comparison.groups, false, &GroupResult::is_other_work);
+}
 
 // kReport: the user requested these runs together, so reasons against a fair comparison are reported, not refused.
 enum class OnDifference { kRefuse, kForce, kReport };

@@ -521,14 +521,24 @@ std::vector<std::string> comparison_work(const Comparison& comparison) {
   return times;
 }
 
+namespace {
+
+// Rows may have the baseline's work beside rows that have not.
+std::string_view why_times_have_no_ratio(const Comparison& comparison) {
+  return num_of_same_work(comparison) > 1
+             ? "NOTICE: rows without a ratio did other work than the baseline (--force shows their ratios).\n"
+             : "NOTICE: these runs did different work, so their times have no ratio, p or verdict (--force shows "
+               "them).\n";
+}
+
+}  // namespace
+
 std::string comparison_text(const Comparison& comparison, size_t width) {
   std::string text;
   if (!comparison.forced.empty())
     text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", comparison.forced) + "\n";
   if (!comparison.other_work.empty())
-    text +=
-        "NOTICE: these runs did different work, so their times have no ratio, p or verdict (--force shows them).\n" +
-        lines_of_texts("  ", comparison.other_work) + "\n";
+    text += std::string(why_times_have_no_ratio(comparison)) + lines_of_texts("  ", comparison.other_work) + "\n";
   if (!comparison.differences.empty())
     text += "NOTICE: these runs differ in more than the device and the layer.\n" +
             lines_of_texts("  ", comparison.differences) + "\n";

@@ -138,7 +138,7 @@ std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunG
   std::optional<LossAgreement> worst;
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs) {
-      if (!is_same_work(*a, *b)) continue;
+      if (!is_same_work(*a, *b) || may_differ_in_masks(*a, *b)) continue;
       const auto agreement = agreement_of(*a, *b);
       if (agreement && (!worst || agreement->largest_difference > worst->largest_difference)) worst = agreement;
     }

@@ -59,7 +59,7 @@ TEST(Check, NotesWhatThisMachineCannotRun) {
               HasSubstr("data.num_train: this run ("));
   EXPECT_EQ(program.run({"check", "tiny.yaml", "device=auto", "layer=cudnn"}).errors,
             "rnnlab: note: cannot run on this machine: argument 'layer=cudnn': layer: cudnn needs a CUDA GPU; on a CPU "
-            "use layer: fused; device: auto chose the CPU\n");
+            "use layer: blocked; device: auto chose the CPU\n");
   EXPECT_EQ(
       program.run({"check", "tiny.yaml", "device=auto", "precision=fp16"}).errors,
       "rnnlab: note: cannot run on this machine: argument 'precision=fp16': precision: fp16 needs a GPU; use bf16 "

@@ -27,7 +27,7 @@ TEST(Info, FitsTheTerminal) {
 
 TEST(Info, SaysALimitOfSeveralLayersOnce) {
   const std::string output = Program().run({"info"}).output;
-  const std::string limit = "  streamed, wavefront, diagonal\n    - needs CUDA streams; on a CPU use layer: hoisted\n";
+  const std::string limit = "  streamed, wavefront, diagonal\n    - needs CUDA streams; on a CPU use layer: blocked\n";
   EXPECT_THAT(output, HasSubstr(limit));
   EXPECT_EQ(output.find("reset gate, so the products"), output.rfind("reset gate, so the products"));
 }

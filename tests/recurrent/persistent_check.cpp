@@ -17,6 +17,7 @@
 #include "recurrent/half_pass_count.h"
 #include "recurrent/layer_kind.h"
 #include "recurrent/parameters.h"
+#include "recurrent/persistent/products.h"
 
 namespace rnnlab {
 namespace {
@@ -220,7 +221,6 @@ void expect_gradients_of_any_magnitude(RecurrentLayer& layer, const NumberClass&
 }
 
 int64_t steps_of_large_products(const RecurrentOptions& options, int64_t batch_size) {
-  constexpr double kLeastMultiplications = 2e9;
   const int64_t num_gates = parameter_specs(options).front().shape.front();
   const auto of_step = static_cast<double>(batch_size * num_gates * std::min(options.hidden_size, options.input_size));
   return 8 * std::max<int64_t>(1, std::llround(std::ceil(kLeastMultiplications / of_step / 8)));

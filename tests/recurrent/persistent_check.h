@@ -85,7 +85,7 @@ void expect_gradients_of_any_magnitude(RecurrentLayer& layer, const NumberClass&
                                        const StepsAndBatch& sizes = {});
 
 // Returns a multiple of 8, at least 8: the fewest steps for which all products after a backward pass have as many
-// multiplications as operands of float16 need (kLeastMultiplications in products.cpp).
+// multiplications as operands of float16 need (kLeastMultiplications in products.h).
 int64_t steps_of_large_products(const RecurrentOptions& options, int64_t batch_size);
 
 // Expects the results of float64 in the TF32 class, for outputs' gradients that stay, shrink and grow from step to

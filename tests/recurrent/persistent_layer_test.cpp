@@ -68,7 +68,8 @@ TEST(PersistentRefusal, EarlierVariantsHaveTheSizesOfClusters) {
                                       "to 1024); use layer: naive",
                                       config::name_of(kind))));
     EXPECT_EQ(unsupported_reason(kind, Processor::kCpu),
-              fmt::format("layer: {} needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused",
+              fmt::format("layer: {} needs a GPU of compute capability 9.0 or later; on a CPU use layer: blocked, or "
+                          "naive for any cell",
                           config::name_of(kind)));
   }
 }
@@ -101,13 +102,15 @@ TEST(PersistentRefusal, AGpuWithoutClustersHasSizesForTheWholeGpu) {
 
 TEST(PersistentRefusal, IsForAGpu) {
   EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, Processor::kCpu),
-            "layer: persistent needs a GPU of compute capability 8.0 or later; on a CPU use layer: fused");
+            "layer: persistent needs a GPU of compute capability 8.0 or later; on a CPU use layer: blocked, or naive "
+            "for any cell");
   EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, Processor::kGpu), std::nullopt);
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}));
             }),
-            "layer: persistent needs a GPU of compute capability 8.0 or later; on a CPU use layer: fused");
+            "layer: persistent needs a GPU of compute capability 8.0 or later; on a CPU use layer: blocked, or naive "
+            "for any cell");
 }
 
 // A relu whose sums stay away from its kink, as persistent_check.h has them: weights of a sixth.

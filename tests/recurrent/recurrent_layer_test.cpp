@@ -328,7 +328,7 @@ TEST(UnsupportedReason, NamesACellThatTheLayerDoesNotHave) {
 
 TEST(UnsupportedReason, NamesWhatNeedsStreams) {
   EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, Processor::kCpu),
-            "layer: wavefront needs CUDA streams; on a CPU use layer: hoisted");
+            "layer: wavefront needs CUDA streams; on a CPU use layer: blocked");
   EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
   EXPECT_EQ(unsupported_reason(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
 }

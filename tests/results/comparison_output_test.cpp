@@ -298,11 +298,22 @@ TEST(ComparisonText, ReportsDifferencesWithoutTheWordForced) {
 
 TEST(ComparisonText, BeginsWithWhyTimesHaveNoRatio) {
   Comparison comparison = sample_comparison();
+  for (size_t i = 1; i < comparison.groups.size(); ++i) comparison.groups[i].is_other_work = true;
   comparison.other_work = {"model: model.cell=lstm in cpu naive, model.cell=gru in cpu fused"};
   EXPECT_TRUE(comparison_text(comparison)
                   .starts_with("NOTICE: these runs did different work, so their times have no ratio, p or verdict "
                                "(--force shows them).\n"
                                "  model: model.cell=lstm in cpu naive, model.cell=gru in cpu fused\n\n"));
+}
+
+TEST(ComparisonText, BeginsWithWhichTimesHaveNoRatioIfSomeHaveOne) {
+  Comparison comparison = sample_comparison();
+  comparison.groups.push_back(comparison.groups.back());
+  comparison.groups.back().is_other_work = true;
+  comparison.other_work = {"model: model.cell=lstm in cpu naive, model.cell=gru in cpu fused"};
+  EXPECT_TRUE(comparison_text(comparison)
+                  .starts_with("NOTICE: rows without a ratio did other work than the baseline (--force shows their "
+                               "ratios).\n"));
 }
 
 TEST(ComparisonText, ShowsTheBestEpochBesideTheLastWhereTheyDiffer) {

@@ -19,7 +19,7 @@ const LayerInfo& cudnn_layer_info() {
       .description = "cuDNN called directly, by the algorithm that is asked for or was measured to be the fastest",
       .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
       .processors = {Processor::kGpu},
-      .other_processor = "needs a CUDA GPU; on a CPU use layer: fused",
+      .other_processor = "needs a CUDA GPU; on a CPU use layer: blocked",
       .speed_rank = 10,
       .make = make_cudnn,
       .unsupported_option = [](const RecurrentOptions& options) { return unsupported_by_library("cuDNN", options); }};

@@ -122,10 +122,11 @@ LayerInfo persistent_info(std::string_view description, int speed_rank, AutoUse 
   return {.description = description,
           .cells = cells_of(variant.kernels),
           .processors = {Processor::kGpu},
-          .other_processor =
-              has_blocks(variant.kernels)
-                  ? std::string_view("needs a GPU of compute capability 8.0 or later; on a CPU use layer: fused")
-                  : std::string_view("needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused"),
+          .other_processor = has_blocks(variant.kernels)
+                                 ? std::string_view("needs a GPU of compute capability 8.0 or later; on a CPU use "
+                                                    "layer: blocked, or naive for any cell")
+                                 : std::string_view("needs a GPU of compute capability 9.0 or later; on a CPU use "
+                                                    "layer: blocked, or naive for any cell"),
           .needs_own_kernels = true,
           .compiles_kernels = true,
           .min_gpu_capability = has_blocks(variant.kernels) ? kFirstWithBlocks : kFirstWithClusters,

@@ -20,8 +20,6 @@
 namespace rnnlab {
 namespace {
 
-constexpr double kLeastMultiplications = 2e9;  // about 15 us in TF32 on an H200
-
 bool is_large(const at::Tensor& left, int64_t columns) {
   return static_cast<double>(left.numel()) * static_cast<double>(columns) >= kLeastMultiplications;
 }

@@ -11,7 +11,7 @@ constexpr UnrolledVariant kBlockedVariant = {.kind = LayerKind::kBlocked,
                                              .input_products = InputProducts::kAllSteps,
                                              .is_blocked = true};
 
-constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: hoisted";
+constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: blocked";
 
 std::optional<std::string> unsupported_by_pipelined(const RecurrentOptions& options) {
   if (const auto option = unsupported_by_unrolled(options)) return option;
