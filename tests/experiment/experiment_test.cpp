@@ -190,7 +190,7 @@ TEST(Experiment, RefusesAClassifierForASeries) {
 
 TEST(Experiment, RefusesALayerOnADeviceThatItIsNotFor) {
   EXPECT_THAT(findings_in("device: cpu\nlayer: wavefront\n"),
-              ElementsAre(HasSubstr("layer: wavefront needs CUDA streams; on a CPU use layer: hoisted")));
+              ElementsAre(HasSubstr("layer: wavefront needs CUDA streams; on a CPU use layer: blocked")));
   EXPECT_THAT(findings_in("device: auto\nlayer: wavefront\n"), IsEmpty());
   EXPECT_THAT(findings_in("device: cpu\nprecision: fp16\n"),
               ElementsAre(HasSubstr("precision: fp16 needs a GPU; use bf16 or fp32 on the CPU")));
@@ -213,7 +213,7 @@ TEST(Experiment, RefusesToWatchAMissingAccuracy) {
 
 TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
   EXPECT_THAT(findings_in("device: cpu\nlayer: persistent\nmodel: {hidden_size: 12}\n"),
-              ElementsAre(HasSubstr("on a CPU use layer: fused")));
+              ElementsAre(HasSubstr("on a CPU use layer: blocked, or naive for any cell")));
 }
 
 TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {

@@ -351,7 +351,7 @@ class Mistakes(unittest.TestCase):
 
     def test_are_one_exception_each(self):
         layer = rnnlab.LSTM(3, 4, implementation="hoisted")
-        self.check(ValueError, "on a CPU use layer: fused", lambda: rnnlab.LSTM(3, 4, implementation="cudnn")(
+        self.check(ValueError, "on a CPU use layer: blocked", lambda: rnnlab.LSTM(3, 4, implementation="cudnn")(
             torch.randn(5, 2, 3)))
         self.check(ValueError, "is 'hoist' .did you mean 'hoisted'", lambda: rnnlab.LSTM(3, 4, implementation="hoist"))
         self.check(ValueError, "is None; use auto, torch, naive", lambda: rnnlab.GRU(3, 4, implementation=None))
