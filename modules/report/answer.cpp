@@ -176,8 +176,8 @@ std::string sentence_of(const Comparison& comparison) {
   }
   const GroupResult* faster = fastest(comparison, TimeVerdict::kFaster);
   if (faster == nullptr) return answer_without_gain(*any, comparison);
-  const std::string rank =
-      num_of_same_work(comparison) > 2 ? fmt::format(", the fastest of {}", num_of_same_work(comparison)) : "";
+  const int64_t num_compared = num_of_same_work(comparison);
+  const std::string rank = num_compared > 2 ? fmt::format(", the fastest of {}", num_compared) : "";
   return fmt::format("{} is {:.3g} times as fast as {}{}{}.", faster->label, 1 / *faster->ratio, comparison.baseline,
                      speed_words(*faster), rank);
 }

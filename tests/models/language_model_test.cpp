@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <torch/cuda.h>
 
-#include "models/padded_linear.h"
+#include "models/output_layer.h"
 #include "models/small_models.h"
 
 namespace rnnlab {

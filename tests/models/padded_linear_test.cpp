@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/padded_linear.h"
+#include "models/output_layer.h"
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
