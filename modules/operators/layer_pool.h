@@ -1,51 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the layers that the operators of recurrent_operators.cpp run, so that a layer's plans and buffers stay from
-// call to call although the caller owns the weights. A layer's parameters share the memory of the caller's weights;
-// only a layer that keeps its weights in one piece gets copies at each call. A layer whose last pass still waits for
-// its backward pass is only used again for the same memory.
+// Keeps the layers that the operators of recurrent_operators.cpp run, so that what a layer has planned for a shape stays
+// from call to call. The layers have no weights: each pass brings those of its caller. A layer in use belongs to one
+// pass alone, so any number of threads can run passes at once.
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
+#include <list>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
-#include <vector>
 
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab::operators {
 
-// Describes the layer of one call.
+// Describes the layer of a pass.
 struct LayerRequest {
   LayerKind kind;
   RecurrentOptions options;
-  at::TensorList weights;  // in the order of parameter_specs(options), on the device of the call
+  c10::Device device;
+
+  bool operator==(const LayerRequest&) const = default;
 };
 
-// A layer in use: as long as it exists, other calls with other weights get another layer.
-using LayerInUse = std::shared_ptr<RecurrentLayer>;
+class LayerPool;
+
+// A layer that one pass uses, with that pass's weights. It returns to the pool without them.
+class LayerInUse {
+ public:
+  LayerInUse(LayerPool& pool, LayerRequest request, std::shared_ptr<RecurrentLayer> layer)
+      : pool_(pool), request_(std::move(request)), layer_(std::move(layer)) {}
+  ~LayerInUse();
+  LayerInUse(const LayerInUse&) = delete;
+  LayerInUse& operator=(const LayerInUse&) = delete;
+
+  RecurrentLayer* operator->() const { return layer_.get(); }
+
+ private:
+  LayerPool& pool_;
+  LayerRequest request_;
+  std::shared_ptr<RecurrentLayer> layer_;
+};
 
 // Thread-safe.
 class LayerPool {
  public:
   static LayerPool& instance();
 
-  // Returns a layer with these weights. `owner` is the caller's number, to which release() belongs. Throws UserError if
-  // the kind does not support the options.
-  LayerInUse take(int64_t owner, const LayerRequest& request);
+  // Returns a layer that no other pass uses. Throws UserError if the kind does not support the options.
+  LayerInUse take(const LayerRequest& request);
 
-  // Destroys the owner's layers that are not in use; the others are destroyed when they are not in use any more.
-  void release(int64_t owner);
+  size_t num_waiting();
 
  private:
+  friend class LayerInUse;
+
   struct Entry {
+    LayerRequest request;
     std::shared_ptr<RecurrentLayer> layer;
-    std::weak_ptr<RecurrentLayer> in_use;  // shares `layer`'s lifetime by an aliasing pointer
   };
 
+  std::shared_ptr<RecurrentLayer> find(const LayerRequest& request);
+  void give_back(Entry entry);
+
   std::mutex mutex_;
-  std::unordered_map<int64_t, std::vector<Entry>> entries_;
+  std::list<Entry> waiting_;  // the layer that was used last is first
 };
 
 }  // namespace rnnlab::operators

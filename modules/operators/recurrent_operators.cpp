@@ -8,9 +8,11 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/basic_ops.h>
+#include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
 
@@ -25,14 +27,13 @@
 namespace rnnlab::operators {
 namespace {
 
-// The results of a forward pass with autograd's graph from the arguments to them.
+// The results of a forward pass with autograd's graph from the arguments to them. The leaves are the pass's own: they
+// share the memory of the caller's tensors, but nothing that another pass could change.
 struct PassGraph {
-  LayerInUse layer;
   at::Tensor input;  // leaves of the graph
   std::vector<at::Tensor> states;
   std::vector<at::Tensor> weights;
-  torch::autograd::edge_list weight_edges;  // where gradients of the weights arrive; empty if none is needed
-  std::vector<at::Tensor> results;          // the output, then the final states
+  std::vector<at::Tensor> results;  // the output, then the final states
 };
 
 // Autograd is off in an operator's kernel. This switches it on for the layer, whose own graph records the pass.
@@ -128,11 +129,29 @@ struct Needs {
 struct Call {
   at::Tensor input;  // (T, B, I)
   std::vector<at::Tensor> states;
-  at::Tensor lengths;  // undefined if every sequence is whole
+  at::TensorList weights;  // in the order of parameter_specs
+  at::Tensor lengths;      // undefined if every sequence is whole
   bool is_training;
   Needs needs;
   std::optional<at::ScalarType> autocast;
+  at::ScalarType result_type;
 };
+
+void check_weights(const RecurrentOptions& options, const Call& call) {
+  const std::vector<ParameterSpec> specs = parameter_specs(options);
+  if (specs.size() != call.weights.size())
+    throw_error(ExitCode::kUsage, "{} weights were given, but the layer has {}", call.weights.size(), specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const at::Tensor& weight = call.weights[i];
+    if (weight.sizes() != at::IntArrayRef(specs[i].shape))
+      throw_error(ExitCode::kUsage, "{} has the shape ({}), wanted ({})", specs[i].name,
+                  fmt::join(weight.sizes(), ", "), fmt::join(specs[i].shape, ", "));
+    if (weight.device() != call.input.device() || weight.scalar_type() != call.weights.front().scalar_type())
+      throw_error(ExitCode::kUsage, "{} is {} on {}, but the input is on {} and {} is {}", specs[i].name,
+                  c10::toString(weight.scalar_type()), weight.device().str(), call.input.device().str(),
+                  specs.front().name, c10::toString(call.weights.front().scalar_type()));
+  }
+}
 
 RecurrentState state_of(const std::vector<at::Tensor>& states) {
   RecurrentState state = {states.front()};
@@ -140,31 +159,20 @@ RecurrentState state_of(const std::vector<at::Tensor>& states) {
   return state;
 }
 
-// Returns new edges for these leaves. Autograd runs a leaf's node on the stream of the pass that first used the leaf,
-// but the layer's weights outlive passes: a CUDA graph would not capture a node of an older pass on another stream.
-torch::autograd::edge_list new_gradient_edges(const std::vector<at::Tensor>& leaves) {
-  torch::autograd::edge_list edges;
-  for (const at::Tensor& leaf : leaves) {
-    torch::autograd::impl::set_grad_accumulator(leaf, {});
-    edges.push_back(torch::autograd::impl::gradient_edge(leaf));
-  }
-  return edges;
-}
-
-std::unique_ptr<PassGraph> run(const LayerInUse& layer, const Call& call) {
+std::unique_ptr<PassGraph> run(LayerKind kind, const RecurrentOptions& options, const Call& call) {
+  check_weights(options, call);
+  const LayerInUse layer = LayerPool::instance().take({kind, options, call.input.device()});
   auto graph = std::make_unique<PassGraph>();
-  graph->layer = layer;
   graph->input = leaf_of(call.input, call.needs.input);
   for (const at::Tensor& state : call.states) graph->states.push_back(leaf_of(state, call.needs.states));
-  graph->weights = layer->parameters(/*recurse=*/false);
-  for (at::Tensor& weight : graph->weights) weight.requires_grad_(call.needs.weights);
-  if (call.needs.weights) graph->weight_edges = new_gradient_edges(graph->weights);
+  for (const at::Tensor& weight : call.weights) graph->weights.push_back(leaf_of(weight, call.needs.weights));
+  layer->use_weights(graph->weights);
   layer->train(call.is_training);
   const Autocast autocast(call.input.device().type(), call.autocast);
   const RecordGraph record(call.needs.any());
   const RecurrentResult result = layer->forward(graph->input, state_of(graph->states), call.lengths);
-  graph->results = {result.output, result.state.hidden};
-  graph->results.insert(graph->results.end(), result.state.inner.begin(), result.state.inner.end());
+  graph->results = {result.output.to(call.result_type), result.state.hidden.to(call.result_type)};
+  for (const at::Tensor& inner : result.state.inner) graph->results.push_back(inner.to(call.result_type));
   return graph;
 }
 
@@ -179,7 +187,8 @@ using Results = std::tuple<at::Tensor, std::vector<at::Tensor>, at::Tensor>;
 Results recurrent(const at::Tensor& input, at::TensorList states, at::TensorList weights,
                   const std::optional<at::Tensor>& lengths, std::string_view cell, std::string_view implementation,
                   int64_t num_layers, bool bidirectional, double dropout, bool training, bool needs_input,
-                  bool needs_states, bool needs_weights, std::optional<at::ScalarType> autocast, int64_t owner) {
+                  bool needs_states, bool needs_weights, std::optional<at::ScalarType> autocast,
+                  at::ScalarType result_type) {
   return with_python_errors([&] {
     if (input.is_cuda()) load_cuda_library();
     const RecurrentOptions options = {.cell = value_of<Cell>(cell, "cell"),
@@ -189,11 +198,10 @@ Results recurrent(const at::Tensor& input, at::TensorList states, at::TensorList
                                       .bidirectional = bidirectional,
                                       .dropout = dropout};
     const auto kind = value_of<LayerKind>(implementation, "implementation");
-    const LayerInUse layer = LayerPool::instance().take(owner, {kind, options, weights});
-    const Call call = {
-        input,   states.vec(), lengths.value_or(at::Tensor()), training, {needs_input, needs_states, needs_weights},
-        autocast};
-    std::unique_ptr<PassGraph> graph = run(layer, call);
+    const Call call = {input,    states.vec(), weights,
+                       lengths.value_or(at::Tensor()), training, {needs_input, needs_states, needs_weights},
+                       autocast, result_type};
+    std::unique_ptr<PassGraph> graph = run(kind, options, call);
     const bool is_kept = call.needs.any();
     std::vector<at::Tensor> final_states;
     for (size_t i = 1; i < graph->results.size(); ++i)
@@ -204,6 +212,22 @@ Results recurrent(const at::Tensor& input, at::TensorList states, at::TensorList
   });
 }
 
+// Returns the arguments whose gradients are needed, in the order input, states, weights.
+std::vector<at::Tensor> needed_arguments(const PassGraph& graph, const Needs& needs) {
+  std::vector<at::Tensor> arguments;
+  if (needs.input) arguments.push_back(graph.input);
+  if (needs.states) arguments.insert(arguments.end(), graph.states.begin(), graph.states.end());
+  if (needs.weights) arguments.insert(arguments.end(), graph.weights.begin(), graph.weights.end());
+  return arguments;
+}
+
+// Every argument of a layer acts on every result, so a gradient that is missing was lost, and zeros would hide that.
+at::Tensor gradient_found(const at::Tensor& gradient) {
+  TORCH_CHECK(gradient.defined(),
+              "rnnlab: a gradient was lost in the backward pass of a layer; this is a defect of rnnlab");
+  return gradient.contiguous();
+}
+
 // Returns the gradients that are needed, in the order input, states, weights.
 std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
                                            const c10::List<std::optional<at::Tensor>>& upstream, const at::Tensor&,
@@ -211,34 +235,29 @@ std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
                                            bool needs_weights) {
   return with_python_errors([&] {
     const PassGraph& graph = graph_of(graph_owner);
+    const std::vector<at::Tensor> arguments = needed_arguments(graph, {needs_input, needs_states, needs_weights});
     torch::autograd::edge_list roots, edges;
-    std::vector<at::Tensor> gradients, arguments;
+    std::vector<at::Tensor> gradients;
     for (size_t i = 0; i < graph.results.size(); ++i) {
       const std::optional<at::Tensor> given = upstream.get(i);
       if (!given || !given->defined() || !graph.results[i].requires_grad()) continue;
       roots.push_back(torch::autograd::impl::gradient_edge(graph.results[i]));
       gradients.push_back(given->to(graph.results[i].scalar_type()));
     }
-    if (needs_input) arguments.push_back(graph.input);
-    if (needs_states) arguments.insert(arguments.end(), graph.states.begin(), graph.states.end());
-    for (const at::Tensor& argument : arguments) edges.push_back(torch::autograd::impl::gradient_edge(argument));
-    if (needs_weights) {
-      arguments.insert(arguments.end(), graph.weights.begin(), graph.weights.end());
-      edges.insert(edges.end(), graph.weight_edges.begin(), graph.weight_edges.end());
+    std::vector<at::Tensor> found;
+    if (roots.empty()) {
+      for (const at::Tensor& argument : arguments) found.push_back(at::zeros_like(argument.detach()));
+      return found;
     }
+    for (const at::Tensor& argument : arguments) edges.push_back(torch::autograd::impl::gradient_edge(argument));
     const RecordGraph record(false);
-    std::vector<at::Tensor> found(arguments.size());
-    if (!roots.empty())
-      found = torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/true,
-                                                                    /*create_graph=*/false, /*accumulate_grad=*/false,
-                                                                    edges);
-    for (size_t i = 0; i < found.size(); ++i)
-      found[i] = found[i].defined() ? found[i].contiguous() : at::zeros_like(arguments[i].detach());
+    found = torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/true,
+                                                                  /*create_graph=*/false, /*accumulate_grad=*/false,
+                                                                  edges);
+    for (at::Tensor& gradient : found) gradient = gradient_found(gradient);
     return found;
   });
 }
-
-void release(int64_t owner) { LayerPool::instance().release(owner); }
 
 // ---- the derivative of `recurrent` ----
 
@@ -255,7 +274,7 @@ struct Settings {
   bool training;
   Needs needs;
   std::optional<at::ScalarType> autocast;
-  int64_t owner;
+  at::ScalarType result_type;
 };
 
 // The calls go through PyTorch's dispatcher, where torch.compile records them.
@@ -263,7 +282,7 @@ Results call_recurrent(const at::Tensor& input, at::TensorList states, at::Tenso
   static const auto kOperator =
       c10::Dispatcher::singleton().findSchemaOrThrow("rnnlab::recurrent", "").typed<decltype(recurrent)>();
   return kOperator.call(input, states, weights, s.lengths, s.cell, s.implementation, s.num_layers, s.bidirectional,
-                        s.dropout, s.training, s.needs.input, s.needs.states, s.needs.weights, s.autocast, s.owner);
+                        s.dropout, s.training, s.needs.input, s.needs.states, s.needs.weights, s.autocast, s.result_type);
 }
 
 std::vector<at::Tensor> call_recurrent_backward(const at::Tensor& graph,
@@ -328,14 +347,21 @@ class RecurrentFunction : public torch::autograd::Function<RecurrentFunction> {
   }
 };
 
+void refuse_tangents(at::TensorList tensors) {
+  for (const at::Tensor& tensor : tensors)
+    TORCH_CHECK(!tensor._fw_grad(/*level=*/0).defined(),
+                "rnnlab's layers have no forward-mode derivative; make the layer with implementation=\"torch\"");
+}
+
 Results differentiable_recurrent(const at::Tensor& input, at::TensorList states, at::TensorList weights,
                                  const std::optional<at::Tensor>& lengths, std::string_view cell,
                                  std::string_view implementation, int64_t num_layers, bool bidirectional,
                                  double dropout, bool training, bool needs_input, bool needs_states, bool needs_weights,
-                                 std::optional<at::ScalarType> autocast, int64_t owner) {
-  const Settings settings = {lengths,       cell,    implementation, num_layers,
-                             bidirectional, dropout, training,       {needs_input, needs_states, needs_weights},
-                             autocast,      owner};
+                                 std::optional<at::ScalarType> autocast, at::ScalarType result_type) {
+  for (const at::TensorList tensors : {at::TensorList(input), states, weights}) refuse_tangents(tensors);
+  const Settings settings = {lengths,       cell,       implementation, num_layers,
+                             bidirectional, dropout,    training,       {needs_input, needs_states, needs_weights},
+                             autocast,      result_type};
   if (!settings.needs.any()) {
     const at::AutoDispatchBelowADInplaceOrView without_autograd;
     return call_recurrent(input, states, weights, settings);
@@ -344,15 +370,40 @@ Results differentiable_recurrent(const at::Tensor& input, at::TensorList states,
   return {results[0], {results.begin() + 2, results.end()}, results[1]};
 }
 
+// Gives the gradients a history that says what to do if somebody asks for second derivatives.
+std::vector<at::Tensor> once_differentiable_backward(const at::Tensor& graph,
+                                                     const c10::List<std::optional<at::Tensor>>& upstream,
+                                                     const at::Tensor& input, at::TensorList states,
+                                                     at::TensorList weights, bool needs_input, bool needs_states,
+                                                     bool needs_weights) {
+  std::vector<at::Tensor> found;
+  {
+    const at::AutoDispatchBelowADInplaceOrView without_autograd;
+    found = call_recurrent_backward(graph, upstream, input, states, weights, {needs_input, needs_states, needs_weights});
+  }
+  variable_list inputs = {input};
+  inputs.insert(inputs.end(), states.begin(), states.end());
+  inputs.insert(inputs.end(), weights.begin(), weights.end());
+  for (const std::optional<at::Tensor>& given : upstream.vec())
+    if (given) inputs.push_back(*given);
+  if (!torch::autograd::compute_requires_grad(inputs)) return found;
+  const auto refusal = std::make_shared<torch::autograd::Error>(
+      "rnnlab's layers have no second derivatives; make the layer with implementation=\"torch\", and switch off the "
+      "library that has none either: torch.backends.cudnn.flags(enabled=False) on a GPU, "
+      "torch.backends.mkldnn.flags(enabled=False) on a CPU",
+      torch::autograd::collect_next_edges(inputs));
+  for (at::Tensor& gradient : found) torch::autograd::set_history(gradient, refusal);
+  return found;
+}
+
 TORCH_LIBRARY(rnnlab, library) {
   library.def(
       "recurrent(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, str cell, str implementation, "
       "int num_layers, bool bidirectional, float dropout, bool training, bool needs_input, bool needs_states, "
-      "bool needs_weights, ScalarType? autocast, int owner) -> (Tensor, Tensor[], Tensor)");
+      "bool needs_weights, ScalarType? autocast, ScalarType result_type) -> (Tensor, Tensor[], Tensor)");
   library.def(
       "recurrent_backward(Tensor graph, Tensor?[] upstream, Tensor input, Tensor[] states, Tensor[] weights, "
       "bool needs_input, bool needs_states, bool needs_weights) -> Tensor[]");
-  library.def("release(int owner) -> ()", &release);
   library.def("implementations() -> str[]", [] { return config::names_of<LayerKind>(); });
 }
 
@@ -368,7 +419,7 @@ TORCH_LIBRARY_IMPL(rnnlab, CUDA, library) {
 
 TORCH_LIBRARY_IMPL(rnnlab, Autograd, library) {
   library.impl("recurrent", &differentiable_recurrent);
-  library.impl("recurrent_backward", torch::autograd::autogradNotImplementedFallback());
+  library.impl("recurrent_backward", &once_differentiable_backward);
 }
 
 }  // namespace

@@ -127,6 +127,11 @@ void RecurrentLayer::register_uniform_parameters() {
       [&](const ParameterSpec& spec) { return at::empty(spec.shape, at::kFloat).uniform_(-bound, bound); });
 }
 
+void RecurrentLayer::use_weights(std::vector<at::Tensor> weights) {
+  RNNLAB_INVARIANT(!has_own_weights(), "a layer with parameters computes with them");
+  weights_ = std::move(weights);
+}
+
 RecurrentResult RecurrentLayer::forward(const at::Tensor& input, const RecurrentState& initial,
                                         const at::Tensor& lengths) {
   check_input(input, options_);
@@ -177,6 +182,12 @@ RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t b
 }
 
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options) {
+  auto layer = make_layer_without_weights(kind, options);
+  layer->draw_weights();
+  return layer;
+}
+
+std::shared_ptr<RecurrentLayer> make_layer_without_weights(LayerKind kind, const RecurrentOptions& options) {
   if (const auto reason = unsupported_reason(kind, options)) throw_error(ExitCode::kUsage, "{}", *reason);
   const auto make = info_of(kind).make;
   RNNLAB_INVARIANT(make != nullptr,

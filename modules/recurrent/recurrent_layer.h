@@ -56,9 +56,13 @@ class RecurrentLayer : public torch::nn::Module {
   // gradient of the output's last step, which has zeros for all other steps.
   virtual bool has_own_final_states() const { return false; }
 
-  // Returns whether the layer keeps its parameters in one piece of memory on a GPU, because cuDNN requires it. Copy
-  // values into such parameters; replacing their memory makes the next call copy all of them.
-  virtual bool keeps_weights_in_one_piece() const { return false; }
+  // Registers the parameters and draws their values. make_layer calls this function once.
+  virtual void draw_weights() { register_uniform_parameters(); }
+
+  // Lets the following passes compute with these tensors, in the order of parameter_specs and in its shapes, on one
+  // device and in one floating type. Gradients arrive at them. Only a layer without parameters of its own has such
+  // weights; with none, it cannot run.
+  void use_weights(std::vector<at::Tensor> weights);
 
   // Sets who receives gradients during the backward pass of later calls of forward(); null: nobody. `sink` must outlive
   // these passes. Layers that compute all gradients at once do not use it.
@@ -76,8 +80,10 @@ class RecurrentLayer : public torch::nn::Module {
   // Registers float32 tensors on the CPU, drawn from U(-1/sqrt(H), 1/sqrt(H)).
   void register_uniform_parameters();
 
-  // Returns the tensors of register_parameters in order. They stay the same tensors if the module moves.
+  // Returns the tensors of register_parameters in order, which stay the same tensors if the module moves, or those of
+  // use_weights.
   const std::vector<at::Tensor>& weights() const { return weights_; }
+  bool has_own_weights() const { return !parameters_.is_empty(); }
 
   GradientSink* gradient_sink() const { return gradient_sink_; }  // may be null
 
@@ -110,6 +116,10 @@ std::shared_ptr<RecurrentLayer> make_layer_of(const RecurrentOptions& options) {
 // Returns a layer with weights and biases drawn from U(-1/sqrt(H), 1/sqrt(H)), as in PyTorch, in float32 on the CPU.
 // Throws UserError kUsage if unsupported_reason(kind, options) has a reason.
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options);
+
+// Works like make_layer, but the layer has no parameters, and no random numbers are drawn. Give it weights
+// (use_weights) before each pass.
+std::shared_ptr<RecurrentLayer> make_layer_without_weights(LayerKind kind, const RecurrentOptions& options);
 
 // Copies every parameter by name and converts type and device. If the layers have different names or shapes, copies
 // nothing and throws InvariantError with the parameter.

@@ -28,7 +28,7 @@ struct DirectionResult {
 
 class StackedLayer : public RecurrentLayer {
  protected:
-  explicit StackedLayer(const RecurrentOptions& options) : RecurrentLayer(options) { register_uniform_parameters(); }
+  explicit StackedLayer(const RecurrentOptions& options) : RecurrentLayer(options) {}
 
   // weights: of this direction of this layer, in the order of the cell's parameters and in product type.
   virtual DirectionResult run_direction(const DirectionInput& input, CellWeights weights) = 0;

@@ -18,6 +18,7 @@ _PLACES = {
     "copy_experiments": "runs",
     "load_run": "runs",
     "train": "runs",
+    "undo": "accelerate_models",
 }
 __all__ = sorted(_PLACES)
 

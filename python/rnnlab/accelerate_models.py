@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 import torch
+from torch.nn.utils.parametrize import is_parametrized
 
 from .layers import GRU, LSTM, RNN, Recurrent
 from .operators import check_implementation
@@ -30,10 +31,7 @@ class Acceleration:
         A second call changes nothing.
         """
         for layer in self.changed.values():
-            if not isinstance(layer, Recurrent):
-                continue
-            layer._unregister()
-            layer.__class__ = layer._torch_class
+            _restore(layer)
 
     def __str__(self) -> str:
         lines = [f"{name or 'the model'}: {layer}" for name, layer in self.changed.items()]
@@ -44,30 +42,85 @@ class Acceleration:
 def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Acceleration:
     """Lets rnnlab compute every LSTM, GRU and RNN of `model`, in place.
 
-    A layer changes only its class, so its weights, hooks, names and references stay, and so does an optimizer that
-    holds its weights. Layers with proj_size are skipped, and so are those of other classes derived from these three,
-    because they may override forward. TypeError if `model` is not a module, ValueError if there is no such
-    implementation.
+    A layer changes only its class, so its weights, hooks, names, parametrizations and references stay, and so does an
+    optimizer that holds its weights. A layer of rnnlab gets this implementation. Other layers that compute steps are
+    skipped: those with proj_size, cells, quantized and scripted layers, and classes derived from these three, because
+    they may override forward. TypeError if `model` is not a module, ValueError if there is no such implementation.
     """
-    if not isinstance(model, torch.nn.Module):
-        raise TypeError(f"accelerate: the model is a {type(model).__name__}, expected a torch.nn.Module")
+    _check_module(model, "accelerate")
     check_implementation(implementation)
     done = Acceleration(changed={}, skipped={})
     for name, module in model.named_modules():
-        if not isinstance(module, tuple(_TWINS)):
+        if not _is_recurrent(module):
             continue
         reason = _reason_to_skip(module)
         if reason:
             done.skipped[name] = reason
             continue
-        module.__class__ = _TWINS[type(module)]
-        module._register(implementation)
+        if not isinstance(module, Recurrent):
+            _replace_class(module, _TWINS[_class_of(module)])
+        module._set_implementation(implementation)
         done.changed[name] = module
     return done
 
 
+def undo(model: torch.nn.Module) -> None:
+    """Gives every layer of rnnlab in `model` its class of torch.nn, in place, however it was made.
+
+    Weights, hooks, parametrizations and references stay. TypeError if `model` is not a module.
+    """
+    _check_module(model, "undo")
+    for module in model.modules():
+        _restore(module)
+
+
+def _check_module(model, caller: str) -> None:
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"{caller}: the model is a {type(model).__name__}, expected a torch.nn.Module")
+
+
+def _class_of(module) -> type:
+    """The module's class; parametrizations put a class of their own before it."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def _replace_class(module, new: type) -> None:
+    """Gives the module another class. A class that parametrizations made is made again on top of the new one."""
+    if not is_parametrized(module):
+        module.__class__ = new
+        return
+    made = type(module)
+    members = {name: value for name, value in vars(made).items() if name not in ("__dict__", "__weakref__")}
+    module.__class__ = type(made.__name__, (new,), members)
+
+
+def _restore(module) -> None:
+    if not isinstance(module, Recurrent):
+        return
+    del module.implementation, module.implementation_used
+    _replace_class(module, module._torch_class)
+
+
+def _is_recurrent(module) -> bool:
+    is_scripted = isinstance(module, torch.jit.ScriptModule) and module.original_name in ("LSTM", "GRU", "RNN")
+    return is_scripted or isinstance(module, (torch.nn.RNNBase, torch.nn.RNNCellBase)) or _is_quantized(module)
+
+
+def _is_quantized(module) -> bool:
+    return type(module).__module__.startswith("torch.ao.nn.quantized") and "RNN" in [
+        base.__name__.removesuffix("Base") for base in type(module).__mro__
+    ]
+
+
 def _reason_to_skip(module) -> str:
-    if type(module) not in _TWINS:
-        base = next(f"torch.nn.{base.__name__}" for base in _TWINS if isinstance(module, base))
-        return f"{type(module).__name__} is derived from {base} and may compute differently"
+    if isinstance(module, torch.jit.ScriptModule):
+        return "TorchScript has compiled it; accelerate the model before torch.jit.script or torch.jit.trace"
+    if _is_quantized(module):
+        return "it is quantized, and rnnlab's layers compute in floating point"
+    if isinstance(module, torch.nn.RNNCellBase):
+        return f"{type(module).__name__} computes a single step; use {type(module).__name__.removesuffix('Cell')} for sequences"
+    known = _class_of(module)
+    if known not in _TWINS and known not in _TWINS.values():
+        base = next((f"torch.nn.{base.__name__}" for base in _TWINS if isinstance(module, base)), "torch.nn.RNNBase")
+        return f"{known.__name__} is derived from {base} and may compute differently"
     return f"rnnlab has no layers with projections (proj_size={module.proj_size})" if module.proj_size else ""

@@ -3,26 +3,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
-import itertools
-import math
-import time
-import weakref
+import warnings
 
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from . import choice
 from .operators import check_implementation  # registers torch.ops.rnnlab too
-
-_owners = itertools.count(1)
-# Not "cudnn", because torch.nn runs cuDNN too. In float32 without TF32, "persistent" computes small factors with fewer
-# digits than cuDNN does, so only a program that names it gets it, as in experiment files.
-_CANDIDATES = {"cuda": ("torch", "persistent"), "cuda float32": ("torch",), "cpu": ("torch", "blocked", "hoisted")}
-_WARMUP_PASSES = 2
-_TIMED_PASSES = 4
-_LONG_ENOUGH = 0.5  # seconds after which no further pass of a candidate is timed
-_fastest: dict[tuple, str] = {}  # by the work of a pass
 
 
 class Recurrent(torch.nn.RNNBase):
@@ -32,37 +19,37 @@ class Recurrent(torch.nn.RNNBase):
 
     implementation: "auto", "torch" (torch.nn's own code), or a layer of rnnlab ("persistent", "cudnn", "hoisted" ...),
     as `layer:` in experiment files. ValueError if there is no such implementation; a call raises it with the reason if
-    the implementation cannot compute the layer.
+    the implementation cannot compute the layer. All other arguments are those of torch.nn's class.
     """
 
     _torch_class: type[torch.nn.RNNBase]
 
-    def __init__(self, mode: str, *args, implementation: str = "auto", **kwargs):
+    def __init__(self, *args, implementation: str = "auto", **kwargs):
         check_implementation(implementation)
-        super().__init__(mode, *args, **kwargs)
-        self._register(implementation)
+        self.__dict__.update(self._torch_class(*args, **kwargs).__dict__)
+        self._set_implementation(implementation)
 
-    def _register(self, implementation: str) -> None:
+    def _set_implementation(self, implementation: str) -> None:
         self.implementation = implementation
         self.implementation_used: str | None = None
-        self._owner = next(_owners)
-        weakref.finalize(self, torch.ops.rnnlab.release, self._owner)
 
-    def _unregister(self) -> None:
-        torch.ops.rnnlab.release(self._owner)
-        del self.implementation, self.implementation_used, self._owner
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        self._register(self.implementation)
-
-    def __deepcopy__(self, memo):
-        twin = type(self).__new__(type(self))
-        memo[id(self)] = twin
-        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        twin._init_flat_weights()
-        twin._register(self.implementation)
+    def as_torch(self) -> torch.nn.RNNBase:
+        """Returns a layer of torch.nn's class that shares the parameters, hooks and mode of this layer."""
+        twin = self._torch_class.__new__(self._torch_class)
+        twin.__dict__.update(self.__dict__)
+        del twin.implementation, twin.implementation_used
         return twin
+
+    def __prepare_scriptable__(self) -> torch.nn.RNNBase:
+        """torch.jit.script compiles torch.nn's layer instead, because TorchScript cannot express the choice."""
+        return self.as_torch()
+
+    def __setattr__(self, name, value):
+        if name == "qconfig" and not hasattr(self, "qconfig"):
+            warnings.warn(
+                f"torch.ao.quantization does not quantize {type(self).__name__} of rnnlab; call rnnlab.undo(model) "
+                "before it, which gives the layers their classes of torch.nn back", stacklevel=2)
+        super().__setattr__(name, value)
 
     def __getstate__(self):
         state = self.__dict__.copy()
@@ -73,7 +60,10 @@ class Recurrent(torch.nn.RNNBase):
         return f"{super().extra_repr()}, implementation={self.implementation}"
 
     def forward(self, input, hx=None):
-        implementation = self._choose(input)
+        if isinstance(input, torch.fx.Proxy):  # torch.fx keeps torch.nn's layers whole, too
+            path = input.tracer.path_of_module(self)
+            return input.tracer.create_proxy("call_module", path, (input, hx), {})
+        implementation = self._choose(input, hx)
         self.implementation_used = implementation
         if implementation == "torch":
             return self._run_torch(input, hx)
@@ -81,38 +71,32 @@ class Recurrent(torch.nn.RNNBase):
             return self._run_packed(implementation, input, hx)
         return self._run_whole(implementation, input, hx)
 
-    @torch.compiler.disable  # torch.compile skips torch.nn's layers too; it cannot trace oneDNN's operator
     def _run_torch(self, input, hx):
-        return self._torch_class.forward(self, input, hx)
+        if torch.compiler.is_exporting():  # a program that is exported must hold the layer
+            return self._torch_class.forward(self, input, hx)
+        return _run_outside_of_graph(self, input, hx)
 
-    def _choose(self, input) -> str:
+    def _choose(self, input, hx) -> str:
         data = input.data if isinstance(input, PackedSequence) else input
+        if not isinstance(data, torch.Tensor):
+            return "torch"  # it says what is wrong
         has_kind = data.is_floating_point() and data.device.type in ("cpu", "cuda")
-        can_be_computed = self.proj_size == 0 and data.numel() > 0 and has_kind
-        if not can_be_computed or _is_transformed():
+        can_be_computed = self.proj_size == 0 and data.numel() > 0 and has_kind and self._dropout() < 1
+        if not can_be_computed or choice.needs_torch():
             return "torch"
-        return self._fastest_for(input) if self.implementation == "auto" else self.implementation
+        return self._fastest_for(input, data) if self.implementation == "auto" else self.implementation
 
-    def _fastest_for(self, input) -> str:
-        """Returns the fastest implementation, which is measured once for work of this size.
+    def _dropout(self) -> float:
+        """The probability of a zero between the layers, in this mode."""
+        return float(self.dropout) if self.training and self.num_layers > 1 else 0.0
 
-        Nothing can be measured while torch.compile traces or a CUDA graph is captured: torch.nn's code runs then, if
-        no call before has measured the work.
-        """
-        data = input.data if isinstance(input, PackedSequence) else input
-        names = _candidates_for(data)
-        if len(names) == 1:
-            return names[0]
-        num_steps, batch_size = self._size_of(input)
-        work = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
-                self.training, torch.is_grad_enabled(), data.device, data.dtype, _autocast_type(data),
-                names, _rounded(num_steps), _rounded(batch_size))
-        if work in _fastest:
-            return _fastest[work]
-        if torch.compiler.is_compiling() or (data.is_cuda and torch.cuda.is_current_stream_capturing()):
-            return "torch"
-        _fastest[work] = self._measure(names, data.new_empty(num_steps, batch_size, self.input_size).normal_)
-        return _fastest[work]
+    def _fastest_for(self, input, data) -> str:
+        is_packed = isinstance(input, PackedSequence)
+        number_type = choice.types_of_pass(self.mode, data, self._weight(0), data, is_packed)[0] or data.dtype
+        kind = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
+                self.training, torch.is_grad_enabled(), is_packed)
+        size = self._size_of(input) if not choice.is_compiling() else (0, 0)
+        return choice.fastest_for(kind, size, data, number_type, lambda name: self._time_pass(name, data, size, is_packed))
 
     def _size_of(self, input) -> tuple[int, int]:
         if isinstance(input, PackedSequence):
@@ -121,38 +105,24 @@ class Recurrent(torch.nn.RNNBase):
             return input.size(0), 1
         return (input.size(1), input.size(0)) if self.batch_first else (input.size(0), input.size(1))
 
-    def _measure(self, names, draw) -> str:
-        """Returns the implementation with the shortest pass; the random numbers of the caller stay as they are."""
-        device = self.weight_ih_l0.device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            steps = draw()
-            steps = steps.transpose(0, 1) if self.batch_first else steps
-            seconds = {name: self._seconds_of_pass(name, steps) for name in names}
-        return min(seconds, key=seconds.get)
-
-    def _seconds_of_pass(self, implementation, steps) -> float:
-        shortest, total = math.inf, 0.0
-        with contextlib.suppress(ValueError, RuntimeError):  # an implementation that cannot run here is not chosen
-            for number in range(_WARMUP_PASSES + _TIMED_PASSES):
-                began = time.perf_counter()
-                self._pass(implementation, steps)
-                if steps.is_cuda:
-                    torch.cuda.synchronize(steps.device)
-                seconds = time.perf_counter() - began
-                if number < _WARMUP_PASSES:  # kernels are compiled and loaded
-                    continue
-                shortest = min(shortest, seconds)
-                total += seconds
-                if total > _LONG_ENOUGH:
-                    break
-        return shortest
-
-    def _pass(self, implementation, steps) -> None:
-        is_torch = implementation == "torch"
-        output, _ = self._torch_class.forward(self, steps) if is_torch else self._run_whole(implementation, steps, None)
-        weights = [weight for weight in self._weights() if weight.requires_grad]
-        if torch.is_grad_enabled() and weights:
-            torch.autograd.grad(output.sum(), weights)
+    def _time_pass(self, implementation, data, size, is_packed) -> None:
+        """Computes a pass of this size. It draws no random numbers and reaches no hooks of the program."""
+        num_steps, batch_size = size
+        steps = torch.linspace(-1, 1, num_steps * batch_size * self.input_size, device=data.device, dtype=torch.float32)
+        steps = steps.view(num_steps, batch_size, self.input_size).to(data.dtype)
+        given = [weight.detach().requires_grad_(weight.requires_grad) for weight in self._given_weights()]
+        states = self._states_of(None, steps, True)
+        lengths = torch.full((batch_size,), num_steps) if is_packed else None
+        if implementation == "torch":
+            packed = pack_padded_sequence(steps, lengths) if is_packed else None
+            output = choice.call_torch(self.mode, packed.data if is_packed else steps, states, given, self.bias,
+                                       self.num_layers, 0.0, self.training, self.bidirectional,
+                                       packed.batch_sizes if is_packed else None)[0]
+        else:
+            output = self._compute(implementation, steps, states, lengths, self._completed(given), dropout=0.0)[0]
+        trained = [weight for weight in given if weight.requires_grad]
+        if torch.is_grad_enabled() and trained:
+            torch.autograd.grad(output.sum(), trained)
 
     def _run_whole(self, implementation, input, hx):
         if input.dim() not in (2, 3):
@@ -164,7 +134,7 @@ class Recurrent(torch.nn.RNNBase):
         steps = batch.transpose(0, 1) if self.batch_first else batch
         states = self._states_of(hx, steps, is_batched)
         self._check_arguments(batch, states, None)
-        output, states = self._compute(implementation, steps, states, None)
+        output, states = self._compute(implementation, steps, states, None, self._weights(), self._dropout())
         if self.batch_first:
             output = output.transpose(0, 1)
         if not is_batched:
@@ -178,7 +148,7 @@ class Recurrent(torch.nn.RNNBase):
         steps, lengths = pad_packed_sequence(in_order)
         states = self._states_of(states, steps, True)
         self._check_arguments(input.data, states, input.batch_sizes)
-        output, states = self._compute(implementation, steps, states, lengths)
+        output, states = self._compute(implementation, steps, states, lengths, self._weights(), self._dropout())
         data = pack_padded_sequence(output, lengths).data
         packed = PackedSequence(data, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
         return packed, self.permute_hidden(self._as_hidden(states), input.unsorted_indices)
@@ -196,6 +166,10 @@ class Recurrent(torch.nn.RNNBase):
         if any(state.dim() != wanted for state in states):
             kind = "batched 3-D" if is_batched else "unbatched 2-D"
             raise RuntimeError(f"For {kind} input, hx should also be {wanted}-D but got {states[0].dim()}-D tensor")
+        for state in states:
+            if state.device != steps.device:
+                raise RuntimeError("Input and hidden tensors are not at the same device, found input tensor at "
+                                   f"{steps.device} and hidden tensor at {state.device}")
         return states if is_batched else [state.unsqueeze(1) for state in states]
 
     def _as_hidden(self, states):
@@ -213,21 +187,29 @@ class Recurrent(torch.nn.RNNBase):
     def permute_hidden(self, hx, permutation):
         return self._torch_class.permute_hidden(self, hx, permutation)
 
-    def _compute(self, implementation, steps, states, lengths):
-        weights = self._weights()
+    def _compute(self, implementation, steps, states, lengths, weights, dropout):
         is_recorded = torch.is_grad_enabled()
+        number_type, result_type = choice.types_of_pass(self.mode, steps, weights[0], states[0], lengths is not None)
         output, states, _ = torch.ops.rnnlab.recurrent(
             steps, states, weights, lengths, self.mode.lower(), implementation, self.num_layers, self.bidirectional,
-            float(self.dropout), self.training,
+            dropout, self.training,
             is_recorded and steps.requires_grad,
             is_recorded and any(state.requires_grad for state in states),
             is_recorded and any(weight.requires_grad for weight in weights),
-            _autocast_type(steps), self._owner)
+            number_type, result_type)
         return output, states
 
+    def _weight(self, number):
+        return getattr(self, self._flat_weights_names[number])  # functional_call replaces only attributes
+
+    def _given_weights(self) -> list:
+        return [self._weight(number) for number in range(len(self._flat_weights_names))]
+
     def _weights(self) -> list:
+        return self._completed(self._given_weights())
+
+    def _completed(self, given) -> list:
         """The weights in the order that the operator expects: without biases, zeros take their places."""
-        given = [getattr(self, name) for name in self._flat_weights_names]  # functional_call replaces only attributes
         if self.bias:
             return given
         weights = []
@@ -237,30 +219,9 @@ class Recurrent(torch.nn.RNNBase):
         return weights
 
 
-def _rounded(count: int) -> int:
-    """Returns the next power of two: work of nearly the same size is measured once."""
-    return 1 << (count - 1).bit_length()
-
-
-def _is_transformed() -> bool:
-    """Whether torch.func transforms the call (grad, vmap ...): operators of torch.library cannot be transformed."""
-    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None
-
-
-@torch.compiler.assume_constant_result  # torch.compile cannot trace the flag; what is compiled keeps its value
-def _torch_runs_tf32() -> bool:
-    return torch.backends.cudnn.rnn.fp32_precision == "tf32"
-
-
-def _candidates_for(tensor) -> tuple[str, ...]:
-    runs_tf32, number_type = _torch_runs_tf32(), _autocast_type(tensor) or tensor.dtype
-    is_exact = tensor.device.type == "cuda" and number_type == torch.float32 and not runs_tf32
-    return _CANDIDATES["cuda float32" if is_exact else tensor.device.type]
-
-
-def _autocast_type(tensor):
-    device = tensor.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+@torch.compiler.disable  # torch.compile skips torch.nn's layers too; it cannot trace oneDNN's operator
+def _run_outside_of_graph(layer, input, hx):
+    return layer._torch_class.forward(layer, input, hx)
 
 
 class LSTM(Recurrent):
@@ -268,26 +229,14 @@ class LSTM(Recurrent):
 
     _torch_class = torch.nn.LSTM
 
-    def __init__(self, *args, **kwargs):
-        super().__init__("LSTM", *args, **kwargs)
-
 
 class GRU(Recurrent):
     """torch.nn.GRU, computed by `implementation` (Recurrent)."""
 
     _torch_class = torch.nn.GRU
 
-    def __init__(self, *args, **kwargs):
-        super().__init__("GRU", *args, **kwargs)
-
 
 class RNN(Recurrent):
     """torch.nn.RNN, computed by `implementation` (Recurrent)."""
 
     _torch_class = torch.nn.RNN
-
-    def __init__(self, *args, nonlinearity: str = "tanh", **kwargs):
-        if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        self.nonlinearity = nonlinearity
-        super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)

@@ -31,12 +31,11 @@ def check_implementation(name: str) -> None:
 
 @torch.library.register_fake("rnnlab::recurrent")
 def _(input, states, weights, lengths, cell, implementation, num_layers, bidirectional, dropout, training,
-      needs_input, needs_states, needs_weights, autocast, owner):
+      needs_input, needs_states, needs_weights, autocast, result_type):
     num_steps, batch_size, _ = input.shape
     hidden_size = states[0].shape[2]
-    dtype = autocast or input.dtype
-    output = input.new_empty((num_steps, batch_size, hidden_size * (1 + bidirectional)), dtype=dtype)
-    final_states = [state.new_empty(state.shape, dtype=dtype) for state in states]
+    output = input.new_empty((num_steps, batch_size, hidden_size * (1 + bidirectional)), dtype=result_type)
+    final_states = [state.new_empty(state.shape, dtype=result_type) for state in states]
     return output, final_states, torch.empty((1,), dtype=torch.uint8, device="cpu")
 
 

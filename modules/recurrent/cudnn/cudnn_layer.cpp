@@ -46,29 +46,39 @@ std::vector<at::Tensor> views_of(const at::Tensor& flat, const WeightLayout& lay
 
 }  // namespace
 
-void WeightSpace::adopt(const std::vector<RecurrentOptions>& groups, const std::vector<at::Tensor>& weights) {
-  const c10::AutoGradMode no_gradient(false);
-  const c10::cuda::CUDAGuard device(weights.front().device());
-  const at::TensorOptions where = weights.front().options().requires_grad(false);
-  places_.clear();
-  int64_t num_elements = 0;
+WeightSpace::WeightSpace(const std::vector<RecurrentOptions>& groups, const at::TensorOptions& where) : where_(where) {
+  const c10::cuda::CUDAGuard device(where.device());
   for (const RecurrentOptions& group : groups) {
-    places_.push_back({layout_of(group, where), num_elements});
-    num_elements += aligned(places_.back().layout.num_elements);
+    places_.push_back({layout_of(group, where), {}, num_elements_});
+    for (const ParameterSpec& spec : parameter_specs(group)) places_.back().shapes.push_back(spec.shape);
+    num_elements_ += aligned(places_.back().layout.num_elements);
   }
-  buffer_ = at::zeros({num_elements}, where);
+}
 
-  addresses_.clear();
-  for (size_t group = 0, first = 0; group < groups.size(); ++group) {
-    std::vector<std::vector<int64_t>> shapes;
-    for (const ParameterSpec& spec : parameter_specs(groups[group])) shapes.push_back(spec.shape);
-    for (const at::Tensor& view : views_of(of_group(buffer_, group), layout(group), shapes)) {
-      const at::Tensor& weight = weights[first++];
-      view.copy_(weight);
-      weight.set_data(view);
-      addresses_.push_back(weight.const_data_ptr());
+std::vector<at::Tensor> WeightSpace::take_copy(const std::vector<at::Tensor>& weights) {
+  const c10::AutoGradMode no_gradient(false);
+  const c10::cuda::CUDAGuard device(where_.device());
+  buffer_ = at::zeros({num_elements_}, where_);
+  std::vector<at::Tensor> views;
+  for (size_t group = 0; group < places_.size(); ++group)
+    for (at::Tensor& view : views_of(of_group(buffer_, group), layout(group), places_[group].shapes)) {
+      view.copy_(weights[views.size()]);
+      views.push_back(std::move(view));
     }
+  return views;
+}
+
+void WeightSpace::adopt(const std::vector<at::Tensor>& weights) {
+  const std::vector<at::Tensor> views = take_copy(weights);
+  addresses_.clear();
+  for (size_t i = 0; i < views.size(); ++i) {
+    weights[i].set_data(views[i]);
+    addresses_.push_back(weights[i].const_data_ptr());
   }
+}
+
+bool WeightSpace::fits(const at::Tensor& weight) const {
+  return !places_.empty() && where_.device() == weight.device() && where_.dtype() == weight.dtype();
 }
 
 bool WeightSpace::holds(const std::vector<at::Tensor>& weights) const {
@@ -203,6 +213,20 @@ at::Tensor as_operand(const at::Tensor& tensor, at::ScalarType type) {
   return tensor.defined() ? tensor.to(type).contiguous() : tensor;
 }
 
+// Frees a pass's copy of the weights at its end; null: there is no copy.
+class FreeCopy {
+ public:
+  explicit FreeCopy(WeightSpace* space) : space_(space) {}
+  ~FreeCopy() {
+    if (space_ != nullptr) space_->free_copy();
+  }
+  FreeCopy(const FreeCopy&) = delete;
+  FreeCopy& operator=(const FreeCopy&) = delete;
+
+ private:
+  WeightSpace* space_;
+};
+
 void report(const PlannedPass& pass) {
   report_path([&]() -> ExecutionPath {
     ExecutionPath path = {fmt::format("cuDNN called directly, {} algorithm ({})",
@@ -218,15 +242,14 @@ void report(const PlannedPass& pass) {
 CudnnLayer::CudnnLayer(const RecurrentOptions& options)
     : RecurrentLayer(options),
       groups_(layer_groups(options)),
-      plans_(groups_.size(), PlanCache(options.cudnn_algorithm)) {
-  register_uniform_parameters();
-}
+      plans_(groups_.size(), PlanCache(options.cudnn_algorithm)) {}
 
 RecurrentResult CudnnLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   if (const auto reason = unsupported_reason(kind(), input.is_cuda() ? Processor::kGpu : Processor::kCpu))
     throw_error(ExitCode::kUsage, "{}", *reason);
   const c10::cuda::CUDAGuard device(input.device());
-  if (!space_.holds(weights())) gather_weights();
+  const FreeCopy free_copy(has_own_weights() ? nullptr : &space_);
+  prepare_space();
   const at::ScalarType type = type_for(weights().front());
   const c10::impl::ExcludeDispatchKeyGuard without_autocast(at::DispatchKey::AutocastCUDA);
   const at::Tensor buffer = space_.buffer().to(type);  // the buffer itself, except under autocast
@@ -254,16 +277,33 @@ RecurrentResult CudnnLayer::run_group(size_t group, const RnnOperands& operands,
   return run_plan(pass.plan, operands, mine);
 }
 
-void CudnnLayer::gather_weights() {
-  space_ = WeightSpace();
+// Weights of the caller may be others in each pass, so each pass copies them; plans and layout stay.
+void CudnnLayer::prepare_space() {
+  if (has_own_weights()) {
+    if (!space_.holds(weights())) gather_weights();
+    return;
+  }
+  if (!space_.fits(weights().front())) make_space();
+  space_.take_copy(weights());
+}
+
+void CudnnLayer::make_space() {
   for (PlanCache& plans : plans_) plans.clear();
-  if (!weights().front().is_cuda()) return;
+  space_ = WeightSpace(groups_, weights().front().options().requires_grad(false));
+}
+
+void CudnnLayer::gather_weights() {
+  if (!weights().front().is_cuda()) {
+    space_ = WeightSpace();
+    return;
+  }
   if (is_capturing())
     throw_error(
         ExitCode::kUsage,
         "the memory of a parameter of layer: cudnn was replaced before the CUDA graph that is captured now; run a "
         "step before the capture");
-  space_.adopt(groups_, weights());
+  make_space();
+  space_.adopt(weights());
 }
 
 void CudnnLayer::to(torch::Device device, torch::Dtype dtype, bool non_blocking) {

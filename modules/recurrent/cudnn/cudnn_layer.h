@@ -12,14 +12,27 @@
 
 namespace rnnlab {
 
-// Holds the parameters of a layer in the form that cuDNN needs: all in one buffer, each a view of it under its usual
-// name and shape. Training writes through the views, so that cuDNN gets the buffer itself and nothing is copied between
-// steps.
+// Holds the weights of a layer in the form that cuDNN needs: all in one buffer, each a view of it under its usual name
+// and shape. Training writes through the views of adopted parameters, so that cuDNN gets the buffer itself and nothing
+// is copied between steps.
 class WeightSpace {
  public:
-  // Moves `weights`, those of all `groups` in order, into one new buffer on their CUDA device, in their type. One call
-  // of cuDNN computes a group.
-  void adopt(const std::vector<RecurrentOptions>& groups, const std::vector<at::Tensor>& weights);
+  WeightSpace() = default;  // holds nothing, and fits nothing
+
+  // Makes the layout of the weights of all `groups` in order, on a CUDA device and in a type. One call of cuDNN
+  // computes a group.
+  WeightSpace(const std::vector<RecurrentOptions>& groups, const at::TensorOptions& where);
+
+  // Moves `weights` into one new buffer.
+  void adopt(const std::vector<at::Tensor>& weights);
+
+  // Copies `weights` into one new buffer, and returns its views. free_copy() gives up this buffer; who needs it longer,
+  // such as a backward pass, keeps it.
+  std::vector<at::Tensor> take_copy(const std::vector<at::Tensor>& weights);
+  void free_copy() { buffer_ = at::Tensor(); }
+
+  // Returns whether the layout is that of the device and type of this weight.
+  bool fits(const at::Tensor& weight) const;
 
   // Returns whether `weights` are the views that adopt() made; false if a view has been given different memory.
   bool holds(const std::vector<at::Tensor>& weights) const;
@@ -31,9 +44,12 @@ class WeightSpace {
  private:
   struct Place {
     WeightLayout layout;
-    int64_t first = 0;  // first element in the buffer
+    std::vector<std::vector<int64_t>> shapes;  // of its weights
+    int64_t first = 0;                         // first element in the buffer
   };
 
+  at::TensorOptions where_;
+  int64_t num_elements_ = 0;
   at::Tensor buffer_;
   std::vector<Place> places_;           // of the groups
   std::vector<const void*> addresses_;  // of the weights
@@ -45,7 +61,6 @@ class CudnnLayer : public RecurrentLayer {
   LayerKind kind() const override { return LayerKind::kCudnn; }
 
   // The parameters move into one new buffer.
-  bool keeps_weights_in_one_piece() const override { return true; }
   void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Device device, bool non_blocking = false) override;
@@ -53,6 +68,8 @@ class CudnnLayer : public RecurrentLayer {
  private:
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
   RecurrentResult run_group(size_t group, const RnnOperands& operands, const at::Tensor& lengths);
+  void prepare_space();
+  void make_space();
   void gather_weights();
 
   std::vector<RecurrentOptions> groups_;

@@ -68,6 +68,17 @@ class Call {
   Call(const RecurrentOptions& options, const std::vector<at::Tensor>& weights, Mode mode)
       : options_(options), weights_(weights), is_training_(mode == Mode::kTraining) {}
 
+  // The arguments are those of RecurrentLayer::run.
+  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) const {
+    return lengths.defined() ? run_packed(input, initial, lengths) : whole(input, initial);
+  }
+
+ private:
+  using WholeFunction = std::tuple<at::Tensor, at::Tensor> (*)(const at::Tensor&, const at::Tensor&, at::TensorList,
+                                                               bool, int64_t, double, bool, bool, bool);
+  using PackedFunction = std::tuple<at::Tensor, at::Tensor> (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                                                at::TensorList, bool, int64_t, double, bool, bool);
+
   RecurrentResult whole(const at::Tensor& input, const RecurrentState& state) const {
     constexpr bool kBatchFirst = false;
     const LibraryCell cell = library_cell(options_.cell);
@@ -89,11 +100,14 @@ class Call {
                       kNoDropout, is_training_, options_.bidirectional));
   }
 
- private:
-  using WholeFunction = std::tuple<at::Tensor, at::Tensor> (*)(const at::Tensor&, const at::Tensor&, at::TensorList,
-                                                               bool, int64_t, double, bool, bool, bool);
-  using PackedFunction = std::tuple<at::Tensor, at::Tensor> (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&,
-                                                                at::TensorList, bool, int64_t, double, bool, bool);
+  RecurrentResult run_packed(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) const {
+    const auto packed = rnn::pack_padded_sequence(input, lengths, /*batch_first=*/false, /*enforce_sorted=*/false);
+    RecurrentResult outcome = this->packed(packed, reordered(initial, packed.sorted_indices()));
+    const rnn::PackedSequence outputs(outcome.output, packed.batch_sizes(), packed.sorted_indices(),
+                                      packed.unsorted_indices());
+    const auto padded = rnn::pad_packed_sequence(outputs, /*batch_first=*/false, /*padding_value=*/0.0, input.size(0));
+    return {std::get<0>(padded), reordered(outcome.state, packed.unsorted_indices())};
+  }
 
   static RecurrentResult result(const std::tuple<at::Tensor, at::Tensor, at::Tensor>& lstm) {
     return {std::get<0>(lstm), {std::get<1>(lstm), std::get<2>(lstm)}};
@@ -102,24 +116,14 @@ class Call {
     return {std::get<0>(other), {std::get<1>(other), {}}};
   }
 
-  const RecurrentOptions& options_;
+  const RecurrentOptions& options_;  // without dropout
   const std::vector<at::Tensor>& weights_;
   bool is_training_;
 };
 
-RecurrentResult run_packed(const Call& call, const at::Tensor& input, const RecurrentState& initial,
-                           const at::Tensor& lengths) {
-  const auto packed = rnn::pack_padded_sequence(input, lengths, /*batch_first=*/false, /*enforce_sorted=*/false);
-  RecurrentResult result = call.packed(packed, reordered(initial, packed.sorted_indices()));
-  const rnn::PackedSequence outputs(result.output, packed.batch_sizes(), packed.sorted_indices(),
-                                    packed.unsorted_indices());
-  const auto padded = rnn::pad_packed_sequence(outputs, /*batch_first=*/false, /*padding_value=*/0.0, input.size(0));
-  return {std::get<0>(padded), reordered(result.state, packed.unsorted_indices())};
-}
-
 // ---- the type that autocast requests ----
 
-// The two functions below run torch::nn's recurrent functions in the type that autocast requests, where LibTorch's own
+// run_converted below runs torch::nn's recurrent functions in the type that autocast requests, where LibTorch's own
 // rule does not. On CUDA it converts cuDNN's operands to float16 for any requested type
 // (aten/src/ATen/cudnn/AutocastRNN.cpp in 2.11), so that a run in bfloat16 would silently compute in a different
 // precision. On a CPU without AVX-512 it fails, because oneDNN has no LSTM in bfloat16 there; LibTorch's loop computes
@@ -143,18 +147,6 @@ std::vector<at::Tensor> converted_weights(const std::vector<at::Tensor>& weights
   for (size_t position = 0; position < order.size(); ++position)
     views[order[position]] = pieces[position].view(weights[order[position]].sizes());
   return views;
-}
-
-// options: without dropout. weights: in the order of parameter_specs(options). The other arguments are those of
-// RecurrentLayer::run. The result is in `type`.
-RecurrentResult run_converted(const RecurrentOptions& options, const std::vector<at::Tensor>& weights, Mode mode,
-                              at::ScalarType type, const at::Tensor& input, const RecurrentState& initial,
-                              const at::Tensor& lengths) {
-  const auto views = converted_weights(weights, type);
-  const Call call(options, views, mode);
-  const at::Tensor sequence = input.to(type);
-  const RecurrentState state = converted(initial, type);
-  return lengths.defined() ? run_packed(call, sequence, state, lengths) : call.whole(sequence, state);
 }
 
 template <class Options>
@@ -199,8 +191,9 @@ class FusedLayer : public RecurrentLayer {
   explicit FusedLayer(const RecurrentOptions& options);
   LayerKind kind() const override { return LayerKind::kFused; }
 
+  void draw_weights() override;
+
   // Moving the module separates the weights, so these functions join them again.
-  bool keeps_weights_in_one_piece() const override { return true; }
   void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Device device, bool non_blocking = false) override;
@@ -213,13 +206,17 @@ class FusedLayer : public RecurrentLayer {
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
   RecurrentResult run_stack(size_t group, const at::Tensor& input, const RecurrentState& initial,
                             const at::Tensor& lengths);
-  RecurrentResult run_autocast(at::ScalarType type, size_t group, const at::Tensor& input,
-                               const RecurrentState& initial, const at::Tensor& lengths);
+  RecurrentResult run_converted(at::ScalarType type, size_t group, const at::Tensor& input,
+                                const RecurrentState& initial, const at::Tensor& lengths);
+  RecurrentResult run_given(size_t group, const at::Tensor& input, const RecurrentState& initial,
+                            const at::Tensor& lengths);
+  Call call_of(size_t group, const std::vector<at::Tensor>& weights) const;
+  std::vector<at::Tensor> weights_of(size_t group) const;
   void flatten();
 
   std::vector<RecurrentOptions> groups_;
-  // Holds the modules of the groups. The modules are not submodules, because this layer registers their parameters
-  // without a prefix, as the same tensors.
+  // Holds the modules of the groups; none if the caller gives the weights. The modules are not submodules, because this
+  // layer registers their parameters without a prefix, as the same tensors.
   std::vector<Stack> stacks_;
 };
 
@@ -238,7 +235,9 @@ FusedLayer::Stack FusedLayer::make_stack(const RecurrentOptions& options) {
   fail_invariant("a listed cell", __FILE__, __LINE__, "make_stack does not know the cell");
 }
 
-FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options), groups_(layer_groups(options)) {
+FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options), groups_(layer_groups(options)) {}
+
+void FusedLayer::draw_weights() {
   std::vector<at::Tensor> parameters;
   for (const RecurrentOptions& group : groups_) {
     stacks_.push_back(make_stack(group));
@@ -249,28 +248,36 @@ FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options
   register_parameters([&](const ParameterSpec&) { return *next++; });
 }
 
-bool onednn_has_bfloat16() {
-  static const bool has =
-      c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_is_mkldnn_bf16_supported", "").typed<bool()>().call();
-  return has;
+bool onednn_has(at::ScalarType type) {
+  const auto asked = [](const char* question) {
+    return c10::Dispatcher::singleton().findSchemaOrThrow(question, "").typed<bool()>().call();
+  };
+  static const bool has_bfloat16 = asked("mkldnn::_is_mkldnn_bf16_supported");
+  static const bool has_half = asked("mkldnn::_is_mkldnn_fp16_supported");
+  return type == at::kHalf ? has_half : has_bfloat16;
 }
 
 // Returns the type that this layer must convert to, if LibTorch's own rule of autocast is not used: on CUDA it takes
-// float16 for any type, and on a CPU it gives oneDNN an LSTM in bfloat16 even if oneDNN fails because it has none.
+// float16 for any type, and on a CPU it gives oneDNN an LSTM in a type even if oneDNN fails because it has none.
 std::optional<at::ScalarType> type_to_convert_to(c10::Device device, Cell cell, bool is_packed) {
   if (!at::autocast::is_autocast_enabled(device.type())) return std::nullopt;
+  const at::ScalarType type = at::autocast::get_autocast_dtype(device.type());
   const bool uses_onednn = device.is_cpu() && library_cell(cell) == LibraryCell::kLstm && !is_packed;
-  if (!device.is_cuda() && (!uses_onednn || onednn_has_bfloat16())) return std::nullopt;
-  return at::autocast::get_autocast_dtype(device.type());
+  if (!device.is_cuda() && (!uses_onednn || onednn_has(type))) return std::nullopt;
+  return type;
 }
 
 RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
-  const auto type = type_to_convert_to(input.device(), options().cell, lengths.defined());
+  auto type = type_to_convert_to(input.device(), options().cell, lengths.defined());
+  // cuDNN needs the weights in one piece, which the caller's need not be; a conversion makes one piece of them.
+  if (!type && !has_own_weights() && input.is_cuda()) type = input.scalar_type();
   const double dropout = is_training() ? options().dropout : 0;
-  return run_groups(
-      groups_, dropout, input, initial, [&](size_t group, const at::Tensor& sequence, const RecurrentState& state) {
-        return type ? run_autocast(*type, group, sequence, state, lengths) : run_stack(group, sequence, state, lengths);
-      });
+  return run_groups(groups_, dropout, input, initial,
+                    [&](size_t group, const at::Tensor& sequence, const RecurrentState& state) {
+                      if (type) return run_converted(*type, group, sequence, state, lengths);
+                      return has_own_weights() ? run_stack(group, sequence, state, lengths)
+                                               : run_given(group, sequence, state, lengths);
+                    });
 }
 
 RecurrentResult FusedLayer::run_stack(size_t group, const at::Tensor& input, const RecurrentState& initial,
@@ -282,13 +289,27 @@ RecurrentResult FusedLayer::run_stack(size_t group, const at::Tensor& input, con
       stacks_[group]);
 }
 
-RecurrentResult FusedLayer::run_autocast(at::ScalarType type, size_t group, const at::Tensor& input,
-                                         const RecurrentState& initial, const at::Tensor& lengths) {
-  const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
-  const Mode mode = is_training() ? Mode::kTraining : Mode::kEvaluation;
+std::vector<at::Tensor> FusedLayer::weights_of(size_t group) const {
   const auto count = static_cast<std::ptrdiff_t>(weights().size() / groups_.size());
   const auto first = weights().begin() + static_cast<std::ptrdiff_t>(group) * count;
-  return run_converted(groups_[group], {first, first + count}, mode, type, input, initial, lengths);
+  return {first, first + count};
+}
+
+Call FusedLayer::call_of(size_t group, const std::vector<at::Tensor>& weights) const {
+  return {groups_[group], weights, is_training() ? Mode::kTraining : Mode::kEvaluation};
+}
+
+RecurrentResult FusedLayer::run_given(size_t group, const at::Tensor& input, const RecurrentState& initial,
+                                      const at::Tensor& lengths) {
+  const std::vector<at::Tensor> mine = weights_of(group);
+  return call_of(group, mine).run(input, initial, lengths);
+}
+
+RecurrentResult FusedLayer::run_converted(at::ScalarType type, size_t group, const at::Tensor& input,
+                                          const RecurrentState& initial, const at::Tensor& lengths) {
+  const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
+  const std::vector<at::Tensor> mine = converted_weights(weights_of(group), type);
+  return call_of(group, mine).run(input.to(type), converted(initial, type), lengths);
 }
 
 void FusedLayer::flatten() {

@@ -94,9 +94,7 @@ std::optional<std::string> unsupported_by_unrolled(const RecurrentOptions& optio
 }
 
 UnrolledLayer::UnrolledLayer(const UnrolledVariant& variant, const RecurrentOptions& options)
-    : RecurrentLayer(options), variant_(variant) {
-  register_uniform_parameters();
-}
+    : RecurrentLayer(options), variant_(variant) {}
 
 std::vector<UnrolledLayer::Block> UnrolledLayer::blocks() const {
   if (variant_.pipelines_layers || (variant_.is_persistent && !options().bidirectional))

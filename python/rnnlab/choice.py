@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What decides which code computes a layer: where only torch.nn's can, which is fastest, and the types of the results."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+
+import torch
+from torch.autograd import forward_ad
+from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
+
+# Not "cudnn", because torch.nn runs cuDNN too. In float32 without TF32, "persistent" computes small factors with fewer
+# digits than cuDNN does, so only a program that names it gets it, as in experiment files.
+_CANDIDATES = {"cuda": ("torch", "persistent"), "cuda float32": ("torch",), "cpu": ("torch", "blocked", "hoisted")}
+_WARMUP_PASSES = 2
+_TIMED_PASSES = 4
+_LONG_ENOUGH = 0.5  # seconds after which no further pass of a candidate is timed
+_16_BIT = (torch.bfloat16, torch.float16)
+
+_fastest: dict[tuple, str] = {}  # by the work of a pass; by the work without its size: what was measured last
+_measuring = threading.Lock()  # a measurement beside another would time both
+_result_types: dict[tuple, torch.dtype | None] = {}  # None: torch.nn cannot compute it
+
+
+def is_compiling() -> bool:
+    return torch.compiler.is_compiling()
+
+
+def needs_torch() -> bool:
+    """Whether PyTorch transforms the call in a way that only its own operators support.
+
+    These are torch.func's transforms (grad, vmap ...), forward-mode derivatives, and torch.jit.trace, which the older
+    ONNX export uses.
+    """
+    if is_compiling():
+        return torch.compiler.is_exporting()
+    is_transformed = torch._C._functorch.peek_interpreter_stack() is not None
+    return is_transformed or forward_ad._current_level >= 0 or torch.jit.is_tracing()
+
+
+def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_type: torch.dtype, time_pass) -> str:
+    """Returns the fastest implementation for work of this kind and size, which is measured once.
+
+    kind: what the work is, but for its size (steps, sequences). time_pass(implementation): computes a pass of it.
+    While torch.compile traces, the last answer for work of this kind is taken: a size may be unknown there, and nothing
+    can be measured, as while a CUDA graph is captured or tensors are fake. Without an answer, torch.nn's code runs.
+    """
+    names = _candidates_for(data.device, number_type)
+    if len(names) == 1:
+        return names[0]
+    kind = (*kind, data.device, data.dtype, number_type, names)
+    if is_compiling():
+        return _fastest.get(kind, "torch")
+    work = (*kind, *map(_rounded, size))
+    if work in _fastest or not _can_measure(data):
+        return _fastest.get(work, "torch")
+    with _measuring:
+        if work not in _fastest:
+            _fastest[work] = _fastest[kind] = _measure(names, data, time_pass)
+    return _fastest[work]
+
+
+def _can_measure(data: torch.Tensor) -> bool:
+    is_plain = type(data) in (torch.Tensor, torch.nn.Parameter) and _get_current_dispatch_mode() is None
+    return is_plain and not (data.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
+def _rounded(count: int) -> int:
+    """Returns the next power of two: work of nearly the same size is measured once."""
+    return 1 << (count - 1).bit_length()
+
+
+def _measure(names, data, time_pass) -> str:
+    seconds = {name: _seconds_of_pass(name, data, time_pass) for name in names}
+    return min(seconds, key=seconds.get)
+
+
+def _seconds_of_pass(name, data, time_pass) -> float:
+    shortest, total = math.inf, 0.0
+    with contextlib.suppress(ValueError, RuntimeError):  # an implementation that cannot run here is not chosen
+        for number in range(_WARMUP_PASSES + _TIMED_PASSES):
+            began = time.perf_counter()
+            time_pass(name)
+            if data.is_cuda:
+                torch.cuda.synchronize(data.device)
+            seconds = time.perf_counter() - began
+            if number < _WARMUP_PASSES:  # kernels are compiled and loaded
+                continue
+            shortest = min(shortest, seconds)
+            total += seconds
+            if total > _LONG_ENOUGH:
+                break
+    return shortest
+
+
+@torch.compiler.assume_constant_result  # torch.compile cannot trace the flag; what is compiled keeps its value
+def _torch_runs_tf32() -> bool:
+    return torch.backends.cudnn.rnn.fp32_precision == "tf32"
+
+
+def _candidates_for(device, number_type) -> tuple[str, ...]:
+    is_exact = device.type == "cuda" and number_type == torch.float32 and not _torch_runs_tf32()
+    return _CANDIDATES["cuda float32" if is_exact else device.type]
+
+
+def autocast_type(device: torch.device) -> torch.dtype | None:
+    return torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
+
+
+def types_of_pass(mode: str, data, weight, state, is_packed: bool) -> tuple[torch.dtype | None, torch.dtype]:
+    """Returns the type in which products are computed, None without autocast, and the type of the results.
+
+    Under autocast the results have the type that torch.nn gives them, which follows no simple rule: for a GRU on a CPU
+    it is float32, and cuDNN's layers give float16 even if bfloat16 was asked for. Products are computed in that type
+    if it has 16 bits, so that the results also have torch.nn's digits.
+    """
+    asked = autocast_type(data.device)
+    if asked is None:
+        return None, data.dtype
+    found = _result_type_of_torch(mode, data.device.type, asked, data.dtype, weight.dtype, state.dtype, is_packed)
+    return (found if found in _16_BIT else asked), found or asked
+
+
+@torch.compiler.assume_constant_result  # torch.compile cannot trace a dictionary that changes
+def _result_type_of_torch(mode, device, asked, data_type, weight_type, state_type, is_packed):
+    """Returns the type of torch.nn's results under autocast; None if it raises. Asked once, of a tiny layer."""
+    key = (mode, device, asked, data_type, weight_type, state_type, is_packed)
+    if key not in _result_types:
+        if device == "cuda" and torch.cuda.is_current_stream_capturing():
+            return None
+        with _disable_current_modes(), contextlib.suppress(RuntimeError):
+            _result_types[key] = _type_of_tiny_pass(*key)
+    return _result_types.setdefault(key, None)
+
+
+def _type_of_tiny_pass(mode, device, asked, data_type, weight_type, state_type, is_packed) -> torch.dtype:
+    weights = [torch.zeros(size, device=device, dtype=weight_type) for size in _tiny_shapes(mode)]
+    data = torch.zeros(2, 1, device=device, dtype=data_type) if is_packed else torch.zeros(2, 1, 1, device=device, dtype=data_type)
+    state = torch.zeros(1, 1, 1, device=device, dtype=state_type)
+    with torch.no_grad(), torch.autocast(device, dtype=asked, cache_enabled=False):
+        sizes = torch.ones(2, dtype=torch.int64) if is_packed else None
+        return call_torch(mode, data, (state, state), weights, True, 1, 0.0, False, False, batch_sizes=sizes)[0].dtype
+
+
+def _tiny_shapes(mode):
+    num_gates = {"LSTM": 4, "GRU": 3}.get(mode, 1)
+    return [(num_gates, 1), (num_gates, 1), (num_gates,), (num_gates,)]
+
+
+def call_torch(mode, data, states, weights, bias, num_layers, dropout, training, bidirectional, batch_sizes=None):
+    """Calls the function of torch that torch.nn's layers call. data: (T, B, I), or packed with its batch_sizes."""
+    function = getattr(torch._VF, mode.lower())
+    hidden = tuple(states) if mode == "LSTM" else states[0]
+    options = (weights, bias, num_layers, dropout, training, bidirectional)
+    if batch_sizes is not None:
+        return function(data, batch_sizes, hidden, *options)
+    return function(data, hidden, *options, False)
