@@ -95,7 +95,7 @@ def _replace_class(module, new: type) -> None:
 
 
 def _restore(module) -> None:
-    if not isinstance(module, Recurrent):
+    if _class_of(module) not in _TWINS.values():
         return
     del module.implementation, module.implementation_used
     _replace_class(module, module._torch_class)

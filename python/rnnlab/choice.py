@@ -29,6 +29,11 @@ def is_compiling() -> bool:
     return torch.compiler.is_compiling()
 
 
+def is_exporting() -> bool:
+    """Whether torch.export traces. torch.compiler.is_exporting() is also true where torch.compile traces."""
+    return getattr(torch.compiler, "_is_exporting_flag", False)
+
+
 def needs_torch() -> bool:
     """Whether PyTorch transforms the call in a way that only its own operators support.
 
@@ -36,7 +41,7 @@ def needs_torch() -> bool:
     ONNX export uses.
     """
     if is_compiling():
-        return torch.compiler.is_exporting()
+        return False
     is_transformed = torch._C._functorch.peek_interpreter_stack() is not None
     return is_transformed or forward_ad._current_level >= 0 or torch.jit.is_tracing()
 
@@ -46,8 +51,11 @@ def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_t
 
     kind: what the work is, but for its size (steps, sequences). time_pass(implementation): computes a pass of it.
     While torch.compile traces, the last answer for work of this kind is taken: a size may be unknown there, and nothing
-    can be measured, as while a CUDA graph is captured or tensors are fake. Without an answer, torch.nn's code runs.
+    can be measured, as while a CUDA graph is captured or tensors are fake. Without an answer, torch.nn's code runs. A
+    program that torch.export makes has it, too, so that it can run without rnnlab.
     """
+    if is_exporting():
+        return "torch"
     names = _candidates_for(data.device, number_type)
     if len(names) == 1:
         return names[0]

@@ -72,7 +72,7 @@ class Recurrent(torch.nn.RNNBase):
         return self._run_whole(implementation, input, hx)
 
     def _run_torch(self, input, hx):
-        if torch.compiler.is_exporting():  # a program that is exported must hold the layer
+        if choice.is_exporting():  # the program must hold the layer
             return self._torch_class.forward(self, input, hx)
         return _run_outside_of_graph(self, input, hx)
 

@@ -29,13 +29,22 @@ def check_implementation(name: str) -> None:
     raise ValueError(f"implementation is {name!r}{advice}; use {', '.join(IMPLEMENTATIONS[:-1])} or {IMPLEMENTATIONS[-1]}")
 
 
+# PyTorch gives a type that came through C++ as its number, which saved programs hold, too.
+_TYPES = {5: torch.float16, 6: torch.float32, 7: torch.float64, 15: torch.bfloat16}
+
+
 @torch.library.register_fake("rnnlab::recurrent")
 def _(input, states, weights, lengths, cell, implementation, num_layers, bidirectional, dropout, training,
       needs_input, needs_states, needs_weights, autocast, result_type):
+    # A single tensor on "meta" brings a call with real data here, which would return memory that nobody has written.
+    for tensor in (*states, *weights):
+        if tensor.device != input.device:
+            raise RuntimeError(f"the input is on {input.device}, but a state or weight is on {tensor.device}")
     num_steps, batch_size, _ = input.shape
     hidden_size = states[0].shape[2]
-    output = input.new_empty((num_steps, batch_size, hidden_size * (1 + bidirectional)), dtype=result_type)
-    final_states = [state.new_empty(state.shape, dtype=result_type) for state in states]
+    dtype = _TYPES.get(result_type, result_type)
+    output = input.new_empty((num_steps, batch_size, hidden_size * (1 + bidirectional)), dtype=dtype)
+    final_states = [state.new_empty(state.shape, dtype=dtype) for state in states]
     return output, final_states, torch.empty((1,), dtype=torch.uint8, device="cpu")
 
 

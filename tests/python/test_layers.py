@@ -6,7 +6,6 @@ import pickle
 import random
 import sys
 import tempfile
-import types
 import unittest
 import unittest.mock
 import warnings
@@ -19,7 +18,7 @@ except ImportError as error:
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import rnnlab
-from rnnlab import layers
+from rnnlab import choice
 
 warnings.filterwarnings("ignore", message="dropout option adds dropout")
 
@@ -116,7 +115,7 @@ class Operators(unittest.TestCase):
         layer = rnnlab.LSTM(3, 4, num_layers=2, implementation="hoisted", dtype=torch.float64)
         states = [torch.zeros(2, 2, 4, dtype=torch.float64, requires_grad=True) for _ in range(2)]
         arguments = (torch.randn(5, 2, 3, dtype=torch.float64, requires_grad=True), states, list(layer.parameters()),
-                     None, "lstm", "hoisted", 2, False, 0.0, True, True, True, True, None, layer._owner)
+                     None, "lstm", "hoisted", 2, False, 0.0, True, True, True, True, None, torch.float64)
         torch.library.opcheck(torch.ops.rnnlab.recurrent.default, arguments)
 
     def test_gradients_are_those_of_finite_differences(self):
@@ -234,14 +233,13 @@ class Modules(unittest.TestCase):
         self.assertIn(ours.implementation_used, ("torch", "blocked", "hoisted"))
 
     def test_auto_leaves_out_persistent_in_float32_without_tf32(self):
-        on_gpu = types.SimpleNamespace(device=torch.device("cuda"), dtype=torch.float32)
+        on_gpu = torch.device("cuda")
         self.addCleanup(setattr, torch.backends.cudnn, "allow_tf32", torch.backends.cudnn.allow_tf32)
         torch.backends.cudnn.allow_tf32 = False
-        self.assertEqual(layers._candidates_for(on_gpu), ("torch",))
-        on_gpu.dtype = torch.bfloat16
-        self.assertEqual(layers._candidates_for(on_gpu), ("torch", "persistent"))
-        torch.backends.cudnn.allow_tf32, on_gpu.dtype = True, torch.float32
-        self.assertEqual(layers._candidates_for(on_gpu), ("torch", "persistent"))
+        self.assertEqual(choice._candidates_for(on_gpu, torch.float32), ("torch",))
+        self.assertEqual(choice._candidates_for(on_gpu, torch.bfloat16), ("torch", "persistent"))
+        torch.backends.cudnn.allow_tf32 = True
+        self.assertEqual(choice._candidates_for(on_gpu, torch.float32), ("torch", "persistent"))
 
     def test_says_what_ran(self):
         layer = rnnlab.LSTM(3, 4, implementation="hoisted")
