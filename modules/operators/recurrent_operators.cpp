@@ -146,10 +146,13 @@ void check_weights(const RecurrentOptions& options, const Call& call) {
     if (weight.sizes() != at::IntArrayRef(specs[i].shape))
       throw_error(ExitCode::kUsage, "{} has the shape ({}), wanted ({})", specs[i].name,
                   fmt::join(weight.sizes(), ", "), fmt::join(specs[i].shape, ", "));
-    if (weight.device() != call.input.device() || weight.scalar_type() != call.weights.front().scalar_type())
-      throw_error(ExitCode::kUsage, "{} is {} on {}, but the input is on {} and {} is {}", specs[i].name,
-                  c10::toString(weight.scalar_type()), weight.device().str(), call.input.device().str(),
-                  specs.front().name, c10::toString(call.weights.front().scalar_type()));
+    if (weight.device() != call.input.device())
+      throw_error(ExitCode::kUsage, "the input is on {}, but {} is on {}; move both to one device",
+                  call.input.device().str(), specs[i].name, weight.device().str());
+    if (weight.scalar_type() != call.weights.front().scalar_type())
+      throw_error(ExitCode::kUsage, "{} is {}, but {} is {}; give all weights one type", specs[i].name,
+                  c10::toString(weight.scalar_type()), specs.front().name,
+                  c10::toString(call.weights.front().scalar_type()));
   }
 }
 
