@@ -284,7 +284,8 @@ class TorchTraining(peer_run.Training):
         inputs = self.step.inputs[:2]
         self.precision = peer_run.precision_that_ran(self.work.identity["precision"],
                                                      *formats_of_results(self.model, lambda: self.step.outputs(inputs)))
-        self.path_notes = [f"autocast to bfloat16: {self.precision}"] if self.step.is_bf16 else []
+        ran = "" if self.precision == "bf16" else f": {self.precision}"
+        self.path_notes = [f"bfloat16 by autocast{ran}"] if self.step.is_bf16 else []
         self.path_notes += ["a module for each layer, with dropout between them"] if is_split else []
         self.aten = torch.backends.cpu.get_cpu_capability()
         self.software = {"libtorch": torch.__version__.split("+")[0], "libtorch_commit": torch.version.git_version or ""}
