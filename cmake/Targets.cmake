@@ -92,7 +92,7 @@ function(rnnlab_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name}_tests)
   set_tests_properties(${name} PROPERTIES WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" SKIP_RETURN_CODE 77
-    ENVIRONMENT "GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-results/${name}_tests.json")
+    ENVIRONMENT "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/${name}_tests.xml")
   gtest_discover_tests(${name}_tests TEST_PREFIX "${name}." WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 120 PROPERTIES LABELS single)
 endfunction()
@@ -105,5 +105,5 @@ function(rnnlab_long_proof name)
   add_test(NAME long_${name} COMMAND ${arg_PROGRAM} "--gtest_filter=${arg_FILTER}")
   set_tests_properties(long_${name} PROPERTIES
     LABELS long TIMEOUT ${four_hours} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
-    ENVIRONMENT "GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-results/long_${name}_tests.json;${arg_ENVIRONMENT}")
+    ENVIRONMENT "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/long_${name}_tests.xml;${arg_ENVIRONMENT}")
 endfunction()

@@ -4,6 +4,8 @@
 all-reduce of all gradients is a CUDA graph. --eager takes DistributedDataParallel without graphs instead.
 
     torchrun --standalone --nproc-per-node 2 experiments/peer_ddp.py --precision bf16
+
+bf16 is autocast to bfloat16, under which PyTorch computes LSTMs and GRUs in float16 and the other layers in bfloat16.
 """
 import argparse
 import os

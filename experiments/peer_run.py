@@ -181,6 +181,18 @@ class Witness:
         return {name: value - self.began[name] for name, value in {**self.read(), "train_seconds": ended}.items()}
 
 
+def precision_that_ran(wanted, recurrent, others):
+    """In words, from the sets of 16-bit formats that recurrent and other layers gave results in; `wanted` where they gave none.
+
+    A program chooses formats for each operation: PyTorch's autocast runs cuDNN's recurrent layers in float16, also where
+    bfloat16 is set. `rnnlab compare` refuses rows of different precision, and prints these words.
+    """
+    recurrent, others = recurrent or others or {wanted}, others or recurrent or {wanted}
+    if recurrent == others:
+        return " and ".join(sorted(recurrent))
+    return f"{' and '.join(sorted(recurrent))} in recurrent layers, {' and '.join(sorted(others))} elsewhere"
+
+
 class Training:
     """What a peer is: it makes its network, batches and optimiser from the work, and trains epochs."""
 
@@ -188,7 +200,7 @@ class Training:
     layer = ""         # what computes, in a word
     path = ""          # what really ran
     path_notes = ()    # what else is to be known
-    precision = ""     # of this class
+    precision = ""     # that really ran
     num_threads = 0
     software = {}      # versions, as in environment.json
     aten = ""          # the instruction set of ATen, where it is there

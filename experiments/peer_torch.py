@@ -25,6 +25,7 @@ SUPPORTED = {
                      "training.cuda_graph")),
 }
 TYPES = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64}
+FORMATS = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 CONVOLUTIONS = {2: ((32, 5, True), (64, 5, True)), 4: ((32, 5, False), (32, 3, True), (64, 5, False), (64, 3, True))}
 
 
@@ -234,6 +235,26 @@ class Step:
         return loss
 
 
+def formats_of_results(model, run):
+    """The 16-bit formats of what recurrent layers and other layers with products give in run(), as two sets.
+
+    Without dropout, so no random number is drawn.
+    """
+    recurrent, others = set(), set()
+
+    def note(layer, _, result):
+        output = result[0] if isinstance(result, tuple) else result
+        (recurrent if isinstance(layer, nn.RNNBase) else others).update(FORMATS[kind] for kind in [output.dtype] if kind in FORMATS)
+
+    layers = [layer for layer in model.modules() if isinstance(layer, (nn.RNNBase, nn.Linear, nn.Conv2d))]
+    hooks = [layer.register_forward_hook(note) for layer in layers]
+    model.eval()
+    run()
+    for hook in hooks:
+        hook.remove()
+    return recurrent, others
+
+
 class TorchTraining(peer_run.Training):
     program = f"PyTorch {torch.__version__.split('+')[0]}"
     layer = "torch.nn"
@@ -260,9 +281,12 @@ class TorchTraining(peer_run.Training):
 
     def tell(self, has_graphs, is_split):
         self.path = f"torch.nn, {'every step one CUDA graph' if has_graphs else 'step by step'}"
-        self.path_notes = ["bfloat16 by autocast"] if self.step.is_bf16 else []
+        inputs = self.step.inputs[:2]
+        self.precision = peer_run.precision_that_ran(self.work.identity["precision"],
+                                                     *formats_of_results(self.model, lambda: self.step.outputs(inputs)))
+        ran = "" if self.precision == "bf16" else f": {self.precision}"
+        self.path_notes = [f"bfloat16 by autocast{ran}"] if self.step.is_bf16 else []
         self.path_notes += ["a module for each layer, with dropout between them"] if is_split else []
-        self.precision = self.work.identity["precision"]
         self.aten = torch.backends.cpu.get_cpu_capability()
         self.software = {"libtorch": torch.__version__.split("+")[0], "libtorch_commit": torch.version.git_version or ""}
         if self.is_on_gpu:

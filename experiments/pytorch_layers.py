@@ -11,7 +11,8 @@ the processes of the quotient nn's time / rnnlab's time, with the smallest and t
   compiled  the module after torch.compile (with --compiled and a C compiler on the machine)
   graph     the pass, captured in a CUDA graph and replayed
 
-All sides get the same input, (128 steps, 64 sequences), TF32 as PyTorch allows it, or bfloat16 by autocast.
+All sides get the same input, (128 steps, 64 sequences), TF32 as PyTorch allows it, or bfloat16 by autocast. Under that
+autocast torch.nn's layers compute in float16 on a GPU, and rnnlab's in bfloat16.
 """
 
 import argparse

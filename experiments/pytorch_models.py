@@ -19,7 +19,8 @@ a GPU and "tiny" on a CPU. Ways to run an epoch:
   graph     every training step is the replay of one CUDA graph; not for the tagger, whose shapes change
 
 Each process times torch.nn's and rnnlab's epochs in turn, in several rounds, and keeps the median of each. A row has
-the median over the processes of the quotient nn's time / rnnlab's time, with the smallest and the largest.
+the median over the processes of the quotient nn's time / rnnlab's time, with the smallest and the largest. bf16 is
+autocast to bfloat16, under which torch.nn's LSTMs and GRUs compute in float16 on a GPU, and rnnlab's in bfloat16.
 """
 
 import argparse

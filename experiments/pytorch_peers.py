@@ -5,8 +5,8 @@
 usage: pytorch_peers.py OUT.json [--processes N] [--sizes 768/16/1024,...] [--sides torch.nn,haste,...]
 
 One layer, one head; a size is hidden units / sequences / steps, with as many inputs as hidden units. In tf32 all sides
-have float32 tensors. In bf16 torch.nn's and rnnlab's layers run in autocast, and flashrnn has bfloat16 tensors. All
-sides have the same weights and inputs; a row has the largest difference of the outputs from torch.nn's. Each process
+have float32 tensors. In bf16 torch.nn's and rnnlab's layers run under autocast to bfloat16, which torch.nn's obey by
+computing in float16 on a GPU; rnnlab's layers and flashrnn compute in bfloat16. All sides have the same weights and inputs; a row has the largest difference of the outputs from torch.nn's. Each process
 measures every side in turn, in several rounds. A line has the median over the processes, and the smallest and the
 largest.
 

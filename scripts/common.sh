@@ -180,6 +180,24 @@ must_install_apart() {
     "check the network, then run the same command again"
 }
 
+# Lets the Python of .venv import torch. Where torch belongs to another Python, .venv's Python looks there. Fails where pip or
+# the compiler does.
+make_torch_importable() {
+  local requirements="$root/requirements-python.txt" mark="$root/.venv/installed/requirements-python" site torch
+  torch="$(realpath "$root/.venv/torch")"
+  site="$(echo "$root"/.venv/lib/python3*/site-packages)"
+  if [[ $torch != "$(realpath "$site")"/* ]]; then
+    dirname "$torch" >"$site/rnnlab_torch.pth"
+    return
+  fi
+  if [[ ! -e $mark || "$(<"$mark")" != "$(sha256sum <"$requirements")" ]]; then
+    say "Installing what \`import torch\` needs in Python, about 30 MB, once"
+    install_checked "$root/.venv/bin/python" "$requirements" || return 1
+    sha256sum <"$requirements" >"$mark"
+  fi
+  "$root/scripts/stand-in-for-cuda" "$torch/lib"
+}
+
 # names_in REQUIREMENTS: "torch==2.11.0" of a file with one requirement, else the file's name.
 names_in() {
   local names

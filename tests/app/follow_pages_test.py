@@ -10,6 +10,9 @@ The commands of a page run in one bash with `set -e`, in a new folder that has c
 **The tutorial** runs as it is: every ```bash fence. A ```text fence is compared with the output of the ```bash fence
 before it. Its ```sh fence builds the program, and is not run.
 
+**docs/pytorch.md** has plain fences, whose commands run, and then ```python fences, which run as one program. The clone's
+.venv and Python module are there; MODEL is the model that the page takes as given.
+
 **README.md and docs/commands.md** have plain fences. Each of their lines that begins as a command runs, except those
 that NOT_RUN names with the reason; a line that the page repeats runs once. They run on smaller data, so that this takes
 seconds: SMALLER changes the copies of the experiments. PREPARE and the writers of files make what the pages take as
@@ -50,9 +53,9 @@ sys.dont_write_bytecode = True  # the folder of the tests stays as it is
 from fences import fences_of, lines_outside  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ("docs/tutorial.md", "README.md", "docs/commands.md")
+PAGES = ("docs/tutorial.md", "README.md", "docs/commands.md", "docs/pytorch.md")
 CPU_OF_PAGES = "Intel(R) Xeon(R) Processor"
-COMMAND = re.compile(r"\$ |rnnlab |export |source |python3 |scripts/|data/fetch|~/")
+COMMAND = re.compile(r"\$ |rnnlab |export |source |python3 |scripts/|data/fetch|~/|\.venv/")
 MARK = "=-=-= command "
 COLUMNS = 100
 
@@ -67,6 +70,7 @@ EXACT = re.compile(
 NOT_RUN = {
     "scripts/quickstart": "builds the program",
     "scripts/test": "builds the program",
+    "scripts/python-module": "builds the program",
     "python3 -m venv": "downloads packages",
     "~/viewer/bin/tensorboard": "is a server of a package that would have to be downloaded",
     "experiments/cnn_mnist.yaml": "trains 20,000 steps, which take many minutes on a CPU",
@@ -94,6 +98,9 @@ FLOWERS = """name: flowers
 data: {source: csv, path: flowers.csv, target: [species], num_test: 30}
 model: {kind: sequence_classifier, hidden_size: 8}
 training: {epochs: 60, batch_size: 16, learning_rate: 1e-2}
+"""
+MODEL = """import torch
+model = torch.nn.Sequential(torch.nn.LSTM(8, 8))
 """
 # With one thread: on a busy machine rnnlab would use fewer threads in some runs, and compare would refuse these.
 PREPARE = {
@@ -247,8 +254,15 @@ def steps_of_plain_fences(text):
     return steps
 
 
+def steps_of_pytorch(text):
+    programs = [fence for fence in fences_of(text) if fence.language == "python"]
+    code = MODEL + "".join(fence.content for fence in programs)
+    return steps_of_plain_fences(text) + [Step(programs[0].number, f".venv/bin/python - <<'PYTHON'\n{code}PYTHON\n")]
+
+
 def steps_of(page, text):
-    return steps_of_tutorial(text) if page == "docs/tutorial.md" else steps_of_plain_fences(text)
+    ways = {"docs/tutorial.md": steps_of_tutorial, "docs/pytorch.md": steps_of_pytorch}
+    return ways.get(page, steps_of_plain_fences)(text)
 
 
 # ---- a bare system ----
@@ -295,6 +309,8 @@ def make_folder(folder, program, page):
         shutil.copy(ROOT / "data" / name, folder / "data" / name)
     (folder / "build" / "release").mkdir(parents=True)
     (folder / "build" / "release" / "rnnlab").symlink_to(program)
+    (folder / "build" / "release" / "python").symlink_to(program.parent / "python")
+    (folder / ".venv").symlink_to(ROOT / ".venv")
     if page in PREPARE:
         make_smaller(folder / "experiments")
         write_mnist(folder / "data" / "mnist")

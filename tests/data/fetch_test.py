@@ -280,4 +280,4 @@ class RealChecksumsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -48,4 +48,4 @@ class PeerSlstmTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

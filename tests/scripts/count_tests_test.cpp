@@ -16,7 +16,7 @@ class CountTests : public testing::Test {
   }
 
   void report(const std::string& program, const std::string& cases) {
-    box.file("results/" + program + "_tests.json", R"({"testsuites": [{"testsuite": [)" + cases + "]}]}");
+    box.file("results/" + program + "_tests.xml", "<testsuites><testsuite>" + cases + "</testsuite></testsuites>");
   }
 
   void ctest_ran(const std::string& entries) {
@@ -26,25 +26,27 @@ class CountTests : public testing::Test {
   ScriptResult count() { return box.run(std::string(kPython) + " scripts/count_tests.py results"); }
 
   static constexpr const char* kPython = RNNLAB_SOURCE_DIR "/.venv/bin/python";
-  static constexpr const char* kPassed = R"({"status": "RUN", "result": "COMPLETED"})";
-  static constexpr const char* kSkipped = R"({"status": "RUN", "result": "SKIPPED"})";
-  static constexpr const char* kFailed = R"({"status": "RUN", "result": "COMPLETED", "failures": [{}]})";
-  static constexpr const char* kDisabled = R"({"status": "NOTRUN", "result": "SUPPRESSED"})";
+  static constexpr const char* kPassed = R"(<testcase status="run" result="completed"/>)";
+  static constexpr const char* kSkipped =
+      R"(<testcase status="run" result="skipped"><skipped message="a_test.cpp:7&#x0A;no GPU&#x0A;"/></testcase>)";
+  static constexpr const char* kFailed =
+      R"(<testcase status="run" result="completed"><failure message="a_test.cpp:8"/></testcase>)";
+  static constexpr const char* kDisabled = R"(<testcase status="notrun" result="suppressed"/>)";
 
   ScriptBox box;
 };
 
 TEST_F(CountTests, AddsUpTheCasesOfAllPrograms) {
-  report("base", std::string(kPassed) + "," + kPassed + "," + kDisabled);
-  report("data", std::string(kPassed) + "," + kSkipped);
+  report("base", std::string(kPassed) + kPassed + kDisabled);
+  report("data", std::string(kPassed) + kSkipped);
   ctest_ran(R"(<testcase name="base" status="run"/><testcase name="data" status="run"/>)");
   const ScriptResult result = count();
-  EXPECT_EQ(result.output, "3 passed, 0 failed, 1 skipped\n");
+  EXPECT_EQ(result.output, "3 passed, 0 failed, 1 skipped\n  1 skipped in data: no GPU\n");
   EXPECT_EQ(result.exit_code, 0);
 }
 
 TEST_F(CountTests, FailsWhenOneCaseFailed) {
-  report("base", std::string(kPassed) + "," + kFailed);
+  report("base", std::string(kPassed) + kFailed);
   ctest_ran(R"(<testcase name="base" status="fail"/>)");
   const ScriptResult result = count();
   EXPECT_EQ(result.output, "1 passed, 1 failed, 0 skipped\n");
@@ -62,10 +64,34 @@ TEST_F(CountTests, CountsAProgramThatCrashedAsOneFailure) {
 TEST_F(CountTests, CountsAScriptThatSkippedItselfAsSkipped) {
   report("base", kPassed);
   ctest_ran(R"(<testcase name="base" status="run"/><testcase name="gpu_script" status="notrun">)"
-            R"(<skipped message="SKIP_RETURN_CODE=77"/></testcase>)");
+            R"(<skipped message="SKIP_RETURN_CODE=77"/><system-out>a line
+skipped, because there is no GPU
+</system-out></testcase>)");
   const ScriptResult result = count();
-  EXPECT_EQ(result.output, "1 passed, 0 failed, 1 skipped\n");
+  EXPECT_EQ(result.output, "1 passed, 0 failed, 1 skipped\n  1 skipped in gpu_script: there is no GPU\n");
   EXPECT_EQ(result.exit_code, 0);
+}
+
+TEST_F(CountTests, NamesEachReasonOnceWithAllTestsThatHaveIt) {
+  report("base", std::string(kSkipped) + kSkipped);
+  report("data", kSkipped);
+  ctest_ran(R"(<testcase name="base" status="run"/><testcase name="data" status="run"/>)"
+            R"(<testcase name="silent" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>)");
+  EXPECT_EQ(count().output,
+            "0 passed, 0 failed, 4 skipped\n  3 skipped in base, data: no GPU\n  1 skipped in silent: no reason\n");
+}
+
+TEST_F(CountTests, CountsTheCasesThatUnittestSkippedInATestThatPassed) {
+  ctest_ran(R"(<testcase name="man_page" status="run"><system-out>test_a (Test.test_a) ... ok
+test_b (Test.test_b) ... skipped 'groff is not installed'
+
+OK (skipped=1)
+</system-out></testcase><testcase name="quiet" status="run"><system-out>.s
+OK (skipped=1)
+</system-out></testcase>)");
+  EXPECT_EQ(count().output,
+            "2 passed, 0 failed, 2 skipped\n  1 skipped in man_page: groff is not installed\n"
+            "  1 skipped in quiet: no reason\n");
 }
 
 TEST_F(CountTests, CountsATestThatCouldNotStartAsOneFailure) {
