@@ -125,7 +125,7 @@ Batches::Batches(const Samples& samples, const BatchOptions& options, c10::Devic
   target_counts_ = rnnlab::target_counts(samples);
   has_missing_targets_ = target_counts_.defined();
   if (has_missing_targets_ || !lengths_.defined() || !has_target_per_step(samples.targets)) return;
-  target_counts_ = lengths_ * (targets_of_sample_ / std::max<int64_t>(1, samples.targets.size(1)));
+  target_counts_ = lengths_.mul(targets_of_sample_ / std::max<int64_t>(1, samples.targets.size(1)));
 }
 
 Batches::~Batches() = default;
