@@ -313,8 +313,23 @@ std::optional<std::string> note_on_gaps(const SeriesWindows& windows, std::strin
                      windows.num_with_gaps == 1 ? "it has" : "each has");
 }
 
+std::optional<std::string> note_on_dropped_rows(const Parts& parts, const DataSettings& settings) {
+  if (settings.missing != MissingPolicy::kDrop || settings.window > 0 || has_target_per_step(settings))
+    return std::nullopt;
+  int64_t num_rows = 0, num_complete = 0;
+  for (const CsvPart* part : {&parts.train, parts.valid_file ? &*parts.valid_file : nullptr}) {
+    if (part == nullptr) continue;
+    num_rows += part->table.num_rows();
+    num_complete += std::ssize(part->complete_rows());
+  }
+  if (num_complete == num_rows) return std::nullopt;
+  return fmt::format("{} of {} rows have a missing value and are left out (missing: drop)",
+                     format_count(num_rows - num_complete), format_count(num_rows));
+}
+
 void add_notes(Dataset& dataset, const Parts& parts, const DataSettings& settings, Normalization how) {
-  if (const auto note = note_on_missing(parts, settings)) dataset.notes.push_back(*note);
+  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings)})
+    if (note) dataset.notes.push_back(*note);
   if (!is_fitted(how)) return;
   const std::string_view range = how == Normalization::kStandard ? "mean 0 and standard deviation 1" : "0 to 1";
   dataset.notes.push_back(fmt::format("columns scaled to {}, fitted on the training part ({})", range,
@@ -419,7 +434,7 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
-  for (const auto& note : {note_on_missing(parts, settings), unknown})
+  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings), unknown})
     if (note) loaded.notes.push_back(*note);
   const SeriesWindows of_series = windows_for_use(parts, settings, part, targets);
   const Windows& windows = of_series.windows;

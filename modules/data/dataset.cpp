@@ -90,11 +90,6 @@ at::Tensor are_known(const at::Tensor& targets) {
   return targets.is_floating_point() ? targets.isnan().logical_not() : targets.ge(0);
 }
 
-at::Tensor known_classes(const Samples& samples) {
-  const at::Tensor classes = target_rows(samples);
-  return classes.masked_select(are_known(classes));
-}
-
 namespace {
 
 // The smallest class is found without a mask, which would take much memory for the tokens of a long text.
@@ -104,6 +99,11 @@ bool has_missing(const at::Tensor& targets) {
 }
 
 }  // namespace
+
+at::Tensor known_classes(const Samples& samples) {
+  const at::Tensor classes = target_rows(samples);
+  return has_missing(classes) ? classes.masked_select(are_known(classes)) : classes;
+}
 
 at::Tensor target_counts(const Samples& samples) {
   const at::Tensor& targets = samples.targets;

@@ -328,10 +328,10 @@ std::string test_note(const DataSettings& settings) {
   if (!settings.test_file.empty()) return fmt::format("test samples are in {}; {}", settings.test_file, kReader);
   if (!settings.test_inputs.empty()) return fmt::format("test samples are in {}; {}", settings.test_inputs, kReader);
   const bool is_random = resolved_split(settings) == Split::kRandom;
-  if (settings.num_test == 0)
-    return fmt::format("{} of {} of the training file is the test part; {}",
-                       is_random ? "a random part" : "the last part", format_shortest(settings.test_fraction), kReader);
   const std::string file = counts_each_series(settings) ? "each series" : "the training file";
+  if (settings.num_test == 0)
+    return fmt::format("{} of the samples of {}, {}, are the test part; {}", format_shortest(settings.test_fraction),
+                       file, is_random ? "random ones" : "the last ones", kReader);
   return fmt::format(
       "{} of {} are the test part; {}",
       is_random ? counted(settings.num_test, "random sample") : "the last " + counted(settings.num_test, "sample"),

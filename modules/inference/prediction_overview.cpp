@@ -25,12 +25,12 @@ at::Tensor samples_with_targets(const Predictions& predictions) {
   return at::arange(known.size(0), at::kLong).masked_select(known.dim() == 1 ? known : known.any(1));
 }
 
-// Returns a sentence on missing targets, or "".
-std::string note_on_missing(const Predictions& predictions) {
+// Returns a sentence on unknown targets, or "".
+std::string note_on_unknown(const Predictions& predictions) {
   const at::Tensor known = are_known(predictions.targets);
   const int64_t count = known.logical_not().sum().item<int64_t>();
   if (count == 0) return "";
-  return fmt::format("; {} of {} targets {} missing and left out", format_count(count), format_count(known.numel()),
+  return fmt::format("; {} of {} targets {} unknown and left out", format_count(count), format_count(known.numel()),
                      count == 1 ? "is" : "are");
 }
 
@@ -169,7 +169,7 @@ PredictionOverview prediction_overview(const TrainedModel& trained, const Infere
     throw_error(ExitCode::kData, "{}: no sample has a target, so there are no errors to show", data.description);
   const Predictions known = selected(predictions, samples);
   PredictionOverview overview;
-  overview.data = data.description + note_on_missing(predictions);
+  overview.data = data.description + note_on_unknown(predictions);
   overview.metrics = detailed_metrics(known);
   overview.largest_errors = largest_errors(known, samples, data.rows);
   if (known.kind != PredictionKind::kValues) return overview;
