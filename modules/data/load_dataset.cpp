@@ -2,6 +2,7 @@
 #include "data/load_dataset.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -340,18 +341,13 @@ std::string test_note(const DataSettings& settings) {
 
 // ---- classes of the parts ----
 
-std::vector<int64_t> numbers_of(const at::Tensor& classes) {
-  const at::Tensor numbers = classes.contiguous();
-  const int64_t* first = numbers.const_data_ptr<int64_t>();
-  return {first, first + numbers.numel()};
-}
-
-// Returns the classes of samples, those of a binary target as 0 and 1.
-std::vector<int64_t> classes_in(const Samples& samples, Task task) {
-  if (samples.size() == 0) return {};
-  if (task == Task::kClassification) return numbers_of(known_classes(samples));
-  const at::Tensor targets = target_rows(samples);
-  return numbers_of(targets.masked_select(are_known(targets)).ge(0.5).to(at::kLong));
+// Counts the known classes of samples, those of a binary target as 0 and 1.
+ClassCounts class_counts(std::string part, const Samples& samples, Task task, int64_t num_classes) {
+  at::Tensor classes = task == Task::kClassification ? known_classes(samples) : target_rows(samples);
+  if (task == Task::kBinary) classes = classes.masked_select(are_known(classes)).ge(0.5).to(at::kLong);
+  const at::Tensor counts = at::bincount(classes, {}, num_classes).contiguous();
+  const int64_t* first = counts.const_data_ptr<int64_t>();
+  return {std::move(part), {first, first + num_classes}};
 }
 
 // Tells how many samples of each class a random split gave to each part, and which part lacks a class.
@@ -360,9 +356,9 @@ void add_notes_on_classes(Dataset& dataset, const std::vector<int64_t>& test_cla
   const bool is_binary = shape.task == Task::kBinary && shape.num_outputs == 1;
   if (is_generated(settings) || (shape.task != Task::kClassification && !is_binary)) return;
   const int64_t num_classes = is_binary ? 2 : shape.num_outputs;
-  std::vector<ClassCounts> parts = {count_classes("training", classes_in(dataset.train, shape.task), num_classes)};
+  std::vector<ClassCounts> parts = {class_counts("training", dataset.train, shape.task, num_classes)};
   if (dataset.valid.size() > 0)
-    parts.push_back(count_classes("validation", classes_in(dataset.valid, shape.task), num_classes));
+    parts.push_back(class_counts("validation", dataset.valid, shape.task, num_classes));
   if (!test_classes.empty()) parts.push_back(count_classes("test", test_classes, num_classes));
   const std::vector<std::string>& names = is_binary ? std::vector<std::string>() : dataset.vocabulary;
   const bool is_random = reads_key(settings.source, "stratify") && split_request(settings).how == Split::kRandom;
