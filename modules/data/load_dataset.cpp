@@ -84,12 +84,20 @@ std::string part_name(DataPart part) {
   return part == DataPart::kValid ? "validation " : "";
 }
 
+// Returns how many of the first samples are taken. Windows that data.missing: drop leaves out were counted before.
+std::optional<int64_t> count_to_take(const Samples& samples, std::optional<int64_t> count,
+                                     const DataSettings& settings) {
+  const bool has_left_out = settings.window > 0 && settings.missing == MissingPolicy::kDrop;
+  return count && has_left_out ? std::min(*count, samples.size()) : count;
+}
+
 // A number that counts each series was obeyed when the series were split.
 Samples first_samples_of(const Samples& samples, const DataSettings& settings, DataPart part,
                          const std::string& origin) {
-  if (part == DataPart::kTrain) return take_first(samples, settings.num_train, "num_train", origin);
+  if (part == DataPart::kTrain)
+    return take_first(samples, count_to_take(samples, settings.num_train, settings), "num_train", origin);
   if (part == DataPart::kValid && !counts_each_series(settings))
-    return take_first(samples, settings.num_valid, "num_valid", origin);
+    return take_first(samples, count_to_take(samples, settings.num_valid, settings), "num_valid", origin);
   return samples;
 }
 
@@ -372,7 +380,7 @@ Dataset load_dataset(const DataSettings& settings) {
   const SourceInfo& source = info_of(settings.source);
   Loaded loaded = source.load(settings);
   Dataset& dataset = loaded.dataset;
-  dataset.train = take_first(dataset.train, settings.num_train, "num_train", loaded.origin.text());
+  dataset.train = first_samples_of(dataset.train, settings, DataPart::kTrain, loaded.origin.text());
   dataset.valid = first_samples_of(dataset.valid, settings, DataPart::kValid, loaded.origin.text());
   cut_to(dataset.valid.size(), dataset.naive_forecasts);
   std::vector<NaiveForecast> none;  // of the training part

@@ -104,9 +104,18 @@ TEST_F(MissingTargetsTest, LeaveTheRowOutWithDrop) {
   const Dataset data = load("target: [kind]\nsplit: ordered\nnum_valid: 1\nmissing: drop\n");
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 3, 5));
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, 1, 1));
+  EXPECT_THAT(data.notes, Contains("2 of 6 rows have a missing value and are left out (missing: drop)"));
+  write("a.csv", "x,kind\n1,a\n2,\n3,b\n");
   EXPECT_THAT(load_error("target: [kind]\nsplit: ordered\nnum_valid: 1\n"),
               HasSubstr("a.csv:3: column 'kind': the cell is empty, expected a class label: fill it, or set data.missing: "
                         "drop"));
+}
+
+TEST_F(MissingTargetsTest, AreRefusedByDefault) {
+  write("a.csv", "x,y\n1,2\n2,\n3,4\n");
+  EXPECT_EQ(load_error("target: [y]\ntask: regression\nnum_valid: 1\n"),
+            "{}/a.csv:3: column 'y': the target is missing; fill it, or set data.missing: drop, which leaves missing "
+            "targets out of losses and metrics");
 }
 
 TEST_F(MissingTargetsTest, OfNoRowAtAllAreRefused) {
@@ -124,6 +133,8 @@ TEST_F(MissingTargetsTest, DropTheWindowsWithAMissingInput) {
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(4, 5, 8)) << "no window has a gap";
   EXPECT_THAT(data.notes, Contains("3 windows of the training part are left out, because each has a row with a missing "
                                    "value"));
+  const Dataset last = load("target: [y]\nfeatures: [d]\nwindow: 2\nnum_valid: 4\nmissing: drop\n");
+  EXPECT_THAT(values_of<float>(last.valid.targets), ElementsAre(8, 9)) << "of rows 5 to 8; two windows have row 4";
   EXPECT_THAT(load_error("target: [y]\nfeatures: [d]\nwindow: 5\nnum_valid: 1\nmissing: drop\n"),
               HasSubstr("each of 3 windows has a row with a missing value"));
 }
@@ -169,7 +180,7 @@ TEST_F(MissingTargetsTest, AreNotTheLastValueOfANaiveForecast) {
 TEST_F(MissingTargetsTest, LeaveANaiveForecastOutIfNothingIsKnownBefore) {
   write("a.csv", "g,x,y\na,1,1\na,2,2\na,3,3\na,4,4\nb,1,\nb,2,5\nb,3,NA\nb,4,7\n");
   const Dataset data =
-      load("target: [y]\nfeatures: [x]\ngroup: g\nwindow: 1\nnum_valid: 2\nmissing: zero\ninputs_from: part\n");
+      load("target: [y]\nfeatures: [x]\ngroup: g\nwindow: 1\nnum_valid: 2\nmissing: zero\n");
   EXPECT_THAT(data.notes, testing::Not(Contains(HasSubstr("the baseline"))));
   write("a.csv", "g,x,y\na,1,1\na,2,2\na,3,3\na,4,4\nb,1,\nb,2,\nb,3,NA\nb,4,7\n");
   const Dataset lacks = load("target: [y]\nfeatures: [x]\ngroup: g\nwindow: 1\nnum_valid: 2\nmissing: zero\n");

@@ -16,7 +16,6 @@
 #include "models/model.h"
 #include "training/baseline.h"
 #include "training/objective.h"
-#include "training/stopping.h"
 #include "training/toy.h"
 
 namespace rnnlab {
