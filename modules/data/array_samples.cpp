@@ -120,8 +120,8 @@ bool is_whole(T value) {
   }
 }
 
-at::Tensor to_whole_numbers(const Array& array, at::IntArrayRef shape, const std::string& origin,
-                            std::string_view what, MissingTargets missing = MissingTargets::kRefused) {
+at::Tensor to_whole_numbers(const Array& array, at::IntArrayRef shape, const std::string& origin, std::string_view what,
+                            MissingTargets missing = MissingTargets::kRefused) {
   at::Tensor tensor = at::empty(shape, at::kLong);
   int64_t* const out = tensor.mutable_data_ptr<int64_t>();
   const auto per_sample = static_cast<size_t>(shape.size() > 1 ? shape[1] : 1);

@@ -77,10 +77,9 @@ SeriesWindows windows_of_each(const CsvPart& part, const std::vector<int64_t>& r
     const std::vector<int64_t> own = rows_in(series, rows);
     if (own.empty()) continue;
     ++all.num_series;
-    const int64_t needed = last == LastWindows::kAll
-                               ? settings.window
-                               : rows_for_one_window(rows_before(series, own, settings, last), settings.window,
-                                                     settings.horizon);
+    const int64_t needed = last == LastWindows::kAll ? settings.window
+                                                     : rows_for_one_window(rows_before(series, own, settings, last),
+                                                                           settings.window, settings.horizon);
     least_rows = std::min(least_rows, needed);
     if (std::ssize(own) < needed)
       ++all.num_too_short;
@@ -324,9 +323,7 @@ int64_t CsvPart::num_missing() const {
   return count;
 }
 
-int64_t CsvPart::table_row(int64_t row) const {
-  return file_rows.empty() ? row : file_rows[static_cast<size_t>(row)];
-}
+int64_t CsvPart::table_row(int64_t row) const { return file_rows.empty() ? row : file_rows[static_cast<size_t>(row)]; }
 
 Task csv_task(const DataSettings& settings) {
   if (const auto named = named_task(settings.task)) return *named;

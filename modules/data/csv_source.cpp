@@ -132,10 +132,11 @@ std::vector<int64_t> classes_of_rows(const CsvPart& part, const std::vector<int6
 
 void require_complete_rows(const std::vector<int64_t>& usable, const CsvPart& part) {
   if (!usable.empty()) return;
-  throw_error(ExitCode::kData,
-              "{}: each of {} has a missing value, and data.missing: drop leaves none; name fewer data.features, or use "
-              "data.missing: previous, mean or zero",
-              part.table.path(), counted(part.table.num_rows(), "row"));
+  throw_error(
+      ExitCode::kData,
+      "{}: each of {} has a missing value, and data.missing: drop leaves none; name fewer data.features, or use "
+      "data.missing: previous, mean or zero",
+      part.table.path(), counted(part.table.num_rows(), "row"));
 }
 
 RowSplit split_table(const CsvPart& part, const DataSettings& settings) {
@@ -172,7 +173,7 @@ struct Parts {
   CsvPart train;
   std::optional<CsvPart> valid_file;
   RowSplit rows;
-  SequenceSplit sequences = {};  // of these rows, with data.target_per: step
+  SequenceSplit sequences = {};         // of these rows, with data.target_per: step
   std::vector<std::string> notes = {};  // on the split
 
   const CsvPart& valid() const { return valid_file ? *valid_file : train; }
@@ -184,9 +185,8 @@ void split_training_file(Parts& parts, const DataSettings& settings) {
     parts.rows = {rows_of(parts.sequences.train), rows_of(parts.sequences.valid), rows_of(parts.sequences.test)};
     return;
   }
-  parts.rows = settings.group.empty()
-                   ? split_table(parts.train, settings)
-                   : split_series(parts.train, settings, parts.notes);
+  parts.rows =
+      settings.group.empty() ? split_table(parts.train, settings) : split_series(parts.train, settings, parts.notes);
   keep_first(parts.rows.train, rows_for(settings.num_train, settings));
 }
 
@@ -434,7 +434,8 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
-  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings), unknown})
+  const auto dropped = targets == Targets::kRequired ? note_on_dropped_rows(parts, settings) : std::nullopt;
+  for (const auto& note : {note_on_missing(parts, settings), dropped, unknown})
     if (note) loaded.notes.push_back(*note);
   const SeriesWindows of_series = windows_for_use(parts, settings, part, targets);
   const Windows& windows = of_series.windows;
@@ -488,11 +489,10 @@ const SourceInfo& csv_source() {
       .description = "a table in a CSV file, or a series with a window",
       .form = DataForm::kTable,
       .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
-      .keys = {"path",       "valid_fraction", "test_fraction", "split",     "stratify",   "seed",
-               "normalize",  "task",           "train_file",    "valid_file", "num_test",  "test_file",
-               "delimiter",  "decimal",        "header",        "features",  "target",     "id",
-               "missing",    "window",         "categories",    "group",     "horizon",    "season",
-               "inputs_from", "target_per"},
+      .keys = {"path",   "valid_fraction", "test_fraction", "split",       "stratify",  "seed",      "normalize",
+               "task",   "train_file",     "valid_file",    "num_test",    "test_file", "delimiter", "decimal",
+               "header", "features",       "target",        "id",          "missing",   "window",    "categories",
+               "group",  "horizon",        "season",        "inputs_from", "target_per"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

@@ -39,8 +39,9 @@ void check_files(const DataSettings& settings, Checker& checker) {
   if (!splits_off_test_part(settings) || !has_test_files(settings)) return;
   const std::string key = settings.num_test > 0 ? "num_test" : "test_fraction";
   checker.complain({key, settings.test_file.empty() ? "test_inputs" : "test_file"},
-                   key + " takes the test part out of the training file, but it has a file of its own: remove one of "
-                         "the two");
+                   key +
+                       " takes the test part out of the training file, but it has a file of its own: remove one of "
+                       "the two");
 }
 
 void check_stratify(const DataSettings& settings, Checker& checker) {
@@ -87,7 +88,8 @@ void add_source_and_size_fields(Schema& schema) {
 void add_split_and_scaling_fields(Schema& schema) {
   schema
       .field("num_test", &DataSettings::num_test,
-             "number of samples that are kept for the test part: the last of the file (of each series, if group is set), or "
+             "number of samples that are kept for the test part: the last of the file (of each series, if group is "
+             "set), or "
              "random ones (split); only --part test of evaluate and predict reads them")
       .unit("samples")
       .at_least(0)
@@ -108,9 +110,10 @@ void add_split_and_scaling_fields(Schema& schema) {
       "split", &DataSettings::split,
       "which samples validation gets: random ones by seed, or the last (ordered); auto: ordered for csv windows "
       "and text, else random");
-  schema.field("stratify", &DataSettings::stratify,
-               "whether a random split gives each part the shares that the classes (or 0 and 1 of a binary target) have "
-               "in the file; unset: true");
+  schema.field(
+      "stratify", &DataSettings::stratify,
+      "whether a random split gives each part the shares that the classes (or 0 and 1 of a binary target) have "
+      "in the file; unset: true");
   schema.field("seed", &DataSettings::seed, "seed of generated data and of random splits").at_least(0);
   schema.field("normalize", &DataSettings::normalize,
                "how inputs are scaled, fitted on the training part: unit (bytes / 255), standard or minmax for each "

@@ -129,10 +129,11 @@ std::optional<std::string> leave_out_missing_targets(Samples& samples, std::vect
   const int64_t num_left_out = samples.size() - std::ssize(kept);
   if (num_left_out > 0) samples = take(samples, kept);
   if (num_left_out > 0) keep(kept, forecasts);
-  return fmt::format("{} of {} {}targets {} missing: losses, metrics and baselines leave them out{}",
-                     format_count(num_all - num_known), format_count(num_all), part_name(part),
-                     num_all - num_known == 1 ? "is" : "are",
-                     num_left_out == 0 ? "" : fmt::format(", and {} without a target", counted(num_left_out, "sample")));
+  return fmt::format(
+      "{} of {} {}targets {} missing: losses, metrics and baselines leave them out{}",
+      format_count(num_all - num_known), format_count(num_all), part_name(part),
+      num_all - num_known == 1 ? "is" : "are",
+      num_left_out == 0 ? "" : fmt::format(", and {} without a target", counted(num_left_out, "sample")));
 }
 
 // An output that no target belongs to would never be trained.
@@ -282,8 +283,7 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   check_mapped_inputs(loaded.samples);
   cut_to(loaded.samples.size(), loaded.naive_forecasts);
   if (targets == Targets::kRequired)
-    if (const auto note =
-            leave_out_missing_targets(loaded.samples, loaded.naive_forecasts, part, loaded.origin.text()))
+    if (const auto note = leave_out_missing_targets(loaded.samples, loaded.naive_forecasts, part, loaded.origin.text()))
       loaded.notes.push_back(*note);
   const bool is_for_predicting = targets == Targets::kIfPresent;
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
@@ -365,8 +365,7 @@ void add_notes_on_classes(Dataset& dataset, const std::vector<int64_t>& test_cla
   if (is_generated(settings) || (shape.task != Task::kClassification && !is_binary)) return;
   const int64_t num_classes = is_binary ? 2 : shape.num_outputs;
   std::vector<ClassCounts> parts = {class_counts("training", dataset.train, shape.task, num_classes)};
-  if (dataset.valid.size() > 0)
-    parts.push_back(class_counts("validation", dataset.valid, shape.task, num_classes));
+  if (dataset.valid.size() > 0) parts.push_back(class_counts("validation", dataset.valid, shape.task, num_classes));
   if (!test_classes.empty()) parts.push_back(count_classes("test", test_classes, num_classes));
   const std::vector<std::string>& names = is_binary ? std::vector<std::string>() : dataset.vocabulary;
   const bool is_random = reads_key(settings.source, "stratify") && split_request(settings).how == Split::kRandom;

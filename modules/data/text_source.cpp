@@ -67,7 +67,8 @@ Loaded load_text(const DataSettings& settings) {
   dataset.shape = {Task::kLanguageModel, num_tokens, settings.sequence_length, num_tokens, false};
   const Samples all = windows_of(text.tokens, settings.sequence_length, path);
   dataset.notes.push_back(windows_text(std::ssize(text.tokens), all));
-  const bool is_whole = !settings.valid_file.empty() && !splits_off_test_part(settings);  // a long text must not be copied
+  const bool is_whole =
+      !settings.valid_file.empty() && !splits_off_test_part(settings);  // a long text must not be copied
   const RowSplit rows = is_whole ? RowSplit() : split_windows(all, settings, path);
   dataset.train = is_whole ? all : take(all, rows.train);
   if (settings.valid_file.empty()) {

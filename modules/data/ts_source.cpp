@@ -107,7 +107,8 @@ at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels
     if (series.label < 0 && lack == LackOfTarget::kRefused) fail_without_target(file, series, "class");
     if (series.label >= 0) *out = training[static_cast<size_t>(series.label)];
     if (series.label >= 0 && *out < 0)
-      throw_error(ExitCode::kData, "{}:{}: got the class {}, which the training data do not have; their classes are {}: "
+      throw_error(ExitCode::kData,
+                  "{}:{}: got the class {}, which the training data do not have; their classes are {}: "
                   "correct or remove the line, or add series of this class to the training file",
                   file.path, series.line, in_quotes(file.labels[static_cast<size_t>(series.label)]),
                   on_one_line(join(labels, ", ")));

@@ -84,8 +84,7 @@ Windows windows_in(const std::vector<int64_t>& rows, int64_t num_before, int64_t
   const int64_t needed = rows_for_one_window(num_before, window, horizons);
   if (num_rows < needed) {
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}; {}",
-                part, counted(num_rows, "row"), window, horizons.back(), needed,
-                how_to_fit(window, horizons.back()));
+                part, counted(num_rows, "row"), window, horizons.back(), needed, how_to_fit(window, horizons.back()));
   }
   const int64_t num_windows = num_rows - needed + 1;
   require_memory_for_targets(num_windows, horizons);

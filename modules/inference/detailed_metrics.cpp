@@ -96,8 +96,8 @@ DetailedMetrics details_of(const Predictions& predictions) {
     case PredictionKind::kProbabilities:
       if (!is_single) return {};
       return details_of_classes(predictions.targets.ge(0.5).flatten().to(at::kLong),
-                                predictions.raw.gt(0).flatten().to(at::kLong),
-                                are_known(predictions.targets).flatten(), {"0", "1"});
+                                predictions.raw.gt(0).flatten().to(at::kLong), are_known(predictions.targets).flatten(),
+                                {"0", "1"});
     case PredictionKind::kValues:
       return is_single ? DetailedMetrics() : details_of_targets(predictions);
   }

@@ -99,8 +99,8 @@ TEST_P(StoredRuns, Evaluate) {
 TEST_P(StoredRuns, KeepTheirValidationPart) {
   for (const std::string experiment : {"pets", "waves"}) {
     const std::string run = only_run_of(experiment);
-    const auto result =
-        program_.run({"evaluate", run, "--checkpoint", "last", "--part", "valid", "--json", "data.path=" + experiment + ".csv"});
+    const auto result = program_.run(
+        {"evaluate", run, "--checkpoint", "last", "--part", "valid", "--json", "data.path=" + experiment + ".csv"});
     ASSERT_EQ(result.exit_code, 0) << result.errors;
     const std::string then = column(read_text(program_.folder() / run / "epochs.csv"), "valid_loss").back();
     EXPECT_NEAR(nlohmann::json::parse(result.output)["metrics"]["loss"].get<double>(), parse_double(then).value(),

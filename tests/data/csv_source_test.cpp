@@ -45,7 +45,7 @@ TEST_F(LoadCsv, MakesASequenceOfEveryRowsFeatures) {
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1, 0, 1, 0));
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 10, 2, 10, 3, 10, 4, 20));
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(5, 20));
-  EXPECT_TRUE(data.notes.empty());
+  EXPECT_THAT(data.notes, ElementsAre("no validation sample is of class 'lily', which has 2 samples in all parts"));
 }
 
 TEST_F(LoadCsv, NamesTheColumnsToReadWhereOneOfDatesIsAmongThem) {
@@ -138,8 +138,9 @@ TEST_F(LoadCsv, SplitsASeriesByTheOrderOfItsRows) {
 // The rows before a part are known when its targets are forecast.
 TEST_F(LoadCsv, LetsInputsReachBackOverTheBorderOfAPart) {
   write_series();
-  const std::string more = "target: [value]\nfeatures: [tens]\nwindow: 2\nhorizon: 2\nnum_valid: 2\nnum_test: 1\n"
-                           "normalize: none\n";
+  const std::string more =
+      "target: [value]\nfeatures: [tens]\nwindow: 2\nhorizon: 2\nnum_valid: 2\nnum_test: 1\n"
+      "normalize: none\n";
   const Dataset data = load(more);
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(3, 4, 5, 6)) << "rows 0 to 6";
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(40, 50, 50, 60));
@@ -152,8 +153,9 @@ TEST_F(LoadCsv, LetsInputsReachBackOverTheBorderOfAPart) {
 // As in versions without the key: a part of two windows has five rows.
 TEST_F(LoadCsv, KeepsInputsInTheirPartIfThatIsWanted) {
   write_series();
-  const Dataset data = load("target: [value]\nfeatures: [tens]\nwindow: 2\nhorizon: 2\nnum_valid: 2\n"
-                            "inputs_from: part\nnormalize: none\n");
+  const Dataset data = load(
+      "target: [value]\nfeatures: [tens]\nwindow: 2\nhorizon: 2\nnum_valid: 2\n"
+      "inputs_from: part\nnormalize: none\n");
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(3, 4)) << "rows 0 to 4";
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(50, 60, 60, 70));
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(8, 9));
@@ -201,9 +203,10 @@ TEST_F(LoadCsv, RefusesAWindowLongerThanTheSeries) {
   EXPECT_EQ(load_error("target: [value]\nwindow: 10\nnum_valid: 20\n"),
             "{}/a.csv: data.num_valid: 20 windows need 20 rows, but the table has 10; use a smaller data.window, "
             "or give it more rows");
-  EXPECT_EQ(load_error("target: [value]\nwindow: 1\nhorizon: [1, 2, 3]\n"),
-            "{}/a.csv: the validation part has 1 row, but a data.window of 1 with a data.horizon of 3 needs at least 3; "
-            "use a smaller data.horizon, or give it more rows");
+  EXPECT_EQ(
+      load_error("target: [value]\nwindow: 1\nhorizon: [1, 2, 3]\n"),
+      "{}/a.csv: the validation part has 1 row, but a data.window of 1 with a data.horizon of 3 needs at least 3; "
+      "use a smaller data.horizon, or give it more rows");
   EXPECT_THAT(load_error("target: [value]\nwindow: 1\nhorizon: 9\n"),
               HasSubstr("needs at least 10; use a smaller data.horizon, or give it more rows"));
 }
@@ -416,8 +419,7 @@ TEST_F(LoadCsv, TellsOfSeriesThatAreTooShort) {
 
 TEST_F(LoadCsv, CountsTheSamplesOfPartsInEachSeries) {
   write("a.csv", stations("east,1\neast,2\n"));
-  const std::string more =
-      "target: [x]\nwindow: 2\ngroup: station\nnum_valid: 1\nnum_test: 2\nnormalize: none\n";
+  const std::string more = "target: [x]\nwindow: 2\ngroup: station\nnum_valid: 1\nnum_test: 2\nnormalize: none\n";
   const Dataset data = load(more);
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(2, 102)) << "rows 0 to 2 of each";
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(3, 103));
@@ -425,9 +427,9 @@ TEST_F(LoadCsv, CountsTheSamplesOfPartsInEachSeries) {
                                             "evaluate and predict reads them"));
   const InferenceData test = load_for_inference(settings(more), data, DataPart::kTest, Targets::kRequired);
   EXPECT_THAT(values_of<float>(test.samples.targets), ElementsAre(4, 5, 104, 105));
-  EXPECT_THAT(values_of<float>(load_for_inference(settings(more), data, DataPart::kValid, Targets::kRequired)
-                                   .samples.targets),
-              ElementsAre(3, 103));
+  EXPECT_THAT(
+      values_of<float>(load_for_inference(settings(more), data, DataPart::kValid, Targets::kRequired).samples.targets),
+      ElementsAre(3, 103));
 }
 
 TEST_F(LoadCsv, TakesAFractionOfEachSeriesForTests) {

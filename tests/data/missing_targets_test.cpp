@@ -40,8 +40,9 @@ TEST_F(MissingTargetsTest, AreNeverFilledWhateverThePolicy) {
     EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(2, 4, 5, 6)) << policy << ": rows 1 to 5";
     EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, filled, 4, 5)) << policy;
     EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(8, 9)) << policy << ": of rows 6 to 9";
-    EXPECT_THAT(data.notes, Contains("1 of 5 training targets is missing: losses, metrics and baselines leave them out, "
-                                     "and 1 sample without a target"))
+    EXPECT_THAT(data.notes,
+                Contains("1 of 5 training targets is missing: losses, metrics and baselines leave them out, "
+                         "and 1 sample without a target"))
         << policy;
     EXPECT_THAT(data.notes, Contains("2 of 4 validation targets are missing: losses, metrics and baselines leave them "
                                      "out, and 2 samples without a target"))
@@ -73,18 +74,17 @@ TEST_F(MissingTargetsTest, OfSeveralHorizonsAreLeftOutOneByOne) {
 
 TEST_F(MissingTargetsTest, AreClassesOfSeriesToo) {
   write("a.csv", "x,up\n1,no\n2,yes\n3,\n1,no\n5,yes\n2,?\n3,no\n");
-  const Dataset data =
-      load("target: [up]\nwindow: 1\ntask: classification\nnum_valid: 3\nmissing: previous\n");
+  const Dataset data = load("target: [up]\nwindow: 1\ntask: classification\nnum_valid: 3\nmissing: previous\n");
   EXPECT_THAT(data.vocabulary, ElementsAre("no", "yes"));
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1, 0)) << "of rows 1 to 3";
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(1, 0)) << "of rows 4 to 6";
-  EXPECT_THAT(values_of<int64_t>(data.naive_forecasts.at(0).values), ElementsAre(0, 1)) << "the last class that is known";
+  EXPECT_THAT(values_of<int64_t>(data.naive_forecasts.at(0).values), ElementsAre(0, 1))
+      << "the last class that is known";
 }
 
 TEST_F(MissingTargetsTest, OfStepsAreLeftOutStepByStep) {
   write("a.csv", "g,x,tag\na,1,N\na,2,\nb,5,V\nb,6,N\nc,9,\nc,8,V\n");
-  const Dataset data =
-      load("target_per: step\ngroup: g\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\nmissing: zero\n");
+  const Dataset data = load("target_per: step\ngroup: g\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\nmissing: zero\n");
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, -1, 1, 0));
   EXPECT_THAT(values_of<int64_t>(target_counts(data.train)), ElementsAre(1, 2));
   EXPECT_THAT(values_of<int64_t>(known_classes(data.train)), ElementsAre(0, 1, 0));
@@ -93,8 +93,9 @@ TEST_F(MissingTargetsTest, OfStepsAreLeftOutStepByStep) {
 
 TEST_F(MissingTargetsTest, OfStepsCountWithinTheLengths) {
   write("a.csv", "g,x,y\na,1,1\na,2,\na,3,3\nb,4,4\nc,5,\n");
-  const Dataset data = load("target_per: step\ngroup: g\ntarget: [y]\ntask: regression\nsplit: ordered\nnum_valid: 0\n"
-                            "missing: zero\n");
+  const Dataset data = load(
+      "target_per: step\ngroup: g\ntarget: [y]\ntask: regression\nsplit: ordered\nnum_valid: 0\n"
+      "missing: zero\n");
   EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(3, 1)) << "c has no target";
   EXPECT_THAT(values_of<int64_t>(target_counts(data.train)), ElementsAre(2, 1));
 }
@@ -106,9 +107,10 @@ TEST_F(MissingTargetsTest, LeaveTheRowOutWithDrop) {
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, 1, 1));
   EXPECT_THAT(data.notes, Contains("2 of 6 rows have a missing value and are left out (missing: drop)"));
   write("a.csv", "x,kind\n1,a\n2,\n3,b\n");
-  EXPECT_THAT(load_error("target: [kind]\nsplit: ordered\nnum_valid: 1\n"),
-              HasSubstr("a.csv:3: column 'kind': the cell is empty, expected a class label: fill it, or set data.missing: "
-                        "drop"));
+  EXPECT_THAT(
+      load_error("target: [kind]\nsplit: ordered\nnum_valid: 1\n"),
+      HasSubstr("a.csv:3: column 'kind': the cell is empty, expected a class label: fill it, or set data.missing: "
+                "drop"));
 }
 
 TEST_F(MissingTargetsTest, AreRefusedByDefault) {
@@ -120,9 +122,10 @@ TEST_F(MissingTargetsTest, AreRefusedByDefault) {
 
 TEST_F(MissingTargetsTest, OfNoRowAtAllAreRefused) {
   write("a.csv", "x,y\n1,\n,2\n");
-  EXPECT_EQ(load_error("target: [y]\ntask: regression\nnum_valid: 1\nmissing: drop\n"),
-            "{}/a.csv: each of 2 rows has a missing value, and data.missing: drop leaves none; name fewer data.features, "
-            "or use data.missing: previous, mean or zero");
+  EXPECT_EQ(
+      load_error("target: [y]\ntask: regression\nnum_valid: 1\nmissing: drop\n"),
+      "{}/a.csv: each of 2 rows has a missing value, and data.missing: drop leaves none; name fewer data.features, "
+      "or use data.missing: previous, mean or zero");
 }
 
 // The first differences of a series have an empty cell at the beginning.
@@ -179,8 +182,7 @@ TEST_F(MissingTargetsTest, AreNotTheLastValueOfANaiveForecast) {
 
 TEST_F(MissingTargetsTest, LeaveANaiveForecastOutIfNothingIsKnownBefore) {
   write("a.csv", "g,x,y\na,1,1\na,2,2\na,3,3\na,4,4\nb,1,\nb,2,5\nb,3,NA\nb,4,7\n");
-  const Dataset data =
-      load("target: [y]\nfeatures: [x]\ngroup: g\nwindow: 1\nnum_valid: 2\nmissing: zero\n");
+  const Dataset data = load("target: [y]\nfeatures: [x]\ngroup: g\nwindow: 1\nnum_valid: 2\nmissing: zero\n");
   EXPECT_THAT(data.notes, testing::Not(Contains(HasSubstr("the baseline"))));
   write("a.csv", "g,x,y\na,1,1\na,2,2\na,3,3\na,4,4\nb,1,\nb,2,\nb,3,NA\nb,4,7\n");
   const Dataset lacks = load("target: [y]\nfeatures: [x]\ngroup: g\nwindow: 1\nnum_valid: 2\nmissing: zero\n");
@@ -203,10 +205,11 @@ TEST_F(MissingTargetsTest, StayUnknownInPredictions) {
 // ---- arrays and series ----
 
 TEST_F(MissingTargetsTest, OfArraysNeedDrop) {
-  write_npy("x.npy", "<f4", "(4, 1)", std::vector<float>{1, 2, 3, 4});
-  write_npy("y.npy", "<f4", "(4, 2)", std::vector<float>{1, kUnknown, kUnknown, kUnknown, 3, 4, 5, 6});
-  const std::string arrays = fmt::format(
-      "source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\nsplit: ordered\nnum_valid: 1\n", folder().string());
+  write_npy("x.npy", "<f4", "4, 1", std::vector<float>{1, 2, 3, 4});
+  write_npy("y.npy", "<f4", "4, 2", std::vector<float>{1, kUnknown, kUnknown, kUnknown, 3, 4, 5, 6});
+  const std::string arrays =
+      fmt::format("source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\nsplit: ordered\nnum_valid: 1\n",
+                  folder().string());
   EXPECT_EQ(error_of(ExitCode::kDiverged, [&] { load_dataset(parse_settings(arrays)); }),
             "{}/y.npy: sample 0, target 1 (counted from 0) is nan: correct the file, or set data.missing: drop, which "
             "leaves missing targets out of losses and metrics");
@@ -218,30 +221,32 @@ TEST_F(MissingTargetsTest, OfArraysNeedDrop) {
 }
 
 TEST_F(MissingTargetsTest, OfArraysMayBeClasses) {
-  write_npy("x.npy", "<f4", "(5, 1)", std::vector<float>{1, 2, 3, 4, 5});
+  write_npy("x.npy", "<f4", "5, 1", std::vector<float>{1, 2, 3, 4, 5});
   const std::string arrays = fmt::format(
       "source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\nsplit: ordered\nnum_valid: 1\nmissing: drop\n",
       folder().string());
-  write_npy("y.npy", "<i8", "(5,)", std::vector<int64_t>{0, -1, 1, 0, 1});
+  write_npy("y.npy", "<i8", "5,", std::vector<int64_t>{0, -1, 1, 0, 1});
   EXPECT_THAT(values_of<float>(load_dataset(parse_settings(arrays)).train.inputs), ElementsAre(1, 3, 4));
-  write_npy("y.npy", "<f4", "(5,)", std::vector<float>{0, kUnknown, 1, 0, 1});
+  write_npy("y.npy", "<f4", "5,", std::vector<float>{0, kUnknown, 1, 0, 1});
   EXPECT_THAT(values_of<float>(load_dataset(parse_settings(arrays + "task: classification\n")).train.inputs),
               ElementsAre(1, 3, 4));
-  write_npy("y.npy", "<i8", "(5,)", std::vector<int64_t>{0, -2, 1, 0, 1});
+  write_npy("y.npy", "<i8", "5,", std::vector<int64_t>{0, -2, 1, 0, 1});
   EXPECT_THAT(error_of(ExitCode::kData, [&] { load_dataset(parse_settings(arrays)); }), HasSubstr("has class -2"));
 }
 
 TEST_F(MissingTargetsTest, OfSeriesInTsAreLeftOut) {
   write("a.ts", "@univariate true\n@targetLabel true\n@data\n1,2:5\n3,?:?\n5,6:7\n7,8:9\n");
-  const std::string ts = fmt::format("source: ts\npath: {}/a.ts\nnormalize: none\nsplit: ordered\nnum_valid: 1\n",
-                                     folder().string());
+  const std::string ts =
+      fmt::format("source: ts\npath: {}/a.ts\nnormalize: none\nsplit: ordered\nnum_valid: 1\n", folder().string());
   EXPECT_THAT(error_of(ExitCode::kData, [&] { load_dataset(parse_settings(ts)); }), HasSubstr("a.ts:5"));
   const Dataset data = load_dataset(parse_settings(ts + "missing: previous\n"));
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(5, 7));
   write("a.ts", "@univariate true\n@classLabel true a b\n@data\n1,2:a\n3,4:?\n5,6:b\n7,8:a\n");
-  EXPECT_THAT(error_of(ExitCode::kData, [&] { load_dataset(parse_settings(ts)); }),
-              HasSubstr("a.ts:5: the class is missing: fill it, remove the line, or set data.missing: previous or zero"));
-  EXPECT_THAT(values_of<int64_t>(load_dataset(parse_settings(ts + "missing: zero\n")).train.targets), ElementsAre(0, 1));
+  EXPECT_THAT(
+      error_of(ExitCode::kData, [&] { load_dataset(parse_settings(ts)); }),
+      HasSubstr("a.ts:5: the class is missing: fill it, remove the line, or set data.missing: previous or zero"));
+  EXPECT_THAT(values_of<int64_t>(load_dataset(parse_settings(ts + "missing: zero\n")).train.targets),
+              ElementsAre(0, 1));
 }
 
 // ---- batches ----

@@ -86,7 +86,8 @@ TEST(StratifiedSplit, IsThePlainSplitOfASingleClass) {
 }
 
 TEST(Split, TakesTheTestPartByFraction) {
-  const SplitRequest request{.how = Split::kOrdered, .num_valid = std::nullopt, .valid_fraction = 0.25, .test_fraction = 0.2};
+  const SplitRequest request{
+      .how = Split::kOrdered, .num_valid = std::nullopt, .valid_fraction = 0.25, .test_fraction = 0.2};
   const RowSplit split = split_rows(10, request, "data");
   EXPECT_THAT(split.train, ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(split.valid, ElementsAre(6, 7)) << "a quarter of the other 8";
@@ -96,8 +97,9 @@ TEST(Split, TakesTheTestPartByFraction) {
 TEST(ClassCounts, AreListedForFewClassesAndARangeForMany) {
   EXPECT_EQ(text_of({{"training", {8, 9}}, {"validation", {1, 2}}}, {"lily", "rose"}),
             "samples of each class (training + validation): 'lily' 8 + 1, 'rose' 9 + 2");
-  EXPECT_EQ(text_of({{"training", std::vector<int64_t>(12, 4)}, {"validation", {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}}}, {}),
-            "each of 12 classes has 4 training and 0 to 1 validation samples");
+  EXPECT_EQ(
+      text_of({{"training", std::vector<int64_t>(12, 4)}, {"validation", {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}}}, {}),
+      "each of 12 classes has 4 training and 0 to 1 validation samples");
 }
 
 TEST(ClassCounts, TellOfClassesThatAPartLacks) {
@@ -142,8 +144,9 @@ TEST_F(StratifiedSources, AreCsvTables) {
   const Dataset data = load(yaml);
   EXPECT_THAT(counts_of(data.valid.targets), ElementsAre(4, 8));
   EXPECT_THAT(counts_of(data.train.targets), ElementsAre(14, 28));
-  EXPECT_THAT(data.notes, Contains("samples of each class (training + validation + test): 'lily' 14 + 4 + 2, 'rose' 28 + "
-                                   "8 + 4"));
+  EXPECT_THAT(data.notes,
+              Contains("samples of each class (training + validation + test): 'lily' 14 + 4 + 2, 'rose' 28 + "
+                       "8 + 4"));
   const DataSettings settings = parse_settings(fmt::format(fmt::runtime(yaml), folder().string()));
   const InferenceData test = load_for_inference(settings, data, DataPart::kTest, Targets::kRequired);
   EXPECT_THAT(counts_of(test.samples.targets), ElementsAre(2, 4));
@@ -164,8 +167,8 @@ TEST_F(StratifiedSources, AreArrays) {
   std::vector<float> inputs(kNumRows);
   std::vector<int64_t> classes;
   for (int64_t i = 0; i < kNumRows; ++i) classes.push_back(i % 3 == 0 ? 1 : 0);
-  write_npy("x.npy", "<f4", "(60, 1)", inputs);
-  write_npy("y.npy", "<i8", "(60,)", classes);
+  write_npy("x.npy", "<f4", "60, 1", inputs);
+  write_npy("y.npy", "<i8", "60,", classes);
   const Dataset data =
       load("source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\nnum_valid: 6\ntest_fraction: 0.1\n");
   EXPECT_THAT(counts_of(data.valid.targets), ElementsAre(4, 2));
@@ -203,7 +206,8 @@ TEST(StratifyKey, IsForRandomSplitsOfClasses) {
   EXPECT_EQ(complaint(""), "");
   EXPECT_THAT(complaint("split: ordered\n"), HasSubstr("only a random split looks at classes"));
   EXPECT_THAT(complaint("task: regression\n"), HasSubstr("numbers have no classes"));
-  EXPECT_THAT(complaint("target_per: step\ngroup: g\n"), HasSubstr("a sequence with a target at each step has no class"));
+  EXPECT_THAT(complaint("target_per: step\ngroup: g\n"),
+              HasSubstr("a sequence with a target at each step has no class"));
 }
 
 // Runs of versions without the keys keep their split.

@@ -85,8 +85,7 @@ TEST_F(Overview, LeavesOutSamplesWithoutTargets) {
 // The level of every third row is missing. Inputs are filled.
 TEST_F(Overview, OfMissingTargetsIsThatOfTheOthers) {
   std::string text = "level,flow\n";
-  for (int i = 0; i < 120; ++i)
-    text += fmt::format("{},{}\n", i % 3 == 2 ? "" : fmt::format("{}", 100 + i % 7), i % 5);
+  for (int i = 0; i < 120; ++i) text += fmt::format("{},{}\n", i % 3 == 2 ? "" : fmt::format("{}", 100 + i % 7), i % 5);
   write("gaps.csv", text);
   const auto run = train(
       "layer: naive\ndata: {source: csv, path: gaps.csv, target: [level], window: 4, horizon: [1, 2], num_valid: 30, "
@@ -99,8 +98,7 @@ TEST_F(Overview, OfMissingTargetsIsThatOfTheOthers) {
   const Predictions predictions = predict(trained, data.samples);
   for (int64_t i = 0; i < 2; ++i) {
     const at::Tensor errors = (predictions.values - predictions.targets).select(1, i);
-    const double rmse =
-        std::sqrt(errors.masked_select(errors.isnan().logical_not()).square().mean().item<double>());
+    const double rmse = std::sqrt(errors.masked_select(errors.isnan().logical_not()).square().mean().item<double>());
     EXPECT_NEAR(all.metrics.targets[static_cast<size_t>(i)].root_mean_squared_error, rmse, 1e-9);
     EXPECT_NEAR(all.by_horizon.at(0).root_mean_squared_errors.at(static_cast<size_t>(i)), rmse, 1e-9);
   }

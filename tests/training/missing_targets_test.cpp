@@ -49,8 +49,8 @@ void expect_same(const Evaluation& actual, const Evaluation& expected) {
 }
 
 // Returns the gradient of the loss in the output, and compares the evaluation with that of the known targets alone.
-at::Tensor known_gradient(const Objective& objective, at::Tensor output, const Batch& batch, const at::Tensor& known_output,
-                       const at::Tensor& known_targets) {
+at::Tensor known_gradient(const Objective& objective, at::Tensor output, const Batch& batch,
+                          const at::Tensor& known_output, const at::Tensor& known_targets) {
   output.requires_grad_();
   const Evaluation evaluation = objective.evaluate(output, batch);
   expect_same(evaluation, objective.evaluate(known_output, {.inputs = {}, .targets = known_targets, .lengths = {}}));
@@ -61,8 +61,9 @@ at::Tensor known_gradient(const Objective& objective, at::Tensor output, const B
 TEST(MissingTargets, OfNumbersHaveNeitherLossNorGradient) {
   const at::Tensor targets = at::tensor({1.F, kUnknown, kUnknown, 4.F}).view({2, 2});
   const Batch batch = batch_of(targets, at::tensor({1, 1}, at::kLong));
-  const at::Tensor gradient = known_gradient(objective_of(Task::kRegression), at::tensor({3.F, 9.F, 9.F, 3.F}).view({2, 2}),
-                                          batch, at::tensor({3.F, 3.F}).view({1, 2}), at::tensor({1.F, 4.F}).view({1, 2}));
+  const at::Tensor gradient =
+      known_gradient(objective_of(Task::kRegression), at::tensor({3.F, 9.F, 9.F, 3.F}).view({2, 2}), batch,
+                     at::tensor({3.F, 3.F}).view({1, 2}), at::tensor({1.F, 4.F}).view({1, 2}));
   EXPECT_TRUE(gradient.equal(at::tensor({2.F, 0.F, 0.F, -1.F}).view({2, 2}))) << gradient;
 }
 
@@ -86,7 +87,7 @@ TEST(MissingTargets, OfTwoValuesHaveNeitherLossNorGradient) {
   const Batch batch = batch_of(at::tensor({1.F, kUnknown, 0.F}).view({3, 1}), at::tensor({1, 0, 1}, at::kLong));
   const at::Tensor gradient =
       known_gradient(objective_of(Task::kBinary), at::tensor({0.F, -7.F, 2.F}).view({3, 1}), batch,
-                  at::tensor({0.F, 2.F}).view({2, 1}), at::tensor({1.F, 0.F}).view({2, 1}));
+                     at::tensor({0.F, 2.F}).view({2, 1}), at::tensor({1.F, 0.F}).view({2, 1}));
   EXPECT_EQ(gradient[1].item<float>(), 0);
   EXPECT_NEAR(gradient[0].item<double>(), -0.25, 1e-6);
 }
@@ -108,9 +109,9 @@ TEST(MissingTargets, OfStepsAreLeftOutLikePadding) {
   const at::Tensor logits = at::tensor({9.F, 0.F, 0.F, 1.F, 3.F, 0.F, 9.F, 9.F}).view({2, 2, 2});
   const Objective objective = objective_of(Task::kClassification);
   const at::Tensor known_logits = at::tensor({0.F, 1.F, 3.F, 0.F}).view({2, 2});
-  expect_same(objective.evaluate(logits, batch),
-               objective.evaluate(known_logits,
-                                  {.inputs = {}, .targets = at::tensor({1, 0}, at::kLong), .lengths = {}}));
+  expect_same(
+      objective.evaluate(logits, batch),
+      objective.evaluate(known_logits, {.inputs = {}, .targets = at::tensor({1, 0}, at::kLong), .lengths = {}}));
 }
 
 TEST(MissingTargets, HaveNoPartInClassWeights) {
@@ -177,7 +178,8 @@ TEST(MissingTargets, LetTheLossOfAnEpochBeTheMeanOverTheOthers) {
   const auto mean_over = [&](const Samples& samples) {
     Batch batch{.inputs = samples.inputs.transpose(0, 1).contiguous(), .targets = {}, .lengths = {}};
     batch.size = samples.size();
-    const at::Tensor errors = (model->forward(batch) - samples.targets).square().masked_select(are_known(samples.targets));
+    const at::Tensor errors =
+        (model->forward(batch) - samples.targets).square().masked_select(are_known(samples.targets));
     return errors.mean().item<double>();
   };
   EXPECT_NEAR(row.train_loss, mean_over(dataset.train), 1e-5);

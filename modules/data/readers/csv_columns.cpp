@@ -195,10 +195,11 @@ std::vector<int64_t> encode(const Table& table, int64_t column, const std::vecto
     const std::string_view cell = label_at(table, row, column);
     classes.push_back(find_class(class_of, cell));
     if (classes.back() < 0)
-      fail_at_cell(table, row, column,
-                   fmt::format("got the class {}, which the training data does not have{}; correct or remove the row, or "
-                               "add rows of this class to the training file",
-                               in_quotes(cell), did_you_mean(cell, labels)));
+      fail_at_cell(
+          table, row, column,
+          fmt::format("got the class {}, which the training data does not have{}; correct or remove the row, or "
+                      "add rows of this class to the training file",
+                      in_quotes(cell), did_you_mean(cell, labels)));
   }
   return classes;
 }
