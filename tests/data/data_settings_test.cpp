@@ -55,9 +55,11 @@ TEST(DataSettings, HaveSeriesByAColumnOnlyWithAWindow) {
   const std::string csv = "source: csv\npath: a.csv\ntarget: [x]\ngroup: station\n";
   EXPECT_EQ(parse_settings(csv + "window: 4\n").group, "station");
   EXPECT_THAT(complaint(csv), testing::HasSubstr("only series have a group: set window too"));
-  for (const char* number : {"num_train", "num_valid", "num_test"})
-    EXPECT_THAT(complaint(csv + fmt::format("window: 4\n{}: 10\n", number)),
-                testing::HasSubstr("the parts of several series have no fixed numbers: use valid_fraction"));
+  EXPECT_THAT(complaint(csv + "window: 4\nnum_train: 10\n"),
+              testing::HasSubstr("training has all windows of the series: remove num_train"));
+  EXPECT_EQ(parse_settings(csv + "window: 4\nnum_valid: 10\nnum_test: 5\n").num_test, 5);
+  EXPECT_THAT(complaint(csv + "window: 4\nnum_valid: 10\ntrain_file: a.csv\nvalid_file: b.csv\n"),
+              testing::HasSubstr("validation has all windows of the series in its file: remove num_valid"));
   EXPECT_THAT(complaint(csv + "window: 4\nfeatures: [station]\n"),
               testing::HasSubstr("neither a feature nor a target"));
 }
@@ -112,9 +114,7 @@ TEST(DataSettings, SayWhatACsvFileNeeds) {
             "test.yaml:4:10: missing and split (default): a random split gives neighbouring rows to different parts, "
             "and previous copies values from one to the other: use drop, mean or zero, or split: ordered");
   EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nmissing: previous\nsplit: ordered"), "no complaint");
-  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\nmissing: drop"),
-            "test.yaml:5:10: missing and window (test.yaml:4:9): dropping rows leaves gaps in the series: use error, "
-            "previous, mean or zero");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\nmissing: drop"), "no complaint");
   EXPECT_EQ(
       complaint("source: csv\npath: a.csv\ntarget: [y, z]"),
       "test.yaml:3:9: target, task (default) and window (default): a classification has one target column; for several "

@@ -81,7 +81,7 @@ TEST_F(Inspect, SaysHowTargetsWereScaled) {
   write("a.csv", "x\n1\n3\n2\n4\n5\n");
   const std::string text = inspection_text(inspect(parse_settings(
       fmt::format("source: csv\npath: {}\ntarget: [x]\nwindow: 1\nnum_valid: 1\nnormalize: minmax", path("a.csv")))));
-  EXPECT_THAT(text, HasSubstr("\ntargets are scaled: value = scaled x scale + offset\n  x: scale 2, offset 1\n"));
+  EXPECT_THAT(text, HasSubstr("\ntargets are scaled: value = scaled x scale + offset\n  x: scale 3, offset 1\n"));
 }
 
 TEST_F(Inspect, KnowsIdxByItsContent) {
