@@ -19,6 +19,9 @@ namespace rnnlab {
 enum class TaskChoice { kAutomatic, kClassification, kBinary, kRegression };
 enum class TargetPer { kSequence, kStep };
 enum class Labels { kClasses, kBinary, kGaussian };
+enum class Unsorted { kError, kSort, kIgnore };             // rows that are not in the order of time
+enum class Duplicates { kError, kFirst, kLast, kIgnore };   // rows of a series with the same time
+enum class Gaps { kError, kSplit, kIgnore };                // steps in time that are not the usual one
 enum class InputMemory { kAutomatic, kResident, kMapped };  // where inputs are: in memory, or in their mapped file
 
 struct DataSettings {
@@ -31,6 +34,7 @@ struct DataSettings {
   Split split = Split::kAutomatic;
   int64_t seed = 1;
   Normalization normalize = Normalization::kAutomatic;
+  std::optional<int64_t> byte_maximum;  // mnist, idx, npy: the byte that `unit` makes 1; not set: 255
   Placement placement = Placement::kAutomatic;
   TaskChoice task = TaskChoice::kAutomatic;
   TargetPer target_per = TargetPer::kSequence;
@@ -67,6 +71,11 @@ struct DataSettings {
   std::string group;                   // column that names the series of a row; "": one series
   std::vector<int64_t> horizon = {1};  // ascending
   std::optional<int64_t> season;
+  std::string time;  // column with the times of the rows; "": looked for among the columns that are not used
+  Unsorted unsorted = Unsorted::kError;
+  Duplicates duplicates = Duplicates::kError;
+  Gaps gaps = Gaps::kError;
+  std::vector<std::string> missing_words = {usual_missing_words().begin(), usual_missing_words().end()};
 
   // text
   TextUnit tokens = TextUnit::kCodePoint;
@@ -96,6 +105,13 @@ Split resolved_split(const DataSettings& settings);
 // Returns how the training file is split. A part with files of its own gets nothing of it. If no part gets anything,
 // the samples keep their order.
 SplitRequest split_request(const DataSettings& settings);
+
+// Returns whether the rows of a csv file are steps of series.
+bool has_series(const DataSettings& settings);
+
+// Returns whether the order of the rows of a csv file matters: for series, for an ordered split, and where a missing
+// value is that of the row before.
+bool uses_order(const DataSettings& settings);
 
 // Returns whether each step has a target, as in tagging.
 bool has_target_per_step(const DataSettings& settings);
@@ -156,6 +172,26 @@ struct EnumNames<MissingPolicy> {
        {MissingPolicy::kPrevious, "previous"},
        {MissingPolicy::kMean, "mean"},
        {MissingPolicy::kZero, "zero"}}};
+};
+
+template <>
+struct EnumNames<Unsorted> {
+  static constexpr std::array<std::pair<Unsorted, std::string_view>, 3> kNames = {
+      {{Unsorted::kError, "error"}, {Unsorted::kSort, "sort"}, {Unsorted::kIgnore, "ignore"}}};
+};
+
+template <>
+struct EnumNames<Duplicates> {
+  static constexpr std::array<std::pair<Duplicates, std::string_view>, 4> kNames = {{{Duplicates::kError, "error"},
+                                                                                     {Duplicates::kFirst, "first"},
+                                                                                     {Duplicates::kLast, "last"},
+                                                                                     {Duplicates::kIgnore, "ignore"}}};
+};
+
+template <>
+struct EnumNames<Gaps> {
+  static constexpr std::array<std::pair<Gaps, std::string_view>, 3> kNames = {
+      {{Gaps::kError, "error"}, {Gaps::kSplit, "split"}, {Gaps::kIgnore, "ignore"}}};
 };
 
 template <>

@@ -122,6 +122,9 @@ struct FittedData {
   std::vector<ColumnScale> feature_scales;  // csv: one a column, in order; else one a feature if the scaling was fitted
   std::map<std::string, double> column_means;   // csv: means of the training part, for missing: mean
   std::vector<CategoryColumn> categories = {};  // csv: those of data.categories, the last features of a step
+  // csv: the column whose times were examined, or "" if there was none. Checkpoints of earlier versions have none:
+  // their times were not examined, and missing categories not refused.
+  std::optional<std::string> time = {};
 };
 
 // A forecast of the targets of a part that needs no model: a value that the series had before.

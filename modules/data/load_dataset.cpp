@@ -80,10 +80,18 @@ std::string part_name(DataPart part) {
   return part == DataPart::kValid ? "validation " : "";
 }
 
+// Windows across gaps are left out of those that data.num_train and data.num_valid count.
+std::optional<int64_t> wanted_of(const Samples& samples, std::optional<int64_t> count, const DataSettings& settings) {
+  if (!count || settings.gaps != Gaps::kSplit) return count;
+  return std::min(*count, samples.size());
+}
+
 Samples first_samples_of(const Samples& samples, const DataSettings& settings, DataPart part,
                          const std::string& origin) {
-  if (part == DataPart::kTrain) return take_first(samples, settings.num_train, "num_train", origin);
-  if (part == DataPart::kValid) return take_first(samples, settings.num_valid, "num_valid", origin);
+  if (part == DataPart::kTrain)
+    return take_first(samples, wanted_of(samples, settings.num_train, settings), "num_train", origin);
+  if (part == DataPart::kValid)
+    return take_first(samples, wanted_of(samples, settings.num_valid, settings), "num_valid", origin);
   return samples;
 }
 
@@ -217,7 +225,8 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   require_fit(loaded, fitted.shape);
   require_samples(loaded, wanted, part);
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin.text());
-  normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
+  normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales),
+               wanted.byte_maximum.value_or(kLargestByte));
   check_mapped_inputs(loaded.samples);
   const bool is_for_predicting = targets == Targets::kIfPresent;
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
@@ -284,10 +293,13 @@ Dataset load_dataset(const DataSettings& settings) {
   const SourceInfo& source = info_of(settings.source);
   Loaded loaded = source.load(settings);
   Dataset& dataset = loaded.dataset;
-  dataset.train = take_first(dataset.train, settings.num_train, "num_train", loaded.origin.text());
-  dataset.valid = take_first(dataset.valid, settings.num_valid, "num_valid", loaded.origin.text());
+  dataset.train = take_first(dataset.train, wanted_of(dataset.train, settings.num_train, settings), "num_train",
+                             loaded.origin.text());
+  dataset.valid = take_first(dataset.valid, wanted_of(dataset.valid, settings.num_valid, settings), "num_valid",
+                             loaded.origin.text());
   cut_to(dataset.valid.size(), dataset.naive_forecasts);
-  const Normalized scaling = normalize(dataset.train, dataset.valid, loaded.normalize);
+  const Normalized scaling =
+      normalize(dataset.train, dataset.valid, loaded.normalize, settings.byte_maximum.value_or(kLargestByte));
   if (!scaling.note.empty()) dataset.notes.push_back(scaling.note);
   if (has_test_part(settings)) dataset.notes.push_back(test_note(settings));
   if (source.form != DataForm::kTable) keep_scaling(dataset, loaded.normalize, scaling.features);
