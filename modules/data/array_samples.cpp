@@ -48,9 +48,18 @@ void require_finite_inputs(const at::Tensor& inputs, const std::string& origin) 
   throw_not_finite(origin, text_of(place), inputs.const_data_ptr<float>()[*at]);
 }
 
-void require_finite_targets(const at::Tensor& targets, const std::string& origin) {
-  const std::optional<int64_t> at = first_not_finite(all_floats(targets));
-  if (at) throw_not_finite(origin, place_of_target(targets, *at), targets.const_data_ptr<float>()[*at]);
+void require_finite_targets(const at::Tensor& targets, const std::string& origin, MissingTargets missing) {
+  const std::span<const float> values = all_floats(targets);
+  const bool allows_nan = missing == MissingTargets::kAllowed;
+  const auto bad = std::ranges::find_if(
+      values, [&](float value) { return !std::isfinite(value) && !(allows_nan && std::isnan(value)); });
+  if (bad == values.end()) return;
+  const std::string place = place_of_target(targets, bad - values.begin());
+  if (!std::isnan(*bad)) throw_not_finite(origin, place, *bad);
+  throw_error(ExitCode::kDiverged,
+              "{}: {} is nan: correct the file, or set data.missing: drop, which leaves missing targets out of losses "
+              "and metrics",
+              origin, place);
 }
 
 void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, int64_t num_others,
@@ -60,8 +69,9 @@ void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, 
               counted(num_inputs, "sample"), others_origin, num_others);
 }
 
-void require_classes(const at::Tensor& classes, int64_t num_classes, const std::string& origin) {
-  const int64_t at = first_outside(classes, 0, num_classes - 1);
+void require_classes(const at::Tensor& classes, int64_t num_classes, const std::string& origin,
+                     MissingTargets missing) {
+  const int64_t at = first_outside(classes, missing == MissingTargets::kAllowed ? -1 : 0, num_classes - 1);
   if (at < 0) return;
   const int64_t num_steps = classes.dim() == 2 ? classes.size(1) : 1;
   const std::string step = classes.dim() == 2 ? fmt::format(", step {}", at % num_steps) : "";
@@ -92,6 +102,14 @@ at::Tensor to_float(const Array& array, at::IntArrayRef shape) {
   return tensor;
 }
 
+template <class T>
+bool is_nan(T value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::isnan(value);
+  else
+    return false;
+}
+
 // Returns whether int64_t represents the value exactly.
 template <class T>
 bool is_whole(T value) {
@@ -102,13 +120,17 @@ bool is_whole(T value) {
   }
 }
 
-at::Tensor to_whole_numbers(const Array& array, at::IntArrayRef shape, const std::string& origin,
-                            std::string_view what) {
+at::Tensor to_whole_numbers(const Array& array, at::IntArrayRef shape, const std::string& origin, std::string_view what,
+                            MissingTargets missing = MissingTargets::kRefused) {
   at::Tensor tensor = at::empty(shape, at::kLong);
   int64_t* const out = tensor.mutable_data_ptr<int64_t>();
   const auto per_sample = static_cast<size_t>(shape.size() > 1 ? shape[1] : 1);
   visit_values(array, [&](auto values) {
     for (size_t i = 0; i < values.size(); ++i) {
+      if (missing == MissingTargets::kAllowed && is_nan(values[i])) {
+        out[i] = -1;
+        continue;
+      }
       if (!is_whole(values[i])) {
         const std::string step = shape.size() > 1 ? fmt::format(", step {}", i % per_sample) : "";
         throw_error(ExitCode::kData, "{}: sample {}{} (counted from 0) is {}, but {} are whole numbers", origin,
@@ -121,13 +143,14 @@ at::Tensor to_whole_numbers(const Array& array, at::IntArrayRef shape, const std
   return tensor;
 }
 
-at::Tensor one_whole_number_each(const Array& array, const std::string& origin, std::string_view what) {
+at::Tensor one_whole_number_each(const Array& array, const std::string& origin, std::string_view what,
+                                 MissingTargets missing = MissingTargets::kRefused) {
   const bool one_column = array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);
   if (!one_column) {
     throw_error(ExitCode::kData, "{}: {} need one number per sample, but the file holds {} {}", origin, what,
                 format_shape(array.shape), element_name(array.type));
   }
-  return to_whole_numbers(array, {array.shape[0]}, origin, what);
+  return to_whole_numbers(array, {array.shape[0]}, origin, what, missing);
 }
 
 bool is_integer(ElementType type) { return type != ElementType::kF32 && type != ElementType::kF64; }
@@ -135,7 +158,7 @@ bool is_integer(ElementType type) { return type != ElementType::kF32 && type != 
 void require_shares(const at::Tensor& values, const std::string& origin) {
   const auto* data = values.const_data_ptr<float>();
   for (int64_t i = 0; i < values.numel(); ++i) {
-    if (data[i] >= 0 && data[i] <= 1) continue;
+    if (std::isnan(data[i]) || (data[i] >= 0 && data[i] <= 1)) continue;
     throw_error(ExitCode::kData,
                 "{}: {} is {}, but a binary target is from 0 to 1: use task: classification or regression", origin,
                 place_of_target(values, i), data[i]);
@@ -151,8 +174,8 @@ void require_steps(std::span<const int64_t> shape, std::string_view element, con
 
 }  // namespace
 
-void require_values(const at::Tensor& targets, Task task, const std::string& origin) {
-  require_finite_targets(targets, origin);
+void require_values(const at::Tensor& targets, Task task, const std::string& origin, MissingTargets missing) {
+  require_finite_targets(targets, origin, missing);
   if (task == Task::kBinary) require_shares(targets, origin);
 }
 
@@ -203,16 +226,16 @@ Task task_for(const Array& targets, TaskChoice choice, TargetPer per) {
   return targets.shape.size() == num_dimensions && is_integer(targets.type) ? Task::kClassification : Task::kRegression;
 }
 
-at::Tensor classes_from(const Array& array, const std::string& origin) {
-  return one_whole_number_each(array, origin, "classes");
+at::Tensor classes_from(const Array& array, const std::string& origin, MissingTargets missing) {
+  return one_whole_number_each(array, origin, "classes", missing);
 }
 
-at::Tensor classes_of_steps_from(const Array& array, const std::string& origin) {
+at::Tensor classes_of_steps_from(const Array& array, const std::string& origin, MissingTargets missing) {
   if (array.shape.size() != 2)
     throw_error(ExitCode::kData,
                 "{}: the classes of steps need the shape (samples, steps), but the file holds {} {}; {}", origin,
                 format_shape(array.shape), element_name(array.type), advice_on_steps(array));
-  return to_whole_numbers(array, array.shape, origin, "classes");
+  return to_whole_numbers(array, array.shape, origin, "classes", missing);
 }
 
 at::Tensor values_of_steps_from(const Array& array, const std::string& origin) {
@@ -225,13 +248,13 @@ at::Tensor values_of_steps_from(const Array& array, const std::string& origin) {
   return to_float(array, {array.shape[0], array.shape[1], num_dimensions == 3 ? array.shape[2] : 1});
 }
 
-at::Tensor values_from(const Array& array, Task task, const std::string& origin) {
+at::Tensor values_from(const Array& array, Task task, const std::string& origin, MissingTargets missing) {
   if (array.shape.size() > 2) {
     throw_error(ExitCode::kData, "{}: targets need the shape (samples) or (samples, targets), but the file holds {} {}",
                 origin, format_shape(array.shape), element_name(array.type));
   }
   at::Tensor values = to_float(array, {array.shape[0], array.shape.size() == 2 ? array.shape[1] : 1});
-  require_values(values, task, origin);
+  require_values(values, task, origin, missing);
   return values;
 }
 

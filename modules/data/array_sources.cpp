@@ -51,20 +51,26 @@ void add_lengths(Samples& samples, const PartFiles& files, Reader read) {
 struct TargetForm {
   TaskChoice task = TaskChoice::kAutomatic;
   TargetPer per = TargetPer::kSequence;
+  MissingTargets missing = MissingTargets::kRefused;
 };
 
-at::Tensor targets_from(const Array& array, Task task, TargetPer per, const std::string& origin) {
+MissingTargets missing_targets(const DataSettings& settings, Targets targets) {
+  const bool are_refused = targets == Targets::kRequired && settings.missing == MissingPolicy::kError;
+  return are_refused ? MissingTargets::kRefused : MissingTargets::kAllowed;
+}
+
+at::Tensor targets_from(const Array& array, Task task, const TargetForm& form, const std::string& origin) {
   const bool are_classes = task == Task::kClassification;
-  if (per == TargetPer::kStep)
-    return are_classes ? classes_of_steps_from(array, origin) : values_of_steps_from(array, origin);
-  return are_classes ? classes_from(array, origin) : values_from(array, task, origin);
+  if (form.per == TargetPer::kStep)
+    return are_classes ? classes_of_steps_from(array, origin, form.missing) : values_of_steps_from(array, origin);
+  return are_classes ? classes_from(array, origin, form.missing) : values_from(array, task, origin, form.missing);
 }
 
 void add_targets(Part& part, const PartFiles& files, Reader read, const TargetForm& form) {
   if (files.targets.empty()) return;
   const Array targets = read(files.targets);
   part.task = task_for(targets, form.task, form.per);
-  part.samples.targets = targets_from(targets, part.task, form.per, files.targets);
+  part.samples.targets = targets_from(targets, part.task, form, files.targets);
 }
 
 void check_inputs(Samples& samples, const PartFiles& files) {
@@ -73,7 +79,7 @@ void check_inputs(Samples& samples, const PartFiles& files) {
   require_finite_inputs(samples.inputs, files.inputs);
 }
 
-void check_targets_of_steps(Part& part, const PartFiles& files) {
+void check_targets_of_steps(Part& part, const PartFiles& files, MissingTargets missing) {
   Samples& samples = part.samples;
   if (!samples.targets.defined() || !has_target_per_step(samples.targets)) return;
   if (samples.targets.size(1) != samples.sequence_length())
@@ -81,7 +87,7 @@ void check_targets_of_steps(Part& part, const PartFiles& files) {
                 files.targets.string(), counted(samples.targets.size(1), "step"), files.inputs.string(),
                 samples.sequence_length());
   if (samples.lengths.defined()) clear_padding_of_targets(samples.targets, samples.lengths);
-  if (part.task != Task::kClassification) require_values(samples.targets, part.task, files.targets);
+  if (part.task != Task::kClassification) require_values(samples.targets, part.task, files.targets, missing);
 }
 
 void require_a_target_each(const Part& part, int64_t num_inputs, const PartFiles& files) {
@@ -107,7 +113,7 @@ Part read_part(const PartFiles& files, Reader read, const TargetForm& form, Inpu
   add_inputs(part, files, read, memory);
   add_lengths(part.samples, files, read);
   check_inputs(part.samples, files);
-  check_targets_of_steps(part, files);
+  check_targets_of_steps(part, files, form.missing);
   return part;
 }
 
@@ -228,13 +234,32 @@ std::optional<std::string> note_on_range(const Part& part, const DataSettings& s
                      largest_input(part.samples));
 }
 
-void check_classes(const Loaded& loaded, const Samples& samples, const PartFiles& files) {
+void check_classes(const Loaded& loaded, const Samples& samples, const PartFiles& files, MissingTargets missing) {
   if (loaded.dataset.shape.task != Task::kClassification) return;
-  require_classes(samples.targets, loaded.dataset.shape.num_outputs, files.targets);
+  require_classes(samples.targets, loaded.dataset.shape.num_outputs, files.targets, missing);
 }
 
-RowSplit split_files(const Samples& samples, const DataSettings& settings, const std::string& origin) {
-  return split_rows(samples.size(), split_request(settings), origin);
+// Returns the class of each sample, of a binary target 0 or 1; empty if the targets have no classes.
+std::vector<int64_t> classes_of(const Samples& samples, Task task) {
+  const at::Tensor& targets = samples.targets;
+  const bool is_binary = task == Task::kBinary && targets.defined() && targets.dim() == 2 && targets.size(1) == 1;
+  if (!targets.defined() || (targets.dim() != 1 && !is_binary)) return {};
+  std::vector<int64_t> classes;
+  for (int64_t i = 0; i < targets.numel(); ++i)
+    classes.push_back(is_binary ? class_of_binary(targets.const_data_ptr<float>()[i])
+                                : targets.const_data_ptr<int64_t>()[i]);
+  return classes;
+}
+
+std::vector<int64_t> selected(const std::vector<int64_t>& classes, const std::vector<int64_t>& rows) {
+  std::vector<int64_t> some;
+  for (const int64_t row : rows)
+    if (!classes.empty()) some.push_back(classes[static_cast<size_t>(row)]);
+  return some;
+}
+
+RowSplit split_files(const Samples& samples, Task task, const DataSettings& settings, const std::string& origin) {
+  return split_rows(samples.size(), split_request(settings), origin, classes_of(samples, task));
 }
 
 Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_files, Reader read,
@@ -243,27 +268,30 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
   loaded.origin = origin;
   const InputMemoryChoice inputs = choose_input_memory(settings, inputs_of_training(settings));
   loaded.dataset.notes = inputs.notes;
-  const Part train =
-      read_part(train_files, read, {settings.task, settings.target_per}, inputs.memory_of(settings.train_inputs));
+  const MissingTargets missing = missing_targets(settings, Targets::kRequired);
+  const Part train = read_part(train_files, read, {settings.task, settings.target_per, missing},
+                               inputs.memory_of(settings.train_inputs));
   loaded.dataset.shape = shape_of(train, settings.num_classes, train_files.targets);
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   require_range_of_bytes(train, settings, train_files.inputs);
-  check_classes(loaded, train.samples, train_files);
+  check_classes(loaded, train.samples, train_files, missing);
+  if (!valid_files || splits_off_test_part(settings)) {
+    loaded.split = split_files(train.samples, train.task, settings, origin.text());
+    loaded.test_classes = selected(classes_of(train.samples, train.task), loaded.split.test);
+  }
   if (!valid_files) {
-    loaded.split = split_files(train.samples, settings, origin.text());
     loaded.dataset.train = take(train.samples, loaded.split.train);
     loaded.dataset.valid = take(train.samples, loaded.split.valid);
     return loaded;
   }
-  Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per},
+  Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per, missing},
                          inputs.memory_of(settings.valid_inputs));
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
   if (settings.byte_maximum) require_range_of_bytes(valid, settings, valid_files->inputs);
   if (const auto note = note_on_range(valid, settings, valid_files->inputs)) loaded.dataset.notes.push_back(*note);
-  check_classes(loaded, valid.samples, *valid_files);
-  const bool is_whole = settings.num_test == 0;  // large samples must not be copied
-  if (!is_whole) loaded.split.train = split_files(train.samples, settings, origin.text()).train;
+  check_classes(loaded, valid.samples, *valid_files, missing);
+  const bool is_whole = !splits_off_test_part(settings);  // large samples must not be copied
   loaded.dataset.train = is_whole ? train.samples : take(train.samples, loaded.split.train);
   loaded.dataset.valid = valid.samples;
   return loaded;
@@ -326,10 +354,11 @@ LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const Fitt
     throw_error(ExitCode::kUsage, "{}: these samples have no targets: name their file in data.train_targets",
                 files.inputs.string());
   const InputMemoryChoice inputs = choose_input_memory(settings, {settings.train_inputs});
+  const MissingTargets missing = missing_targets(settings, targets);
   const Part all =
-      read_part(files, read, {settings.task, settings.target_per}, inputs.memory_of(settings.train_inputs));
+      read_part(files, read, {settings.task, settings.target_per, missing}, inputs.memory_of(settings.train_inputs));
   if (all.samples.targets.defined() && fitted.shape.task == Task::kClassification)
-    require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets);
+    require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets, missing);
   if (settings.byte_maximum) require_range_of_bytes(all, settings, files.inputs);
   std::vector<std::string> notes = inputs.notes;
   if (const auto note = note_on_range(all, settings, files.inputs)) notes.push_back(*note);
@@ -344,7 +373,7 @@ LoadedPart load_array_part(const DataSettings& settings, Reader read, const Fitt
   if (part == DataPart::kTrain || part == DataPart::kValid) return part_of(load_arrays(settings, read), part);
   LoadedPart loaded = load_all_arrays(settings, read, fitted, targets);
   if (part == DataPart::kAll) return loaded;
-  loaded.file_samples = split_files(loaded.samples, settings, loaded.origin.text()).test;
+  loaded.file_samples = split_files(loaded.samples, fitted.shape.task, settings, loaded.origin.text()).test;
   loaded.samples = take(loaded.samples, loaded.file_samples);
   return loaded;
 }
@@ -366,7 +395,14 @@ void check_test_arrays(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"train_lengths", "test_lengths"}, "only one of the two is set: name both files, or remove both");
 }
 
+// An array has neither rows before a sample nor columns, and inputs must be finite.
+void check_missing(const DataSettings& settings, config::Checker& checker) {
+  if (settings.missing != MissingPolicy::kError && settings.missing != MissingPolicy::kDrop)
+    checker.complain({"missing", "source"}, "only targets of arrays may be missing: use error or drop");
+}
+
 void check_arrays(const DataSettings& settings, config::Checker& checker) {
+  check_missing(settings, checker);
   const std::string source(config::name_of(settings.source));
   if (settings.train_inputs.empty() || settings.train_targets.empty()) {
     checker.complain(
@@ -398,9 +434,10 @@ template <Reader read>
 SourceInfo info_of_arrays(std::string_view description) {
   return {.description = description,
           .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
-          .keys = {"path", "valid_fraction", "split", "seed", "normalize", "task", "train_inputs", "train_targets",
-                   "train_lengths", "valid_inputs", "valid_targets", "valid_lengths", "num_test", "test_inputs",
-                   "test_targets", "test_lengths", "num_classes", "target_per", "byte_maximum"},
+          .keys = {"path",         "valid_fraction", "test_fraction", "split",        "stratify",      "seed",
+                   "normalize",    "task",           "missing",       "train_inputs", "train_targets", "train_lengths",
+                   "valid_inputs", "valid_targets",  "valid_lengths", "num_test",     "test_inputs",   "test_targets",
+                   "test_lengths", "num_classes",    "target_per",    "byte_maximum"},
           .check = check_arrays,
           .least_shape = least_array_shape,
           .load = [](const DataSettings& settings) { return load_arrays(settings, read); },

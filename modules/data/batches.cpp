@@ -121,8 +121,11 @@ Batches::Batches(const Samples& samples, const BatchOptions& options, c10::Devic
       source_(make_source(samples, placement_, with_index(device))) {
   RNNLAB_INVARIANT(options.order != Order::kStreams || options.tail == TailPolicy::kDrop,
                    "streams of samples have equal lengths");
-  if (!lengths_.defined() || !has_target_per_step(samples.targets)) return;
-  targets_of_step_ = targets_of_sample_ / std::max<int64_t>(1, samples.targets.size(1));
+  if (num_samples_ == 0) return;
+  target_counts_ = rnnlab::target_counts(samples);
+  has_missing_targets_ = target_counts_.defined();
+  if (has_missing_targets_ || !lengths_.defined() || !has_target_per_step(samples.targets)) return;
+  target_counts_ = lengths_.mul(targets_of_sample_ / std::max<int64_t>(1, samples.targets.size(1)));
 }
 
 Batches::~Batches() = default;
@@ -147,16 +150,16 @@ int64_t Batches::whole_size(int64_t batch) const {
 }
 
 int64_t Batches::whole_targets(int64_t batch) const {
-  if (targets_of_step_ == 0) return whole_size(batch) * targets_of_sample_;
-  return whole_targets_[static_cast<size_t>(whole_number(batch))];
+  if (!target_counts_.defined()) return whole_size(batch) * targets_of_sample_;
+  return order_.whole_targets[static_cast<size_t>(whole_number(batch))];
 }
 
 // `order` is that of all processes.
 std::vector<int64_t> Batches::targets_of_whole_batches(const at::Tensor& order) const {
   std::vector<int64_t> targets;
-  if (targets_of_step_ == 0) return targets;
+  if (!target_counts_.defined()) return targets;
   for (const at::Tensor& batch : order.split(options_.batch_size))
-    targets.push_back(lengths_.index_select(0, batch).sum().item<int64_t>() * targets_of_step_);
+    targets.push_back(target_counts_.index_select(0, batch).sum().item<int64_t>());
   return targets;
 }
 
@@ -217,11 +220,10 @@ void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
   next_batch_ = first_batch;
   const Stopwatch stopwatch(seconds_waited_);
   const bool path_exists = prepared_ && prepared_->epoch == epoch;
-  const EpochOrder order = path_exists ? *std::exchange(prepared_, std::nullopt) : make_order(epoch);
-  whole_targets_ = order.whole_targets;
+  order_ = path_exists ? *std::exchange(prepared_, std::nullopt) : make_order(epoch);
   EpochPlan plan;
-  plan.order = order.on_host;
-  plan.order_on_device = order.on_device;
+  plan.order = order_.on_host;
+  plan.order_on_device = order_.on_device;
   plan.batch_size = own_batch_size(options_.batch_size, options_.share);
   plan.num_batches = num_batches_;
   plan.first_batch = first_batch;
@@ -231,6 +233,7 @@ void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
 }
 
 const SelectingSource* Batches::selecting() const {
+  if (has_missing_targets_) return nullptr;
   const auto* source = dynamic_cast<const SelectingSource*>(source_.get());
   return source != nullptr && !source->has_lengths() ? source : nullptr;
 }
@@ -265,7 +268,12 @@ std::optional<Batch> Batches::next() {
   const Stopwatch stopwatch(seconds_waited_);
   Batch batch = source_->fetch(next_batch_);
   batch.whole_size = whole_size(next_batch_);
-  batch.whole_targets = whole_targets(next_batch_++);
+  batch.whole_targets = whole_targets(next_batch_);
+  if (has_missing_targets_) {
+    const int64_t first = next_batch_ * own_batch_size(options_.batch_size, options_.share);
+    batch.target_counts = target_counts_.index_select(0, order_.on_host.narrow(0, first, batch.size));
+  }
+  ++next_batch_;
   return batch;
 }
 

@@ -83,7 +83,8 @@ class Batches {
 
   // An alternative to next() for samples on a GPU: next_selection() returns the indices of the next `count` batches, or
   // of all remaining batches, and gather() makes a batch from the indices of one batch. Neither waits for the device,
-  // so that gather() can be captured in a CUDA graph. Requires has_selections().
+  // so that gather() can be captured in a CUDA graph. Requires has_selections(). A batch of which targets are missing
+  // has none, because the host must know how many targets it has.
   bool has_selections() const;
   std::optional<Selection> next_selection(int64_t count = 1);
   Batch gather(const at::Tensor& samples, int64_t whole_size) const;
@@ -111,7 +112,7 @@ class Batches {
     int64_t epoch = 0;
     at::Tensor on_host;
     at::Tensor on_device;                // for a source that selects on the device
-    std::vector<int64_t> whole_targets;  // of each batch of all processes, if lengths determine it
+    std::vector<int64_t> whole_targets;  // of each batch of all processes, if there are target_counts_
   };
 
   const SelectingSource* selecting() const;
@@ -126,14 +127,15 @@ class Batches {
   int64_t num_samples_;
   at::Tensor lengths_;             // (N) int64, or undefined
   int64_t targets_of_sample_ = 0;  // numbers or classes
-  int64_t targets_of_step_ = 0;    // likewise; 0 unless lengths determine how many targets a sample has
+  at::Tensor target_counts_;       // (N) int64: likewise; undefined unless samples have different numbers of targets
+  bool has_missing_targets_ = false;
   BatchOptions options_;
   int64_t num_whole_batches_;  // of all processes
   int64_t num_batches_;
   Placement placement_;
   std::unique_ptr<BatchSource> source_;
   std::optional<EpochOrder> prepared_;
-  std::vector<int64_t> whole_targets_;  // of the epoch, as in EpochOrder
+  EpochOrder order_;  // of the epoch
   bool started_ = false;
   int64_t next_batch_ = 0;
   double seconds_waited_ = 0;

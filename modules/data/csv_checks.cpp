@@ -61,10 +61,11 @@ void check_group(const DataSettings& settings, config::Checker& checker) {
   if (settings.window == 0 && !has_target_per_step(settings))
     checker.complain({"group", "window"},
                      "only series have a group: set window too, or target_per: step for a target in each row");
-  const bool has_numbers = settings.num_train || settings.num_valid.value_or(0) > 0 || settings.num_test > 0;
-  if (has_numbers && !has_target_per_step(settings))
-    checker.complain({"group", "num_train", "num_valid", "num_test"},
-                     "the parts of several series have no fixed numbers: use valid_fraction, valid_file or test_file");
+  if (settings.num_train && !has_target_per_step(settings))
+    checker.complain({"group", "num_train"}, "training has all windows of the series: remove num_train");
+  if (settings.num_valid.value_or(0) > 0 && has_valid_files(settings) && !has_target_per_step(settings))
+    checker.complain({"group", "num_valid", "valid_file"},
+                     "validation has all windows of the series in its file: remove num_valid");
   const auto is_group = [&](const std::string& name) { return name == settings.group; };
   if (std::ranges::any_of(settings.features, is_group) || std::ranges::any_of(settings.target, is_group))
     checker.complain({"group", "features", "target"}, "the column of the series is neither a feature nor a target");
@@ -91,10 +92,8 @@ void check_windows(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"split", "window"},
                      "windows overlap, so a random split would put values of validation into training: use ordered");
   }
-  if (settings.window > 0 && settings.missing == MissingPolicy::kDrop) {
-    checker.complain({"missing", "window"},
-                     "dropping rows leaves gaps in the series: use error, previous, mean or zero");
-  }
+  if (settings.inputs_from && settings.window == 0)
+    checker.complain({"inputs_from", "window"}, "only a window reads rows before its target: set window too");
 }
 
 // Otherwise a value of validation would be copied into a row of training, or the other way round.
@@ -135,9 +134,8 @@ void check_sequences(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"target_per", "horizon"}, "the target of a step is in its own row: remove horizon");
   if (settings.season)
     checker.complain({"target_per", "season"}, "the target of a step is in its own row: remove season");
-  if (settings.missing == MissingPolicy::kDrop)
-    checker.complain({"target_per", "missing"},
-                     "dropping rows leaves gaps in the sequences: use error, previous, mean or zero");
+  if (settings.inputs_from)
+    checker.complain({"target_per", "inputs_from"}, "the sequences do not overlap: remove inputs_from");
 }
 
 // Returns whether a value that says what the rows are was refused. Rules about rows would compare with the default.

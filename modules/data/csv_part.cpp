@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -39,6 +40,31 @@ std::vector<int64_t> rows_in(const CsvSeries& series, const std::vector<int64_t>
 
 namespace {
 
+// Returns how many windows were left out because they do not meet the condition.
+int64_t keep_windows(Windows& windows, const std::function<bool(size_t)>& is_kept) {
+  Windows kept{.window = windows.window, .first = {}, .target = {}, .num_horizons = windows.num_horizons};
+  for (size_t i = 0; i < windows.first.size(); ++i) {
+    if (!is_kept(i)) continue;
+    kept.first.push_back(windows.first[i]);
+    const auto targets = std::span(windows.target).subspan(i * windows.num_horizons, windows.num_horizons);
+    kept.target.insert(kept.target.end(), targets.begin(), targets.end());
+  }
+  const int64_t num_left_out = std::ssize(windows.first) - std::ssize(kept.first);
+  windows = std::move(kept);
+  return num_left_out;
+}
+
+// Leaves out the windows that have a row of which a feature is missing.
+void drop_windows_with_gaps(const CsvPart& part, SeriesWindows& all) {
+  const std::vector<int64_t> complete = complete_rows(part.features);
+  if (std::ssize(complete) == part.num_rows()) return;
+  all.num_with_gaps = keep_windows(all.windows, [&](size_t i) {
+    const auto first = std::ranges::lower_bound(complete, all.windows.first[i]);
+    const auto end = std::lower_bound(first, complete.end(), all.windows.first[i] + all.windows.window);
+    return end - first == all.windows.window;
+  });
+}
+
 // Returns whether a row after the first one of the window, up to its last target, follows a gap. A forecast after the
 // end of the series crosses none.
 bool crosses_break(const CsvPart& part, const Windows& windows, size_t sample) {
@@ -51,42 +77,52 @@ bool crosses_break(const CsvPart& part, const Windows& windows, size_t sample) {
 
 void drop_across_breaks(const CsvPart& part, SeriesWindows& all, const std::string& name) {
   if (part.breaks.empty() || all.windows.window == 0) return;
-  Windows kept{.window = all.windows.window, .first = {}, .target = {}, .num_horizons = all.windows.num_horizons};
-  for (size_t i = 0; i < all.windows.first.size(); ++i) {
-    if (crosses_break(part, all.windows, i)) continue;
-    kept.first.push_back(all.windows.first[i]);
-    const auto targets = std::span(all.windows.target).subspan(i * kept.num_horizons, kept.num_horizons);
-    kept.target.insert(kept.target.end(), targets.begin(), targets.end());
-  }
-  all.num_across_breaks = std::ssize(all.windows.first) - std::ssize(kept.first);
-  if (kept.first.empty())
+  all.num_across_breaks = keep_windows(all.windows, [&](size_t i) { return !crosses_break(part, all.windows, i); });
+  if (all.windows.first.empty())
     throw_error(ExitCode::kData,
                 "{}: each window of {} crosses a gap in time, and data.gaps: split leaves none; use a smaller "
                 "data.window, or data.gaps: ignore",
-                name, counted(kept.window, "row"));
-  all.windows = std::move(kept);
+                name, counted(all.windows.window, "row"));
+}
+
+// Returns how many rows of the series before these the inputs may have.
+int64_t rows_before(const CsvSeries& series, const std::vector<int64_t>& rows, const DataSettings& settings,
+                    LastWindows last) {
+  const bool may_reach_back = reaches_back(settings) && last == LastWindows::kWithTargets;
+  return may_reach_back && !rows.empty() ? rows.front() - series.rows.begin : 0;
+}
+
+Windows windows_of(const CsvSeries& series, const std::vector<int64_t>& rows, const DataSettings& settings,
+                   LastWindows last, const std::string& name) {
+  if (last == LastWindows::kAll) return all_windows_in(rows, settings.window, settings.horizon, name);
+  return windows_in(rows, rows_before(series, rows, settings, last), settings.window, settings.horizon, name);
 }
 
 SeriesWindows windows_of_each(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
                               LastWindows last, const std::string& name) {
-  const auto windows = last == LastWindows::kAll ? all_windows_in : windows_in;
-  if (part.series.size() == 1) return {windows(rows, settings.window, settings.horizon, name), 1, 0};
-  const int64_t reach = settings.window - 1 + (last == LastWindows::kAll ? 0 : settings.horizon.back());
   SeriesWindows all;
   all.windows.window = settings.window;
+  int64_t least_rows = std::numeric_limits<int64_t>::max();
   for (const CsvSeries& series : part.series) {
     const std::vector<int64_t> own = rows_in(series, rows);
     if (own.empty()) continue;
     ++all.num_series;
-    if (std::ssize(own) <= reach)
+    const int64_t needed = last == LastWindows::kAll ? settings.window
+                                                     : rows_for_one_window(rows_before(series, own, settings, last),
+                                                                           settings.window, settings.horizon);
+    least_rows = std::min(least_rows, needed);
+    if (std::ssize(own) < needed)
       ++all.num_too_short;
     else
-      append(all.windows, windows(own, settings.window, settings.horizon, name));
+      append(all.windows, windows_of(series, own, settings, last, name));
   }
+  if (all.num_series == 0)
+    throw_error(ExitCode::kData, "{}: no series has rows for it; use a smaller part, or give the series more rows",
+                name);
   if (all.windows.first.empty())
     throw_error(ExitCode::kData,
                 "{}: none of {} series has the {} that a data.window of {} with a data.horizon of {} needs; {}", name,
-                format_count(all.num_series), counted(reach + 1, "row"), settings.window, settings.horizon.back(),
+                format_count(all.num_series), counted(least_rows, "row"), settings.window, settings.horizon.back(),
                 how_to_fit(settings.window, settings.horizon.back()));
   return all;
 }
@@ -95,8 +131,17 @@ SeriesWindows windows_of_each(const CsvPart& part, const std::vector<int64_t>& r
 
 SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
                                 LastWindows last, const std::string& name) {
-  SeriesWindows all = windows_of_each(part, rows, settings, last, name);
+  SeriesWindows all = part.series.size() == 1
+                          ? SeriesWindows{windows_of(part.series.front(), rows, settings, last, name), 1, 0}
+                          : windows_of_each(part, rows, settings, last, name);
   drop_across_breaks(part, all, name);
+  if (settings.window == 0 || settings.missing != MissingPolicy::kDrop) return all;
+  drop_windows_with_gaps(part, all);
+  if (all.windows.first.empty())
+    throw_error(ExitCode::kData,
+                "{}: each of {} has a row with a missing value, and data.missing: drop leaves none; use a smaller "
+                "data.window, or data.missing: previous, mean or zero",
+                name, counted(all.num_with_gaps, "window"));
   return all;
 }
 
@@ -150,25 +195,29 @@ void refuse_decimal_classes(const std::string& path, const std::string& name, co
               path, in_quotes(name), *decimal);
 }
 
+// A missing target is never filled, because it would be taken for a true one.
+bool refuses_missing_targets(const CsvPart& part, const DataSettings& settings) {
+  return part.wanted == Targets::kRequired && settings.missing == MissingPolicy::kError;
+}
+
 void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* like) {
   const Task task = csv_task(settings);
   if (task == Task::kClassification) {
     const std::string& name = settings.target.at(0);
+    const auto missing = refuses_missing_targets(part, settings) ? MissingLabels::kRefused : MissingLabels::kUnknown;
     if (like != nullptr) {
-      const bool is_required = part.wanted == Targets::kRequired;
       part.labels = like->labels;
-      part.classes = class_column_as(part.table, name, part.labels,
-                                     is_required ? MissingLabels::kRefused : MissingLabels::kUnknown);
+      part.classes = class_column_as(part.table, name, part.labels, missing);
       return;
     }
-    ClassColumn column = class_column(part.table, name);
+    ClassColumn column = class_column(part.table, name, missing);
     part.classes = std::move(column.classes);
     part.labels = std::move(column.labels);
     if (!named_task(settings.task)) refuse_decimal_classes(part.table.path(), name, part.labels);
     return;
   }
-  const bool is_required = part.wanted == Targets::kRequired;
-  part.targets = numbers(part.table, settings.target, is_required ? settings.missing : MissingPolicy::kDrop);
+  const bool refuses_missing = refuses_missing_targets(part, settings);
+  part.targets = numbers(part.table, settings.target, refuses_missing ? MissingPolicy::kError : MissingPolicy::kDrop);
   if (task != Task::kBinary) return;
   for (const NumericColumn& column : part.targets) {
     require_within(part.table, column, 0, 1, "a binary target from 0 to 1 (else use task: classification)");
@@ -220,18 +269,17 @@ bool has_any_column(const Table& table, const std::vector<std::string>& names) {
 }  // namespace
 
 std::vector<int64_t> CsvPart::complete_rows() const {
-  if (wanted == Targets::kIfPresent) return rnnlab::complete_rows(features);
   std::vector<NumericColumn> all = features;
-  all.insert(all.end(), targets.begin(), targets.end());
-  return rnnlab::complete_rows(all);
+  if (wanted == Targets::kRequired) all.insert(all.end(), targets.begin(), targets.end());
+  std::vector<int64_t> rows = rnnlab::complete_rows(all);
+  if (wanted == Targets::kRequired && !classes.empty())
+    std::erase_if(rows, [&](int64_t row) { return classes[static_cast<size_t>(row)] < 0; });
+  return rows;
 }
 
 int64_t CsvPart::num_missing() const {
-  const std::vector<std::string> seen = names_of(features);
   int64_t count = 0;
   for (const NumericColumn& column : features) count += column.num_missing;
-  if (wanted == Targets::kIfPresent) return count;
-  for (const NumericColumn& column : targets) count += is_listed(seen, column.name) ? 0 : column.num_missing;
   return count;
 }
 
@@ -316,7 +364,7 @@ void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
   throw_error(
       ExitCode::kData,
       "{}:{}: column {}: the first row of the {} has no value, and no previous row to copy it from; fill it, or "
-      "use data.missing: mean or zero",
+      "use data.missing: drop, mean or zero",
       part.table.path(), line, in_quotes(column), series.name.empty() ? "file" : "series " + in_quotes(series.name));
 }
 
@@ -354,8 +402,6 @@ void make_series(CsvPart& part, const DataSettings& settings) {
   add_breaks(part, treatment.rows_after_gaps);
   if (settings.missing != MissingPolicy::kPrevious) return;
   for (NumericColumn& column : part.features) fill_with_previous(column, part);
-  if (part.wanted == Targets::kIfPresent) return;
-  for (NumericColumn& column : part.targets) fill_with_previous(column, part);
 }
 
 }  // namespace
@@ -404,11 +450,30 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
 
 void fill_with_means(CsvPart& part, const std::map<std::string, double>& means) {
   for (NumericColumn& column : part.features) fill_column(column, means, part.table.path());
-  if (part.wanted == Targets::kIfPresent) return;
-  for (NumericColumn& column : part.targets) fill_column(column, means, part.table.path());
 }
 
+namespace {
+
+// Returns the ranges of consecutive rows of the series that have all features.
+std::vector<RowRange> ranges_without_gaps(const CsvPart& part) {
+  const std::vector<int64_t> complete = complete_rows(part.features);
+  std::vector<RowRange> ranges;
+  for (const CsvSeries& series : part.series) {
+    RowRange range{series.rows.begin, series.rows.begin};
+    for (const int64_t row : rows_in(series, complete)) {
+      if (row != range.end && range.end > range.begin) ranges.push_back(range);
+      if (row != range.end) range.begin = row;
+      range.end = row + 1;
+    }
+    if (range.end > range.begin) ranges.push_back(range);
+  }
+  return ranges;
+}
+
+}  // namespace
+
 Windows sequences_of(const CsvPart& part, const DataSettings& settings) {
+  if (settings.missing == MissingPolicy::kDrop) return sequences_in(ranges_without_gaps(part), settings.window);
   std::vector<RowRange> ranges;
   for (const CsvSeries& series : part.series) {
     int64_t begin = series.rows.begin;
@@ -419,126 +484,6 @@ Windows sequences_of(const CsvPart& part, const DataSettings& settings) {
     ranges.push_back({begin, series.rows.end});
   }
   return sequences_in(ranges, settings.window);
-}
-
-namespace {
-
-// Reads the cells of the columns of data.id.
-class IdReader {
- public:
-  IdReader(const Table& table, const std::vector<std::string>& names) : table_(table) {
-    for (const std::string& name : names) columns_.push_back(table.column_index(name));
-  }
-
-  std::vector<std::string> read(int64_t row) const {
-    if (row >= table_.num_rows()) return std::vector<std::string>(columns_.size());
-    std::vector<std::string> cells;
-    for (const int64_t column : columns_) cells.emplace_back(table_.cell(row, column));
-    return cells;
-  }
-
- private:
-  const Table& table_;
-  std::vector<int64_t> columns_;
-};
-
-// The rows of a window are consecutive in the file.
-int64_t predicted_row(const Windows& windows, size_t sample, const DataSettings& settings) {
-  const int64_t first = windows.first[sample];
-  return windows.window == 0 ? first : first + windows.window - 1 + settings.horizon.front();
-}
-
-std::string missing_features(const CsvPart& part, int64_t row) {
-  const auto is_missing_in = [row](const NumericColumn& column) {
-    return std::isnan(column.values[static_cast<size_t>(row)]);
-  };
-  const auto first = std::ranges::find_if(part.features, is_missing_in);
-  RNNLAB_INVARIANT(first != part.features.end(), "a row without a sample lacks a feature");
-  const auto others = std::count_if(std::next(first), part.features.end(), is_missing_in);
-  return fmt::format("missing value in column {}{}", in_quotes(first->name),
-                     others == 0 ? "" : fmt::format(" and {}", counted(others, "other")));
-}
-
-// `row` is that of the part; nothing if data.duplicates has left it out.
-std::string why_not_predicted(const CsvPart& part, std::optional<int64_t> row, const DataSettings& settings) {
-  if (!row)
-    return fmt::format("another row has the same time (data.duplicates: {})", config::name_of(settings.duplicates));
-  if (settings.window == 0) return missing_features(part, *row);
-  if (!part.breaks.empty())
-    return fmt::format("no full window without a gap before it (data.window {})", settings.window);
-  return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window,
-                     settings.horizon.front());
-}
-
-// Returns the row of the file, with its cells, that this row of the part stands for. A row after the end of its series
-// has only the name of the series, if data.id has the column data.group.
-FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, const IdReader& ids,
-                 const DataSettings& settings) {
-  if (part.file_rows.empty()) return {.number = row + 1, .id = ids.read(row), .sample = {}, .reason = ""};
-  if (settings.group.empty() && row >= series.rows.end) {
-    const int64_t number = part.table.num_rows() + row - series.rows.end;
-    return {.number = number + 1, .id = ids.read(number), .sample = {}, .reason = ""};
-  }
-  if (row < series.rows.end) {
-    const int64_t in_file = part.table_row(row);
-    return {.number = in_file + 1, .id = ids.read(in_file), .sample = {}, .reason = ""};
-  }
-  FileRow after_end;
-  for (const std::string& name : settings.id) after_end.id.push_back(name == settings.group ? series.name : "");
-  return after_end;
-}
-
-}  // namespace
-
-FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
-  const IdReader ids(part.table, settings.id);
-  FileRows result{.id_names = settings.id, .rows = {}};
-  if (windows.has_target_per_row) {
-    for (const int64_t row : rows_of(windows)) {
-      result.rows.push_back(file_row(part, part.series_of(row), row, ids, settings));
-      result.rows.back().sample = std::ssize(result.rows) - 1;
-    }
-    return result;
-  }
-  for (size_t sample = 0; sample < windows.first.size(); ++sample) {
-    const int64_t row = predicted_row(windows, sample, settings);
-    result.rows.push_back(file_row(part, part.series_of(windows.first[sample]), row, ids, settings));
-    result.rows.back().sample = static_cast<int64_t>(sample);
-  }
-  return result;
-}
-
-namespace {
-
-// Returns the row of the part for each row of the table.
-std::vector<std::optional<int64_t>> rows_of_part(const CsvPart& part) {
-  std::vector<std::optional<int64_t>> rows(static_cast<size_t>(part.table.num_rows()));
-  for (int64_t row = 0; row < part.num_rows(); ++row) rows[static_cast<size_t>(part.table_row(row))] = row;
-  return rows;
-}
-
-}  // namespace
-
-FileRows rows_of_file(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
-  FileRows predicted = rows_of_samples(part, windows, settings);
-  std::ranges::stable_sort(predicted.rows, {},
-                           [](const FileRow& row) { return std::pair(row.number == 0, row.number); });
-  const IdReader ids(part.table, settings.id);
-  FileRows result{.id_names = settings.id, .rows = {}};
-  const std::vector<std::optional<int64_t>> part_rows = rows_of_part(part);
-  auto next = predicted.rows.begin();
-  for (int64_t row = 0; row < part.table.num_rows(); ++row) {
-    const bool is_predicted = next != predicted.rows.end() && next->number == row + 1;
-    if (is_predicted)
-      result.rows.push_back(std::move(*next++));
-    else
-      result.rows.push_back({.number = row + 1,
-                             .id = ids.read(row),
-                             .sample = std::nullopt,
-                             .reason = why_not_predicted(part, part_rows[static_cast<size_t>(row)], settings)});
-  }
-  std::move(next, predicted.rows.end(), std::back_inserter(result.rows));
-  return result;
 }
 
 }  // namespace rnnlab

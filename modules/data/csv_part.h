@@ -42,10 +42,10 @@ struct CsvPart {
   std::vector<int64_t> file_rows;       // the row of the file for each row; empty if they are equal
   std::vector<CsvSeries> series;        // at least one; together they have all rows
   std::vector<NumericColumn> features;  // NaN if a value is missing and the policy is kDrop or kMean
-  std::vector<NumericColumn> targets;   // for regression and binary
-  std::vector<int64_t> classes;         // for classification: indices into labels
+  std::vector<NumericColumn> targets;   // for regression and binary; NaN if a value is missing, whatever the policy
+  std::vector<int64_t> classes;         // for classification: indices into labels, or -1
   std::vector<std::string> labels;
-  Targets wanted = Targets::kRequired;  // kIfPresent: the policy does not apply to targets
+  Targets wanted = Targets::kRequired;  // kIfPresent: a missing target is never refused
   std::optional<std::string> time;      // FittedData::time
   std::vector<int64_t> breaks;          // ascending: rows that follow a gap, which no window crosses
   std::vector<std::string> notes;       // about what was left out, sorted or read in a special way
@@ -57,7 +57,7 @@ struct CsvPart {
   CsvLayout layout() const;
   bool has_targets() const { return !targets.empty() || !classes.empty(); }
   const CsvSeries& series_of(int64_t row) const;
-  int64_t num_missing() const;  // cells that the policy applies to; a series' target that is also a feature counts once
+  int64_t num_missing() const;  // cells of features
 };
 
 // Returns the task of data.task. The default is regression for a series and classification for independent rows.
@@ -67,7 +67,8 @@ Task csv_task(const DataSettings& settings);
 std::vector<std::string> target_names(const DataSettings& settings);
 
 // `like` is the layout of the training part, which every other file must have; nullptr for the training part itself.
-// With Targets::kIfPresent the target columns may be missing from the file. Throws UserError kData if a column (also
+// With Targets::kIfPresent the target columns may be missing from the file. Features are filled by the policy, except
+// for kDrop and kMean; targets are not. Throws UserError kData if a column (also
 // of data.id) is missing, a cell is not a number (with its line), a number exceeds float32, or a binary target is
 // outside 0 to 1.
 CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like,
@@ -77,7 +78,7 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
 // do not count. A column without a value in these rows is not in the map.
 std::map<std::string, double> column_means(const CsvPart& part, const std::vector<int64_t>& rows);
 
-// Fills missing values with the means of the training part. Throws UserError kData if a column has no mean.
+// Fills missing features with the means of the training part. Throws UserError kData if a column has no mean.
 void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
 
 // Returns the values that the columns of data.categories have in these rows, each once for all of its spellings.
@@ -91,23 +92,26 @@ std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector
 void add_categories(CsvPart& part, const std::vector<CategoryColumn>& categories, const DataSettings& settings);
 
 // Returns windows_in, or all_windows_in, of each series that has rows in `rows`, which are ascending. Series that are
-// too short for a window have no samples and are counted, and so are windows that cross a break. Throws UserError kData
-// if no window is left.
+// too short for a window have no samples and are counted, and so are windows that cross a break. With data.missing:
+// drop, windows that have a row of which a feature is missing are left out and counted. Throws UserError kData if no
+// window is left.
 enum class LastWindows { kWithTargets, kAll };
 struct SeriesWindows {
   Windows windows;
   int64_t num_series = 0;
   int64_t num_too_short = 0;
-  int64_t num_across_breaks = 0;  // windows that were left out
+  int64_t num_with_gaps = 0;      // windows
+  int64_t num_across_breaks = 0;  // windows
 };
 SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
                                 LastWindows last, const std::string& name);
 
-// Returns the sequences of all rows, for data.target_per: step: data.group or data.window ends a sequence.
+// Returns the sequences of all rows, for data.target_per: step: data.group or data.window ends a sequence, and with
+// data.missing: drop a row of which a feature is missing, which is in no sequence.
 Windows sequences_of(const CsvPart& part, const DataSettings& settings);
 
-// The functions below say which row of a CSV file the prediction of each sample is for, and why the remaining rows have
-// no sample. A row is identified by its number in the file and by the columns of data.id.
+// The functions below (csv_rows.cpp) say which row of a CSV file the prediction of each sample is for, and why the
+// remaining rows have no sample. A row is identified by its number in the file and by the columns of data.id.
 
 // Returns one row for each prediction, in the order of the samples. The row of a window is the row of its first target,
 // which may lie after the end of the file; with data.group, a row after the end of its series has the number 0.

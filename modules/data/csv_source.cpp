@@ -5,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "data/dataset.h"
 #include "data/find_data.h"
 #include "data/inspect.h"
+#include "data/naive_forecasts.h"
 #include "data/normalize.h"
 #include "data/source.h"
 
@@ -37,16 +39,23 @@ Table read_table(const DataSettings& settings, const std::string& name) {
 }
 
 std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settings) {
-  if (settings.missing == MissingPolicy::kDrop) return part.complete_rows();
+  if (settings.missing == MissingPolicy::kDrop && settings.window == 0) return part.complete_rows();
   std::vector<int64_t> rows(static_cast<size_t>(part.num_rows()));
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
 
-// Returns how many rows this number of samples needs.
+// Returns how many rows this number of training samples needs.
 std::optional<int64_t> rows_for(std::optional<int64_t> num_samples, const DataSettings& settings) {
   if (!num_samples || *num_samples == 0 || settings.window == 0) return num_samples;
   return saturating_add(*num_samples, saturating_add(settings.window - 1, settings.horizon.back()));
+}
+
+// Returns how many rows this number of samples of a later part needs, whose inputs may reach back before the part.
+std::optional<int64_t> rows_for_later(std::optional<int64_t> num_samples, const DataSettings& settings) {
+  if (!reaches_back(settings)) return rows_for(num_samples, settings);
+  if (!num_samples || *num_samples == 0 || settings.window == 0) return num_samples;
+  return saturating_add(*num_samples, settings.horizon.back() - settings.horizon.front());
 }
 
 // Rows that data.num_train leaves out must not affect the scaling.
@@ -54,15 +63,14 @@ void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
   if (count && *count < static_cast<int64_t>(rows.size())) rows.resize(static_cast<size_t>(*count));
 }
 
-// The message counts windows, as the setting does; split_rows counts rows. Each part needs rows for one window more
-// than it has windows.
+// The message counts windows, as the setting does; split_rows counts rows. Training needs rows for one window.
 void require_rows_for_validation(int64_t num_rows, const DataSettings& settings, const std::string& path) {
   if (settings.window == 0 || !settings.num_valid || has_valid_files(settings)) return;
-  if (*rows_for(settings.num_valid, settings) < num_rows) return;
-  const int64_t most = num_rows - 2 * (settings.window - 1 + settings.horizon.back()) - 1;
-  throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {} rows, but the table has {}; {}", path,
-              format_count(*settings.num_valid), format_count(*rows_for(settings.num_valid, settings)),
-              format_count(num_rows),
+  const int64_t needed = *rows_for_later(settings.num_valid, settings);
+  if (needed < num_rows) return;
+  const int64_t most = num_rows - *rows_for(1, settings) - *rows_for_later(1, settings) + 1;
+  throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {}, but the table has {}; {}", path,
+              format_count(*settings.num_valid), counted(needed, "row"), format_count(num_rows),
               most > 0 ? fmt::format("use at most {}, which leaves rows for training", format_count(most))
                        : how_to_fit(settings.window, settings.horizon.back()));
 }
@@ -70,33 +78,80 @@ void require_rows_for_validation(int64_t num_rows, const DataSettings& settings,
 void require_rows_for_test(int64_t num_test, int64_t num_rows, const DataSettings& settings, const std::string& path) {
   if (settings.window == 0 || num_test < num_rows) return;
   const bool fits_one = saturating_add(settings.window, settings.horizon.back()) <= num_rows;
-  throw_error(ExitCode::kData, "{}: data.num_test: {} windows need {} rows, but the table has {}; {}", path,
-              format_count(settings.num_test), format_count(num_test), format_count(num_rows),
+  throw_error(ExitCode::kData, "{}: data.num_test: {} windows need {}, but the table has {}; {}", path,
+              format_count(settings.num_test), counted(num_test, "row"), format_count(num_rows),
               fits_one ? "use a smaller data.num_test" : how_to_fit(settings.window, settings.horizon.back()));
 }
 
-// Each series has its own split, by the order of its rows. A series of one row trains.
-RowSplit split_series(const CsvPart& part, const DataSettings& settings) {
+// Settings count windows, and a split counts rows.
+SplitRequest request_of_rows(const DataSettings& settings) {
+  SplitRequest request = split_request(settings);
+  request.num_valid = rows_for_later(request.num_valid, settings);
+  request.num_test = rows_for_later(settings.num_test, settings).value();
+  return request;
+}
+
+bool has_rows_for_all_parts(int64_t num_rows, const SplitRequest& request) {
+  const int64_t num_others = num_rows - num_for_test(num_rows, request);
+  if (request.num_valid == 0) return num_others > 0;
+  return num_others > 1 && num_for_validation(num_others, request) < num_others;
+}
+
+// Each series has its own split, by the order of its rows. A series that has too few rows for all parts trains.
+RowSplit split_series(const CsvPart& part, const DataSettings& settings, std::vector<std::string>& notes) {
+  const SplitRequest request = request_of_rows(settings);
   RowSplit all;
+  int64_t num_too_short = 0;
   for (const CsvSeries& series : part.series) {
     const int64_t num_rows = series.rows.end - series.rows.begin;
-    RowSplit own = num_rows > 1 ? split_rows(num_rows, split_request(settings), part.table.path()) : RowSplit{{0}, {}};
-    for (const int64_t row : own.train) all.train.push_back(series.rows.begin + row);
-    for (const int64_t row : own.valid) all.valid.push_back(series.rows.begin + row);
+    const bool is_split = has_rows_for_all_parts(num_rows, request);
+    RowSplit own;
+    if (is_split) own = split_rows(num_rows, request, part.table.path());
+    if (!is_split) own.train.resize(static_cast<size_t>(num_rows));
+    if (!is_split) std::iota(own.train.begin(), own.train.end(), 0);
+    num_too_short += !is_split;
+    for (const auto& [rows, to] : {std::pair(&own.train, &all.train), {&own.valid, &all.valid}, {&own.test, &all.test}})
+      for (const int64_t row : *rows) to->push_back(series.rows.begin + row);
   }
+  if (num_too_short > 0)
+    notes.push_back(fmt::format("{} of {} series have too few rows for all parts: their rows are for training",
+                                format_count(num_too_short), format_count(std::ssize(part.series))));
   return all;
 }
 
-RowSplit split_table(const std::vector<int64_t>& usable, const DataSettings& settings, const std::string& path) {
-  const int64_t num_test = rows_for(settings.num_test, settings).value();
-  require_rows_for_test(num_test, std::ssize(usable), settings, path);
-  require_rows_for_validation(std::ssize(usable) - num_test, settings, path);
-  SplitRequest request = split_request(settings);
-  request.num_valid = rows_for(request.num_valid, settings);
-  request.num_test = num_test;
-  RowSplit split = split_rows(static_cast<int64_t>(usable.size()), request, path);
-  for (std::vector<int64_t>* part : {&split.train, &split.valid, &split.test}) {
-    for (int64_t& row : *part) row = usable[static_cast<size_t>(row)];
+// Returns the class of each of these rows, for a stratified split: of a binary target 0 or 1. Empty if the target has
+// no classes.
+std::vector<int64_t> classes_of_rows(const CsvPart& part, const std::vector<int64_t>& rows,
+                                     const DataSettings& settings) {
+  const bool is_binary = csv_task(settings) == Task::kBinary && part.targets.size() == 1;
+  if (settings.window > 0 || (part.classes.empty() && !is_binary)) return {};
+  std::vector<int64_t> classes;
+  for (const int64_t row : rows) {
+    const auto at = static_cast<size_t>(row);
+    classes.push_back(part.classes.empty() ? class_of_binary(part.targets[0].values[at]) : part.classes[at]);
+  }
+  return classes;
+}
+
+void require_complete_rows(const std::vector<int64_t>& usable, const CsvPart& part) {
+  if (!usable.empty()) return;
+  throw_error(
+      ExitCode::kData,
+      "{}: each of {} has a missing value, and data.missing: drop leaves none; name fewer data.features, or use "
+      "data.missing: previous, mean or zero",
+      part.table.path(), counted(part.table.num_rows(), "row"));
+}
+
+RowSplit split_table(const CsvPart& part, const DataSettings& settings) {
+  const std::vector<int64_t> usable = usable_rows(part, settings);
+  const std::string& path = part.table.path();
+  require_complete_rows(usable, part);
+  const SplitRequest request = request_of_rows(settings);
+  require_rows_for_test(request.num_test, std::ssize(usable), settings, path);
+  require_rows_for_validation(std::ssize(usable) - num_for_test(std::ssize(usable), request), settings, path);
+  RowSplit split = split_rows(std::ssize(usable), request, path, classes_of_rows(part, usable, settings));
+  for (std::vector<int64_t>* rows : {&split.train, &split.valid, &split.test}) {
+    for (int64_t& row : *rows) row = usable[static_cast<size_t>(row)];
   }
   return split;
 }
@@ -109,6 +164,7 @@ struct SequenceSplit {
 // Sequences do not overlap, so they can be split like rows that are samples.
 SequenceSplit split_sequences(const CsvPart& part, const DataSettings& settings) {
   const Windows all = sequences_of(part, settings);
+  require_complete_rows(all.first, part);
   RowSplit split = split_rows(std::ssize(all.first), split_request(settings), part.table.path());
   if (settings.num_train && *settings.num_train < std::ssize(split.train))
     split.train.resize(static_cast<size_t>(*settings.num_train));
@@ -120,7 +176,8 @@ struct Parts {
   CsvPart train;
   std::optional<CsvPart> valid_file;
   RowSplit rows;
-  SequenceSplit sequences = {};  // of these rows, with data.target_per: step
+  SequenceSplit sequences = {};         // of these rows, with data.target_per: step
+  std::vector<std::string> notes = {};  // on the split
 
   const CsvPart& valid() const { return valid_file ? *valid_file : train; }
 };
@@ -131,9 +188,8 @@ void split_training_file(Parts& parts, const DataSettings& settings) {
     parts.rows = {rows_of(parts.sequences.train), rows_of(parts.sequences.valid), rows_of(parts.sequences.test)};
     return;
   }
-  parts.rows = settings.group.empty()
-                   ? split_table(usable_rows(parts.train, settings), settings, parts.train.table.path())
-                   : split_series(parts.train, settings);
+  parts.rows =
+      settings.group.empty() ? split_table(parts.train, settings) : split_series(parts.train, settings, parts.notes);
   keep_first(parts.rows.train, rows_for(settings.num_train, settings));
 }
 
@@ -168,15 +224,11 @@ void fill_missing(Parts& parts, const DataSettings& settings, const std::map<std
 Scaling fit(const NumericColumn& column, const std::vector<int64_t>& rows, Normalization how) {
   std::vector<double> values;
   values.reserve(rows.size());
-  for (const int64_t row : rows) values.push_back(column.values[static_cast<size_t>(row)]);
+  for (const int64_t row : rows) {
+    const double value = column.values[static_cast<size_t>(row)];
+    if (!std::isnan(value)) values.push_back(value);
+  }
   return how == Normalization::kStandard ? fit_standard(values) : fit_minmax(values);
-}
-
-Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scaling>& scalings) {
-  Columns result;
-  for (size_t i = 0; i < columns.size(); ++i)
-    result.push_back({columns[i].values, scalings[i].offset, scalings[i].scale});
-  return result;
 }
 
 std::vector<Scaling> fit_all(const std::vector<NumericColumn>& columns, const std::vector<int64_t>& rows,
@@ -185,11 +237,6 @@ std::vector<Scaling> fit_all(const std::vector<NumericColumn>& columns, const st
   for (const NumericColumn& column : columns) scalings.push_back(fit(column, rows, how));
   return scalings;
 }
-
-struct CsvScalings {
-  std::vector<Scaling> features;
-  std::vector<Scaling> targets;
-};
 
 CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
   CsvScalings scalings{std::vector<Scaling>(parts.train.features.size()),
@@ -211,71 +258,13 @@ CsvScalings scalings_of(const FittedData& fitted, const CsvPart& part, const Dat
   return scalings;
 }
 
-at::Tensor targets_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings) {
-  return part.targets.empty() ? gather_classes(part.classes, windows)
-                              : gather_values(scaled(part.targets, scalings.targets), windows);
-}
-
 Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings) {
   Samples samples;
   samples.inputs = gather_inputs(scaled(part.features, scalings.features), windows);
-  if (part.has_targets()) samples.targets = targets_in(part, windows, scalings);
+  if (part.has_targets()) samples.targets = targets_in(part.targets, part.classes, windows, scalings);
   const bool has_lengths = std::ranges::any_of(windows.lengths, [&](int64_t rows) { return rows < windows.window; });
   if (has_lengths) samples.lengths = at::tensor(windows.lengths, at::kLong);
   return samples;
-}
-
-// The rows up to the last row of the window are known. Returns the rows between the target and the latest known row
-// that is a whole number of seasons before it.
-int64_t seasons_before(int64_t season, int64_t horizon) { return (horizon + season - 1) / season * season; }
-
-// Returns the windows with an earlier row as each target: `rows_before` rows before it, for each horizon.
-Windows with_earlier_targets(Windows windows, const std::vector<int64_t>& rows_before) {
-  for (size_t i = 0; i < windows.target.size(); ++i) windows.target[i] -= rows_before[i % rows_before.size()];
-  return windows;
-}
-
-// Returns whether each target is a row of the series of its window.
-bool are_in_their_series(const CsvPart& part, const Windows& windows) {
-  for (size_t i = 0; i < windows.target.size(); ++i) {
-    const CsvSeries& series = part.series_of(windows.first[i / windows.num_horizons]);
-    if (windows.target[i] < series.rows.begin || windows.target[i] >= series.rows.end) return false;
-    const auto next_break = std::ranges::upper_bound(part.breaks, windows.target[i]);
-    if (next_break != part.breaks.end() && *next_break <= windows.first[i / windows.num_horizons]) return false;
-  }
-  return true;
-}
-
-// Returns nothing without data.season, and if a series does not begin early enough.
-std::optional<Windows> windows_of_last_season(const CsvPart& part, const Windows& windows,
-                                              const DataSettings& settings) {
-  if (!settings.season) return std::nullopt;
-  std::vector<int64_t> rows_before;
-  for (const int64_t horizon : settings.horizon) rows_before.push_back(seasons_before(*settings.season, horizon));
-  Windows earlier = with_earlier_targets(windows, rows_before);
-  return are_in_their_series(part, earlier) ? std::optional(std::move(earlier)) : std::nullopt;
-}
-
-std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
-                                           const DataSettings& settings) {
-  const bool has_forecasts = settings.window > 0 && !windows.has_target_per_row;
-  if (!has_forecasts || windows.target.empty() || !part.has_targets()) return {};
-  std::vector<NaiveForecast> forecasts = {
-      {"last value", targets_in(part, with_earlier_targets(windows, settings.horizon), scalings)}};
-  if (const auto earlier = windows_of_last_season(part, windows, settings))
-    forecasts.push_back({"value one season before", targets_in(part, *earlier, scalings)});
-  return forecasts;
-}
-
-std::optional<std::string> note_on_season(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
-  if (!settings.season || windows.target.empty() || windows_of_last_season(part, windows, settings))
-    return std::nullopt;
-  const int64_t num_rows = seasons_before(*settings.season, settings.horizon.front());
-  if (part.series.size() > 1)
-    return fmt::format("no baseline of data.season: it needs {} before the first validation target of each series",
-                       counted(num_rows, "row"));
-  return fmt::format("no baseline of data.season: it needs {} before the first validation target, but the file has {}",
-                     counted(num_rows, "row"), windows.target.front());
 }
 
 SeriesWindows windows_of_part(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
@@ -320,8 +309,30 @@ std::optional<std::string> note_on_missing(const Parts& parts, const DataSetting
                      config::name_of(settings.missing));
 }
 
+std::optional<std::string> note_on_gaps(const SeriesWindows& windows, std::string_view part) {
+  if (windows.num_with_gaps == 0) return std::nullopt;
+  return fmt::format("{} of the {} {} left out, because {} a row with a missing value",
+                     counted(windows.num_with_gaps, "window"), part, windows.num_with_gaps == 1 ? "is" : "are",
+                     windows.num_with_gaps == 1 ? "it has" : "each has");
+}
+
+std::optional<std::string> note_on_dropped_rows(const Parts& parts, const DataSettings& settings) {
+  if (settings.missing != MissingPolicy::kDrop || settings.window > 0 || has_target_per_step(settings))
+    return std::nullopt;
+  int64_t num_rows = 0, num_complete = 0;
+  for (const CsvPart* part : {&parts.train, parts.valid_file ? &*parts.valid_file : nullptr}) {
+    if (part == nullptr) continue;
+    num_rows += part->table.num_rows();
+    num_complete += std::ssize(part->complete_rows());
+  }
+  if (num_complete == num_rows) return std::nullopt;
+  return fmt::format("{} of {} rows have a missing value and are left out (missing: drop)",
+                     format_count(num_rows - num_complete), format_count(num_rows));
+}
+
 void add_notes(Dataset& dataset, const Parts& parts, const DataSettings& settings, Normalization how) {
-  if (const auto note = note_on_missing(parts, settings)) dataset.notes.push_back(*note);
+  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings)})
+    if (note) dataset.notes.push_back(*note);
   if (!is_fitted(how)) return;
   const std::string_view range = how == Normalization::kStandard ? "mean 0 and standard deviation 1" : "0 to 1";
   dataset.notes.push_back(fmt::format("columns scaled to {}, fitted on the training part ({})", range,
@@ -394,8 +405,11 @@ void add_samples(Dataset& dataset, const Parts& parts, const CsvScalings& scalin
   dataset.naive_forecasts = naive_forecasts(parts.valid(), valid.windows, scalings, settings);
   for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part"),
                            note_on_breaks(train, "training part"), note_on_breaks(valid, "validation part"),
+                           note_on_gaps(train, "training part"), note_on_gaps(valid, "validation part"),
                            note_on_season(parts.valid(), valid.windows, settings)})
     if (note) dataset.notes.push_back(*note);
+  for (std::string& note : notes_on_missing(dataset.naive_forecasts, dataset.valid.targets))
+    dataset.notes.push_back(std::move(note));
 }
 
 Loaded load_csv(const DataSettings& settings) {
@@ -405,7 +419,9 @@ Loaded load_csv(const DataSettings& settings) {
   Loaded loaded;
   loaded.origin = {"csv", parts.train.table.path()};
   loaded.normalize = left_to_do(how);
+  loaded.test_classes = classes_of_rows(parts.train, parts.rows.test, settings);
   Dataset& dataset = loaded.dataset;
+  dataset.notes = std::move(parts.notes);
   dataset.normalization = how;
   dataset.vocabulary = parts.train.labels;
   // The model may later be used with missing: mean.
@@ -432,9 +448,13 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
-  if (const auto note = note_on_missing(parts, settings)) loaded.notes.push_back(*note);
+  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings)})
+    if (note) loaded.notes.push_back(*note);
   move_notes(parts, loaded.notes);
-  const Windows windows = windows_for_use(parts, settings, part, targets).windows;
+  const SeriesWindows of_series = windows_for_use(parts, settings, part, targets);
+  const Windows& windows = of_series.windows;
+  for (const auto& note : {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data")})
+    if (note) loaded.notes.push_back(*note);
   loaded.samples = samples_in(file, windows, scalings);
   if (part != DataPart::kAll) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
   if (targets == Targets::kRequired) return loaded;
@@ -484,11 +504,11 @@ const SourceInfo& csv_source() {
       .description = "a table in a CSV file, or a series with a window",
       .form = DataForm::kTable,
       .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
-      .keys = {"path",       "valid_fraction", "split",    "seed",         "normalize",  "task",
-               "train_file", "valid_file",     "num_test", "test_file",    "delimiter",  "decimal",
-               "header",     "features",       "target",   "id",           "missing",    "window",
-               "categories", "group",          "horizon",  "season",       "target_per", "time",
-               "unsorted",   "duplicates",     "gaps",     "missing_words"},
+      .keys = {"path",       "valid_fraction", "test_fraction", "split",       "stratify",   "seed",      "normalize",
+               "task",       "train_file",     "valid_file",    "num_test",    "test_file",  "delimiter", "decimal",
+               "header",     "features",       "target",        "id",          "missing",    "window",    "categories",
+               "group",      "horizon",        "season",        "inputs_from", "target_per", "time",      "unsorted",
+               "duplicates", "gaps",           "missing_words"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

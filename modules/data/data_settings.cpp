@@ -34,10 +34,24 @@ void check_files(const DataSettings& settings, Checker& checker) {
     checker.complain({"valid_file", "train_file"}, "a file for validation needs one for training: name train_file too");
   if (!settings.test_file.empty() && settings.train_file.empty())
     checker.complain({"test_file", "train_file"}, "a file for tests needs one for training: name train_file too");
-  if (settings.num_test > 0 && has_test_files(settings))
-    checker.complain({"num_test", settings.test_file.empty() ? "test_inputs" : "test_file"},
-                     "num_test takes the test part out of the training file, but it has a file of its own: remove one "
-                     "of the two");
+  if (settings.num_test > 0 && settings.test_fraction > 0)
+    checker.complain({"num_test", "test_fraction"}, "both say how large the test part is: remove one of the two");
+  if (!splits_off_test_part(settings) || !has_test_files(settings)) return;
+  const std::string key = settings.num_test > 0 ? "num_test" : "test_fraction";
+  checker.complain({key, settings.test_file.empty() ? "test_inputs" : "test_file"},
+                   key +
+                       " takes the test part out of the training file, but it has a file of its own: remove one of "
+                       "the two");
+}
+
+void check_stratify(const DataSettings& settings, Checker& checker) {
+  if (!settings.stratify || !reads_key(settings.source, "stratify")) return;
+  if (settings.task == TaskChoice::kRegression)
+    checker.complain({"stratify", "task"}, "numbers have no classes: remove stratify");
+  else if (has_target_per_step(settings))
+    checker.complain({"stratify", "target_per"}, "a sequence with a target at each step has no class: remove stratify");
+  else if (resolved_split(settings) == Split::kOrdered)
+    checker.complain({"stratify", "split"}, "only a random split looks at classes: remove stratify");
 }
 
 void check_source(const DataSettings& settings, Checker& checker) {
@@ -64,7 +78,7 @@ void add_source_and_size_fields(Schema& schema) {
   schema
       .field("num_valid", &DataSettings::num_valid,
              "number of validation samples, like num_train (digits 10000, synthetic 256); replaces valid_fraction in a "
-             "split; 0: no validation")
+             "split; 0: no validation; with group, windows of each series")
       .unit("samples")
       .at_least(0)
       .at_most(config::kMostCounted)
@@ -74,21 +88,32 @@ void add_source_and_size_fields(Schema& schema) {
 void add_split_and_scaling_fields(Schema& schema) {
   schema
       .field("num_test", &DataSettings::num_test,
-             "number of samples that are kept for the test part: the last of the file, or random ones (split); only "
-             "--part test of evaluate and predict reads them")
+             "number of samples that are kept for the test part: the last of the file (of each series, if group is "
+             "set), or "
+             "random ones (split); only --part test of evaluate and predict reads them")
       .unit("samples")
       .at_least(0)
       .at_most(config::kMostCounted);
   schema
       .field("valid_fraction", &DataSettings::valid_fraction,
-             "part of the samples that is kept for validation if no files are named for it")
+             "part of the samples, without those of the test part, that is kept for validation if no files are named "
+             "for it")
       .above(0)
       .below(1)
       .may_change(config::Change::kOnUse);
+  schema
+      .field("test_fraction", &DataSettings::test_fraction,
+             "part of the samples that is kept for the test part, like num_test; 0: none")
+      .at_least(0)
+      .below(1);
   schema.field(
       "split", &DataSettings::split,
       "which samples validation gets: random ones by seed, or the last (ordered); auto: ordered for csv windows "
       "and text, else random");
+  schema.field(
+      "stratify", &DataSettings::stratify,
+      "whether a random split gives each part the shares that the classes (or 0 and 1 of a binary target) have "
+      "in the file; unset: true");
   schema.field("seed", &DataSettings::seed, "seed of generated data and of random splits").at_least(0);
   schema.field(
       "normalize", &DataSettings::normalize,
@@ -196,8 +221,10 @@ void add_column_fields(Schema& schema) {
       .may_change(config::Change::kOnUse);
   schema
       .field("missing", &DataSettings::missing,
-             "csv, ts: how to treat missing values (empty, NA, NaN, null, ?): error, drop the row, the value of the "
-             "row or step before, the column's mean in the training part, or zero; ts has neither drop nor mean")
+             "csv, ts: how to treat missing inputs (empty, NA, NaN, null, ?): error, drop the row or each window that "
+             "has it, the value of the row or step before, the column's mean in the training part, or zero; ts has "
+             "neither drop nor mean; a missing target is never filled: error refuses it, every other value leaves it "
+             "out of losses, metrics and baselines; idx, npy: error, or drop for missing targets (NaN, or class -1)")
       .may_change(config::Change::kOnUse);
   schema
       .field("missing_words", &DataSettings::missing_words,
@@ -244,7 +271,8 @@ void add_series_fields(Schema& schema) {
       .at_most(config::kMostCounted);
   schema.field("group", &DataSettings::group,
                "csv: column that names the series of a row, such as a station; windows never cross series, and "
-               "valid_fraction is of each series, but of all sequences with target_per: step");
+               "valid_fraction, test_fraction, num_valid and num_test are of each series, but of all sequences with "
+               "target_per: step");
   schema
       .field("horizon", &DataSettings::horizon,
              "csv: how many rows after the last row of the window the target is; several, such as [1, 2, 6] or 1..24, "
@@ -261,6 +289,9 @@ void add_series_fields(Schema& schema) {
       .unit("rows")
       .at_least(2)
       .at_most(config::kMostCounted);
+  schema.field("inputs_from", &DataSettings::inputs_from,
+               "csv: where a window of validation or of tests may have its rows: in the whole series before its target "
+               "(series), or only in its own part (part); targets are always in their part; unset: series");
 }
 
 void add_text_and_synthetic_fields(Schema& schema) {
@@ -293,7 +324,7 @@ Schema make_schema() {
   add_series_fields(schema);
   add_time_fields(schema);
   add_text_and_synthetic_fields(schema);
-  for (const auto rule : {check_keys, check_files, check_source}) schema.check(rule);
+  for (const auto rule : {check_keys, check_files, check_stratify, check_source}) schema.check(rule);
   require_known_keys(schema);
   return schema;
 }
@@ -339,12 +370,45 @@ Split resolved_split(const DataSettings& settings) {
 }
 
 SplitRequest split_request(const DataSettings& settings) {
-  const bool is_whole = has_valid_files(settings) && settings.num_test == 0;
+  const bool is_whole = has_valid_files(settings) && !splits_off_test_part(settings);
   return {.how = is_whole ? Split::kOrdered : resolved_split(settings),
           .num_valid = has_valid_files(settings) ? 0 : settings.num_valid,
           .valid_fraction = settings.valid_fraction,
           .seed = settings.seed,
-          .num_test = settings.num_test};
+          .num_test = settings.num_test,
+          .test_fraction = settings.test_fraction,
+          .is_stratified = settings.stratify.value_or(true)};
+}
+
+bool splits_off_test_part(const DataSettings& settings) { return settings.num_test > 0 || settings.test_fraction > 0; }
+
+bool counts_each_series(const DataSettings& settings) {
+  return !settings.group.empty() && !has_target_per_step(settings);
+}
+
+namespace {
+
+bool may_be_stratified(const DataSettings& settings) {
+  return reads_key(settings.source, "stratify") && split_request(settings).how == Split::kRandom &&
+         settings.task != TaskChoice::kRegression && !has_target_per_step(settings);
+}
+
+bool has_windows(const DataSettings& settings) { return settings.window > 0 && !has_target_per_step(settings); }
+
+}  // namespace
+
+void choose_split(DataSettings& settings) {
+  if (!settings.stratify && may_be_stratified(settings)) settings.stratify = true;
+  if (!settings.inputs_from && has_windows(settings)) settings.inputs_from = InputsFrom::kSeries;
+}
+
+void choose_split_of_earlier_versions(DataSettings& settings) {
+  if (!settings.stratify && may_be_stratified(settings)) settings.stratify = false;
+  if (!settings.inputs_from && has_windows(settings)) settings.inputs_from = InputsFrom::kPart;
+}
+
+bool reaches_back(const DataSettings& settings) {
+  return settings.inputs_from.value_or(InputsFrom::kSeries) == InputsFrom::kSeries;
 }
 
 bool has_series(const DataSettings& settings) { return settings.window > 0 || has_target_per_step(settings); }
@@ -363,7 +427,7 @@ bool has_test_files(const DataSettings& settings) {
   return !settings.test_file.empty() || !settings.test_inputs.empty();
 }
 
-bool has_test_part(const DataSettings& settings) { return settings.num_test > 0 || has_test_files(settings); }
+bool has_test_part(const DataSettings& settings) { return splits_off_test_part(settings) || has_test_files(settings); }
 
 void refuse_unit_normalization(const DataSettings& settings, Checker& checker) {
   if (settings.normalize == Normalization::kUnit)

@@ -13,15 +13,17 @@
 #include "data/readers/csv.h"
 #include "data/readers/text_file.h"
 #include "data/source.h"
+#include "data/split.h"
 
 namespace rnnlab {
 
 enum class TaskChoice { kAutomatic, kClassification, kBinary, kRegression };
 enum class TargetPer { kSequence, kStep };
 enum class Labels { kClasses, kBinary, kGaussian };
-enum class Unsorted { kError, kSort, kIgnore };             // rows that are not in the order of time
-enum class Duplicates { kError, kFirst, kLast, kIgnore };   // rows of a series with the same time
-enum class Gaps { kError, kSplit, kIgnore };                // steps in time that are not the usual one
+enum class Unsorted { kError, kSort, kIgnore };            // rows that are not in the order of time
+enum class Duplicates { kError, kFirst, kLast, kIgnore };  // rows of a series with the same time
+enum class Gaps { kError, kSplit, kIgnore };               // steps in time that are not the usual one
+enum class InputsFrom { kSeries, kPart };  // where the rows may be that windows of validation and of tests read
 enum class InputMemory { kAutomatic, kResident, kMapped };  // where inputs are: in memory, or in their mapped file
 
 struct DataSettings {
@@ -31,7 +33,9 @@ struct DataSettings {
   std::optional<int64_t> num_valid;
   int64_t num_test = 0;
   double valid_fraction = 0.1;
+  double test_fraction = 0;
   Split split = Split::kAutomatic;
+  std::optional<bool> stratify;
   int64_t seed = 1;
   Normalization normalize = Normalization::kAutomatic;
   std::optional<int64_t> byte_maximum;  // mnist, idx, npy: the byte that `unit` makes 1; not set: 255
@@ -66,7 +70,7 @@ struct DataSettings {
   std::vector<std::string> target;
   std::vector<std::string> categories;
   std::vector<std::string> id;
-  MissingPolicy missing = MissingPolicy::kError;  // ts too
+  MissingPolicy missing = MissingPolicy::kError;  // idx, npy and ts too
   int64_t window = 0;
   std::string group;                   // column that names the series of a row; "": one series
   std::vector<int64_t> horizon = {1};  // ascending
@@ -76,6 +80,7 @@ struct DataSettings {
   Duplicates duplicates = Duplicates::kError;
   Gaps gaps = Gaps::kError;
   std::vector<std::string> missing_words = {usual_missing_words().begin(), usual_missing_words().end()};
+  std::optional<InputsFrom> inputs_from;
 
   // text
   TextUnit tokens = TextUnit::kCodePoint;
@@ -112,6 +117,20 @@ bool has_series(const DataSettings& settings);
 // Returns whether the order of the rows of a csv file matters: for series, for an ordered split, and where a missing
 // value is that of the row before.
 bool uses_order(const DataSettings& settings);
+// Returns whether the training file gives samples to the test part.
+bool splits_off_test_part(const DataSettings& settings);
+
+// Returns whether data.num_valid and data.num_test count windows of each series, and not of the whole file.
+bool counts_each_series(const DataSettings& settings);
+
+// Runs record how their data were split. The first function sets the keys `stratify` and `inputs_from` to what training
+// does if they are not set, and the second to what versions did that did not know the keys. They set only keys that
+// have an effect.
+void choose_split(DataSettings& settings);
+void choose_split_of_earlier_versions(DataSettings& settings);
+
+// Returns whether windows of validation and of tests may have rows before their part.
+bool reaches_back(const DataSettings& settings);
 
 // Returns whether each step has a target, as in tagging.
 bool has_target_per_step(const DataSettings& settings);
@@ -135,6 +154,12 @@ template <>
 struct EnumNames<Placement> {
   static constexpr std::array<std::pair<Placement, std::string_view>, 3> kNames = {
       {{Placement::kAutomatic, "auto"}, {Placement::kDevice, "device"}, {Placement::kHost, "host"}}};
+};
+
+template <>
+struct EnumNames<InputsFrom> {
+  static constexpr std::array<std::pair<InputsFrom, std::string_view>, 2> kNames = {
+      {{InputsFrom::kSeries, "series"}, {InputsFrom::kPart, "part"}}};
 };
 
 template <>

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -87,7 +86,39 @@ at::Tensor target_rows(const Samples& samples) {
   return rows_within(samples.targets, samples.lengths, TimeAxis::kSecond);
 }
 
+at::Tensor are_known(const at::Tensor& targets) {
+  return targets.is_floating_point() ? targets.isnan().logical_not() : targets.ge(0);
+}
+
+namespace {
+
+// The smallest class is found without a mask, which would take much memory for the tokens of a long text.
+bool has_missing(const at::Tensor& targets) {
+  if (targets.numel() == 0) return false;
+  return targets.is_floating_point() ? targets.isnan().any().item<bool>() : targets.min().item<int64_t>() < 0;
+}
+
+}  // namespace
+
+at::Tensor known_classes(const Samples& samples) {
+  const at::Tensor classes = target_rows(samples);
+  return has_missing(classes) ? classes.masked_select(are_known(classes)) : classes;
+}
+
+at::Tensor target_counts(const Samples& samples) {
+  const at::Tensor& targets = samples.targets;
+  if (!has_missing(targets)) return {};
+  at::Tensor are_there = are_known(targets);
+  if (samples.lengths.defined() && has_target_per_step(targets)) {
+    const at::Tensor steps = at::arange(targets.size(1), at::kLong).unsqueeze(0);
+    const at::Tensor are_within = steps.lt(samples.lengths.unsqueeze(1));
+    are_there.logical_and_(targets.dim() == 3 ? are_within.unsqueeze(2) : are_within);
+  }
+  return targets.dim() == 1 ? are_there.to(at::kLong) : are_there.flatten(1).sum(1);
+}
+
 int64_t Batch::num_targets() const {
+  if (target_counts.defined()) return target_counts.sum().item<int64_t>();
   if (!lengths.defined() || !has_target_per_step(targets)) return targets.numel();
   const int64_t of_each_step = targets.dim() == 3 ? targets.size(2) : 1;
   return lengths.sum().item<int64_t>() * of_each_step;
@@ -133,24 +164,6 @@ at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch) {
 
 namespace {
 
-std::vector<int64_t> ordered_rows(int64_t count) {
-  std::vector<int64_t> rows(static_cast<size_t>(count));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
-
-std::vector<int64_t> shuffled_rows(int64_t count, int64_t seed) {
-  const at::Tensor order = permutation(count, static_cast<uint64_t>(seed), 0);
-  const auto* rows = order.const_data_ptr<int64_t>();
-  return {rows, rows + count};
-}
-
-int64_t num_for_validation(int64_t num_rows, const SplitRequest& request) {
-  if (request.num_valid) return *request.num_valid;
-  const auto share = static_cast<int64_t>(std::llround(request.valid_fraction * static_cast<double>(num_rows)));
-  return std::clamp<int64_t>(share, 1, num_rows - 1);
-}
-
 at::Tensor rows_of(const at::Tensor& tensor, const at::Tensor& rows) {
   return tensor.defined() ? tensor.index_select(0, rows) : tensor;
 }
@@ -159,41 +172,13 @@ at::Tensor first_of(const at::Tensor& tensor, int64_t count) {
   return tensor.defined() ? tensor.narrow(0, 0, count).contiguous() : tensor;
 }
 
-}  // namespace
-
-namespace {
-
-void require_rows_besides_test(int64_t num_rows, int64_t num_test, const std::string& origin) {
-  if (num_test < num_rows) return;
-  throw_error(ExitCode::kData,
-              "{}: the test part needs {} of {} samples, so no sample is left for training: lower data.num_test",
-              origin, num_test, num_rows);
+std::vector<int64_t> first_rows(int64_t count) {
+  std::vector<int64_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
 }
 
 }  // namespace
-
-RowSplit split_rows(int64_t num_all, const SplitRequest& request, const std::string& origin) {
-  RNNLAB_INVARIANT(request.how != Split::kAutomatic, "the loader of a source resolves 'auto'");
-  if (request.num_test > 0) require_rows_besides_test(num_all, request.num_test, origin);
-  const int64_t num_rows = num_all - request.num_test;
-  if (num_rows < 2 && request.num_valid != 0) {
-    throw_error(ExitCode::kData,
-                "{}: a split into training and validation needs at least 2 samples, got {}; set data.num_valid: 0 for "
-                "no validation",
-                origin, num_rows);
-  }
-  const int64_t num_valid = num_for_validation(num_rows, request);
-  if (num_valid >= num_rows) {
-    throw_error(
-        ExitCode::kData,
-        "{}: validation needs {} of {} samples, so no sample is left for training; use at most data.num_valid={}",
-        origin, num_valid, num_rows, num_rows - 1);
-  }
-  const std::vector<int64_t> rows =
-      request.how == Split::kRandom ? shuffled_rows(num_all, request.seed) : ordered_rows(num_all);
-  const auto border = rows.begin() + (num_rows - num_valid), test = rows.begin() + num_rows;
-  return {{rows.begin(), border}, {border, test}, {test, rows.end()}};
-}
 
 Samples take(const Samples& samples, const std::vector<int64_t>& rows) {
   const at::Tensor index =
@@ -210,7 +195,7 @@ Samples take_first(const Samples& samples, std::optional<int64_t> count, const s
                 counted(samples.size(), "sample"));
   }
   return {first_of(samples.inputs, *count), first_of(samples.targets, *count), first_of(samples.lengths, *count),
-          samples.mapped ? samples.mapped->selected(ordered_rows(*count)) : nullptr};
+          samples.mapped ? samples.mapped->selected(first_rows(*count)) : nullptr};
 }
 
 namespace {

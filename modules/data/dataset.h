@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The result of loading any data source: two sets of samples, training and validation, and the metadata that a model
-// needs. Tensors are on the CPU, contiguous, without NaN or Inf; inputs may stay in a file (mapped_inputs.h). It also
-// has the order in which samples are visited, and the split of samples into two parts. This header does not depend on
+// needs. Tensors are on the CPU, contiguous, without Inf, and without NaN except for missing targets; inputs may stay
+// in a file (mapped_inputs.h). It also has the order in which samples are visited. This header does not depend on
 // settings or devices.
 #pragma once
 
@@ -22,11 +22,10 @@
 namespace rnnlab {
 
 enum class Task { kClassification, kBinary, kRegression, kLanguageModel };
-enum class Split { kAutomatic, kRandom, kOrdered };
 
 class MappedInputs;
 
-// N sequences of T steps.
+// N sequences of T steps. A missing target is NaN, or the class -1. It has no part in losses, metrics and baselines.
 struct Samples {
   at::Tensor inputs;   // (N, T, F) float32, or (N, T) int64 tokens for a language model; undefined if they are mapped
   at::Tensor targets;  // (N) int64 classes | (N, K) float32; of each step: (N, T) int64 | (N, T, K) float32
@@ -52,19 +51,31 @@ at::Tensor inputs_of(const Samples& samples, int64_t first, int64_t count);
 bool has_target_per_step(const at::Tensor& targets);
 
 // Returns the targets of samples one below the other, (M) int64 or (M, K) float32: those of each step of each sample,
-// without the steps beyond a sample's length, or those of whole sequences as they are.
+// without the steps beyond a sample's length, or those of whole sequences as they are. Missing ones are among them.
 at::Tensor target_rows(const Samples& samples);
+
+// Returns a mask of the shape of these targets: true where a target is not missing.
+at::Tensor are_known(const at::Tensor& targets);
+
+// Returns (M) int64: the classes of target_rows() without the missing ones.
+at::Tensor known_classes(const Samples& samples);
+
+// Returns (N) int64: how many targets each sample has, without missing ones and those beyond its length. Undefined if
+// no target is missing: then all have equally many, or as many as their lengths say.
+at::Tensor target_counts(const Samples& samples);
 
 // Samples of one step of training, on the device that trains.
 struct Batch {
-  at::Tensor inputs;          // (T, B, F) float32 or (T, B) int64, contiguous, on the device
-  at::Tensor targets;         // as in Samples, with T before B, contiguous, on the device
-  at::Tensor lengths;         // (B) int64 on the CPU, or undefined
-  int64_t size = 0;           // B
-  int64_t whole_size = 0;     // samples of the whole batch, of which this is the part of one process (BatchShare)
-  int64_t whole_targets = 0;  // numbers or classes that the whole batch has as targets
+  at::Tensor inputs;              // (T, B, F) float32 or (T, B) int64, contiguous, on the device
+  at::Tensor targets;             // as in Samples, with T before B, contiguous, on the device
+  at::Tensor lengths;             // (B) int64 on the CPU, or undefined
+  int64_t size = 0;               // B
+  int64_t whole_size = 0;         // samples of the whole batch, of which this is the part of one process (BatchShare)
+  int64_t whole_targets = 0;      // numbers or classes that the whole batch has as targets
+  at::Tensor target_counts = {};  // (B) int64 on the CPU: the targets of each sample; undefined if none is missing
 
-  int64_t num_targets() const;  // likewise of this part; steps beyond a sequence's length do not count
+  // Likewise of this part; missing targets, and steps beyond a sequence's length, do not count.
+  int64_t num_targets() const;
 };
 
 // Returns the steps that are within the lengths, one below the other: (M, ...), in the order of the tensor (T, B, ...)
@@ -148,28 +159,6 @@ struct Dataset : FittedData {
 // (Steele, Lea, Flood 2014). Every order is equally likely, as far as 64 bits of seed allow.
 at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch);
 
-// The functions below split samples into training, validation and test if there are no separate files. They work on
-// numbers of rows, and are pure functions of the request.
-
-struct SplitRequest {
-  Split how = Split::kOrdered;       // not kAutomatic
-  std::optional<int64_t> num_valid;  // 0: no validation
-  double valid_fraction = 0.1;       // used if num_valid is not set
-  int64_t seed = 1;                  // of a random split
-  int64_t num_test = 0;
-};
-
-struct RowSplit {
-  std::vector<int64_t> train;  // ascending for an ordered split, permuted for a random split
-  std::vector<int64_t> valid;
-  std::vector<int64_t> test = {};
-};
-
-// The test part gets the last rows (kOrdered), or the last rows of the permutation of the seed (kRandom). Of the other
-// rows, validation gets the last ones: not all of them, and at least one unless num_valid is 0. Throws UserError kData
-// for too few rows; `origin` is the name of the data.
-RowSplit split_rows(int64_t num_all, const SplitRequest& request, const std::string& origin);
-
 Samples take(const Samples& samples, const std::vector<int64_t>& rows);
 
 // Returns the first `count` samples; all if it is not set. Throws UserError kData if there are fewer; `key` is the
@@ -183,12 +172,6 @@ Samples take_first(const Samples& samples, std::optional<int64_t> count, const s
 std::string fingerprint(const Samples& train, const Samples& valid);
 
 }  // namespace rnnlab
-
-template <>
-struct rnnlab::config::EnumNames<rnnlab::Split> {
-  static constexpr std::array<std::pair<rnnlab::Split, std::string_view>, 3> kNames = {
-      {{rnnlab::Split::kAutomatic, "auto"}, {rnnlab::Split::kRandom, "random"}, {rnnlab::Split::kOrdered, "ordered"}}};
-};
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::Task> {

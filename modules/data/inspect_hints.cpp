@@ -154,8 +154,8 @@ std::string hint_on_times(const Table& table, const std::vector<ColumnInspection
 std::string hint_on_plan(const Table& table, const Plan& plan) {
   if (plan.target == nullptr) return "no column has numbers or repeated texts: there is no target to predict";
   if (!plan.is_possible()) return "no other column has numbers: there is nothing to predict the target from";
-  if (plan.is_classification && plan.target->num_missing > 0)
-    return fmt::format("{} in {}: fill them, or remove their rows, because every sample needs a class",
+  if (plan.is_classification && plan.target->num_missing > 0 && plan.words_as_classes().empty())
+    return fmt::format("{} in {}: with data.missing: drop these rows are left out",
                        counted(plan.target->num_missing, "missing label"), in_quotes(plan.target->name));
   if (plan.window == 0 && !plan.is_classification)
     return fmt::format(

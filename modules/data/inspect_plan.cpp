@@ -114,7 +114,7 @@ bool has_class_first(const std::string& path, const Table& table, const std::vec
 
 bool Plan::has_missing() const {
   const auto lacks = [](const ColumnInspection* column) { return column->num_missing > 0; };
-  return std::ranges::any_of(features, lacks) || (!is_classification && lacks(target));
+  return std::ranges::any_of(features, lacks) || lacks(target);
 }
 
 std::vector<std::string> Plan::words_as_classes() const {
@@ -242,12 +242,14 @@ bool has_window(const Stretch& stretch, int64_t window, int64_t begin, int64_t e
   return false;
 }
 
-// Returns whether the series has a window for training, and one for validation in the last part of its rows.
+// Returns whether the series has a window for training, and one for validation, whose target is in the last part of its
+// rows.
 bool fits(const Stretch& stretch, int64_t window, double valid_fraction) {
   if (stretch.num_rows < 2) return false;
   const auto share = std::llround(valid_fraction * static_cast<double>(stretch.num_rows));
   const int64_t border = stretch.num_rows - std::clamp<int64_t>(share, 1, stretch.num_rows - 1);
-  return has_window(stretch, window, 0, border) && has_window(stretch, window, border, stretch.num_rows);
+  return has_window(stretch, window, 0, border) &&
+         has_window(stretch, window, std::max<int64_t>(0, border - window), stretch.num_rows);
 }
 
 // Chooses a window that fits at least half of the series that any window fits.
@@ -370,8 +372,8 @@ void add_features(std::vector<std::string>& lines, const Plan& plan) {
 std::string_view missing_line(const Plan& plan) {
   if (plan.has_padding) return "  missing: zero        # shorter series end in missing values";
   if (plan.window == 0) return "  missing: drop        # the rows that lack a value; or mean, zero";
-  return plan.begins_with_missing ? "  missing: mean        # a series begins with a missing value; or zero"
-                                  : "  missing: previous    # the value of the row before; or mean, zero";
+  return plan.begins_with_missing ? "  missing: drop        # each window that lacks a value; or mean, zero"
+                                  : "  missing: previous    # the value of the row before; or drop, mean, zero";
 }
 
 // The words that still mean a missing value if those of the target are classes.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/load_dataset.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -32,8 +35,8 @@ DataSettings as_trained(DataSettings settings, const FittedData& fitted) {
 
 // The keys that make a test part, of those that the source reads.
 std::string test_keys(const DataSettings& settings) {
-  return reads_key(settings.source, "test_inputs") ? "data.num_test or data.test_inputs"
-                                                   : "data.num_test or data.test_file";
+  return reads_key(settings.source, "test_inputs") ? "data.num_test, data.test_fraction or data.test_inputs"
+                                                   : "data.num_test, data.test_fraction or data.test_file";
 }
 
 void require_test_part(const DataSettings& settings) {
@@ -80,19 +83,69 @@ std::string part_name(DataPart part) {
   return part == DataPart::kValid ? "validation " : "";
 }
 
-// Windows across gaps are left out of those that data.num_train and data.num_valid count.
+// Windows across gaps, or with missing values, are left out of those that data.num_train and data.num_valid count.
 std::optional<int64_t> wanted_of(const Samples& samples, std::optional<int64_t> count, const DataSettings& settings) {
-  if (!count || settings.gaps != Gaps::kSplit) return count;
-  return std::min(*count, samples.size());
+  const bool may_be_fewer =
+      settings.gaps == Gaps::kSplit || (settings.window > 0 && settings.missing == MissingPolicy::kDrop);
+  return count && may_be_fewer ? std::min(*count, samples.size()) : count;
 }
 
+// A number that counts each series was obeyed when the series were split.
 Samples first_samples_of(const Samples& samples, const DataSettings& settings, DataPart part,
                          const std::string& origin) {
   if (part == DataPart::kTrain)
     return take_first(samples, wanted_of(samples, settings.num_train, settings), "num_train", origin);
-  if (part == DataPart::kValid)
+  if (part == DataPart::kValid && !counts_each_series(settings))
     return take_first(samples, wanted_of(samples, settings.num_valid, settings), "num_valid", origin);
   return samples;
+}
+
+// ---- missing targets ----
+
+// Returns the samples that have a target, as numbers of samples.
+std::vector<int64_t> samples_with_targets(const at::Tensor& counts) {
+  const at::Tensor rows = counts.nonzero().squeeze(1).contiguous();
+  const int64_t* first = rows.const_data_ptr<int64_t>();
+  return {first, first + rows.numel()};
+}
+
+void keep(const std::vector<int64_t>& samples, std::vector<NaiveForecast>& forecasts) {
+  const at::Tensor rows = at::tensor(samples, at::kLong);
+  for (NaiveForecast& forecast : forecasts) forecast.values = forecast.values.index_select(0, rows);
+}
+
+// Leaves out the samples that have no target at all, so that each sample of a batch counts. Returns a note on all
+// missing targets of the part, if there are any.
+std::optional<std::string> leave_out_missing_targets(Samples& samples, std::vector<NaiveForecast>& forecasts,
+                                                     DataPart part, const std::string& origin) {
+  const at::Tensor counts = samples.size() == 0 ? at::Tensor() : target_counts(samples);
+  if (!counts.defined()) return std::nullopt;
+  const int64_t num_known = counts.sum().item<int64_t>(), num_all = target_rows(samples).numel();
+  if (num_known == 0)
+    throw_error(ExitCode::kData, "{}: all {} of its {}samples are missing; use a part or a file that has targets",
+                origin, counted(num_all, "target"), part_name(part));
+  const std::vector<int64_t> kept = samples_with_targets(counts);
+  const int64_t num_left_out = samples.size() - std::ssize(kept);
+  if (num_left_out > 0) samples = take(samples, kept);
+  if (num_left_out > 0) keep(kept, forecasts);
+  return fmt::format(
+      "{} of {} {}targets {} missing: losses, metrics and baselines leave them out{}",
+      format_count(num_all - num_known), format_count(num_all), part_name(part),
+      num_all - num_known == 1 ? "is" : "are",
+      num_left_out == 0 ? "" : fmt::format(", and {} without a target", counted(num_left_out, "sample")));
+}
+
+// An output that no target belongs to would never be trained.
+void require_target_for_each_output(const Dataset& dataset, const std::string& origin) {
+  if (!dataset.train.targets.is_floating_point()) return;
+  const at::Tensor are_there = are_known(target_rows(dataset.train)).any(0);
+  if (are_there.all().item<bool>()) return;
+  const int64_t first = are_there.logical_not().to(at::kByte).argmax().item<int64_t>();
+  const auto at = static_cast<size_t>(first);
+  throw_error(ExitCode::kData, "{}: target {} has no value in the training part; remove it", origin,
+              at < dataset.target_scales.size() && !dataset.target_scales[at].name.empty()
+                  ? in_quotes(dataset.target_scales[at].name)
+                  : fmt::format("{} (counted from 0)", first));
 }
 
 void require_samples(const LoadedPart& loaded, const DataSettings& settings, DataPart part) {
@@ -142,7 +195,7 @@ std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
 bool is_part_of_a_file(const DataSettings& settings, DataPart part) {
   if (info_of(settings.source).load_part == nullptr || part == DataPart::kAll) return false;
   if (part == DataPart::kTest) return !has_test_files(settings);
-  if (part == DataPart::kTrain && settings.num_test > 0) return true;
+  if (part == DataPart::kTrain && splits_off_test_part(settings)) return true;
   return !has_valid_files(settings) && (part == DataPart::kValid || settings.num_valid != 0);
 }
 
@@ -228,13 +281,16 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales),
                wanted.byte_maximum.value_or(kLargestByte));
   check_mapped_inputs(loaded.samples);
+  cut_to(loaded.samples.size(), loaded.naive_forecasts);
+  if (targets == Targets::kRequired)
+    if (const auto note = leave_out_missing_targets(loaded.samples, loaded.naive_forecasts, part, loaded.origin.text()))
+      loaded.notes.push_back(*note);
   const bool is_for_predicting = targets == Targets::kIfPresent;
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
   const bool is_per_step = fitted.shape.target_per_step;
   keep_rows_of(loaded.samples, is_per_step, loaded.rows);
   if (is_for_predicting) name_samples(loaded, is_per_step);
   note_rows_without_prediction(loaded);
-  cut_to(loaded.samples.size(), loaded.naive_forecasts);
   return {loaded.samples, description_of(loaded, part, fitted.shape), std::move(loaded.notes), std::move(loaded.rows),
           std::move(loaded.naive_forecasts)};
 }
@@ -281,10 +337,46 @@ std::string test_note(const DataSettings& settings) {
   if (!settings.test_file.empty()) return fmt::format("test samples are in {}; {}", settings.test_file, kReader);
   if (!settings.test_inputs.empty()) return fmt::format("test samples are in {}; {}", settings.test_inputs, kReader);
   const bool is_random = resolved_split(settings) == Split::kRandom;
+  const std::string file = counts_each_series(settings) ? "each series" : "the training file";
+  if (settings.num_test == 0)
+    return fmt::format("{} of the samples of {}, {}, are the test part; {}", format_shortest(settings.test_fraction),
+                       file, is_random ? "random ones" : "the last ones", kReader);
   return fmt::format(
-      "{} of the training file are the test part; {}",
+      "{} of {} are the test part; {}",
       is_random ? counted(settings.num_test, "random sample") : "the last " + counted(settings.num_test, "sample"),
-      kReader);
+      file, kReader);
+}
+
+// ---- classes of the parts ----
+
+std::vector<int64_t> numbers_of(const at::Tensor& classes) {
+  const at::Tensor numbers = classes.contiguous();
+  const int64_t* first = numbers.const_data_ptr<int64_t>();
+  return {first, first + numbers.numel()};
+}
+
+// Returns the classes of samples, those of a binary target as 0 and 1.
+std::vector<int64_t> classes_in(const Samples& samples, Task task) {
+  if (samples.size() == 0) return {};
+  if (task == Task::kClassification) return numbers_of(known_classes(samples));
+  const at::Tensor targets = target_rows(samples);
+  return numbers_of(targets.masked_select(are_known(targets)).ge(0.5).to(at::kLong));
+}
+
+// Tells how many samples of each class a random split gave to each part, and which part lacks a class.
+void add_notes_on_classes(Dataset& dataset, const std::vector<int64_t>& test_classes, const DataSettings& settings) {
+  const DataShape& shape = dataset.shape;
+  const bool is_binary = shape.task == Task::kBinary && shape.num_outputs == 1;
+  if (is_generated(settings) || (shape.task != Task::kClassification && !is_binary)) return;
+  const int64_t num_classes = is_binary ? 2 : shape.num_outputs;
+  std::vector<ClassCounts> parts = {count_classes("training", classes_in(dataset.train, shape.task), num_classes)};
+  if (dataset.valid.size() > 0)
+    parts.push_back(count_classes("validation", classes_in(dataset.valid, shape.task), num_classes));
+  if (!test_classes.empty()) parts.push_back(count_classes("test", test_classes, num_classes));
+  const std::vector<std::string>& names = is_binary ? std::vector<std::string>() : dataset.vocabulary;
+  const bool is_random = reads_key(settings.source, "stratify") && split_request(settings).how == Split::kRandom;
+  if (is_random && parts.size() > 1 && !shape.target_per_step) dataset.notes.push_back(text_of(parts, names));
+  for (std::string& note : notes_on_lacking_classes(parts, names)) dataset.notes.push_back(std::move(note));
 }
 
 }  // namespace
@@ -293,14 +385,19 @@ Dataset load_dataset(const DataSettings& settings) {
   const SourceInfo& source = info_of(settings.source);
   Loaded loaded = source.load(settings);
   Dataset& dataset = loaded.dataset;
-  dataset.train = take_first(dataset.train, wanted_of(dataset.train, settings.num_train, settings), "num_train",
-                             loaded.origin.text());
-  dataset.valid = take_first(dataset.valid, wanted_of(dataset.valid, settings.num_valid, settings), "num_valid",
-                             loaded.origin.text());
+  dataset.train = first_samples_of(dataset.train, settings, DataPart::kTrain, loaded.origin.text());
+  dataset.valid = first_samples_of(dataset.valid, settings, DataPart::kValid, loaded.origin.text());
   cut_to(dataset.valid.size(), dataset.naive_forecasts);
+  std::vector<NaiveForecast> none;  // of the training part
+  for (const auto& note :
+       {leave_out_missing_targets(dataset.train, none, DataPart::kTrain, loaded.origin.text()),
+        leave_out_missing_targets(dataset.valid, dataset.naive_forecasts, DataPart::kValid, loaded.origin.text())})
+    if (note) dataset.notes.push_back(*note);
+  require_target_for_each_output(dataset, loaded.origin.text());
   const Normalized scaling =
       normalize(dataset.train, dataset.valid, loaded.normalize, settings.byte_maximum.value_or(kLargestByte));
   if (!scaling.note.empty()) dataset.notes.push_back(scaling.note);
+  add_notes_on_classes(dataset, loaded.test_classes, settings);
   if (has_test_part(settings)) dataset.notes.push_back(test_note(settings));
   if (source.form != DataForm::kTable) keep_scaling(dataset, loaded.normalize, scaling.features);
   dataset.description = describe(loaded.origin.text(), dataset);

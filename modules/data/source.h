@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "config/enum_names.h"
 #include "data/dataset.h"
+#include "data/split.h"
 
 namespace rnnlab::config {
 class Checker;
@@ -49,6 +50,7 @@ struct Loaded {
   Normalization normalize = Normalization::kNone;  // the remaining normalization; not kAutomatic
   RowSplit split =
       {};  // the samples of each part in the training file, from 0; empty for a part with a file of its own
+  std::vector<int64_t> test_classes = {};  // of the samples in the test part of the training file, if they are known
 };
 
 // Data for a trained model are read, checked and scaled exactly as its training data were, with the values fitted in

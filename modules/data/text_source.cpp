@@ -67,7 +67,8 @@ Loaded load_text(const DataSettings& settings) {
   dataset.shape = {Task::kLanguageModel, num_tokens, settings.sequence_length, num_tokens, false};
   const Samples all = windows_of(text.tokens, settings.sequence_length, path);
   dataset.notes.push_back(windows_text(std::ssize(text.tokens), all));
-  const bool is_whole = !settings.valid_file.empty() && settings.num_test == 0;  // a long text must not be copied
+  const bool is_whole =
+      !settings.valid_file.empty() && !splits_off_test_part(settings);  // a long text must not be copied
   const RowSplit rows = is_whole ? RowSplit() : split_windows(all, settings, path);
   dataset.train = is_whole ? all : take(all, rows.train);
   if (settings.valid_file.empty()) {
@@ -115,8 +116,8 @@ const SourceInfo& text_source() {
       .description = "a text, for a language model",
       .form = DataForm::kText,
       .tasks = {Task::kLanguageModel},
-      .keys = {"path", "valid_fraction", "split", "seed", "train_file", "valid_file", "num_test", "test_file", "tokens",
-               "sequence_length"},
+      .keys = {"path", "valid_fraction", "test_fraction", "split", "seed", "train_file", "valid_file", "num_test",
+               "test_file", "tokens", "sequence_length"},
       .least_shape = least_text_shape,
       .load = load_text,
       .load_part = load_text_part,

@@ -73,7 +73,18 @@ at::Tensor lengths_of(const TsFile& file) {
 }
 
 [[noreturn]] void fail_without_target(const TsFile& file, const TsSeries& series, std::string_view what) {
-  throw_error(ExitCode::kData, "{}:{}: the {} is missing: fill it, or remove the line", file.path, series.line, what);
+  throw_error(ExitCode::kData,
+              "{}:{}: the {} is missing: fill it, remove the line, or set data.missing: previous or zero, which fill "
+              "only inputs and leave missing targets out of losses and metrics",
+              file.path, series.line, what);
+}
+
+// Whether a series may lack its target.
+enum class LackOfTarget { kRefused, kAllowed };
+
+LackOfTarget lack_of_target(const DataSettings& settings, Targets targets) {
+  const bool is_refused = targets == Targets::kRequired && settings.missing == MissingPolicy::kError;
+  return is_refused ? LackOfTarget::kRefused : LackOfTarget::kAllowed;
 }
 
 // Returns the training class of each class of the file, or -1.
@@ -88,15 +99,17 @@ std::vector<int64_t> training_classes(const TsFile& file, const std::vector<std:
   return classes;
 }
 
-at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels, Targets targets) {
+at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels, LackOfTarget lack) {
   const std::vector<int64_t> training = training_classes(file, labels);
   at::Tensor classes = at::full({std::ssize(file.series)}, int64_t{-1}, at::kLong);
   auto* out = classes.mutable_data_ptr<int64_t>();
   for (const TsSeries& series : file.series) {
-    if (series.label < 0 && targets == Targets::kRequired) fail_without_target(file, series, "class");
+    if (series.label < 0 && lack == LackOfTarget::kRefused) fail_without_target(file, series, "class");
     if (series.label >= 0) *out = training[static_cast<size_t>(series.label)];
     if (series.label >= 0 && *out < 0)
-      throw_error(ExitCode::kData, "{}:{}: got the class {}, which the training data do not have; their classes are {}",
+      throw_error(ExitCode::kData,
+                  "{}:{}: got the class {}, which the training data do not have; their classes are {}: "
+                  "correct or remove the line, or add series of this class to the training file",
                   file.path, series.line, in_quotes(file.labels[static_cast<size_t>(series.label)]),
                   on_one_line(join(labels, ", ")));
     ++out;
@@ -105,28 +118,30 @@ at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels
 }
 
 // Returns (N, 1).
-at::Tensor numbers_of(const TsFile& file, Targets targets) {
+at::Tensor numbers_of(const TsFile& file, LackOfTarget lack) {
   at::Tensor numbers = at::empty({std::ssize(file.series), 1}, at::kFloat);
   auto* out = numbers.mutable_data_ptr<float>();
   for (const TsSeries& series : file.series) {
-    if (std::isnan(series.target) && targets == Targets::kRequired) fail_without_target(file, series, "target");
+    if (std::isnan(series.target) && lack == LackOfTarget::kRefused) fail_without_target(file, series, "target");
     *out++ = series.target;
   }
   return numbers;
 }
 
-at::Tensor targets_of(const TsFile& file, const std::vector<std::string>& labels, Targets targets) {
-  if (file.target == TsTarget::kClass) return classes_of(file, labels, targets);
-  if (file.target == TsTarget::kNumber) return numbers_of(file, targets);
+at::Tensor targets_of(const TsFile& file, const std::vector<std::string>& labels, const DataSettings& settings,
+                      Targets targets) {
+  const LackOfTarget lack = lack_of_target(settings, targets);
+  if (file.target == TsTarget::kClass) return classes_of(file, labels, lack);
+  if (file.target == TsTarget::kNumber) return numbers_of(file, lack);
   if (targets == Targets::kIfPresent) return {};
   throw_error(ExitCode::kData,
               "{}: the series have neither a class nor a target: use a file with @classLabel true or @targetLabel true",
               file.path);
 }
 
-Samples samples_of(const TsFile& file, const TsForm& form, Targets targets) {
+Samples samples_of(const TsFile& file, const TsForm& form, const DataSettings& settings, Targets targets) {
   Samples samples;
-  samples.targets = targets_of(file, form.labels, targets);
+  samples.targets = targets_of(file, form.labels, settings, targets);
   samples.inputs = inputs_of(file, form.num_steps);
   if (form.has_lengths) samples.lengths = lengths_of(file);
   return samples;
@@ -149,6 +164,14 @@ void require_alike(const TsFile& train, const TsFile& valid) {
                 train.path, valid.path);
 }
 
+// Returns the class of each of the series, for a stratified split; empty if they have none.
+std::vector<int64_t> classes_of_series(const TsFile& file) {
+  if (file.target != TsTarget::kClass) return {};
+  std::vector<int64_t> classes;
+  for (const TsSeries& series : file.series) classes.push_back(series.label);
+  return classes;
+}
+
 std::vector<int64_t> all_rows(const TsFile& file) {
   std::vector<int64_t> rows(file.series.size());
   std::iota(rows.begin(), rows.end(), 0);
@@ -157,7 +180,8 @@ std::vector<int64_t> all_rows(const TsFile& file) {
 
 TsParts read_parts(const DataSettings& settings) {
   TsParts parts{.train = read_file(settings, settings.train_file), .valid_file = {}, .rows = {}};
-  parts.rows = split_rows(std::ssize(parts.train.series), split_request(settings), parts.train.path);
+  parts.rows = split_rows(std::ssize(parts.train.series), split_request(settings), parts.train.path,
+                          classes_of_series(parts.train));
   if (settings.valid_file.empty()) return parts;
   parts.valid_file = read_file(settings, settings.valid_file);
   require_alike(parts.train, *parts.valid_file);
@@ -178,7 +202,8 @@ TsForm form_of(const TsParts& parts) {
 Scaling fit_targets(const at::Tensor& targets, const DataSettings& settings, Normalization how) {
   const auto* begin = targets.const_data_ptr<float>();
   const int64_t count = std::min(settings.num_train.value_or(targets.numel()), targets.numel());
-  const std::vector<double> values(begin, begin + count);
+  std::vector<double> values(begin, begin + count);
+  std::erase_if(values, [](double value) { return std::isnan(value); });
   return how == Normalization::kStandard ? fit_standard(values) : fit_minmax(values);
 }
 
@@ -223,10 +248,13 @@ Loaded load_ts(const DataSettings& settings) {
   loaded.origin = {"ts", parts.train.path};
   loaded.normalize = resolved(settings.normalize);
   Dataset& dataset = loaded.dataset;
-  const Samples all = samples_of(parts.train, form, Targets::kRequired);
+  const Samples all = samples_of(parts.train, form, settings, Targets::kRequired);
   dataset.train = take(all, parts.rows.train);
-  dataset.valid =
-      parts.valid_file ? samples_of(*parts.valid_file, form, Targets::kRequired) : take(all, parts.rows.valid);
+  dataset.valid = parts.valid_file ? samples_of(*parts.valid_file, form, settings, Targets::kRequired)
+                                   : take(all, parts.rows.valid);
+  for (const int64_t row : parts.rows.test)
+    if (parts.train.target == TsTarget::kClass)
+      loaded.test_classes.push_back(parts.train.series[static_cast<size_t>(row)].label);
   dataset.shape = shape_of(parts.train, form);
   dataset.vocabulary = form.labels;
   scale_targets(dataset, settings, loaded.normalize);
@@ -266,7 +294,7 @@ LoadedPart part_in(const TsFile& file, const std::vector<int64_t>& rows, const D
                    const FittedData& fitted, Targets targets) {
   LoadedPart loaded{
       .samples = {}, .origin = {"ts", file.path}, .normalize = resolved(settings.normalize), .notes = {}, .rows = {}};
-  loaded.samples = take(samples_of(file, form_for(file, fitted), targets), rows);
+  loaded.samples = take(samples_of(file, form_for(file, fitted), settings, targets), rows);
   if (!fitted.target_scales.empty()) scale(loaded.samples.targets, fitted.target_scales[0]);
   add_note_on_missing(loaded.notes, file.num_missing, settings);
   if (targets == Targets::kIfPresent) loaded.rows = file_rows(rows);
@@ -299,8 +327,8 @@ const SourceInfo& ts_source() {
   static const SourceInfo info = {
       .description = "series with a class or a number each, in a .ts file of the UEA archive",
       .tasks = {Task::kClassification, Task::kRegression},
-      .keys = {"path", "valid_fraction", "split", "seed", "normalize", "train_file", "valid_file", "num_test",
-               "test_file", "missing"},
+      .keys = {"path", "valid_fraction", "test_fraction", "split", "stratify", "seed", "normalize", "train_file",
+               "valid_file", "num_test", "test_file", "missing"},
       .check = check_ts,
       .least_shape = least_ts_shape,
       .load = load_ts,

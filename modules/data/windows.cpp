@@ -51,20 +51,46 @@ std::string how_to_fit(int64_t window, int64_t horizon) {
   return join(ways, ", or ");
 }
 
-Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
-                   const std::string& part) {
+int64_t longest_window(int64_t num_rows, const SplitRequest& request, const std::vector<int64_t>& horizons) {
+  const int64_t num_others = num_rows - num_for_test(num_rows, request);
+  if (num_others < 2) return 0;
+  const int64_t num_valid = num_for_validation(num_others, request);
+  if (num_valid > 0 && num_valid <= horizons.back() - horizons.front()) return 0;
+  return std::max<int64_t>(0, num_others - num_valid - horizons.back());
+}
+
+namespace {
+
+// Returns how many rows before a part the inputs of its first window use: those whose first target is its first row.
+int64_t rows_reached(int64_t num_before, int64_t window, const std::vector<int64_t>& horizons) {
+  return std::min(num_before, saturating_add(window - 1, horizons.front()));
+}
+
+// Returns the rows from the first row of a window to its last target.
+int64_t reach_of(int64_t window, const std::vector<int64_t>& horizons) {
+  return saturating_add(window - 1, horizons.back());
+}
+
+}  // namespace
+
+int64_t rows_for_one_window(int64_t num_before, int64_t window, const std::vector<int64_t>& horizons) {
+  return saturating_add(reach_of(window, horizons), 1) - rows_reached(num_before, window, horizons);
+}
+
+Windows windows_in(const std::vector<int64_t>& rows, int64_t num_before, int64_t window,
+                   const std::vector<int64_t>& horizons, const std::string& part) {
   if (window == 0) return {.window = 0, .first = rows, .target = rows};
   const auto num_rows = static_cast<int64_t>(rows.size());
-  const int64_t last = horizons.back();
-  const int64_t reach = saturating_add(window - 1, last);  // rows from the first row of the window to the last target
-  if (reach >= num_rows) {
+  const int64_t needed = rows_for_one_window(num_before, window, horizons);
+  if (num_rows < needed) {
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}; {}",
-                part, counted(num_rows, "row"), window, last, saturating_add(reach, 1), how_to_fit(window, last));
+                part, counted(num_rows, "row"), window, horizons.back(), needed, how_to_fit(window, horizons.back()));
   }
-  require_memory_for_targets(num_rows - reach, horizons);
+  const int64_t num_windows = num_rows - needed + 1;
+  require_memory_for_targets(num_windows, horizons);
   Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
-  for (int64_t i = 0; i + reach < num_rows; ++i) {
-    const int64_t first = rows[static_cast<size_t>(i)];
+  const int64_t begin = rows.front() - rows_reached(num_before, window, horizons);
+  for (int64_t first = begin; first < begin + num_windows; ++first) {
     windows.first.push_back(first);
     for (const int64_t horizon : horizons) windows.target.push_back(first + window - 1 + horizon);
   }
@@ -73,7 +99,7 @@ Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::
 
 Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
                        const std::string& part) {
-  if (window == 0) return windows_in(rows, window, horizons, part);
+  if (window == 0) return windows_in(rows, 0, window, horizons, part);
   const auto num_rows = static_cast<int64_t>(rows.size());
   if (num_rows < window)
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many; give it more rows", part,

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "data/split.h"
+
 namespace rnnlab {
 
 // A column of numbers, of which row r of the file is item r, and its scaling.
@@ -40,12 +42,20 @@ inline constexpr int64_t kNoRow = -1;  // the target is after the end of the ser
 // Returns what a user can do if too few rows are given for a window and a horizon: "use a smaller data.window, or ...".
 std::string how_to_fit(int64_t window, int64_t horizon);
 
-// Returns the samples that lie completely in `rows`, which are consecutive if window > 0. Throws UserError
-// kData with the name `part` if `rows` are too few for one window.
-Windows windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
-                   const std::string& part);
+// Returns the most rows that a window of a series of `num_rows` rows may have, so that an ordered split of it leaves
+// one window for training and one for validation, whose inputs may reach back into the training part. 0: none fits.
+int64_t longest_window(int64_t num_rows, const SplitRequest& request, const std::vector<int64_t>& horizons);
 
-// Returns windows_in, and also the windows of which a target is after the end of `rows`.
+// Returns the samples that have all targets in `rows`, which are consecutive if window > 0. Their inputs lie in these
+// rows too, or in the `num_before` rows before them. Throws UserError kData with the name `part` if the rows are too
+// few for one window.
+Windows windows_in(const std::vector<int64_t>& rows, int64_t num_before, int64_t window,
+                   const std::vector<int64_t>& horizons, const std::string& part);
+
+// Returns how many rows a part needs for one window, if inputs may lie in the `num_before` rows before it.
+int64_t rows_for_one_window(int64_t num_before, int64_t window, const std::vector<int64_t>& horizons);
+
+// Returns windows_in without rows before, and also the windows of which a target is after the end of `rows`.
 Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
                        const std::string& part);
 
@@ -69,7 +79,8 @@ std::vector<int64_t> rows_of(const Windows& sequences);
 // Returns (N, columns, 1) for window 0, with the values of a row as steps; else (N, window, columns).
 at::Tensor gather_inputs(const Columns& columns, const Windows& windows);
 
-// Returns (N, columns x horizons) float32, with the horizons of a column side by side; NaN if the target is kNoRow.
+// Returns (N, columns x horizons) float32, with the horizons of a column side by side; NaN if the target is kNoRow, or
+// if the column has none there.
 at::Tensor gather_values(const Columns& columns, const Windows& windows);
 
 // Returns (N) int64; -1 if the target is kNoRow. For one horizon only.

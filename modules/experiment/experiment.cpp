@@ -415,11 +415,29 @@ std::string whole_if_there(const std::string& path) {
 
 }  // namespace
 
-Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
-                           config::Findings& findings) {
+namespace {
+
+Experiment read_with_overrides(config::Document document, const std::vector<std::string>& overrides,
+                               config::Findings& findings) {
   for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
   Experiment experiment = config::read(document, Experiment::schema(), findings);
   findings.throw_if_any();
+  return experiment;
+}
+
+}  // namespace
+
+Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
+                           config::Findings& findings) {
+  Experiment experiment = read_with_overrides(std::move(document), overrides, findings);
+  choose_split(experiment.data);
+  return experiment;
+}
+
+Experiment read_saved_experiment(config::Document document, const std::vector<std::string>& overrides,
+                                 config::Findings& findings) {
+  Experiment experiment = read_with_overrides(std::move(document), overrides, findings);
+  choose_split_of_earlier_versions(experiment.data);
   return experiment;
 }
 

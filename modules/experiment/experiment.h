@@ -94,6 +94,11 @@ std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape&
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
                            config::Findings& findings);
 
+// Likewise reads the settings that a run, a sweep or a plan has saved. A version that did not know how data can be
+// split today means its own way (data_settings.h).
+Experiment read_saved_experiment(config::Document document, const std::vector<std::string>& overrides,
+                                 config::Findings& findings);
+
 // Resolves the paths of an experiment whose file is in `folder`: relative to the current directory, or else to
 // `folder`. Existing paths become absolute, so that the experiment has the same meaning wherever it is read again.
 Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder);

@@ -55,7 +55,7 @@ SweepEntry entry_of(const fs::path& folder, const SweepPlan& plan, const Planned
 Experiment begun_experiment(const fs::path& run_folder) {
   config::Findings findings;
   auto document = config::Document::from_file((run_folder / kConfigFile).string(), findings);
-  return read_experiment(std::move(document), {}, findings);
+  return read_saved_experiment(std::move(document), {}, findings);
 }
 
 // Leaves out the settings that the machine or a launcher determines.

@@ -88,7 +88,7 @@ std::string what_may_change() {
 Experiment settings_of_run(const fs::path& run_folder, const std::vector<std::string>& overrides) {
   config::Findings findings;
   auto document = config::Document::from_file((run_folder / kConfigFile).string(), findings);
-  return with_paths_beside(read_experiment(std::move(document), overrides, findings), run_folder);
+  return with_paths_beside(read_saved_experiment(std::move(document), overrides, findings), run_folder);
 }
 
 std::vector<std::string> changes_against_resume(const Experiment& before, const Experiment& wanted) {

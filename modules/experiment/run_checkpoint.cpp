@@ -169,6 +169,7 @@ Experiment saved_experiment(const std::string& text, const std::string& file) {
   config::Findings findings;
   const auto document = config::Document::from_text(text, file, findings);
   Experiment experiment = config::read(document, Experiment::schema(), findings);
+  choose_split_of_earlier_versions(experiment.data);
   if (findings.empty()) return experiment;
   throw_checkpoint_error("{}: its experiment is not valid: {}", file, findings.lines().front());
 }

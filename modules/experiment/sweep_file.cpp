@@ -122,7 +122,7 @@ bool has_begun(const SweepEntry& entry, Logger& logger) {
 Experiment experiment_of(const SweepEntry& entry, const std::string& source,
                          const std::vector<std::string>& overrides) {
   config::Findings findings;
-  return read_experiment(config::Document::from_text(entry.experiment, source, findings), overrides, findings);
+  return read_saved_experiment(config::Document::from_text(entry.experiment, source, findings), overrides, findings);
 }
 
 std::optional<RunOutcome> ended_run(const std::filesystem::path& folder) {
@@ -139,7 +139,7 @@ void remember_auto_layer(const SweepEntry& entry, AutoLayers& auto_layers) {
     config::Findings findings;
     const std::filesystem::path folder = *entry.folder;
     auto document = config::Document::from_file((folder / kConfigFile).string(), findings);
-    const Experiment experiment = with_paths_beside(read_experiment(std::move(document), {}, findings), folder);
+    const Experiment experiment = with_paths_beside(read_saved_experiment(std::move(document), {}, findings), folder);
     if (experiment.auto_layer) auto_layers.remember(experiment, *experiment.auto_layer);
   } catch (const UserError&) {
     return;

@@ -48,6 +48,11 @@ void add_samples(std::vector<NamedTensor>& tensors, const std::string& part, con
   if (samples.mapped)
     throw_error(ExitCode::kUsage,
                 "export: a work file holds all inputs, but they are mapped from their file; set data.memory: resident");
+  if (target_counts(samples).defined())
+    throw_error(ExitCode::kUsage,
+                "export: some {} targets are missing, and programs that read a work file do not leave them out; use a "
+                "file of data that has all targets",
+                part);
   tensors.push_back({part + ".inputs", samples.inputs});
   tensors.push_back({part + ".targets", samples.targets});
   if (samples.lengths.defined()) tensors.push_back({part + ".lengths", samples.lengths});

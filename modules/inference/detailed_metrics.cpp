@@ -39,9 +39,11 @@ std::optional<double> quotient(int64_t part, int64_t whole) {
   return whole == 0 ? std::nullopt : std::optional(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-DetailedMetrics details_of_classes(const at::Tensor& targets, const at::Tensor& predicted,
-                                   const std::vector<std::string>& names) {
+// All have shape (N); the mask has the targets that are known.
+DetailedMetrics details_of_classes(const at::Tensor& all_targets, const at::Tensor& all_predicted,
+                                   const at::Tensor& mask, const std::vector<std::string>& names) {
   constexpr int64_t kMostOfAMatrix = 1000;
+  const at::Tensor targets = all_targets.masked_select(mask), predicted = all_predicted.masked_select(mask);
   const int64_t num_classes = std::ssize(names);
   DetailedMetrics metrics;
   if (num_classes <= kMostOfAMatrix) metrics.confusion = confusion_of(targets, predicted, num_classes);
@@ -62,7 +64,7 @@ DetailedMetrics details_of_targets(const Predictions& predictions) {
   for (size_t i = 0; i < predictions.names.size(); ++i) {
     const at::Tensor own = errors.select(1, static_cast<int64_t>(i));
     metrics.targets.push_back(
-        {predictions.names[i], own.abs().mean().item<double>(), std::sqrt(own.square().mean().item<double>())});
+        {predictions.names[i], own.abs().nanmean().item<double>(), std::sqrt(own.square().nanmean().item<double>())});
   }
   return metrics;
 }
@@ -89,11 +91,13 @@ DetailedMetrics details_of(const Predictions& predictions) {
   const bool is_single = predictions.names.size() == 1;
   switch (predictions.kind) {
     case PredictionKind::kClasses:
-      return details_of_classes(predictions.targets, predictions.raw.argmax(1), predictions.names);
+      return details_of_classes(predictions.targets, predictions.raw.argmax(1), are_known(predictions.targets),
+                                predictions.names);
     case PredictionKind::kProbabilities:
       if (!is_single) return {};
       return details_of_classes(predictions.targets.ge(0.5).flatten().to(at::kLong),
-                                predictions.raw.gt(0).flatten().to(at::kLong), {"0", "1"});
+                                predictions.raw.gt(0).flatten().to(at::kLong), are_known(predictions.targets).flatten(),
+                                {"0", "1"});
     case PredictionKind::kValues:
       return is_single ? DetailedMetrics() : details_of_targets(predictions);
   }

@@ -19,12 +19,19 @@ constexpr int64_t kMostPoints = 300;  // of a curve
 constexpr int64_t kMostCurves = 4;
 constexpr int64_t kMostErrors = 10;
 
-// Returns (M) int64: the samples that have all targets.
+// Returns (M) int64: the samples that have a target.
 at::Tensor samples_with_targets(const Predictions& predictions) {
-  const at::Tensor& targets = predictions.targets;
-  const at::Tensor is_known =
-      predictions.kind == PredictionKind::kClasses ? targets.ge(0) : targets.isnan().logical_not().flatten(1).all(1);
-  return at::arange(targets.size(0), at::kLong).masked_select(is_known);
+  const at::Tensor known = are_known(predictions.targets);
+  return at::arange(known.size(0), at::kLong).masked_select(known.dim() == 1 ? known : known.any(1));
+}
+
+// Returns a sentence on unknown targets, or "".
+std::string note_on_unknown(const Predictions& predictions) {
+  const at::Tensor known = are_known(predictions.targets);
+  const int64_t count = known.logical_not().sum().item<int64_t>();
+  if (count == 0) return "";
+  return fmt::format("; {} of {} targets {} unknown and left out", format_count(count), format_count(known.numel()),
+                     count == 1 ? "is" : "are");
 }
 
 Predictions selected(const Predictions& predictions, const at::Tensor& samples) {
@@ -43,13 +50,15 @@ std::vector<double> numbers_of(const at::Tensor& values) {
 
 // ---- forecasts ----
 
-// Returns (P) int64, the places of at most kMostPoints samples: the first of a series, else places that are evenly
-// spread over the samples in the order of this target.
-at::Tensor places_of_points(const at::Tensor& truth, bool is_series) {
-  const int64_t count = std::min(truth.size(0), kMostPoints);
-  if (is_series) return at::arange(count, at::kLong);
-  const at::Tensor evenly = at::arange(count, at::kLong) * truth.size(0) / count;
-  return truth.argsort(/*stable=*/true, 0, false).index_select(0, evenly.floor().to(at::kLong));
+// Returns (P) int64, the places of at most kMostPoints samples that have this target, and all `others`: the first of a
+// series, else places that are evenly spread over the samples in the order of this target.
+at::Tensor places_of_points(const at::Tensor& truth, const at::Tensor& others, bool is_series) {
+  const at::Tensor known = (truth + others).isnan().logical_not().nonzero().squeeze(1);
+  const int64_t count = std::min(known.size(0), kMostPoints);
+  if (is_series || count == 0) return known.narrow(0, 0, count);
+  const at::Tensor evenly = at::arange(count, at::kLong) * known.size(0) / count;
+  const at::Tensor order = truth.index_select(0, known).argsort(/*stable=*/true, 0, false);
+  return known.index_select(0, order.index_select(0, evenly.floor().to(at::kLong)));
 }
 
 std::vector<ForecastCurve> forecasts_of(const Predictions& predictions, const at::Tensor& naive, bool is_series) {
@@ -58,7 +67,8 @@ std::vector<ForecastCurve> forecasts_of(const Predictions& predictions, const at
   for (int64_t i = 0; i < count; ++i) {
     const int64_t target = count == 1 ? 0 : i * (num_targets - 1) / (count - 1);
     const at::Tensor truth = predictions.targets.select(1, target);
-    const at::Tensor places = places_of_points(truth, is_series);
+    const at::Tensor others = naive.defined() ? naive.select(1, target) : predictions.values.select(1, target);
+    const at::Tensor places = places_of_points(truth, others, is_series);
     const auto points_of = [&](const at::Tensor& values) {
       return numbers_of(values.select(1, target).index_select(0, places));
     };
@@ -78,7 +88,7 @@ using NamedValues = std::vector<std::pair<std::string, at::Tensor>>;  // (N, K) 
 // second.
 std::vector<double> errors_of_target(const at::Tensor& values, const at::Tensor& targets, int64_t target,
                                      int64_t num_horizons) {
-  return numbers_of((values - targets).square().mean(0).sqrt().narrow(0, target * num_horizons, num_horizons));
+  return numbers_of((values - targets).square().nanmean(0).sqrt().narrow(0, target * num_horizons, num_horizons));
 }
 
 std::vector<HorizonErrors> errors_by_horizon(const Predictions& predictions, const NamedValues& naive,
@@ -96,11 +106,16 @@ std::vector<HorizonErrors> errors_by_horizon(const Predictions& predictions, con
   return by_target;
 }
 
+// Returns the absolute errors, and -1 for missing targets, which are never the largest.
+at::Tensor known_errors(const at::Tensor& values, const at::Tensor& targets) {
+  return (values - targets).abs().masked_fill(targets.isnan(), -1);
+}
+
 // Returns (N) float64.
 at::Tensor errors_of(const Predictions& predictions) {
   if (predictions.kind == PredictionKind::kClasses)
     return 1 - predictions.values.gather(1, predictions.targets.unsqueeze(1)).squeeze(1);
-  return (predictions.values - predictions.targets).abs().amax(1);
+  return known_errors(predictions.values, predictions.targets).amax(1);
 }
 
 std::string sample_name(int64_t sample, const FileRows& rows) {
@@ -115,7 +130,7 @@ std::string sample_name(int64_t sample, const FileRows& rows) {
 // Of several numbers, the one with the largest error is shown.
 SampleError error_of_numbers(const Predictions& predictions, int64_t place, double error) {
   const at::Tensor target = predictions.targets.select(0, place), predicted = predictions.values.select(0, place);
-  const int64_t worst = (predicted - target).abs().argmax().item<int64_t>();
+  const int64_t worst = known_errors(predicted, target).argmax().item<int64_t>();
   const std::string& name = predictions.names[static_cast<size_t>(worst)];
   const std::string prefix = predictions.names.size() > 1 ? name + ": " : "";
   return {"", fmt::format("{}{:.6g}", prefix, target[worst].item<double>()),
@@ -154,7 +169,7 @@ PredictionOverview prediction_overview(const TrainedModel& trained, const Infere
     throw_error(ExitCode::kData, "{}: no sample has a target, so there are no errors to show", data.description);
   const Predictions known = selected(predictions, samples);
   PredictionOverview overview;
-  overview.data = data.description;
+  overview.data = data.description + note_on_unknown(predictions);
   overview.metrics = detailed_metrics(known);
   overview.largest_errors = largest_errors(known, samples, data.rows);
   if (known.kind != PredictionKind::kValues) return overview;

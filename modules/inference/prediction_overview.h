@@ -48,7 +48,8 @@ struct PredictionOverview {
   std::vector<SampleError> largest_errors;  // at most ten, the largest first
 };
 
-// `data` are those of the predictions, loaded with Targets::kIfPresent. Samples with unknown targets are left out.
+// `data` are those of the predictions, loaded with Targets::kIfPresent. Unknown targets are left out, and samples that
+// have no other.
 // Throws UserError kData if no sample has a target.
 PredictionOverview prediction_overview(const TrainedModel& trained, const InferenceData& data,
                                        const Predictions& predictions);

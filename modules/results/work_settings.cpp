@@ -53,6 +53,7 @@ bool is_neutral(const std::string& value) {
 // A file without one of these keys means this value: the keys came later than other files.
 bool is_as_without_key(std::string_view key, const std::string& value) {
   return (key == "model.candidate" && value == "positive") || (key == "model.heads" && value == "1") ||
+         (key == "data.inputs_from" && value == "part") ||
          (key == "data.decimal" && (value == "." || value == "\".\""));
 }
 

@@ -12,7 +12,21 @@
 namespace rnnlab {
 namespace {
 
-double mean_of(const at::Tensor& values) { return values.mean(at::kDouble).item<double>(); }
+double sum_of(const at::Tensor& values) { return values.sum(at::kDouble).item<double>(); }
+
+// Returns the mean of the values that the mask has.
+double mean_of(const at::Tensor& values, const at::Tensor& mask) {
+  return values.masked_select(mask).mean(at::kDouble).item<double>();
+}
+
+// Returns a mask of the validation targets that are known and for which the forecast is.
+at::Tensor are_forecast(const NaiveForecast& forecast, const Dataset& dataset) {
+  return are_known(forecast.values).logical_and(are_known(dataset.valid.targets));
+}
+
+bool forecasts_any(const NaiveForecast& forecast, const Dataset& dataset) {
+  return are_forecast(forecast, dataset).any().item<bool>();
+}
 
 // ---- numbers ----
 
@@ -30,28 +44,28 @@ MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset) {
   constexpr int64_t kRowsAtOnce = 65'536;
   const at::Tensor targets = target_rows(dataset.valid), units = units_of(dataset);
   const at::Tensor all = predictions.expand_as(targets);
-  double squares = 0, absolutes_in_units = 0, squares_in_units = 0;
+  double squares = 0, absolutes_in_units = 0, squares_in_units = 0, count_of_all = 0;
   for (int64_t first = 0; first < targets.size(0); first += kRowsAtOnce) {
     const int64_t count = std::min(kRowsAtOnce, targets.size(0) - first);
     const at::Tensor errors =
         all.narrow(0, first, count).to(at::kDouble) - targets.narrow(0, first, count).to(at::kDouble);
     const at::Tensor in_units = errors * units;
-    squares += errors.square().sum().item<double>();
-    absolutes_in_units += in_units.abs().sum().item<double>();
-    squares_in_units += in_units.square().sum().item<double>();
+    squares += errors.square().nansum().item<double>();
+    absolutes_in_units += in_units.abs().nansum().item<double>();
+    squares_in_units += in_units.square().nansum().item<double>();
+    count_of_all += sum_of(are_known(errors));
   }
-  const auto count = static_cast<double>(targets.numel());
-  return {{"valid_loss", squares / count},
-          {"valid_mae", absolutes_in_units / count},
-          {"valid_rmse", std::sqrt(squares_in_units / count)}};
+  return {{"valid_loss", squares / count_of_all},
+          {"valid_mae", absolutes_in_units / count_of_all},
+          {"valid_rmse", std::sqrt(squares_in_units / count_of_all)}};
 }
 
 std::vector<Baseline> of_numbers(const Dataset& dataset) {
   std::vector<Baseline> all;
   for (const NaiveForecast& forecast : dataset.naive_forecasts)
-    all.push_back({forecast.name, errors_of(forecast.values, dataset)});
+    if (forecasts_any(forecast, dataset)) all.push_back({forecast.name, errors_of(forecast.values, dataset)});
   all.push_back(
-      {"mean of the training part", errors_of(target_rows(dataset.train).mean(0, true, at::kDouble), dataset)});
+      {"mean of the training part", errors_of(target_rows(dataset.train).nanmean(0, true, at::kDouble), dataset)});
   return all;
 }
 
@@ -64,11 +78,12 @@ at::Tensor counts_of(const at::Tensor& classes, int64_t num_classes) {
 
 MetricValues metrics_of_frequencies(const Dataset& dataset) {
   const int64_t num_classes = dataset.shape.num_outputs;
-  const at::Tensor train = counts_of(target_rows(dataset.train), num_classes).add(1);
-  const at::Tensor valid = counts_of(target_rows(dataset.valid), num_classes);
+  const at::Tensor train = counts_of(known_classes(dataset.train), num_classes).add(1);
+  const at::Tensor valid = counts_of(known_classes(dataset.valid), num_classes);
   const double count = valid.sum().item<double>();
+  const at::Tensor are_most_frequent = train.ge(train.max() - 1);
   return {{"valid_loss", -valid.mul(train.div(train.sum()).log()).sum().item<double>() / count},
-          {"valid_accuracy", valid[train.argmax().item<int64_t>()].item<double>() / count}};
+          {"valid_accuracy", mean_of(valid, are_most_frequent) / count}};
 }
 
 std::vector<Baseline> of_classes(const Dataset& dataset) {
@@ -76,7 +91,10 @@ std::vector<Baseline> of_classes(const Dataset& dataset) {
   if (dataset.shape.task != Task::kLanguageModel) {
     std::vector<Baseline> all;
     for (const NaiveForecast& forecast : dataset.naive_forecasts)
-      all.push_back({forecast.name, {{"valid_accuracy", mean_of(forecast.values.eq(dataset.valid.targets))}}});
+      if (forecasts_any(forecast, dataset))
+        all.push_back({forecast.name,
+                       {{"valid_accuracy",
+                         mean_of(forecast.values.eq(dataset.valid.targets), are_forecast(forecast, dataset))}}});
     all.push_back(frequencies);
     return all;
   }
@@ -89,19 +107,26 @@ std::vector<Baseline> of_classes(const Dataset& dataset) {
 
 // ---- binary targets ----
 
+// Returns (K): how many more targets are 1 than 0.
+at::Tensor balance_of(const at::Tensor& targets) { return targets.nansum(0) * 2 - are_known(targets).sum(0); }
+
 // Targets outside of 0 to 1, which this loss accepts too, have no frequency.
 std::vector<Baseline> of_binary(const Dataset& dataset) {
   const at::Tensor train = target_rows(dataset.train).to(at::kDouble);
   const at::Tensor valid = target_rows(dataset.valid).to(at::kDouble);
-  const at::Tensor part = train.sum(0).add(1) / static_cast<double>(train.size(0) + 2);
+  const at::Tensor part = train.nansum(0).add(1) / (are_known(train).sum(0) + 2);
   if (!part.gt(0).logical_and(part.lt(1)).all().item<bool>()) return {};
   const at::Tensor losses = -(valid * part.log() + (1 - valid) * (1 - part).log());
-  const at::Tensor are_right = valid.ge(0.5).eq(part.gt(0.5));
+  const at::Tensor are_there = are_known(valid), is_balanced = balance_of(train).abs().le(1);
+  const at::Tensor are_right = valid.ge(0.5).eq(part.gt(0.5)).to(at::kDouble).masked_fill(is_balanced, 0.5);
   std::vector<Baseline> all;
   for (const NaiveForecast& forecast : dataset.naive_forecasts)
-    all.push_back(
-        {forecast.name, {{"valid_accuracy", mean_of(forecast.values.ge(0.5).eq(dataset.valid.targets.ge(0.5)))}}});
-  all.push_back({"most frequent class", {{"valid_loss", mean_of(losses)}, {"valid_accuracy", mean_of(are_right)}}});
+    if (forecasts_any(forecast, dataset))
+      all.push_back({forecast.name,
+                     {{"valid_accuracy", mean_of(forecast.values.ge(0.5).eq(dataset.valid.targets.ge(0.5)),
+                                                 are_forecast(forecast, dataset))}}});
+  all.push_back({"most frequent class",
+                 {{"valid_loss", mean_of(losses, are_there)}, {"valid_accuracy", mean_of(are_right, are_there)}}});
   return all;
 }
 

@@ -16,7 +16,8 @@ namespace {
 std::string why_no_graphs(const Batches& batches) {
   if (batches.placement() != Placement::kDevice) return "the samples are not on the GPU (data.placement)";
   if (!batches.has_selections())
-    return "the batches are made on the host, because the device is a CPU or sequences have varied lengths";
+    return "the batches are made on the host, because the device is a CPU, sequences have varied lengths, or targets "
+           "are missing";
   return "";
 }
 

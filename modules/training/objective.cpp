@@ -127,12 +127,16 @@ LossKind resolve(LossKind loss, Task task) {
   return loss;
 }
 
-// The metric counts right answers, without weights.
-Evaluation weighted_cross_entropy(const at::Tensor& logits, const at::Tensor& classes, const at::Tensor& weights) {
-  const auto losses = at::cross_entropy_loss(logits, classes, weights, at::Reduction::Sum);
-  const auto loss = losses.div(static_cast<double>(classes.numel()));
+constexpr int64_t kMissingClass = -1;
+
+// The metric counts right answers, without weights. `count` classes are not missing; weights may be undefined.
+Evaluation weighted_cross_entropy(const at::Tensor& logits, const at::Tensor& classes, const at::Tensor& weights,
+                                  int64_t count) {
+  const std::optional<at::Tensor> weight = weights.defined() ? std::optional(weights) : std::nullopt;
+  const auto losses = at::cross_entropy_loss(logits, classes, weight, at::Reduction::Sum, kMissingClass);
+  const auto loss = losses.div(static_cast<double>(count));
   const at::NoGradGuard no_grad;
-  return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
+  return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), count};
 }
 
 Evaluation cross_entropy(const at::Tensor& logits, const at::Tensor& classes) {
@@ -164,6 +168,28 @@ Evaluation mean_squared_error(const at::Tensor& output, const at::Tensor& target
   return {loss, errors.square().mean(), errors.abs().sum(), targets.numel()};
 }
 
+// The functions below leave out missing targets, of which `count` others are there. A value that is filled in for a
+// missing target gets a loss, which the mask then replaces by 0, and its gradient too.
+
+Evaluation known_binary_cross_entropy(const at::Tensor& logits, const at::Tensor& targets, int64_t count) {
+  const at::Tensor are_missing = targets.isnan();
+  const at::Tensor filled = targets.masked_fill(are_missing, 0);
+  const auto losses = at::binary_cross_entropy_with_logits(logits, filled, {}, {}, at::Reduction::None);
+  const auto loss = losses.masked_fill(are_missing, 0).sum().div(static_cast<double>(count));
+  const at::NoGradGuard no_grad;
+  const auto are_right = logits.gt(0).eq(targets.ge(0.5)).logical_and_(are_missing.logical_not());
+  return {loss, loss.detach(), are_right.sum(at::kFloat), count};
+}
+
+Evaluation known_squared_error(const at::Tensor& output, const at::Tensor& targets, const at::Tensor& weights,
+                               int64_t count) {
+  const auto errors = output.sub(targets).masked_fill(targets.isnan(), 0);
+  const auto loss = errors.square().sum().div(static_cast<double>(count));
+  const at::NoGradGuard no_grad;
+  const auto weighted = weights.defined() ? errors.mul(weights) : errors.detach();
+  return {loss, weighted.square().sum().div(static_cast<double>(count)), weighted.abs().sum(), count};
+}
+
 ErrorUnits error_units(const std::vector<ColumnScale>& scales, c10::Device device) {
   if (scales.empty()) return {};
   double widest = 0.0;
@@ -193,10 +219,16 @@ Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) con
   const bool is_per_step = has_target_per_step(batch.targets);
   const auto values = (is_per_step ? rows_within(output, batch.lengths, TimeAxis::kFirst) : output).to(at::kFloat);
   const auto targets = is_per_step ? rows_within(batch.targets, batch.lengths, TimeAxis::kFirst) : batch.targets;
-  if (loss_ == LossKind::kCrossEntropy && class_weights_.defined())
-    return weighted_cross_entropy(values, targets, class_weights_);
+  const bool has_missing = batch.target_counts.defined();
+  const int64_t count = has_missing ? batch.num_targets() : targets.numel();
+  RNNLAB_INVARIANT(!has_missing || count > 0, "a batch has samples that have targets");
+  if (loss_ == LossKind::kCrossEntropy && (has_missing || class_weights_.defined()))
+    return weighted_cross_entropy(values, targets, class_weights_, count);
   if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
   RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "the output and the targets must have one shape");
+  if (has_missing)
+    return loss_ == LossKind::kMse ? known_squared_error(values, targets, error_units_.weights, count)
+                                   : known_binary_cross_entropy(values, targets, count);
   return loss_ == LossKind::kMse ? mean_squared_error(values, targets, error_units_.weights)
                                  : binary_cross_entropy_of_logits(values, targets);
 }
@@ -220,7 +252,7 @@ Metrics Objective::metrics(const Totals& totals) const {
 }
 
 at::Tensor balanced_class_weights(const Samples& samples, int64_t num_classes) {
-  const at::Tensor classes = target_rows(samples);
+  const at::Tensor classes = known_classes(samples);
   const at::Tensor counts = at::bincount(classes, {}, num_classes).to(at::kDouble);
   const at::Tensor weights = static_cast<double>(classes.numel()) / (counts * static_cast<double>(num_classes));
   return weights.masked_fill(counts.eq(0), 0).to(at::kFloat);

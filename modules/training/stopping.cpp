@@ -57,13 +57,16 @@ std::optional<std::string> first_bad_tensor(const std::vector<NamedTensor>& tens
   return bad->name;
 }
 
+enum class Nan { kIsBad, kIsMissing };
+
 // The check runs in chunks, because the mask of a large data set may not fit in memory together with the data.
-std::optional<int64_t> first_bad_sample(const at::Tensor& tensor) {
+std::optional<int64_t> first_bad_sample(const at::Tensor& tensor, Nan nan = Nan::kIsBad) {
   constexpr int64_t kChunk = 4096;
   if (!tensor.defined() || !tensor.is_floating_point()) return std::nullopt;
   for (int64_t begin = 0; begin < tensor.size(0); begin += kChunk) {
     const auto chunk = tensor.narrow(0, begin, std::min(kChunk, tensor.size(0) - begin));
-    const auto bad = at::isfinite(chunk).flatten(1).all(1).logical_not();
+    const auto is_fine = nan == Nan::kIsMissing ? chunk.isinf().logical_not() : at::isfinite(chunk);
+    const auto bad = is_fine.flatten(1).all(1).logical_not();
     if (bad.any().item<bool>()) return begin + bad.to(at::kByte).argmax().item<int64_t>();
   }
   return std::nullopt;
@@ -79,7 +82,7 @@ std::optional<int64_t> first_bad_mapped_sample(const Samples& samples) {
 std::optional<std::string> data_error(const Samples& samples, const std::string& set) {
   if (const auto sample = samples.mapped ? first_bad_mapped_sample(samples) : first_bad_sample(samples.inputs))
     return fmt::format("the inputs of {} sample {} (from 0) are not finite", set, *sample);
-  if (const auto sample = first_bad_sample(samples.targets))
+  if (const auto sample = first_bad_sample(samples.targets, Nan::kIsMissing))
     return fmt::format("the targets of {} sample {} (from 0) are not finite", set, *sample);
   return std::nullopt;
 }

@@ -111,9 +111,9 @@ TEST_F(LoadCsv, SlidesAWindowOverASeries) {
   EXPECT_EQ(data.shape.task, Task::kRegression);
   EXPECT_EQ(data.shape.sequence_length, 3);
   EXPECT_EQ(data.shape.input_size, 2);  // the target's past too
-  ASSERT_EQ(data.train.size(), 1);      // rows 0 to 4; validation has rows 5 to 9
-  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(0, 0, 1, 10, 2, 20));
-  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(4));
+  ASSERT_EQ(data.train.size(), 5) << "rows 0 to 8; the target of validation is row 9";
+  EXPECT_THAT(values_of<float>(data.train.inputs[0]), ElementsAre(0, 0, 1, 10, 2, 20));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(4, 5, 6, 7, 8));
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(5, 50, 6, 60, 7, 70));
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(9));
 }
@@ -132,7 +132,35 @@ TEST_F(LoadCsv, SplitsASeriesByTheOrderOfItsRows) {
   write_series();
   const Dataset data = load("target: [value]\nfeatures: [tens]\nwindow: 1\nvalid_fraction: 0.3\nnormalize: none\n");
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(7, 8, 9));
+}
+
+// The rows before a part are known when its targets are forecast.
+TEST_F(LoadCsv, LetsInputsReachBackOverTheBorderOfAPart) {
+  write_series();
+  const std::string more =
+      "target: [value]\nfeatures: [tens]\nwindow: 2\nhorizon: 2\nnum_valid: 2\nnum_test: 1\n"
+      "normalize: none\n";
+  const Dataset data = load(more);
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(3, 4, 5, 6)) << "rows 0 to 6";
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(40, 50, 50, 60));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(7, 8));
+  const InferenceData test = load_for_inference(settings(more), data, DataPart::kTest, Targets::kRequired);
+  EXPECT_THAT(values_of<float>(test.samples.inputs), ElementsAre(60, 70));
+  EXPECT_THAT(values_of<float>(test.samples.targets), ElementsAre(9));
+}
+
+// As in versions without the key: a part of two windows has five rows.
+TEST_F(LoadCsv, KeepsInputsInTheirPartIfThatIsWanted) {
+  write_series();
+  const Dataset data = load(
+      "target: [value]\nfeatures: [tens]\nwindow: 2\nhorizon: 2\nnum_valid: 2\n"
+      "inputs_from: part\nnormalize: none\n");
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(3, 4)) << "rows 0 to 4";
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(50, 60, 60, 70));
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(8, 9));
+  EXPECT_THAT(error_of(ExitCode::kUsage, [&] { load("target: [value]\ninputs_from: part\n"); }),
+              HasSubstr("only a window reads rows before its target"));
 }
 
 TEST_F(LoadCsv, CutsASeriesToItsFirstWindows) {
@@ -148,8 +176,8 @@ TEST_F(LoadCsv, ScalesTheTargetOfARegressionAndSaysHow) {
   ASSERT_EQ(data.target_scales.size(), 1u);
   EXPECT_EQ(data.target_scales[0].name, "tens");
   EXPECT_EQ(data.target_scales[0].offset, 0);
-  EXPECT_EQ(data.target_scales[0].scale, 70);
-  EXPECT_FLOAT_EQ(data.valid.targets.item<float>(), 90.f / 70);
+  EXPECT_EQ(data.target_scales[0].scale, 80);
+  EXPECT_FLOAT_EQ(data.valid.targets.item<float>(), 90.f / 80);
 }
 
 TEST_F(LoadCsv, ClassifiesWindows) {
@@ -157,7 +185,7 @@ TEST_F(LoadCsv, ClassifiesWindows) {
   const Dataset data = load("target: [up]\nwindow: 2\ntask: classification\nnum_valid: 1\nnormalize: none\n");
   EXPECT_THAT(data.vocabulary, ElementsAre("no", "yes"));
   EXPECT_EQ(data.shape.input_size, 1);
-  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1));
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1, 0, 1));
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(0));
 }
 
@@ -169,16 +197,16 @@ TEST_F(LoadCsv, RefusesAWindowLongerThanTheSeries) {
       "use a smaller data.window, or give it more rows");
   EXPECT_EQ(
       load_error("target: [value]\nwindow: 2\nnum_valid: 20\n"),
-      "{}/a.csv: data.num_valid: 20 windows need 22 rows, but the table has 10; use at most 5, which leaves rows for "
+      "{}/a.csv: data.num_valid: 20 windows need 20 rows, but the table has 10; use at most 7, which leaves rows for "
       "training");
-  EXPECT_EQ(load("target: [value]\nwindow: 2\nnum_valid: 5\n").train.size(), 1);
-  EXPECT_EQ(load_error("target: [value]\nwindow: 5\nnum_valid: 20\n"),
-            "{}/a.csv: data.num_valid: 20 windows need 25 rows, but the table has 10; use a smaller data.window, "
+  EXPECT_EQ(load("target: [value]\nwindow: 2\nnum_valid: 7\n").train.size(), 1);
+  EXPECT_EQ(load_error("target: [value]\nwindow: 10\nnum_valid: 20\n"),
+            "{}/a.csv: data.num_valid: 20 windows need 20 rows, but the table has 10; use a smaller data.window, "
             "or give it more rows");
   EXPECT_EQ(
-      load_error("target: [value]\nwindow: 5\n"),
-      "{}/a.csv: the validation part has 1 row, but a data.window of 5 with a data.horizon of 1 needs at least 6; "
-      "use a smaller data.window, or give it more rows");
+      load_error("target: [value]\nwindow: 1\nhorizon: [1, 2, 3]\n"),
+      "{}/a.csv: the validation part has 1 row, but a data.window of 1 with a data.horizon of 3 needs at least 3; "
+      "use a smaller data.horizon, or give it more rows");
   EXPECT_THAT(load_error("target: [value]\nwindow: 1\nhorizon: 9\n"),
               HasSubstr("needs at least 10; use a smaller data.horizon, or give it more rows"));
 }
@@ -204,11 +232,13 @@ TEST_F(LoadCsv, TreatsMissingValuesByPolicy) {
   const std::string common = "target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nnormalize: none\nmissing: ";
   EXPECT_THAT(load_error(common + "error"), testing::StartsWith("{}/a.csv:3: "));
   EXPECT_THAT(values_of<float>(load(common + "drop").train.inputs), ElementsAre(1, 5));
-  EXPECT_THAT(values_of<float>(load(common + "previous").train.inputs), ElementsAre(1, 1, 3, 5));
-  EXPECT_THAT(values_of<float>(load(common + "zero").train.targets), ElementsAre(1, 2, 0, 4));
+  EXPECT_THAT(values_of<float>(load(common + "previous").train.inputs), ElementsAre(1, 1, 5)) << "no target is filled";
+  EXPECT_THAT(values_of<float>(load(common + "zero").train.targets), ElementsAre(1, 2, 4));
   const Dataset by_mean = load(common + "mean");
-  EXPECT_THAT(values_of<float>(by_mean.train.inputs), ElementsAre(1, 3, 3, 5));  // (1 + 3 + 5) / 3, without the 9
-  EXPECT_THAT(by_mean.notes, ElementsAre("2 missing values, treated by missing: mean"));
+  EXPECT_THAT(values_of<float>(by_mean.train.inputs), ElementsAre(1, 3, 5));  // (1 + 3 + 5) / 3, without the 9
+  EXPECT_THAT(by_mean.notes, ElementsAre("1 missing value, treated by missing: mean",
+                                         "1 of 4 training targets is missing: losses, metrics and baselines leave them "
+                                         "out, and 1 sample without a target"));
 }
 
 TEST_F(LoadCsv, FillsAValidationFileByTheTrainingFilesMean) {
@@ -304,10 +334,10 @@ TEST_F(LoadCsv, RefusesWindowsThatReachBeyondEveryNumberOfRows) {
   many.num_valid = kMost;
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(many); }),
             "{}/a.csv: data.num_valid: 9,223,372,036,854,775,807 windows need 9,223,372,036,854,775,807 rows, but the "
-            "table has 10; use at most 3, which leaves rows for training");
+            "table has 10; use at most 6, which leaves rows for training");
 }
 
-// Of rows 0 .. 9, the last four validate: one window of 2 rows, whose target lies two rows after it.
+// Of rows 0 .. 9, the last validates: the target of one window of 2 rows that end two rows before it.
 TEST_F(LoadCsv, ForecastsASeriesByItsLastValue) {
   write_series();
   const Dataset data = load("target: [value, tens]\nwindow: 2\nhorizon: 2\nnum_valid: 1\nnormalize: none\n");
@@ -348,11 +378,11 @@ TEST_F(LoadCsv, TakesMoreValidationWindowsThanTheTrainingFileHasRows) {
 
 TEST_F(LoadCsv, NamesTheRowsThatTestWindowsNeed) {
   write_series();
-  EXPECT_EQ(load_error("target: [value]\nwindow: 3\nnum_test: 8\n"),
-            "{}/a.csv: data.num_test: 8 windows need 11 rows, but the table has 10; use a smaller data.num_test");
+  EXPECT_EQ(load_error("target: [value]\nwindow: 3\nnum_test: 10\n"),
+            "{}/a.csv: data.num_test: 10 windows need 10 rows, but the table has 10; use a smaller data.num_test");
   EXPECT_EQ(
-      load_error("target: [value]\nwindow: 3\nhorizon: 20\nnum_test: 1\n"),
-      "{}/a.csv: data.num_test: 1 windows need 23 rows, but the table has 10; use a smaller data.window, or use a "
+      load_error("target: [value]\nwindow: 3\nhorizon: 20\nnum_test: 10\n"),
+      "{}/a.csv: data.num_test: 10 windows need 10 rows, but the table has 10; use a smaller data.window, or use a "
       "smaller data.horizon, or give it more rows");
 }
 
@@ -369,26 +399,58 @@ TEST_F(LoadCsv, CutsWindowsWithinEachSeries) {
   EXPECT_EQ(data.shape.input_size, 1) << "the station is no feature";
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(0, 1, 100, 101));
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(2, 102));
-  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(3, 4, 103, 104)) << "the last half of each series";
-  EXPECT_THAT(values_of<float>(data.naive_forecasts.at(0).values), ElementsAre(4, 104));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(3, 4, 5, 103, 104, 105)) << "the last half of each";
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(1, 2, 2, 3, 3, 4, 101, 102, 102, 103, 103, 104));
+  EXPECT_THAT(values_of<float>(data.naive_forecasts.at(0).values), ElementsAre(2, 3, 4, 102, 103, 104));
 }
 
 TEST_F(LoadCsv, TellsOfSeriesThatAreTooShort) {
   write("a.csv", stations("east,1\n"));
   const Dataset data = load("target: [x]\nwindow: 2\ngroup: station\nvalid_fraction: 0.5\nnormalize: none\n");
   EXPECT_EQ(data.train.size(), 2);
-  EXPECT_THAT(data.notes, ElementsAre("1 of 3 series have too few rows for a window in the training part, and no "
+  EXPECT_THAT(data.notes, ElementsAre("1 of 3 series have too few rows for all parts: their rows are for training",
+                                      "1 of 3 series have too few rows for a window in the training part, and no "
                                       "samples there"));
-  EXPECT_EQ(load_error("target: [x]\nwindow: 4\ngroup: station\n"),
-            "{}/a.csv: the validation part: none of 2 series has the 5 rows that a data.window of 4 with a "
+  EXPECT_EQ(load("target: [x]\nwindow: 4\ngroup: station\n").valid.size(), 2) << "a row of each series validates";
+  EXPECT_EQ(load_error("target: [x]\nwindow: 5\ngroup: station\n"),
+            "{}/a.csv: the training part: none of 3 series has the 6 rows that a data.window of 5 with a "
             "data.horizon of 1 needs; use a smaller data.window, or give it more rows");
 }
 
+TEST_F(LoadCsv, CountsTheSamplesOfPartsInEachSeries) {
+  write("a.csv", stations("east,1\neast,2\n"));
+  const std::string more = "target: [x]\nwindow: 2\ngroup: station\nnum_valid: 1\nnum_test: 2\nnormalize: none\n";
+  const Dataset data = load(more);
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(2, 102)) << "rows 0 to 2 of each";
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(3, 103));
+  EXPECT_THAT(data.notes, testing::Contains("the last 2 samples of each series are the test part; only --part test of "
+                                            "evaluate and predict reads them"));
+  const InferenceData test = load_for_inference(settings(more), data, DataPart::kTest, Targets::kRequired);
+  EXPECT_THAT(values_of<float>(test.samples.targets), ElementsAre(4, 5, 104, 105));
+  EXPECT_THAT(
+      values_of<float>(load_for_inference(settings(more), data, DataPart::kValid, Targets::kRequired).samples.targets),
+      ElementsAre(3, 103));
+}
+
+TEST_F(LoadCsv, TakesAFractionOfEachSeriesForTests) {
+  write("a.csv", stations());
+  const std::string more =
+      "target: [x]\nwindow: 1\ngroup: station\ntest_fraction: 0.3\nvalid_fraction: 0.25\nnormalize: none\n";
+  const Dataset data = load(more);
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(1, 2, 101, 102));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(3, 103));
+  const InferenceData test = load_for_inference(settings(more), data, DataPart::kTest, Targets::kRequired);
+  EXPECT_THAT(values_of<float>(test.samples.targets), ElementsAre(4, 5, 104, 105));
+  EXPECT_THAT(data.notes, testing::Contains("0.3 of the samples of each series, the last ones, are the test part; only "
+                                            "--part test of evaluate and predict reads them"));
+}
+
 TEST_F(LoadCsv, TakesAPreviousValueFromTheSameSeries) {
-  write("a.csv", stations("north,\nsouth,106\n"));
+  write("a.csv", stations("north,\nsouth,106\nnorth,7\nsouth,107\n"));
   const Dataset data =
       load("target: [x]\nwindow: 1\ngroup: station\nvalid_fraction: 0.3\nmissing: previous\nnormalize: none\n");
-  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(5, 106)) << "not 105";
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(7, 106, 107)) << "no target is filled";
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(5, 105, 106)) << "not 105 in the first";
   write("a.csv", stations("east,\neast,1\n"));
   EXPECT_THAT(load_error("target: [x]\nwindow: 1\ngroup: station\nmissing: previous\n"),
               HasSubstr("a.csv:14: column 'x': the first row of the series 'east' has no value"));
@@ -423,7 +485,7 @@ TEST_F(LoadCsv, TakesNoSeasonFromAnotherSeries) {
                                       "of each series"));
 }
 
-// Rows 6 to 9 validate: the window of rows 6 and 7 has targets in rows 8 and 9.
+// Rows 8 and 9 validate: they are the targets of the window of rows 6 and 7.
 TEST_F(LoadCsv, PredictsSeveralHorizonsTogether) {
   write_series();
   const Dataset data = load("target: [value, tens]\nwindow: 2\nhorizon: [1, 2]\nnum_valid: 1\nnormalize: none\n");
@@ -431,7 +493,7 @@ TEST_F(LoadCsv, PredictsSeveralHorizonsTogether) {
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(6, 60, 7, 70));
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(8, 9, 80, 90)) << "the horizons of a target together";
   EXPECT_THAT(values_of<float>(data.naive_forecasts.at(0).values), ElementsAre(7, 7, 70, 70));
-  EXPECT_EQ(data.train.size(), 3) << "rows 0 to 5";
+  EXPECT_EQ(data.train.size(), 5) << "rows 0 to 7";
 }
 
 TEST_F(LoadCsv, ScalesEachHorizonOfATargetAlike) {
@@ -470,7 +532,7 @@ TEST_F(LoadCsv, KeepsTheLastRowsOfASeriesForTests) {
   const Dataset data = load("target: [value]\nwindow: 2\nnum_valid: 1\nnum_test: 2\n");
   EXPECT_EQ(data.valid.size(), 1);
   EXPECT_THAT(data.notes, ElementsAre("columns scaled to mean 0 and standard deviation 1, fitted on the training part "
-                                      "(3 rows)",
+                                      "(7 rows)",
                                       "the last 2 samples of the training file are the test part; only --part test of "
                                       "evaluate and predict reads them"));
 }

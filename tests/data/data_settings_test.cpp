@@ -55,9 +55,11 @@ TEST(DataSettings, HaveSeriesByAColumnOnlyWithAWindow) {
   const std::string csv = "source: csv\npath: a.csv\ntarget: [x]\ngroup: station\n";
   EXPECT_EQ(parse_settings(csv + "window: 4\n").group, "station");
   EXPECT_THAT(complaint(csv), testing::HasSubstr("only series have a group: set window too"));
-  for (const char* number : {"num_train", "num_valid", "num_test"})
-    EXPECT_THAT(complaint(csv + fmt::format("window: 4\n{}: 10\n", number)),
-                testing::HasSubstr("the parts of several series have no fixed numbers: use valid_fraction"));
+  EXPECT_THAT(complaint(csv + "window: 4\nnum_train: 10\n"),
+              testing::HasSubstr("training has all windows of the series: remove num_train"));
+  EXPECT_EQ(parse_settings(csv + "window: 4\nnum_valid: 10\nnum_test: 5\n").num_test, 5);
+  EXPECT_THAT(complaint(csv + "window: 4\nnum_valid: 10\ntrain_file: a.csv\nvalid_file: b.csv\n"),
+              testing::HasSubstr("validation has all windows of the series in its file: remove num_valid"));
   EXPECT_THAT(complaint(csv + "window: 4\nfeatures: [station]\n"),
               testing::HasSubstr("neither a feature nor a target"));
 }

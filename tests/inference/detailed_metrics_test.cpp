@@ -138,6 +138,24 @@ TEST(DetailedMetrics, OfSeveralTargetsAreTheirErrorsInTheirOwnUnits) {
             "flow    0.5   0.5\n");
 }
 
+TEST(DetailedMetrics, LeaveOutMissingTargets) {
+  Predictions classes = cats_and_dogs();
+  classes.targets = at::tensor({0, -1, 0, 0, 1, -1}, at::kLong);
+  EXPECT_THAT(detailed_metrics(classes).confusion,
+              ElementsAre(ElementsAre(2, 1, 0), ElementsAre(0, 1, 0), ElementsAre(0, 0, 0)));
+  Predictions binary = of_classes({"churned"}, {2, 1, -1}, {});
+  binary.kind = PredictionKind::kProbabilities;
+  binary.targets = at::tensor({1.0, std::nan(""), std::nan("")}, at::kDouble).unsqueeze(1);
+  EXPECT_THAT(detailed_metrics(binary).confusion, ElementsAre(ElementsAre(0, 0), ElementsAre(0, 1)));
+  Predictions values;
+  values.kind = PredictionKind::kValues;
+  values.names = {"level", "flow"};
+  values.values = at::tensor({100.0, 1.0, 110.0, 2.0}, at::kDouble).view({2, 2});
+  values.targets = at::tensor({101.0, std::nan(""), std::nan(""), 2.5}, at::kDouble).view({2, 2});
+  EXPECT_EQ(detailed_metrics(values).targets[0].mean_absolute_error, 1.0);
+  EXPECT_EQ(detailed_metrics(values).targets[1].root_mean_squared_error, 0.5);
+}
+
 TEST(DetailedMetrics, OfOneNumberAreThoseOfTheEvaluation) {
   Predictions predictions;
   predictions.kind = PredictionKind::kValues;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inference/prediction_overview.h"
 
+#include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -79,6 +80,33 @@ TEST_F(Overview, LeavesOutSamplesWithoutTargets) {
   testing::expect_error(ExitCode::kData,
                         "csv from flowers_only.csv: 1 sample: no sample has a target, so there are no errors to show",
                         [&] { overview(flowers, {"data.path=flowers_only.csv"}); });
+}
+
+// The level of every third row is missing. Inputs are filled.
+TEST_F(Overview, OfMissingTargetsIsThatOfTheOthers) {
+  std::string text = "level,flow\n";
+  for (int i = 0; i < 120; ++i) text += fmt::format("{},{}\n", i % 3 == 2 ? "" : fmt::format("{}", 100 + i % 7), i % 5);
+  write("gaps.csv", text);
+  const auto run = train(
+      "layer: naive\ndata: {source: csv, path: gaps.csv, target: [level], window: 4, horizon: [1, 2], num_valid: 30, "
+      "missing: previous}\nmodel: {kind: sequence_regressor, hidden_size: 4}\ntraining: {epochs: 2, batch_size: 16}\n");
+  const PredictionOverview all = overview(run);
+  EXPECT_THAT(all.data, HasSubstr("30 validation samples; 20 of 60 targets are unknown and left out"));
+  ASSERT_EQ(all.metrics.targets.size(), 2u);
+  const TrainedModel trained = load(run, {}, DataPart::kValid);
+  const InferenceData data = load_data(trained, Targets::kIfPresent);
+  const Predictions predictions = predict(trained, data.samples);
+  for (int64_t i = 0; i < 2; ++i) {
+    const at::Tensor errors = (predictions.values - predictions.targets).select(1, i);
+    const double rmse = std::sqrt(errors.masked_select(errors.isnan().logical_not()).square().mean().item<double>());
+    EXPECT_NEAR(all.metrics.targets[static_cast<size_t>(i)].root_mean_squared_error, rmse, 1e-9);
+    EXPECT_NEAR(all.by_horizon.at(0).root_mean_squared_errors.at(static_cast<size_t>(i)), rmse, 1e-9);
+  }
+  for (const ForecastCurve& curve : all.forecasts) {
+    EXPECT_EQ(curve.truth.size(), 20u);
+    EXPECT_TRUE(std::ranges::none_of(curve.truth, [](double value) { return std::isnan(value); }));
+  }
+  EXPECT_TRUE(std::ranges::none_of(all.largest_errors, [](const SampleError& one) { return std::isnan(one.error); }));
 }
 
 // Independent rows have no order, so they are shown in that of their targets.

@@ -121,11 +121,11 @@ struct ClassColumn {
   std::vector<std::string> labels;  // sorted: as numbers if all are integers, else by their bytes
 };
 
-// Throws UserError kData if the column or a label is missing. All spellings of a value, such as 3, +3 and 3.0, are one
-// label (spellings.h).
-ClassColumn class_column(const Table& table, std::string_view name);
-
 enum class MissingLabels { kRefused, kUnknown };  // kUnknown: class -1
+
+// Throws UserError kData if the column is missing, if it has no label, or for a missing label that is refused. All
+// spellings of a value, such as 3, +3 and 3.0, are one label (spellings.h).
+ClassColumn class_column(const Table& table, std::string_view name, MissingLabels missing = MissingLabels::kRefused);
 
 // Returns the classes of another part of the data, which must be among `labels`. Throws UserError kData with the line
 // of the cell if a class is not.

@@ -217,7 +217,8 @@ std::string hint_on_class(std::string_view cell, const CsvOptions& options) {
 std::string_view label_at(const Table& table, int64_t row, int64_t column) {
   const std::string_view cell = trim(table.cell(row, column));
   if (is_missing(cell, table.options()))
-    fail_missing(table, row, column, "a class label: fill it or remove the row" + hint_on_class(cell, table.options()));
+    fail_missing(table, row, column,
+                 "a class label: fill it, or set data.missing: drop" + hint_on_class(cell, table.options()));
   return cell;
 }
 
@@ -236,9 +237,11 @@ std::vector<int64_t> encode(const Table& table, int64_t column, const std::vecto
     if (missing == MissingLabels::kUnknown && is_missing(spelled, table.options())) continue;
     const std::string_view cell = label_at(table, row, column);
     if (classes.back() < 0)
-      fail_at_cell(table, row, column,
-                   fmt::format("got the class {}, which the training data does not have{}", in_quotes(cell),
-                               did_you_mean(cell, labels)));
+      fail_at_cell(
+          table, row, column,
+          fmt::format("got the class {}, which the training data does not have{}; correct or remove the row, or "
+                      "add rows of this class to the training file",
+                      in_quotes(cell), did_you_mean(cell, labels)));
   }
   return classes;
 }
@@ -276,12 +279,17 @@ std::vector<int64_t> complete_rows(std::span<const NumericColumn> columns) {
   return rows;
 }
 
-ClassColumn class_column(const Table& table, std::string_view name) {
+ClassColumn class_column(const Table& table, std::string_view name, MissingLabels missing) {
   const int64_t column = table.column_index(name);
   std::unordered_set<std::string_view> cells;
-  for (int64_t row = 0; row < table.num_rows(); ++row) cells.insert(label_at(table, row, column));
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    const bool is_left_out =
+        missing == MissingLabels::kUnknown && is_missing(trim(table.cell(row, column)), table.options());
+    if (!is_left_out) cells.insert(label_at(table, row, column));
+  }
+  if (cells.empty()) fail_missing(table, 0, column, "a class label: no row has one");
   std::vector<std::string> labels = sorted_labels({cells.begin(), cells.end()}, table.options());
-  std::vector<int64_t> classes = encode(table, column, labels, MissingLabels::kRefused);
+  std::vector<int64_t> classes = encode(table, column, labels, missing);
   return {std::move(classes), std::move(labels)};
 }
 

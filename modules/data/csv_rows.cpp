@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "data/csv_part.h"
+
+namespace rnnlab {
+namespace {
+
+// Reads the cells of the columns of data.id.
+class IdReader {
+ public:
+  IdReader(const Table& table, const std::vector<std::string>& names) : table_(table) {
+    for (const std::string& name : names) columns_.push_back(table.column_index(name));
+  }
+
+  std::vector<std::string> read(int64_t row) const {
+    if (row >= table_.num_rows()) return std::vector<std::string>(columns_.size());
+    std::vector<std::string> cells;
+    for (const int64_t column : columns_) cells.emplace_back(table_.cell(row, column));
+    return cells;
+  }
+
+ private:
+  const Table& table_;
+  std::vector<int64_t> columns_;
+};
+
+// The rows of a window are consecutive in the file.
+int64_t predicted_row(const Windows& windows, size_t sample, const DataSettings& settings) {
+  const int64_t first = windows.first[sample];
+  return windows.window == 0 ? first : first + windows.window - 1 + settings.horizon.front();
+}
+
+std::string missing_features(const CsvPart& part, int64_t row) {
+  const auto is_missing_in = [row](const NumericColumn& column) {
+    return std::isnan(column.values[static_cast<size_t>(row)]);
+  };
+  const auto first = std::ranges::find_if(part.features, is_missing_in);
+  RNNLAB_INVARIANT(first != part.features.end(), "a row without a sample lacks a feature");
+  const auto others = std::count_if(std::next(first), part.features.end(), is_missing_in);
+  return fmt::format("missing value in column {}{}", in_quotes(first->name),
+                     others == 0 ? "" : fmt::format(" and {}", counted(others, "other")));
+}
+
+bool is_after_gap(const CsvPart& part, int64_t first, int64_t row) {
+  const auto next = std::ranges::upper_bound(part.breaks, first);
+  return next != part.breaks.end() && *next <= row;
+}
+
+// Returns why no sample is for a row of the part; kNoRow is one that data.duplicates has left out.
+std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettings& settings) {
+  if (row == kNoRow)
+    return fmt::format("another row has the same time (data.duplicates: {})", config::name_of(settings.duplicates));
+  if (settings.window == 0 || has_target_per_step(settings)) return missing_features(part, row);
+  const int64_t first = row - settings.horizon.front() - settings.window + 1;
+  if (first >= part.series_of(row).rows.begin && is_after_gap(part, first, row))
+    return "a gap in time in the rows of its window (data.gaps: split)";
+  if (first >= part.series_of(row).rows.begin) return "missing value in the rows of its window";
+  return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window,
+                     settings.horizon.front());
+}
+
+// Returns the row of the part for each row of the table, or kNoRow.
+std::vector<int64_t> rows_of_part(const CsvPart& part) {
+  std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()), kNoRow);
+  for (int64_t row = 0; row < part.num_rows(); ++row) rows[static_cast<size_t>(part.table_row(row))] = row;
+  return rows;
+}
+
+// Returns the row of the file, with its cells, that this row of the part stands for. A row after the end of its series
+// has only the name of the series, if data.id has the column data.group.
+FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, const IdReader& ids,
+                 const DataSettings& settings) {
+  if (part.file_rows.empty()) return {.number = row + 1, .id = ids.read(row), .sample = {}, .reason = ""};
+  if (settings.group.empty() && row >= series.rows.end) {
+    const int64_t number = part.table.num_rows() + row - series.rows.end;
+    return {.number = number + 1, .id = ids.read(number), .sample = {}, .reason = ""};
+  }
+  if (row < series.rows.end) {
+    const int64_t in_file = part.table_row(row);
+    return {.number = in_file + 1, .id = ids.read(in_file), .sample = {}, .reason = ""};
+  }
+  FileRow after_end;
+  for (const std::string& name : settings.id) after_end.id.push_back(name == settings.group ? series.name : "");
+  return after_end;
+}
+
+}  // namespace
+
+FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
+  const IdReader ids(part.table, settings.id);
+  FileRows result{.id_names = settings.id, .rows = {}};
+  if (windows.has_target_per_row) {
+    for (const int64_t row : rows_of(windows)) {
+      result.rows.push_back(file_row(part, part.series_of(row), row, ids, settings));
+      result.rows.back().sample = std::ssize(result.rows) - 1;
+    }
+    return result;
+  }
+  for (size_t sample = 0; sample < windows.first.size(); ++sample) {
+    const int64_t row = predicted_row(windows, sample, settings);
+    result.rows.push_back(file_row(part, part.series_of(windows.first[sample]), row, ids, settings));
+    result.rows.back().sample = static_cast<int64_t>(sample);
+  }
+  return result;
+}
+
+FileRows rows_of_file(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
+  FileRows predicted = rows_of_samples(part, windows, settings);
+  std::ranges::stable_sort(predicted.rows, {},
+                           [](const FileRow& row) { return std::pair(row.number == 0, row.number); });
+  const IdReader ids(part.table, settings.id);
+  const std::vector<int64_t> part_rows = rows_of_part(part);
+  FileRows result{.id_names = settings.id, .rows = {}};
+  auto next = predicted.rows.begin();
+  for (int64_t row = 0; row < part.table.num_rows(); ++row) {
+    const bool is_predicted = next != predicted.rows.end() && next->number == row + 1;
+    if (is_predicted)
+      result.rows.push_back(std::move(*next++));
+    else
+      result.rows.push_back({.number = row + 1,
+                             .id = ids.read(row),
+                             .sample = std::nullopt,
+                             .reason = why_not_predicted(part, part_rows[static_cast<size_t>(row)], settings)});
+  }
+  std::move(next, predicted.rows.end(), std::back_inserter(result.rows));
+  return result;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/naive_forecasts.h"
+
+#include <ATen/TensorOperators.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/numbers.h"
+
+namespace rnnlab {
+
+Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scaling>& scalings) {
+  Columns result;
+  for (size_t i = 0; i < columns.size(); ++i)
+    result.push_back({columns[i].values, scalings[i].offset, scalings[i].scale});
+  return result;
+}
+
+at::Tensor targets_in(const std::vector<NumericColumn>& targets, const std::vector<int64_t>& classes,
+                      const Windows& windows, const CsvScalings& scalings) {
+  return targets.empty() ? gather_classes(classes, windows) : gather_values(scaled(targets, scalings.targets), windows);
+}
+
+namespace {
+
+bool is_missing_value(double value) { return std::isnan(value); }
+bool is_missing_value(int64_t a_class) { return a_class < 0; }
+
+// Replaces missing values by the latest known ones that are whole numbers of `period` rows before them in their series.
+template <class T>
+void carry_forward(std::vector<T>& values, const std::vector<CsvSeries>& all, int64_t period) {
+  for (const CsvSeries& series : all)
+    for (int64_t row = series.rows.begin + period; row < series.rows.end; ++row) {
+      T& value = values[static_cast<size_t>(row)];
+      if (is_missing_value(value)) value = values[static_cast<size_t>(row - period)];
+    }
+}
+
+// Returns the targets of the windows, where each missing one is replaced as carry_forward() says.
+at::Tensor known_targets_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, int64_t period) {
+  std::vector<NumericColumn> targets = part.targets;
+  for (NumericColumn& column : targets) carry_forward(column.values, part.series, period);
+  std::vector<int64_t> classes = part.classes;
+  if (!classes.empty()) carry_forward(classes, part.series, period);
+  return targets_in(targets, classes, windows, scalings);
+}
+
+// The rows up to the last row of the window are known. Returns the rows between the target and the latest known row
+// that is a whole number of seasons before it.
+int64_t seasons_before(int64_t season, int64_t horizon) { return (horizon + season - 1) / season * season; }
+
+// Returns the windows with an earlier row as each target: `rows_before` rows before it, for each horizon.
+Windows with_earlier_targets(Windows windows, const std::vector<int64_t>& rows_before) {
+  for (size_t i = 0; i < windows.target.size(); ++i) windows.target[i] -= rows_before[i % rows_before.size()];
+  return windows;
+}
+
+// Returns whether each target is a row of the series of its window, without a break between them.
+bool are_in_their_series(const CsvPart& part, const Windows& windows) {
+  for (size_t i = 0; i < windows.target.size(); ++i) {
+    const CsvSeries& series = part.series_of(windows.first[i / windows.num_horizons]);
+    if (windows.target[i] < series.rows.begin || windows.target[i] >= series.rows.end) return false;
+    const auto next_break = std::ranges::upper_bound(part.breaks, windows.target[i]);
+    if (next_break != part.breaks.end() && *next_break <= windows.first[i / windows.num_horizons]) return false;
+  }
+  return true;
+}
+
+// Returns nothing without data.season, and if a series does not begin early enough.
+std::optional<Windows> windows_of_last_season(const CsvPart& part, const Windows& windows,
+                                              const DataSettings& settings) {
+  if (!settings.season) return std::nullopt;
+  std::vector<int64_t> rows_before;
+  for (const int64_t horizon : settings.horizon) rows_before.push_back(seasons_before(*settings.season, horizon));
+  Windows earlier = with_earlier_targets(windows, rows_before);
+  return are_in_their_series(part, earlier) ? std::optional(std::move(earlier)) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
+                                           const DataSettings& settings) {
+  const bool has_forecasts = settings.window > 0 && !windows.has_target_per_row;
+  if (!has_forecasts || windows.target.empty() || !part.has_targets()) return {};
+  std::vector<NaiveForecast> forecasts = {
+      {"last value", known_targets_in(part, with_earlier_targets(windows, settings.horizon), scalings, 1)}};
+  if (const auto earlier = windows_of_last_season(part, windows, settings))
+    forecasts.push_back({"value one season before", known_targets_in(part, *earlier, scalings, *settings.season)});
+  return forecasts;
+}
+
+std::optional<std::string> note_on_season(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
+  if (!settings.season || windows.target.empty() || windows_of_last_season(part, windows, settings))
+    return std::nullopt;
+  const int64_t num_rows = seasons_before(*settings.season, settings.horizon.front());
+  if (part.series.size() > 1)
+    return fmt::format("no baseline of data.season: it needs {} before the first validation target of each series",
+                       counted(num_rows, "row"));
+  return fmt::format("no baseline of data.season: it needs {} before the first validation target, but the file has {}",
+                     counted(num_rows, "row"), windows.target.front());
+}
+
+std::vector<std::string> notes_on_missing(const std::vector<NaiveForecast>& forecasts, const at::Tensor& targets) {
+  std::vector<std::string> notes;
+  for (const NaiveForecast& forecast : forecasts) {
+    const at::Tensor are_missing = are_known(forecast.values).logical_not();
+    const int64_t count = are_missing.logical_and(are_known(targets)).sum().item<int64_t>();
+    if (count > 0)
+      notes.push_back(fmt::format("the baseline '{}' leaves out {}, because no value before is known", forecast.name,
+                                  counted(count, "target")));
+  }
+  return notes;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forecasts of a series that need no model: the last value, and the value one season before. A value that is missing is
+// replaced by the latest one before it that is known, of the same series and for a season of the same place in it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/csv_part.h"
+#include "data/scaling.h"
+
+namespace rnnlab {
+
+// The scaling of each column of features and of targets.
+struct CsvScalings {
+  std::vector<Scaling> features;
+  std::vector<Scaling> targets;
+};
+
+Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scaling>& scalings);
+
+// Returns the targets of these windows.
+at::Tensor targets_in(const std::vector<NumericColumn>& targets, const std::vector<int64_t>& classes,
+                      const Windows& windows, const CsvScalings& scalings);
+
+// Returns none without windows or targets. A forecast is missing where no value before it is known.
+std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
+                                           const DataSettings& settings);
+
+// Returns why the forecasts do not have that of data.season, if they should.
+std::optional<std::string> note_on_season(const CsvPart& part, const Windows& windows, const DataSettings& settings);
+
+// Returns a note for each forecast that is missing for some of these targets, which are known.
+std::vector<std::string> notes_on_missing(const std::vector<NaiveForecast>& forecasts, const at::Tensor& targets);
+
+}  // namespace rnnlab

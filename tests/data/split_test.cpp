@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "data/load_dataset.h"
+#include "data/windows.h"
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::vector<int64_t> repeated(const std::vector<int64_t>& counts) {
+  std::vector<int64_t> classes;
+  for (size_t i = 0; i < counts.size(); ++i) classes.insert(classes.end(), static_cast<size_t>(counts[i]), i);
+  return classes;
+}
+
+RowSplit stratified(const std::vector<int64_t>& classes, std::optional<int64_t> num_valid, int64_t num_test = 0,
+                    int64_t seed = 1) {
+  const SplitRequest request{
+      .how = Split::kRandom, .num_valid = num_valid, .seed = seed, .num_test = num_test, .is_stratified = true};
+  return split_rows(std::ssize(classes), request, "data", classes);
+}
+
+std::vector<int64_t> counts_in(const std::vector<int64_t>& rows, const std::vector<int64_t>& classes) {
+  std::vector<int64_t> counts(static_cast<size_t>(std::ranges::max(classes) + 1));
+  for (const int64_t row : rows) ++counts[static_cast<size_t>(classes[static_cast<size_t>(row)])];
+  return counts;
+}
+
+TEST(StratifiedSplit, GivesEachPartTheSharesOfTheClasses) {
+  const std::vector<int64_t> classes = repeated({60, 30, 10});
+  for (const int64_t seed : {1, 2, 3}) {
+    const RowSplit split = stratified(classes, 20, 10, seed);
+    EXPECT_THAT(counts_in(split.train, classes), ElementsAre(42, 21, 7)) << seed;
+    EXPECT_THAT(counts_in(split.valid, classes), ElementsAre(12, 6, 2)) << seed;
+    EXPECT_THAT(counts_in(split.test, classes), ElementsAre(6, 3, 1)) << seed;
+  }
+  EXPECT_EQ(stratified(classes, 20).valid, stratified(classes, 20).valid);
+  EXPECT_NE(stratified(classes, 20, 0, 1).valid, stratified(classes, 20, 0, 2).valid);
+}
+
+TEST(StratifiedSplit, HasEachRowInOnePart) {
+  const std::vector<int64_t> classes = repeated({5, 1, 7, 3, 1});
+  const RowSplit split = stratified(classes, 4, 3);
+  std::vector<int64_t> all = split.train;
+  for (const auto* part : {&split.valid, &split.test}) all.insert(all.end(), part->begin(), part->end());
+  std::ranges::sort(all);
+  std::vector<int64_t> rows(classes.size());
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
+  EXPECT_EQ(all, rows);
+  EXPECT_EQ(split.valid.size(), 4u);
+  EXPECT_EQ(split.test.size(), 3u);
+}
+
+// 10 classes of 5 rows: 5 rows validate, each of a different class.
+TEST(StratifiedSplit, TakesRemaindersOfDifferentClasses) {
+  const std::vector<int64_t> classes = repeated(std::vector<int64_t>(10, 5));
+  const RowSplit split = stratified(classes, std::nullopt);
+  EXPECT_EQ(split.valid.size(), 5u);
+  EXPECT_EQ(std::ranges::max(counts_in(split.valid, classes)), 1);
+  EXPECT_EQ(std::ranges::min(counts_in(split.train, classes)), 4);
+}
+
+TEST(StratifiedSplit, KeepsARowOfEachClassForTraining) {
+  for (const int64_t seed : {1, 2, 3, 4, 5}) {
+    const std::vector<int64_t> classes = repeated({20, 1, 1, 2});
+    EXPECT_THAT(counts_in(stratified(classes, 6, 6, seed).train, classes), Not(Contains(0))) << seed;
+  }
+  EXPECT_EQ(stratified({0, 1, 2, 3}, 2).train.size(), 2u) << "there are not enough rows for it";
+}
+
+TEST(StratifiedSplit, IsThePlainSplitOfASingleClass) {
+  const SplitRequest request{.how = Split::kRandom, .num_valid = 3, .num_test = 2, .is_stratified = true};
+  const std::vector<int64_t> classes(10, 0);
+  EXPECT_EQ(split_rows(10, request, "data", classes).valid, split_rows(10, request, "data").valid);
+}
+
+TEST(Split, TakesTheTestPartByFraction) {
+  const SplitRequest request{.how = Split::kOrdered, .valid_fraction = 0.25, .test_fraction = 0.2};
+  const RowSplit split = split_rows(10, request, "data");
+  EXPECT_THAT(split.train, ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(split.valid, ElementsAre(6, 7)) << "a quarter of the other 8";
+  EXPECT_THAT(split.test, ElementsAre(8, 9));
+}
+
+TEST(ClassCounts, AreListedForFewClassesAndARangeForMany) {
+  EXPECT_EQ(text_of({{"training", {8, 9}}, {"validation", {1, 2}}}, {"lily", "rose"}),
+            "samples of each class (training + validation): 'lily' 8 + 1, 'rose' 9 + 2");
+  EXPECT_EQ(
+      text_of({{"training", std::vector<int64_t>(12, 4)}, {"validation", {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}}}, {}),
+      "each of 12 classes has 4 training and 0 to 1 validation samples");
+}
+
+TEST(ClassCounts, TellOfClassesThatAPartLacks) {
+  EXPECT_THAT(notes_on_lacking_classes({{"training", {8, 9}}, {"validation", {1, 2}}}, {}), IsEmpty());
+  EXPECT_THAT(notes_on_lacking_classes({{"training", {8, 0}}, {"validation", {0, 1}}}, {"a", "b"}),
+              ElementsAre("no training sample is of class 'b', which has 1 sample in all parts, so the model cannot "
+                          "learn to recognise it",
+                          "no validation sample is of class 'a', which has 8 samples in all parts"));
+}
+
+// The window of the training part is the longest that leaves a window for validation.
+TEST(LongestWindow, LeavesAWindowForEachPart) {
+  const SplitRequest request{.valid_fraction = 0.1};
+  EXPECT_EQ(longest_window(25, request, {1}), 21) << "3 of 25 rows validate; 21 rows have a target after them";
+  EXPECT_EQ(longest_window(25, request, {1, 2, 3}), 19);
+  EXPECT_EQ(longest_window(25, request, {1, 2, 3, 4}), 0) << "3 rows have no 4 horizons";
+  EXPECT_EQ(longest_window(3, request, {1}), 1);
+  EXPECT_EQ(longest_window(2, request, {1}), 0);
+}
+
+// ---- sources ----
+
+class StratifiedSources : public DataTest {
+ protected:
+  Dataset load(const std::string& yaml) const {
+    return load_dataset(parse_settings(fmt::format(fmt::runtime(yaml), folder().string())));
+  }
+
+  static std::vector<int64_t> counts_of(const at::Tensor& classes) {
+    const std::vector<int64_t> values = values_of<int64_t>(classes);
+    return count_classes("", values, std::ranges::max(values) + 1).counts;
+  }
+};
+
+constexpr int kNumRows = 60;
+
+TEST_F(StratifiedSources, AreCsvTables) {
+  std::string text = "x,kind\n";
+  for (int i = 0; i < kNumRows; ++i) text += fmt::format("{},{}\n", i, i < 40 ? "rose" : "lily");
+  write("a.csv", text);
+  const std::string yaml = "source: csv\npath: {}/a.csv\ntarget: [kind]\nnum_valid: 12\nnum_test: 6\nnormalize: none\n";
+  const Dataset data = load(yaml);
+  EXPECT_THAT(counts_of(data.valid.targets), ElementsAre(4, 8));
+  EXPECT_THAT(counts_of(data.train.targets), ElementsAre(14, 28));
+  EXPECT_THAT(data.notes,
+              Contains("samples of each class (training + validation + test): 'lily' 14 + 4 + 2, 'rose' 28 + "
+                       "8 + 4"));
+  const DataSettings settings = parse_settings(fmt::format(fmt::runtime(yaml), folder().string()));
+  const InferenceData test = load_for_inference(settings, data, DataPart::kTest, Targets::kRequired);
+  EXPECT_THAT(counts_of(test.samples.targets), ElementsAre(2, 4));
+  EXPECT_EQ(values_of<float>(load_for_inference(settings, data, DataPart::kValid, Targets::kRequired).samples.inputs),
+            values_of<float>(data.valid.inputs));
+}
+
+TEST_F(StratifiedSources, AreBinaryTargets) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < kNumRows; ++i) text += fmt::format("{},{}\n", i, i < 45 ? 0 : 1);
+  write("a.csv", text);
+  const Dataset data = load("source: csv\npath: {}/a.csv\ntarget: [y]\ntask: binary\nnum_valid: 12\n");
+  EXPECT_EQ(data.valid.targets.sum().item<float>(), 3);
+  EXPECT_THAT(data.notes, Contains("samples of each class (training + validation): '0' 36 + 9, '1' 12 + 3"));
+}
+
+TEST_F(StratifiedSources, AreArrays) {
+  std::vector<float> inputs(kNumRows);
+  std::vector<int64_t> classes;
+  for (int64_t i = 0; i < kNumRows; ++i) classes.push_back(i % 3 == 0 ? 1 : 0);
+  write_npy("x.npy", "<f4", "(60, 1)", inputs);
+  write_npy("y.npy", "<i8", "(60,)", classes);
+  const Dataset data =
+      load("source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\nnum_valid: 6\ntest_fraction: 0.1\n");
+  EXPECT_THAT(counts_of(data.valid.targets), ElementsAre(4, 2));
+  EXPECT_THAT(counts_of(data.train.targets), ElementsAre(32, 16));
+  EXPECT_THAT(data.notes, Contains(HasSubstr("'0' 32 + 4 + 4, '1' 16 + 2 + 2")));
+}
+
+TEST_F(StratifiedSources, AreSeriesOfTs) {
+  std::string text = "@univariate true\n@classLabel true a b\n@data\n";
+  for (int i = 0; i < 20; ++i) text += fmt::format("{},2:{}\n", i, i < 10 ? "a" : "b");
+  write("a.ts", text);
+  const Dataset data = load("source: ts\npath: {}/a.ts\nnum_valid: 4\n");
+  EXPECT_THAT(counts_of(data.valid.targets), ElementsAre(2, 2));
+}
+
+TEST_F(StratifiedSources, AreSplitWithoutClassesIfThatIsWanted) {
+  std::string text = "x,kind\n";
+  for (int i = 0; i < kNumRows; ++i) text += fmt::format("{},{}\n", i, i < 40 ? "rose" : "lily");
+  write("a.csv", text);
+  const std::string csv = "source: csv\npath: {}/a.csv\ntarget: [kind]\nnum_valid: 12\nnormalize: none\n";
+  const std::vector<float> plain = values_of<float>(load(csv + "stratify: false\n").valid.inputs);
+  const SplitRequest request{.how = Split::kRandom, .num_valid = 12};
+  EXPECT_EQ(std::vector<int64_t>(plain.begin(), plain.end()), split_rows(kNumRows, request, "").valid);
+}
+
+TEST(StratifyKey, IsForRandomSplitsOfClasses) {
+  const auto complaint = [](const std::string& more) -> std::string {
+    try {
+      parse_settings("source: csv\npath: a.csv\ntarget: [x]\nstratify: true\n" + more);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(complaint(""), "");
+  EXPECT_THAT(complaint("split: ordered\n"), HasSubstr("only a random split looks at classes"));
+  EXPECT_THAT(complaint("task: regression\n"), HasSubstr("numbers have no classes"));
+  EXPECT_THAT(complaint("target_per: step\ngroup: g\n"),
+              HasSubstr("a sequence with a target at each step has no class"));
+}
+
+// Runs of versions without the keys keep their split.
+TEST(ChooseSplit, RecordsWhatAVersionDoes) {
+  DataSettings rows = parse_settings("source: csv\npath: a.csv\ntarget: [x]\n"), before = rows;
+  choose_split(rows);
+  choose_split_of_earlier_versions(before);
+  EXPECT_EQ(rows.stratify, true);
+  EXPECT_EQ(before.stratify, false);
+  EXPECT_FALSE(rows.inputs_from || before.inputs_from) << "nothing has a window";
+  DataSettings series = parse_settings("source: csv\npath: a.csv\ntarget: [x]\nwindow: 3\n");
+  before = series;
+  choose_split(series);
+  choose_split_of_earlier_versions(before);
+  EXPECT_EQ(series.inputs_from, InputsFrom::kSeries);
+  EXPECT_EQ(before.inputs_from, InputsFrom::kPart);
+  EXPECT_FALSE(series.stratify || before.stratify) << "a series is split in order";
+  DataSettings chosen = rows;
+  choose_split_of_earlier_versions(chosen);
+  EXPECT_EQ(chosen.stratify, true) << "what a run records stays";
+  DataSettings digits;
+  choose_split(digits);
+  EXPECT_FALSE(digits.stratify || digits.inputs_from);
+}
+
+}  // namespace
+}  // namespace rnnlab
