@@ -473,15 +473,17 @@ std::vector<RowRange> ranges_without_gaps(const CsvPart& part) {
 }  // namespace
 
 Windows sequences_of(const CsvPart& part, const DataSettings& settings) {
-  if (settings.missing == MissingPolicy::kDrop) return sequences_in(ranges_without_gaps(part), settings.window);
-  std::vector<RowRange> ranges;
-  for (const CsvSeries& series : part.series) {
-    int64_t begin = series.rows.begin;
-    for (const int64_t row : rows_in(series, part.breaks)) {
+  std::vector<RowRange> whole, ranges;
+  for (const CsvSeries& series : part.series) whole.push_back(series.rows);
+  if (settings.missing == MissingPolicy::kDrop) whole = ranges_without_gaps(part);
+  for (const RowRange& range : whole) {
+    int64_t begin = range.begin;
+    for (const int64_t row : part.breaks) {
+      if (row <= begin || row >= range.end) continue;
       ranges.push_back({begin, row});
       begin = row;
     }
-    ranges.push_back({begin, series.rows.end});
+    ranges.push_back({begin, range.end});
   }
   return sequences_in(ranges, settings.window);
 }

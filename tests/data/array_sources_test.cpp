@@ -60,7 +60,7 @@ TEST_F(LoadArrays, CutsBothPartsToTheFirstSamples) {
 }
 
 TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
-  write_idx("x", {10, 1}, "0123456789");
+  write_idx("x", {10, 1}, "012345678\xff");
   write_idx("y", {10}, std::string("\0\1\2\3\4\5\6\7\10\11", 10));
   const Dataset ordered = load_dataset(settings("idx", "split: ordered\nvalid_fraction: 0.3\n"));
   EXPECT_THAT(values_of<int64_t>(ordered.valid.targets), ElementsAre(7, 8, 9));
