@@ -81,6 +81,7 @@ std::string advice_to_leave_out(const Table& table, const std::vector<std::strin
 // Refuses columns that are hardly meant as inputs, if data.features does not name them.
 void refuse_unlikely_features(const Table& table, const std::vector<std::string>& names, const DataSettings& settings) {
   for (const std::string& name : names) {
+    if (std::ranges::count(settings.target, name) > 0) continue;
     const int64_t column = table.column_index(name);
     if (holds_texts(table, column)) refuse_texts(table, name, names, settings);
     const bool are_numbers_of_rows = numbers_rows(table, column);
@@ -131,10 +132,7 @@ std::vector<std::string> feature_names(const Table& table, const DataSettings& s
                 "data.features",
                 table.path(), settings.id.empty() ? "names " : "and data.id name ");
   }
-  std::vector<std::string> without_targets = names;
-  std::erase_if(without_targets,
-                [&](const std::string& name) { return std::ranges::count(settings.target, name) > 0; });
-  refuse_unlikely_features(table, without_targets, settings);
+  refuse_unlikely_features(table, names, settings);
   return names;
 }
 

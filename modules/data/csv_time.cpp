@@ -20,6 +20,11 @@ bool is_used(const std::string& name, const DataSettings& settings) {
          std::ranges::count(settings.target, name) > 0 || std::ranges::count(settings.categories, name) > 0;
 }
 
+bool are_different(std::vector<int64_t> times) {
+  std::ranges::sort(times);
+  return std::ranges::adjacent_find(times) == times.end();
+}
+
 std::vector<std::string> candidates(const Table& table, const DataSettings& settings) {
   std::vector<std::string> names;
   for (const std::string& name : settings.id)
@@ -34,12 +39,13 @@ std::vector<std::string> candidates(const Table& table, const DataSettings& sett
 std::string find_time_column(const Table& table, const DataSettings& settings) {
   if (!settings.time.empty()) return settings.time;
   if (!uses_order(settings)) return "";
-  std::string year;  // A column of years is taken only if there is no other.
+  std::string year;  // A column of years is taken only if there is no other, and if they are those of single rows.
   for (const std::string& name : candidates(table, settings)) {
-    if (!times_of_column(table, table.column_index(name))) continue;
+    const auto found = times_of_column(table, table.column_index(name));
+    if (!found) continue;
     if (is_name_of_time(name) || !number_of(trim(table.cell(0, table.column_index(name))), table.options()))
       return name;
-    if (year.empty()) year = name;
+    if (year.empty() && (!settings.group.empty() || are_different(found->times))) year = name;
   }
   return year;
 }

@@ -45,7 +45,7 @@ bool has_repeated(std::vector<int64_t> times) {
 
 // A column of years shows the order of time only if no year is in two rows, as in a table of one series.
 bool is_time_of_years(const Table& table, const ColumnInspection& column, int64_t place) {
-  if (column.num_integers == 0 || column.num_integers != table.num_rows()) return false;
+  if (column.num_numbers != table.num_rows()) return false;
   const auto times = times_of_column(table, place);
   return times && !times->wrong_row && !has_repeated(times->times);
 }
@@ -114,7 +114,10 @@ bool has_class_first(const std::string& path, const Table& table, const std::vec
 
 bool Plan::has_missing() const {
   const auto lacks = [](const ColumnInspection* column) { return column->num_missing > 0; };
-  return std::ranges::any_of(features, lacks) || lacks(target);
+  int64_t num_missing = target->num_missing;
+  if (!words_as_classes().empty())
+    for (const auto& [word, count] : target->missing_words) num_missing -= count;
+  return std::ranges::any_of(features, lacks) || num_missing > 0;
 }
 
 std::vector<std::string> Plan::words_as_classes() const {
@@ -319,6 +322,7 @@ std::optional<Plan> make_series_plan(const Table& table, const std::vector<Colum
     if (column.may_be_input() && &column != plan.group && &column != plan.time) plan.features.push_back(&column);
   plan.names_features = true;
   plan.times = inspect_times(table, columns, *plan.time, plan.group);
+  plan.has_unreadable_times = !plan.times && times_of_column(table, plan.time - columns.data()).has_value();
   plan_window(plan, table, columns);
   plan.begins_with_missing = begins_with_missing(plan, table, columns);
   return plan;
@@ -387,6 +391,9 @@ std::string words_line(const Plan& plan) {
 }
 
 void add_time(std::vector<std::string>& lines, const Plan& plan) {
+  if (plan.has_unreadable_times)
+    lines.insert(lines.end(), {"  unsorted: ignore     # a cell of the times is not a time", "  duplicates: ignore",
+                               "  gaps: ignore"});
   if (!plan.times) return;
   const TimeSteps& steps = plan.times->steps;
   lines.push_back("  time: " + yaml_text(plan.time->name));

@@ -190,10 +190,20 @@ FileInspection inspect_table(const Path& path, const Table& table) {
   return {path.string(), Source::kCsv, std::move(content), std::move(advice.hints), std::move(advice.yaml)};
 }
 
+// Returns nullopt if the rows have different numbers of cells, as where only the header has no delimiter at its end.
+std::optional<Table> read_headless(const Path& path, char delimiter) {
+  try {
+    return read_csv(path, {delimiter, CsvHeader::kAbsent});
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
 Table read_guessing(const Path& path, std::string_view head) {
   const char delimiter = guess_delimiter(head);
-  Table table = read_csv(path, {delimiter, CsvHeader::kAbsent});
-  if (guess_header(table) == CsvHeader::kPresent) table = read_csv(path, {delimiter, CsvHeader::kPresent});
+  std::optional<Table> headless = read_headless(path, delimiter);
+  const bool has_header = !headless || guess_header(*headless) == CsvHeader::kPresent;
+  Table table = has_header ? read_csv(path, {delimiter, CsvHeader::kPresent}) : std::move(*headless);
   if (guess_decimal(table) == '.') return table;
   return read_csv(path, {.delimiter = delimiter, .header = table.options().header, .decimal = ','});
 }

@@ -81,7 +81,7 @@ TEST_F(Inspect, SaysHowTargetsWereScaled) {
   write("a.csv", "x\n1\n3\n2\n4\n5\n");
   const std::string text = inspection_text(inspect(parse_settings(
       fmt::format("source: csv\npath: {}\ntarget: [x]\nwindow: 1\nnum_valid: 1\nnormalize: minmax", path("a.csv")))));
-  EXPECT_THAT(text, HasSubstr("\ntargets are scaled: value = scaled x scale + offset\n  x: scale 2, offset 1\n"));
+  EXPECT_THAT(text, HasSubstr("\ntargets are scaled: value = scaled x scale + offset\n  x: scale 3, offset 1\n"));
 }
 
 TEST_F(Inspect, KnowsIdxByItsContent) {
@@ -209,7 +209,7 @@ TEST_F(Inspect, SuggestsNothingWhereNothingCanBeTrained) {
 
 TEST_F(Inspect, FindsTheColumnOfSeveralSeries) {
   std::string text = "time,station,x\n";
-  for (int i = 10; i < 40; ++i) text += fmt::format("2026-01-{0},north,{0}\n2026-01-{0},south,{0}.5\n", i);
+  for (int i = 1; i <= 30; ++i) text += fmt::format("2026-01-{0:02},north,{0}\n2026-01-{0:02},south,{0}.5\n", i);
   write("a.csv", text);
   EXPECT_THAT(text_of("a.csv"), HasSubstr("    group: \"station\"  # the series of a row\n"
                                           "    id: [\"station\", \"time\"]\n"));
@@ -333,7 +333,7 @@ TEST_F(Inspect, CountsWhatIsMissingInASeriesOnce) {
 }
 
 TEST_F(Inspect, FindsTheOtherHalfByItsName) {
-  write_idx("train-images-idx3", {2, 8, 8}, std::string(128, '\0'));
+  write_idx("train-images-idx3", {2, 8, 8}, std::string(128, '\xff'));
   write_idx("train-labels-idx1", {2}, std::string("\0\1", 2));
   for (const char* name : {"train-images-idx3", "train-labels-idx1"})
     EXPECT_EQ(advice_for(json_of(path(name))),
@@ -391,8 +391,8 @@ TEST_F(Inspect, TakesATableThatBeginsWithDatesForASeries) {
 
 TEST_F(Inspect, FindsTheTimesBehindATextAndTakesThePastOfTheTarget) {
   std::string table = "station,date,note,rain,wind\n";
-  for (int i = 10; i < 40; ++i)
-    table += fmt::format("north,2026-01-{0},n{0},{0}.5,{1}.25\nsouth,2026-01-{0},s{0},{0}.75,{1}.5\n", i, 99 - i);
+  for (int i = 1; i <= 30; ++i)
+    table += fmt::format("north,2026-01-{0:02},n{0},{0}.5,{1}.25\nsouth,2026-01-{0:02},s{0},{0}.75,{1}.5\n", i, 99 - i);
   write("a.csv", table);
   EXPECT_EQ(advice_for(json_of(path("a.csv"))),
             "data:|source: csv|features: [\"rain\", \"wind\"]|target: [\"rain\"]|task: regression|window: 3|group: "

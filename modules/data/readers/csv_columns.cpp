@@ -95,8 +95,14 @@ std::string hint_on_words(std::string_view cell) {
   return cell.size() <= kLongest ? "; if it stands for a missing value, list it in data.missing_words" : "";
 }
 
+// Words of the user's own may be numbers, such as -999.
+bool is_own_missing_word(std::string_view cell, const CsvOptions& options) {
+  return options.missing_words && is_missing(cell, options);
+}
+
 double number_at(const Table& table, int64_t row, int64_t column) {
   const std::string_view cell = trim(table.cell(row, column));
+  if (is_own_missing_word(cell, table.options())) return kMissing;
   if (const auto number = number_of(cell, table.options())) return *number;
   if (is_missing(cell, table.options())) return kMissing;
   if (const auto boolean = boolean_of(cell)) return *boolean;
@@ -132,6 +138,10 @@ double other_number(std::string_view cell, const CsvOptions& options, OtherCells
 double number_or_missing(const Table& table, int64_t row, int64_t column, OtherCells& others) {
   const std::string_view cell = table.cell(row, column);
   const std::string_view trimmed = !cell.empty() && cell.front() > ' ' && cell.back() > ' ' ? cell : trim(cell);
+  if (is_own_missing_word(trimmed, table.options())) {
+    others.missing = true;
+    return kMissing;
+  }
   const double number = table.options().decimal == ',' ? number_of(trimmed, table.options()).value_or(kMissing)
                                                        : parse_double_or_nan(trimmed);
   return std::isnan(number) ? other_number(trimmed, table.options(), others) : number;

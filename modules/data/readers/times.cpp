@@ -216,10 +216,13 @@ std::optional<int64_t> at_end(const Scanner& scanner, std::optional<int64_t> per
 }
 
 std::optional<int64_t> week_after_year(Scanner& scanner, int64_t year) {
-  const auto week = scanner.number(1, 3);
+  const size_t count = scanner.num_digits();
+  if (count == 3) {  // 2024W051
+    const int64_t week = *scanner.first_digits(2), weekday = *scanner.first_digits(1);
+    return at_end(scanner, week_of(year, week, weekday));
+  }
+  const auto week = scanner.number(1, 2);
   if (!week) return std::nullopt;
-  constexpr int64_t kTen = 10;
-  if (*week > 99) return at_end(scanner, week_of(year, *week / kTen, *week % kTen));  // 2024W051
   const int64_t weekday = scanner.eat('-') ? scanner.number(1, 1).value_or(0) : 1;
   return at_end(scanner, week_of(year, *week, weekday));
 }
@@ -415,8 +418,9 @@ std::optional<int64_t> time_since_1970(std::string_view cell) {
 }
 
 std::optional<int64_t> time_of_year(std::string_view cell) {
-  const std::optional<int64_t> year = parse_int64(cell);
-  return year && *year >= 1500 && *year <= 2500 ? moment(*year, 1, 1) : std::nullopt;
+  const std::optional<double> year = parse_double(cell);
+  if (!year || *year != std::trunc(*year) || *year < 1500 || *year > 2500) return std::nullopt;
+  return moment(static_cast<int64_t>(*year), 1, 1);
 }
 
 bool is_name_of_year(std::string_view name) {
@@ -483,6 +487,42 @@ std::optional<std::vector<int64_t>> times_of_day(const Table& table, int64_t dat
   return std::nullopt;
 }
 
+// Returns the integers of the first column whose name has one of these words, if all are from 1 to `most`.
+std::optional<std::vector<int64_t>> part_of_date(const Table& table, std::span<const std::string_view> words,
+                                                 int64_t most) {
+  for (int64_t column = 0; column < table.num_columns(); ++column) {
+    if (!has_word(table.column_names()[static_cast<size_t>(column)], words)) continue;
+    const auto part = all_parsed(cells_of(table, column), [most](std::string_view cell) -> std::optional<int64_t> {
+      const std::optional<double> number = parse_double(cell);
+      if (!number || *number != std::trunc(*number) || *number < 1 || *number > static_cast<double>(most))
+        return std::nullopt;
+      return static_cast<int64_t>(*number);
+    });
+    if (part) return part;
+  }
+  return std::nullopt;
+}
+
+int64_t year_of(int64_t time) {
+  const auto days = std::chrono::sys_days(std::chrono::days(time / kDay - (time % kDay < 0 ? 1 : 0)));
+  return static_cast<int>(std::chrono::year_month_day(days).year());
+}
+
+// Years may have their months or quarters, and these their days, in other columns.
+void add_parts_of_year(std::vector<int64_t>& times, const Table& table) {
+  constexpr std::string_view kMonthNames[] = {"month", "mon"}, kQuarterNames[] = {"quarter", "qtr"},
+                             kDayNames[] = {"day", "dom"};
+  constexpr int64_t kMostMonths = 12, kMostQuarters = 4, kMostDays = 31;
+  auto months = part_of_date(table, kMonthNames, kMostMonths);
+  const auto days = months ? part_of_date(table, kDayNames, kMostDays) : std::nullopt;
+  if (const auto quarters = part_of_date(table, kQuarterNames, kMostQuarters); !months && quarters) {
+    months = quarters;
+    for (int64_t& month : *months) month = 3 * month - 2;
+  }
+  for (size_t row = 0; months && row < times.size(); ++row)
+    times[row] = moment(year_of(times[row]), (*months)[row], days ? (*days)[row] : 1).value_or(times[row]);
+}
+
 // Dates that repeat are those of several times of a day, if another column has these.
 void add_times_of_day(std::vector<int64_t>& times, const Table& table, int64_t column) {
   if (!are_whole_days(times)) return;
@@ -503,6 +543,7 @@ std::optional<ColumnTimes> times_of_column(const Table& table, int64_t column) {
   auto times = written_times(cells);
   if (!times) times = numbered_times(cells, name);
   if (!times) return ColumnTimes{{}, first_wrong_row(cells, name)};
+  if (is_name_of_year(name)) add_parts_of_year(*times, table);
   add_times_of_day(*times, table, column);
   return ColumnTimes{std::move(*times)};
 }

@@ -85,6 +85,13 @@ TEST(Times, TakeTheHourOfAnotherColumn) {
   EXPECT_THAT(times_of_column(clock, 0)->times, ElementsAre(kHour / 2, 12 * kHour + kHour / 2));
 }
 
+TEST(Times, TakeTheMonthAndTheDayBesideAYear) {
+  const Table table = table_of("year,month,day,hour,x\n1970,1,1,0,5\n1970,1,1,6,5\n1970,2,3,0,5\n");
+  EXPECT_THAT(times_of_column(table, 0)->times, ElementsAre(0, 6 * kHour, 33 * kDay));
+  EXPECT_THAT(times_of_column(table_of("year,quarter,x\n1970.0,1.0,5\n1970.0,2.0,5\n"), 0)->times,
+              ElementsAre(0, 90 * kDay));
+}
+
 TEST(Times, NameTheFirstCellThatIsNone) {
   EXPECT_EQ(times_of_column(table_of("t,x\n1970-01-01,1\n1970-01-02,2\n1970-01-03,3\nlater,4\n"), 0)->wrong_row, 3);
   EXPECT_FALSE(times_of_column(table_of("t,x\nred,1\n1970-01-02,2\n"), 0));
