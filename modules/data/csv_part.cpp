@@ -200,6 +200,18 @@ bool refuses_missing_targets(const CsvPart& part, const DataSettings& settings) 
   return part.wanted == Targets::kRequired && settings.missing == MissingPolicy::kError;
 }
 
+void require_targets(const CsvPart& part) {
+  for (const NumericColumn& column : part.targets) {
+    if (column.num_missing == 0) continue;
+    const auto row = std::ranges::find_if(column.values, [](double value) { return std::isnan(value); });
+    throw_error(ExitCode::kData,
+                "{}:{}: column {}: the target is missing; fill it, or set data.missing: drop, which leaves missing "
+                "targets out of losses and metrics",
+                part.table.path(), part.table.line(row - column.values.begin(), part.table.column_index(column.name)),
+                in_quotes(column.name));
+  }
+}
+
 void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* like) {
   const Task task = csv_task(settings);
   if (task == Task::kClassification) {
@@ -216,8 +228,8 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
     if (!named_task(settings.task)) refuse_decimal_classes(part.table.path(), name, part.labels);
     return;
   }
-  const bool refuses_missing = refuses_missing_targets(part, settings);
-  part.targets = numbers(part.table, settings.target, refuses_missing ? MissingPolicy::kError : MissingPolicy::kDrop);
+  part.targets = numbers(part.table, settings.target, MissingPolicy::kDrop);
+  if (refuses_missing_targets(part, settings)) require_targets(part);
   if (task != Task::kBinary) return;
   for (const NumericColumn& column : part.targets) {
     require_within(part.table, column, 0, 1, "a binary target from 0 to 1 (else use task: classification)");

@@ -448,7 +448,8 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
-  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings)})
+  const auto dropped = targets == Targets::kRequired ? note_on_dropped_rows(parts, settings) : std::nullopt;
+  for (const auto& note : {note_on_missing(parts, settings), dropped})
     if (note) loaded.notes.push_back(*note);
   move_notes(parts, loaded.notes);
   const SeriesWindows of_series = windows_for_use(parts, settings, part, targets);

@@ -388,9 +388,16 @@ std::vector<ClassCount> class_counts(const Samples& samples, const Dataset& data
   std::vector<ClassCount> classes;
   for (size_t label = 0; label < static_cast<size_t>(dataset.shape.num_outputs); ++label)
     classes.push_back({label < dataset.vocabulary.size() ? dataset.vocabulary[label] : std::to_string(label), 0});
-  const at::Tensor labels = target_rows(samples);
+  const at::Tensor labels = known_classes(samples);
   for (const int64_t label : values_of<int64_t>(labels)) ++classes[static_cast<size_t>(label)].count;
   return classes;
+}
+
+// The numbers are those of the targets that are known.
+ArraySummary summary_of_targets(const at::Tensor& targets) {
+  ArraySummary summary = summary_of(targets.masked_select(are_known(targets)));
+  summary.shape = targets.sizes().vec();
+  return summary;
 }
 
 PartInspection inspect_part(const Samples& samples, const Dataset& dataset) {
@@ -398,13 +405,14 @@ PartInspection inspect_part(const Samples& samples, const Dataset& dataset) {
   part.num_samples = samples.size();
   if (samples.size() == 0) return part;
   part.inputs = summary_of_inputs(samples);
-  part.targets = summary_of(samples.targets);
+  part.targets = target_counts(samples).defined() ? summary_of_targets(samples.targets) : summary_of(samples.targets);
   if (samples.lengths.defined()) part.lengths = summary_of(samples.lengths);
   if (dataset.shape.task == Task::kClassification) part.classes = class_counts(samples, dataset);
   return part;
 }
 
 std::string class_name(const Dataset& dataset, int64_t label) {
+  if (label < 0) return "?";
   return dataset.vocabulary.empty() ? std::to_string(label) : dataset.vocabulary[static_cast<size_t>(label)];
 }
 

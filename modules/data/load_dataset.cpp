@@ -2,6 +2,7 @@
 #include "data/load_dataset.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -83,20 +84,22 @@ std::string part_name(DataPart part) {
   return part == DataPart::kValid ? "validation " : "";
 }
 
-// Windows across gaps, or with missing values, are left out of those that data.num_train and data.num_valid count.
-std::optional<int64_t> wanted_of(const Samples& samples, std::optional<int64_t> count, const DataSettings& settings) {
-  const bool may_be_fewer =
-      settings.gaps == Gaps::kSplit || (settings.window > 0 && settings.missing == MissingPolicy::kDrop);
-  return count && may_be_fewer ? std::min(*count, samples.size()) : count;
+// Returns how many of the first samples are taken. Windows that data.missing: drop or data.gaps: split leave out were
+// counted before.
+std::optional<int64_t> count_to_take(const Samples& samples, std::optional<int64_t> count,
+                                     const DataSettings& settings) {
+  const bool has_left_out =
+      settings.window > 0 && (settings.missing == MissingPolicy::kDrop || settings.gaps == Gaps::kSplit);
+  return count && has_left_out ? std::min(*count, samples.size()) : count;
 }
 
 // A number that counts each series was obeyed when the series were split.
 Samples first_samples_of(const Samples& samples, const DataSettings& settings, DataPart part,
                          const std::string& origin) {
   if (part == DataPart::kTrain)
-    return take_first(samples, wanted_of(samples, settings.num_train, settings), "num_train", origin);
+    return take_first(samples, count_to_take(samples, settings.num_train, settings), "num_train", origin);
   if (part == DataPart::kValid && !counts_each_series(settings))
-    return take_first(samples, wanted_of(samples, settings.num_valid, settings), "num_valid", origin);
+    return take_first(samples, count_to_take(samples, settings.num_valid, settings), "num_valid", origin);
   return samples;
 }
 
@@ -349,18 +352,13 @@ std::string test_note(const DataSettings& settings) {
 
 // ---- classes of the parts ----
 
-std::vector<int64_t> numbers_of(const at::Tensor& classes) {
-  const at::Tensor numbers = classes.contiguous();
-  const int64_t* first = numbers.const_data_ptr<int64_t>();
-  return {first, first + numbers.numel()};
-}
-
-// Returns the classes of samples, those of a binary target as 0 and 1.
-std::vector<int64_t> classes_in(const Samples& samples, Task task) {
-  if (samples.size() == 0) return {};
-  if (task == Task::kClassification) return numbers_of(known_classes(samples));
-  const at::Tensor targets = target_rows(samples);
-  return numbers_of(targets.masked_select(are_known(targets)).ge(0.5).to(at::kLong));
+// Counts the known classes of samples, those of a binary target as 0 and 1.
+ClassCounts class_counts(std::string part, const Samples& samples, Task task, int64_t num_classes) {
+  at::Tensor classes = task == Task::kClassification ? known_classes(samples) : target_rows(samples);
+  if (task == Task::kBinary) classes = classes.masked_select(are_known(classes)).ge(0.5).to(at::kLong);
+  const at::Tensor counts = at::bincount(classes, {}, num_classes).contiguous();
+  const int64_t* first = counts.const_data_ptr<int64_t>();
+  return {std::move(part), {first, first + num_classes}};
 }
 
 // Tells how many samples of each class a random split gave to each part, and which part lacks a class.
@@ -369,9 +367,8 @@ void add_notes_on_classes(Dataset& dataset, const std::vector<int64_t>& test_cla
   const bool is_binary = shape.task == Task::kBinary && shape.num_outputs == 1;
   if (is_generated(settings) || (shape.task != Task::kClassification && !is_binary)) return;
   const int64_t num_classes = is_binary ? 2 : shape.num_outputs;
-  std::vector<ClassCounts> parts = {count_classes("training", classes_in(dataset.train, shape.task), num_classes)};
-  if (dataset.valid.size() > 0)
-    parts.push_back(count_classes("validation", classes_in(dataset.valid, shape.task), num_classes));
+  std::vector<ClassCounts> parts = {class_counts("training", dataset.train, shape.task, num_classes)};
+  if (dataset.valid.size() > 0) parts.push_back(class_counts("validation", dataset.valid, shape.task, num_classes));
   if (!test_classes.empty()) parts.push_back(count_classes("test", test_classes, num_classes));
   const std::vector<std::string>& names = is_binary ? std::vector<std::string>() : dataset.vocabulary;
   const bool is_random = reads_key(settings.source, "stratify") && split_request(settings).how == Split::kRandom;

@@ -95,6 +95,20 @@ TEST_P(StoredRuns, Evaluate) {
   expect_same_metrics("rhyme", {"data.path=rhyme.txt", "--part", "all"});
 }
 
+// Rows of later versions are split in other ways (data.stratify, data.inputs_from).
+TEST_P(StoredRuns, KeepTheirValidationPart) {
+  for (const std::string experiment : {"pets", "waves"}) {
+    const std::string run = only_run_of(experiment);
+    const auto result = program_.run(
+        {"evaluate", run, "--checkpoint", "last", "--part", "valid", "--json", "data.path=" + experiment + ".csv"});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    const std::string then = column(read_text(program_.folder() / run / "epochs.csv"), "valid_loss").back();
+    EXPECT_NEAR(nlohmann::json::parse(result.output)["metrics"]["loss"].get<double>(), parse_double(then).value(),
+                kTolerance)
+        << experiment;
+  }
+}
+
 TEST_P(StoredRuns, Predict) {
   const auto digits = program_.run({"predict", only_run_of("digits")});
   ASSERT_EQ(digits.exit_code, 0) << digits.errors;

@@ -47,7 +47,8 @@ TEST_F(LoadArrays, ReadsImagesAsRowsOfBytes) {
   EXPECT_EQ(data.description, fmt::format("idx from {}: 4 training and 2 validation samples of 2 steps x 3 features, 3 "
                                           "classes",
                                           path("x")));
-  EXPECT_THAT(data.notes, ElementsAre("inputs divided by 255"));
+  EXPECT_THAT(data.notes, ElementsAre("inputs divided by 255",
+                                      "no validation sample is of class '1', which has 2 samples in all parts"));
 }
 
 TEST_F(LoadArrays, CutsBothPartsToTheFirstSamples) {
@@ -64,10 +65,10 @@ TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
   write_idx("y", {10}, std::string("\0\1\2\3\4\5\6\7\10\11", 10));
   const Dataset ordered = load_dataset(settings("idx", "split: ordered\nvalid_fraction: 0.3\n"));
   EXPECT_THAT(values_of<int64_t>(ordered.valid.targets), ElementsAre(7, 8, 9));
-  const Dataset random = load_dataset(settings("idx", "num_valid: 4\n"));
+  const Dataset random = load_dataset(settings("idx", "num_valid: 4\nstratify: false\n"));
   EXPECT_EQ(random.train.size(), 6);
   EXPECT_THAT(values_of<int64_t>(random.train.targets), ElementsAre(0, 8, 1, 4, 2, 3));  // permutation(10, 1, 0)
-  const Dataset other_seed = load_dataset(settings("idx", "num_valid: 4\nseed: 2\n"));
+  const Dataset other_seed = load_dataset(settings("idx", "num_valid: 4\nstratify: false\nseed: 2\n"));
   EXPECT_FALSE(other_seed.train.targets.equal(random.train.targets));
   EXPECT_EQ(load_error(settings("idx", "num_valid: 10")),
             "idx from {}/x: validation needs 10 of 10 samples, so no sample is left for training; use at most "

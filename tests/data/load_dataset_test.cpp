@@ -179,7 +179,8 @@ TEST_F(LoadForInference, LeavesMissingTargetsUnknownWhereNobodyNeedsThem) {
   };
   EXPECT_THAT(values_of<int64_t>(load(Targets::kIfPresent).targets), ElementsAre(-1, 1));
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load(Targets::kRequired); }),
-            "{}/b.csv:2: column 'kind': the cell is empty, expected a class label: fill it or remove the row");
+            "{}/b.csv:2: column 'kind': the cell is empty, expected a class label: fill it, or set data.missing: "
+            "drop");
 }
 
 TEST_F(LoadForInference, FillsByTheMeansOfATrainingThatLackedNothing) {
@@ -215,7 +216,8 @@ TEST_F(LoadForInference, NamesAClassThatTrainingNeverSaw) {
                        load_for_inference(table("b.csv", kOrdered + "target: [kind]\n"), dataset, DataPart::kAll,
                                           Targets::kRequired);
                      }),
-            "{}/b.csv:3: column 'kind': got the class 'cow', which the training data does not have");
+            "{}/b.csv:3: column 'kind': got the class 'cow', which the training data does not have; correct or "
+            "remove the row, or add rows of this class to the training file");
 }
 
 TEST_F(LoadForInference, TakesTheWindowsWhoseTargetIsStillToCome) {
@@ -455,8 +457,8 @@ TEST_F(LoadForInference, ReadsArraysOfTestsAndSplitsThemOff) {
             "tx.npy: these samples have no targets: name their file in data.test_targets");
   EXPECT_EQ(
       error_of(ExitCode::kUsage, [&] { test_part(""); }),
-      "there is no test part, because the model was trained without one; set data.num_test or data.test_inputs for "
-      "training");
+      "there is no test part, because the model was trained without one; set data.num_test, data.test_fraction or "
+      "data.test_inputs for training");
 }
 
 TEST_F(LoadForInference, TakesTestsFromTheEndOfATextOrFromAFile) {

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::NanSensitiveFloatEq;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 
 class MissingTargetsTest : public DataTest {
  protected:
@@ -66,7 +66,7 @@ TEST_F(MissingTargetsTest, OfSeveralHorizonsAreLeftOutOneByOne) {
   write("a.csv", "y\n1\n2\n3\nNA\n5\n6\n7\nNA\nNA\n10\n");
   const Dataset data = load("target: [y]\nwindow: 1\nhorizon: [1, 2]\nnum_valid: 3\nmissing: previous\n");
   EXPECT_THAT(values_of<float>(data.valid.targets),
-              ElementsAre(7, NanSensitiveFloatEq(kNan), NanSensitiveFloatEq(kNan), 10));
+              ElementsAre(7, NanSensitiveFloatEq(kUnknown), NanSensitiveFloatEq(kUnknown), 10));
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(6, 7)) << "not the window whose two targets are missing";
   EXPECT_THAT(values_of<int64_t>(target_counts(data.valid)), ElementsAre(1, 1));
   EXPECT_THAT(data.notes, Contains(HasSubstr("4 of 6 validation targets are missing")));
@@ -105,10 +105,19 @@ TEST_F(MissingTargetsTest, LeaveTheRowOutWithDrop) {
   const Dataset data = load("target: [kind]\nsplit: ordered\nnum_valid: 1\nmissing: drop\n");
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 3, 5));
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, 1, 1));
+  EXPECT_THAT(data.notes, Contains("2 of 6 rows have a missing value and are left out (missing: drop)"));
+  write("a.csv", "x,kind\n1,a\n2,\n3,b\n");
   EXPECT_THAT(
       load_error("target: [kind]\nsplit: ordered\nnum_valid: 1\n"),
       HasSubstr("a.csv:3: column 'kind': the cell is empty, expected a class label: fill it, or set data.missing: "
                 "drop"));
+}
+
+TEST_F(MissingTargetsTest, AreRefusedByDefault) {
+  write("a.csv", "x,y\n1,2\n2,\n3,4\n");
+  EXPECT_EQ(load_error("target: [y]\ntask: regression\nnum_valid: 1\n"),
+            "{}/a.csv:3: column 'y': the target is missing; fill it, or set data.missing: drop, which leaves missing "
+            "targets out of losses and metrics");
 }
 
 TEST_F(MissingTargetsTest, OfNoRowAtAllAreRefused) {
@@ -127,6 +136,8 @@ TEST_F(MissingTargetsTest, DropTheWindowsWithAMissingInput) {
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(4, 5, 8)) << "no window has a gap";
   EXPECT_THAT(data.notes, Contains("3 windows of the training part are left out, because each has a row with a missing "
                                    "value"));
+  const Dataset last = load("target: [y]\nfeatures: [d]\nwindow: 2\nnum_valid: 4\nmissing: drop\n");
+  EXPECT_THAT(values_of<float>(last.valid.targets), ElementsAre(8, 9)) << "of rows 5 to 8; two windows have row 4";
   EXPECT_THAT(load_error("target: [y]\nfeatures: [d]\nwindow: 5\nnum_valid: 1\nmissing: drop\n"),
               HasSubstr("each of 3 windows has a row with a missing value"));
 }
@@ -171,8 +182,7 @@ TEST_F(MissingTargetsTest, AreNotTheLastValueOfANaiveForecast) {
 
 TEST_F(MissingTargetsTest, LeaveANaiveForecastOutIfNothingIsKnownBefore) {
   write("a.csv", "g,x,y\na,1,1\na,2,2\na,3,3\na,4,4\nb,1,\nb,2,5\nb,3,NA\nb,4,7\n");
-  const Dataset data =
-      load("target: [y]\nfeatures: [x]\ngroup: g\nwindow: 1\nnum_valid: 2\nmissing: zero\ninputs_from: part\n");
+  const Dataset data = load("target: [y]\nfeatures: [x]\ngroup: g\nwindow: 1\nnum_valid: 2\nmissing: zero\n");
   EXPECT_THAT(data.notes, testing::Not(Contains(HasSubstr("the baseline"))));
   write("a.csv", "g,x,y\na,1,1\na,2,2\na,3,3\na,4,4\nb,1,\nb,2,\nb,3,NA\nb,4,7\n");
   const Dataset lacks = load("target: [y]\nfeatures: [x]\ngroup: g\nwindow: 1\nnum_valid: 2\nmissing: zero\n");
@@ -184,7 +194,7 @@ TEST_F(MissingTargetsTest, StayUnknownInPredictions) {
   const std::string more = "target: [y]\nwindow: 1\nnum_valid: 3\nmissing: previous\n";
   const Dataset data = load(more);
   const InferenceData used = load_for_inference(settings(more), data, DataPart::kValid, Targets::kIfPresent);
-  EXPECT_THAT(values_of<float>(used.samples.targets), ElementsAre(6, NanSensitiveFloatEq(kNan), 8));
+  EXPECT_THAT(values_of<float>(used.samples.targets), ElementsAre(6, NanSensitiveFloatEq(kUnknown), 8));
   EXPECT_THAT(values_of<float>(used.samples.inputs), ElementsAre(5, 6, 6)) << "inputs are filled";
   const InferenceData evaluated = load_for_inference(settings(more), data, DataPart::kValid, Targets::kRequired);
   EXPECT_THAT(values_of<float>(evaluated.samples.targets), ElementsAre(6, 8));
@@ -195,8 +205,8 @@ TEST_F(MissingTargetsTest, StayUnknownInPredictions) {
 // ---- arrays and series ----
 
 TEST_F(MissingTargetsTest, OfArraysNeedDrop) {
-  write_npy("x.npy", "<f4", "(4, 1)", std::vector<float>{1, 2, 3, 4});
-  write_npy("y.npy", "<f4", "(4, 2)", std::vector<float>{1, kNan, kNan, kNan, 3, 4, 5, 6});
+  write_npy("x.npy", "<f4", "4, 1", std::vector<float>{1, 2, 3, 4});
+  write_npy("y.npy", "<f4", "4, 2", std::vector<float>{1, kUnknown, kUnknown, kUnknown, 3, 4, 5, 6});
   const std::string arrays =
       fmt::format("source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\nsplit: ordered\nnum_valid: 1\n",
                   folder().string());
@@ -205,22 +215,22 @@ TEST_F(MissingTargetsTest, OfArraysNeedDrop) {
             "leaves missing targets out of losses and metrics");
   const Dataset data = load_dataset(parse_settings(arrays + "missing: drop\n"));
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 3));
-  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(1, NanSensitiveFloatEq(kNan), 3, 4));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(1, NanSensitiveFloatEq(kUnknown), 3, 4));
   EXPECT_THAT(error_of(ExitCode::kUsage, [&] { parse_settings(arrays + "missing: zero\n"); }),
               HasSubstr("only targets of arrays may be missing: use error or drop"));
 }
 
 TEST_F(MissingTargetsTest, OfArraysMayBeClasses) {
-  write_npy("x.npy", "<f4", "(5, 1)", std::vector<float>{1, 2, 3, 4, 5});
+  write_npy("x.npy", "<f4", "5, 1", std::vector<float>{1, 2, 3, 4, 5});
   const std::string arrays = fmt::format(
       "source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\nsplit: ordered\nnum_valid: 1\nmissing: drop\n",
       folder().string());
-  write_npy("y.npy", "<i8", "(5,)", std::vector<int64_t>{0, -1, 1, 0, 1});
+  write_npy("y.npy", "<i8", "5,", std::vector<int64_t>{0, -1, 1, 0, 1});
   EXPECT_THAT(values_of<float>(load_dataset(parse_settings(arrays)).train.inputs), ElementsAre(1, 3, 4));
-  write_npy("y.npy", "<f4", "(5,)", std::vector<float>{0, kNan, 1, 0, 1});
+  write_npy("y.npy", "<f4", "5,", std::vector<float>{0, kUnknown, 1, 0, 1});
   EXPECT_THAT(values_of<float>(load_dataset(parse_settings(arrays + "task: classification\n")).train.inputs),
               ElementsAre(1, 3, 4));
-  write_npy("y.npy", "<i8", "(5,)", std::vector<int64_t>{0, -2, 1, 0, 1});
+  write_npy("y.npy", "<i8", "5,", std::vector<int64_t>{0, -2, 1, 0, 1});
   EXPECT_THAT(error_of(ExitCode::kData, [&] { load_dataset(parse_settings(arrays)); }), HasSubstr("has class -2"));
 }
 
@@ -244,7 +254,7 @@ TEST_F(MissingTargetsTest, OfSeriesInTsAreLeftOut) {
 Samples with_missing_targets() {
   Samples samples;
   samples.inputs = at::arange(5, at::kFloat).view({5, 1, 1});
-  samples.targets = at::tensor({0.F, kNan, 2.F, 3.F, kNan, 5.F, 6.F, 7.F, 8.F, kNan}).view({5, 2});
+  samples.targets = at::tensor({0.F, kUnknown, 2.F, 3.F, kUnknown, 5.F, 6.F, 7.F, 8.F, kUnknown}).view({5, 2});
   return samples;
 }
 

@@ -86,7 +86,8 @@ TEST(StratifiedSplit, IsThePlainSplitOfASingleClass) {
 }
 
 TEST(Split, TakesTheTestPartByFraction) {
-  const SplitRequest request{.how = Split::kOrdered, .valid_fraction = 0.25, .test_fraction = 0.2};
+  const SplitRequest request{
+      .how = Split::kOrdered, .num_valid = std::nullopt, .valid_fraction = 0.25, .test_fraction = 0.2};
   const RowSplit split = split_rows(10, request, "data");
   EXPECT_THAT(split.train, ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(split.valid, ElementsAre(6, 7)) << "a quarter of the other 8";
@@ -111,7 +112,7 @@ TEST(ClassCounts, TellOfClassesThatAPartLacks) {
 
 // The window of the training part is the longest that leaves a window for validation.
 TEST(LongestWindow, LeavesAWindowForEachPart) {
-  const SplitRequest request{.valid_fraction = 0.1};
+  const SplitRequest request{.num_valid = std::nullopt, .valid_fraction = 0.1};
   EXPECT_EQ(longest_window(25, request, {1}), 21) << "3 of 25 rows validate; 21 rows have a target after them";
   EXPECT_EQ(longest_window(25, request, {1, 2, 3}), 19);
   EXPECT_EQ(longest_window(25, request, {1, 2, 3, 4}), 0) << "3 rows have no 4 horizons";
@@ -166,8 +167,8 @@ TEST_F(StratifiedSources, AreArrays) {
   std::vector<float> inputs(kNumRows);
   std::vector<int64_t> classes;
   for (int64_t i = 0; i < kNumRows; ++i) classes.push_back(i % 3 == 0 ? 1 : 0);
-  write_npy("x.npy", "<f4", "(60, 1)", inputs);
-  write_npy("y.npy", "<i8", "(60,)", classes);
+  write_npy("x.npy", "<f4", "60, 1", inputs);
+  write_npy("y.npy", "<i8", "60,", classes);
   const Dataset data =
       load("source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\nnum_valid: 6\ntest_fraction: 0.1\n");
   EXPECT_THAT(counts_of(data.valid.targets), ElementsAre(4, 2));

@@ -119,7 +119,7 @@ TEST_F(CsvOfSteps, ContradictWhatForecastsNeed) {
   EXPECT_THAT(usage("group: a\nhorizon: 3\n"), remove_horizon);
   EXPECT_THAT(usage("group: a\nhorizon: [3, 1]\n"), remove_horizon);
   EXPECT_THAT(usage("group: a\nseason: 3\n"), only_complaint("remove season"));
-  EXPECT_THAT(usage("window: 2\nmissing: drop\n"), only_complaint("dropping rows leaves gaps in the sequences"));
+  EXPECT_THAT(usage("window: 2\ninputs_from: part\n"), only_complaint("the sequences do not overlap"));
 }
 
 // ---- npy ----
@@ -178,8 +178,10 @@ TEST_F(ArraysOfSteps, MayHaveNanInTheirPaddingOnly) {
   EXPECT_EQ(diverged(""), fmt::format("{{}}/x.npy: sample 1, step 1, feature 0 (counted from 0) is nan: {}", kMend));
   write_npy<int64_t>("n.npy", "<i8", "3,", {2, 2, 2});
   write_npy<float>("x.npy", "<f4", "3, 2, 1", {1, 2, 3, 4, 5, 6});
-  EXPECT_EQ(diverged("train_lengths: n.npy\n"),
-            fmt::format("{{}}/y.npy: sample 1, step 1, target 0 (counted from 0) is nan: {}", kMend));
+  EXPECT_EQ(
+      diverged("train_lengths: n.npy\n"),
+      "{}/y.npy: sample 1, step 1, target 0 (counted from 0) is nan: correct the file, or set data.missing: drop, "
+      "which leaves missing targets out of losses and metrics");
 }
 
 TEST_F(ArraysOfSteps, OfZeroToOneAreCheckedWithinTheirLengths) {

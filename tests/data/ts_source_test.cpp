@@ -48,8 +48,8 @@ TEST_F(LoadTs, PadsShorterSeriesAndKeepsTheirLengths) {
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1, 0));
   EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(3, 1));
   EXPECT_THAT(values_of<int64_t>(data.valid.lengths), ElementsAre(2));
-  EXPECT_THAT(data.notes,
-              ElementsAre("the series have 1 to 3 steps; shorter ones are padded, and padding is not used"));
+  EXPECT_THAT(data.notes, ElementsAre("the series have 1 to 3 steps; shorter ones are padded, and padding is not used",
+                                      "no validation sample is of class 'walk', which has 1 sample in all parts"));
 }
 
 TEST_F(LoadTs, HasNoLengthsIfAllSeriesAreWhole) {
@@ -90,18 +90,23 @@ TEST_F(LoadTs, RefusesAFileThatIsNotLikeTraining) {
             "{}/X_TRAIN.ts has 2 dimensions, but {}/a.ts has 1: both parts must have the same dimensions");
   write("b.ts", classes("1:1:run\n2:2:jump\n", "walk run jump"));
   EXPECT_EQ(load_error("valid_file: b.ts"),
-            "{}/b.ts:8: got the class 'jump', which the training data do not have; their classes are walk, run");
+            "{}/b.ts:8: got the class 'jump', which the training data do not have; their classes are walk, run: "
+            "correct or remove the line, or add series of this class to the training file");
   write("c.ts", numbers("1:1:2\n"));
   EXPECT_EQ(load_error("valid_file: c.ts"),
             "{}/X_TRAIN.ts and {}/c.ts have different targets (@classLabel, @targetLabel): use two files of one data "
             "set");
 }
 
+constexpr const char* kHowToLeaveOut =
+    "fill it, remove the line, or set data.missing: previous or zero, which fill only inputs and leave missing targets "
+    "out of losses and metrics";
+
 TEST_F(LoadTs, NeedsAClassOfEverySeriesForTraining) {
   write("X_TRAIN.ts", classes("1:10:run\n2:20:?\n"));
-  EXPECT_EQ(load_error(""), "{}/X_TRAIN.ts:8: the class is missing: fill it, or remove the line");
+  EXPECT_EQ(load_error(""), fmt::format("{{}}/X_TRAIN.ts:8: the class is missing: {}", kHowToLeaveOut));
   write("X_TRAIN.ts", numbers("1:10:1\n2:20:?\n"));
-  EXPECT_EQ(load_error(""), "{}/X_TRAIN.ts:8: the target is missing: fill it, or remove the line");
+  EXPECT_EQ(load_error(""), fmt::format("{{}}/X_TRAIN.ts:8: the target is missing: {}", kHowToLeaveOut));
   write("X_TRAIN.ts", fmt::format("{}@data\n1:10\n2:20\n", kHeader));
   EXPECT_EQ(load_error(""),
             "{}/X_TRAIN.ts: the series have neither a class nor a target: use a file with @classLabel true or "
@@ -156,7 +161,7 @@ TEST_F(UseTs, ReadsTheTestFileAsItIs) {
   ASSERT_EQ(test.rows.rows.size(), 2U);
   EXPECT_EQ(test.rows.rows[1].number, 2);
   EXPECT_EQ(error_of(ExitCode::kData, [&] { use("test_file: X_TEST.ts\n", DataPart::kTest, Targets::kRequired); }),
-            "{}/X_TEST.ts:8: the class is missing: fill it, or remove the line");
+            fmt::format("{{}}/X_TEST.ts:8: the class is missing: {}", kHowToLeaveOut));
 }
 
 TEST_F(UseTs, GivesTheSamplesOfTraining) {

@@ -16,7 +16,6 @@
 #include "models/model.h"
 #include "training/baseline.h"
 #include "training/objective.h"
-#include "training/stopping.h"
 #include "training/toy.h"
 
 namespace rnnlab {
@@ -25,11 +24,11 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::Pair;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 
 // ---- the objective ----
 
-Objective objective_for(Task task, std::vector<ColumnScale> scales = {}) {
+Objective objective_of(Task task, std::vector<ColumnScale> scales = {}) {
   Dataset dataset;
   dataset.shape.task = task;
   dataset.target_scales = std::move(scales);
@@ -42,7 +41,7 @@ Batch batch_of(const at::Tensor& targets, const at::Tensor& counts) {
   return batch;
 }
 
-void expect_equal(const Evaluation& actual, const Evaluation& expected) {
+void expect_same(const Evaluation& actual, const Evaluation& expected) {
   EXPECT_NEAR(actual.loss.item<double>(), expected.loss.item<double>(), 1e-6);
   EXPECT_NEAR(actual.weighted_loss.item<double>(), expected.weighted_loss.item<double>(), 1e-6);
   EXPECT_NEAR(actual.metric_sum.item<double>(), expected.metric_sum.item<double>(), 1e-6);
@@ -50,28 +49,28 @@ void expect_equal(const Evaluation& actual, const Evaluation& expected) {
 }
 
 // Returns the gradient of the loss in the output, and compares the evaluation with that of the known targets alone.
-at::Tensor gradient_of(const Objective& objective, at::Tensor output, const Batch& batch,
-                       const at::Tensor& known_output, const at::Tensor& known_targets) {
+at::Tensor known_gradient(const Objective& objective, at::Tensor output, const Batch& batch,
+                          const at::Tensor& known_output, const at::Tensor& known_targets) {
   output.requires_grad_();
   const Evaluation evaluation = objective.evaluate(output, batch);
-  expect_equal(evaluation, objective.evaluate(known_output, {.inputs = {}, .targets = known_targets, .lengths = {}}));
+  expect_same(evaluation, objective.evaluate(known_output, {.inputs = {}, .targets = known_targets, .lengths = {}}));
   evaluation.loss.backward();
   return output.grad();
 }
 
 TEST(MissingTargets, OfNumbersHaveNeitherLossNorGradient) {
-  const at::Tensor targets = at::tensor({1.F, kNan, kNan, 4.F}).view({2, 2});
+  const at::Tensor targets = at::tensor({1.F, kUnknown, kUnknown, 4.F}).view({2, 2});
   const Batch batch = batch_of(targets, at::tensor({1, 1}, at::kLong));
   const at::Tensor gradient =
-      gradient_of(objective_for(Task::kRegression), at::tensor({3.F, 9.F, 9.F, 3.F}).view({2, 2}), batch,
-                  at::tensor({3.F, 3.F}).view({1, 2}), at::tensor({1.F, 4.F}).view({1, 2}));
+      known_gradient(objective_of(Task::kRegression), at::tensor({3.F, 9.F, 9.F, 3.F}).view({2, 2}), batch,
+                     at::tensor({3.F, 3.F}).view({1, 2}), at::tensor({1.F, 4.F}).view({1, 2}));
   EXPECT_TRUE(gradient.equal(at::tensor({2.F, 0.F, 0.F, -1.F}).view({2, 2}))) << gradient;
 }
 
 // The second target is ten times as large in its own units.
 TEST(MissingTargets, OfNumbersHaveTheUnitsOfTheOthers) {
-  const Objective objective = objective_for(Task::kRegression, {{"small", 0, 1}, {"large", 0, 10}});
-  const Batch batch = batch_of(at::tensor({0.F, kNan, 0.F, 0.F}).view({2, 2}), at::tensor({1, 2}, at::kLong));
+  const Objective objective = objective_of(Task::kRegression, {{"small", 0, 1}, {"large", 0, 10}});
+  const Batch batch = batch_of(at::tensor({0.F, kUnknown, 0.F, 0.F}).view({2, 2}), at::tensor({1, 2}, at::kLong));
   Totals totals;
   const Evaluation evaluation = objective.evaluate(at::tensor({1.F, 5.F, 2.F, 3.F}).view({2, 2}), batch);
   totals.add({.loss = evaluation.loss.item<double>(),
@@ -85,10 +84,10 @@ TEST(MissingTargets, OfNumbersHaveTheUnitsOfTheOthers) {
 }
 
 TEST(MissingTargets, OfTwoValuesHaveNeitherLossNorGradient) {
-  const Batch batch = batch_of(at::tensor({1.F, kNan, 0.F}).view({3, 1}), at::tensor({1, 0, 1}, at::kLong));
+  const Batch batch = batch_of(at::tensor({1.F, kUnknown, 0.F}).view({3, 1}), at::tensor({1, 0, 1}, at::kLong));
   const at::Tensor gradient =
-      gradient_of(objective_for(Task::kBinary), at::tensor({0.F, -7.F, 2.F}).view({3, 1}), batch,
-                  at::tensor({0.F, 2.F}).view({2, 1}), at::tensor({1.F, 0.F}).view({2, 1}));
+      known_gradient(objective_of(Task::kBinary), at::tensor({0.F, -7.F, 2.F}).view({3, 1}), batch,
+                     at::tensor({0.F, 2.F}).view({2, 1}), at::tensor({1.F, 0.F}).view({2, 1}));
   EXPECT_EQ(gradient[1].item<float>(), 0);
   EXPECT_NEAR(gradient[0].item<double>(), -0.25, 1e-6);
 }
@@ -97,10 +96,10 @@ TEST(MissingTargets, OfClassesHaveNeitherLossNorGradient) {
   const at::Tensor logits = at::tensor({0.F, 1.F, 5.F, -5.F, 2.F, 0.F}).view({3, 2});
   const Batch batch = batch_of(at::tensor({1, -1, 0}, at::kLong), at::tensor({1, 0, 1}, at::kLong));
   const at::Tensor known_logits = at::tensor({0.F, 1.F, 2.F, 0.F}).view({2, 2}), known = at::tensor({1, 0}, at::kLong);
-  Objective objective = objective_for(Task::kClassification);
-  EXPECT_TRUE(gradient_of(objective, logits.clone(), batch, known_logits, known)[1].equal(at::zeros({2})));
+  Objective objective = objective_of(Task::kClassification);
+  EXPECT_TRUE(known_gradient(objective, logits.clone(), batch, known_logits, known)[1].equal(at::zeros({2})));
   objective.weight_classes(at::tensor({0.5F, 3.F}));
-  EXPECT_TRUE(gradient_of(objective, logits.clone(), batch, known_logits, known)[1].equal(at::zeros({2})));
+  EXPECT_TRUE(known_gradient(objective, logits.clone(), batch, known_logits, known)[1].equal(at::zeros({2})));
 }
 
 // (T, B) = (2, 2): step 1 of sequence 1 is padding, and step 0 of sequence 0 has no class.
@@ -108,9 +107,9 @@ TEST(MissingTargets, OfStepsAreLeftOutLikePadding) {
   Batch batch = batch_of(at::tensor({-1, 1, 0, 0}, at::kLong).view({2, 2}), at::tensor({1, 1}, at::kLong));
   batch.lengths = at::tensor({2, 1}, at::kLong);
   const at::Tensor logits = at::tensor({9.F, 0.F, 0.F, 1.F, 3.F, 0.F, 9.F, 9.F}).view({2, 2, 2});
-  const Objective objective = objective_for(Task::kClassification);
+  const Objective objective = objective_of(Task::kClassification);
   const at::Tensor known_logits = at::tensor({0.F, 1.F, 3.F, 0.F}).view({2, 2});
-  expect_equal(
+  expect_same(
       objective.evaluate(logits, batch),
       objective.evaluate(known_logits, {.inputs = {}, .targets = at::tensor({1, 0}, at::kLong), .lengths = {}}));
 }
@@ -133,19 +132,19 @@ Dataset dataset_with_missing(Task task = Task::kRegression) {
     const at::Tensor other = part->inputs.select(2, 0).mean({1}, true).gt(0).to(at::kFloat);
     part->targets = at::cat({part->targets, other}, 1).contiguous();
     const at::Tensor draw = at::rand({part->size()}, generator);
-    part->targets.select(1, 0).masked_fill_(draw.lt(0.4), kNan);
-    part->targets.select(1, 1).masked_fill_(draw.gt(0.9), kNan);
+    part->targets.select(1, 0).masked_fill_(draw.lt(0.4), kUnknown);
+    part->targets.select(1, 1).masked_fill_(draw.gt(0.9), kUnknown);
   }
   return dataset;
 }
 
-std::vector<at::Tensor> trained_weights(const Dataset& dataset, const TrainerOptions& options) {
+std::vector<at::Tensor> weights_after(const Dataset& dataset, const TrainerOptions& options) {
   const auto model = toy_model(dataset);
   Trainer(*model, dataset, options).run();
   return model->parameters();
 }
 
-void expect_close(const std::vector<at::Tensor>& actual, const std::vector<at::Tensor>& expected) {
+void expect_near(const std::vector<at::Tensor>& actual, const std::vector<at::Tensor>& expected) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(at::allclose(actual[i], expected[i], 1e-4, 1e-6)) << i;
 }
 
@@ -156,15 +155,15 @@ TEST(MissingTargets, LetTheOthersWeighTheSameHoweverABatchIsCut) {
   options.settings.optimizer = OptimizerKind::kSgd;
   options.settings.learning_rate = 0.5;
   options.settings.batch_size = 30;
-  const auto whole = trained_weights(dataset, options);
+  const auto whole = weights_after(dataset, options);
   auto accumulated = options;
   accumulated.settings.batch_size = 10;
   accumulated.settings.accumulate = 3;
-  expect_close(trained_weights(dataset, accumulated), whole);
+  expect_near(weights_after(dataset, accumulated), whole);
   for (const int64_t shards : {2, 8}) {
     auto sharded = options;
     sharded.settings.shards = shards;
-    expect_close(trained_weights(dataset, sharded), whole);
+    expect_near(weights_after(dataset, sharded), whole);
   }
 }
 
@@ -206,15 +205,15 @@ TEST(MissingTargets, HaveNoPartInBaselines) {
   dataset.shape = {Task::kRegression, 1, 1, 1, false};
   const auto column = [](const std::vector<float>& values) { return at::tensor(values).unsqueeze(1); };
   dataset.train.inputs = at::zeros({3, 1, 1});
-  dataset.train.targets = column({1, kNan, 5});
+  dataset.train.targets = column({1, kUnknown, 5});
   dataset.valid.inputs = at::zeros({3, 1, 1});
-  dataset.valid.targets = column({4, kNan, 7});
-  dataset.naive_forecasts = {{"last value", column({kNan, 1, 5})}};
+  dataset.valid.targets = column({4, kUnknown, 7});
+  dataset.naive_forecasts = {{"last value", column({kUnknown, 1, 5})}};
   const auto all = baselines(dataset, LossKind::kMse);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_THAT(all[0].metrics, ::testing::Contains(Pair("valid_mae", DoubleNear(2, 1e-9))));
   EXPECT_THAT(all[1].metrics, ::testing::Contains(Pair("valid_mae", DoubleNear(2.5, 1e-9)))) << "from the mean 3";
-  dataset.naive_forecasts = {{"last value", column({kNan, 1, kNan})}};
+  dataset.naive_forecasts = {{"last value", column({kUnknown, 1, kUnknown})}};
   EXPECT_EQ(baselines(dataset, LossKind::kMse).size(), 1u) << "no target has a forecast";
 }
 
