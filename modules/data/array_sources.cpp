@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -173,6 +175,65 @@ Normalization resolve(const DataSettings& settings, ElementType type, const Path
   return settings.normalize;
 }
 
+// Returns the first sample with an input larger than this number.
+std::optional<int64_t> first_larger(const Samples& samples, float number) {
+  const auto is_larger = [number](std::span<const float> values) {
+    return std::ranges::any_of(values, [number](float value) { return value > number; });
+  };
+  if (samples.mapped)
+    return samples.mapped->find(samples.all_lengths(),
+                                [&](int64_t, std::span<const float> values) { return is_larger(values); });
+  const int64_t num_values = samples.sequence_length() * samples.num_features();
+  for (int64_t n = 0; n < samples.size(); ++n)
+    if (is_larger({samples.inputs.const_data_ptr<float>() + n * num_values, static_cast<size_t>(num_values)})) return n;
+  return std::nullopt;
+}
+
+float largest_input(const Samples& samples) {
+  float largest = 0;
+  visit_inputs(samples,
+               [&](int64_t, std::span<const float> values) { largest = std::max(largest, std::ranges::max(values)); });
+  return largest;
+}
+
+bool fill_half_of_range(const Part& part) {
+  constexpr float kHalf = 127;
+  return first_larger(part.samples, kHalf).has_value();
+}
+
+// Bytes of images reach from 0 to 255. Other bytes, such as counts from 0 to 16, would become very small numbers.
+void require_range_of_bytes(const Part& part, const DataSettings& settings, const Path& inputs) {
+  if (part.input_type != ElementType::kU8) {
+    if (settings.byte_maximum)
+      throw_error(ExitCode::kData, "{}: the file holds {}, but data.byte_maximum is for bytes (u8): remove it",
+                  inputs.string(), element_name(part.input_type));
+    return;
+  }
+  if (settings.byte_maximum) {
+    const auto sample = first_larger(part.samples, static_cast<float>(*settings.byte_maximum));
+    if (!sample) return;
+    throw_error(ExitCode::kData, "{}: sample {} (counted from 0) has a byte larger than data.byte_maximum, {}: use {}",
+                inputs.string(), *sample, *settings.byte_maximum, largest_input(part.samples));
+  }
+  if (settings.normalize != Normalization::kAutomatic || fill_half_of_range(part)) return;
+  const float largest = largest_input(part.samples);
+  throw_error(ExitCode::kData,
+              "{}: the bytes are from 0 to {}, but by default inputs of bytes are divided by 255: set "
+              "data.byte_maximum: {} to divide them by that (255 to divide them by 255), or data.normalize: standard, "
+              "minmax or "
+              "none",
+              inputs.string(), largest, std::max(largest, 1.0F));
+}
+
+// Other data than those of training may be darker, or have another range.
+std::optional<std::string> note_on_range(const Part& part, const DataSettings& settings, const Path& inputs) {
+  const bool is_divided = settings.normalize == Normalization::kAutomatic || settings.normalize == Normalization::kUnit;
+  if (!is_divided || settings.byte_maximum || part.input_type != ElementType::kU8 || fill_half_of_range(part))
+    return std::nullopt;
+  return fmt::format("warning: {}: the bytes are from 0 to {}, and are divided by 255", inputs.filename().string(),
+                     largest_input(part.samples));
+}
+
 void check_classes(const Loaded& loaded, const Samples& samples, const PartFiles& files, MissingTargets missing) {
   if (loaded.dataset.shape.task != Task::kClassification) return;
   require_classes(samples.targets, loaded.dataset.shape.num_outputs, files.targets, missing);
@@ -212,6 +273,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
                                inputs.memory_of(settings.train_inputs));
   loaded.dataset.shape = shape_of(train, settings.num_classes, train_files.targets);
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
+  require_range_of_bytes(train, settings, train_files.inputs);
   check_classes(loaded, train.samples, train_files, missing);
   if (!valid_files || splits_off_test_part(settings)) {
     loaded.split = split_files(train.samples, train.task, settings, origin.text());
@@ -226,6 +288,8 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
                          inputs.memory_of(settings.valid_inputs));
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
+  if (settings.byte_maximum) require_range_of_bytes(valid, settings, valid_files->inputs);
+  if (const auto note = note_on_range(valid, settings, valid_files->inputs)) loaded.dataset.notes.push_back(*note);
   check_classes(loaded, valid.samples, *valid_files, missing);
   const bool is_whole = !splits_off_test_part(settings);  // large samples must not be copied
   loaded.dataset.train = is_whole ? train.samples : take(train.samples, loaded.split.train);
@@ -295,10 +359,13 @@ LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const Fitt
       read_part(files, read, {settings.task, settings.target_per, missing}, inputs.memory_of(settings.train_inputs));
   if (all.samples.targets.defined() && fitted.shape.task == Task::kClassification)
     require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets, missing);
+  if (settings.byte_maximum) require_range_of_bytes(all, settings, files.inputs);
+  std::vector<std::string> notes = inputs.notes;
+  if (const auto note = note_on_range(all, settings, files.inputs)) notes.push_back(*note);
   return {.samples = all.samples,
           .origin = origin_of(settings, files),
           .normalize = resolve(settings, all.input_type, files.inputs),
-          .notes = inputs.notes};
+          .notes = std::move(notes)};
 }
 
 LoadedPart load_array_part(const DataSettings& settings, Reader read, const FittedData& fitted, DataPart part,
@@ -356,6 +423,9 @@ void check_arrays(const DataSettings& settings, config::Checker& checker) {
   if (settings.memory == InputMemory::kMapped && settings.placement == Placement::kDevice)
     checker.complain({"memory", "placement"},
                      "mapped inputs stay on the host: use placement: auto or host, or memory: resident");
+  if (settings.byte_maximum && settings.normalize != Normalization::kAutomatic &&
+      settings.normalize != Normalization::kUnit)
+    checker.complain({"byte_maximum", "normalize"}, "only normalize: unit divides bytes: remove one of the two");
   check_test_arrays(settings, checker);
 }
 
@@ -367,7 +437,7 @@ SourceInfo info_of_arrays(std::string_view description) {
           .keys = {"path",         "valid_fraction", "test_fraction", "split",        "stratify",      "seed",
                    "normalize",    "task",           "missing",       "train_inputs", "train_targets", "train_lengths",
                    "valid_inputs", "valid_targets",  "valid_lengths", "num_test",     "test_inputs",   "test_targets",
-                   "test_lengths", "num_classes",    "target_per"},
+                   "test_lengths", "num_classes",    "target_per",    "byte_maximum"},
           .check = check_arrays,
           .least_shape = least_array_shape,
           .load = [](const DataSettings& settings) { return load_arrays(settings, read); },
@@ -381,7 +451,7 @@ const SourceInfo& mnist_source() {
   static const SourceInfo info = {
       .description = "the images of handwritten digits in the files of MNIST",
       .tasks = {Task::kClassification},
-      .keys = {"path", "normalize"},
+      .keys = {"path", "normalize", "byte_maximum"},
       .has_images = true,
       .files = {kTrainImages, kTrainLabels, kValidImages, kValidLabels},
       .least_shape = least_array_shape,

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -15,8 +17,9 @@ namespace {
 
 // Returns whether a column is listed twice, and complains.
 bool refuse_duplicates(const char* key, const std::vector<std::string>& names, config::Checker& checker) {
+  std::unordered_set<std::string_view> seen;
   for (const std::string& name : names) {
-    if (std::ranges::count(names, name) == 1) continue;
+    if (seen.insert(name).second) continue;
     checker.complain({key}, fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
     return true;
   }
@@ -140,6 +143,25 @@ bool is_meaning_of_rows_unknown(const config::Checker& checker) {
   return checker.has_finding("window") || checker.has_finding("group") || checker.has_finding("target_per");
 }
 
+// What a key says must not be without an effect.
+void check_time(const DataSettings& settings, config::Checker& checker) {
+  const bool is_target = std::ranges::count(settings.target, settings.time) > 0;
+  if (!settings.time.empty() && (is_target || settings.time == settings.group))
+    checker.complain({"time", is_target ? "target" : "group"},
+                     fmt::format("{} is both: remove it from one of the two", in_quotes(settings.time)));
+  if (!settings.time.empty() && !uses_order(settings))
+    checker.complain(
+        {"time", "window"},
+        "the rows are independent samples, whose times do not matter: name the column in id, or set window");
+  if (settings.unsorted != Unsorted::kError && !uses_order(settings))
+    checker.complain({"unsorted", "window"}, "the order of independent rows does not matter: remove unsorted");
+  if (has_series(settings)) return;
+  if (settings.duplicates != Duplicates::kError)
+    checker.complain({"duplicates", "window"}, "only series have times that repeat: remove duplicates, or set window");
+  if (settings.gaps != Gaps::kError)
+    checker.complain({"gaps", "window"}, "only series have gaps: remove gaps, or set window");
+}
+
 void check_rows(const DataSettings& settings, config::Checker& checker) {
   if (is_meaning_of_rows_unknown(checker)) return;
   check_features(settings, checker);
@@ -148,6 +170,7 @@ void check_rows(const DataSettings& settings, config::Checker& checker) {
   check_group(settings, checker);
   check_sequences(settings, checker);
   check_steps_of_categories(settings, checker);
+  check_time(settings, checker);
 }
 
 }  // namespace

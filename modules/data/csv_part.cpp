@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/value.h"
+#include "data/csv_features.h"
+#include "data/csv_time.h"
 
 namespace rnnlab {
 namespace {
@@ -37,22 +40,49 @@ std::vector<int64_t> rows_in(const CsvSeries& series, const std::vector<int64_t>
 
 namespace {
 
-// Returns the windows without those that have a row of which a feature is missing.
-void drop_windows_with_gaps(const CsvPart& part, SeriesWindows& all) {
-  Windows& windows = all.windows;
-  const std::vector<int64_t> complete = complete_rows(part.features);
-  if (std::ssize(complete) == part.table.num_rows()) return;
+// Returns how many windows were left out because they do not meet the condition.
+int64_t keep_windows(Windows& windows, const std::function<bool(size_t)>& is_kept) {
   Windows kept{.window = windows.window, .first = {}, .target = {}, .num_horizons = windows.num_horizons};
   for (size_t i = 0; i < windows.first.size(); ++i) {
-    const auto first = std::ranges::lower_bound(complete, windows.first[i]);
-    const auto end = std::lower_bound(first, complete.end(), windows.first[i] + windows.window);
-    if (end - first < windows.window) continue;
+    if (!is_kept(i)) continue;
     kept.first.push_back(windows.first[i]);
-    const auto targets = windows.target.begin() + static_cast<ptrdiff_t>(i * windows.num_horizons);
-    kept.target.insert(kept.target.end(), targets, targets + static_cast<ptrdiff_t>(windows.num_horizons));
+    const auto targets = std::span(windows.target).subspan(i * windows.num_horizons, windows.num_horizons);
+    kept.target.insert(kept.target.end(), targets.begin(), targets.end());
   }
-  all.num_with_gaps = std::ssize(windows.first) - std::ssize(kept.first);
+  const int64_t num_left_out = std::ssize(windows.first) - std::ssize(kept.first);
   windows = std::move(kept);
+  return num_left_out;
+}
+
+// Leaves out the windows that have a row of which a feature is missing.
+void drop_windows_with_gaps(const CsvPart& part, SeriesWindows& all) {
+  const std::vector<int64_t> complete = complete_rows(part.features);
+  if (std::ssize(complete) == part.num_rows()) return;
+  all.num_with_gaps = keep_windows(all.windows, [&](size_t i) {
+    const auto first = std::ranges::lower_bound(complete, all.windows.first[i]);
+    const auto end = std::lower_bound(first, complete.end(), all.windows.first[i] + all.windows.window);
+    return end - first == all.windows.window;
+  });
+}
+
+// Returns whether a row after the first one of the window, up to its last target, follows a gap. A forecast after the
+// end of the series crosses none.
+bool crosses_break(const CsvPart& part, const Windows& windows, size_t sample) {
+  const auto targets = std::span(windows.target).subspan(sample * windows.num_horizons, windows.num_horizons);
+  const int64_t first = windows.first[sample], last_input = first + windows.window - 1;
+  const int64_t last = std::max(last_input, std::ranges::max(targets));
+  const auto next = std::ranges::upper_bound(part.breaks, first);
+  return next != part.breaks.end() && *next <= last;
+}
+
+void drop_across_breaks(const CsvPart& part, SeriesWindows& all, const std::string& name) {
+  if (part.breaks.empty() || all.windows.window == 0) return;
+  all.num_across_breaks = keep_windows(all.windows, [&](size_t i) { return !crosses_break(part, all.windows, i); });
+  if (all.windows.first.empty())
+    throw_error(ExitCode::kData,
+                "{}: each window of {} crosses a gap in time, and data.gaps: split leaves none; use a smaller "
+                "data.window, or data.gaps: ignore",
+                name, counted(all.windows.window, "row"));
 }
 
 // Returns how many rows of the series before these the inputs may have.
@@ -104,6 +134,7 @@ SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>&
   SeriesWindows all = part.series.size() == 1
                           ? SeriesWindows{windows_of(part.series.front(), rows, settings, last, name), 1, 0}
                           : windows_of_each(part, rows, settings, last, name);
+  drop_across_breaks(part, all, name);
   if (settings.window == 0 || settings.missing != MissingPolicy::kDrop) return all;
   drop_windows_with_gaps(part, all);
   if (all.windows.first.empty())
@@ -118,65 +149,6 @@ namespace {
 
 bool is_listed(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
-}
-
-bool begins_with_text(const Table& table, int64_t column) {
-  return table.num_rows() > 0 && is_text(trim(table.cell(0, column)));
-}
-
-std::vector<std::string> names_of_numbers(const Table& table, const std::vector<std::string>& names) {
-  std::vector<std::string> found;
-  for (const std::string& name : names)
-    if (!begins_with_text(table, table.column_index(name))) found.push_back(config::yaml_text(name));
-  return found;
-}
-
-// Values that do not repeat, such as dates, are not categories.
-bool has_repeated_texts(const Table& table, int64_t column) {
-  const std::string_view first = trim(table.cell(0, column));
-  for (int64_t row = 1; row < table.num_rows(); ++row)
-    if (trim(table.cell(row, column)) == first) return true;
-  return false;
-}
-
-// If data.features names no columns, refuses a column whose first row is a text, and proposes numeric columns.
-void refuse_texts(const Table& table, const std::vector<std::string>& names, bool may_have_categories) {
-  constexpr size_t kMostNamed = 12;
-  for (const std::string& name : names) {
-    const int64_t column = table.column_index(name);
-    if (!begins_with_text(table, column)) continue;
-    const std::vector<std::string> numbers = names_of_numbers(table, names);
-    const bool is_short = !numbers.empty() && numbers.size() <= kMostNamed;
-    throw_error(ExitCode::kData, "{}:{}: column {}: got {}, expected a number; leave the column out: {}{}",
-                table.path(), table.line(0, column), in_quotes(name), in_quotes(trim(table.cell(0, column))),
-                is_short ? fmt::format("data.features: [{}]", join(numbers, ", "))
-                         : "name the columns of numbers in data.features",
-                may_have_categories && has_repeated_texts(table, column)
-                    ? fmt::format("; or embed its values: data.categories: [{}]", config::yaml_text(name))
-                    : "");
-  }
-}
-
-// Returns the feature columns. By default these are all columns except those of data.id and the target; in a series of
-// numbers the target is a feature too.
-std::vector<std::string> feature_names(const Table& table, const DataSettings& settings) {
-  if (!settings.features.empty()) return settings.features;
-  const bool looks_back =
-      settings.window > 0 && csv_task(settings) != Task::kClassification && !has_target_per_step(settings);
-  std::vector<std::string> names;
-  for (const std::string& name : table.column_names()) {
-    const bool is_target = !looks_back && is_listed(settings.target, name);
-    const bool is_other = is_listed(settings.id, name) || is_listed(settings.categories, name);
-    if (!is_target && !is_other && name != settings.group) names.push_back(name);
-  }
-  if (names.empty() && settings.categories.empty()) {
-    throw_error(ExitCode::kData,
-                "{}: no column is left for the features: data.target {}all of them; name fewer columns there, or set "
-                "data.features",
-                table.path(), settings.id.empty() ? "names " : "and data.id name ");
-  }
-  refuse_texts(table, names, settings.window > 0 || has_target_per_step(settings));
-  return names;
 }
 
 // Adds the key that names the missing column to the message.
@@ -338,7 +310,7 @@ std::vector<std::string> target_names(const DataSettings& settings) {
   return names;
 }
 
-CsvLayout CsvPart::layout() const { return {names_of(features), labels}; }
+CsvLayout CsvPart::layout() const { return {names_of(features), labels, time}; }
 
 const CsvSeries& CsvPart::series_of(int64_t row) const {
   return *std::ranges::upper_bound(series, row, {}, [](const CsvSeries& one) { return one.rows.end; });
@@ -346,19 +318,24 @@ const CsvSeries& CsvPart::series_of(int64_t row) const {
 
 namespace {
 
+// A usual word for a missing value may be a name, such as NA for Namibia.
+std::string hint_on_name(std::string_view cell) {
+  return cell.empty() ? "" : fmt::format(", or take {} out of data.missing_words if it is a name", in_quotes(cell));
+}
+
 // Returns the rows of each series in the order of the file, and the series in the order of their first rows.
-std::vector<std::pair<std::string, std::vector<int64_t>>> rows_by_series(const Table& table, const std::string& group) {
-  std::vector<std::pair<std::string, std::vector<int64_t>>> all;
+std::vector<SeriesRows> rows_by_series(const Table& table, const std::string& group) {
+  std::vector<SeriesRows> all;
   std::unordered_map<std::string_view, size_t> places;
   const int64_t column = table.column_index(group);
   for (int64_t row = 0; row < table.num_rows(); ++row) {
     const std::string_view name = trim(table.cell(row, column));
-    if (is_missing(name))
-      throw_error(ExitCode::kData, "{}:{}: column {}: the name of the series is missing; fill it or remove the row",
-                  table.path(), table.line(row, column), in_quotes(group));
+    if (is_missing(name, table.options()))
+      throw_error(ExitCode::kData, "{}:{}: column {}: the name of the series is missing; fill it or remove the row{}",
+                  table.path(), table.line(row, column), in_quotes(group), hint_on_name(name));
     const auto [place, is_new] = places.emplace(name, all.size());
-    if (is_new) all.emplace_back(name, std::vector<int64_t>());
-    all[place->second].second.push_back(row);
+    if (is_new) all.push_back({std::string(name), {}});
+    all[place->second].rows.push_back(row);
   }
   return all;
 }
@@ -372,11 +349,22 @@ void reorder(std::vector<T>& values, const std::vector<int64_t>& order) {
   values = std::move(ordered);
 }
 
-void sort_by_series(CsvPart& part, const std::string& group) {
-  for (const auto& [name, rows] : rows_by_series(part.table, group)) {
+std::vector<int64_t> all_rows(const Table& table) {
+  std::vector<int64_t> rows(static_cast<size_t>(table.num_rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+// Puts the rows of the part into the order of the series.
+void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
+  for (const auto& [name, rows] : all) {
     const int64_t begin = std::ssize(part.file_rows);
     part.file_rows.insert(part.file_rows.end(), rows.begin(), rows.end());
     part.series.push_back({name, {begin, std::ssize(part.file_rows)}});
+  }
+  if (part.file_rows == all_rows(part.table)) {
+    part.file_rows.clear();
+    return;
   }
   for (auto* columns : {&part.features, &part.targets})
     for (NumericColumn& column : *columns) reorder(column.values, part.file_rows);
@@ -403,13 +391,42 @@ void fill_with_previous(NumericColumn& column, const CsvPart& part) {
     }
 }
 
+// Another file than that of training may lack the column.
+bool is_time_examined(const CsvPart& part, const DataSettings& settings) {
+  return uses_order(settings) && part.time && !part.time->empty() && is_listed(part.table.column_names(), *part.time);
+}
+
+void add_breaks(CsvPart& part, const std::vector<int64_t>& rows_after_gaps) {
+  if (rows_after_gaps.empty()) return;
+  std::vector<bool> is_after_gap(static_cast<size_t>(part.table.num_rows()));
+  for (const int64_t row : rows_after_gaps) is_after_gap[static_cast<size_t>(row)] = true;
+  for (int64_t row = 0; row < part.num_rows(); ++row)
+    if (is_after_gap[static_cast<size_t>(part.table_row(row))]) part.breaks.push_back(row);
+}
+
 void make_series(CsvPart& part, const DataSettings& settings) {
-  if (settings.group.empty())
-    part.series = {{"", {0, part.table.num_rows()}}};
-  else
-    sort_by_series(part, settings.group);
+  std::vector<SeriesRows> series = {{"", all_rows(part.table)}};
+  if (!settings.group.empty()) series = rows_by_series(part.table, settings.group);
+  TimeTreatment treatment;
+  if (is_time_examined(part, settings)) treatment = order_by_time(part.table, *part.time, series, settings);
+  part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
+  take_rows_of(part, series);
+  add_breaks(part, treatment.rows_after_gaps);
   if (settings.missing != MissingPolicy::kPrevious) return;
   for (NumericColumn& column : part.features) fill_with_previous(column, part);
+}
+
+}  // namespace
+
+namespace {
+
+void note_booleans(CsvPart& part) {
+  std::vector<std::string> names;
+  for (const auto* columns : {&part.features, &part.targets})
+    for (const NumericColumn& column : *columns)
+      if (column.is_boolean) add_once(names, in_quotes(column.name));
+  if (!names.empty())
+    part.notes.push_back(fmt::format("true and false are the numbers 1 and 0 in {}", join_with_and(names)));
 }
 
 }  // namespace
@@ -424,10 +441,13 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
   require_columns(part.table, "data.id", settings.id);
   if (!settings.group.empty()) require_columns(part.table, "data.group", {settings.group});
   require_columns(part.table, "data.categories", settings.categories);
-  std::vector<std::string> names = like != nullptr ? like->features : feature_names(part.table, settings);
+  if (!settings.time.empty()) require_columns(part.table, "data.time", {settings.time});
+  std::vector<std::string> names = like != nullptr ? like->features : feature_names(part.table, settings, part.notes);
   std::erase_if(names, [&](const std::string& name) { return is_listed(settings.categories, name); });
   part.features = numbers(part.table, names, settings.missing);
   if (needs_targets) read_targets(part, settings, like);
+  note_booleans(part);
+  part.time = like != nullptr ? like->time : find_time_column(part.table, settings);
   make_series(part, settings);
   return part;
 }
@@ -465,40 +485,19 @@ std::vector<RowRange> ranges_without_gaps(const CsvPart& part) {
 }  // namespace
 
 Windows sequences_of(const CsvPart& part, const DataSettings& settings) {
-  if (settings.missing == MissingPolicy::kDrop) return sequences_in(ranges_without_gaps(part), settings.window);
-  std::vector<RowRange> ranges;
-  for (const CsvSeries& series : part.series) ranges.push_back(series.rows);
-  return sequences_in(ranges, settings.window);
-}
-
-std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector<int64_t>& rows,
-                                          const DataSettings& settings) {
-  std::vector<CategoryColumn> all;
-  for (const std::string& name : settings.categories) {
-    const int64_t column = part.table.column_index(name);
-    std::set<std::string_view> values;
-    for (const int64_t row : rows) values.insert(trim(part.table.cell(part.table_row(row), column)));
-    std::erase_if(values, is_missing);
-    all.push_back({name, {values.begin(), values.end()}});
-  }
-  return all;
-}
-
-int64_t add_categories(CsvPart& part, const std::vector<CategoryColumn>& categories) {
-  int64_t num_unknown = 0;
-  for (const CategoryColumn& category : categories) {
-    const int64_t column = part.table.column_index(category.name);
-    std::unordered_map<std::string_view, double> numbers;
-    for (const std::string& value : category.values) numbers.emplace(value, static_cast<double>(numbers.size() + 1));
-    NumericColumn codes{.name = category.name, .values = {}};
-    for (int64_t row = 0; row < part.table.num_rows(); ++row) {
-      const auto found = numbers.find(trim(part.table.cell(part.table_row(row), column)));
-      num_unknown += found == numbers.end();
-      codes.values.push_back(found == numbers.end() ? 0 : found->second);
+  std::vector<RowRange> whole, ranges;
+  for (const CsvSeries& series : part.series) whole.push_back(series.rows);
+  if (settings.missing == MissingPolicy::kDrop) whole = ranges_without_gaps(part);
+  for (const RowRange& range : whole) {
+    int64_t begin = range.begin;
+    for (const int64_t row : part.breaks) {
+      if (row <= begin || row >= range.end) continue;
+      ranges.push_back({begin, row});
+      begin = row;
     }
-    part.features.push_back(std::move(codes));
+    ranges.push_back({begin, range.end});
   }
-  return num_unknown;
+  return sequences_in(ranges, settings.window);
 }
 
 }  // namespace rnnlab

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,9 @@ void check_csv(const DataSettings& settings, config::Checker& checker);
 
 // The layout that another file must have to be read like the training part.
 struct CsvLayout {
-  std::vector<std::string> features;  // columns, in order
-  std::vector<std::string> labels;    // of the classes
+  std::vector<std::string> features;     // columns, in order
+  std::vector<std::string> labels;       // of the classes
+  std::optional<std::string> time = {};  // FittedData::time
 };
 
 // Rows of one series, as a range of CsvPart's rows.
@@ -34,7 +36,7 @@ struct CsvSeries {
   RowRange rows;
 };
 
-// With data.group the rows are in the order of the series, and within a series in the order of the file.
+// With data.group the rows are in the order of the series, and within a series in the order of the file, or of time.
 struct CsvPart {
   Table table;
   std::vector<int64_t> file_rows;       // the row of the file for each row; empty if they are equal
@@ -44,6 +46,11 @@ struct CsvPart {
   std::vector<int64_t> classes;         // for classification: indices into labels, or -1
   std::vector<std::string> labels;
   Targets wanted = Targets::kRequired;  // kIfPresent: a missing target is never refused
+  std::optional<std::string> time;      // FittedData::time
+  std::vector<int64_t> breaks;          // ascending: rows that follow a gap, which no window crosses
+  std::vector<std::string> notes;       // about what was left out, sorted or read in a special way
+
+  int64_t num_rows() const { return file_rows.empty() ? table.num_rows() : std::ssize(file_rows); }
 
   std::vector<int64_t> complete_rows() const;  // rows that have all features and all required targets
   int64_t table_row(int64_t row) const;        // the row of the table for a row of the part
@@ -74,23 +81,27 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
 // Fills missing features with the means of the training part. Throws UserError kData if a column has no mean.
 void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
 
-// Returns the values that the columns of data.categories have in these rows. Missing values are left out.
+// Returns the values that the columns of data.categories have in these rows, each once for all of its spellings.
+// Missing values are left out. Throws UserError kData if a column has none.
 std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector<int64_t>& rows,
                                           const DataSettings& settings);
 
-// Adds the columns of categories behind the features, as numbers. Returns how many cells have another value than these
-// or none; they become 0.
-int64_t add_categories(CsvPart& part, const std::vector<CategoryColumn>& categories);
+// Adds the columns of categories behind the features, as numbers. A cell with another value than these, or none,
+// becomes 0, and a note counts such cells. Throws UserError kData if no cell of a column has one of these values, or if
+// a value is missing and data.missing is error.
+void add_categories(CsvPart& part, const std::vector<CategoryColumn>& categories, const DataSettings& settings);
 
 // Returns windows_in, or all_windows_in, of each series that has rows in `rows`, which are ascending. Series that are
-// too short for a window have no samples and are counted. With data.missing: drop, windows that have a row of which a
-// feature is missing are left out and counted. Throws UserError kData if no window is left.
+// too short for a window have no samples and are counted, and so are windows that cross a break. With data.missing:
+// drop, windows that have a row of which a feature is missing are left out and counted. Throws UserError kData if no
+// window is left.
 enum class LastWindows { kWithTargets, kAll };
 struct SeriesWindows {
   Windows windows;
   int64_t num_series = 0;
   int64_t num_too_short = 0;
-  int64_t num_with_gaps = 0;  // windows
+  int64_t num_with_gaps = 0;      // windows
+  int64_t num_across_breaks = 0;  // windows
 };
 SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
                                 LastWindows last, const std::string& name);
@@ -99,8 +110,8 @@ SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>&
 // data.missing: drop a row of which a feature is missing, which is in no sequence.
 Windows sequences_of(const CsvPart& part, const DataSettings& settings);
 
-// The functions below (csv_rows.cpp) say which row of a CSV file the prediction of each sample is for, and why the remaining rows have
-// no sample. A row is identified by its number in the file and by the columns of data.id.
+// The functions below (csv_rows.cpp) say which row of a CSV file the prediction of each sample is for, and why the
+// remaining rows have no sample. A row is identified by its number in the file and by the columns of data.id.
 
 // Returns one row for each prediction, in the order of the samples. The row of a window is the row of its first target,
 // which may lie after the end of the file; with data.group, a row after the end of its series has the number 0.

@@ -53,19 +53,28 @@ std::string missing_features(const CsvPart& part, int64_t row) {
                      others == 0 ? "" : fmt::format(" and {}", counted(others, "other")));
 }
 
-// Returns why no sample is for a row of the part.
+bool is_after_gap(const CsvPart& part, int64_t first, int64_t row) {
+  const auto next = std::ranges::upper_bound(part.breaks, first);
+  return next != part.breaks.end() && *next <= row;
+}
+
+// Returns why no sample is for a row of the part; kNoRow is one that data.duplicates has left out.
 std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettings& settings) {
+  if (row == kNoRow)
+    return fmt::format("another row has the same time (data.duplicates: {})", config::name_of(settings.duplicates));
   if (settings.window == 0 || has_target_per_step(settings)) return missing_features(part, row);
   const int64_t first = row - settings.horizon.front() - settings.window + 1;
+  if (first >= part.series_of(row).rows.begin && is_after_gap(part, first, row))
+    return "a gap in time in the rows of its window (data.gaps: split)";
   if (first >= part.series_of(row).rows.begin) return "missing value in the rows of its window";
   return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window,
                      settings.horizon.front());
 }
 
-// Returns the row of the part for each row of the table.
+// Returns the row of the part for each row of the table, or kNoRow.
 std::vector<int64_t> rows_of_part(const CsvPart& part) {
-  std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()));
-  for (int64_t row = 0; row < part.table.num_rows(); ++row) rows[static_cast<size_t>(part.table_row(row))] = row;
+  std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()), kNoRow);
+  for (int64_t row = 0; row < part.num_rows(); ++row) rows[static_cast<size_t>(part.table_row(row))] = row;
   return rows;
 }
 
@@ -74,6 +83,10 @@ std::vector<int64_t> rows_of_part(const CsvPart& part) {
 FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, const IdReader& ids,
                  const DataSettings& settings) {
   if (part.file_rows.empty()) return {.number = row + 1, .id = ids.read(row), .sample = {}, .reason = ""};
+  if (settings.group.empty() && row >= series.rows.end) {
+    const int64_t number = part.table.num_rows() + row - series.rows.end;
+    return {.number = number + 1, .id = ids.read(number), .sample = {}, .reason = ""};
+  }
   if (row < series.rows.end) {
     const int64_t in_file = part.table_row(row);
     return {.number = in_file + 1, .id = ids.read(in_file), .sample = {}, .reason = ""};

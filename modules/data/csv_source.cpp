@@ -30,14 +30,17 @@ std::filesystem::path find_csv(const DataSettings& settings, const std::string& 
 }
 
 Table read_table(const DataSettings& settings, const std::string& name) {
-  return read_csv(find_csv(settings, name), {.delimiter = settings.delimiter[0],
-                                             .header = settings.header ? CsvHeader::kPresent : CsvHeader::kAbsent,
-                                             .decimal = settings.decimal[0]});
+  CsvOptions options{.delimiter = settings.delimiter[0],
+                     .header = settings.header ? CsvHeader::kPresent : CsvHeader::kAbsent,
+                     .decimal = settings.decimal[0]};
+  if (!std::ranges::equal(settings.missing_words, usual_missing_words()))
+    options.missing_words = settings.missing_words;
+  return read_csv(find_csv(settings, name), options);
 }
 
 std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settings) {
   if (settings.missing == MissingPolicy::kDrop && settings.window == 0) return part.complete_rows();
-  std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()));
+  std::vector<int64_t> rows(static_cast<size_t>(part.num_rows()));
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
@@ -351,7 +354,7 @@ void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scali
 }
 
 CsvLayout layout_of(const FittedData& fitted) {
-  CsvLayout layout{{}, fitted.vocabulary};
+  CsvLayout layout{{}, fitted.vocabulary, fitted.time};
   for (const ColumnScale& column : fitted.feature_scales) layout.features.push_back(column.name);
   return layout;
 }
@@ -359,13 +362,21 @@ CsvLayout layout_of(const FittedData& fitted) {
 // Scaling by columns is already done on the table; only scaling within a sample remains for the samples.
 Normalization left_to_do(Normalization how) { return how == Normalization::kColumnMinMax ? how : Normalization::kNone; }
 
-// Returns a note if values of the data are not in the training part.
-std::optional<std::string> encode_categories(Parts& parts, const std::vector<CategoryColumn>& categories) {
-  int64_t num_unknown = add_categories(parts.train, categories);
-  if (parts.valid_file) num_unknown += add_categories(*parts.valid_file, categories);
-  if (num_unknown == 0) return std::nullopt;
-  return fmt::format("{} of data.categories {} missing or not in the training part, and {} the vector 0",
-                     counted(num_unknown, "cell"), num_unknown == 1 ? "is" : "are", num_unknown == 1 ? "has" : "have");
+void encode_categories(Parts& parts, const std::vector<CategoryColumn>& categories, const DataSettings& settings) {
+  add_categories(parts.train, categories, settings);
+  if (parts.valid_file) add_categories(*parts.valid_file, categories, settings);
+}
+
+void move_notes(Parts& parts, std::vector<std::string>& notes) {
+  std::ranges::move(parts.train.notes, std::back_inserter(notes));
+  if (parts.valid_file)
+    for (const std::string& note : parts.valid_file->notes) notes.push_back("validation file: " + note);
+}
+
+std::optional<std::string> note_on_breaks(const SeriesWindows& windows, std::string_view part) {
+  if (windows.num_across_breaks == 0) return std::nullopt;
+  return fmt::format("{} would cross a gap in the {} and {} left out", counted(windows.num_across_breaks, "window"),
+                     part, windows.num_across_breaks == 1 ? "is" : "are");
 }
 
 // If only some part has shorter sequences, the other has lengths too.
@@ -393,6 +404,7 @@ void add_samples(Dataset& dataset, const Parts& parts, const CsvScalings& scalin
   give_both_lengths(dataset.train, dataset.valid);
   dataset.naive_forecasts = naive_forecasts(parts.valid(), valid.windows, scalings, settings);
   for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part"),
+                           note_on_breaks(train, "training part"), note_on_breaks(valid, "validation part"),
                            note_on_gaps(train, "training part"), note_on_gaps(valid, "validation part"),
                            note_on_season(parts.valid(), valid.windows, settings)})
     if (note) dataset.notes.push_back(*note);
@@ -417,7 +429,9 @@ Loaded load_csv(const DataSettings& settings) {
   fill_missing(parts, settings, dataset.column_means);
   CsvScalings scalings = fit_scalings(parts, csv_task(settings), how);
   dataset.categories = categories_in(parts.train, parts.rows.train, settings);
-  if (const auto note = encode_categories(parts, dataset.categories)) dataset.notes.push_back(*note);
+  encode_categories(parts, dataset.categories, settings);
+  move_notes(parts, dataset.notes);
+  dataset.time = parts.train.time;
   scalings.features.resize(parts.train.features.size());  // the numbers of categories are not scaled
   add_samples(dataset, parts, scalings, settings);
   dataset.shape = shape_of(dataset, parts, settings);
@@ -430,16 +444,18 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvLayout like = layout_of(fitted);
   Parts parts = part == DataPart::kAll ? read_whole_file(settings, like, targets) : read_parts(settings, &like);
   fill_missing(parts, settings, fitted.column_means);
-  const auto unknown = encode_categories(parts, fitted.categories);
+  encode_categories(parts, fitted.categories, settings);
   const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
   const auto dropped = targets == Targets::kRequired ? note_on_dropped_rows(parts, settings) : std::nullopt;
-  for (const auto& note : {note_on_missing(parts, settings), dropped, unknown})
+  for (const auto& note : {note_on_missing(parts, settings), dropped})
     if (note) loaded.notes.push_back(*note);
+  move_notes(parts, loaded.notes);
   const SeriesWindows of_series = windows_for_use(parts, settings, part, targets);
   const Windows& windows = of_series.windows;
-  if (const auto note = note_on_gaps(of_series, "data")) loaded.notes.push_back(*note);
+  for (const auto& note : {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data")})
+    if (note) loaded.notes.push_back(*note);
   loaded.samples = samples_in(file, windows, scalings);
   if (part != DataPart::kAll) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
   if (targets == Targets::kRequired) return loaded;
@@ -489,10 +505,11 @@ const SourceInfo& csv_source() {
       .description = "a table in a CSV file, or a series with a window",
       .form = DataForm::kTable,
       .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
-      .keys = {"path",   "valid_fraction", "test_fraction", "split",       "stratify",  "seed",      "normalize",
-               "task",   "train_file",     "valid_file",    "num_test",    "test_file", "delimiter", "decimal",
-               "header", "features",       "target",        "id",          "missing",   "window",    "categories",
-               "group",  "horizon",        "season",        "inputs_from", "target_per"},
+      .keys = {"path",       "valid_fraction", "test_fraction", "split",       "stratify",   "seed",      "normalize",
+               "task",       "train_file",     "valid_file",    "num_test",    "test_file",  "delimiter", "decimal",
+               "header",     "features",       "target",        "id",          "missing",    "window",    "categories",
+               "group",      "horizon",        "season",        "inputs_from", "target_per", "time",      "unsorted",
+               "duplicates", "gaps",           "missing_words"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

@@ -115,10 +115,19 @@ void add_split_and_scaling_fields(Schema& schema) {
       "whether a random split gives each part the shares that the classes (or 0 and 1 of a binary target) have "
       "in the file; unset: true");
   schema.field("seed", &DataSettings::seed, "seed of generated data and of random splits").at_least(0);
-  schema.field("normalize", &DataSettings::normalize,
-               "how inputs are scaled, fitted on the training part: unit (bytes / 255), standard or minmax for each "
-               "feature, column_minmax for each feature of each sample over its steps; auto: unit for bytes, standard "
-               "for csv and ts, else none");
+  schema.field(
+      "normalize", &DataSettings::normalize,
+      "how inputs are scaled, fitted on the training part: unit (bytes / byte_maximum), standard or minmax for each "
+      "feature, column_minmax for each feature of each sample over its steps; auto: unit for bytes, standard "
+      "for csv and ts, else none");
+  schema
+      .field(
+          "byte_maximum", &DataSettings::byte_maximum,
+          "mnist, idx, npy: the byte that normalize: unit makes 1; by default 255, but inputs that fill at most half "
+          "of that range are refused")
+      .at_least(1)
+      .at_most(255)
+      .may_change(config::Change::kOnResume);
   schema
       .field("placement", &DataSettings::placement,
              "where the samples are stored: on the device, or on the host with a prefetch thread; auto: on the "
@@ -217,6 +226,40 @@ void add_column_fields(Schema& schema) {
              "neither drop nor mean; a missing target is never filled: error refuses it, every other value leaves it "
              "out of losses, metrics and baselines; idx, npy: error, or drop for missing targets (NaN, or class -1)")
       .may_change(config::Change::kOnUse);
+  schema
+      .field("missing_words", &DataSettings::missing_words,
+             "csv: words that mean a missing value, besides an empty cell; [] if all words are values; the default "
+             "ignores "
+             "upper and lower case, a list of your own does not")
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnUse);
+}
+
+void add_time_fields(Schema& schema) {
+  schema
+      .field("time", &DataSettings::time,
+             "csv: column with the time of each row; by default a column of times that is neither a feature nor a "
+             "target, if there is one")
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnUse);
+  schema
+      .field("unsorted", &DataSettings::unsorted,
+             "csv: rows that are not in the order of time: error, sort them within each series, or ignore it and keep "
+             "the order of the file")
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnUse);
+  schema
+      .field("duplicates", &DataSettings::duplicates,
+             "csv: rows of a series with the same time: error, keep the first or the last of them, or ignore it and "
+             "keep all")
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnUse);
+  schema
+      .field("gaps", &DataSettings::gaps,
+             "csv: steps in time that are not the usual one of the series: error, split the series there, so that no "
+             "window crosses them, or ignore them")
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnUse);
 }
 
 void add_series_fields(Schema& schema) {
@@ -279,6 +322,7 @@ Schema make_schema() {
   add_csv_format_fields(schema);
   add_column_fields(schema);
   add_series_fields(schema);
+  add_time_fields(schema);
   add_text_and_synthetic_fields(schema);
   for (const auto rule : {check_keys, check_files, check_stratify, check_source}) schema.check(rule);
   require_known_keys(schema);
@@ -365,6 +409,12 @@ void choose_split_of_earlier_versions(DataSettings& settings) {
 
 bool reaches_back(const DataSettings& settings) {
   return settings.inputs_from.value_or(InputsFrom::kSeries) == InputsFrom::kSeries;
+}
+
+bool has_series(const DataSettings& settings) { return settings.window > 0 || has_target_per_step(settings); }
+
+bool uses_order(const DataSettings& settings) {
+  return has_series(settings) || settings.missing == MissingPolicy::kPrevious || settings.split == Split::kOrdered;
 }
 
 bool has_target_per_step(const DataSettings& settings) { return settings.target_per == TargetPer::kStep; }

@@ -20,6 +20,9 @@ namespace rnnlab {
 enum class TaskChoice { kAutomatic, kClassification, kBinary, kRegression };
 enum class TargetPer { kSequence, kStep };
 enum class Labels { kClasses, kBinary, kGaussian };
+enum class Unsorted { kError, kSort, kIgnore };            // rows that are not in the order of time
+enum class Duplicates { kError, kFirst, kLast, kIgnore };  // rows of a series with the same time
+enum class Gaps { kError, kSplit, kIgnore };               // steps in time that are not the usual one
 enum class InputsFrom { kSeries, kPart };  // where the rows may be that windows of validation and of tests read
 enum class InputMemory { kAutomatic, kResident, kMapped };  // where inputs are: in memory, or in their mapped file
 
@@ -35,6 +38,7 @@ struct DataSettings {
   std::optional<bool> stratify;
   int64_t seed = 1;
   Normalization normalize = Normalization::kAutomatic;
+  std::optional<int64_t> byte_maximum;  // mnist, idx, npy: the byte that `unit` makes 1; not set: 255
   Placement placement = Placement::kAutomatic;
   TaskChoice task = TaskChoice::kAutomatic;
   TargetPer target_per = TargetPer::kSequence;
@@ -71,6 +75,11 @@ struct DataSettings {
   std::string group;                   // column that names the series of a row; "": one series
   std::vector<int64_t> horizon = {1};  // ascending
   std::optional<int64_t> season;
+  std::string time;  // column with the times of the rows; "": looked for among the columns that are not used
+  Unsorted unsorted = Unsorted::kError;
+  Duplicates duplicates = Duplicates::kError;
+  Gaps gaps = Gaps::kError;
+  std::vector<std::string> missing_words = {usual_missing_words().begin(), usual_missing_words().end()};
   std::optional<InputsFrom> inputs_from;
 
   // text
@@ -102,6 +111,12 @@ Split resolved_split(const DataSettings& settings);
 // the samples keep their order.
 SplitRequest split_request(const DataSettings& settings);
 
+// Returns whether the rows of a csv file are steps of series.
+bool has_series(const DataSettings& settings);
+
+// Returns whether the order of the rows of a csv file matters: for series, for an ordered split, and where a missing
+// value is that of the row before.
+bool uses_order(const DataSettings& settings);
 // Returns whether the training file gives samples to the test part.
 bool splits_off_test_part(const DataSettings& settings);
 
@@ -109,8 +124,8 @@ bool splits_off_test_part(const DataSettings& settings);
 bool counts_each_series(const DataSettings& settings);
 
 // Runs record how their data were split. The first function sets the keys `stratify` and `inputs_from` to what training
-// does if they are not set, and the second to what versions did that did not know the keys. They set only keys that have
-// an effect.
+// does if they are not set, and the second to what versions did that did not know the keys. They set only keys that
+// have an effect.
 void choose_split(DataSettings& settings);
 void choose_split_of_earlier_versions(DataSettings& settings);
 
@@ -182,6 +197,26 @@ struct EnumNames<MissingPolicy> {
        {MissingPolicy::kPrevious, "previous"},
        {MissingPolicy::kMean, "mean"},
        {MissingPolicy::kZero, "zero"}}};
+};
+
+template <>
+struct EnumNames<Unsorted> {
+  static constexpr std::array<std::pair<Unsorted, std::string_view>, 3> kNames = {
+      {{Unsorted::kError, "error"}, {Unsorted::kSort, "sort"}, {Unsorted::kIgnore, "ignore"}}};
+};
+
+template <>
+struct EnumNames<Duplicates> {
+  static constexpr std::array<std::pair<Duplicates, std::string_view>, 4> kNames = {{{Duplicates::kError, "error"},
+                                                                                     {Duplicates::kFirst, "first"},
+                                                                                     {Duplicates::kLast, "last"},
+                                                                                     {Duplicates::kIgnore, "ignore"}}};
+};
+
+template <>
+struct EnumNames<Gaps> {
+  static constexpr std::array<std::pair<Gaps, std::string_view>, 3> kNames = {
+      {{Gaps::kError, "error"}, {Gaps::kSplit, "split"}, {Gaps::kIgnore, "ignore"}}};
 };
 
 template <>

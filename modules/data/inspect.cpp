@@ -93,6 +93,31 @@ bool are_numbers_of_steps(std::span<const int64_t> targets, std::span<const int6
   return targets.size() == 3 && inputs.size() >= 2 && std::ranges::equal(targets.first(2), inputs.first(2));
 }
 
+ArraySummary summary_of_array(const Array& array) {
+  ArraySummary summary{array.shape, std::string(element_name(array.type)), {}};
+  visit_values(array, [&](auto values) { summary.numbers = NumberSummary::of(values); });
+  return summary;
+}
+
+int64_t small_byte_maximum(const ArraySummary& inputs) {
+  constexpr double kHalf = 127;
+  const double maximum = inputs.numbers.finite().maximum();
+  const bool are_bytes = inputs.type == element_name(ElementType::kU8) && inputs.shape.size() >= 2;
+  if (!are_bytes || maximum > kHalf) return 0;
+  return std::max<int64_t>(static_cast<int64_t>(maximum), 1);
+}
+
+std::string byte_maximum_line(int64_t maximum) {
+  return fmt::format("  byte_maximum: {:<6} # what inputs are divided by; without it, by 255", maximum);
+}
+
+std::string hint_on_bytes(int64_t maximum) {
+  return fmt::format(
+      "the bytes are from 0 to {0}, not to 255: set data.byte_maximum: {0} to divide them by {0}, or data.normalize: "
+      "standard, minmax or none",
+      maximum);
+}
+
 // The functions below describe idx and npy files.
 
 namespace {
@@ -223,12 +248,13 @@ ArrayHalf half_of(ArrayReader read, const Path& path, const Array& array) {
 }
 
 std::vector<std::string> array_yaml(Source format, const Path& path, const ArrayHalf& half,
-                                    const std::optional<Path>& lengths) {
+                                    const std::optional<Path>& lengths, int64_t byte_maximum) {
   const auto& [is_targets, other, classes, is_per_step] = half;
   std::vector<std::string> lines = {
       "data:", fmt::format("  source: {}", config::name_of(format)), "  path: " + yaml_text(folder_of(path)),
       half_line("train_inputs", is_targets ? other : path), half_line("train_targets", is_targets ? path : other)};
   if (lengths) lines.push_back(half_line("train_lengths", lengths));
+  if (byte_maximum > 0) lines.push_back(byte_maximum_line(byte_maximum));
   if (is_per_step) lines.emplace_back("  target_per: step");
   lines.insert(lines.end(), {"model:", classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"});
   return lines;
@@ -248,8 +274,7 @@ FileInspection inspect_array_of_archive(const Path& path, ArrayInspection conten
 FileInspection inspect_array(Source format, ArrayReader read, const Path& path) {
   const Array array = read(path);
   ArrayInspection content;
-  content.array = {array.shape, std::string(element_name(array.type)), {}};
-  visit_values(array, [&](auto values) { content.array.numbers = NumberSummary::of(values); });
+  content.array = summary_of_array(array);
   content.classes = class_counts(array);
   content.picture = picture_of(array);
   if (!split_array_path(path).array.empty()) return inspect_array_of_archive(path, std::move(content));
@@ -258,8 +283,11 @@ FileInspection inspect_array(Source format, ArrayReader read, const Path& path) 
   const std::optional<Path> lengths =
       inputs ? lengths_beside(*inputs, read, half.is_targets ? read(*inputs) : array) : std::nullopt;
   std::vector<std::string> hints = padding_hint(array, lengths.has_value(), !content.picture.empty());
+  int64_t byte_maximum = small_byte_maximum(content.array);
+  if (half.is_targets && half.other) byte_maximum = small_byte_maximum(summary_of_array(read(*half.other)));
+  if (byte_maximum > 0 && !half.is_targets) hints.push_back(hint_on_bytes(byte_maximum));
   FileInspection inspection{path.string(), format, std::move(content), std::move(hints),
-                            array_yaml(format, path, half, lengths)};
+                            array_yaml(format, path, half, lengths, byte_maximum)};
   if (may_be_lengths(array))
     inspection.hints = {
         "if these are lengths of sequences and not classes, name the file in train_lengths, in addition to "

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -21,6 +22,7 @@
 #include "data/data_settings.h"
 #include "data/dataset.h"
 #include "data/normalize.h"
+#include "data/readers/times.h"
 #include "data/source.h"
 
 namespace rnnlab {
@@ -52,6 +54,8 @@ class NumberSummary {
   Moments finite_;
   int64_t num_not_finite_ = 0;
 };
+
+struct Array;  // readers/array.h
 
 struct ArraySummary {
   std::vector<int64_t> shape;
@@ -124,17 +128,29 @@ struct ColumnInspection {
   int64_t num_numbers = 0;
   int64_t num_missing = 0;
   int64_t num_texts = 0;           // neither number nor missing
+  int64_t num_booleans = 0;        // of the texts: true and false
   int64_t num_decimal_commas = 0;  // of the texts: numbers written as 1,5 in a file that also has 1.5
   int64_t num_integers = 0;        // of the numbers
   int64_t num_like_thousands = 0;  // of the numbers: written as 1.326 or 12.500, with the decimal mark of the file
   int64_t num_below_thousand = 0;  // of the numbers: integers of at most three digits, such as 998
   std::string like_thousands;      // the first number that is written as 1.326
   NumberSummary numbers;
-  std::set<std::string> texts;   // at most kMostClasses + 1 texts
-  std::set<std::string> values;  // numbers and texts, at most kMostClasses + 1
+  std::set<std::string> texts;                        // at most kMostClasses + 1 texts
+  std::set<std::string> values;                       // numbers and texts, at most kMostClasses + 1
+  std::map<std::string, int64_t> missing_words = {};  // of the missing values: those that are not empty cells
+  std::vector<std::string> alike = {};  // of the values: the first group of those that differ only in their spelling
+  bool numbers_rows = false;            // whether it is an index
+  bool is_nameless_and_empty = false;   // whether it is what a delimiter at the end of each line makes
+  bool has_times = false;               // whether every cell is a date or a time
 
-  // Returns whether the column holds numbers, and at most as many missing values.
-  bool is_numeric() const { return num_numbers > 0 && num_texts == 0 && num_missing <= num_numbers; }
+  // Returns whether the column holds numbers, or true and false, and at most as many missing values.
+  bool is_numeric() const {
+    return num_numbers + num_booleans > 0 && num_texts == (num_numbers > 0 ? 0 : num_booleans) &&
+           num_missing <= num_numbers + num_booleans;
+  }
+
+  // Returns whether the column may be an input.
+  bool may_be_input() const { return is_numeric() && !numbers_rows && !has_times; }
 
   // Returns whether the column holds texts that repeat, or few integers that repeat often.
   bool is_label() const;
@@ -145,6 +161,17 @@ struct ColumnInspection {
   }
 };
 
+// The times of the rows of a table, and the steps between them in all series together.
+struct TimeInspection {
+  std::string column;
+  std::string group;        // column of the series; "" for one series
+  std::string first, last;  // cells of the earliest and the latest row
+  TimeSteps steps;
+  bool fits_windows = true;  // whether enough windows cross no gap
+
+  bool is_in_order() const { return steps.num_backwards == 0 && steps.num_repeated == 0 && steps.is_regular(); }
+};
+
 struct TableInspection {
   int64_t num_rows = 0;
   std::string delimiter;
@@ -152,6 +179,7 @@ struct TableInspection {
   bool has_header = false;
   std::vector<ColumnInspection> columns;
   std::vector<std::vector<std::string>> first_rows;  // cells in quotes
+  std::optional<TimeInspection> time = {};
 };
 
 struct TextInspection {
@@ -205,6 +233,15 @@ std::optional<FileInspection> inspect_ts_file(const std::filesystem::path& path,
 std::optional<FileInspection> inspect_csv_file(const std::filesystem::path& path, const std::string& head);
 
 std::optional<FileInspection> inspect_text_file(const std::filesystem::path& path, const std::string& head);
+
+// Returns the shape, type and numbers of an array.
+ArraySummary summary_of_array(const Array& array);
+
+// Returns the largest byte, at least 1, of inputs that fill at most half of the range of a byte; 0 for other inputs.
+// Training refuses such bytes, unless data.byte_maximum or data.normalize is set.
+int64_t small_byte_maximum(const ArraySummary& inputs);
+std::string byte_maximum_line(int64_t maximum);  // of YAML
+std::string hint_on_bytes(int64_t maximum);
 
 // Returns whether targets of this shape are a class for each step of inputs (N, T, F): whole numbers (N, T).
 bool are_classes_of_steps(std::span<const int64_t> targets, bool are_whole, std::span<const int64_t> inputs);

@@ -80,12 +80,17 @@ class ArchiveYaml {
     for (const PartWords& part : std::span(kPartWords).first(has_parts ? kPartWords.size() : 1)) add_part(part, *usual);
     const ArraySummary& targets = *find_array(archive_, usual->targets);
     const std::vector<int64_t>& inputs = find_array(archive_, usual->inputs)->shape;
+    byte_maximum_ = small_byte_maximum(*find_array(archive_, usual->inputs));
+    if (byte_maximum_ > 0) lines_.push_back(byte_maximum_line(byte_maximum_));
     const bool are_tags = are_classes_of_steps(targets.shape, has_integers(targets), inputs);
     if (are_tags || are_numbers_of_steps(targets.shape, inputs)) lines_.emplace_back("  target_per: step");
     const bool are_classes = are_tags || (targets.shape.size() == 1 && has_integers(targets));
     lines_.insert(lines_.end(), {"model:", are_classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"});
     return lines_;
   }
+
+  // Returns small_byte_maximum() of the training inputs, after lines().
+  int64_t byte_maximum() const { return byte_maximum_; }
 
  private:
   bool has_pair(std::string_view inputs, std::string_view targets) const {
@@ -123,13 +128,8 @@ class ArchiveYaml {
   Path path_;
   const ArchiveInspection& archive_;
   std::vector<std::string> lines_;
+  int64_t byte_maximum_ = 0;
 };
-
-ArraySummary summary_of_array(const Array& array) {
-  ArraySummary summary{array.shape, std::string(element_name(array.type)), {}};
-  visit_values(array, [&](auto values) { summary.numbers = NumberSummary::of(values); });
-  return summary;
-}
 
 // An array of objects or texts must not hide the others, so its error becomes a hint. If no array can be read, the
 // error of the first is thrown. names: at least one.
@@ -167,7 +167,9 @@ std::optional<FileInspection> inspect_npz_file(const Path& path, const std::stri
                           {"the archive has .npy files: give it a name that ends in .npz"},
                           {}};
   ArchiveInspection archive = inspect_arrays(path, names, hints);
-  std::vector<std::string> yaml = ArchiveYaml(path, archive).lines();
+  ArchiveYaml of_arrays(path, archive);
+  std::vector<std::string> yaml = of_arrays.lines();
+  if (of_arrays.byte_maximum() > 0) hints.push_back(hint_on_bytes(of_arrays.byte_maximum()));
   if (yaml.empty() && archive.arrays.size() == names.size())
     hints.push_back(
         fmt::format("the names do not say which arrays are inputs and which are targets: name them in train_inputs and "

@@ -119,8 +119,31 @@ Json json_of(const ColumnInspection& column) {
   json["numbers"] = column.num_numbers;
   json["missing"] = column.num_missing;
   json["other"] = column.num_texts;
+  for (const auto& [word, count] : column.missing_words)
+    json["missing_words"].push_back({{"word", in_quotes(word)}, {"cells", count}});
+  if (column.numbers_rows) json["numbers_rows"] = true;
+  if (column.has_times) json["times"] = true;
   add_json(json, column.numbers);
   if (lists_texts(column)) json["texts"] = quoted_texts(column);
+  return json;
+}
+
+std::string_view order_name(const TimeSteps& steps) {
+  if (steps.num_backwards == 0) return "oldest first";
+  return steps.is_newest_first ? "newest first" : "unsorted";
+}
+
+Json json_of(const TimeInspection& time) {
+  Json json = {{"column", time.column},
+               {"first", in_quotes(time.first)},
+               {"last", in_quotes(time.last)},
+               {"order", order_name(time.steps)},
+               {"usual_step", duration_text(time.steps.usual_step)},
+               {"backwards", time.steps.num_backwards},
+               {"repeated", time.steps.num_repeated},
+               {"gaps", time.steps.num_gaps},
+               {"short_steps", time.steps.num_short}};
+  if (!time.group.empty()) json["group"] = time.group;
   return json;
 }
 
@@ -131,6 +154,7 @@ void add_content(Json& json, const TableInspection& content) {
   json["header"] = content.has_header;
   for (const ColumnInspection& column : content.columns) json["columns"].push_back(json_of(column));
   json["first_rows"] = content.first_rows;
+  if (content.time) json["time"] = json_of(*content.time);
 }
 
 void add_content(Json& json, const TextInspection& content) {
@@ -260,10 +284,19 @@ std::string listed_texts(const std::vector<std::string>& texts) {
   return texts.size() > kMostShown ? listed + fmt::format(" and {} more", texts.size() - kMostShown) : listed;
 }
 
+// Returns "'NA' 3, '?' 1": the words of the missing values with their numbers.
+std::string words_text(const ColumnInspection& column) {
+  std::vector<std::string> words;
+  for (const auto& [word, count] : column.missing_words)
+    words.push_back(fmt::format("{} {}", in_quotes(word), format_count(count)));
+  return listed_texts(words);
+}
+
 std::string column_text(const ColumnInspection& column) {
   std::string text = fmt::format("  {}: ", on_one_line(column.name));
   text += counted(column.num_numbers, "number") + range_text(column.numbers);
   if (column.num_missing > 0) text += fmt::format("; {} missing", format_count(column.num_missing));
+  if (!column.missing_words.empty()) text += " (" + words_text(column) + ")";
   if (column.num_texts > 0) text += "; " + counted(column.num_texts, "text");
   if (lists_texts(column)) text += ": " + listed_texts(quoted_texts(column));
   return text + "\n";
@@ -296,6 +329,18 @@ std::string content_text(const SeriesInspection& content) {
   return text + fmt::format("  {:<8} {}, counted as 0 here\n", "missing", counted(content.num_missing, "value"));
 }
 
+// Returns "times in 'date' by 'station': ...".
+std::string time_text(const TimeInspection& time) {
+  const TimeSteps& steps = time.steps;
+  std::string text = fmt::format("\ntimes in {}{}: from {} to {}, {}, usual step {}", in_quotes(time.column),
+                                 time.group.empty() ? "" : " by " + in_quotes(time.group), in_quotes(time.first),
+                                 in_quotes(time.last), order_name(steps), duration_text(steps.usual_step));
+  if (steps.num_repeated > 0) text += fmt::format(", {} repeated", format_count(steps.num_repeated));
+  if (steps.num_gaps > 0) text += ", " + counted(steps.num_gaps, "longer step");
+  if (steps.num_short > 0) text += ", " + counted(steps.num_short, "shorter step");
+  return text + "\n";
+}
+
 std::string content_text(const TableInspection& content) {
   const size_t num_columns = content.columns.size();
   std::string text = fmt::format("{}, {}, {} header, delimiter {}\n", counted(content.num_rows, "row"),
@@ -308,6 +353,7 @@ std::string content_text(const TableInspection& content) {
   if (num_shown < num_columns)
     text += fmt::format("  and {} more (--json has all of them)\n",
                         counted(static_cast<int64_t>(num_columns - num_shown), "column"));
+  if (content.time) text += time_text(*content.time);
   text += "\nfirst rows\n";
   for (const std::vector<std::string>& row : content.first_rows) text += row_text(row);
   return text;

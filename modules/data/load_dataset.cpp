@@ -84,10 +84,12 @@ std::string part_name(DataPart part) {
   return part == DataPart::kValid ? "validation " : "";
 }
 
-// Returns how many of the first samples are taken. Windows that data.missing: drop leaves out were counted before.
+// Returns how many of the first samples are taken. Windows that data.missing: drop or data.gaps: split leave out were
+// counted before.
 std::optional<int64_t> count_to_take(const Samples& samples, std::optional<int64_t> count,
                                      const DataSettings& settings) {
-  const bool has_left_out = settings.window > 0 && settings.missing == MissingPolicy::kDrop;
+  const bool has_left_out =
+      settings.window > 0 && (settings.missing == MissingPolicy::kDrop || settings.gaps == Gaps::kSplit);
   return count && has_left_out ? std::min(*count, samples.size()) : count;
 }
 
@@ -279,7 +281,8 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   require_fit(loaded, fitted.shape);
   require_samples(loaded, wanted, part);
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin.text());
-  normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
+  normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales),
+               wanted.byte_maximum.value_or(kLargestByte));
   check_mapped_inputs(loaded.samples);
   cut_to(loaded.samples.size(), loaded.naive_forecasts);
   if (targets == Targets::kRequired)
@@ -388,7 +391,8 @@ Dataset load_dataset(const DataSettings& settings) {
         leave_out_missing_targets(dataset.valid, dataset.naive_forecasts, DataPart::kValid, loaded.origin.text())})
     if (note) dataset.notes.push_back(*note);
   require_target_for_each_output(dataset, loaded.origin.text());
-  const Normalized scaling = normalize(dataset.train, dataset.valid, loaded.normalize);
+  const Normalized scaling =
+      normalize(dataset.train, dataset.valid, loaded.normalize, settings.byte_maximum.value_or(kLargestByte));
   if (!scaling.note.empty()) dataset.notes.push_back(scaling.note);
   add_notes_on_classes(dataset, loaded.test_classes, settings);
   if (has_test_part(settings)) dataset.notes.push_back(test_note(settings));

@@ -58,11 +58,13 @@ Windows with_earlier_targets(Windows windows, const std::vector<int64_t>& rows_b
   return windows;
 }
 
-// Returns whether each target is a row of the series of its window.
+// Returns whether each target is a row of the series of its window, without a break between them.
 bool are_in_their_series(const CsvPart& part, const Windows& windows) {
   for (size_t i = 0; i < windows.target.size(); ++i) {
     const CsvSeries& series = part.series_of(windows.first[i / windows.num_horizons]);
     if (windows.target[i] < series.rows.begin || windows.target[i] >= series.rows.end) return false;
+    const auto next_break = std::ranges::upper_bound(part.breaks, windows.target[i]);
+    if (next_break != part.breaks.end() && *next_break <= windows.first[i / windows.num_horizons]) return false;
   }
   return true;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/normalize.h"
 
+#include <fmt/format.h>
+
 #include <span>
 
 #include "data/mapped_inputs.h"
@@ -24,10 +26,10 @@ std::vector<Scaling> fit_features(const Samples& train, Normalization how) {
   return scalings;
 }
 
-std::string note_on(Normalization how) {
+std::string note_on(Normalization how, int64_t byte_maximum) {
   switch (how) {
     case Normalization::kUnit:
-      return "inputs divided by 255";
+      return fmt::format("inputs divided by {}", byte_maximum);
     case Normalization::kStandard:
       return "inputs scaled to mean 0 and standard deviation 1 for each feature, fitted on the training part";
     case Normalization::kMinMax:
@@ -43,17 +45,17 @@ std::string note_on(Normalization how) {
 
 }  // namespace
 
-Normalized normalize(Samples& train, Samples& valid, Normalization how) {
-  Normalized done{note_on(how), fit_features(train, how)};
-  normalize_as(train, how, done.features);
-  normalize_as(valid, how, done.features);
+Normalized normalize(Samples& train, Samples& valid, Normalization how, int64_t byte_maximum) {
+  Normalized done{note_on(how, byte_maximum), fit_features(train, how)};
+  normalize_as(train, how, done.features, byte_maximum);
+  normalize_as(valid, how, done.features, byte_maximum);
   return done;
 }
 
-void normalize_as(Samples& samples, Normalization how, const std::vector<Scaling>& features) {
+void normalize_as(Samples& samples, Normalization how, const std::vector<Scaling>& features, int64_t byte_maximum) {
   if (how == Normalization::kNone || samples.size() == 0) return;
   const int64_t num_features = samples.num_features();
-  const InputScaling scaling(how, features, num_features);
+  const InputScaling scaling(how, features, num_features, byte_maximum);
   if (samples.mapped) {
     samples.mapped = samples.mapped->scaled(scaling);
     return;

@@ -16,10 +16,12 @@ struct Normalized {
   std::vector<Scaling> features;  // the fitted values, one a feature; empty if nothing was fitted
 };
 
-// Scales both parts; kStandard and kMinMax are fitted to each feature of the training part. `how` is not kAutomatic.
-Normalized normalize(Samples& train, Samples& valid, Normalization how);
+// Scales both parts; kStandard and kMinMax are fitted to each feature of the training part, and kUnit divides by
+// `byte_maximum`. `how` is not kAutomatic.
+Normalized normalize(Samples& train, Samples& valid, Normalization how, int64_t byte_maximum = kLargestByte);
 
 // Scales `samples` with `how` and the `features` that an earlier normalize() fitted.
-void normalize_as(Samples& samples, Normalization how, const std::vector<Scaling>& features);
+void normalize_as(Samples& samples, Normalization how, const std::vector<Scaling>& features,
+                  int64_t byte_maximum = kLargestByte);
 
 }  // namespace rnnlab

@@ -32,14 +32,15 @@ Scaling fit(const Moments& moments, Normalization how) {
 Scaling fit_standard(std::span<const double> values) { return fit(moments_of(values), Normalization::kStandard); }
 Scaling fit_minmax(std::span<const double> values) { return fit(moments_of(values), Normalization::kMinMax); }
 
-InputScaling::InputScaling(Normalization how, const std::vector<Scaling>& features, int64_t num_features)
+InputScaling::InputScaling(Normalization how, const std::vector<Scaling>& features, int64_t num_features,
+                           int64_t byte_maximum)
     : how_(how), num_features_(static_cast<size_t>(num_features)) {
   RNNLAB_INVARIANT(how != Normalization::kAutomatic, "the loader of a source resolves 'auto'");
   if (how == Normalization::kNone || how == Normalization::kColumnMinMax) return;
   const bool is_unit = how == Normalization::kUnit;
   RNNLAB_INVARIANT(is_unit || features.size() == num_features_, "a scaling for each feature");
   for (size_t f = 0; f < num_features_; ++f) {
-    const Scaling feature = is_unit ? Scaling{0, 255} : features[f];
+    const Scaling feature = is_unit ? Scaling{0, static_cast<double>(byte_maximum)} : features[f];
     period_.offsets.push_back(feature.offset);
     period_.scales.push_back(feature.scale);
   }

@@ -21,6 +21,8 @@ namespace rnnlab {
 
 enum class Normalization { kAutomatic, kNone, kUnit, kStandard, kMinMax, kColumnMinMax };
 
+inline constexpr int64_t kLargestByte = 255;
+
 // Count, range, mean and standard deviation of a stream of numbers (Welford 1962), in one pass and without loss of
 // digits if the mean is far from 0. The numbers must be finite.
 class Moments {
@@ -70,8 +72,10 @@ class InputScaling {
  public:
   InputScaling() = default;  // leaves the inputs as they are
 
-  // `features` are the fitted values of kStandard and kMinMax, one a feature. `how` is not kAutomatic.
-  InputScaling(Normalization how, const std::vector<Scaling>& features, int64_t num_features);
+  // `features` are the fitted values of kStandard and kMinMax, one a feature. kUnit divides by `byte_maximum`. `how` is
+  // not kAutomatic.
+  InputScaling(Normalization how, const std::vector<Scaling>& features, int64_t num_features,
+               int64_t byte_maximum = kLargestByte);
 
   // Returns whether the inputs stay as they are.
   bool is_identity() const { return how_ == Normalization::kNone; }

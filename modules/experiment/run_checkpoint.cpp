@@ -64,6 +64,7 @@ struct StateRecord {
   std::vector<ColumnScale> feature_scales;
   std::vector<ColumnMean> column_means;
   std::vector<CategoryColumn> categories;
+  std::optional<std::string> time;
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -82,6 +83,7 @@ struct StateRecord {
     field("feature_scales", self.feature_scales);
     field("column_means", self.column_means);
     field("categories", self.categories, kWhereGiven);
+    field("time", self.time, kWhereGiven);
   }
 };
 
@@ -155,7 +157,8 @@ FittedData data_from(const StateRecord& record, const DataSettings& settings, co
                   .normalization = *normalization,
                   .feature_scales = record.feature_scales,
                   .column_means = from_list(record.column_means),
-                  .categories = record.categories};
+                  .categories = record.categories,
+                  .time = record.time};
   data.shape.category_sizes = category_sizes(data.categories);
   if (const std::string fault = fault_of(data, settings); !fault.empty())
     throw_checkpoint_error("{}: its description of the data is impossible: {}", file, fault);
@@ -210,7 +213,8 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
                      .normalization = std::string(config::name_of(facts.data.normalization)),
                      .feature_scales = facts.data.feature_scales,
                      .column_means = to_list(facts.data.column_means),
-                     .categories = facts.data.categories};
+                     .categories = facts.data.categories,
+                     .time = facts.data.time};
   for (const auto& [name, state] : owner->generators) record.generators[name] = hex_of(state);
   LayoutMetadata metadata;
   metadata.categories = facts.data.categories;

@@ -38,7 +38,7 @@ def unscaled(numpy, trained, inputs, num_numbers):
     how, scales = trained.state.get("normalization", "none"), trained.number_scales(num_numbers)
     values = numpy.array(inputs, dtype="f8")
     if how == "unit":
-        values *= 255
+        values *= trained.byte_maximum
     elif how in ("standard", "minmax"):
         scale, offset = (numpy.array([entry[key] for entry in scales]) for key in ("scale", "offset"))
         if len(scales) != num_numbers:  # each column of a table is a step

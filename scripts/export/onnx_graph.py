@@ -93,7 +93,7 @@ class Graph:
             return inputs
         doubles = self.cast(inputs, "DOUBLE")
         if how == "unit":
-            offset, scale = None, self.constant("scale", 255, "float64")
+            offset, scale = None, self.constant("scale", self.trained.byte_maximum, "float64")
         elif how == "column_minmax":
             offset, scale = self.fitted_to_columns(doubles)
         else:

@@ -40,6 +40,11 @@ class Trained:
     def shape(self):
         return self.state["shape"]
 
+    @property
+    def byte_maximum(self):
+        """What bytes are divided by, with the normalization unit."""
+        return self.settings.get("data.byte_maximum") or 255
+
     def number_scales(self, num_numbers):
         """The scales of features, or of columns that are steps; categories, which come last, are not scaled."""
         scales = self.state.get("feature_scales") or []

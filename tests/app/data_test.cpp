@@ -76,6 +76,51 @@ TEST(DataInspect, SuggestsLinesThatRunAsTheyAre) {
   }
 }
 
+struct SuggestedFile {
+  std::string name, content;
+};
+
+// Returns files with obstacles that data inspect sees and its lines treat.
+std::vector<SuggestedFile> files_with_obstacles() {
+  SuggestedFile newest_first{"newest_first.csv", "date,rain,wind\n"}, gap{"gap.csv", "time,load\n"};
+  SuggestedFile index{"index.csv", ",x,label\n"}, country{"country.csv", "x,y,country\n"};
+  SuggestedFile booleans{"booleans.csv", "x,holiday,y\n"}, errors{"errors.csv", "p,y\n#N/A,1\n0.2,2\n0.3,3\n0.4,4\n"};
+  SuggestedFile commas{"commas.csv", "x,y,label,\n"}, commas_of_rows{"commas_of_rows.csv", "x,y,label\n"};
+  SuggestedFile short_series{"short_series.csv", "station,day,x\n"}, doubled{"doubled.csv", "day,x\n"};
+  SuggestedFile no_class{"no_class.csv", "x,label\n"}, quarters{"quarters.csv", "quarter,a,b\n"};
+  SuggestedFile leading{"leading.csv", "date,x,change\n"};
+  for (int i = 0; i < 60; ++i) {
+    const std::string day = fmt::format("2026-{:02}-{:02}", 1 + i / 28, 1 + i % 28);
+    newest_first.content += fmt::format("2026-{:02}-{:02},{}.5,{}.25\n", 3 - i / 28, 28 - i % 28, i % 7, i);
+    gap.content += fmt::format("2026-01-{:02} {:02}:00:00,{}\n", 1 + i / 24 + (i < 30 ? 0 : 7), i % 24, 100 + i % 5);
+    index.content += fmt::format("{},{}.5,{}\n", i, i % 9, i % 2 == 0 ? "well" : "sick");
+    country.content += fmt::format("{}.5,{},{}\n", i % 9, i, i % 2 == 0 ? "ZA" : "NA");
+    booleans.content += fmt::format("{}.5,{},{}.25\n", i % 9, i % 2 == 0 ? "True" : "False", i);
+    commas.content += fmt::format("{}.5,{}.5,{},\n", i % 9, i, i % 2 == 0 ? "a" : "b");
+    commas_of_rows.content += fmt::format("{}.5,{}.5,{},\n", i % 9, i, i % 2 == 0 ? "a" : "b");
+    short_series.content += fmt::format("s{},2026-01-{:02},{}.5\n", i / 6, 1 + i % 6, i % 11);
+    doubled.content += fmt::format("{},{}.5\n", i == 30 ? "2026-02-02" : day, i % 11);
+    no_class.content += fmt::format("{}.5,{}\n", i, i % 10 == 0 ? "" : i % 2 == 0 ? "a" : "b");
+    quarters.content += fmt::format("{} Q{},{}.5,{}\n", 1970 + i / 4, 1 + i % 4, i, i % 10 == 5 ? "NA" : "2.5");
+    leading.content += fmt::format("{},{}.5,{}\n", day, i, i == 0 ? "" : "1.5");
+  }
+  return {newest_first,   gap,          index,   country,  booleans, errors, commas,
+          commas_of_rows, short_series, doubled, no_class, quarters, leading};
+}
+
+TEST(DataInspect, SuggestsLinesThatTrainOnFilesWithObstacles) {
+  const Program program;
+  for (const auto& [name, content] : files_with_obstacles()) {
+    program.write(name, content);
+    const auto inspected = program.run({"data", "inspect", name});
+    ASSERT_EQ(inspected.exit_code, 0) << name << inspected.errors;
+    program.write(name + ".yaml", suggested_lines(inspected.output));
+    const auto trained = program.run({"train", name + ".yaml", "device=cpu", "training.num_threads=1", "layer=naive",
+                                      "training.epochs=1", "model.hidden_size=2"});
+    EXPECT_EQ(trained.exit_code, 0) << name << "\n" << inspected.output << trained.errors;
+  }
+}
+
 // The files have the shapes of data sets of the UCR and UEA archives.
 TEST(DataInspect, SuggestsLinesThatTrainOnFilesOfTheArchives) {
   const Program program;

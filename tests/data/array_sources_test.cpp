@@ -27,7 +27,7 @@ class LoadArrays : public DataTest {
   void write_images() const {
     write_idx("x", {4, 2, 3}, std::string(12, '\0') + std::string(12, '\xff'));
     write_idx("y", {4}, std::string("\0\1\2\1", 4));
-    write_idx("vx", {2, 2, 3}, std::string(12, '\x33'));
+    write_idx("vx", {2, 2, 3}, std::string(12, '\xcc'));
     write_idx("vy", {2}, std::string("\2\0", 2));
   }
 
@@ -43,7 +43,7 @@ TEST_F(LoadArrays, ReadsImagesAsRowsOfBytes) {
   EXPECT_EQ(data.shape.num_outputs, 3);
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, 1, 2, 1));
   EXPECT_EQ(data.train.inputs[3][1][2].item<float>(), 1);
-  EXPECT_EQ(data.valid.inputs[0][0][0].item<float>(), 0x33 / 255.f);
+  EXPECT_EQ(data.valid.inputs[0][0][0].item<float>(), 0xcc / 255.f);
   EXPECT_EQ(data.description, fmt::format("idx from {}: 4 training and 2 validation samples of 2 steps x 3 features, 3 "
                                           "classes",
                                           path("x")));
@@ -61,7 +61,7 @@ TEST_F(LoadArrays, CutsBothPartsToTheFirstSamples) {
 }
 
 TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
-  write_idx("x", {10, 1}, "0123456789");
+  write_idx("x", {10, 1}, "012345678\xff");
   write_idx("y", {10}, std::string("\0\1\2\3\4\5\6\7\10\11", 10));
   const Dataset ordered = load_dataset(settings("idx", "split: ordered\nvalid_fraction: 0.3\n"));
   EXPECT_THAT(values_of<int64_t>(ordered.valid.targets), ElementsAre(7, 8, 9));

@@ -28,7 +28,8 @@ class Categories : public DataTest {
 };
 
 constexpr const char* kTags =
-    "target_per: step\ngroup: sentence\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\ncategories: [word]\n";
+    "target_per: step\ngroup: sentence\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\ncategories: [word]\nmissing: "
+    "zero\n";
 
 TEST_F(Categories, AreNumbersOfTheValuesOfTheTrainingPart) {
   write_words();
@@ -40,8 +41,10 @@ TEST_F(Categories, AreNumbersOfTheValuesOfTheTrainingPart) {
   EXPECT_EQ(data.shape.num_numbers(), 1);
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 2, 3, 1, 5, 2, 0, 0));
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(9, 0, 7, 0));
-  EXPECT_THAT(data.notes, Contains("2 cells of data.categories are missing or not in the training part, and have the "
-                                   "vector 0"));
+  EXPECT_THAT(data.notes,
+              Contains("warning: 1 cell of 'word' is not a value of the training part, such as 'green', and "
+                       "has the vector 0"));
+  EXPECT_THAT(data.notes, Contains("1 cell of 'word' is missing, and has the vector 0"));
 }
 
 TEST_F(Categories, AreNotScaled) {
@@ -70,8 +73,8 @@ TEST_F(Categories, OfOtherFilesHaveTheNumbersOfTraining) {
       load_for_inference(settings(std::string(kTags) + fmt::format("train_file: {}\n", path("new.csv"))), data,
                          DataPart::kAll, Targets::kIfPresent);
   EXPECT_THAT(values_of<float>(loaded.samples.inputs), ElementsAre(1, 0, 2, 1));
-  EXPECT_THAT(loaded.notes, Contains("1 cell of data.categories is missing or not in the training part, and has the "
-                                     "vector 0"));
+  EXPECT_THAT(loaded.notes, Contains("warning: 1 cell of 'word' is not a value of the training part, such as 'violet', "
+                                     "and has the vector 0"));
 }
 
 TEST_F(Categories, AreRefusedWhereAStepHasOneValue) {

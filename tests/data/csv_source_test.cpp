@@ -51,9 +51,8 @@ TEST_F(LoadCsv, MakesASequenceOfEveryRowsFeatures) {
 TEST_F(LoadCsv, NamesTheColumnsToReadWhereOneOfDatesIsAmongThem) {
   write("a.csv", "day,speed,way to go\n2026-01-01,1,2\n2026-01-02,3,4\n");
   EXPECT_EQ(load_error("target: [speed]\nwindow: 1\n"),
-            "{}/a.csv:2: column 'day': got '2026-01-01', expected a number; leave the column out: data.features: "
-            "[speed, \"way to "
-            "go\"]");
+            "{}/a.csv:2: column 'day': got '2026-01-01', expected a number; if these are the times of the rows, set "
+            "data.time: day; else leave the column out: data.features: [speed, \"way to go\"]");
 }
 
 TEST_F(LoadCsv, ProposesToEmbedTextsThatRepeat) {

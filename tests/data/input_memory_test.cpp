@@ -15,7 +15,7 @@ class InputMemoryTest : public DataTest {
  protected:
   // Four samples need 4 x 2 x 3 x 4 = 96 bytes as float32.
   void write_bytes() const {
-    write_npy<uint8_t>("x.npy", "|u1", "4, 2, 3", std::vector<uint8_t>(24, 7));
+    write_npy<uint8_t>("x.npy", "|u1", "4, 2, 3", std::vector<uint8_t>(24, 200));
     write_npy<int64_t>("y.npy", "<i8", "4,", {0, 1, 1, 0});
   }
 
@@ -71,7 +71,7 @@ TEST_F(InputMemoryTest, CountsTrainingAndValidationTogether) {
   write_bytes();
   const DataSettings both = settings("valid_inputs: v.npy\nvalid_targets: y.npy\n");
   EXPECT_THAT(mapped(both, 192), IsEmpty()) << "v.npy is missing";
-  write_npy<uint8_t>("v.npy", "|u1", "1, 2, 3", std::vector<uint8_t>(6, 7));
+  write_npy<uint8_t>("v.npy", "|u1", "1, 2, 3", std::vector<uint8_t>(6, 200));
   EXPECT_THAT(mapped(both, 192 + 24), IsEmpty());
   EXPECT_THAT(mapped(both, 192 + 23), ElementsAre("x.npy", "v.npy"));
   EXPECT_THAT(choice(both, 192 + 23).notes, ElementsAre(HasSubstr("inputs stay in x.npy and v.npy and are read")));
@@ -79,7 +79,7 @@ TEST_F(InputMemoryTest, CountsTrainingAndValidationTogether) {
 
 TEST_F(InputMemoryTest, IsDecidedByAutoForEachFile) {
   write_bytes();
-  write_npy<uint8_t>("v.npy", "|u1", "1, 2, 3", std::vector<uint8_t>(6, 7));
+  write_npy<uint8_t>("v.npy", "|u1", "1, 2, 3", std::vector<uint8_t>(6, 200));
   make_fortran("v.npy");
   const InputMemoryChoice inputs = choice(settings("valid_inputs: v.npy\nvalid_targets: y.npy\n"), 10);
   EXPECT_EQ(inputs.memory_of("x.npy"), InputMemory::kMapped);
@@ -120,7 +120,7 @@ TEST_F(InputMemoryTest, IsWhatTheKeySays) {
 TEST_F(InputMemoryTest, OfMappedInputsCountsNoBytes) {
   write_bytes();
   EXPECT_EQ(least_data_bytes(settings("memory: resident")), 128 + 32) << "the larger file";
-  write_npy<uint8_t>("x.npy", "|u1", "4, 2, 30", std::vector<uint8_t>(240, 7));
+  write_npy<uint8_t>("x.npy", "|u1", "4, 2, 30", std::vector<uint8_t>(240, 200));
   EXPECT_EQ(least_data_bytes(settings("memory: mapped")), 128 + 32) << "the targets";
 }
 
@@ -128,7 +128,7 @@ TEST_F(InputMemoryTest, IsAdvisedWhereMappingSavesMemory) {
   EXPECT_FALSE(mapping_saves_memory(settings())) << "the file is missing";
   write_bytes();
   EXPECT_FALSE(mapping_saves_memory(settings())) << "the file of targets is as large";
-  write_npy<uint8_t>("x.npy", "|u1", "4, 2, 30", std::vector<uint8_t>(240, 7));
+  write_npy<uint8_t>("x.npy", "|u1", "4, 2, 30", std::vector<uint8_t>(240, 200));
   EXPECT_TRUE(mapping_saves_memory(settings()));
   EXPECT_TRUE(mapping_saves_memory(settings("memory: resident")));
   EXPECT_FALSE(mapping_saves_memory(settings("memory: mapped")));

@@ -117,7 +117,7 @@ TEST_F(Inspect, KnowsCsvWhateverItsDelimiter) {
       text_of("a"),
       fmt::format("{0}: csv, 3 rows, 3 columns, with a header, delimiter ';'\n"
                   "  when: 0 numbers; 3 texts: 'mon', 'tue', 'wed'\n"
-                  "  value: 2 numbers, from 1 to 3, mean 2, standard deviation 1; 1 missing\n"
+                  "  value: 2 numbers, from 1 to 3, mean 2, standard deviation 1; 1 missing ('NA' 1)\n"
                   "  state: 0 numbers; 3 texts: 'off', 'on'\n\n"
                   "first rows\n  'mon' '1' 'on'\n  'tue' 'NA' 'off'\n  'wed' '3' 'on'\n\n"
                   "to train on it, put this into a .yaml file (--yaml prints such a file):\n  data:\n    source: csv\n"
@@ -197,7 +197,7 @@ TEST_F(Inspect, TakesFewIntegersThatRepeatForClasses) {
 TEST_F(Inspect, TakesASingleColumnOfNumbersForASeries) {
   write("a.csv", "day,price\n1/2,1.5\n2/2,?\n3/2,3.5\n4/2,4.5\n");
   EXPECT_EQ(advice_for(json_of(path("a.csv"))),
-            "data:|source: csv|features: [\"price\"]|target: [\"price\"]|task: regression|window: 1|missing: mean|"
+            "data:|source: csv|features: [\"price\"]|target: [\"price\"]|task: regression|window: 1|missing: previous|"
             "model:|kind: sequence_regressor|");
 }
 
@@ -209,7 +209,7 @@ TEST_F(Inspect, SuggestsNothingWhereNothingCanBeTrained) {
 
 TEST_F(Inspect, FindsTheColumnOfSeveralSeries) {
   std::string text = "time,station,x\n";
-  for (int i = 10; i < 40; ++i) text += fmt::format("2026-01-{0},north,{0}\n2026-01-{0},south,{0}.5\n", i);
+  for (int i = 1; i <= 30; ++i) text += fmt::format("2026-01-{0:02},north,{0}\n2026-01-{0:02},south,{0}.5\n", i);
   write("a.csv", text);
   EXPECT_THAT(text_of("a.csv"), HasSubstr("    group: \"station\"  # the series of a row\n"
                                           "    id: [\"station\", \"time\"]\n"));
@@ -294,10 +294,10 @@ TEST_F(Inspect, TakesOrdinaryNumbersForWhatTheyAre) {
 }
 
 TEST_F(Inspect, HintsAtTextsInAColumnOfNumbers) {
-  write("a.csv", "day,x\n1/2,3\n2/2,none\n3/2,4\n");
+  write("a.csv", "day,x\n1/2,3\n2/2,unknown\n3/2,4\n");
   EXPECT_EQ(json_of(path("a.csv"))["hints"][0],
-            "'x' has 2 numbers and 1 text, such as 'none'; if that is a missing value, leave the cell empty or write "
-            "NA");
+            "'x' has 2 numbers and 1 text, such as 'unknown'; if that is a missing value, list it in "
+            "data.missing_words");
 }
 
 TEST_F(Inspect, HintsAtASeriesThatEndsWithTexts) {
@@ -333,7 +333,7 @@ TEST_F(Inspect, CountsWhatIsMissingInASeriesOnce) {
 }
 
 TEST_F(Inspect, FindsTheOtherHalfByItsName) {
-  write_idx("train-images-idx3", {2, 8, 8}, std::string(128, '\0'));
+  write_idx("train-images-idx3", {2, 8, 8}, std::string(128, '\xff'));
   write_idx("train-labels-idx1", {2}, std::string("\0\1", 2));
   for (const char* name : {"train-images-idx3", "train-labels-idx1"})
     EXPECT_EQ(advice_for(json_of(path(name))),
@@ -386,17 +386,17 @@ TEST_F(Inspect, TakesATableThatBeginsWithDatesForASeries) {
   write("a.csv", table);
   EXPECT_EQ(advice_for(json_of(path("a.csv"))),
             "data:|source: csv|features: [\"hour\", \"temperature\", \"pressure\"]|target: [\"temperature\"]|task: "
-            "regression|window: 3|model:|kind: sequence_regressor|");
+            "regression|window: 3|time: \"date\"|model:|kind: sequence_regressor|");
 }
 
 TEST_F(Inspect, FindsTheTimesBehindATextAndTakesThePastOfTheTarget) {
   std::string table = "station,date,note,rain,wind\n";
-  for (int i = 10; i < 40; ++i)
-    table += fmt::format("north,2026-01-{0},n{0},{0}.5,{1}.25\nsouth,2026-01-{0},s{0},{0}.75,{1}.5\n", i, 99 - i);
+  for (int i = 1; i <= 30; ++i)
+    table += fmt::format("north,2026-01-{0:02},n{0},{0}.5,{1}.25\nsouth,2026-01-{0:02},s{0},{0}.75,{1}.5\n", i, 99 - i);
   write("a.csv", table);
   EXPECT_EQ(advice_for(json_of(path("a.csv"))),
             "data:|source: csv|features: [\"rain\", \"wind\"]|target: [\"rain\"]|task: regression|window: 3|group: "
-            "\"station\"|id: [\"station\", \"date\"]|model:|kind: sequence_regressor|");
+            "\"station\"|id: [\"station\", \"date\"]|time: \"date\"|model:|kind: sequence_regressor|");
 }
 
 TEST_F(Inspect, TakesTimesOfAnyFormForTimesByTheNameOfTheirColumn) {
@@ -489,6 +489,52 @@ TEST_F(Inspect, ShowsOfASampleWhatItsLengthCovers) {
 
 TEST_F(Inspect, NamesAFileThatIsNotThere) {
   EXPECT_THAT(error_of(ExitCode::kData, [&] { inspect_file(path("none")); }), HasSubstr("{}/none"));
+}
+
+TEST_F(Inspect, TellsTheOrderAndTheGapsOfTimes) {
+  std::string table = "date,x,y\n";
+  for (int i = 28; i > 0; --i)
+    if (i < 12 || i > 14) table += fmt::format("2026-01-{:02},{}.5,{}.25\n", i, i * i % 7, i);
+  write("a.csv", table);
+  const auto json = json_of(path("a.csv"));
+  EXPECT_EQ(json["time"]["column"], "date");
+  EXPECT_EQ(json["time"]["order"], "newest first");
+  EXPECT_EQ(json["time"]["usual_step"], "1 day");
+  EXPECT_EQ(json["time"]["gaps"], 1);
+  EXPECT_EQ(json["time"]["first"], "'2026-01-01'");
+  EXPECT_THAT(advice_for(json), HasSubstr("time: \"date\"|unsorted: sort|gaps: split|"));
+  EXPECT_THAT(text_of("a.csv"),
+              HasSubstr("\ntimes in 'date': from '2026-01-01' to '2026-01-28', newest first, usual step "
+                        "1 day, 1 longer step\n"));
+  EXPECT_THAT(json["hints"].dump(), HasSubstr("train refuses a series like this"));
+}
+
+TEST_F(Inspect, SuggestsNeitherTimesNorNumbersOfRowsAsInputs) {
+  std::string table = ",quarter,epoch_time,rain,wind\n";
+  for (int i = 0; i < 24; ++i)
+    table += fmt::format("{0},{1} Q{2},{3},{0}.5,{4}.25\n", i, 1970 + i / 4, 1 + i % 4, 1'700'000'000 + 7'776'000 * i,
+                         i * i % 5);
+  write("a.csv", table);
+  const auto json = json_of(path("a.csv"));
+  EXPECT_THAT(advice_for(json), HasSubstr("features: [\"rain\", \"wind\"]|target: [\"rain\"]|task: regression|"));
+  EXPECT_THAT(json["hints"].dump(), HasSubstr("'column1' numbers the rows"));
+  EXPECT_TRUE(json["columns"][1]["times"].get<bool>());
+}
+
+TEST_F(Inspect, TellsOfWordsAndSpellings) {
+  write("a.csv", "x,kind\n1.5,Red\n2.5,red\n3.5,NA\n4.5,Red\n5.5,NA\n6.5,red\n");
+  const auto json = json_of(path("a.csv"));
+  EXPECT_THAT(json["hints"].dump(), HasSubstr("'kind' has 'NA' (2) among its texts"));
+  EXPECT_THAT(json["hints"].dump(), HasSubstr("'kind' has 'Red' and 'red': they are different values"));
+  EXPECT_EQ(json["columns"][1]["missing_words"][0]["cells"], 2);
+  EXPECT_THAT(advice_for(json), HasSubstr("task: classification|missing_words: []|"));
+}
+
+TEST_F(Inspect, ReadsArchivesInTimeThatTheirSizeLimits) {
+  const std::string array = npy_file("|u1", "3,", std::vector<uint8_t>{1, 2, 3});
+  std::string archive = zip_of({{.name = "x.npy", .content = array}, {.name = "y.npy", .content = array}});
+  write("a.npz", archive);
+  EXPECT_EQ(json_of(path("a.npz"))["arrays"].size(), 2u);
 }
 
 }  // namespace

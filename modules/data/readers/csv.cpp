@@ -257,6 +257,7 @@ class CsvParser {
   void parse_header() {
     if (table_.options_.header == CsvHeader::kAbsent || !parse_row()) return;
     name_columns();
+    if (first_row_ends_with_delimiter()) table_.column_names_.push_back(fmt::format("column{}", ++num_columns_));
     table_.cell_ends_.clear();
     table_.row_begins_.clear();
     table_.row_lines_.clear();
@@ -276,9 +277,26 @@ class CsvParser {
     }
   }
 
+  // Some programs write a delimiter after the last cell of each row, but not of the header. The first row then has one
+  // cell more than the header, which is empty.
+  bool first_row_ends_with_delimiter() const {
+    const std::string_view rest = text().substr(read_);
+    size_t at = std::min(rest.size(), rest.find_first_not_of("\r\n"));
+    size_t num_delimiters = 0, last = 0;
+    for (bool is_quoted = false; at < rest.size(); ++at) {
+      if (!is_quoted && (rest[at] == '\r' || rest[at] == '\n')) break;
+      if (rest[at] == '"') is_quoted = !is_quoted;
+      if (is_quoted || rest[at] != table_.options_.delimiter) continue;
+      ++num_delimiters;
+      last = at;
+    }
+    return num_columns_ > 1 && num_delimiters == num_columns_ && last + 1 == at;
+  }
+
   void finish() {
     if (table_.options_.header == CsvHeader::kAbsent)
       for (size_t i = 0; i < num_columns_; ++i) table_.column_names_.push_back(fmt::format("column{}", i + 1));
+    for (const std::string& name : table_.column_names_) table_.places_.emplace(name, std::ssize(table_.places_));
     if (num_columns_ == 1) refuse_blank_lines();
     table_.cell_ends_.shrink_to_fit();
     table_.row_begins_.shrink_to_fit();
@@ -319,8 +337,7 @@ Table read_csv(const std::filesystem::path& path, const CsvOptions& options) {
 }
 
 int64_t Table::column_index(std::string_view name) const {
-  const auto found = std::ranges::find(column_names_, name);
-  if (found != column_names_.end()) return found - column_names_.begin();
+  if (const auto found = places_.find(std::string(name)); found != places_.end()) return found->second;
   throw_error(ExitCode::kData, "{}: no column is called {}{}; the columns are {}{}", path_, in_quotes(name),
               did_you_mean(name, column_names_), list_names(column_names_),
               delimiter_hint(column_names_, options_.delimiter));

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "data/readers/byte_stream.h"
@@ -23,7 +24,12 @@ struct CsvOptions {
   char delimiter = ',';  // any ASCII character except a quote, CR and LF
   CsvHeader header = CsvHeader::kPresent;
   char decimal = '.';  // of numbers: a point or a comma
+  // What means a missing value, as it is written, besides an empty cell; nullopt: usual_missing_words(), in any case.
+  std::optional<std::vector<std::string>> missing_words = std::nullopt;
 };
+
+// Returns the words that mean a missing value unless a table has words of its own: "NA", "?" and others.
+std::span<const std::string_view> usual_missing_words();
 
 // A table has at least one row and one column. Its memory is the size of the file, four bytes for each cell, and eight
 // for each row.
@@ -53,8 +59,9 @@ class Table {
   std::string path_;
   CsvOptions options_;
   std::vector<std::string> column_names_;
-  UnfilledVector<char> text_;           // one byte lies between a cell and the next one of its row
-  UnfilledVector<uint32_t> cell_ends_;  // in text_
+  std::unordered_map<std::string, int64_t> places_;  // of the columns, by their names
+  UnfilledVector<char> text_;                        // one byte lies between a cell and the next one of its row
+  UnfilledVector<uint32_t> cell_ends_;               // in text_
   UnfilledVector<uint32_t> row_begins_;
   UnfilledVector<uint32_t> row_lines_;
 };
@@ -70,7 +77,7 @@ Table parse_csv_in_pieces(std::string_view text, const std::string& name, const 
                           int64_t num_pieces);
 
 // The functions below make typed columns of a CSV table: numbers with a policy for missing values, and classes. Spaces
-// around a cell are ignored. A missing value is an empty cell or one of NA, NaN, null and ?, in upper or lower case.
+// around a cell are ignored. A missing value is an empty cell or one of CsvOptions::missing_words.
 
 enum class MissingPolicy {
   kError,     // refuse the file
@@ -81,9 +88,11 @@ enum class MissingPolicy {
 };
 
 // These functions take a cell without the spaces around it.
-bool is_missing(std::string_view cell);
+bool is_missing(std::string_view cell, const CsvOptions& options = {});
 bool has_decimal_comma(std::string_view cell);  // a number such as "1,5", which some programs write for one and a half
-bool is_text(std::string_view cell);            // neither missing nor a number in any notation
+
+// Returns whether the cell is neither missing nor a number in any notation nor true or false.
+bool is_text(std::string_view cell, const CsvOptions& options = {});
 
 // Returns the number of a cell of a table with these options: with a decimal comma, 1,5 is a number and 1.5 is not.
 std::optional<double> number_of(std::string_view cell, const CsvOptions& options);
@@ -92,6 +101,7 @@ struct NumericColumn {
   std::string name;
   std::vector<double> values;  // finite, or NaN for a value that is still missing
   int64_t num_missing = 0;     // before the policy was applied
+  bool is_boolean = false;     // whether the cells are true and false, which are 1 and 0
 };
 
 // Applies kError and kZero. With the other policies missing values stay NaN, because only the caller knows the series
@@ -114,7 +124,7 @@ struct ClassColumn {
 enum class MissingLabels { kRefused, kUnknown };  // kUnknown: class -1
 
 // Throws UserError kData if the column is missing, if it has no label, or for a missing label that is refused. All
-// spellings of an integer (+3 and 3) are one label.
+// spellings of a value, such as 3, +3 and 3.0, are one label (spellings.h).
 ClassColumn class_column(const Table& table, std::string_view name, MissingLabels missing = MissingLabels::kRefused);
 
 // Returns the classes of another part of the data, which must be among `labels`. Throws UserError kData with the line

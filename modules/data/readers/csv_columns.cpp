@@ -11,15 +11,16 @@
 #include "base/text.h"
 #include "data/readers/csv.h"
 #include "data/readers/row_threads.h"
+#include "data/readers/spellings.h"
 
 namespace rnnlab {
 namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-bool equal_ignoring_case(std::string_view a, std::string_view lower_case) {
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, lower_case, {}, lower);
+  return std::ranges::equal(a, b, {}, lower, lower);
 }
 
 bool is_infinite(std::string_view cell) {
@@ -29,10 +30,17 @@ bool is_infinite(std::string_view cell) {
 
 }  // namespace
 
-bool is_missing(std::string_view cell) {
-  constexpr std::array<std::string_view, 5> kTokens = {"na", "n/a", "nan", "null", "?"};
-  return cell.empty() ||
-         std::ranges::any_of(kTokens, [&](std::string_view token) { return equal_ignoring_case(cell, token); });
+std::span<const std::string_view> usual_missing_words() {
+  static constexpr std::array<std::string_view, 15> kWords = {
+      "NA", "N/A", "NaN", "null", "?", "None", "#N/A", "#NA", "NaT", "<NA>", "n.a.", "nil", "-nan", "-", "--"};
+  return kWords;
+}
+
+bool is_missing(std::string_view cell, const CsvOptions& options) {
+  if (cell.empty()) return true;
+  if (options.missing_words) return std::ranges::count(*options.missing_words, cell) > 0;
+  return std::ranges::any_of(usual_missing_words(),
+                             [&](std::string_view word) { return equal_ignoring_case(cell, word); });
 }
 
 namespace {
@@ -56,8 +64,9 @@ std::optional<double> number_of(std::string_view cell, const CsvOptions& options
   return options.decimal == ',' ? number_with_comma(cell) : parse_double(cell);
 }
 
-bool is_text(std::string_view cell) {
-  return !is_missing(cell) && !is_infinite(cell) && !has_decimal_comma(cell) && !parse_double(cell);
+bool is_text(std::string_view cell, const CsvOptions& options) {
+  return !is_missing(cell, options) && !is_infinite(cell) && !has_decimal_comma(cell) && !parse_double(cell) &&
+         !boolean_of(cell);
 }
 
 namespace {
@@ -79,33 +88,63 @@ std::string hint_on_decimal(std::string_view cell, const CsvOptions& options) {
   return has_decimal_comma(cell) ? " with a decimal point; if the file has commas, set data.decimal: \",\"" : "";
 }
 
+// Some programs write an error of a formula, or a word of their own, for a value that is missing.
+std::string hint_on_words(std::string_view cell) {
+  constexpr size_t kLongest = 12;
+  if (cell.starts_with('#')) return " (an error of a spreadsheet); correct it, or list it in data.missing_words";
+  return cell.size() <= kLongest ? "; if it stands for a missing value, list it in data.missing_words" : "";
+}
+
+// Words of the user's own may be numbers, such as -999.
+bool is_own_missing_word(std::string_view cell, const CsvOptions& options) {
+  return options.missing_words && is_missing(cell, options);
+}
+
 double number_at(const Table& table, int64_t row, int64_t column) {
   const std::string_view cell = trim(table.cell(row, column));
+  if (is_own_missing_word(cell, table.options())) return kMissing;
   if (const auto number = number_of(cell, table.options())) return *number;
-  if (is_missing(cell)) return kMissing;
+  if (is_missing(cell, table.options())) return kMissing;
+  if (const auto boolean = boolean_of(cell)) return *boolean;
+  const std::string hint = hint_on_decimal(cell, table.options());
+  const bool is_word = hint.empty() && !is_infinite(cell) && !parse_double(cell);
   fail_at_cell(table, row, column,
-               fmt::format("got {}, expected a {}number{}", in_quotes(cell), is_infinite(cell) ? "finite " : "",
-                           hint_on_decimal(cell, table.options())));
+               fmt::format("got {}, expected a {}number{}{}", in_quotes(cell), is_infinite(cell) ? "finite " : "", hint,
+                           is_word ? hint_on_words(cell) : ""));
 }
 
 struct Numbers {
   std::vector<std::vector<double>> columns;  // NaN where a value is missing
-  bool has_missing = false, has_text = false;
+  bool has_missing = false, has_text = false, has_boolean = false;
 };
 
 // What a thread meets besides numbers.
 struct OtherCells {
-  bool missing = false, text = false;
+  bool missing = false, text = false, boolean = false;
 };
+
+// Returns the number of true or false, or NaN.
+double other_number(std::string_view cell, const CsvOptions& options, OtherCells& others) {
+  if (is_missing(cell, options)) {
+    others.missing = true;
+    return kMissing;
+  }
+  const auto boolean = boolean_of(cell);
+  (boolean ? others.boolean : others.text) = true;
+  return boolean.value_or(kMissing);
+}
 
 // Most cells are plain numbers without spaces around them.
 double number_or_missing(const Table& table, int64_t row, int64_t column, OtherCells& others) {
   const std::string_view cell = table.cell(row, column);
   const std::string_view trimmed = !cell.empty() && cell.front() > ' ' && cell.back() > ' ' ? cell : trim(cell);
+  if (is_own_missing_word(trimmed, table.options())) {
+    others.missing = true;
+    return kMissing;
+  }
   const double number = table.options().decimal == ',' ? number_of(trimmed, table.options()).value_or(kMissing)
                                                        : parse_double_or_nan(trimmed);
-  if (std::isnan(number)) (is_missing(trimmed) ? others.missing : others.text) = true;
-  return number;
+  return std::isnan(number) ? other_number(trimmed, table.options(), others) : number;
 }
 
 // Reads the columns together, because the cells of a row lie side by side. The threads also share the time that the
@@ -130,6 +169,7 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
   });
   numbers.has_missing = std::ranges::any_of(others_of, &OtherCells::missing);
   numbers.has_text = std::ranges::any_of(others_of, &OtherCells::text);
+  numbers.has_boolean = std::ranges::any_of(others_of, &OtherCells::boolean);
   return numbers;
 }
 
@@ -138,6 +178,23 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
   for (const int64_t column : columns)
     for (int64_t row = 0; row < table.num_rows(); ++row) number_at(table, row, column);
   fail_invariant("a cell that is not a number", __FILE__, __LINE__, "all cells are numbers");
+}
+
+// Returns whether the cells of the column are true and false. Throws if it has numbers too.
+bool is_boolean_column(const Table& table, int64_t column) {
+  std::optional<int64_t> boolean, number;
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    const std::string_view cell = trim(table.cell(row, column));
+    if (is_missing(cell, table.options())) continue;
+    std::optional<int64_t>& first = boolean_of(cell) ? boolean : number;
+    if (!first) first = row;
+  }
+  if (boolean && number)
+    fail_at_cell(table, *boolean, column,
+                 fmt::format("got {}, but line {} has {}: a column holds either numbers or true and false",
+                             in_quotes(trim(table.cell(*boolean, column))), table.line(*number, column),
+                             in_quotes(trim(table.cell(*number, column)))));
+  return boolean.has_value();
 }
 
 // Treats the missing values, of which there is at least one.
@@ -149,51 +206,46 @@ void apply(MissingPolicy policy, const Table& table, int64_t column, std::vector
                "a number: fill it, or set data.missing to previous, mean, zero or drop");
 }
 
-// Returns the label in the form in which labels are compared: integers are normalised, so that "+3" and "3" are equal.
-std::string normal_label(std::string_view cell, bool integers) {
-  return integers ? fmt::format("{}", *parse_int64(cell)) : std::string(cell);
+// Labels of integers are sorted as numbers, others by their bytes.
+std::vector<std::string> sorted_labels(const std::vector<std::string_view>& cells, const CsvOptions& options) {
+  std::vector<std::string> labels = distinct_values(cells, options);
+  const auto is_integer = [](const std::string& label) { return parse_int64(label).has_value(); };
+  if (!std::ranges::all_of(labels, is_integer)) return labels;
+  for (std::string& label : labels) label = simplest_spelling(label, options);
+  std::ranges::sort(labels, {}, [](const std::string& label) { return *parse_int64(label); });
+  return labels;
 }
 
-std::vector<std::string> sorted_labels(const std::unordered_set<std::string_view>& cells) {
-  const bool integers = std::ranges::all_of(cells, [](std::string_view cell) { return parse_int64(cell).has_value(); });
-  std::vector<std::string> labels;
-  for (const std::string_view cell : cells) labels.push_back(normal_label(cell, integers));
-  if (integers) {
-    std::ranges::sort(labels, {}, [](const std::string& label) { return *parse_int64(label); });
-  } else {
-    std::ranges::sort(labels);
-  }
-  const auto rest = std::ranges::unique(labels);
-  labels.erase(rest.begin(), rest.end());
-  return labels;
+// A usual word for a missing value may be the name of a class, such as NA for Namibia.
+std::string hint_on_class(std::string_view cell, const CsvOptions& options) {
+  if (cell.empty() || options.missing_words) return "";
+  return fmt::format(
+      "; if {} is the name of a class, set data.missing_words to the words that mean a missing value ([] for none)",
+      in_quotes(cell));
 }
 
 std::string_view label_at(const Table& table, int64_t row, int64_t column) {
   const std::string_view cell = trim(table.cell(row, column));
-  if (is_missing(cell)) fail_missing(table, row, column, "a class label: fill it, or set data.missing: drop");
+  if (is_missing(cell, table.options()))
+    fail_missing(table, row, column,
+                 "a class label: fill it, or set data.missing: drop" + hint_on_class(cell, table.options()));
   return cell;
-}
-
-// Returns the class of a label, or -1. An integer is found in every spelling.
-int64_t find_class(const std::unordered_map<std::string, int64_t>& class_of, std::string_view cell) {
-  auto found = class_of.find(std::string(cell));
-  if (found == class_of.end() && parse_int64(cell)) found = class_of.find(normal_label(cell, true));
-  return found == class_of.end() ? -1 : found->second;
 }
 
 std::vector<int64_t> encode(const Table& table, int64_t column, const std::vector<std::string>& labels,
                             MissingLabels missing) {
-  std::unordered_map<std::string, int64_t> class_of;
-  for (const std::string& label : labels) class_of.emplace(label, static_cast<int64_t>(class_of.size()));
+  const ValueIndex index(labels, table.options());
+  std::unordered_map<std::string_view, int64_t> class_of;
   std::vector<int64_t> classes;
   classes.reserve(static_cast<size_t>(table.num_rows()));
   for (int64_t row = 0; row < table.num_rows(); ++row) {
-    if (missing == MissingLabels::kUnknown && is_missing(trim(table.cell(row, column)))) {
-      classes.push_back(-1);
-      continue;
-    }
+    const std::string_view spelled = trim(table.cell(row, column));
+    const auto [known, is_new] = class_of.try_emplace(spelled, -1);
+    if (is_new) known->second = index.find(spelled);
+    classes.push_back(known->second);
+    if (known->second >= 0) continue;
+    if (missing == MissingLabels::kUnknown && is_missing(spelled, table.options())) continue;
     const std::string_view cell = label_at(table, row, column);
-    classes.push_back(find_class(class_of, cell));
     if (classes.back() < 0)
       fail_at_cell(
           table, row, column,
@@ -215,6 +267,7 @@ std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const s
   std::vector<NumericColumn> result;
   for (size_t i = 0; i < names.size(); ++i) {
     NumericColumn& column = result.emplace_back(NumericColumn{names[i], std::move(numbers.columns[i])});
+    if (numbers.has_boolean) column.is_boolean = is_boolean_column(table, columns[i]);
     if (!numbers.has_missing) continue;
     column.num_missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
     if (column.num_missing > 0) apply(policy, table, columns[i], column.values);
@@ -240,11 +293,12 @@ ClassColumn class_column(const Table& table, std::string_view name, MissingLabel
   const int64_t column = table.column_index(name);
   std::unordered_set<std::string_view> cells;
   for (int64_t row = 0; row < table.num_rows(); ++row) {
-    const bool is_left_out = missing == MissingLabels::kUnknown && is_missing(trim(table.cell(row, column)));
+    const bool is_left_out =
+        missing == MissingLabels::kUnknown && is_missing(trim(table.cell(row, column)), table.options());
     if (!is_left_out) cells.insert(label_at(table, row, column));
   }
   if (cells.empty()) fail_missing(table, 0, column, "a class label: no row has one");
-  std::vector<std::string> labels = sorted_labels(cells);
+  std::vector<std::string> labels = sorted_labels({cells.begin(), cells.end()}, table.options());
   std::vector<int64_t> classes = encode(table, column, labels, missing);
   return {std::move(classes), std::move(labels)};
 }

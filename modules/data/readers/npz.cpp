@@ -41,8 +41,10 @@ class Archive {
   const std::string& path() const { return path_; }
   zip_t* zip() const { return zip_; }
 
-  // Returns the arrays in the order of the archive.
+  // Returns the arrays in the order of the archive. Members that share bytes of the file would make it as large as its
+  // author likes, so they are refused.
   std::vector<Member> members() const {
+    require_bytes_of_their_own();
     std::vector<Member> found;
     for (zip_int64_t i = 0; i < zip_get_num_entries(zip_, 0); ++i) {
       const char* name = zip_get_name(zip_, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_RAW);
@@ -72,6 +74,20 @@ class Archive {
  private:
   [[noreturn]] void fail(std::string_view reason) const {
     throw_error(ExitCode::kData, "{}: damaged zip archive ({}): {}", path_, on_one_line(reason), kFetchAgain);
+  }
+
+  void require_bytes_of_their_own() const {
+    const auto on_disk = static_cast<zip_uint64_t>(std::filesystem::file_size(path_));
+    zip_uint64_t total = 0;
+    for (zip_int64_t i = 0; i < zip_get_num_entries(zip_, 0); ++i) {
+      zip_stat_t facts;
+      zip_stat_init(&facts);
+      const bool is_known =
+          zip_stat_index(zip_, static_cast<zip_uint64_t>(i), 0, &facts) == 0 && (facts.valid & ZIP_STAT_COMP_SIZE) != 0;
+      if (!is_known) continue;
+      total += std::min(facts.comp_size, on_disk + 1);
+      if (total > on_disk) fail("its members overlap");
+    }
   }
 
   // Opening the file by open_stream refuses what is not a regular file, and names like this one.

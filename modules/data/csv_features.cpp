@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/csv_features.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/value.h"
+#include "data/csv_part.h"
+#include "data/readers/row_numbers.h"
+#include "data/readers/times.h"
+
+namespace rnnlab {
+namespace {
+
+// Returns whether the column of an input that was not named holds texts. A column of numbers may begin with a word,
+// which the reader of numbers refuses.
+bool holds_texts(const Table& table, int64_t column) {
+  constexpr int64_t kFirstRows = 50;
+  if (!is_text(trim(table.cell(0, column)), table.options())) return false;
+  int64_t num_texts = 0, num_others = 0;
+  for (int64_t row = 0; row < std::min(kFirstRows, table.num_rows()); ++row)
+    ++(is_text(trim(table.cell(row, column)), table.options()) ? num_texts : num_others);
+  return num_texts >= num_others;
+}
+
+// Numbers are times if the name of their column says so; years may be inputs.
+bool holds_numbered_times(const Table& table, const std::string& name) {
+  const int64_t column = table.column_index(name);
+  return is_name_of_time(name) && times_of_column(table, column).has_value();
+}
+
+std::vector<std::string> names_of_numbers(const Table& table, const std::vector<std::string>& names) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const int64_t column = table.column_index(name);
+    if (!holds_texts(table, column) && !numbers_rows(table, column) && !holds_numbered_times(table, name))
+      found.push_back(config::yaml_text(name));
+  }
+  return found;
+}
+
+// Values that do not repeat, such as dates, are not categories.
+bool has_repeated_texts(const Table& table, int64_t column) {
+  const std::string_view first = trim(table.cell(0, column));
+  for (int64_t row = 1; row < table.num_rows(); ++row)
+    if (trim(table.cell(row, column)) == first) return true;
+  return false;
+}
+
+// Returns "leave the column out: data.features: [a, b]", with the columns that are inputs.
+std::string advice_to_leave_out(const Table& table, const std::vector<std::string>& names) {
+  constexpr size_t kMostNamed = 12;
+  const std::vector<std::string> numbers = names_of_numbers(table, names);
+  const bool is_short = !numbers.empty() && numbers.size() <= kMostNamed;
+  return "leave the column out: " + (is_short ? fmt::format("data.features: [{}]", join(numbers, ", "))
+                                              : "name the columns of numbers in data.features");
+}
+
+[[noreturn]] void refuse_texts(const Table& table, const std::string& name, const std::vector<std::string>& names,
+                               const DataSettings& settings) {
+  const int64_t column = table.column_index(name);
+  const bool may_have_categories = has_series(settings) && has_repeated_texts(table, column);
+  const bool are_times = times_of_column(table, column).has_value();
+  throw_error(ExitCode::kData, "{}:{}: column {}: got {}, expected a number; {}{}{}", table.path(),
+              table.line(0, column), in_quotes(name), in_quotes(trim(table.cell(0, column))),
+              are_times ? fmt::format("if these are the times of the rows, set {}: {}; else ",
+                                      uses_order(settings) ? "data.time" : "data.id",
+                                      uses_order(settings) ? config::yaml_text(name)
+                                                           : fmt::format("[{}]", config::yaml_text(name)))
+                        : "",
+              advice_to_leave_out(table, names),
+              may_have_categories && !are_times
+                  ? fmt::format("; or embed its values: data.categories: [{}]", config::yaml_text(name))
+                  : "");
+}
+
+// Refuses columns that are hardly meant as inputs, if data.features does not name them.
+void refuse_unlikely_features(const Table& table, const std::vector<std::string>& names, const DataSettings& settings) {
+  for (const std::string& name : names) {
+    if (std::ranges::count(settings.target, name) > 0) continue;
+    const int64_t column = table.column_index(name);
+    if (holds_texts(table, column)) refuse_texts(table, name, names, settings);
+    const bool are_numbers_of_rows = numbers_rows(table, column);
+    if (!are_numbers_of_rows && !holds_numbered_times(table, name)) continue;
+    throw_error(ExitCode::kData,
+                "{}: column {} {}, which is not an input unless data.features names it: {}; or name it in data.id",
+                table.path(), in_quotes(name),
+                are_numbers_of_rows
+                    ? fmt::format("numbers the rows ({}, {} ...){}", trim(table.cell(0, column)),
+                                  trim(table.cell(1, column)), is_unnamed(table, column) ? " and has no name" : "")
+                    : fmt::format("holds times such as {}", trim(table.cell(0, column))),
+                advice_to_leave_out(table, names));
+  }
+}
+
+// Returns the columns that are inputs if data.features names none. These are all columns except those of data.id and
+// the target; in a series of numbers the target is a feature too.
+std::vector<std::string> columns_left(const Table& table, const DataSettings& settings) {
+  const bool looks_back =
+      settings.window > 0 && csv_task(settings) != Task::kClassification && !has_target_per_step(settings);
+  std::vector<std::string> names;
+  for (const std::string& name : table.column_names()) {
+    const bool is_target = !looks_back && std::ranges::count(settings.target, name) > 0;
+    const bool is_other =
+        std::ranges::count(settings.id, name) > 0 || std::ranges::count(settings.categories, name) > 0;
+    if (!is_target && !is_other && name != settings.group && name != settings.time) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> feature_names(const Table& table, const DataSettings& settings,
+                                       std::vector<std::string>& notes) {
+  if (!settings.features.empty()) return settings.features;
+  std::vector<std::string> names = columns_left(table, settings);
+  std::erase_if(names, [&](const std::string& name) {
+    const bool is_left_out = is_after_last_delimiter(table, table.column_index(name));
+    if (is_left_out)
+      notes.push_back(fmt::format("column {} has neither a name nor values, and is left out: the lines end with {}",
+                                  table.column_index(name) + 1,
+                                  in_quotes(std::string_view(&table.options().delimiter, 1))));
+    return is_left_out;
+  });
+  if (names.empty() && settings.categories.empty()) {
+    throw_error(ExitCode::kData,
+                "{}: no column is left for the features: data.target {}all of them; name fewer columns there, or set "
+                "data.features",
+                table.path(), settings.id.empty() ? "names " : "and data.id name ");
+  }
+  refuse_unlikely_features(table, names, settings);
+  return names;
+}
+
+}  // namespace rnnlab

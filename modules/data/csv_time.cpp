@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/csv_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "data/readers/times.h"
+
+namespace rnnlab {
+namespace {
+
+bool is_used(const std::string& name, const DataSettings& settings) {
+  return name == settings.group || std::ranges::count(settings.features, name) > 0 ||
+         std::ranges::count(settings.target, name) > 0 || std::ranges::count(settings.categories, name) > 0;
+}
+
+bool are_different(std::vector<int64_t> times) {
+  std::ranges::sort(times);
+  return std::ranges::adjacent_find(times) == times.end();
+}
+
+std::vector<std::string> candidates(const Table& table, const DataSettings& settings) {
+  std::vector<std::string> names;
+  for (const std::string& name : settings.id)
+    if (!is_used(name, settings)) names.push_back(name);
+  for (const std::string& name : table.column_names())
+    if (!is_used(name, settings) && std::ranges::count(settings.id, name) == 0) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+std::string find_time_column(const Table& table, const DataSettings& settings) {
+  if (!settings.time.empty()) return settings.time;
+  if (!uses_order(settings)) return "";
+  std::string year;  // A column of years is taken only if there is no other, and if they are those of single rows.
+  for (const std::string& name : candidates(table, settings)) {
+    const auto found = times_of_column(table, table.column_index(name));
+    if (!found) continue;
+    if (is_name_of_time(name) || !number_of(trim(table.cell(0, table.column_index(name))), table.options()))
+      return name;
+    if (year.empty() && (!settings.group.empty() || are_different(found->times))) year = name;
+  }
+  return year;
+}
+
+namespace {
+
+// The times of one series, and how to speak of them.
+class SeriesTimes {
+ public:
+  SeriesTimes(const Table& table, const std::string& column, const std::vector<int64_t>& times, SeriesRows& series)
+      : table_(table), column_(table.column_index(column)), times_(times), series_(series) {}
+
+  std::vector<int64_t> times() const {
+    std::vector<int64_t> own;
+    for (const int64_t row : series_.rows) own.push_back(times_[static_cast<size_t>(row)]);
+    return own;
+  }
+
+  void sort() {
+    std::ranges::stable_sort(series_.rows, {}, [&](int64_t row) { return times_[static_cast<size_t>(row)]; });
+  }
+
+  // Keeps one row of each time. The rows are sorted, those of equal times in the order of the file.
+  void keep_one_of_each(Duplicates which) {
+    std::vector<int64_t> kept;
+    for (const int64_t row : series_.rows) {
+      const bool is_new = kept.empty() || times_[static_cast<size_t>(row)] != times_[static_cast<size_t>(kept.back())];
+      if (is_new)
+        kept.push_back(row);
+      else if (which == Duplicates::kLast)
+        kept.back() = row;
+    }
+    series_.rows = std::move(kept);
+  }
+
+  int64_t row_at(int64_t place) const { return series_.rows[static_cast<size_t>(place)]; }
+  std::string cell(int64_t row) const { return in_quotes(trim(table_.cell(row, column_))); }
+  int64_t line(int64_t row) const { return table_.line(row, column_); }
+  std::string column() const { return in_quotes(table_.column_names()[static_cast<size_t>(column_)]); }
+  std::string of_series() const { return series_.name.empty() ? "" : " of the series " + in_quotes(series_.name); }
+  std::string the_rows() const { return series_.name.empty() ? "the rows of the file" : "the rows" + of_series(); }
+
+  [[noreturn]] void fail(int64_t row, const std::string& message) const {
+    throw_error(ExitCode::kData, "{}:{}: column {}: {}", table_.path(), line(row), column(), message);
+  }
+
+ private:
+  const Table& table_;
+  int64_t column_;
+  const std::vector<int64_t>& times_;
+  SeriesRows& series_;
+};
+
+[[noreturn]] void refuse_order(const SeriesTimes& series, const TimeSteps& steps) {
+  const int64_t place = *steps.first_backwards, row = series.row_at(place);
+  series.fail(row, fmt::format("the time {} is before that of the row above it ({}): {} {}, but a series is read from "
+                               "its first row to its last; set data.unsorted: sort, or ignore to keep this order",
+                               series.cell(row), series.cell(series.row_at(place - 1)), series.the_rows(),
+                               steps.is_newest_first
+                                   ? "begin with the newest"
+                                   : fmt::format("go back in time {}", counted(steps.num_backwards, "time"))));
+}
+
+[[noreturn]] void refuse_duplicates(const SeriesTimes& series, const TimeSteps& steps, const DataSettings& settings) {
+  const int64_t row = series.row_at(*steps.first_repeated);
+  const std::string_view several =
+      settings.group.empty() ? "; if the rows belong to several series, name their column in data.group" : "";
+  series.fail(row, fmt::format("the time {} is in another row{} too ({} in all): set data.duplicates: first or last to "
+                               "keep one row of each time, or ignore to keep all{}",
+                               series.cell(row), series.of_series(), counted(steps.num_repeated, "such row"), several));
+}
+
+[[noreturn]] void refuse_gaps(const SeriesTimes& series, const TimeSteps& steps, const std::vector<int64_t>& times) {
+  const std::vector<int64_t> places = places_in_order(times);
+  const int64_t place = steps.first_gap ? *steps.first_gap : *steps.first_short;
+  const auto after = std::ranges::find(places, place);
+  const int64_t before = *std::prev(after),
+                step = times[static_cast<size_t>(place)] - times[static_cast<size_t>(before)];
+  const int64_t row = series.row_at(place);
+  series.fail(row,
+              fmt::format("{} is {} after {}, but the usual step{} is {} ({} differ): set data.gaps: split, so "
+                          "that no window crosses such a step, or ignore",
+                          series.cell(row), duration_text(step), series.cell(series.row_at(before)), series.of_series(),
+                          duration_text(steps.usual_step), counted(steps.num_gaps + steps.num_short, "step")));
+}
+
+// What was ignored, sorted or left out in all series together.
+struct Counts {
+  int64_t num_unsorted_series = 0, num_repeated = 0, num_uneven = 0, num_newest_first = 0;
+};
+
+// Orders the rows of each series, and counts what it does.
+class Treatment {
+ public:
+  Treatment(const Table& table, const std::string& column, const DataSettings& settings)
+      : table_(table), column_(column), settings_(settings), times_(read()) {}
+
+  TimeTreatment apply(std::vector<SeriesRows>& all) {
+    for (SeriesRows& series : all) {
+      SeriesTimes times(table_, column_, times_, series);
+      treat_order(times);
+      if (!has_series(settings_)) continue;
+      treat_duplicates(times);
+      treat_gaps(times, series.rows);
+    }
+    add_notes(all.size() > 1);
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<int64_t> read() const {
+    const int64_t column = table_.column_index(column_);
+    auto found = times_of_column(table_, column);
+    const int64_t wrong = found ? found->wrong_row.value_or(-1) : 0;
+    if (wrong < 0) return std::move(found->times);
+    throw_error(ExitCode::kData,
+                "{}:{}: column {}: got {}, expected a time{}: correct the cell, or set data.unsorted, data.duplicates "
+                "and data.gaps to ignore",
+                table_.path(), table_.line(wrong, column), in_quotes(column_),
+                in_quotes(trim(table_.cell(wrong, column))),
+                wrong > 0 ? fmt::format(" such as {}", in_quotes(trim(table_.cell(0, column)))) : "");
+  }
+
+  void treat_order(SeriesTimes& series) {
+    const TimeSteps steps = examine_times(series.times());
+    if (steps.is_in_order()) return;
+    if (settings_.unsorted == Unsorted::kError) refuse_order(series, steps);
+    ++counts_.num_unsorted_series;
+    counts_.num_newest_first += steps.is_newest_first;
+    if (settings_.unsorted == Unsorted::kSort) series.sort();
+  }
+
+  void treat_duplicates(SeriesTimes& series) {
+    const TimeSteps steps = examine_times(series.times());
+    if (steps.num_repeated == 0) return;
+    if (settings_.duplicates == Duplicates::kError) refuse_duplicates(series, steps, settings_);
+    counts_.num_repeated += steps.num_repeated;
+    if (settings_.duplicates == Duplicates::kIgnore) return;
+    if (!steps.is_in_order())
+      throw_error(ExitCode::kData, "{}: data.duplicates: {} needs rows in the order of time: set data.unsorted: sort",
+                  table_.path(), config::name_of(settings_.duplicates));
+    series.keep_one_of_each(settings_.duplicates);
+  }
+
+  void treat_gaps(SeriesTimes& series, const std::vector<int64_t>& rows) {
+    const std::vector<int64_t> times = series.times();
+    const TimeSteps steps = examine_times(times);
+    if (steps.is_regular()) return;
+    if (settings_.gaps == Gaps::kError) refuse_gaps(series, steps, times);
+    counts_.num_uneven += steps.num_gaps + steps.num_short;
+    if (settings_.gaps == Gaps::kIgnore) return;
+    const Irregular uneven = irregular_steps(times);
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (uneven.is_long[i] || uneven.is_short[i]) result_.rows_after_gaps.push_back(rows[i]);
+  }
+
+  void add_notes(bool are_several) {
+    const std::string column = in_quotes(column_);
+    const auto& [num_unsorted, num_repeated, num_uneven, num_newest_first] = counts_;
+    if (num_unsorted > 0)
+      result_.notes.push_back(fmt::format("the rows{} {} in the order of time ({}); data.unsorted: {}",
+                                          are_several ? fmt::format(" of {}", counted(num_unsorted, "series")) : "",
+                                          num_newest_first == num_unsorted ? "begin with the newest, not" : "are not",
+                                          column, config::name_of(settings_.unsorted)));
+    if (num_repeated > 0)
+      result_.notes.push_back(fmt::format("{} the time of another row ({}); data.duplicates: {}",
+                                          num_repeated == 1 ? "1 row has" : format_count(num_repeated) + " rows have",
+                                          column, config::name_of(settings_.duplicates)));
+    if (num_uneven > 0)
+      result_.notes.push_back(fmt::format("{} in time not the usual one ({}); data.gaps: {}{}",
+                                          num_uneven == 1 ? "1 step is" : format_count(num_uneven) + " steps are",
+                                          column, config::name_of(settings_.gaps),
+                                          settings_.gaps == Gaps::kSplit ? ", so no window crosses it" : ""));
+  }
+
+  const Table& table_;
+  std::string column_;
+  const DataSettings& settings_;
+  std::vector<int64_t> times_;
+  Counts counts_;
+  TimeTreatment result_;
+};
+
+bool ignores_all(const DataSettings& settings) {
+  return settings.unsorted == Unsorted::kIgnore && settings.duplicates == Duplicates::kIgnore &&
+         settings.gaps == Gaps::kIgnore;
+}
+
+}  // namespace
+
+TimeTreatment order_by_time(const Table& table, const std::string& column, std::vector<SeriesRows>& series,
+                            const DataSettings& settings) {
+  if (ignores_all(settings)) return {};
+  return Treatment(table, column, settings).apply(series);
+}
+
+}  // namespace rnnlab

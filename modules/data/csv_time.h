@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of the rows of a CSV file in time. A series is read from its first row to its last, so rows that are not in
+// the order of time, repeat a time or leave some out are refused, unless data.unsorted, data.duplicates and data.gaps
+// say what to do. Nothing is reordered or left out without a note.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/data_settings.h"
+#include "data/readers/csv.h"
+
+namespace rnnlab {
+
+// The rows of one series, as rows of the table, in the order in which they are read.
+struct SeriesRows {
+  std::string name;  // "" without data.group
+  std::vector<int64_t> rows;
+};
+
+// Returns data.time, or the first column of times among those that the settings do not use as inputs, targets or names
+// of series, those of data.id before others; "" if there is none.
+std::string find_time_column(const Table& table, const DataSettings& settings);
+
+struct TimeTreatment {
+  std::vector<std::string> notes;
+  std::vector<int64_t> rows_after_gaps;  // of the table; only with data.gaps: split
+};
+
+// Sorts and removes rows of the series as the settings say. Throws UserError kData, with the line, for what they do not
+// allow, and if a cell of `column` is not a time.
+TimeTreatment order_by_time(const Table& table, const std::string& column, std::vector<SeriesRows>& series,
+                            const DataSettings& settings);
+
+}  // namespace rnnlab

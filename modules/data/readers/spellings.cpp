@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/readers/spellings.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+// The digits of a decimal number without a sign: 0.DIGITS x 10^point.
+struct Decimal {
+  bool is_negative = false;
+  std::string digits;
+  int64_t point = 0;
+  bool has_leading_zeros = false;
+};
+
+bool is_of_digits(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<int64_t> exponent_of(std::string_view text) {
+  constexpr size_t kMostDigits = 3;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
+  if (digits.empty() || digits.size() > kMostDigits || !is_of_digits(digits)) return std::nullopt;
+  int64_t value = 0;
+  for (const char c : digits) value = 10 * value + (c - '0');
+  return text.starts_with('-') ? -value : value;
+}
+
+std::optional<Decimal> decimal_of(std::string_view cell, char mark) {
+  Decimal number;
+  if (!cell.empty() && (cell.front() == '+' || cell.front() == '-')) {
+    number.is_negative = cell.front() == '-';
+    cell.remove_prefix(1);
+  }
+  int64_t exponent = 0;
+  if (const size_t place = cell.find_first_of("eE"); place != std::string_view::npos) {
+    const auto read = exponent_of(cell.substr(place + 1));
+    if (!read) return std::nullopt;
+    exponent = *read;
+    cell = cell.substr(0, place);
+  }
+  const size_t place = cell.find(mark);
+  const std::string_view whole = cell.substr(0, place);
+  const std::string_view rest = place == std::string_view::npos ? "" : cell.substr(place + 1);
+  if (whole.empty() && rest.empty()) return std::nullopt;
+  if (!is_of_digits(whole) || !is_of_digits(rest)) return std::nullopt;
+  number.has_leading_zeros = whole.size() > 1 && whole.front() == '0';
+  number.digits = std::string(whole) + std::string(rest);
+  number.point = std::ssize(whole) + exponent;
+  const size_t first = number.digits.find_first_not_of('0');
+  if (first == std::string::npos) return Decimal{.digits = "", .has_leading_zeros = number.has_leading_zeros};
+  number.digits.erase(0, first);
+  number.point -= static_cast<int64_t>(first);
+  number.digits.erase(number.digits.find_last_not_of('0') + 1);
+  return number;
+}
+
+std::string text_of(const Decimal& number) {
+  if (number.digits.empty()) return "0";
+  const auto count = std::ssize(number.digits);
+  std::string text = number.is_negative ? "-" : "";
+  if (number.point <= 0) return text + "0." + std::string(static_cast<size_t>(-number.point), '0') + number.digits;
+  if (number.point >= count) return text + number.digits + std::string(static_cast<size_t>(number.point - count), '0');
+  const auto point = static_cast<size_t>(number.point);
+  return text + number.digits.substr(0, point) + "." + number.digits.substr(point);
+}
+
+// Returns the number without leading zeros, or "" if the cell is not a number.
+std::string number_text(std::string_view cell, const CsvOptions& options) {
+  const auto number = decimal_of(cell, options.decimal);
+  return number ? text_of(*number) : "";
+}
+
+}  // namespace
+
+std::optional<double> boolean_of(std::string_view cell) {
+  constexpr size_t kLongest = 5;
+  if (cell.size() > kLongest) return std::nullopt;
+  const std::string word = lower_case(cell);
+  if (word == "true") return 1;
+  return word == "false" ? std::optional(0.0) : std::nullopt;
+}
+
+std::string simplest_spelling(std::string_view cell, const CsvOptions& options) {
+  cell = trim(cell);
+  if (boolean_of(cell)) return lower_case(cell);
+  const auto number = decimal_of(cell, options.decimal);
+  return number && !number->has_leading_zeros ? text_of(*number) : std::string(cell);
+}
+
+std::vector<std::string> distinct_values(std::span<const std::string_view> cells, const CsvOptions& options) {
+  std::map<std::string, std::set<std::string_view>> spellings;
+  for (const std::string_view cell : std::set<std::string_view>(cells.begin(), cells.end()))
+    spellings[simplest_spelling(cell, options)].insert(cell);
+  std::vector<std::string> values;
+  for (const auto& [simplest, spelled] : spellings)
+    values.emplace_back(spelled.size() == 1 ? *spelled.begin() : std::string_view(simplest));
+  std::ranges::sort(values);
+  return values;
+}
+
+ValueIndex::ValueIndex(std::span<const std::string> values, const CsvOptions& options) : options_(options) {
+  constexpr int64_t kSeveral = -1;
+  const auto add = [&](auto& places, const std::string& key, int64_t place) {
+    if (key.empty()) return;
+    const auto [found, is_new] = places.emplace(key, place);
+    if (!is_new) found->second = kSeveral;
+  };
+  for (int64_t place = 0; place < std::ssize(values); ++place) {
+    const std::string& value = values[static_cast<size_t>(place)];
+    add(by_text_, value, place);
+    add(by_value_, simplest_spelling(value, options), place);
+    add(by_number_, number_text(value, options), place);
+  }
+}
+
+int64_t ValueIndex::find(std::string_view cell) const {
+  if (const auto found = by_text_.find(std::string(cell)); found != by_text_.end()) return found->second;
+  if (const auto found = by_value_.find(simplest_spelling(cell, options_)); found != by_value_.end())
+    return found->second;
+  const auto found = by_number_.find(number_text(cell, options_));
+  return found == by_number_.end() ? -1 : found->second;
+}
+
+}  // namespace rnnlab

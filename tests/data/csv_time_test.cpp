@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the order of the rows of a CSV file in time: data.time, unsorted, duplicates and gaps.
+#include <fmt/format.h>
+
+#include "data/load_dataset.h"
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class CsvTime : public DataTest {
+ protected:
+  // Writes days of January 2026 with x = the day, in this order.
+  void write_days(const std::vector<int64_t>& days) const {
+    std::string text = "date,x\n";
+    for (const int64_t day : days) text += fmt::format("2026-01-{:02},{}\n", day, day);
+    write("a.csv", text);
+  }
+
+  DataSettings settings(const std::string& more) const {
+    return parse_settings(
+        fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [x]\nwindow: 1\nnum_valid: 1\nnormalize: none\n{}",
+                    path("a.csv"), more));
+  }
+
+  Dataset load(const std::string& more = "") const { return load_dataset(settings(more)); }
+
+  std::string load_error(const std::string& more = "") const {
+    return error_of(ExitCode::kData, [&] { load(more); });
+  }
+
+  InferenceData rows_of_whole_file(const std::string& more) const {
+    const DataSettings wanted = settings(more);
+    return load_for_inference(wanted, load_dataset(wanted), DataPart::kAll, Targets::kIfPresent);
+  }
+};
+
+TEST_F(CsvTime, IsRefusedWhereTheNewestRowsAreFirst) {
+  write_days({9, 8, 7, 6, 5});
+  EXPECT_THAT(load_error(),
+              HasSubstr("a.csv:3: column 'date': the time '2026-01-08' is before that of the row above it"));
+  EXPECT_THAT(load_error(), HasSubstr("begin with the newest"));
+  EXPECT_THAT(load_error("id: [date]\n"), HasSubstr("data.unsorted: sort"));
+  EXPECT_THAT(load_error("time: date\n"), HasSubstr("data.unsorted: sort"));
+}
+
+TEST_F(CsvTime, IsSortedOrIgnored) {
+  write_days({9, 8, 7, 6, 5});
+  const Dataset sorted = load("unsorted: sort\n");
+  EXPECT_THAT(values_of<float>(sorted.train.inputs), ElementsAre(5, 6, 7));
+  EXPECT_THAT(values_of<float>(sorted.valid.targets), ElementsAre(9));
+  EXPECT_THAT(sorted.notes,
+              Contains("the rows begin with the newest, not in the order of time ('date'); data.unsorted: "
+                       "sort"));
+  EXPECT_THAT(values_of<float>(load("unsorted: ignore\n").train.inputs), ElementsAre(9, 8, 7));
+}
+
+TEST_F(CsvTime, KeepsThePredictionsOfSortedRowsAtTheirRows) {
+  write_days({9, 5, 7, 6, 8});
+  const InferenceData data = rows_of_whole_file("unsorted: sort\nid: [date]\n");
+  ASSERT_EQ(data.rows.rows.size(), 6u);
+  EXPECT_EQ(data.rows.rows[0].id.at(0), "2026-01-09");
+  const auto input_of = [&](size_t row) {
+    return data.samples.inputs[data.rows.rows[row].sample.value()].item<float>();
+  };
+  EXPECT_EQ(input_of(0), 8) << "the day before the 9th";
+  EXPECT_FALSE(data.rows.rows[1].sample) << "nothing is before the 5th";
+  EXPECT_EQ(input_of(2), 6);
+  EXPECT_EQ(data.rows.rows[5].number, 6) << "the forecast after the last day";
+  EXPECT_EQ(input_of(5), 9);
+}
+
+TEST_F(CsvTime, SortsEachSeries) {
+  write("a.csv",
+        "station,date,x\nn,2026-01-02,2\ns,2026-01-01,11\nn,2026-01-01,1\ns,2026-01-02,12\nn,2026-01-03,3\n"
+        "s,2026-01-03,13\n");
+  const std::string grouped = fmt::format(
+      "source: csv\npath: {}\nfeatures: [x]\ntarget: [x]\nwindow: 1\ngroup: station\nvalid_fraction: 0.3\n"
+      "normalize: none\n",
+      path("a.csv"));
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { load_dataset(parse_settings(grouped)); }),
+              HasSubstr("a.csv:4: column 'date': the time '2026-01-01' is before that of the row above it"));
+  const Dataset data = load_dataset(parse_settings(grouped + "unsorted: sort\n"));
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 11));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(2, 12));
+}
+
+TEST_F(CsvTime, IsRefusedWhereItRepeats) {
+  write_days({1, 2, 2, 3, 4});
+  EXPECT_THAT(load_error(), HasSubstr("a.csv:4: column 'date': the time '2026-01-02' is in another row too (1 such row "
+                                      "in all)"));
+  EXPECT_THAT(load_error(), HasSubstr("name their column in data.group"));
+  write("a.csv", "date,x\n2026-01-01,1\n2026-01-02,2\n2026-01-02,20\n2026-01-03,3\n2026-01-04,4\n");
+  EXPECT_THAT(values_of<float>(load("duplicates: first\n").train.inputs), ElementsAre(1, 2));
+  EXPECT_THAT(values_of<float>(load("duplicates: last\n").train.inputs), ElementsAre(1, 20));
+  EXPECT_THAT(values_of<float>(load("duplicates: ignore\n").train.inputs), ElementsAre(1, 2, 20));
+  const InferenceData rows = rows_of_whole_file("duplicates: first\n");
+  EXPECT_EQ(rows.rows.rows.at(2).reason, "another row has the same time (data.duplicates: first)");
+  EXPECT_EQ(rows.samples.inputs[rows.rows.rows.at(3).sample.value()].item<float>(), 2);
+}
+
+TEST_F(CsvTime, IsRefusedWhereItHasGaps) {
+  write_days({1, 2, 3, 9, 10, 11, 12});
+  EXPECT_THAT(load_error(),
+              HasSubstr("a.csv:5: column 'date': '2026-01-09' is 6 days after '2026-01-03', but the usual "
+                        "step is 1 day (1 step differ): set data.gaps: split"));
+}
+
+TEST_F(CsvTime, LetsNoWindowCrossAGap) {
+  write_days({1, 2, 3, 9, 10, 11, 12});
+  const Dataset data = load("gaps: split\nhorizon: 2\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 9));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(3, 11));
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(10));
+  EXPECT_THAT(data.notes, Contains("2 windows would cross a gap in the training part and are left out"));
+  EXPECT_EQ(load("gaps: ignore\nhorizon: 2\n").train.size(), 4);
+  const InferenceData rows = rows_of_whole_file("gaps: split\n");
+  EXPECT_EQ(rows.rows.rows.at(3).reason, "a gap in time in the rows of its window (data.gaps: split)");
+  EXPECT_EQ(rows.rows.rows.size(), 8u) << "one forecast after the end";
+}
+
+TEST_F(CsvTime, CutsSequencesAtGaps) {
+  std::string text = "date,x,y\n";
+  for (const int64_t day : {1, 2, 3, 9, 10, 11, 12}) text += fmt::format("2026-01-{0:02},{0},{0}\n", day);
+  write("a.csv", text);
+  const Dataset data = load_dataset(parse_settings(
+      fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [y]\ntarget_per: step\ntask: regression\nwindow: 10\n"
+                  "num_valid: 0\nnormalize: none\ngaps: split\n",
+                  path("a.csv"))));
+  EXPECT_EQ(data.train.size(), 2);
+  EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(3, 4));
+}
+
+TEST_F(CsvTime, RefusesWhatIsNotATime) {
+  write("a.csv", "date,x\n2026-01-01,1\n2026-01-02,2\n2026-01-03,3\nlater,4\n");
+  EXPECT_THAT(load_error(), HasSubstr("a.csv:5: column 'date': got 'later', expected a time such as '2026-01-01'"));
+  EXPECT_EQ(load("unsorted: ignore\nduplicates: ignore\ngaps: ignore\n").train.size(), 2);
+}
+
+TEST_F(CsvTime, IsNotExaminedForRunsOfEarlierVersions) {
+  write_days({1, 2, 3, 4, 5});
+  Dataset trained = load();
+  EXPECT_EQ(trained.time, "date");
+  write_days({5, 4, 3, 2, 1});
+  const auto use = [&] { load_for_inference(settings(""), trained, DataPart::kAll, Targets::kIfPresent); };
+  EXPECT_THAT(error_of(ExitCode::kData, use), HasSubstr("data.unsorted: sort"));
+  trained.time = std::nullopt;
+  EXPECT_EQ(error_of(ExitCode::kData, use), "no error");
+}
+
+TEST_F(CsvTime, HasKeysForSeriesOnly) {
+  const auto usage = [&](const std::string& more) {
+    return error_of(ExitCode::kUsage, [&] { parse_settings("source: csv\npath: a.csv\ntarget: [y]\n" + more); });
+  };
+  EXPECT_THAT(usage("time: date\n"), HasSubstr("the rows are independent samples"));
+  EXPECT_THAT(usage("gaps: split\n"), HasSubstr("only series have gaps"));
+  EXPECT_THAT(usage("duplicates: last\n"), HasSubstr("only series have times that repeat"));
+  EXPECT_THAT(usage("unsorted: sort\n"), HasSubstr("the order of independent rows does not matter"));
+  EXPECT_THAT(usage("window: 2\ntime: y\n"), HasSubstr("'y' is both"));
+}
+
+}  // namespace
+}  // namespace rnnlab
