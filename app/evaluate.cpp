@@ -57,14 +57,17 @@ DetailedMetrics details_of(const TrainedModel& trained, const Samples& samples) 
   return {};
 }
 
-// A checkpoint may be outside of a run, and a run may not have ended.
-void print_advice(const TrainedModel& trained) {
+// A checkpoint may be outside of a run, and a run may not have ended or may be damaged.
+std::string advice_text(const TrainedModel& trained) {
   const auto run = normalized_path(trained.checkpoint).parent_path().parent_path();
-  if (!path_exists(run / kSummaryFile)) return;
+  if (!path_exists(run / kSummaryFile)) return "";
   try {
-    if (const auto advice = train_longer_advice(load_run(run))) print_notes({*advice});
-  } catch (const UserError& error) {
-    print_notes({fmt::format("the record of the run cannot be read: {}", error.what())});
+    RunRecord record = load_run(run);
+    record.folder = shared_run_name(run, record.summary.name);  // results are shared, without the folders of a user
+    const auto advice = train_longer_advice(record);
+    return advice ? fmt::format("advice    {}\n", *advice) : "";
+  } catch (const UserError&) {
+    return "";
   }
 }
 
@@ -75,11 +78,11 @@ ExitCode evaluate_one(const EvaluateOptions& options, const CommandLine& command
   const ModelEvaluation evaluation = evaluate_model(trained, data.samples, options.num_passes);
   const PartQuality quality = quality_on_part(trained, data, evaluation.metrics);
   print_notes(quality.notes);
-  print_advice(trained);
   const MachineFacts machine = options.with_machine ? machine_facts(trained, command_line) : MachineFacts();
   const DetailedMetrics details = details_of(trained, data.samples);
   options.json ? print_data(evaluation_json(trained, data, evaluation, quality, machine, details))
-               : print_text(evaluation_text(trained, data, evaluation, quality, machine) + detailed_metrics_text(details));
+               : print_text(evaluation_text(trained, data, evaluation, quality, machine) + advice_text(trained) +
+                            detailed_metrics_text(details));
   return ExitCode::kDone;
 }
 

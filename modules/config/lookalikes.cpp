@@ -125,10 +125,16 @@ class Scan {
     if (c == '\n') line_ = at_;
     const bool ends_key = c == ':' && (at_ == text_.size() || is_space(text_[at_]) || lookalike_at(text_.substr(at_)));
     const bool began_token = token_ == at_ - 1;
-    const bool is_item = c == '-' && began_token && at_ < text_.size() && is_space(text_[at_]);
+    const bool is_item = c == '-' && began_token && at_ < text_.size() && (is_space(text_[at_]) || is_wide_space());
     if (c == '\n' || ends_key || is_item || (is_flow() && c == ',') || c == '[' || c == '{' ||
         (is_blank && began_token))
       token_ = at_;
+  }
+
+  // Returns whether the next character looks like a space.
+  bool is_wide_space() const {
+    const Lookalike* const one = lookalike_at(text_.substr(at_));
+    return one != nullptr && one->looks == Looks::kSpace;
   }
 
   static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -201,7 +207,7 @@ class Scan {
   bool ends_token(const Lookalike& one) const {
     const std::string_view rest = text_.substr(at_ + one.bytes.size());
     if (rest.empty() || is_space(rest.front()) || lookalike_at(rest) != nullptr) return true;
-    return rest.front() == ':' || (is_flow() && (rest.front() == ',' || rest.front() == ']' || rest.front() == '}'));
+    return rest.front() == ':' || rest.front() == '#' || (is_flow() && (rest.front() == ',' || rest.front() == ']' || rest.front() == '}'));
   }
 
   // Keys of settings have letters, digits, '_' and '.'; other texts may well have such a colon.
@@ -216,8 +222,8 @@ class Scan {
 
   bool is_before_space_or_digit(const Lookalike& one) const {
     const std::string_view rest = text_.substr(at_ + one.bytes.size());
-    return !rest.empty() && (is_space(rest.front()) || (rest.front() >= '0' && rest.front() <= '9') ||
-                             rest.front() == '.' || lookalike_at(rest) != nullptr);
+    constexpr std::string_view kAfterDash = " \t.0123456789";
+    return !rest.empty() && (kAfterDash.find(rest.front()) != std::string_view::npos || lookalike_at(rest) != nullptr);
   }
 
   std::string_view text_;

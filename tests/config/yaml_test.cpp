@@ -135,6 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{"name\u00a0: y\n", "exp.yaml:1:5: " + kNoBreakSpace},
         RefusedText{"name: \u00a0y\n", "exp.yaml:1:7: " + kNoBreakSpace},
         RefusedText{"device: cpu\u00a0\n", "exp.yaml:1:12: " + kNoBreakSpace},
+        RefusedText{"seed: 1\u00a0# first\n", "exp.yaml:1:8: " + kNoBreakSpace},
         RefusedText{"training:\n\u00a0\u00a0epochs: 3\n", "exp.yaml:2:1: " + kNoBreakSpace},
         RefusedText{"training:\n  \u00a0epochs: 3\n", "exp.yaml:2:3: " + kNoBreakSpace},
         RefusedText{"training: {epochs: 3,\u00a0batch_size: 4}\n", "exp.yaml:1:22: " + kNoBreakSpace},
