@@ -181,11 +181,12 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
                   "best, last, or one by its name, such as step-000123; by default the best if one is marked")
       ->type_name("NAME");
   if (!is_on_data) return;
-  command
-      .add_option("--part", arguments.part,
-                  "train, valid, test or all of the data; by default valid, and all of other data")
-      ->check(check_part)
-      ->type_name("PART");
+  add_part_option(command, arguments.part,
+                  "train, valid, test or all of the data; by default valid, and all of other data");
+}
+
+CLI::Option* add_part_option(CLI::App& command, std::string& part, const std::string& description) {
+  return command.add_option("--part", part, description)->check(check_part)->type_name("PART");
 }
 
 void add_machine_option(CLI::App& command, bool& with_machine) {

@@ -52,6 +52,9 @@ enum class TakesData { kNo, kYes };
 
 void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData takes_data);
 
+// Adds --part PART, for a part of the data. Returns the option.
+CLI::Option* add_part_option(CLI::App& command, std::string& part, const std::string& description);
+
 // Adds --with-machine, for results that users share.
 void add_machine_option(CLI::App& command, bool& with_machine);
 

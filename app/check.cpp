@@ -60,6 +60,7 @@ CheckedFile check_file(const std::string& file, const std::vector<std::string>& 
     if (const auto reason = unsupported_here(checked.cases.back(), AskGpu::kYes))
       add_once(notes, config::with_place(*reason, config::places_of_keys(one)));
   }
+  refuse_equal_cases(sweep, checked.cases, findings);
   return checked;
 }
 

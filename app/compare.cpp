@@ -26,6 +26,7 @@ with equal batches per device, relative to the fewest devices (docs/several-gpus
 
 Examples:
   rnnlab compare mnist_rows                   (runs/mnist_rows, if there is no such path here)
+  rnnlab compare --verbose mnist_rows         (also what ran, how far losses agree, and the best epochs)
   rnnlab compare --matrices runs/gru_speed
   rnnlab compare --scaling runs/one_device runs/two_devices
   rnnlab compare --baseline 'cpu naive' --csv runs/mnist_rows/* > times.csv)";
@@ -39,6 +40,7 @@ struct CompareVerbOptions {
   bool fair = false;
   bool matrices = false;
   bool scaling = false;
+  bool verbose = false;
   std::optional<double> price_per_hour;
 };
 
@@ -49,9 +51,9 @@ ComparisonAdditions additions_of(const std::vector<RunRecord>& runs, const Compa
   return additions;
 }
 
-std::string text_of(const Comparison& comparison, const ComparisonAdditions& additions) {
+std::string text_of(const Comparison& comparison, const ComparisonAdditions& additions, Detail detail) {
   const size_t width = table_width();
-  std::string text = comparison_text(comparison, width);
+  std::string text = comparison_text(comparison, width, detail);
   if (const auto& matrices = additions.epoch_matrices) text += "\n" + epoch_matrices_text(*matrices, comparison, width);
   if (const auto& held = additions.held_equal) text += "\n" + held_equal_text(*held);
   return text;
@@ -88,7 +90,7 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
   else if (options.csv)
     print_data(csv_of(comparison, additions));
   else
-    print_text(text_of(comparison, additions));
+    print_text(text_of(comparison, additions, options.verbose ? Detail::kAll : Detail::kAnswer));
   return ExitCode::kDone;
 }
 
@@ -112,12 +114,17 @@ void add_compare(CLI::App& program, Action& chosen) {
   auto* matrices =
       command->add_flag("--matrices", options->matrices,
                         "also print training seconds and train loss by epoch and run; with --csv instead of the table");
+  auto* verbose = command->add_flag("-v,--verbose", options->verbose,
+                                    "also print what took how long, what ran, losses, seeds and costs")
+                      ->excludes(json)
+                      ->excludes(csv);
   auto* scaling = command
                       ->add_flag("--scaling", options->scaling,
                                  "compare the work of each device, in runs with equal batches per device")
                       ->excludes(baseline)
                       ->excludes(fair)
-                      ->excludes(matrices);
+                      ->excludes(matrices)
+                      ->excludes(verbose);
   add_price_option(*command, options->price_per_hour)->excludes(scaling);
   command->footer(kCompareFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return compare_runs(*options); }; });

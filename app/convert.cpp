@@ -63,12 +63,14 @@ std::string exported_json(const std::string& file, const Exported& exported, con
                     {"num_parameters", exported.num_parameters},
                     {"module", exported.module},
                     {"notes", to_json(exported.notes)},
+                    {"source_notes", to_json(exported.source_notes)},
                     {"warning", exported.warning}});
 }
 
 void print_exported(const ConvertOptions& options, const ExportFormat& format, const Exported& exported,
                     const std::string& source) {
   const bool is_for_a_layer = format.part == ExportPart::kRecurrent || format.layout != Layout::kPyTorch;
+  print_notes(exported.source_notes);
   if (is_for_a_layer) print_notes(exported.notes);
   if (!exported.warning.empty()) print_notice(fmt::format("rnnlab: warning: {}: {}\n", source, exported.warning));
   if (options.json) return print_data(exported_json(options.out, exported, source));

@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "arguments.h"
+#include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/experiment.h"
@@ -13,6 +15,8 @@
 #include "inference/evaluate_model.h"
 #include "inference/predict.h"
 #include "output.h"
+#include "results/run_folder.h"
+#include "results/run_record.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -53,15 +57,32 @@ DetailedMetrics details_of(const TrainedModel& trained, const Samples& samples) 
   return {};
 }
 
+// A checkpoint may be outside of a run, and a run may not have ended or may be damaged.
+std::string advice_text(const TrainedModel& trained) {
+  const auto run = normalized_path(trained.checkpoint).parent_path().parent_path();
+  if (!path_exists(run / kSummaryFile)) return "";
+  try {
+    RunRecord record = load_run(run);
+    record.folder = shared_run_name(run, record.summary.name);  // results are shared, without the folders of a user
+    const auto advice = train_longer_advice(record);
+    return advice ? fmt::format("advice    {}\n", *advice) : "";
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
 ExitCode evaluate_one(const EvaluateOptions& options, const CommandLine& command_line) {
   const TrainedModel trained = load_model(model_request("evaluate", options.use));
   const InferenceData data = load_data(trained, Targets::kRequired);
   print_notes(data.notes);
   const ModelEvaluation evaluation = evaluate_model(trained, data.samples, options.num_passes);
+  const PartQuality quality = quality_on_part(trained, data, evaluation.metrics);
+  print_notes(quality.notes);
   const MachineFacts machine = options.with_machine ? machine_facts(trained, command_line) : MachineFacts();
   const DetailedMetrics details = details_of(trained, data.samples);
-  options.json ? print_data(evaluation_json(trained, data, evaluation, machine, details))
-               : print_text(evaluation_text(trained, data, evaluation, machine) + detailed_metrics_text(details));
+  options.json ? print_data(evaluation_json(trained, data, evaluation, quality, machine, details))
+               : print_text(evaluation_text(trained, data, evaluation, quality, machine) + advice_text(trained) +
+                            detailed_metrics_text(details));
   return ExitCode::kDone;
 }
 

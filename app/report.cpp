@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -15,12 +16,16 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/failure.h"
+#include "experiment/resume.h"
+#include "inference/evaluate_model.h"
+#include "inference/part_quality.h"
 #include "inference/predict.h"
 #include "inference/prediction_overview.h"
 #include "inference/trained_model.h"
 #include "output.h"
 #include "report/writers.h"
-#include "results/ranking.h"
+#include "results/run_folder.h"
+#include "run_names.h"
 #include "system/files.h"
 #include "system/json_fields.h"
 #include "verbs.h"
@@ -38,6 +43,7 @@ them. docs/report.md says what is in it.
 Examples:
   rnnlab report runs/mnist_rows -o mnist_rows.html
   rnnlab report runs/flowers --predictions --price-per-hour 2.49
+  rnnlab report runs/weather --part test
   rnnlab report runs/gru_speed ladder.json --figures pictures --markdown > summary.md)";
 
 constexpr const char* kDefaultPage = "report.html";
@@ -49,6 +55,8 @@ struct ReportOptions {
   bool json = false;
   bool with_machine = false;
   bool predictions = false;
+  bool no_predictions = false;
+  std::string part;  // of the predictions
   std::optional<double> price_per_hour;
 
   // The page is written unless only other forms were requested.
@@ -80,7 +88,8 @@ report::Sources read_sources(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     std::error_code ignored;
     const bool is_missing = !std::filesystem::exists(name, ignored);
-    if (std::filesystem::is_regular_file(name, ignored) || (is_missing && name.ends_with(".json")))
+    const bool is_file = std::filesystem::is_regular_file(name, ignored) && named_path(name, kRunsFolder) == name;
+    if (is_file || (is_missing && name.ends_with(".json")))
       add_once(files, name);  // read_report reports a missing file
     else
       folders.push_back(name);
@@ -94,38 +103,53 @@ report::Sources read_sources(const std::vector<std::string>& names) {
   return sources;
 }
 
-// Returns the run of the group whose best epoch is the best, by the metric of its task; the first run without a metric.
-const RunRecord& best_run(const RunGroup& group) {
-  const std::string metric = own_metric(group.runs[0]->summary.final_metrics);
-  const RunRecord* best = group.runs[0];
-  for (const RunRecord* run : group.runs) {
-    const auto value = value_at_best(*run, metric), least = value_at_best(*best, metric);
-    if (value && (!least || is_better(metric, *value, *least))) best = run;
-  }
-  return *best;
+// Without --part, the test part says how good a model is, if the data have one.
+DataPart part_for(const TrainedModel& trained, const ReportOptions& options) {
+  if (const auto part = config::from_name<DataPart>(options.part)) return *part;
+  return has_test_part(trained.data_settings) ? DataPart::kTest : DataPart::kValid;
 }
 
-PredictionOverview overview_of(const RunRecord& run) {
-  const TrainedModel trained = load_trained_model({.run = run.folder, .checkpoint = ""});
+void add_overview(report::RunPredictions& predictions, const ReportOptions& options) {
+  TrainedModel trained = load_trained_model({.run = predictions.folder, .checkpoint = ""});
   if (trained.data.shape.task == Task::kLanguageModel)
     throw_error(ExitCode::kUsage, "a language model predicts tokens, which are too many for a report");
+  trained.part = part_for(trained, options);
   const InferenceData data = load_data(trained, Targets::kIfPresent);
-  return prediction_overview(trained, data, predict(trained, data.samples));
+  predictions.overview = prediction_overview(trained, data, predict(trained, data.samples));
+  const InferenceData with_targets = load_data(trained, Targets::kRequired);
+  const ModelEvaluation evaluation = evaluate_model(trained, with_targets.samples);
+  predictions.quality = quality_on_part(trained, with_targets, evaluation.metrics);
 }
 
-void add_predictions(report::Sources& sources) {
-  for (const RunGroup& group : group_runs(sources.runs)) {
-    const RunRecord& run = best_run(group);
-    report::RunPredictions& predictions =
-        sources.predictions.emplace_back(report::RunPredictions{.folder = run.folder});
-    try {
-      predictions.overview = overview_of(run);
-    } catch (...) {  // also if the memory is too small
-      predictions.reason = describe_failure(std::current_exception()).message;
-      print_notice(
-          fmt::format("rnnlab: no predictions of {}, {}: {}\n", run.summary.name, group.label, predictions.reason));
-    }
+void add_predictions_of(const RunRecord& run, const std::string& label, const ReportOptions& options,
+                        report::Sources& sources) {
+  report::RunPredictions& predictions = sources.predictions.emplace_back(report::RunPredictions{.folder = run.folder});
+  try {
+    add_overview(predictions, options);
+  } catch (...) {  // also if the memory is too small
+    predictions.overview.reset();
+    predictions.reason = describe_failure(std::current_exception()).message;
+    print_notice(fmt::format("rnnlab: no predictions of {}, {}: {}\n", run.summary.name, label, predictions.reason));
   }
+}
+
+// Forecasts are what a reader of a forecast comes for, so that of the best run is shown unasked.
+void add_best_forecast(const ReportOptions& options, report::Sources& sources) {
+  std::vector<const RunRecord*> forecasts;
+  for (const RunRecord& run : sources.runs)
+    if (report::is_forecast(run) && has_checkpoint(run.folder)) forecasts.push_back(&run);
+  if (forecasts.empty()) return;
+  const RunRecord& best = report::best_run(forecasts);
+  for (const RunGroup& group : group_runs(sources.runs))
+    if (std::ranges::find(group.runs, &best) != group.runs.end())
+      add_predictions_of(best, group.label, options, sources);
+}
+
+void add_predictions(const ReportOptions& options, report::Sources& sources) {
+  if (options.no_predictions) return;
+  if (!options.predictions && options.part.empty()) return add_best_forecast(options, sources);
+  for (const RunGroup& group : group_runs(sources.runs))
+    add_predictions_of(report::best_run(group.runs), group.label, options, sources);
 }
 
 // The user of `--markdown -o summary.md` expects the Markdown in that file, so the name is rejected.
@@ -164,7 +188,7 @@ ExitCode write_forms(const ReportOptions& options) {
   require_harmless_folder(options.figures);
   report::Sources sources = read_sources(options.sources);
   sources.price_per_hour = options.price_per_hour;
-  if (options.predictions) add_predictions(sources);
+  add_predictions(options, sources);
   for (const report::UnreadableSource& one : sources.left_out) print_notice("rnnlab: left out: " + one.reason + "\n");
   const report::Report report = report::make_report(options.with_machine ? sources : report::without_machine(sources));
   WrittenForms written{.page = page, .figures = {}};
@@ -203,9 +227,17 @@ void add_report(CLI::App& program, Action& chosen) {
   command->add_flag("--json", options->json, "print what was written and left out as JSON")->excludes(markdown);
   command->add_option("--figures", options->figures, "write every chart as SVG, PNG and CSV into a folder (by gnuplot)")
       ->type_name("DIR");
-  command->add_flag(
+  auto* predictions = command->add_flag(
       "--predictions", options->predictions,
-      "also show what the best run of each group predicts: confusion matrix or forecasts, largest errors");
+      "also show what the best run of each group predicts: confusion matrix or forecasts, largest errors; by default "
+      "only that of the best forecast");
+  auto* no_predictions =
+      command->add_flag("--no-predictions", options->no_predictions, "show no predictions, so that no data are read")
+          ->excludes(predictions);
+  add_part_option(*command, options->part,
+                  "the part that is predicted: train, valid, test or all; by default test if the data have it, else "
+                  "valid")
+      ->excludes(no_predictions);
   add_price_option(*command, options->price_per_hour);
   add_machine_option(*command, options->with_machine);
   command->footer(kReportFooter);

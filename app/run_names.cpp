@@ -13,6 +13,7 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "checkpoint/checkpoint.h"
 #include "experiment/resume.h"
 #include "results/run_folder.h"
 
@@ -63,8 +64,33 @@ std::vector<fs::path> places_of(const std::string& name, const std::string& out)
   return places;
 }
 
-// Returns the path or <out>/<name>, as it was typed; nullopt if neither exists.
+bool has_subfolder_with_runs(const fs::path& folder) {
+  std::error_code unreadable;
+  for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
+    if (has_runs(entry->path())) return true;
+  return false;
+}
+
+// Returns whether a verb may want the path itself: a run, a checkpoint, a folder of these, or a file. A file without an
+// ending has the form of a name, and is not one of weights or of a benchmark.
+bool is_usable(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return path.has_extension() && path_exists(path);
+  return has_runs(path) || path_exists(path / kManifestFile) || path_exists(path / kCheckpointsFolder) ||
+         has_subfolder_with_runs(path);
+}
+
+// Returns the first place that has something for a verb; nullopt if none has.
+std::optional<fs::path> find_usable(const std::string& name, const std::string& out) {
+  for (const fs::path& place : places_of(name, out))
+    if (is_usable(without_latest_link(place))) return place;
+  return std::nullopt;
+}
+
+// Returns the path or <out>/<name>, as it was typed; nullopt if neither exists. A folder that only has the name of an
+// experiment, such as one of data, does not hide its runs.
 std::optional<fs::path> find_named(const std::string& name, const std::string& out) {
+  if (const auto usable = find_usable(name, out)) return usable;
   for (const fs::path& place : places_of(name, out))
     if (path_exists(without_latest_link(place))) return place;
   return std::nullopt;
@@ -114,6 +140,8 @@ std::string run_of_latest(const std::string& path) {
   return without_latest_link(path).string();
 }
 
+bool is_path_of_runs(const std::string& path) { return is_usable(without_latest_link(path)); }
+
 std::string named_path(const std::string& name, const std::string& out) {
   if (const auto path = find_named(name, out)) return run_of_latest(path->string());
   refuse_missing(name, out);
@@ -141,7 +169,7 @@ std::string named_trained_run(const std::string& name, const std::string& out) {
 }
 
 std::string run_or_label(const std::string& text, const std::string& out) {
-  return find_named(text, out) ? named_run(text, out) : text;
+  return find_usable(text, out) ? named_run(text, out) : text;
 }
 
 }  // namespace rnnlab::app

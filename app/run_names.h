@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs by name: where a command takes a run, `weather` means runs/weather if there is no such path. A path that exists
-// always wins. A folder of runs, such as runs/weather, means its newest run where one run is taken. The link `latest`
+// Runs by name: where a command takes a run, `weather` means runs/weather if there is no such path, or if that path has
+// nothing that a command takes: a folder of data beside the runs is not meant. A folder of runs, such as runs/weather, means its newest run where one run is taken. The link `latest`
 // is replaced by the run that it leads to, so that results name the run itself. If that run was deleted, the newest run
 // beside the link is read instead, with a note on stderr.
 #pragma once
@@ -8,6 +8,9 @@
 #include <string>
 
 namespace rnnlab::app {
+
+// Returns whether the path has something that a command takes: a run, a checkpoint, folders of these, or a file.
+bool is_path_of_runs(const std::string& path);
 
 // Returns the path that a user means by `name`: itself, or <out>/<name>. Throws UserError kUsage with both places, and
 // with a similar name, if neither exists.

@@ -108,14 +108,26 @@ Comparison compare_all(const std::vector<RunOutcome>& runs) {
   return compare(records, {.baseline = "", .on_difference = OnDifference::kReport});
 }
 
-void print_results(const std::vector<RunOutcome>& runs, bool json) {
+// Nothing is compared with a single run, so the reasons to doubt its times are one line. A comparison has them all.
+void log_remarks(const RunOutcome& outcome, Logger& logger) {
+  const RunRecord run = load_run(outcome.folder);
+  if (const auto advice = train_longer_advice(run)) logger.info(*advice);
+  std::vector<Warning> found = warnings(run.environment);
+  for (const Warning& warning : run.summary.warnings) add_once(found, warning);
+  const std::string line = one_line_on_times(split_by_times(found).of_times, "train.log has");
+  if (!line.empty()) logger.warn(line);
+}
+
+void print_results(const std::vector<RunOutcome>& runs, const TrainOptions& options, Logger& logger) {
   if (runs.empty()) return;
-  if (json) {
+  if (runs.size() == 1 && !options.quiet) log_remarks(runs.front(), logger);
+  if (options.json) {
     print_data(comparison_json(compare_all(runs)));
   } else if (runs.size() == 1) {
     print_text(summary_line(runs.front()));
   } else {
-    print_text(comparison_text(compare_all(runs), table_width()));
+    print_text(
+        comparison_text(compare_all(runs), table_width(), options.verbose ? Detail::kAll : Detail::kAnswer));
   }
 }
 
@@ -193,7 +205,7 @@ RunAllOutcome run_new(const TrainOptions& options, const RunRequest& request, Lo
 
 // The name of a sweep's file that is missing is left as it is, because resume_all explains why.
 std::string run_to_resume(const TrainOptions& options) {
-  const bool exists = path_exists(options.resume);
+  const bool exists = is_path_of_runs(options.resume);
   if (exists && options.out_option->count() > 0)
     throw_error(ExitCode::kUsage,
                 "--resume and --out cannot be used together if --resume names a path, and {} exists: remove --out",
@@ -293,11 +305,11 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
   report_once([&] { all = run(options, request, logger); });
   if (!is_first_process() || has_rnnlab_parent()) return all.exit_code;
   if (all.exit_code == ExitCode::kDone) {
-    print_results(all.finished, options.json);
+    print_results(all.finished, options, logger);
     return ExitCode::kDone;
   }
   try {
-    print_results(all.finished, options.json);
+    print_results(all.finished, options, logger);
   } catch (const UserError& error) {
     logger.error(error.what());  // the exit code still describes the earlier result
   }
@@ -356,7 +368,7 @@ void add_choice_of_runs(CLI::App* command, TrainOptions& options) {
 }
 
 void add_output_options(CLI::App* command, TrainOptions& options) {
-  auto* quiet = command->add_flag("-q,--quiet", options.quiet, "warnings and errors only, no progress bar");
+  auto* quiet = command->add_flag("-q,--quiet", options.quiet, "errors and warnings only, without those about times, no progress bar");
   command->add_flag("-v,--verbose", options.verbose, "more details")->excludes(quiet);
   command->add_flag("--json", options.json, "print the result as JSON");
   auto* trace = command->add_flag("--trace", options.trace,

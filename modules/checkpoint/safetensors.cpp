@@ -488,6 +488,13 @@ std::vector<std::string> differences(const TensorFile& file, const std::vector<T
   return found;
 }
 
+bool has_only_other_types(const TensorFile& file, const std::vector<TensorSpec>& expected) {
+  return file.tensors.size() == expected.size() && std::ranges::all_of(expected, [&](const TensorSpec& wanted) {
+           const TensorView* view = file.find(wanted.name);
+           return view != nullptr && view->spec.shape == wanted.shape;
+         });
+}
+
 }  // namespace
 
 const TensorView* TensorFile::find(std::string_view tensor) const {
@@ -556,7 +563,10 @@ void require_tensors(const TensorFile& file, const std::vector<TensorSpec>& expe
   const std::string more =
       found.size() == 1 ? ""
                         : fmt::format(", and {} more", counted(static_cast<int64_t>(found.size()) - 1, "difference"));
-  throw_checkpoint_error("{}: {}{}; it was made with a different model", file.name, found.front(), more);
+  const char* const reason = has_only_other_types(file, expected)
+                                 ? "its tensors fit the model, but not their type: save them as F32"
+                                 : "it was made with a different model";
+  throw_checkpoint_error("{}: {}{}; {}", file.name, found.front(), more, reason);
 }
 
 }  // namespace rnnlab

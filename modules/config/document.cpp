@@ -34,6 +34,10 @@ std::optional<Value> parse_file(std::string_view text, const std::string& source
   }
   const LineMap lines(text, source);
   if (!is_clean_text(text, lines, findings)) return std::nullopt;
+  if (const auto lookalike = first_lookalike(text)) {
+    findings.add(lines.place_at(lookalike->offset), lookalike->message);
+    return std::nullopt;
+  }
   const auto place_of = [&](int line, int column) { return lines.place(line, column); };
   std::optional<Value> root = parse_yaml(text, place_of, findings);
   if (!root || root->is_map()) return root;
@@ -59,6 +63,10 @@ std::optional<Value> parse_yaml_value(std::string_view text, const Place& place,
 }
 
 std::optional<Value> parse_override_value(std::string_view text, const Place& place, Findings& findings) {
+  if (const auto lookalike = first_lookalike(fmt::format("value: {}", text))) {
+    findings.add(place, lookalike->message);
+    return std::nullopt;
+  }
   if (is_yaml_notation(text)) return parse_yaml_value(text, place, findings);
   Value value;
   value.place = place;

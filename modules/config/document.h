@@ -114,6 +114,15 @@ class LineMap {
 // and the first control character are findings.
 bool is_clean_text(std::string_view text, const LineMap& lines, Findings& findings);
 
+// A character that looks like one of YAML's own, such as a no-break space before a value, and what to do about it.
+struct LookalikeAt {
+  size_t offset = 0;
+  std::string message;
+};
+
+// Returns the first such character of `text`, which is UTF-8, outside of quotes and comments (lookalikes.cpp).
+std::optional<LookalikeAt> first_lookalike(std::string_view text);
+
 inline constexpr size_t kMaxFileBytes = 1 << 20;
 inline constexpr size_t kMaxValues = 10000;
 inline constexpr size_t kMaxDepth = 32;

@@ -392,6 +392,7 @@ void remove_misfits(std::vector<SweepAxis>& axes, const StructSpec& spec, Findin
 Sweep::Sweep(const Document& document, Findings& findings, const StructSpec* spec) : base_(document) {
   const Member* sweep = find_member(document.root(), kSweepKey);
   if (!sweep) return;
+  place_ = sweep->key_place;
   Value root = document.root();
   std::erase_if(root.members, [](const Member& member) { return member.key == kSweepKey; });
   std::vector<SweepAxis> axes = axes_of(sweep->value, document, findings);

@@ -72,6 +72,12 @@ class Sweep {
 
   size_t num_cases() const { return num_cases_; }
 
+  // Returns whether the values are drawn (num_runs), so that equal ones are chance.
+  bool is_drawn() const { return is_drawn_; }
+
+  // Returns the place of the key `sweep`; that of the first key if the whole sweep is an argument.
+  const Place& place() const { return place_; }
+
   // Returns a label such as "device=cpu layer=naive", with the last part of each key, or the whole key if two keys have
   // the same last part.
   std::string label(size_t number) const;
@@ -88,6 +94,7 @@ class Sweep {
   std::vector<std::string> names_;  // of the axes, in labels
   size_t num_cases_ = 1;
   bool is_drawn_ = false;
+  Place place_;
 };
 
 // Returns the combinations of a Sweep as YAML to append to a printed configuration; "" if the document has no sweep.

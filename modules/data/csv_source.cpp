@@ -457,7 +457,8 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   for (const auto& note : {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data")})
     if (note) loaded.notes.push_back(*note);
   loaded.samples = samples_in(file, windows, scalings);
-  if (part != DataPart::kAll) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
+  const bool has_all_targets = part != DataPart::kAll || targets == Targets::kRequired;
+  if (has_all_targets) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
   if (targets == Targets::kRequired) return loaded;
   loaded.rows =
       part == DataPart::kAll ? rows_of_file(file, windows, settings) : rows_of_samples(file, windows, settings);

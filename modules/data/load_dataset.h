@@ -21,7 +21,7 @@ struct InferenceData {
   std::string description;                          // one line, without the folder of the data
   std::vector<std::string> notes;                   // sentences about changes to the data while loading
   FileRows rows = {};                               // only with Targets::kIfPresent
-  std::vector<NaiveForecast> naive_forecasts = {};  // of the targets of a series' part; empty for kAll
+  std::vector<NaiveForecast> naive_forecasts = {};  // of a series' targets; empty for kAll with kIfPresent
 };
 
 // Throws UserError as load_dataset, and kData if the data do not fit the model (different features, or a class or token

@@ -125,7 +125,7 @@ void Opening::log_run(const RunContext& run) {
   log_block(device_lines(run));
   log_block(layer_lines(run));
   log_block(data_lines(run));
-  for (const Warning& warning : warnings(run.environment)) logger_.warn(warning.text);
+  for (const Warning& warning : warnings(run.environment)) logger_.warn_in_file(warning.text);
   for (const std::string& warning : run.memory_warnings) logger_.warn(warning);
   if (const std::string warning = large_batch_warning(run); !warning.empty()) logger_.warn(warning);
   logger_.detail(fmt::format("data fingerprint {}, initial weights {}", run.identity.data_fingerprint,

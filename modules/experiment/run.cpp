@@ -260,7 +260,7 @@ void finish_diverged(const RunOutcome& outcome, RunObservers& observers, Logger&
 void warn_of_contention(const ContentionMonitor& contention, Summary& summary, Logger& logger) {
   for (const Warning& warning : contention.warnings()) {
     summary.warnings.push_back(warning);
-    logger.warn(warning.text);
+    logger.warn_in_file(warning.text);
   }
 }
 
@@ -273,7 +273,7 @@ void warn_of_waiting(const RunContext& run, const std::vector<EpochRow>& rows, S
   for (const Warning& warning : straggler_warnings(rows)) found.push_back(warning);
   for (const Warning& warning : found) {
     add_once(summary.warnings, warning);
-    logger.warn(warning.text);
+    logger.warn_in_file(warning.text);
   }
 }
 

@@ -159,9 +159,10 @@ std::vector<TensorSpec> recurrent_specs(const Model& model) {
 
 }  // namespace
 
-void load_initial_weights(Model& model, const std::filesystem::path& path,
-                          const std::vector<CategoryColumn>& categories) {
-  const TensorFile source = read_safetensors(path);
+std::vector<std::string> load_initial_weights(Model& model, const std::filesystem::path& path,
+                                              const std::vector<CategoryColumn>& categories) {
+  std::vector<std::string> notes;
+  const TensorFile source = with_float32(read_safetensors(path), notes);
   require_same_categories(source, categories);
   std::vector<NamedTensor> tensors = pytorch_tensors(source, model);
   const TensorFile file{.name = path.string(), .tensors = views_of(tensors), .metadata = {}, .bytes = nullptr};
@@ -170,6 +171,7 @@ void load_initial_weights(Model& model, const std::filesystem::path& path,
   const std::string prefix = is_bare ? kRecurrentPrefix : "";
   for (NamedTensor& tensor : tensors) tensor.name = prefix + tensor.name;
   copy_tensors(tensors, parameters_with(model, prefix));
+  return notes;
 }
 
 namespace {
@@ -250,11 +252,13 @@ Dataset load_within_memory(const Experiment& experiment, c10::Device device, std
   return dataset;
 }
 
-std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const FittedData& data, WeightsFrom weights) {
+std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const FittedData& data, WeightsFrom weights,
+                                          std::vector<std::string>& notes) {
   auto model = make_model(experiment, data.shape);
   initialize(*model, experiment.model.initialization, static_cast<uint64_t>(experiment.seed));
   const std::string& file = experiment.model.initial_weights;
-  if (!file.empty() && weights == WeightsFrom::kExperiment) load_initial_weights(*model, file, data.categories);
+  if (file.empty() || weights == WeightsFrom::kCheckpoint) return model;
+  for (std::string& note : load_initial_weights(*model, file, data.categories)) notes.push_back(std::move(note));
   return model;
 }
 
@@ -269,7 +273,8 @@ RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>&
       environment(set_up(experiment, device, command_line)),
       dataset(load_within_memory(experiment, device, memory_warnings)),
       options(options_with(ranks, trainer_options(experiment, device))),
-      model(make_initial_model(resolve_layer(experiment, dataset, options, auto_layers, notes), dataset, weights)),
+      model(make_initial_model(resolve_layer(experiment, dataset, options, auto_layers, notes), dataset, weights,
+                               notes)),
       trainer(*model, dataset, options),
       identity(
           make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),

@@ -93,9 +93,9 @@ struct RunContext {
 // these (the others stay unchanged). Throws UserError kCheckpoint with the tensors that are missing, different or
 // unexpected, by PyTorch's names, unless all fit. A file in another layout than PyTorch's must also match the model's
 // cell, reset gate and heads. A file that states the values of its categories must match `categories`, those of the
-// data.
-void load_initial_weights(Model& model, const std::filesystem::path& file,
-                          const std::vector<CategoryColumn>& categories = {});
+// data. Returns notes, for example that numbers of another type were converted.
+std::vector<std::string> load_initial_weights(Model& model, const std::filesystem::path& file,
+                                              const std::vector<CategoryColumn>& categories = {});
 
 // Estimates the speed-up of several GPUs over one before a run of several processes begins, from the times of a pass
 // over the whole batch, of a pass over one process's part, and of an exchange of the last gradients, each measured

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -47,6 +48,19 @@ void require_plannable(const std::vector<ExperimentCase>& cases) {
 
 }  // namespace
 
+void refuse_equal_cases(const config::Sweep& sweep, std::span<const Experiment> cases, config::Findings& findings) {
+  if (sweep.is_drawn() || !findings.empty()) return;
+  std::map<std::string, size_t> numbers;  // by settings
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto [first, is_new] = numbers.emplace(config::print(cases[i], Experiment::schema()), i);
+    if (is_new) continue;
+    findings.add(sweep.place(), fmt::format("sweep: {} and {} are equal settings, which would run twice: remove one of "
+                                            "the two, or write repeats: 2 to run every case twice",
+                                            sweep.label(first->second), sweep.label(i)));
+    return;
+  }
+}
+
 std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Findings& findings) {
   const config::Repeats repeats = config::repeats_of(whole, findings);
   const config::Document document = config::without_repeats(whole);
@@ -62,6 +76,7 @@ std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Fi
                      .places = config::places_of_keys(one),
                      .repeats = repeats});
   }
+  refuse_equal_cases(sweep, experiments_of(cases), findings);
   return cases;
 }
 

@@ -37,6 +37,10 @@ struct ExperimentCase {
 // Returns every combination of the document's sweep, or its single experiment.
 std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings);
 
+// Adds a finding if two cases of the sweep have equal settings. Values that are spelled differently may be equal: 0.001
+// and 1e-3. Drawn values may repeat by chance.
+void refuse_equal_cases(const config::Sweep& sweep, std::span<const Experiment> cases, config::Findings& findings);
+
 // Returns the number of runs with all repeats.
 int64_t num_runs_of(const std::vector<ExperimentCase>& cases);
 

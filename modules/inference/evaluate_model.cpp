@@ -83,24 +83,26 @@ Json pass_json(const TrainedModel& trained, const InferenceData& data, const Pas
 }
 
 std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
-                            const MachineFacts& machine) {
+                            const PartQuality& quality, const MachineFacts& machine) {
   const Experiment& e = trained.experiment;
   std::string text =
       fmt::format("model     {} from {}\nlayer     {} on {}, precision {}\ndata      {}\n", e.name,
                   shared_name(trained), implementation_name(e), e.device, precision_of(trained), data.description);
   for (const auto& [name, value] : named_metrics(evaluation.metrics))
     if (value) text += fmt::format("{:<18}  {:.6g}\n", name, *value);
+  text += quality_text(quality);
   text += fmt::format("time      {}\n", pass_times_text(evaluation.times));
   for (const auto& [name, fact] : machine) text += fmt::format("{:<14}{}\n", name, fact);
   return text;
 }
 
 std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
-                            const MachineFacts& machine, const DetailedMetrics& details) {
+                            const PartQuality& quality, const MachineFacts& machine, const DetailedMetrics& details) {
   Json json = pass_json(trained, data, evaluation.times);
   json["metrics"] = Json::object();
   for (const auto& [name, value] : named_metrics(evaluation.metrics))
     if (value) json["metrics"][name] = to_json(*value);
+  add_quality(quality, json);
   add_detailed_metrics(details, json);
   for (const auto& [name, fact] : machine) json["machine"][name] = fact;
   return json_text(json);

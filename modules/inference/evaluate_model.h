@@ -8,6 +8,7 @@
 #include <string>
 
 #include "inference/detailed_metrics.h"
+#include "inference/part_quality.h"
 #include "inference/trained_model.h"
 
 namespace rnnlab {
@@ -20,15 +21,17 @@ struct ModelEvaluation {
 // Evaluates the model `num_passes` times; all passes give equal metrics. `samples` must not be empty.
 ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples, int64_t num_passes = 1);
 
-// Returns one line on the model, one on the data, one for each metric, one on the time, and one for each entry of
-// `machine`. Only the entries of `machine` contain the folders above the run and the data.
+// Returns one line on the model, one on the data, one for each metric and baseline, one that says who wins, one on the
+// time, and one for each entry of `machine`. Only the entries of `machine` contain the folders above the run and the
+// data.
 std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
-                            const MachineFacts& machine = {});
+                            const PartQuality& quality = {}, const MachineFacts& machine = {});
 
 // Returns the same facts as JSON with all digits. Metrics have their names in epochs.csv, without "valid_"; the entries
-// of `machine` are below "machine". `details` follow the metrics.
+// of `machine` are below "machine". The baselines and `details` follow the metrics.
 std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
-                            const MachineFacts& machine = {}, const DetailedMetrics& details = {});
+                            const PartQuality& quality = {}, const MachineFacts& machine = {},
+                            const DetailedMetrics& details = {});
 
 // Returns the model, layer and device of the passes, the data, and the times, for the JSON of a result.
 nlohmann::ordered_json pass_json(const TrainedModel& trained, const InferenceData& data, const PassTimes& times);

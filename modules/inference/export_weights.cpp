@@ -149,7 +149,8 @@ Exported export_weights(const TrainedModel& trained, const ExportFormat& format,
 
 Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,
                          const std::filesystem::path& file, const MachineFacts& machine) {
-  const TensorFile source = read_safetensors(from);
+  std::vector<std::string> notes;
+  const TensorFile source = with_float32(read_safetensors(from), notes);
   NetworkWeights network = read_network(source, require_layout(source, expected));
   if (format.part == ExportPart::kRecurrent) {
     network.embedding.reset();
@@ -158,8 +159,10 @@ Exported convert_weights(const std::filesystem::path& from, std::optional<Layout
   }
   const LayoutMetadata metadata = metadata_of_part(network.metadata, format.part);
   refuse_tied(metadata, format.layout);
-  return write_weights(export_tensors(network, format.layout), network.options,
-                       metadata_with(metadata_of(metadata, format.layout), machine), format.layout, file);
+  Exported exported = write_weights(export_tensors(network, format.layout), network.options,
+                                    metadata_with(metadata_of(metadata, format.layout), machine), format.layout, file);
+  exported.source_notes = std::move(notes);
+  return exported;
 }
 
 }  // namespace rnnlab

@@ -26,6 +26,7 @@ struct Exported {
   std::string module;              // the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128,
                                    // num_layers=2)"
   std::vector<std::string> notes;  // differences between this layer and the model
+  std::vector<std::string> source_notes = {};  // on the file that was read: numbers that were converted
   std::string warning = {};        // names the weights that are not finite; "" if all are finite
 };
 

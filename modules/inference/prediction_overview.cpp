@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -48,6 +49,12 @@ std::vector<double> numbers_of(const at::Tensor& values) {
   return {first, first + numbers.numel()};
 }
 
+std::vector<int64_t> integers_of(const at::Tensor& values) {
+  const at::Tensor numbers = values.contiguous();
+  const int64_t* first = numbers.const_data_ptr<int64_t>();
+  return {first, first + numbers.numel()};
+}
+
 // ---- forecasts ----
 
 // Returns (P) int64, the places of at most kMostPoints samples that have this target, and all `others`: the first of a
@@ -75,9 +82,37 @@ std::vector<ForecastCurve> forecasts_of(const Predictions& predictions, const at
     curves.push_back({.target = predictions.names[static_cast<size_t>(target)],
                       .truth = points_of(predictions.targets),
                       .predicted = points_of(predictions.values),
-                      .naive = naive.defined() ? points_of(naive) : std::vector<double>()});
+                      .naive = naive.defined() ? points_of(naive) : std::vector<double>(),
+                      .samples = integers_of(places),
+                      .output = static_cast<size_t>(target)});
   }
   return curves;
+}
+
+// Gives each point of a series the cells of data.id in the row of its target. A sample's own row is that of its first
+// horizon; a row after the end of the file has no cells. `known` are the samples of the places.
+void add_dates(PredictionOverview& overview, const at::Tensor& known, const FileRows& rows,
+               const std::vector<int64_t>& horizons) {
+  const std::vector<int64_t> samples = integers_of(known);
+  for (ForecastCurve& curve : overview.forecasts)
+    for (int64_t& sample : curve.samples) sample = samples[static_cast<size_t>(sample)];
+  if (!overview.is_series || rows.id_names.empty() || !rows.are_numbered) return;
+  std::map<int64_t, std::string> ids;  // by the row's number
+  std::map<int64_t, int64_t> numbers;  // by sample
+  for (const FileRow& row : rows.rows) {
+    if (row.number > 0) ids.emplace(row.number, join(row.id, ", "));
+    if (row.sample) numbers.emplace(*row.sample, row.number);
+  }
+  overview.id_name = join(rows.id_names, ", ");
+  const auto num_horizons = std::max<size_t>(horizons.size(), 1);
+  for (ForecastCurve& curve : overview.forecasts) {
+    const int64_t later = horizons.empty() ? 0 : horizons[curve.output % num_horizons] - horizons.front();
+    for (const int64_t sample : curve.samples) {
+      const auto number = numbers.find(sample);
+      const auto id = number == numbers.end() ? ids.end() : ids.find(number->second + later);
+      curve.dates.push_back(id == ids.end() ? "" : id->second);
+    }
+  }
 }
 
 // ---- errors ----
@@ -180,6 +215,7 @@ PredictionOverview prediction_overview(const TrainedModel& trained, const Infere
   if (!naive.empty()) overview.naive_name = naive.back().first;  // of a season, if there is one
   overview.forecasts = forecasts_of(known, naive.empty() ? at::Tensor() : naive.back().second, overview.is_series);
   const DataSettings& settings = trained.experiment.data;
+  add_dates(overview, samples, data.rows, settings.horizon);
   if (settings.horizon.size() == 1) return overview;
   overview.horizons = settings.horizon;
   overview.by_horizon = errors_by_horizon(known, naive, settings);

@@ -4,6 +4,7 @@
 // samples, one sequence after the other (DetailedMetrics::row).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -21,6 +22,9 @@ struct ForecastCurve {
   std::vector<double> truth;
   std::vector<double> predicted;
   std::vector<double> naive;  // of the forecast without a model
+  std::vector<int64_t> samples = {};    // the number of each point's sample
+  size_t output = 0;                    // of the model: its place among all horizons of all targets
+  std::vector<std::string> dates = {};  // cells of data.id in the rows of a series' targets; empty without data.id
 };
 
 struct SampleError {
@@ -42,6 +46,7 @@ struct PredictionOverview {
   DetailedMetrics metrics;
   std::vector<ForecastCurve> forecasts;  // of four outputs, from the first to the last; empty for classes
   bool is_series = false;         // the samples of `forecasts` are consecutive; else the truth of a curve is ascending
+  std::string id_name = {};       // of `dates`: the columns of data.id
   std::string naive_name;         // "last value"; "" without a naive forecast
   std::vector<int64_t> horizons;  // data.horizon if there are several; else empty, like `by_horizon`
   std::vector<HorizonErrors> by_horizon;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "report/sections.h"
 #include "results/checks.h"
 #include "results/comparison_output.h"
+#include "results/ranking.h"
 #include "results/run_folder.h"
 
 namespace rnnlab::report {
@@ -92,96 +94,6 @@ std::vector<std::string> headlines(const Comparison& comparison) {
 
 namespace {
 
-// Returns " (95 % interval 3.10 to 3.80)"; "" without an interval.
-std::string in_words(const std::optional<double>& low, const std::optional<double>& high) {
-  return low && high ? fmt::format(" (95 % interval {:.3g} to {:.3g})", *low, *high) : "";
-}
-
-std::string ratio_words(const GroupResult& group) { return in_words(group.ratio_low, group.ratio_high); }
-
-// Returns the interval of how many times as fast the group is.
-std::string speed_words(const GroupResult& group) {
-  if (!group.ratio_low || !group.ratio_high) return "";
-  return in_words(1 / *group.ratio_high, 1 / *group.ratio_low);
-}
-
-// Returns the group with the smallest ratio among those with the verdict, or among all without one; null if there is
-// none.
-const GroupResult* fastest(const Comparison& comparison, const std::optional<TimeVerdict>& verdict) {
-  const GroupResult* found = nullptr;
-  for (const GroupResult& group : comparison.groups) {
-    if (!group.ratio || (verdict && group.verdict != verdict)) continue;
-    if (found == nullptr || *group.ratio < *found->ratio) found = &group;
-  }
-  return found;
-}
-
-std::string answer_of_one(const GroupResult& group) {
-  if (!group.seconds) return group.label + " has no epoch after warm-up, so it has no time.";
-  const std::string bounds = group.bounds_are_spread ? "smallest and largest" : "95 % interval";
-  return fmt::format("An epoch of {} takes {} s ({} {} to {}).", group.label, significant_digits(group.seconds, 4),
-                     bounds, significant_digits(group.low_seconds, 4), significant_digits(group.high_seconds, 4));
-}
-
-std::string answer_without_gain(const GroupResult& group, const Comparison& comparison) {
-  const std::string part = fmt::format("the time of {}{}", comparison.baseline, ratio_words(group));
-  switch (group.verdict.value_or(TimeVerdict::kNone)) {
-    case TimeVerdict::kFaster:
-    case TimeVerdict::kSlower:
-      return fmt::format("{} takes {:.3g} times as long as {}{}.", group.label, *group.ratio, comparison.baseline,
-                         ratio_words(group));
-    case TimeVerdict::kNoDifference:
-      return fmt::format("No difference is shown: {} takes {:.3g} of {}.", group.label, *group.ratio, part);
-    case TimeVerdict::kUndecided:
-      return fmt::format("Undecided: {} takes {:.3g} of {}.", group.label, *group.ratio, part);
-    case TimeVerdict::kNone:
-      return fmt::format("No verdict yet: {} takes {:.3g} of {}; a verdict needs {} processes on each side.",
-                         group.label, *group.ratio, part, kMinProcessesForVerdict);
-  }
-  RNNLAB_INVARIANT(false, "the answer does not handle this verdict");
-  return "";
-}
-
-// Returns the medians of a group's metrics in its best epochs, or else in its last ones.
-MetricValues medians_of(const GroupResult& group) {
-  MetricValues medians;
-  for (const auto& [name, spread] : group.best_metrics.empty() ? group.final_metrics : group.best_metrics)
-    medians[name] = spread.median;
-  return medians;
-}
-
-// Returns which group is the best by the metric of the baseline's task; "" if fewer than two groups have the metric.
-std::string answer_of_quality(const Comparison& comparison) {
-  const std::string metric = own_metric(medians_of(baseline_of(comparison)));
-  std::vector<std::pair<double, const GroupResult*>> values;
-  for (const GroupResult& group : comparison.groups)
-    if (const MetricValues medians = medians_of(group); medians.contains(metric) && std::isfinite(medians.at(metric)))
-      values.emplace_back(medians.at(metric), &group);
-  if (values.size() < 2) return "";
-  std::ranges::stable_sort(values, [&](const auto& a, const auto& b) { return is_better(metric, a.first, b.first); });
-  const auto& [best, first] = values[0];
-  const auto& [next, second] = values[1];
-  const std::string what = best == next ? fmt::format("{} and {} have the best {}, {:.4g}", first->label, second->label,
-                                                      heading_of(metric), best)
-                                        : fmt::format("{} has the best {}, {:.4g}, and {} the next, {:.4g}",
-                                                      first->label, heading_of(metric), best, second->label, next);
-  return what + "; their work differs, so there is no ratio of times.";
-}
-
-std::string sentence_of(const Comparison& comparison) {
-  const GroupResult* any = fastest(comparison, std::nullopt);
-  if (any == nullptr) {
-    const std::string quality = comparison.other_work.empty() ? "" : answer_of_quality(comparison);
-    return quality.empty() ? answer_of_one(baseline_of(comparison)) : quality;
-  }
-  const GroupResult* faster = fastest(comparison, TimeVerdict::kFaster);
-  if (faster == nullptr) return answer_without_gain(*any, comparison);
-  const int64_t num_compared = num_of_same_work(comparison);
-  const std::string rank = num_compared > 2 ? fmt::format(", the fastest of {}", num_compared) : "";
-  return fmt::format("{} is {:.3g} times as fast as {}{}{}.", faster->label, 1 / *faster->ratio, comparison.baseline,
-                     speed_words(*faster), rank);
-}
-
 // Returns "a", "a and b", or "3 machines".
 std::string few_or_count(const std::vector<std::string>& values, const char* what) {
   constexpr size_t kMostNamed = 2;
@@ -237,8 +149,74 @@ std::string conditions_of(const std::vector<RunRecord>& runs) {
   return fmt::format("{}; {}{}{}", few_or_count(machines, "machines"), *days.begin(), last_day, of_data);
 }
 
-Answer answer_of(const std::vector<RunRecord>& runs, const Comparison& comparison) {
-  return {not_comparable(comparison) + sentence_of(comparison), conditions_of(runs)};
+const RunRecord& best_run(const std::vector<const RunRecord*>& runs) {
+  const std::string metric = own_metric(runs[0]->summary.final_metrics);
+  const RunRecord* best = runs[0];
+  for (const RunRecord* run : runs) {
+    const auto value = value_at_best(*run, metric), least = value_at_best(*best, metric);
+    if (value && (!least || is_better(metric, *value, *least))) best = run;
+  }
+  return *best;
+}
+
+bool is_forecast(const RunRecord& run) {
+  return parse_int64(value_or_absent(run.config, "data.window")).value_or(0) > 0 &&
+         run.summary.final_metrics.contains("valid_rmse");
+}
+
+namespace {
+
+bool compares_times(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.groups, [](const GroupResult& group) { return group.ratio.has_value(); });
+}
+
+// Returns the quality of the run on the part of its predictions, or else on the validation part in its best epoch.
+PartQuality quality_of(const RunRecord& run, const std::vector<RunPredictions>& predictions) {
+  for (const RunPredictions& one : predictions)
+    if (one.folder == run.folder && one.quality) return *one.quality;
+  const auto best = best_row(run);
+  return {.part = DataPart::kValid,
+          .model = best ? metrics_of(*best) : run.summary.final_metrics,
+          .baselines = run.summary.baselines,
+          .notes = {}};
+}
+
+std::string label_of_run(const RunRecord& run, const Comparison& comparison) {
+  for (const GroupResult& group : comparison.groups)
+    if (std::ranges::find(group.folders, run.folder.string()) != group.folders.end()) return group.label;
+  return run.summary.name;
+}
+
+// Returns "The model wins: test RMSE 0.3993, against 1.164 for ....", or "" without metrics. Of several groups the best
+// run is named; without baselines the answer of the comparison says which is the best.
+std::string quality_sentence(const std::vector<RunRecord>& runs, const Comparison& comparison,
+                             const std::vector<RunPredictions>& predictions) {
+  std::vector<const RunRecord*> all;
+  for (const RunRecord& run : runs) all.push_back(&run);
+  const RunRecord& best = best_run(all);
+  const PartQuality quality = quality_of(best, predictions);
+  std::string text = winner_text(quality.model, quality.baselines, name_of_part(quality.part));
+  if (text.empty()) return "";
+  if (comparison.groups.size() > 1)
+    return quality.baselines.empty() ? "" : fmt::format("{}: {}.", label_of_run(best, comparison), text);
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + ".";
+}
+
+}  // namespace
+
+Question question_of(const std::vector<RunRecord>& runs, const Comparison& comparison) {
+  return !compares_times(comparison) || std::ranges::all_of(runs, is_forecast) ? Question::kQuality : Question::kTimes;
+}
+
+Answer answer_of(const std::vector<RunRecord>& runs, const Comparison& comparison, Question question,
+                 const std::vector<RunPredictions>& predictions) {
+  std::string sentence = not_comparable(comparison) + answer_sentence(comparison);
+  if (question == Question::kTimes) return {sentence, conditions_of(runs)};
+  const std::string quality = quality_sentence(runs, comparison, predictions);
+  if (quality.empty()) return {sentence, conditions_of(runs)};
+  const bool is_one = comparison.groups.size() == 1;  // its time is in its section
+  return {is_one ? quality : quality + " " + sentence, conditions_of(runs)};
 }
 
 }  // namespace rnnlab::report

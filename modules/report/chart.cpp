@@ -71,7 +71,7 @@ TextTable one_column_a_curve(const Curves& chart, const CellText& text) {
     first += columns.size();
   }
   for (auto& [x, cells] : rows) {
-    cells.insert(cells.begin(), text(x));
+    cells.insert(cells.begin(), label_at(chart.x, x).value_or(text(x)));
     table.add_row(cells);
   }
   return table;
@@ -89,7 +89,7 @@ TextTable one_row_a_point(const Curves& chart, const CellText& text) {
     for (const Point& point : curve.points) {
       std::vector<std::string> cells = cells_of(point, text);
       cells.resize(have_intervals ? 3 : 1);
-      cells.insert(cells.begin(), {curve.name, text(point.x)});
+      cells.insert(cells.begin(), {curve.name, label_at(chart.x, point.x).value_or(text(point.x))});
       table.add_row(cells);
     }
   return table;
@@ -156,6 +156,11 @@ struct HasNumber {
 };
 
 }  // namespace
+
+std::optional<std::string> label_at(const Axis& axis, double position) {
+  const bool is_place = position >= 0 && position < static_cast<double>(axis.labels.size());
+  return is_place ? std::optional(axis.labels[static_cast<size_t>(position)]) : std::nullopt;
+}
 
 std::string label_of(const Axis& axis) {
   return axis.unit.empty() ? axis.name : fmt::format("{} ({})", axis.name, axis.unit);

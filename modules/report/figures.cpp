@@ -249,8 +249,18 @@ bool is_marked(const Curve& curve, const Curves& chart) {
   return curve.points.size() <= kMostPoints && chart.curves.size() <= kMostCurves;
 }
 
+// Marks about six positions with their labels, of which the last has room.
+std::string tics_with_labels(const Axis& x) {
+  constexpr size_t kMost = 6;
+  const size_t step = (x.labels.size() + kMost - 1) / kMost;
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < x.labels.size(); i += step) parts.push_back(fmt::format("{} {}", tic_label(x.labels[i]), i));
+  return fmt::format("set xtics ({})\n", join(parts, ", "));
+}
+
 // For few epochs gnuplot would also mark halves.
 std::string whole_tics(const Curves& chart) {
+  if (!chart.x.labels.empty()) return tics_with_labels(chart.x);
   constexpr double kFew = 12;
   double most = 0;
   for (const Curve& curve : chart.curves)

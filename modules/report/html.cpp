@@ -20,15 +20,17 @@ using Json = nlohmann::ordered_json;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json axis_json(const Axis& axis) {
-  return {
-      {"name", readable(axis.name)}, {"unit", readable(axis.unit)}, {"logarithmic", axis.scale == Scale::kLogarithmic}};
-}
-
 Json list_json(const std::vector<std::string>& texts) {
   Json list = Json::array();
   for (const std::string& text : texts) list.push_back(readable(text));
   return list;
+}
+
+Json axis_json(const Axis& axis) {
+  Json json = {
+      {"name", readable(axis.name)}, {"unit", readable(axis.unit)}, {"logarithmic", axis.scale == Scale::kLogarithmic}};
+  if (!axis.labels.empty()) json["labels"] = list_json(axis.labels);
+  return json;
 }
 
 // Returns x and both ends of each interval of the curve.

@@ -25,7 +25,8 @@ namespace {
 // Writes the sections on runs (one, or one for each experiment) and on benchmarks, and the opening of the report.
 class ReportBuilder {
  public:
-  explicit ReportBuilder(std::optional<double> price_per_hour) : price_per_hour_(price_per_hour) {}
+  explicit ReportBuilder(const Sources& sources)
+      : price_per_hour_(sources.price_per_hour), predictions_(sources.predictions) {}
 
   void add_left_out(const std::vector<UnreadableSource>& all) {
     std::vector<std::string> reasons;
@@ -52,7 +53,7 @@ class ReportBuilder {
   }
 
   void add_benchmark(const Benchmark& benchmark) {
-    report_.opening.emplace_back(answer_of(benchmark));
+    add_answer(answer_of(benchmark), "Benchmark " + benchmark.file);
     for (Block& block : opening_notices(benchmark)) report_.opening.push_back(std::move(block));
     report_.sections.push_back(bench_section(benchmark, unique_id(benchmark.file)));
     add_once(subjects_, benchmark.file);
@@ -61,13 +62,16 @@ class ReportBuilder {
   void add_predictions(const Sources& sources) {
     const std::vector<RunGroup> groups = group_runs(sources.runs);
     std::vector<std::string> reasons;
+    std::vector<Section> sections;
     for (const RunPredictions& one : sources.predictions) {
       const std::string name = name_of(one, groups);
       if (one.overview)
-        report_.sections.push_back(prediction_section(name, *one.overview, unique_id("predictions of " + name)));
+        sections.push_back(prediction_section(name, one, unique_id("predictions of " + name)));
       else
         reasons.push_back(fmt::format("{}: {}", name, one.reason));
     }
+    report_.sections.insert(is_about_quality_ ? report_.sections.begin() : report_.sections.end(), sections.begin(),
+                            sections.end());
     if (!reasons.empty()) report_.opening.emplace_back(Notice{Severity::kNote, "runs without predictions", reasons});
   }
 
@@ -108,12 +112,23 @@ class ReportBuilder {
     std::ranges::stable_partition(rest, is_answer);
   }
 
-  // The answers have the order of the sections on runs and on benchmarks, which come first.
+  void add_answer(Answer answer, const std::string& heading) {
+    report_.opening.emplace_back(std::move(answer));
+    answer_headings_.push_back(heading);
+  }
+
   void name_answers() {
-    auto section = report_.sections.begin();
+    auto heading = answer_headings_.begin();
     for (Block& block : report_.opening)
       if (auto* answer = std::get_if<Answer>(&block); answer != nullptr)
-        answer->sentence = (section++)->heading + ": " + answer->sentence;
+        answer->sentence = *heading++ + ": " + answer->sentence;
+  }
+
+  // A single run that still improves is worth a longer training.
+  void add_advice(const std::vector<RunRecord>& runs) {
+    if (runs.size() != 1) return;
+    if (const auto advice = train_longer_advice(runs.front()))
+      report_.opening.emplace_back(Notice{Severity::kNote, "the training was short", {*advice}});
   }
 
   // Returns "flowers, cpu fused", with the label that the run has in the section on runs.
@@ -138,9 +153,13 @@ class ReportBuilder {
   }
 
   void add_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& name) {
-    report_.opening.emplace_back(answer_of(runs, comparison));
-    for (Block& block : opening_notices(comparison, name)) report_.opening.push_back(std::move(block));
-    report_.sections.push_back(run_section(runs, comparison, "Runs of " + name, unique_id(name)));
+    const Question question = question_of(runs, comparison);
+    if (question == Question::kQuality) is_about_quality_ = true;
+    const std::string heading = "Runs of " + name;
+    add_answer(answer_of(runs, comparison, question, predictions_), heading);
+    for (Block& block : opening_notices(comparison, name, question)) report_.opening.push_back(std::move(block));
+    add_advice(runs);
+    report_.sections.push_back(run_section(runs, comparison, heading, unique_id(name), question));
     add_once(subjects_, name);
   }
 
@@ -154,7 +173,10 @@ class ReportBuilder {
   }
 
   std::optional<double> price_per_hour_;
+  const std::vector<RunPredictions>& predictions_;
   Report report_;
+  std::vector<std::string> answer_headings_;  // of the answers in the opening, in their order
+  bool is_about_quality_ = false;             // then predictions come before times
   std::vector<std::string> ids_ = {"content"};  // ids that the page itself uses
   std::vector<std::string> subjects_;
 };
@@ -165,7 +187,7 @@ Report make_report(const Sources& sources) {
   if (sources.runs.empty() && sources.benchmarks.empty())
     throw_error(ExitCode::kUsage,
                 "nothing to report: name at least one run folder, or a file of `rnnlab bench --json`");
-  ReportBuilder writer(sources.price_per_hour);
+  ReportBuilder writer(sources);
   writer.add_left_out(sources.left_out);
   writer.add_runs(sources.runs);
   for (const Benchmark& benchmark : sources.benchmarks) writer.add_benchmark(benchmark);

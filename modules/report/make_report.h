@@ -19,13 +19,6 @@ struct UnreadableSource {
   std::string reason;
 };
 
-// What one of the runs predicts, or why there are no predictions of it.
-struct RunPredictions {
-  std::filesystem::path folder;  // of the run
-  std::optional<PredictionOverview> overview = std::nullopt;
-  std::string reason = {};  // if there is no overview
-};
-
 struct Sources {
   std::vector<RunRecord> runs;
   std::vector<Benchmark> benchmarks;
@@ -37,8 +30,9 @@ struct Sources {
 // Runs that `rnnlab compare` accepts together form one section. If it refuses them and they belong to several
 // experiments, each experiment has its own section, and the report opens with the reasons. Runs of one section that did
 // different work have no ratio of times, as in `compare`. Other differences within a section are compared as with
-// --force, and the report opens with these differences and with every warning. Throws UserError kUsage if there are
-// neither runs nor benchmarks.
+// --force, and the report opens with these differences and with every warning. If no times are compared, and for a
+// forecast, the report opens with the metric of the best run and its baseline and goes on with its predictions; times
+// and doubts about them follow. Throws UserError kUsage if there are neither runs nor benchmarks.
 Report make_report(const Sources& sources);
 
 // Returns `sources` without values that identify the machine or its user: without the host's name, its kernel and

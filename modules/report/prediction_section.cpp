@@ -42,6 +42,11 @@ Curve curve_of(const std::string& name, const std::vector<double>& values, size_
   return curve;
 }
 
+Axis axis_of_samples(const ForecastCurve& forecast, const PredictionOverview& overview) {
+  if (!forecast.dates.empty()) return {.name = overview.id_name, .unit = "", .labels = forecast.dates};
+  return {.name = overview.is_series ? overview.metrics.row : "rank of the target", .unit = ""};
+}
+
 Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& overview, const std::string& id) {
   std::vector<Curve> curves = {curve_of("target", forecast.truth, 0), curve_of("prediction", forecast.predicted, 1)};
   if (!forecast.naive.empty()) curves.push_back(curve_of(overview.naive_name, forecast.naive, 2));
@@ -55,7 +60,7 @@ Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& ov
   return {.id = id,
           .title = fmt::format("{}: target and prediction", forecast.target),
           .description = description,
-          .body = Curves{{.name = overview.is_series ? overview.metrics.row : "rank of the target", .unit = ""},
+          .body = Curves{axis_of_samples(forecast, overview),
                          {.name = forecast.target, .unit = ""},
                          std::move(curves)}};
 }
@@ -98,21 +103,42 @@ NamedTable error_table(const PredictionOverview& overview, const std::string& pr
           fmt::format("{} with the largest errors", overview.metrics.row == "step" ? "Steps" : "Samples"), table};
 }
 
+// Returns a row for the model and one for each prediction without a model.
+void append_baselines(std::vector<Block>& blocks, const std::optional<PartQuality>& quality,
+                      const std::string& prefix) {
+  if (!quality || quality->baselines.empty()) return;
+  TextTable table;
+  table.add_column("prediction", Align::kLeft);
+  for (const auto& [metric, value] : quality->model)
+    table.add_column(heading_on(metric, name_of_part(quality->part)), Align::kRight);
+  const auto add_row = [&](const std::string& name, const MetricValues& values) {
+    std::vector<std::string> cells = {name};
+    for (const auto& [metric, value] : quality->model)
+      cells.push_back(values.contains(metric) ? format_significant(values.at(metric), 4) : "-");
+    table.add_row(std::move(cells));
+  };
+  add_row("the model", quality->model);
+  for (const Baseline& baseline : quality->baselines) add_row("without a model: " + baseline.name, baseline.metrics);
+  blocks.emplace_back(NamedTable{prefix + "-baselines", "The model and predictions without a model", table});
+}
+
 }  // namespace
 
-Section prediction_section(const std::string& run, const PredictionOverview& overview, const std::string& prefix) {
+Section prediction_section(const std::string& run, const RunPredictions& predictions, const std::string& prefix) {
+  const PredictionOverview& overview = *predictions.overview;
   Section section = {.id = prefix, .heading = "Predictions of " + run, .blocks = {}};
   std::vector<Block>& blocks = section.blocks;
   blocks.emplace_back(Sentences{{fmt::format("From the checkpoint that predict uses, on {}.", overview.data)}});
+  append_baselines(blocks, predictions.quality, prefix);
+  for (size_t i = 0; i < overview.forecasts.size(); ++i)
+    blocks.emplace_back(forecast_chart(overview.forecasts[i], overview, fmt::format("{}-forecast-{}", prefix, i + 1)));
+  if (!overview.by_horizon.empty()) blocks.emplace_back(horizon_chart(overview, prefix + "-horizons"));
   if (!overview.metrics.classes.empty()) {
     append_confusion(blocks, overview.metrics, prefix);
     blocks.emplace_back(NamedTable{prefix + "-classes", "Precision, recall and F1", class_table(overview.metrics)});
   }
   if (!overview.metrics.targets.empty())
     blocks.emplace_back(NamedTable{prefix + "-targets", "Errors by target", target_table(overview.metrics)});
-  if (!overview.by_horizon.empty()) blocks.emplace_back(horizon_chart(overview, prefix + "-horizons"));
-  for (size_t i = 0; i < overview.forecasts.size(); ++i)
-    blocks.emplace_back(forecast_chart(overview.forecasts[i], overview, fmt::format("{}-forecast-{}", prefix, i + 1)));
   if (!overview.largest_errors.empty()) blocks.emplace_back(error_table(overview, prefix));
   return section;
 }

@@ -283,7 +283,7 @@ bool is_about_quality(const Warning& warning) {
 
 }  // namespace
 
-std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name) {
+std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name, Question question) {
   std::vector<Block> blocks;
   if (!comparison.forced.empty())
     blocks.emplace_back(Notice{Severity::kRefusal,
@@ -305,16 +305,29 @@ std::vector<Block> opening_notices(const Comparison& comparison, const std::stri
   for (const Warning& warning : comparison.warnings)
     (is_about_quality(warning) ? of_quality : of_times).push_back(warning);
   append_warnings(blocks, fmt::format("the models of {} are not good", name), of_quality);
-  append_warnings(blocks, fmt::format("the times of {} are not reliable", name), of_times);
+  if (question == Question::kTimes)
+    append_warnings(blocks, fmt::format("the times of {} are not reliable", name), of_times);
   return blocks;
 }
 
+namespace {
+
+std::vector<Warning> without_quality(const std::vector<Warning>& warnings) {
+  std::vector<Warning> others;
+  std::ranges::copy_if(warnings, std::back_inserter(others), [](const Warning& one) { return !is_about_quality(one); });
+  return others;
+}
+
+}  // namespace
+
 Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
-                    const std::string& prefix) {
+                    const std::string& prefix, Question question) {
   const std::vector<RunGroup> groups = group_runs(runs);
   Section section = {.id = prefix, .heading = heading, .blocks = {}};
   std::vector<Block>& blocks = section.blocks;
   blocks.emplace_back(opening_sentences(comparison));
+  if (question == Question::kQuality)
+    append_warnings(blocks, "the times are not reliable", without_quality(comparison.warnings));
   append_table(blocks, {prefix + "-comparison", not_comparable(comparison) + "The comparison", time_table(comparison)});
   blocks.emplace_back(Sentences{comparison_legend(comparison)});
   append_table(blocks, {prefix + "-quality", "Losses and metrics", quality_table(comparison)});

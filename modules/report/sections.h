@@ -2,11 +2,14 @@
 // Makes the report's sections on compared runs and on benchmarks, with their sentences, charts and tables.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/bench_report.h"
+#include "inference/part_quality.h"
 #include "inference/prediction_overview.h"
 #include "report/report.h"
 #include "results/comparison.h"
@@ -36,25 +39,49 @@ TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& wha
 // Returns a row for each run and a column for each fact that is not shared; "absent" if a run does not have the fact.
 TextTable differing_facts(const std::vector<RunFacts>& runs);
 
-// Returns refusals and warnings of the comparison, for the opening of the report. `name` names the compared runs.
-std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name);
+// What a reader of these runs wants to know first.
+enum class Question { kTimes, kQuality };
 
-// `comparison` must be the comparison of `runs`. `prefix` begins the ids of the section.
+// Returns kQuality for a forecast, and for runs whose times are not compared: a single run, or models that differ.
+Question question_of(const std::vector<RunRecord>& runs, const Comparison& comparison);
+
+// Returns refusals and warnings of the comparison, for the opening of the report. `name` names the compared runs. For
+// kQuality, doubts about times are not among them.
+std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name, Question question);
+
+// `comparison` must be the comparison of `runs`. `prefix` begins the ids of the section. For kQuality it has the doubts
+// about times.
 Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
-                    const std::string& prefix);
+                    const std::string& prefix, Question question);
 
 // ---- the section on predictions of one run (prediction_section.cpp) ----
 
-// Returns the confusion matrix, or forecasts beside their targets, and the samples with the largest errors. `run` is a
-// name such as "flowers, cpu fused".
-Section prediction_section(const std::string& run, const PredictionOverview& overview, const std::string& prefix);
+// What one of the runs predicts, or why there are no predictions of it.
+struct RunPredictions {
+  std::filesystem::path folder;  // of the run
+  std::optional<PredictionOverview> overview = std::nullopt;
+  std::string reason = {};                              // if there is no overview
+  std::optional<PartQuality> quality = std::nullopt;    // on the part of the overview
+};
+
+// Returns the metrics beside those of the baselines, forecasts beside their targets or the confusion matrix, and the
+// samples with the largest errors. The predictions have an overview. `run` is a name such as "flowers, cpu fused".
+Section prediction_section(const std::string& run, const RunPredictions& predictions, const std::string& prefix);
 
 // ---- the sentences of a comparison (answer.cpp) ----
 
-// Returns the answer of a comparison: how many times as fast as the baseline the fastest group with that verdict is,
-// else what the group with the smallest ratio takes. `comparison` must be the comparison of `runs`, of which there is
-// at least one.
-Answer answer_of(const std::vector<RunRecord>& runs, const Comparison& comparison);
+// Returns the answer of a comparison on times (results/comparison_output.h), or for kQuality first whether the best run
+// is better than a prediction without a model: on the part of `predictions` if that run is there, else in validation.
+// `comparison` must be the comparison of `runs`, of which there is at least one.
+Answer answer_of(const std::vector<RunRecord>& runs, const Comparison& comparison, Question question = Question::kTimes,
+                 const std::vector<RunPredictions>& predictions = {});
+
+// Returns whether the run forecasts numbers of a series.
+bool is_forecast(const RunRecord& run);
+
+// Returns the run with the best value of its task's metric in its best epoch; the first run without a metric. There is
+// at least one run.
+const RunRecord& best_run(const std::vector<const RunRecord*>& runs);
 
 // Returns machine, date and data of the runs in one line: "AMD EPYC, 2 threads; 2026-11-21; data: digits, 4000 training
 // samples".

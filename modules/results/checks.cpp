@@ -297,12 +297,16 @@ std::vector<std::string> pooling_notes(const RunGroup& group) {
   if (group.runs.size() > 1)
     notes.push_back(fmt::format("{}: {} runs of the same work pooled, {} {}", group.label, group.runs.size(),
                                 all.size() == 1 ? "all of seed" : "seeds", fmt::join(all, ", ")));
+  return notes;
+}
+
+std::optional<Warning> copies_warning(const RunGroup& group) {
   std::vector<std::string> copies;
   for (const RunRecord* copy : group.copies) copies.push_back(copy->folder.string());
-  if (!copies.empty())
-    notes.push_back(fmt::format("{}: skipped as {} of an included run: {}", group.label,
-                                copies.size() == 1 ? "a copy" : "copies", join(copies, ", ")));
-  return notes;
+  if (copies.empty()) return std::nullopt;
+  return Warning{warning::kSkippedCopy,
+                 fmt::format("{}: skipped as {} of an included run: {}", group.label,
+                             copies.size() == 1 ? "a copy" : "copies", join(copies, ", "))};
 }
 
 std::vector<GroupFinding> process_notes(const RunGroup& group) {

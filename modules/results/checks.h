@@ -53,8 +53,11 @@ std::vector<NamedSet> sets_of_runs(const std::vector<RunGroup>& groups);
 // seeds.
 std::vector<GroupFinding> unequal_seeds(const RunGroup& group);
 
-// Returns notes that name the pooled runs, and the folders that were left out as copies.
+// Returns notes that name the pooled runs.
 std::vector<std::string> pooling_notes(const RunGroup& group);
+
+// Names the folders that were left out as copies; nothing if there are none.
+std::optional<Warning> copies_warning(const RunGroup& group);
 
 // Returns a note if several runs count as one process because their files do not record the process.
 std::vector<GroupFinding> process_notes(const RunGroup& group);

@@ -275,6 +275,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
     add_once(comparison.notes, efficiency_note(group, groups));
     for (const Warning& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
+    if (const auto copies = copies_warning(group)) add_once(comparison.warnings, *copies);
     add_findings(found, baseline, group, comparison.groups.back());
   }
   append(found.warnings, shared_machine_warnings(groups));

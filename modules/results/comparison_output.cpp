@@ -152,20 +152,47 @@ TextTable make_narrow_table(const Comparison& comparison) {
 
 constexpr const char* kWithAllColumns = "compare --csv";
 
+bool is_equal_in_all_rows(const TextTable& table, size_t index) {
+  return std::ranges::all_of(table.rows(), [&](const auto& row) { return row[index] == table.rows()[0][index]; });
+}
+
+// The columns of times, of which those that count runs may be equal in all rows; the metrics follow.
+namespace column {
+constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kRatioInterval = 7, kP = 8, kNum = 10;
+constexpr std::array kLeastImportant = {kSeeds, kEpochs, kP, kProcesses, kInterval, kRatioInterval};
+}  // namespace column
+
+// Returns the table of times as it fits. A column of equal counts says nothing about the rows, so it becomes a part of
+// one line; whether it does depends on no other column, so the same runs look alike at every width.
+std::string time_lines(const TextTable& whole, size_t width) {
+  std::vector<size_t> kept;
+  std::vector<std::string> equal;
+  for (size_t i = 0; i < column::kNum; ++i) {
+    const bool is_count = i == column::kSeeds || i == column::kProcesses || i == column::kEpochs;
+    if (is_count && is_equal_in_all_rows(whole, i))
+      equal.push_back(fmt::format("{} {}", whole.columns()[i].heading, whole.rows()[0][i]));
+    else
+      kept.push_back(i);
+  }
+  std::vector<size_t> least_important;  // by their places among the kept columns
+  for (const size_t one : column::kLeastImportant)
+    if (const auto at = std::ranges::find(kept, one); at != kept.end())
+      least_important.push_back(static_cast<size_t>(at - kept.begin()));
+  const FittedTable fitted = whole.with_columns(kept).fitted(width, least_important);
+  const std::string shared = equal.empty() ? "" : fmt::format("in each row: {}\n", join(equal, ", "));
+  const std::string note = fitted.note(kWithAllColumns);
+  return fitted.table.text() + shared + note + "\n";
+}
+
 // Returns the table of times and metrics, in two parts if it does not fit into `width`.
 std::string table_lines(const Comparison& comparison, size_t width) {
-  constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kRatioInterval = 7, kP = 8;
-  constexpr size_t kFirstMetric = 10;
-  constexpr std::array kLeastImportant = {kEpochs, kSeeds, kProcesses, kP, kInterval, kRatioInterval};
   const TextTable whole = make_narrow_table(comparison);
   if (whole.width() <= width) return whole.text() + "\n";
-  std::vector<size_t> times, metrics = {kRun};
-  for (size_t i = 0; i < whole.columns().size(); ++i) (i < kFirstMetric ? times : metrics).push_back(i);
-  const FittedTable fitted = whole.with_columns(times).fitted(width, kLeastImportant);
-  std::string text = fitted.table.text() + "\n";
+  std::vector<size_t> metrics = {column::kRun};
+  for (size_t i = column::kNum; i < whole.columns().size(); ++i) metrics.push_back(i);
+  std::string text = time_lines(whole, width);
   if (metrics.size() > 1) text += whole.with_columns(metrics).text_in_blocks(width) + "\n";
-  const std::string note = fitted.note(kWithAllColumns);
-  return note.empty() ? text : text + note + "\n";
+  return text;
 }
 
 std::string device_lines(const Comparison& comparison, size_t width) {
@@ -213,8 +240,6 @@ std::string target_line(const GroupResult& group, const TargetTime& time) {
 
 std::vector<std::string> quality_lines(const Comparison& comparison) {
   std::vector<std::string> lines;
-  for (const GroupResult& group : comparison.groups)
-    if (group.target_time) lines.push_back(target_line(group, *group.target_time));
   for (const GroupResult& group : comparison.groups)
     for (const Baseline& baseline : group.baselines) add_once(lines, "without a model, " + baseline_text(baseline));
   return lines;
@@ -533,7 +558,9 @@ std::string_view why_times_have_no_ratio(const Comparison& comparison) {
 
 }  // namespace
 
-std::string comparison_text(const Comparison& comparison, size_t width) {
+namespace {
+
+std::string refusal_lines(const Comparison& comparison) {
   std::string text;
   if (!comparison.forced.empty())
     text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", comparison.forced) + "\n";
@@ -542,14 +569,59 @@ std::string comparison_text(const Comparison& comparison, size_t width) {
   if (!comparison.differences.empty())
     text += "NOTICE: these runs differ in more than the device and the layer.\n" +
             lines_of_texts("  ", comparison.differences) + "\n";
-  if (!comparison.warnings.empty()) text += lines_of_texts("WARNING: ", texts_of(comparison.warnings)) + "\n";
-  text += table_lines(comparison, width) + label_lines(comparison);
-  text += best_epoch_lines(comparison, width);
-  text += lines_of_texts("", comparison_legend(comparison));
+  return text;
+}
+
+bool compares_times(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.groups, [](const GroupResult& group) { return group.ratio.has_value(); });
+}
+
+// Where no times are compared, the reasons to doubt them are one line.
+std::vector<std::string> shown_warnings(const Comparison& comparison, Detail detail) {
+  if (detail == Detail::kAll || compares_times(comparison)) return texts_of(comparison.warnings);
+  const SplitWarnings split = split_by_times(comparison.warnings);
+  std::vector<std::string> texts = texts_of(split.others);
+  add_once(texts, one_line_on_times(split.of_times, "--verbose shows"));
+  return texts;
+}
+
+bool has_price(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.groups, [](const GroupResult& group) {
+    return group.cost && group.cost->price.has_value();
+  });
+}
+
+// Returns what is read with the table: the answer, and the parts that the user asked for by settings or options.
+std::string answer_lines(const Comparison& comparison, size_t width, Detail detail) {
+  if (comparison.groups.empty()) return "";
+  std::string text = answer_sentence(comparison) + "\n";
+  for (const GroupResult& group : comparison.groups)
+    if (group.target_time) text += target_line(group, *group.target_time) + "\n";
+  if (const std::string star = spread_legend(comparison); !star.empty()) text += star + "\n";
   if (const std::string devices = device_lines(comparison, width); !devices.empty()) text += "\n" + devices + "\n";
-  if (const std::string costs = cost_lines(comparison, width); !costs.empty()) text += "\n" + costs;
-  return without_controls(text + lines_of_texts("", comparison.notes) +
-                          lines_of_texts("", comparison_work(comparison)) + path_lines(comparison));
+  const bool shows_costs = detail == Detail::kAll || has_price(comparison);
+  if (const std::string costs = shows_costs ? cost_lines(comparison, width) : ""; !costs.empty())
+    text += "\n" + costs;
+  return text;
+}
+
+std::string detail_lines(const Comparison& comparison, size_t width) {
+  std::vector<std::string> legend = comparison_legend(comparison);
+  std::erase(legend, spread_legend(comparison));
+  return "\n" + best_epoch_lines(comparison, width) + lines_of_texts("", legend) +
+         lines_of_texts("", comparison.notes) + lines_of_texts("", comparison_work(comparison)) +
+         path_lines(comparison);
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison, size_t width, Detail detail) {
+  std::string text = refusal_lines(comparison) + table_lines(comparison, width) + label_lines(comparison) +
+                     answer_lines(comparison, width, detail);
+  const std::vector<std::string> warnings = shown_warnings(comparison, detail);
+  if (!warnings.empty()) text += "\n" + lines_of_texts("WARNING: ", warnings);
+  if (detail == Detail::kAll) text += detail_lines(comparison, width);
+  return without_controls(text);
 }
 
 }  // namespace rnnlab

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a comparison for a terminal, and as CSV and JSON for programs. The text has first the reasons not to trust the
-// comparison, then the table, then notes and details.
+// Writes a comparison for a terminal, and as CSV and JSON for programs. The text has reasons why rows cannot be compared,
+// the table, the answer in one sentence, and reasons to doubt the times; on request also notes and details.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,17 @@ namespace rnnlab {
 
 // ---- text and tables (comparison_output.cpp) ----
 
-// On a terminal of `width` columns, a table that is too wide is divided into times and metrics, and leaves out its
-// least important columns, and a line names them. Tables fit as far as possible: long labels keep their width.
-std::string comparison_text(const Comparison& comparison, size_t width = kAnyWidth);
+// kAnswer: the table, the answer and what speaks against it. kAll: also what took how long, what ran, and the seeds.
+enum class Detail { kAnswer, kAll };
+
+// On a terminal of `width` columns, a table that is too wide is divided into times and metrics. Of its seeds, processes
+// and epochs, those that are equal in all rows become one line. Then it leaves out its least important columns, and a
+// line names them. Tables fit as far as possible: long labels keep their width.
+std::string comparison_text(const Comparison& comparison, size_t width = kAnyWidth, Detail detail = Detail::kAnswer);
+
+// Returns the answer: how many times as fast as the baseline the fastest group with that verdict is, else what the group
+// with the smallest ratio takes; without ratios the time of the only group, or which has the best metric (answer.cpp).
+std::string answer_sentence(const Comparison& comparison);
 
 // comparison_text consists of these parts, which different outputs of a comparison use, too.
 
@@ -43,7 +51,7 @@ std::vector<std::string> short_labels(const Comparison& comparison);
 std::vector<std::string> comparison_legend(const Comparison& comparison);
 
 // Returns sentences about the time of each group's work, for a sample and in total, then about the agreement of each
-// group's losses with the baseline's, then about training.stop_at and predictions without a model.
+// group's losses with the baseline's, then about predictions without a model.
 std::vector<std::string> comparison_work(const Comparison& comparison);
 
 // Returns whether the table shows this metric: train_loss and the metrics of validation. CSV and JSON also contain the

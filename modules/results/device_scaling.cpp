@@ -212,6 +212,7 @@ void add_findings_on(DeviceScaling& scaling, const Groups& groups) {
   for (const RunGroup& group : groups) {
     for (const Warning& warning : ending_warnings(group)) add_once(scaling.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(scaling.notes, note);
+    if (const auto copies = copies_warning(group)) add_once(scaling.notes, copies->text);
     append(found, quality_warnings(group));
     if (const auto order = order_warning(groups.front(), group)) found.push_back(*order);
     if (&group == groups.data()) continue;

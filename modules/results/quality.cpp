@@ -52,12 +52,45 @@ std::string heading_of(const std::string& metric) {
   return found == columns.end() ? metric : std::string(found->heading);
 }
 
-std::string baseline_text(const Baseline& baseline) {
+std::string heading_on(const std::string& metric, std::string_view part) {
+  constexpr std::string_view kValid = "valid ";
+  const std::string heading = heading_of(metric);
+  if (!heading.starts_with(kValid)) return heading;
+  const std::string bare = heading.substr(kValid.size());
+  return part.empty() ? bare : fmt::format("{} {}", part, bare);
+}
+
+std::string baseline_text(const Baseline& baseline) { return baseline_text(baseline, "valid"); }
+
+std::string baseline_text(const Baseline& baseline, std::string_view part) {
   const std::string own = own_metric(baseline.metrics);
   std::vector<std::string> texts;
   for (const auto& [metric, value] : baseline.metrics)
-    texts.insert(metric == own ? texts.begin() : texts.end(), fmt::format("{} {:.4g}", heading_of(metric), value));
+    texts.insert(metric == own ? texts.begin() : texts.end(), fmt::format("{} {:.4g}", heading_on(metric, part), value));
   return fmt::format("{}: {}", baseline.name, join(texts, ", "));
+}
+
+std::optional<Winner> winner_of(const MetricValues& model, const std::vector<Baseline>& baselines) {
+  const std::string metric = own_metric(model);
+  const Baseline* const baseline = best_baseline(baselines, metric);
+  if (baseline == nullptr) return std::nullopt;
+  return Winner{metric, model.at(metric), baseline, baseline->metrics.at(metric)};
+}
+
+std::string winner_text(const MetricValues& model, const std::vector<Baseline>& baselines, std::string_view part) {
+  const std::string metric = own_metric(model);
+  if (metric.empty()) return "";
+  const std::string heading = heading_on(metric, part);
+  const auto winner = winner_of(model, baselines);
+  if (!winner) return fmt::format("{} {:.4g}", heading, model.at(metric));
+  const std::string& name = winner->baseline->name;
+  if (winner->is_tie())
+    return fmt::format("nobody wins: {} is {:.4g} for the model and for {}", heading, winner->of_model, name);
+  if (winner->is_model())
+    return fmt::format("the model wins: {} {:.4g}, against {:.4g} for {}, the best prediction without a model", heading,
+                       winner->of_model, winner->of_baseline, name);
+  return fmt::format("{} wins, without a model: {} {:.4g}, against {:.4g} for the model", name, heading,
+                     winner->of_baseline, winner->of_model);
 }
 
 const Baseline* best_baseline(const std::vector<Baseline>& baselines, const std::string& metric) {

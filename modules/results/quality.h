@@ -35,6 +35,9 @@ std::string own_metric(const MetricValues& metrics);
 // Returns the metric's name in tables: "valid RMSE" for valid_rmse.
 std::string heading_of(const std::string& metric);
 
+// Returns the name of a metric of validation on another part: "test RMSE"; "RMSE" if `part` is "".
+std::string heading_on(const std::string& metric, std::string_view part);
+
 // The metrics on the validation part of a prediction that needs no model, such as the last value of a series. Its
 // numbers come from the training part alone, and from what a series had been before.
 struct Baseline {
@@ -51,8 +54,29 @@ struct Baseline {
 // Returns "last value: valid RMSE 2.255, valid MAE 1.727, valid loss 0.3123", with the task's own metric first.
 std::string baseline_text(const Baseline& baseline);
 
+// Does the same for a part whose metrics have the names of validation.
+std::string baseline_text(const Baseline& baseline, std::string_view part);
+
 // Returns the baseline with the best value of the metric; null if none has it.
 const Baseline* best_baseline(const std::vector<Baseline>& baselines, const std::string& metric);
+
+// Who predicts a part better by the task's own metric: the model, or the best prediction without a model.
+struct Winner {
+  std::string metric;                  // "valid_rmse"
+  double of_model = 0;
+  const Baseline* baseline = nullptr;  // the best of the baselines
+  double of_baseline = 0;
+
+  bool is_model() const { return is_better(metric, of_model, of_baseline); }
+  bool is_tie() const { return of_model == of_baseline; }
+};
+
+// `model` has the model's metrics by the names of validation. Returns nothing if no baseline has the metric.
+std::optional<Winner> winner_of(const MetricValues& model, const std::vector<Baseline>& baselines);
+
+// Returns "the model wins: RMSE 0.3993, against 1.164 for last value, the best prediction without a model"; if there is
+// no baseline "RMSE 0.3993", and "" without metrics. `part` is as in heading_on.
+std::string winner_text(const MetricValues& model, const std::vector<Baseline>& baselines, std::string_view part);
 
 // Returns a warning if the task's own metric of `best`, the run's best epoch, is not better than that of each baseline.
 std::optional<std::string> baseline_warning(const std::vector<Baseline>& baselines, const MetricValues& best);

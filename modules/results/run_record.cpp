@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -265,6 +266,46 @@ const EpochRow* best_epoch_of(const RunRecord& run) {
   const bool has_metric = std::ranges::find(epoch_columns(), name, &EpochColumn::name) != epoch_columns().end();
   const auto delta = parse_double(value_or_absent(run.config, "training.min_delta"));
   return best_epoch(whole_epochs(run), has_metric ? name : "", has_metric ? delta.value_or(0) : 0);
+}
+
+namespace {
+
+// Returns the metric by which training chooses the best epoch; "" if no epoch of the run was validated.
+std::string watched_metric(const RunRecord& run) {
+  const std::string name = value_or_absent(run.config, "training.early_stopping");
+  const auto columns = epoch_columns();
+  if (std::ranges::find(columns, name, &EpochColumn::name) != columns.end()) return name;
+  return !run.rows.empty() && run.rows.back().valid_loss ? "valid_loss" : "";
+}
+
+bool ended_with_its_epochs(const RunRecord& run) {
+  const auto epochs = parse_int64(value_or_absent(run.config, "training.epochs"));
+  const bool has_target = run.summary.target && run.summary.target->epoch;
+  return run.summary.ending == RunEnding::kComplete && epochs == std::ssize(run.rows) && !has_target;
+}
+
+bool is_still_improving(std::span<const EpochRow> rows, const std::string& metric) {
+  constexpr double kLeastPart = 0.01;
+  const EpochRow* const before = best_epoch(rows.first(rows.size() - 1), metric);
+  const auto first = metric_in(rows.front(), metric), last = metric_in(rows.back(), metric);
+  if (before == nullptr || !first || !last || !std::isfinite(*last)) return false;
+  const bool is_perfect = is_larger_better(metric) && *last >= 1;
+  const double gain = std::abs(*last - *metric_in(*before, metric));
+  return !is_perfect && gain >= kLeastPart * std::abs(*last - *first);
+}
+
+}  // namespace
+
+std::optional<std::string> train_longer_advice(const RunRecord& run) {
+  const std::string metric = watched_metric(run);
+  const auto rows = whole_epochs(run);
+  if (!metric.starts_with("valid_") || rows.size() < 2 || !ended_with_its_epochs(run)) return std::nullopt;
+  const EpochRow* const best = best_epoch_of(run);
+  if (best == nullptr || best->epoch != rows.back().epoch || !is_still_improving(rows, metric)) return std::nullopt;
+  return fmt::format(
+      "the best epoch is the last, {0}, and {1} still improves: train longer, for example with "
+      "`rnnlab train --resume {2} training.epochs={3}`",
+      best->epoch, metric, shell_quoted(run.folder.string()), 2 * best->epoch);
 }
 
 }  // namespace rnnlab

@@ -122,6 +122,12 @@ class Logger::Impl {
     logger_.log(level, spdlog::string_view_t(shown));
   }
 
+  void log_in_file(spdlog::level::level_enum level, std::string_view line) {
+    if (!file_) return;
+    const std::string shown = for_display(line);
+    file_->log(spdlog::details::log_msg(logger_.name(), level, spdlog::string_view_t(shown)));
+  }
+
   void open_file(const std::filesystem::path& path) {
     close_file();
     file_ = std::make_shared<CheckedFileSink>(path);
@@ -161,6 +167,7 @@ Logger::~Logger() = default;
 void Logger::detail(std::string_view line) { impl_->log(spdlog::level::debug, line); }
 void Logger::info(std::string_view line) { impl_->log(spdlog::level::info, line); }
 void Logger::warn(std::string_view line) { impl_->log(spdlog::level::warn, line); }
+void Logger::warn_in_file(std::string_view line) { impl_->log_in_file(spdlog::level::warn, line); }
 void Logger::error(std::string_view line) { impl_->log(spdlog::level::err, line); }
 
 void Logger::open_file(const std::filesystem::path& path) { impl_->open_file(path); }

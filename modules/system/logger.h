@@ -26,6 +26,7 @@ class Logger {
   void detail(std::string_view line);
   void info(std::string_view line);
   void warn(std::string_view line);
+  void warn_in_file(std::string_view line);  // only in the file: the console gets a summary of such lines at the end
   void error(std::string_view line);
 
   // After this call every line is also written to `path`, with any verbosity, as "2026-11-21T02:59:51.123Z info  text".

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/text.h"
@@ -36,6 +37,31 @@ std::vector<std::string> texts_of(const std::vector<Warning>& warnings) {
   std::vector<std::string> texts;
   for (const Warning& warning : warnings) texts.push_back(warning.text);
   return texts;
+}
+
+bool is_about_times(const Warning& warning) {
+  constexpr std::array kNotOfTimes = {
+      warning::kOther,         warning::kLittleMemory,     warning::kDevicesChanged, warning::kScheduleChanged,
+      warning::kBestForgotten, warning::kDiverged,         warning::kInterrupted,    warning::kCheckpointUnusable,
+      warning::kHighLoss,      warning::kNotBetterThanBaseline, warning::kWrongSummary,   warning::kWrongIdentity,
+      warning::kOtherPrecision, warning::kBrokenSeal,      warning::kRowsDisagree,   warning::kEditedSummary,
+      warning::kEditedConfig,  warning::kEditedEnvironment, warning::kOtherWeights,  warning::kLossesPart,
+      warning::kSkippedCopy,   warning::kUnequalEpochs};
+  return std::ranges::none_of(kNotOfTimes, [&](const char* kind) { return warning.kind == kind; });
+}
+
+SplitWarnings split_by_times(const std::vector<Warning>& warnings) {
+  SplitWarnings split;
+  for (const Warning& one : warnings) (is_about_times(one) ? split.of_times : split.others).push_back(one);
+  return split;
+}
+
+std::string one_line_on_times(const std::vector<Warning>& of_times, std::string_view where) {
+  if (of_times.empty()) return "";
+  const auto more = std::ssize(of_times) - 1;
+  const std::string rest =
+      more == 0 ? "" : fmt::format(" (and {} more {}, which {})", more, more == 1 ? "reason" : "reasons", where);
+  return fmt::format("do not rely on these times: {}{}", of_times.front().text, rest);
 }
 
 void add_once(std::vector<Warning>& warnings, const Warning& warning) {

@@ -102,7 +102,21 @@ inline constexpr const char* kOneAfterTheOther = "one_after_the_other";
 inline constexpr const char* kAtOneTime = "at_one_time";
 inline constexpr const char* kOnOneMachine = "on_one_machine";
 inline constexpr const char* kMissingRounds = "missing_rounds";
+inline constexpr const char* kSkippedCopy = "skipped_copy";  // of a run that is compared
 }  // namespace warning
+
+// Returns whether such a warning matters only to a reader of the times: the losses and weights of the run are right.
+bool is_about_times(const Warning& warning);
+
+// Splits off the warnings that are about times.
+struct SplitWarnings {
+  std::vector<Warning> of_times, others;
+};
+SplitWarnings split_by_times(const std::vector<Warning>& warnings);
+
+// Returns one line for a result whose times nobody compares, "do not rely on these times: REASON (and 2 more reasons,
+// which WHERE)"; "" without warnings. `where` is such as "--verbose shows".
+std::string one_line_on_times(const std::vector<Warning>& of_times, std::string_view where);
 
 // Returns only the sentences.
 std::vector<std::string> texts_of(const std::vector<Warning>& warnings);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of Keras: the variable paths of Keras 3, with kernels of (inputs, gates). An LSTM's gates are in PyTorch's
 // order and a GRU's gates in the order z r h. There is one bias, but a GRU with reset_after=True, which is Keras's
-// default and the reset gate of cuDNN, has two.
+// default and the reset gate of cuDNN, has two. The names of Keras 2 are read, too.
 #include "weights/keras_layout.h"
 
 #include <ATen/TensorOperators.h>
@@ -121,7 +121,45 @@ void require_same_directions(const TensorFile& file, const KerasNames& names) {
           "{}: some of its layers are bidirectional and some are not; all layers of a model must be alike", file.name);
 }
 
-bool is_keras_layout(const TensorFile& file) { return !paths_with(file, kRecurrentKernel).empty(); }
+constexpr std::string_view kKeras2Ending = ":0";
+
+// Returns the cell's name in Keras 3 for a path of Keras 2: "lstm_3/lstm_cell" for "lstm_3/lstm_cell_3", whose cells are
+// numbered like the layers, and for "lstm_3" of its first versions, which name no cell.
+std::string path_of_keras3(const std::string& path) {
+  const auto [inside, last] = parent_and_last(path);
+  const std::string stem = numbered(last).stem;
+  if (stem.ends_with("_cell")) return inside.empty() ? stem : fmt::format("{}/{}", inside, stem);
+  std::string kind = stem;
+  for (const std::string_view mark : {kForwardMark, kBackwardMark})
+    if (kind.starts_with(mark)) kind = kind.substr(mark.size());
+  return kind == "lstm" || kind == "gru" || kind == "simple_rnn" ? fmt::format("{}/{}_cell", path, kind) : path;
+}
+
+// Returns "lstm_3/lstm_cell/kernel" for "lstm_3/lstm_cell_3/kernel:0"; names of Keras 3 unchanged.
+std::string name_of_keras3(const std::string& name) {
+  if (!name.ends_with(kKeras2Ending)) return name;
+  const auto [path, variable] = parent_and_last(name.substr(0, name.size() - kKeras2Ending.size()));
+  return path.empty() ? variable : fmt::format("{}/{}", path_of_keras3(path), variable);
+}
+
+// Returns the file with the names of Keras 3. Two tensors of one name would hide each other.
+TensorFile with_names_of_keras3(TensorFile file) {
+  std::map<std::string, std::string> originals;
+  for (TensorView& tensor : file.tensors) {
+    const std::string name = name_of_keras3(tensor.spec.name);
+    const auto [other, is_new] = originals.emplace(name, tensor.spec.name);
+    if (!is_new)
+      throw_checkpoint_error("{}: tensors {} and {} are both {}; leave one of them out", file.name,
+                             in_quotes(other->second), in_quotes(tensor.spec.name), in_quotes(name));
+    tensor.spec.name = name;
+  }
+  return file;
+}
+
+bool is_keras_layout(const TensorFile& file) {
+  return !paths_with(file, kRecurrentKernel).empty() ||
+         !paths_with(file, fmt::format("{}{}", kRecurrentKernel, kKeras2Ending)).empty();
+}
 
 // Throws UserError kCheckpoint if the names do not determine the order of layers, or if the layers are not a stack.
 KerasNames keras_names(const TensorFile& file) {
@@ -250,7 +288,8 @@ void add_keras_cell(std::vector<NamedTensor>& tensors, const std::string& path, 
                                                              : weights.bias_ih + weights.bias_hh});
 }
 
-NetworkWeights read_keras_layout(const TensorFile& file) {
+NetworkWeights read_keras_layout(const TensorFile& original) {
+  const TensorFile file = with_names_of_keras3(original);
   TensorReader reader(file);
   const KerasNames names = keras_names(file);
   NetworkWeights network = start_network(file);

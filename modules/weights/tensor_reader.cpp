@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weights/tensor_reader.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "checkpoint/safetensors.h"
 
@@ -72,7 +77,50 @@ namespace {
 
 std::string name_in_message(const std::string& name) { return in_quotes(name, 200); }
 
+bool is_other_float(DType dtype) { return dtype == DType::kF64 || dtype == DType::kF16 || dtype == DType::kBf16; }
+
+at::Tensor to_float32(const TensorView& view, const std::string& file) {
+  const at::Tensor original = to_tensor(view).tensor;
+  at::Tensor converted = original.to(at::kFloat);
+  if (original.isfinite().equal(converted.isfinite())) return converted;
+  throw_checkpoint_error("{}: tensor {} has numbers that are too large for F32", file,
+                         name_in_message(view.spec.name));
+}
+
+std::string conversion_note(const std::vector<std::string>& types, int64_t count) {
+  const bool is_rounded = std::ranges::find(types, config::name_of(DType::kF64)) != types.end();
+  return fmt::format("{} of {} converted to F32{}", counted(count, "tensor"), join_with_and(types),
+                     is_rounded ? ", which rounds those of F64" : "");
+}
+
 }  // namespace
+
+TensorFile with_float32(const TensorFile& file, std::vector<std::string>& notes) {
+  std::vector<std::string> types;
+  std::vector<NamedTensor> tensors;
+  int64_t num_converted = 0;
+  for (const TensorView& view : file.tensors) {
+    const bool is_converted = is_other_float(view.spec.dtype);
+    num_converted += is_converted ? 1 : 0;
+    if (is_converted) add_once(types, std::string(config::name_of(view.spec.dtype)));
+    tensors.push_back(is_converted ? NamedTensor{view.spec.name, to_float32(view, file.name)} : to_tensor(view));
+  }
+  if (num_converted == 0) return file;
+  notes.push_back(fmt::format("{}: {}", last_name(file.name), conversion_note(types, num_converted)));
+  std::string bytes;
+  for (const NamedTensor& tensor : tensors) bytes.append(reinterpret_cast<const char*>(view_of(tensor).bytes.data()), tensor.tensor.nbytes());
+  TensorFile converted{.name = file.name,
+                       .tensors = {},
+                       .metadata = file.metadata,
+                       .bytes = std::make_shared<const std::string>(std::move(bytes))};
+  size_t begin = 0;
+  const auto all = std::as_bytes(std::span(*converted.bytes));
+  for (const NamedTensor& tensor : tensors) {
+    converted.tensors.push_back({spec_of(tensor), all.subspan(begin, tensor.tensor.nbytes())});
+    begin += tensor.tensor.nbytes();
+  }
+  return converted;
+}
 
 TensorReader::TensorReader(const TensorFile& file) : file_(file) {
   for (const TensorView& view : file.tensors) views_.emplace(view.spec.name, &view);

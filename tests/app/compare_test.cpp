@@ -51,9 +51,9 @@ TEST_F(Compare, FitsTheTerminal) {
   two_runs("layer=naive");
   EXPECT_THAT(compare({"tiny"}).output, HasSubstr("run        seeds  processes  epochs "));
   const std::string shown = program_.run_on_terminal({"compare", "tiny"}, "xterm").output;
-  EXPECT_THAT(shown, HasSubstr("\nleft out, because the terminal is narrow: "));
-  const size_t tables = shown.find("run   ");  // behind warnings, which are not tables
-  expect_width(shown.substr(tables, shown.find("left out") - tables), 80);
+  EXPECT_THAT(shown, HasSubstr("\nin each row: seeds 1, processes 1, epochs 2\n"));
+  const size_t tables = shown.find("run   ");
+  expect_width(shown.substr(tables, shown.find("in each row") - tables), 80);
 }
 
 TEST_F(Compare, RanksFitTheTerminal) {
@@ -108,7 +108,19 @@ TEST_F(Compare, HasNoVerdictAfterOneRun) {
   const auto folders = two_runs("layer=naive");
   const std::string text = compare({folders[0], folders[1]}).output;
   EXPECT_THAT(text, HasSubstr("one process: no interval for other processes"));
-  EXPECT_THAT(text, HasSubstr("no verdict with fewer than 5 processes on each side"));
+  EXPECT_THAT(text, HasSubstr("\nNo verdict yet: cpu "));
+  EXPECT_THAT(compare({folders[0], folders[1], "--verbose"}).output,
+              HasSubstr("no verdict with fewer than 5 processes on each side"));
+}
+
+TEST_F(Compare, PrintsWhatRanOnRequest) {
+  two_runs("layer=naive");
+  const std::string text = compare({"tiny"}).output;
+  for (const char* detail : {"us a training sample", "cpu fused ran ", "train losses of ", "without a model, "}) {
+    EXPECT_THAT(text, Not(HasSubstr(detail)));
+    EXPECT_THAT(compare({"tiny", "--verbose"}).output, HasSubstr(detail));
+  }
+  EXPECT_EQ(compare({"tiny", "--verbose", "--csv"}).exit_code, 2);
 }
 
 TEST_F(Compare, CountsACopyOfARunOnce) {

@@ -70,6 +70,32 @@ TEST_F(ReportVerb, SaysWhyARunHasNoPredictions) {
   EXPECT_THAT(result.output, HasSubstr("runs without predictions"));
 }
 
+constexpr const char* kDaysYaml = R"(name: days
+device: cpu
+data: {source: csv, path: days.csv, features: [level], target: [level], window: 3, id: [day], num_test: 8}
+model: {kind: sequence_regressor, hidden_size: 2}
+training: {epochs: 1, batch_size: 16}
+)";
+
+TEST_F(ReportVerb, BeginsWithTheForecastOnTheTestPart) {
+  std::string rows = "day,level\n";
+  for (int i = 0; i < 60; ++i) rows += "2026-01-" + std::to_string(i) + "," + std::to_string(i % 7) + "\n";
+  program_.write("days.csv", rows);
+  program_.write("days.yaml", kDaysYaml);
+  ASSERT_EQ(program_.run({"train", "days.yaml"}).exit_code, 0);
+  const auto report = program_.run({"report", "days", "--markdown"});
+  ASSERT_EQ(report.exit_code, 0) << report.errors;
+  const std::string& text = report.output;
+  EXPECT_THAT(text.substr(0, text.find("\n\n", 20)), HasSubstr(": test RMSE "));
+  EXPECT_LT(text.find("## Predictions of days"), text.find("## Runs of days"));
+  EXPECT_LT(text.find("8 test samples"), text.find("## Runs of days"));
+  EXPECT_THAT(text, HasSubstr("2026-01-59"));
+  EXPECT_THAT(program_.run({"report", "days", "--markdown", "--part", "valid"}).output, HasSubstr(": valid RMSE "));
+  EXPECT_THAT(program_.run({"report", "days", "--markdown", "--no-predictions"}).output,
+              Not(HasSubstr("## Predictions of")));
+  EXPECT_EQ(program_.run({"report", "days", "--part", "tset"}).exit_code, 2);
+}
+
 TEST_F(ReportVerb, KnowsThePriceOfAnEpoch) {
   const auto result = program_.run({"report", "runs/tiny", "--markdown", "--price-per-hour", "2.49"});
   EXPECT_THAT(result.output, HasSubstr("price/epoch"));

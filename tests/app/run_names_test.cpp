@@ -75,6 +75,37 @@ TEST_F(RunNames, MayBeThePathOfAFolderOfRuns) {
   EXPECT_EQ(program_.run({"evaluate", newest()}).errors, "");
 }
 
+// Folders of data often have the name of their experiment.
+TEST_F(RunNames, AreNotHiddenByAFolderOrFileOfThatName) {
+  const auto compared = program_.run({"compare", "runs/tiny", "--csv"});
+  const auto expect_runs = [&] {
+    for (const std::string name : {"tiny", "tiny/"}) {
+      EXPECT_THAT(program_.run({"evaluate", name}).output, StartsWith("model     tiny from tiny/" ));
+      EXPECT_EQ(program_.run({"predict", name}).exit_code, 0);
+    }
+    EXPECT_EQ(program_.run({"convert", "tiny", "-o", "a.safetensors"}).exit_code, 0);
+    for (const std::string verb : {"compare", "rank"})
+      EXPECT_EQ(program_.run({verb, "tiny", "--csv"}).exit_code, 0);
+    EXPECT_EQ(program_.run({"compare", "tiny", "--csv"}).output, compared.output);
+    EXPECT_EQ(program_.run({"report", "tiny", "--markdown"}).exit_code, 0);
+    EXPECT_EQ(program_.run({"train", "--resume", "tiny", "--quiet", "training.epochs=4"}).exit_code, 0);
+  };
+  fs::create_directories(program_.folder() / "tiny/sounds");
+  program_.write("tiny/sounds/a.wav", "RIFF");
+  expect_runs();
+  fs::remove_all(program_.folder() / "tiny");
+  program_.write("tiny", "a note\n");
+  EXPECT_EQ(program_.run({"evaluate", "tiny"}).exit_code, 0);
+  EXPECT_EQ(program_.run({"report", "tiny", "--markdown"}).exit_code, 0);
+}
+
+TEST_F(RunNames, AreThoseOfAFolderOfThatNameWithRuns) {
+  fs::create_directories(program_.folder() / "tiny");
+  fs::rename(program_.folder() / older_, program_.folder() / "tiny" / fs::path(older_).filename());
+  EXPECT_THAT(program_.run({"evaluate", "tiny"}).errors, HasSubstr("tiny is tiny/"));
+  EXPECT_THAT(program_.run({"evaluate", "missing"}).errors, HasSubstr("no such file or folder"));
+}
+
 TEST_F(RunNames, MayNameARunOrACheckpoint) {
   const std::string run = older_.substr(std::string("runs/").size());
   EXPECT_THAT(program_.run({"evaluate", run}).output, StartsWith("model     tiny from " + run + "/checkpoints/"));

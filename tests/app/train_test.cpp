@@ -126,6 +126,46 @@ TEST(Train, SaysThatALaterArgumentReplacesAnEarlierOne) {
   EXPECT_THAT(result.errors, HasSubstr(", seed 2\n"));
 }
 
+int count_of(const std::string& part, const std::string& text) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// More threads than CPUs are one of several reasons to doubt the times.
+TEST(Train, HasOneLineOfDoubtAboutTheTimesOfARun) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml", "training.num_threads=999"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(count_of("MORE THREADS THAN CPUS", result.errors), 1);
+  EXPECT_EQ(count_of("rnnlab: warning: do not rely on these times: ", result.errors), 1);
+  EXPECT_THAT(read_text(program.run_folders("tiny").at(0) + "/train.log"), HasSubstr("warning MORE THREADS THAN CPUS"));
+  const auto quiet = program.run({"train", "tiny.yaml", "training.num_threads=999", "--quiet"});
+  EXPECT_THAT(quiet.errors, Not(HasSubstr("THREADS")));
+  EXPECT_THAT(program.run({"compare", "tiny", "--verbose"}).output, HasSubstr("MORE THREADS THAN CPUS"));
+}
+
+TEST(Train, HasTheDoubtsAboutASweepOrRepeatsOnce) {
+  for (const std::string more : {"sweep={layer: [naive, fused]}", "repeats=2", "sweep={training.learning_rate: [1e-3, 2e-3]}"}) {
+    const Program program;
+    program.write("tiny.yaml", kTinyYaml);
+    const auto result = program.run({"train", "tiny.yaml", "training.num_threads=999", more});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_EQ(count_of("MORE THREADS THAN CPUS", result.errors + result.output), 1) << more << result.errors;
+  }
+}
+
+TEST(Train, SaysThatALongerTrainingWouldHelp) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const std::string advice = "the best epoch is the last, 3, and valid_loss still improves: train longer";
+  EXPECT_THAT(program.run({"train", "tiny.yaml", "training.learning_rate=3e-3"}).errors, HasSubstr(advice));
+  EXPECT_THAT(program.run({"evaluate", "tiny"}).output, HasSubstr("advice    " + advice));
+  EXPECT_THAT(program.run({"report", "tiny", "--markdown"}).output, HasSubstr(advice));
+  EXPECT_THAT(program.run({"train", "tiny.yaml", "training.epochs=1"}).errors, Not(HasSubstr("train longer")));
+}
+
 TEST(Train, SaysThatTrainingDivergesWithoutNaN) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);

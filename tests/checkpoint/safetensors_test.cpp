@@ -201,7 +201,12 @@ TEST(RequireTensors, TakesThemInAnyOrder) {
 
 TEST(RequireTensors, NamesWhatDiffers) {
   expect_tensors_refused({{"weight", DType::kF32, {3, 2}}, kBias}, "tensor 'weight' has shape [3, 2], expected [2, 3]");
-  expect_tensors_refused({{"weight", DType::kF64, {2, 3}}, kBias}, "tensor 'weight' has dtype F64, expected F32");
+  expect_error(ExitCode::kCheckpoint,
+               "m.safetensors: tensor 'weight' has dtype F64, expected F32; its tensors fit the model, but not their "
+               "type: save them as F32",
+               [] {
+                 require_tensors(file_with({{"weight", DType::kF64, {2, 3}}, kBias}), {kWeight, kBias});
+               });
   expect_tensors_refused({kWeight}, "tensor 'bias' is missing, expected F32 [3]");
   expect_tensors_refused({kWeight, kBias, {"gain", DType::kF16, {}}},
                          "tensor 'gain', F16 [], is not part of the model");

@@ -120,6 +120,62 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{std::string("\xff\xfen\0a\0", 6), "exp.yaml: this looks like UTF-16; save it as UTF-8"},
         RefusedText{std::string("\0n\0a", 4), "exp.yaml: this looks like UTF-16; save it as UTF-8"}));
 
+// YAML takes each of these for a part of a text, so its own errors name another line, or a key that looks right.
+const std::string kOrQuotes = ", or put quotes around the text if it belongs to it";
+const std::string kNoBreakSpace = "a no-break space (U+00A0) is here; write a space" + kOrQuotes;
+const std::string kInvisible = "an invisible space (U+200B) is here; remove it" + kOrQuotes;
+const std::string kCurlyQuote = "a curly quote (U+201C) is here; write '\"'" + kOrQuotes;
+const std::string kWideColon = "a full-width colon (U+FF1A) is here; write ':' and a space" + kOrQuotes;
+const std::string kDash = "a dash (U+2013) is here; write '-'" + kOrQuotes;
+
+INSTANTIATE_TEST_SUITE_P(
+    Lookalikes, Yaml,
+    ::testing::Values(
+        RefusedText{"name:\u00a0y\ndevice: cpu\n", "exp.yaml:1:6: " + kNoBreakSpace},
+        RefusedText{"name\u00a0: y\n", "exp.yaml:1:5: " + kNoBreakSpace},
+        RefusedText{"name: \u00a0y\n", "exp.yaml:1:7: " + kNoBreakSpace},
+        RefusedText{"device: cpu\u00a0\n", "exp.yaml:1:12: " + kNoBreakSpace},
+        RefusedText{"seed: 1\u00a0# first\n", "exp.yaml:1:8: " + kNoBreakSpace},
+        RefusedText{"training:\n\u00a0\u00a0epochs: 3\n", "exp.yaml:2:1: " + kNoBreakSpace},
+        RefusedText{"training:\n  \u00a0epochs: 3\n", "exp.yaml:2:3: " + kNoBreakSpace},
+        RefusedText{"training: {epochs: 3,\u00a0batch_size: 4}\n", "exp.yaml:1:22: " + kNoBreakSpace},
+        RefusedText{"features:\n  -\u00a0a\n", "exp.yaml:2:4: " + kNoBreakSpace},
+        RefusedText{"features: [a,\u00a0b]\n", "exp.yaml:1:14: " + kNoBreakSpace},
+        RefusedText{"# \u00a0\nname: \"\u00a0\"\nseed:\u00a01\n", "exp.yaml:3:6: " + kNoBreakSpace},
+        RefusedText{"seed: \u30001\n", "exp.yaml:1:7: a full-width space (U+3000) is here; write a space" + kOrQuotes},
+        RefusedText{"seed:\u20091\n", "exp.yaml:1:6: a narrow space (U+2009) is here; write a space" + kOrQuotes},
+        RefusedText{"na\u200bme: y\n", "exp.yaml:1:3: " + kInvisible},
+        RefusedText{"device: cp\u200bu\n", "exp.yaml:1:11: " + kInvisible},
+        RefusedText{"name: y\n\uFEFFseed: 1\n",
+                    "exp.yaml:2:1: an invisible byte order mark (U+FEFF) is here; remove it" + kOrQuotes},
+        RefusedText{"name: y\u2028seed: 1\n",
+                    "exp.yaml:1:8: a line separator (U+2028) is here; write an ordinary line end" + kOrQuotes},
+        RefusedText{"name: \u201cy\u201d\n", "exp.yaml:1:7: " + kCurlyQuote},
+        RefusedText{"features: [\u201ca\u201d]\n", "exp.yaml:1:12: " + kCurlyQuote},
+        RefusedText{"name\uff1ay\n", "exp.yaml:1:5: " + kWideColon},
+        RefusedText{"training: {epochs\uff1a3}\n", "exp.yaml:1:18: " + kWideColon},
+        RefusedText{"training:\n  epochs\uff1a 3\n", "exp.yaml:2:9: " + kWideColon},
+        RefusedText{"features: [a\uff0cb]\n", "exp.yaml:1:13: a full-width comma (U+FF0C) is here; write ','" + kOrQuotes},
+        RefusedText{"features: \uff3ba]\n", "exp.yaml:1:11: a full-width bracket (U+FF3B) is here; write '['" + kOrQuotes},
+        RefusedText{"features:\n  \u2013 a\n", "exp.yaml:2:3: " + kDash},
+        RefusedText{"seed: \u22125\n", "exp.yaml:1:7: a minus sign (U+2212) is here; write '-'" + kOrQuotes}));
+
+TEST(Yaml, MayHaveLookalikesWithinTexts) {
+  for (const std::string text : {"a\u00a0b", "don\u2019t", "\u5b9e\u9a8c\uff1a\u4e00", "a\u2013b", "5\u20137", "\u2014"})
+    EXPECT_EQ(accepted("name: " + text + "\n").name, text);
+  for (const char* text : {"\u00a0a", "\u201ca\u201d", "a\u200b", "\u2013 a"}) {
+    EXPECT_EQ(accepted(fmt::format("name: '{}'\n", text)).name, text);
+    EXPECT_EQ(accepted(fmt::format("name: \"{}\" # \u00a0\n", text)).name, text);
+  }
+  EXPECT_EQ(accepted("name: |\n  \u00a0a\n\n  \u201cb\nseed: 2\n").name, "\u00a0a\n\n\u201cb\n");
+}
+
+TEST(Yaml, HasNoLookalikesInArguments) {
+  EXPECT_THAT(complaints("name: a\n", {"seed=3\u00a0"}), ElementsAre("argument 'seed=3\u00a0': " + kNoBreakSpace));
+  EXPECT_THAT(complaints("name: a\n", {"features=[a,\u00a0b]"}),
+              ElementsAre("argument 'features=[a,\u00a0b]': " + kNoBreakSpace));
+}
+
 TEST(Yaml, CountsColumnsInCharacters) {
   EXPECT_THAT(complaints("training: {\u00e9\u00e9: 1, ephocs: 2}\n"),
               ElementsAre(::testing::StartsWith("exp.yaml:1:12: unknown key '\u00e9\u00e9'"),

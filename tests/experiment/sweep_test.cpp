@@ -43,6 +43,27 @@ TEST(ReadCases, GivesOneCaseForEachCombination) {
   EXPECT_EQ(cases[3].experiment.model.hidden_size, 16);
 }
 
+std::vector<std::string> complaints_about(const std::string& yaml) {
+  config::Findings findings;
+  read_cases(config::Document::from_text(yaml, "tiny.yaml", findings), findings);
+  return findings.lines();
+}
+
+TEST(ReadCases, RefusesEqualCasesHoweverTheirValuesAreSpelled) {
+  EXPECT_THAT(complaints_about("sweep: {training.learning_rate: [0.001, 1e-3, 0.01]}\n"),
+              ::testing::ElementsAre("tiny.yaml:1:1: sweep: learning_rate=0.001 and learning_rate=1e-3 are equal "
+                                     "settings, which would run twice: remove one of the two, or write repeats: 2 to "
+                                     "run every case twice"));
+  for (const std::string values :
+       {"training.learning_rate: [1, 1.0]", "training.learning_rate: [.01, 0.010]", "layer: [fused, 'fused']",
+        "model.hidden_size: [8, '8']", "training.shuffle: [true, 'true']", "training.decay_at: [[1, 2], [1,2]]",
+        "training.learning_rate: [1e-3, 2e-3], training: {learning_rate: [1e-3]}", "training.clip_norm: [~, null]"})
+    EXPECT_EQ(complaints_about("sweep: {" + values + "}\n").size(), 1u) << values;
+  EXPECT_THAT(complaints_about("sweep: {training.epochs: {int_uniform: [1, 2]}, num_runs: 9}\n"), ::testing::IsEmpty())
+      << "drawn values repeat by chance";
+  EXPECT_THAT(complaints_about("sweep: {seed: [1, 2], training.learning_rate: [1e-3, 2e-3]}\n"), ::testing::IsEmpty());
+}
+
 TEST(RunAll, RunsEveryCombination) {
   const TemporaryFolder out;
   const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, fused]}\n"), out);

@@ -123,7 +123,7 @@ TEST_F(EvaluateModel, ReportsForPeopleAndPrograms) {
       "samples\nloss                0.25\naccuracy            0.5\ntime      3.2 ms (3 ms .. 3.5 ms "
       "in 3 passes), 1,250 samples/s, 800.0 us a sample\n";
   EXPECT_EQ(evaluation_text(trained, data, evaluation), text);
-  EXPECT_EQ(evaluation_text(trained, data, evaluation, {{"host", "lab7"}}), text + "host          lab7\n");
+  EXPECT_EQ(evaluation_text(trained, data, evaluation, {}, {{"host", "lab7"}}), text + "host          lab7\n");
   const auto json = nlohmann::json::parse(evaluation_json(trained, data, evaluation));
   EXPECT_EQ(json["checkpoint"], shared);
   EXPECT_EQ(json["metrics"], (nlohmann::json{{"loss", 0.25}, {"accuracy", 0.5}}));

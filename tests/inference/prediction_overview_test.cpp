@@ -70,6 +70,28 @@ TEST_F(Overview, OfSeveralHorizonsHasTheErrorOfEach) {
   EXPECT_EQ(series.forecasts.at(2).target, "level+3");
 }
 
+// Row i has the day i. The last rows are the validation part.
+TEST_F(Overview, OfASeriesHasTheDatesOfItsTargets) {
+  std::string rows = "day,level\n";
+  for (int i = 0; i < 60; ++i) rows += fmt::format("day {},{}\n", i, i % 7);
+  write("days.csv", rows);
+  const auto run = train(
+      "data: {source: csv, path: days.csv, features: [level], target: [level], window: 3, horizon: [1, 4], id: [day]}\n"
+      "model: {kind: sequence_regressor, hidden_size: 2}\ntraining: {epochs: 1, batch_size: 16}\n");
+  const PredictionOverview days = overview(run);
+  EXPECT_EQ(days.id_name, "day");
+  ASSERT_EQ(days.forecasts.size(), 2u);
+  for (const ForecastCurve& curve : days.forecasts) {
+    ASSERT_EQ(curve.dates.size(), curve.truth.size());
+    for (size_t i = 0; i < curve.dates.size(); ++i) {
+      if (curve.dates[i].empty()) continue;  // a row that is not in the part
+      EXPECT_EQ(curve.truth[i], std::stoi(curve.dates[i].substr(4)) % 7) << curve.target << " " << curve.dates[i];
+    }
+  }
+  EXPECT_FALSE(days.forecasts[0].dates.front().empty());
+  EXPECT_THAT(overview(train_series()).forecasts.at(0).dates, IsEmpty()) << "without data.id";
+}
+
 TEST_F(Overview, LeavesOutSamplesWithoutTargets) {
   const auto run = train_series();
   const PredictionOverview all = overview(run, {}, DataPart::kAll);

@@ -149,6 +149,68 @@ TEST(MakeReport, AnswersWhichIsBetterIfRunsDidOtherWork) {
             "differs, so there is no ratio of times.");
 }
 
+// The first sample run alone, with a baseline that its accuracy of 0.875 beats or not.
+std::vector<testing::SampleRun> run_with_baseline(double accuracy) {
+  testing::SampleRun run = naive_and_fused()[0];
+  run.summary.baselines = {{"most frequent class", {{"valid_accuracy", accuracy}}}};
+  run.environment.cpu.busy_fraction = 0.75;
+  run.environment.cpu.logical_cpus = 2;
+  run.environment.cpu.load_average = {6, 6, 6};
+  return {run};
+}
+
+TEST(MakeReport, BeginsWithTheMetricAndItsBaselineIfNoTimesAreCompared) {
+  const Report report = report_of(run_with_baseline(0.5));
+  EXPECT_EQ(std::get<Answer>(report.opening.at(0)).sentence,
+            "The model wins: valid acc 0.875, against 0.5 for most frequent class, the best prediction without a "
+            "model.");
+  EXPECT_THAT(opening_notices(report), ::testing::IsEmpty()) << "doubts about times come later";
+  EXPECT_THAT(std::get<Sentences>(report.sections[0].blocks.at(0)).lines, Contains(HasSubstr("s an epoch")));
+  EXPECT_THAT(std::get<Notice>(report.sections[0].blocks.at(1)).lines, Contains(HasSubstr("THE CPU IS BUSY")));
+  EXPECT_EQ(std::get<Answer>(report_of(run_with_baseline(0.9)).opening.at(0)).sentence,
+            "Most frequent class wins, without a model: valid acc 0.9, against 0.875 for the model.");
+  EXPECT_EQ(std::get<Answer>(report_of({naive_and_fused()[0]}).opening.at(0)).sentence, "Valid acc 0.875.");
+}
+
+// A forecast of two dates, whose test part is shown.
+RunPredictions forecast_of(const RunRecord& run) {
+  PredictionOverview overview;
+  overview.is_series = true;
+  overview.id_name = "date";
+  overview.forecasts = {{.target = "OT", .truth = {1, 2}, .predicted = {1.5, 2.5}, .naive = {}, .samples = {0, 1},
+                         .dates = {"2026-01-05", "2026-01-06"}}};
+  return {.folder = run.folder,
+          .overview = overview,
+          .quality = PartQuality{.part = DataPart::kTest,
+                                 .model = {{"valid_rmse", 2.5}},
+                                 .baselines = {{"last value", {{"valid_rmse", 2.25}}}},
+                                 .notes = {}}};
+}
+
+TEST(MakeReport, BeginsWithTheForecast) {
+  const auto runs = read_back(run_with_baseline(0.5));
+  const Report report = make_report({.runs = runs, .benchmarks = {}, .predictions = {forecast_of(runs[0])}});
+  EXPECT_EQ(std::get<Answer>(report.opening.at(0)).sentence,
+            "Last value wins, without a model: test RMSE 2.25, against 2.5 for the model.");
+  ASSERT_EQ(report.sections.size(), 2U);
+  EXPECT_THAT(report.sections[0].heading, HasSubstr("Predictions of rows"));
+  EXPECT_EQ(table_called(report.sections[0], "The model and predictions without a model").table.rows(),
+            (std::vector<std::vector<std::string>>{{"the model", "2.500"}, {"without a model: last value", "2.250"}}));
+  const Chart chart = testing::charts_in(report).at(0);
+  EXPECT_EQ(std::get<Curves>(chart.body).x.name, "date");
+  EXPECT_EQ(data_of(chart, Digits::kAll).rows().at(1).at(0), "2026-01-06");
+  EXPECT_THAT(html_of(report), HasSubstr("\"labels\":[\"2026-01-05\",\"2026-01-06\"]"));
+}
+
+TEST(MakeReport, AdvisesToTrainLongerWhereARunStillImproved) {
+  testing::SampleRun run = naive_and_fused()[0];
+  auto runs = read_back({run});
+  runs[0].config["training.epochs"] = "7";
+  for (EpochRow& row : runs[0].rows) row.valid_loss = 1.0 / static_cast<double>(row.epoch);
+  EXPECT_THAT(opening_notices(make_report({.runs = runs, .benchmarks = {}})).at(0).lines,
+              ElementsAre(HasSubstr("training.epochs=14")));
+}
+
 TEST(MakeReport, ShowsWhatAnEpochCosts) {
   const auto runs = read_back(naive_and_fused());
   const Report report = make_report({.runs = runs, .benchmarks = {}, .price_per_hour = 3600});

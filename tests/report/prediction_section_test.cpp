@@ -39,8 +39,12 @@ PredictionOverview of_series() {
   return overview;
 }
 
+Section section_of(const std::string& run, const PredictionOverview& overview, const std::string& prefix) {
+  return prediction_section(run, {.folder = {}, .overview = overview}, prefix);
+}
+
 TEST(PredictionSection, DrawsTheConfusionMatrix) {
-  const Section section = prediction_section("pets, cpu fused", of_classes(), "pets");
+  const Section section = section_of("pets, cpu fused", of_classes(), "pets");
   EXPECT_EQ(section.heading, "Predictions of pets, cpu fused");
   const auto& map = std::get<HeatMap>(only<Chart>(section).body);
   EXPECT_THAT(map.rows, ElementsAre("cat", "dog"));
@@ -48,14 +52,14 @@ TEST(PredictionSection, DrawsTheConfusionMatrix) {
 }
 
 TEST(PredictionSection, ListsTheSamplesWithTheLargestErrors) {
-  const Section section = prediction_section("pets, cpu fused", of_classes(), "pets");
+  const Section section = section_of("pets, cpu fused", of_classes(), "pets");
   const TextTable& table = only<NamedTable>(section).table;
   EXPECT_EQ(table.columns().back().heading, "missing probability");
   EXPECT_THAT(table.rows(), ElementsAre(ElementsAre("row 5 (rex)", "dog", "cat (0.9000)", "0.9000")));
 }
 
 TEST(PredictionSection, DrawsForecastsBesideTheirTargetsAndTheNaiveForecast) {
-  const Section section = prediction_section("weather, cpu fused", of_series(), "weather");
+  const Section section = section_of("weather, cpu fused", of_series(), "weather");
   const auto& chart = only<Chart>(section);
   EXPECT_EQ(chart.title, "OT: target and prediction");
   EXPECT_THAT(chart.description, HasSubstr("The first 2 samples of the part, one after the other"));
@@ -67,13 +71,13 @@ TEST(PredictionSection, DrawsForecastsBesideTheirTargetsAndTheNaiveForecast) {
 TEST(PredictionSection, CountsStepsIfTheyHaveTargets) {
   PredictionOverview classes = of_classes();
   classes.metrics.row = "step";
-  const Section section = prediction_section("pets, cpu fused", classes, "pets");
+  const Section section = section_of("pets, cpu fused", classes, "pets");
   EXPECT_EQ(std::get<HeatMap>(only<Chart>(section).body).value.name, "steps");
   EXPECT_EQ(only<NamedTable>(section).title, "Steps with the largest errors");
   EXPECT_EQ(only<NamedTable>(section).table.columns().front().heading, "step");
   PredictionOverview series = of_series();
   series.metrics.row = "step";
-  const Section of_numbers = prediction_section("weather, cpu fused", series, "weather");
+  const Section of_numbers = section_of("weather, cpu fused", series, "weather");
   EXPECT_THAT(only<Chart>(of_numbers).description, HasSubstr("The first 2 steps of the part, one after the other"));
 }
 
@@ -81,7 +85,7 @@ TEST(PredictionSection, DrawsTheErrorByHorizon) {
   PredictionOverview overview = of_series();
   overview.horizons = {1, 6};
   overview.by_horizon = {{.target = "OT", .root_mean_squared_errors = {1, 2}, .naive = {{"last value", {1.5, 4}}}}};
-  const Section section = prediction_section("weather, cpu fused", overview, "weather");
+  const Section section = section_of("weather, cpu fused", overview, "weather");
   const auto& chart = std::get<Chart>(section.blocks.at(1));
   EXPECT_EQ(chart.title, "Error by horizon");
   const auto& curves = std::get<Curves>(chart.body).curves;
@@ -94,7 +98,7 @@ TEST(PredictionSection, DrawsTheErrorByHorizon) {
 TEST(PredictionSection, RefersToJsonIfThereAreTooManyClasses) {
   PredictionOverview overview = of_classes();
   overview.metrics.classes.assign(41, {.name = "x"});
-  const Section section = prediction_section("x", overview, "x");
+  const Section section = section_of("x", overview, "x");
   EXPECT_THAT(std::get<Sentences>(section.blocks.at(1)).lines[0], HasSubstr("41 classes is too large"));
 }
 

@@ -118,7 +118,14 @@ TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
   EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
 }
 
-TEST(ComparisonWork, SaysWhenATargetWasReachedAndWhatIsReachedWithoutAModel) {
+TEST(ComparisonWork, SaysWhatIsReachedWithoutAModel) {
+  Comparison comparison = sample_comparison();
+  comparison.groups[0].baselines = comparison.groups[1].baselines = {
+      {"most frequent class", {{"valid_accuracy", 0.11}}}};
+  EXPECT_EQ(comparison_work(comparison).back(), "without a model, most frequent class: valid acc 0.11");
+}
+
+TEST(ComparisonText, SaysWhenATargetWasReached) {
   Comparison comparison = sample_comparison();
   GroupResult& naive = comparison.groups[0];
   naive.target_time = TargetTime{.stop_at = {{"valid_accuracy", 0.98}},
@@ -130,14 +137,10 @@ TEST(ComparisonWork, SaysWhenATargetWasReachedAndWhatIsReachedWithoutAModel) {
   comparison.groups[1].target_time = naive.target_time;
   comparison.groups[1].target_time->num_reached = 4;
   comparison.groups[1].target_time->seconds.reset();
-  naive.baselines = comparison.groups[1].baselines = {{"most frequent class", {{"valid_accuracy", 0.11}}}};
-  const std::vector<std::string> lines = comparison_work(comparison);
-  EXPECT_THAT(
-      std::vector(lines.end() - 3, lines.end()),
-      ::testing::ElementsAre("cpu naive reached valid_accuracy 0.98 after 12.25 s of training, with warm-up and "
-                             "without validation (95 % interval 11.50 .. 13.00 over 5 runs)",
-                             "4 of 5 runs of cpu fused reached valid_accuracy 0.98",
-                             "without a model, most frequent class: valid acc 0.11"));
+  EXPECT_THAT(comparison_text(comparison),
+              ::testing::EndsWith("cpu naive reached valid_accuracy 0.98 after 12.25 s of training, with warm-up and "
+                                  "without validation (95 % interval 11.50 .. 13.00 over 5 runs)\n"
+                                  "4 of 5 runs of cpu fused reached valid_accuracy 0.98\n"));
 }
 
 TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
@@ -160,62 +163,104 @@ TEST(ComparisonText, FitsATerminalOfEightyColumns) {
                         "--------------------  -------  --------------  --------  --------------  -------\n"
                         "cpu naive               2.250  2.000 .. 2.500  baseline               -        -\n"
                         "cpu fused (diverged)    1.250  1.000 .. 1.500     0.562  0.500 .. 0.625   faster\n"
+                        "in each row: processes 5\n"
+                        "left out, because the terminal is narrow: seeds, epochs and p (compare --csv has them)\n"
                         "\n"
                         "run                   train loss  valid loss\n"
                         "--------------------  ----------  ----------\n"
                         "cpu naive                 0.5000      0.2500\n"
                         "cpu fused (diverged)      0.5000           -\n"
                         "\n"
-                        "left out, because the terminal is narrow: seeds, processes, epochs and p (compare --csv "
-                        "has them)\n"
-                        "\n"
-                        "s/epoch: "));
+                        "cpu fused is 1.78 times as fast as cpu naive (95 % interval 1.6 to 2).\n"));
 }
 
 TEST(ComparisonText, LeavesOutItsIntervalsOnANarrowTerminal) {
   const std::string text = comparison_text(sample_comparison(), 50);
   EXPECT_THAT(text, ::testing::StartsWith("run                   s/epoch     ratio  verdict\n"));
-  EXPECT_THAT(text, HasSubstr("\nleft out, because the terminal is narrow: seeds, processes, epochs, 95 % interval of "
-                              "s/epoch, 95 % interval of ratio and p (compare --csv has them)\n"));
+  EXPECT_THAT(text, HasSubstr("\nleft out, because the terminal is narrow: seeds, epochs, 95 % interval of s/epoch, "
+                              "95 % interval of ratio and p (compare --csv has them)\n"));
   for (const std::string& line : split(text.substr(0, text.find("left out")), '\n'))
     EXPECT_LE(display_width(line), 50u) << line;
 }
 
-TEST(ComparisonText, IsATableWithItsSmallPrint) {
+// The counts of runs are equal in most comparisons. Whether they are columns must not depend on how wide an interval is.
+TEST(ComparisonText, HasEqualCountsInOneLineOnATerminal) {
+  Comparison comparison = sample_comparison();
+  for (GroupResult& group : comparison.groups) {
+    group.ended = "complete";
+    group.seeds = {1};
+    group.num_timed_epochs = 20;
+  }
+  for (const double high : {2.5, 2.500001e-3}) {
+    comparison.groups[0].high_seconds = high;
+    const std::string text = comparison_text(comparison, 100);
+    EXPECT_THAT(text, ::testing::StartsWith("run        s/epoch  "));
+    EXPECT_THAT(text, HasSubstr("  verdict\n"));
+    EXPECT_THAT(text, HasSubstr("\nin each row: seeds 1, processes 5, epochs 20\n\n"));
+    EXPECT_THAT(text, Not(HasSubstr("left out")));
+  }
+  EXPECT_THAT(comparison_text(comparison), ::testing::StartsWith("run        seeds  processes  epochs  s/epoch  "));
+}
+
+const std::string kWholeTable =
+    "run                   seeds  processes  epochs  s/epoch   95 % interval     ratio   95 % interval       p  "
+    "verdict  train loss  valid loss\n"
+    "--------------------  -----  ---------  ------  -------  --------------  --------  --------------  ------  "
+    "-------  ----------  ----------\n"
+    "cpu naive             1,2            5      60    2.250  2.000 .. 2.500  baseline               -       -  "
+    "      -      0.5000      0.2500\n"
+    "cpu fused (diverged)  1              5      30    1.250  1.000 .. 1.500     0.562  0.500 .. 0.625  0.0079  "
+    " faster      0.5000           -\n"
+    "\n"
+    "cpu fused is 1.78 times as fast as cpu naive (95 % interval 1.6 to 2).\n";
+
+TEST(ComparisonText, IsTheTableTheAnswerAndTheWarnings) {
+  Comparison comparison = sample_comparison();
+  EXPECT_EQ(comparison_text(comparison), kWholeTable);
+  comparison.warnings = {{warning::kCpuBusy, "cpu naive: THE CPU IS BUSY"}, {warning::kLossesPart, "losses differ"}};
+  comparison.notes = {"cpu naive: 5 runs of the same work pooled"};
+  EXPECT_EQ(comparison_text(comparison),
+            kWholeTable + "\nWARNING: cpu naive: THE CPU IS BUSY\nWARNING: losses differ\n");
+}
+
+TEST(ComparisonText, HasTheRestOnRequest) {
   EXPECT_EQ(
-      comparison_text(sample_comparison()),
-      "run                   seeds  processes  epochs  s/epoch   95 % interval     ratio   95 % interval       p  "
-      "verdict  train loss  valid loss\n"
-      "--------------------  -----  ---------  ------  -------  --------------  --------  --------------  ------  "
-      "-------  ----------  ----------\n"
-      "cpu naive             1,2            5      60    2.250  2.000 .. 2.500  baseline               -       -  "
-      "      -      0.5000      0.2500\n"
-      "cpu fused (diverged)  1              5      30    1.250  1.000 .. 1.500     0.562  0.500 .. 0.625  0.0079  "
-      " faster      0.5000           -\n"
-      "\n"
-      "s/epoch: training seconds of a process's median epoch after warm-up; of several processes the geometric mean.\n"
-      "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes.\n"
-      "cpu naive took 37.50 us a training sample; the whole fit took 17.25 s, validation included\n"
-      "cpu fused took 20.83 us a training sample\n"
-      "train losses of cpu naive and cpu fused agree to 5 digits over 7 epochs (largest relative difference 2.5e-06, "
-      "at epoch "
-      "5)\n"
-      "cpu naive ran native loop\n"
-      "cpu fused ran oneDNN reference\n"
-      "  brgemm is for inference only\n");
+      comparison_text(sample_comparison(), kAnyWidth, Detail::kAll),
+      kWholeTable +
+          "\n"
+          "s/epoch: training seconds of a process's median epoch after warm-up; of several processes the geometric "
+          "mean.\n"
+          "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes.\n"
+          "cpu naive took 37.50 us a training sample; the whole fit took 17.25 s, validation included\n"
+          "cpu fused took 20.83 us a training sample\n"
+          "train losses of cpu naive and cpu fused agree to 5 digits over 7 epochs (largest relative difference "
+          "2.5e-06, at epoch 5)\n"
+          "cpu naive ran native loop\n"
+          "cpu fused ran oneDNN reference\n"
+          "  brgemm is for inference only\n");
+}
+
+// Nobody relies on the times of a single group.
+TEST(ComparisonText, HasOneLineOfDoubtWhereNoTimesAreCompared) {
+  Comparison comparison = sample_comparison();
+  comparison.groups.resize(1);
+  comparison.warnings = {{warning::kCpuBusy, "THE CPU IS BUSY"},
+                         {warning::kNotBetterThanBaseline, "the model is not better"},
+                         {warning::kHighLoad, "the load average was 6.0"}};
+  EXPECT_THAT(comparison_text(comparison),
+              ::testing::EndsWith("\nWARNING: the model is not better\n"
+                                  "WARNING: do not rely on these times: THE CPU IS BUSY (and 1 more reason, which "
+                                  "--verbose shows)\n"));
+  EXPECT_THAT(comparison_text(comparison, kAnyWidth, Detail::kAll), HasSubstr("WARNING: the load average was 6.0\n"));
 }
 
 TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
   Comparison comparison = sample_comparison();
-  comparison.groups.clear();
   comparison.forced = {"precision: fp32 in cpu naive, tf32 in cpu fused"};
-  comparison.warnings = {{warning::kCpuBusy, "cpu naive: THE CPU IS BUSY"}};
-  EXPECT_TRUE(comparison_text(comparison)
-                  .starts_with("FORCED: this is not a fair comparison.\n"
-                               "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
-                               "\n"
-                               "WARNING: cpu naive: THE CPU IS BUSY\n"
-                               "\n"));
+  EXPECT_THAT(comparison_text(comparison), ::testing::StartsWith("FORCED: this is not a fair comparison.\n"
+                                                                 "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
+                                                                 "\n"
+                                                                 "run  "));
 }
 
 // Returns a comparison with the naive run on two devices, which is a little less than twice as fast.
@@ -283,7 +328,7 @@ TEST(ComparisonCsv, HoldsNoTextThatIsAFormula) {
 
 TEST(ComparisonText, HoldsNothingThatATerminalObeys) {
   Comparison comparison;
-  comparison.notes = {"a\x1b[2Jb"};
+  comparison.warnings = {{warning::kLossesPart, "a\x1b[2Jb"}};
   EXPECT_THAT(comparison_text(comparison), ::testing::HasSubstr("a\\x1b[2Jb\n"));
 }
 
@@ -321,14 +366,14 @@ TEST(ComparisonText, ShowsTheBestEpochBesideTheLastWhereTheyDiffer) {
   GroupResult& naive = comparison.groups[0];
   naive.best_epochs = {3, 5};
   naive.best_metrics = naive.final_metrics;
-  EXPECT_THAT(comparison_text(comparison), Not(HasSubstr("best epoch")));
+  EXPECT_THAT(comparison_text(comparison, kAnyWidth, Detail::kAll), Not(HasSubstr("best epoch")));
   naive.best_metrics["valid_loss"] = {0.125, 0.125, 0.125};
-  EXPECT_THAT(comparison_text(comparison),
+  EXPECT_THAT(comparison_text(comparison, kAnyWidth, Detail::kAll),
               HasSubstr("\nThe best epoch, whose weights predict and evaluate use, beside the last epoch:\n"
                         "run        best epoch  train loss  (last)  valid loss  (last)\n"
                         "---------  ----------  ----------  ------  ----------  ------\n"
                         "cpu naive      3 .. 5      0.5000  0.5000      0.1250  0.2500\n\n"));
-  EXPECT_THAT(comparison_text(comparison, 50), AllOf(HasSubstr("\nrun        best epoch  train loss  (last)\n"),
+  EXPECT_THAT(comparison_text(comparison, 50, Detail::kAll), AllOf(HasSubstr("\nrun        best epoch  train loss  (last)\n"),
                                                      HasSubstr("\nrun        best epoch  valid loss  (last)\n")))
       << "an epoch's value stays beside the last one's";
 }

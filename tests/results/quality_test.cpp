@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "results/sample_runs.h"
 
 namespace rnnlab {
@@ -43,6 +45,22 @@ TEST(BaselineWarning, NamesTheBaselineThatTheModelDoesNotBeat) {
   const std::vector<Baseline> perfect = {{"most frequent class", {{"valid_accuracy", 1}}}};
   EXPECT_EQ(baseline_warning(perfect, {{"valid_accuracy", 1}}), std::nullopt) << "no model can be better";
   EXPECT_EQ(baseline_warning(kForecasts, {{"valid_accuracy", 0.5}}), std::nullopt) << "no baseline has an accuracy";
+}
+
+TEST(WinnerText, SaysWhoPredictsThePartBetter) {
+  EXPECT_EQ(winner_text({{"valid_loss", 0.1}, {"valid_rmse", 2}}, kForecasts, "test"),
+            "the model wins: test RMSE 2, against 2.255 for last value, the best prediction without a model");
+  EXPECT_EQ(winner_text({{"valid_loss", 0.1}, {"valid_rmse", 2.5}}, kForecasts, "test"),
+            "last value wins, without a model: test RMSE 2.255, against 2.5 for the model");
+  EXPECT_EQ(winner_text({{"valid_rmse", std::nan("")}}, kForecasts, ""),
+            "last value wins, without a model: RMSE 2.255, against nan for the model");
+  const std::vector<Baseline> frequent = {{"most frequent class", {{"valid_accuracy", 0.5}}}};
+  EXPECT_EQ(winner_text({{"valid_accuracy", 0.5}}, frequent, "train"),
+            "nobody wins: train acc is 0.5 for the model and for most frequent class");
+  EXPECT_EQ(winner_text({{"valid_accuracy", 0.75}}, frequent, "valid"),
+            "the model wins: valid acc 0.75, against 0.5 for most frequent class, the best prediction without a model");
+  EXPECT_EQ(winner_text({{"valid_accuracy", 0.75}}, {}, "valid"), "valid acc 0.75");
+  EXPECT_EQ(winner_text({}, frequent, "valid"), "");
 }
 
 EpochRow row_with(int64_t epoch, double accuracy, double loss) {

@@ -336,5 +336,49 @@ TEST(LoadRun, SaysWhatIsNoFinishedRun) {
              shell_quoted(folder.name("run")));
 }
 
+// A finished run with these validation losses, which trained for all of its epochs.
+RunRecord record_of_losses(const std::vector<double>& losses) {
+  RunRecord run;
+  run.folder = "runs/rows/a";
+  run.config["training.epochs"] = std::to_string(losses.size());
+  run.summary.epochs = std::ssize(losses);
+  for (const double loss : losses) {
+    run.rows.push_back(testing::sample_row(std::ssize(run.rows) + 1, 1.0));
+    run.rows.back().valid_loss = loss;
+    run.rows.back().valid_accuracy.reset();
+  }
+  return run;
+}
+
+TEST(TrainLongerAdvice, IsForARunWhoseLastEpochIsTheBestAndStillImproved) {
+  EXPECT_EQ(train_longer_advice(record_of_losses({1, 0.8, 0.7})),
+            "the best epoch is the last, 3, and valid_loss still improves: train longer, for example with "
+            "`rnnlab train --resume runs/rows/a training.epochs=6`");
+  EXPECT_TRUE(train_longer_advice(record_of_losses({1, 1.2, 0.9}))) << "the best before was the first";
+  EXPECT_FALSE(train_longer_advice(record_of_losses({1, 0.7, 0.8}))) << "an earlier epoch is the best";
+  EXPECT_FALSE(train_longer_advice(record_of_losses({1, 0.5, 0.4999}))) << "it has converged";
+  EXPECT_FALSE(train_longer_advice(record_of_losses({1}))) << "one epoch shows no trend";
+  EXPECT_FALSE(train_longer_advice(record_of_losses({1, std::nan("")})));
+}
+
+TEST(TrainLongerAdvice, IsNotForARunThatEndedForAnotherReason) {
+  RunRecord run = record_of_losses({1, 0.8, 0.7});
+  run.config["training.epochs"] = "10";
+  EXPECT_FALSE(train_longer_advice(run)) << "a budget of steps or seconds";
+  run = record_of_losses({1, 0.8, 0.7});
+  run.summary.ending = RunEnding::kInterrupted;
+  EXPECT_FALSE(train_longer_advice(run));
+  run = record_of_losses({1, 0.8, 0.7});
+  run.summary.target = TargetRecord{.stop_at = {{"valid_loss", 0.75}}, .epoch = 3, .train_seconds = 3};
+  EXPECT_FALSE(train_longer_advice(run)) << "it reached what it trained for";
+  run = record_of_losses({1, 0.8, 0.7});
+  for (EpochRow& row : run.rows) row.valid_loss.reset();
+  EXPECT_FALSE(train_longer_advice(run)) << "a training loss falls with every epoch";
+  run = record_of_losses({1, 0.8, 0.7});
+  run.config["training.early_stopping"] = "valid_accuracy";
+  for (EpochRow& row : run.rows) row.valid_accuracy = row.epoch < 3 ? 0.9 : 1.0;
+  EXPECT_FALSE(train_longer_advice(run)) << "no accuracy is better than 1";
+}
+
 }  // namespace
 }  // namespace rnnlab::testing

@@ -63,6 +63,18 @@ TEST(Logger, KeepsEverythingWithTimesInTheFile) {
               MatchesRegex("20[0-9-]+T[0-9:.]+Z debug   first\n20[0-9-]+T[0-9:.]+Z info    second\n"));
 }
 
+TEST(Logger, HasWarningsForTheFileAlone) {
+  const TemporaryFolder folder;
+  ::testing::internal::CaptureStderr();
+  Logger logger(Verbosity::kVerbose, {});
+  logger.warn_in_file("no file is open");
+  logger.open_file(folder.path() / "train.log");
+  logger.warn_in_file("THE CPU IS BUSY");
+  logger.close_file();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(read_text(folder.path() / "train.log"), MatchesRegex("20[0-9-]+T[0-9:.]+Z warning THE CPU IS BUSY\n"));
+}
+
 TEST(Logger, StartsAFileForEachRun) {
   const TemporaryFolder folder;
   Logger logger(Verbosity::kQuiet, {});

@@ -234,5 +234,36 @@ TEST(Layouts, NameTheLayersThatTakeTheWeights) {
   EXPECT_EQ(layer_text(options, Layout::kTensorFlow), "GRUCell(2)");
 }
 
+// Keras 2 numbers the cells like the layers, and its first versions name no cell.
+std::string keras_2_name(const std::string& name, const std::string& cell) {
+  std::string renamed = name + ":0";
+  const size_t at = renamed.find("_cell/");
+  if (at == std::string::npos) return renamed;
+  const size_t begin = renamed.rfind('/', at) + 1;
+  return renamed.replace(begin, at + std::string("_cell/").size() - begin,
+                         cell.empty() ? "" : renamed.substr(begin, at - begin) + cell + "/");
+}
+
+TEST(Layouts, KerasMayHaveTheNamesOfKeras2) {
+  for (const Cell kind : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+    for (const bool is_bidirectional : {false, true}) {
+      RecurrentOptions options = options_of(kind);
+      options.num_layers = 2;
+      options.bidirectional = is_bidirectional;
+      const NetworkWeights network = with_head(network_of(options));
+      const std::vector<NamedTensor> of_keras_3 = export_tensors(network, Layout::kKeras);
+      for (const std::string cell : {"_cell_7", "_cell", ""}) {
+        std::vector<NamedTensor> tensors = of_keras_3;
+        for (NamedTensor& tensor : tensors) tensor.name = keras_2_name(tensor.name, cell);
+        SCOPED_TRACE(tensors.front().name);
+        const TensorFile file{.name = "a", .tensors = views_of(tensors), .metadata = {}, .bytes = nullptr};
+        ASSERT_EQ(layout_of(file), Layout::kKeras);
+        const NetworkWeights read = read_network(file, Layout::kKeras);
+        EXPECT_EQ(read.options.num_layers, 2);
+        expect_equal(export_tensors(read, Layout::kKeras), of_keras_3);
+      }
+    }
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/expect_error.h"
+
 namespace rnnlab {
 namespace {
 
@@ -59,6 +61,37 @@ TEST(TensorBytes, MayLieAnywhereInAFile) {
 
 TEST(TensorBytesDeath, AreNotThoseOfATensorThatIsScattered) {
   EXPECT_ANY_THROW(view_of({"turned", at::empty({2, 3}).t()}));
+}
+
+TensorFile file_of(const std::vector<NamedTensor>& tensors) {
+  return {.name = "folder/a.st", .tensors = views_of(tensors), .metadata = {{"key", "value"}}, .bytes = nullptr};
+}
+
+TEST(WithFloat32, ConvertsTheOtherTypesOfFloats) {
+  const at::Tensor numbers = at::arange(6, at::kFloat).reshape({2, 3}) - 2.5;
+  for (const auto& [type, note] : {std::pair(at::kDouble, "a.st: 1 tensor of F64 converted to F32, which rounds those of F64"),
+                                   std::pair(at::kHalf, "a.st: 1 tensor of F16 converted to F32"),
+                                   std::pair(at::kBFloat16, "a.st: 1 tensor of BF16 converted to F32")}) {
+    const std::vector<NamedTensor> tensors = {{"a", numbers.to(type)}, {"b", numbers}, {"c", numbers.to(at::kLong)}};
+    std::vector<std::string> notes;
+    const TensorFile converted = with_float32(file_of(tensors), notes);
+    EXPECT_EQ(notes, std::vector<std::string>{note});
+    ASSERT_EQ(converted.tensors.size(), 3u);
+    EXPECT_EQ(converted.metadata.at("key"), "value");
+    for (const size_t i : {0, 1}) EXPECT_TRUE(at::equal(to_tensor(converted.tensors[i]).tensor, numbers)) << i;
+    EXPECT_EQ(converted.tensors[2].spec.dtype, DType::kI64) << "a whole number is no weight";
+  }
+  std::vector<std::string> notes;
+  const std::vector<NamedTensor> tensors = {{"a", numbers}};
+  with_float32(file_of(tensors), notes);
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(WithFloat32, RefusesNumbersThatFloat32CannotHold) {
+  std::vector<std::string> notes;
+  const std::vector<NamedTensor> tensors = {{"a", at::full({2}, 1e300, at::kDouble)}};
+  testing::expect_error(ExitCode::kCheckpoint, "folder/a.st: tensor 'a' has numbers that are too large for F32",
+                        [&] { with_float32(file_of(tensors), notes); });
 }
 
 }  // namespace

@@ -87,6 +87,8 @@ const charts = (() => {
     splitLine: { lineStyle: { color: colors.line } },
   });
   const tickText = (value) => String(Number(value.toPrecision(6)));
+  // The positions of an axis may have labels, such as dates.
+  const placeText = (axis) => (value) => (axis.labels ? axis.labels[Math.round(value)] ?? "" : tickText(value));
 
   // ---- curves ----
   const lookOf = (style, colors) => ({
@@ -145,7 +147,7 @@ const charts = (() => {
     const ofLines = (items) => items.filter((item) => item.seriesType === "line");
     const range = ({ range: ends }) => (ends ? ` (${ends.map((end) => shown(end, digits)).join(" to ")})` : "");
     const line = (item) => [item.seriesName + (item.data.note ? ` (${item.data.note})` : ""), shown(item.data.value[1], digits) + range(item.data)];
-    const heading = (item) => `${chart.x.name} ${tickText(item.data.value[0])}${chart.x.unit ? " " + chart.x.unit : ""}`;
+    const heading = (item) => `${chart.x.name} ${placeText(chart.x)(item.data.value[0])}${chart.x.unit ? " " + chart.x.unit : ""}`;
     const areFew = curves.length <= manyCurves;
     return tooltip(colors, {
       trigger: areFew ? "axis" : "item",
@@ -170,13 +172,14 @@ const charts = (() => {
 
   const xAxisOf = (chart, colors, width) => {
     const look = { type: "value", name: labelOf(chart.x), nameLocation: "middle", nameGap: 26, ...axisLook(colors) };
-    look.axisLabel = { color: colors.ink, hideOverlap: true, formatter: tickText };
+    look.axisLabel = { color: colors.ink, hideOverlap: true, formatter: placeText(chart.x) };
     if (chart.x.unit) return canZoom(chart) ? { ...look, min: 0, max: "dataMax", splitLine: { show: false } } : { ...look, min: 0 };
     if (canZoom(chart)) return { ...look, min: "dataMin", max: "dataMax", minInterval: 1, splitLine: { show: false } };
     const counts = chart.curves.flatMap((curve) => curve.points.map(([x]) => x));
     const first = Math.min(...counts);
     const last = Math.max(...counts);
-    const customValues = countTicks(first, last, width);
+    const longest = Math.max(0, ...(chart.x.labels ?? []).map((label) => label.length));
+    const customValues = countTicks(first, last, longest ? width * Math.min(1, 4 / longest) : width);
     const room = first === last ? 1 : 0;
     return { ...look, min: first - room, max: last + room, axisTick: { customValues }, axisLabel: { ...look.axisLabel, customValues } };
   };
@@ -188,7 +191,7 @@ const charts = (() => {
       { type: "inside", ...zoom, disabled: isTouch, zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false },
       {
         type: "slider", ...zoom, show: !state.isPrinted, bottom: 6, height: 20, borderColor: colors.line,
-        textStyle: { color: colors.quiet }, labelFormatter: tickText, showDataShadow: false,
+        textStyle: { color: colors.quiet }, labelFormatter: placeText(chart.x), showDataShadow: false,
       },
     ];
   };

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer of a comparison in one sentence, for `compare` and for reports.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "results/comparison_output.h"
+
+namespace rnnlab {
+namespace {
+
+const GroupResult& baseline_of(const Comparison& comparison) {
+  return *std::ranges::find(comparison.groups, comparison.baseline, &GroupResult::label);
+}
+
+// Returns " (95 % interval 3.10 to 3.80)"; "" without an interval.
+std::string in_words(const std::optional<double>& low, const std::optional<double>& high) {
+  return low && high ? fmt::format(" (95 % interval {:.3g} to {:.3g})", *low, *high) : "";
+}
+
+std::string ratio_words(const GroupResult& group) { return in_words(group.ratio_low, group.ratio_high); }
+
+// Returns the interval of how many times as fast the group is.
+std::string speed_words(const GroupResult& group) {
+  if (!group.ratio_low || !group.ratio_high) return "";
+  return in_words(1 / *group.ratio_high, 1 / *group.ratio_low);
+}
+
+// Returns the group with the smallest ratio among those with the verdict, or among all without one; null if there is
+// none.
+const GroupResult* fastest(const Comparison& comparison, const std::optional<TimeVerdict>& verdict) {
+  const GroupResult* found = nullptr;
+  for (const GroupResult& group : comparison.groups) {
+    if (!group.ratio || (verdict && group.verdict != verdict)) continue;
+    if (found == nullptr || *group.ratio < *found->ratio) found = &group;
+  }
+  return found;
+}
+
+std::string answer_of_one(const GroupResult& group) {
+  if (!group.seconds) return group.label + " has no epoch after warm-up, so it has no time.";
+  const std::string bounds = group.bounds_are_spread ? "smallest and largest" : "95 % interval";
+  return fmt::format("An epoch of {} takes {} s ({} {} to {}).", group.label, significant_digits(group.seconds, 4),
+                     bounds, significant_digits(group.low_seconds, 4), significant_digits(group.high_seconds, 4));
+}
+
+std::string answer_without_gain(const GroupResult& group, const Comparison& comparison) {
+  const std::string part = fmt::format("the time of {}{}", comparison.baseline, ratio_words(group));
+  switch (group.verdict.value_or(TimeVerdict::kNone)) {
+    case TimeVerdict::kFaster:
+    case TimeVerdict::kSlower:
+      return fmt::format("{} takes {:.3g} times as long as {}{}.", group.label, *group.ratio, comparison.baseline,
+                         ratio_words(group));
+    case TimeVerdict::kNoDifference:
+      return fmt::format("No difference is shown: {} takes {:.3g} of {}.", group.label, *group.ratio, part);
+    case TimeVerdict::kUndecided:
+      return fmt::format("Undecided: {} takes {:.3g} of {}.", group.label, *group.ratio, part);
+    case TimeVerdict::kNone:
+      return fmt::format("No verdict yet: {} takes {:.3g} of {}; a verdict needs {} processes on each side.",
+                         group.label, *group.ratio, part, kMinProcessesForVerdict);
+  }
+  RNNLAB_INVARIANT(false, "the answer does not handle this verdict");
+  return "";
+}
+
+// Returns the medians of a group's metrics in its best epochs, or else in its last ones.
+MetricValues medians_of(const GroupResult& group) {
+  MetricValues medians;
+  for (const auto& [name, spread] : group.best_metrics.empty() ? group.final_metrics : group.best_metrics)
+    medians[name] = spread.median;
+  return medians;
+}
+
+// Returns which group is the best by the metric of the baseline's task; "" if fewer than two groups have the metric.
+std::string answer_of_quality(const Comparison& comparison) {
+  const std::string metric = own_metric(medians_of(baseline_of(comparison)));
+  std::vector<std::pair<double, const GroupResult*>> values;
+  for (const GroupResult& group : comparison.groups)
+    if (const MetricValues medians = medians_of(group); medians.contains(metric) && std::isfinite(medians.at(metric)))
+      values.emplace_back(medians.at(metric), &group);
+  if (values.size() < 2) return "";
+  std::ranges::stable_sort(values, [&](const auto& a, const auto& b) { return is_better(metric, a.first, b.first); });
+  const auto& [best, first] = values[0];
+  const auto& [next, second] = values[1];
+  const std::string what = best == next ? fmt::format("{} and {} have the best {}, {:.4g}", first->label, second->label,
+                                                      heading_of(metric), best)
+                                        : fmt::format("{} has the best {}, {:.4g}, and {} the next, {:.4g}",
+                                                      first->label, heading_of(metric), best, second->label, next);
+  return what + "; their work differs, so there is no ratio of times.";
+}
+
+}  // namespace
+
+std::string answer_sentence(const Comparison& comparison) {
+  const GroupResult* any = fastest(comparison, std::nullopt);
+  if (any == nullptr) {
+    const std::string quality = comparison.other_work.empty() ? "" : answer_of_quality(comparison);
+    return quality.empty() ? answer_of_one(baseline_of(comparison)) : quality;
+  }
+  const GroupResult* faster = fastest(comparison, TimeVerdict::kFaster);
+  if (faster == nullptr) return answer_without_gain(*any, comparison);
+  const int64_t num_compared = num_of_same_work(comparison);
+  const std::string rank = num_compared > 2 ? fmt::format(", the fastest of {}", num_compared) : "";
+  return fmt::format("{} is {:.3g} times as fast as {}{}{}.", faster->label, 1 / *faster->ratio, comparison.baseline,
+                     speed_words(*faster), rank);
+}
+
+}  // namespace rnnlab
