@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config/value.h"
-#include "data/csv_part.h"
 #include "data/readers/row_numbers.h"
 #include "data/readers/times.h"
 
@@ -113,6 +112,19 @@ std::vector<std::string> columns_left(const Table& table, const DataSettings& se
 }
 
 }  // namespace
+
+Task csv_task(const DataSettings& settings) {
+  if (const auto named = named_task(settings.task)) return *named;
+  return settings.window > 0 && !has_target_per_step(settings) ? Task::kRegression : Task::kClassification;
+}
+
+std::vector<std::string> target_names(const DataSettings& settings) {
+  if (settings.horizon.size() == 1) return settings.target;
+  std::vector<std::string> names;
+  for (const std::string& target : settings.target)
+    for (const int64_t horizon : settings.horizon) names.push_back(fmt::format("{}+{}", target, horizon));
+  return names;
+}
 
 std::vector<std::string> feature_names(const Table& table, const DataSettings& settings,
                                        std::vector<std::string>& notes) {

@@ -19,7 +19,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/value.h"
-#include "data/csv_features.h"
 #include "data/csv_time.h"
 
 namespace rnnlab {
@@ -296,19 +295,6 @@ int64_t CsvPart::num_missing() const {
 }
 
 int64_t CsvPart::table_row(int64_t row) const { return file_rows.empty() ? row : file_rows[static_cast<size_t>(row)]; }
-
-Task csv_task(const DataSettings& settings) {
-  if (const auto named = named_task(settings.task)) return *named;
-  return settings.window > 0 && !has_target_per_step(settings) ? Task::kRegression : Task::kClassification;
-}
-
-std::vector<std::string> target_names(const DataSettings& settings) {
-  if (settings.horizon.size() == 1) return settings.target;
-  std::vector<std::string> names;
-  for (const std::string& target : settings.target)
-    for (const int64_t horizon : settings.horizon) names.push_back(fmt::format("{}+{}", target, horizon));
-  return names;
-}
 
 CsvLayout CsvPart::layout() const { return {names_of(features), labels, time}; }
 

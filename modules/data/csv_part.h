@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "data/csv_features.h"
 #include "data/data_settings.h"
 #include "data/dataset.h"
 #include "data/load_dataset.h"
@@ -59,12 +60,6 @@ struct CsvPart {
   const CsvSeries& series_of(int64_t row) const;
   int64_t num_missing() const;  // cells of features
 };
-
-// Returns the task of data.task. The default is regression for a series and classification for independent rows.
-Task csv_task(const DataSettings& settings);
-
-// Returns the names of the outputs for numbers: those of data.target, with the horizon if there are several: "OT+1".
-std::vector<std::string> target_names(const DataSettings& settings);
 
 // `like` is the layout of the training part, which every other file must have; nullptr for the training part itself.
 // With Targets::kIfPresent the target columns may be missing from the file. Features are filled by the policy, except
