@@ -99,7 +99,7 @@ def measure(options, work, precision):
         for position, side in enumerate(order, 1):
             line = run([*sides[side], "--turn", f"{measurement}:{round_number}:{position}:{side + 1}"], options)
             print(f"  round {round_number} of {options.rounds}: {line.splitlines()[0]}", file=sys.stderr, flush=True)
-    return sides, compared([options.program, "compare", str(pathlib.Path(out) / work)], options)
+    return sides, compared([options.program, "compare", "--verbose", str(pathlib.Path(out) / work)], options)
 
 
 def compared(command, options):
