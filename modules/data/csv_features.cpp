@@ -98,9 +98,8 @@ void refuse_unlikely_features(const Table& table, const std::vector<std::string>
 
 // Returns the columns that are inputs if data.features names none. These are all columns except those of data.id and
 // the target; in a series of numbers the target is a feature too.
-std::vector<std::string> columns_left(const Table& table, const DataSettings& settings) {
-  const bool looks_back =
-      settings.window > 0 && csv_task(settings) != Task::kClassification && !has_target_per_step(settings);
+std::vector<std::string> columns_left(const Table& table, const DataSettings& settings, Task task) {
+  const bool looks_back = settings.window > 0 && task != Task::kClassification && !has_target_per_step(settings);
   std::vector<std::string> names;
   for (const std::string& name : table.column_names()) {
     const bool is_target = !looks_back && std::ranges::count(settings.target, name) > 0;
@@ -126,10 +125,10 @@ std::vector<std::string> target_names(const DataSettings& settings) {
   return names;
 }
 
-std::vector<std::string> feature_names(const Table& table, const DataSettings& settings,
+std::vector<std::string> feature_names(const Table& table, const DataSettings& settings, Task task,
                                        std::vector<std::string>& notes) {
   if (!settings.features.empty()) return settings.features;
-  std::vector<std::string> names = columns_left(table, settings);
+  std::vector<std::string> names = columns_left(table, settings, task);
   std::erase_if(names, [&](const std::string& name) {
     const bool is_left_out = is_after_last_delimiter(table, table.column_index(name));
     if (is_left_out)

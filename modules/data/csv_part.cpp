@@ -428,7 +428,8 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
   if (!settings.group.empty()) require_columns(part.table, "data.group", {settings.group});
   require_columns(part.table, "data.categories", settings.categories);
   if (!settings.time.empty()) require_columns(part.table, "data.time", {settings.time});
-  std::vector<std::string> names = like != nullptr ? like->features : feature_names(part.table, settings, part.notes);
+  std::vector<std::string> names =
+      like != nullptr ? like->features : feature_names(part.table, settings, csv_task(settings), part.notes);
   std::erase_if(names, [&](const std::string& name) { return is_listed(settings.categories, name); });
   part.features = numbers(part.table, names, settings.missing);
   if (needs_targets) read_targets(part, settings, like);

@@ -27,7 +27,7 @@ std::optional<double> boolean_of(std::string_view cell);
 std::vector<std::string> distinct_values(std::span<const std::string_view> cells, const CsvOptions& options);
 
 // Finds values by their spellings: first by the characters, then by the simplest spelling, then by the number without
-// its leading zeros. A spelling that fits several values is none of them.
+// its leading zeros. A spelling that fits several values is not found.
 class ValueIndex {
  public:
   // `values` must outlive the index.
