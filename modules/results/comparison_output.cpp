@@ -158,7 +158,8 @@ bool is_equal_in_all_rows(const TextTable& table, size_t index) {
 
 // The columns of times, of which those that count runs may be equal in all rows; the metrics follow.
 namespace column {
-constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kRatioInterval = 7, kP = 8, kNum = 10;
+constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kRatioInterval = 7, kP = 8,
+                 kNum = 10;
 constexpr std::array kLeastImportant = {kSeeds, kEpochs, kP, kProcesses, kInterval, kRatioInterval};
 }  // namespace column
 
@@ -586,9 +587,8 @@ std::vector<std::string> shown_warnings(const Comparison& comparison, Detail det
 }
 
 bool has_price(const Comparison& comparison) {
-  return std::ranges::any_of(comparison.groups, [](const GroupResult& group) {
-    return group.cost && group.cost->price.has_value();
-  });
+  return std::ranges::any_of(comparison.groups,
+                             [](const GroupResult& group) { return group.cost && group.cost->price.has_value(); });
 }
 
 // Returns what is read with the table: the answer, and the parts that the user asked for by settings or options.
@@ -600,8 +600,7 @@ std::string answer_lines(const Comparison& comparison, size_t width, Detail deta
   if (const std::string star = spread_legend(comparison); !star.empty()) text += star + "\n";
   if (const std::string devices = device_lines(comparison, width); !devices.empty()) text += "\n" + devices + "\n";
   const bool shows_costs = detail == Detail::kAll || has_price(comparison);
-  if (const std::string costs = shows_costs ? cost_lines(comparison, width) : ""; !costs.empty())
-    text += "\n" + costs;
+  if (const std::string costs = shows_costs ? cost_lines(comparison, width) : ""; !costs.empty()) text += "\n" + costs;
   return text;
 }
 

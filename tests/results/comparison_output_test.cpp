@@ -120,8 +120,8 @@ TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
 
 TEST(ComparisonWork, SaysWhatIsReachedWithoutAModel) {
   Comparison comparison = sample_comparison();
-  comparison.groups[0].baselines = comparison.groups[1].baselines = {
-      {"most frequent class", {{"valid_accuracy", 0.11}}}};
+  comparison.groups[0].baselines =
+      comparison.groups[1].baselines = {{"most frequent class", {{"valid_accuracy", 0.11}}}};
   EXPECT_EQ(comparison_work(comparison).back(), "without a model, most frequent class: valid acc 0.11");
 }
 
@@ -183,7 +183,8 @@ TEST(ComparisonText, LeavesOutItsIntervalsOnANarrowTerminal) {
     EXPECT_LE(display_width(line), 50u) << line;
 }
 
-// The counts of runs are equal in most comparisons. Whether they are columns must not depend on how wide an interval is.
+// The counts of runs are equal in most comparisons. Whether they are columns must not depend on how wide an interval
+// is.
 TEST(ComparisonText, HasEqualCountsInOneLineOnATerminal) {
   Comparison comparison = sample_comparison();
   for (GroupResult& group : comparison.groups) {
@@ -373,8 +374,9 @@ TEST(ComparisonText, ShowsTheBestEpochBesideTheLastWhereTheyDiffer) {
                         "run        best epoch  train loss  (last)  valid loss  (last)\n"
                         "---------  ----------  ----------  ------  ----------  ------\n"
                         "cpu naive      3 .. 5      0.5000  0.5000      0.1250  0.2500\n\n"));
-  EXPECT_THAT(comparison_text(comparison, 50, Detail::kAll), AllOf(HasSubstr("\nrun        best epoch  train loss  (last)\n"),
-                                                     HasSubstr("\nrun        best epoch  valid loss  (last)\n")))
+  EXPECT_THAT(comparison_text(comparison, 50, Detail::kAll),
+              AllOf(HasSubstr("\nrun        best epoch  train loss  (last)\n"),
+                    HasSubstr("\nrun        best epoch  valid loss  (last)\n")))
       << "an epoch's value stays beside the last one's";
 }
 
