@@ -118,13 +118,6 @@ TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
   EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
 }
 
-TEST(ComparisonWork, SaysWhatIsReachedWithoutAModel) {
-  Comparison comparison = sample_comparison();
-  comparison.groups[0].baselines =
-      comparison.groups[1].baselines = {{"most frequent class", {{"valid_accuracy", 0.11}}}};
-  EXPECT_EQ(comparison_work(comparison).back(), "without a model, most frequent class: valid acc 0.11");
-}
-
 TEST(ComparisonText, SaysWhenATargetWasReached) {
   Comparison comparison = sample_comparison();
   GroupResult& naive = comparison.groups[0];
@@ -137,6 +130,8 @@ TEST(ComparisonText, SaysWhenATargetWasReached) {
   comparison.groups[1].target_time = naive.target_time;
   comparison.groups[1].target_time->num_reached = 4;
   comparison.groups[1].target_time->seconds.reset();
+  naive.baselines = {{"most frequent class", {{"valid_accuracy", 0.11}}}};
+  EXPECT_EQ(comparison_work(comparison).back(), "without a model, most frequent class: valid acc 0.11");
   EXPECT_THAT(comparison_text(comparison),
               ::testing::EndsWith("cpu naive reached valid_accuracy 0.98 after 12.25 s of training, with warm-up and "
                                   "without validation (95 % interval 11.50 .. 13.00 over 5 runs)\n"
@@ -196,7 +191,6 @@ TEST(ComparisonText, HasEqualCountsInOneLineOnATerminal) {
     comparison.groups[0].high_seconds = high;
     const std::string text = comparison_text(comparison, 100);
     EXPECT_THAT(text, ::testing::StartsWith("run        s/epoch  "));
-    EXPECT_THAT(text, HasSubstr("  verdict\n"));
     EXPECT_THAT(text, HasSubstr("\nin each row: seeds 1, processes 5, epochs 20\n\n"));
     EXPECT_THAT(text, Not(HasSubstr("left out")));
   }
@@ -219,9 +213,8 @@ TEST(ComparisonText, IsTheTableTheAnswerAndTheWarnings) {
   Comparison comparison = sample_comparison();
   EXPECT_EQ(comparison_text(comparison), kWholeTable);
   comparison.warnings = {{warning::kCpuBusy, "cpu naive: THE CPU IS BUSY"}, {warning::kLossesPart, "losses differ"}};
-  comparison.notes = {"cpu naive: 5 runs of the same work pooled"};
-  EXPECT_EQ(comparison_text(comparison),
-            kWholeTable + "\nWARNING: cpu naive: THE CPU IS BUSY\nWARNING: losses differ\n");
+  const std::string warnings = "\nWARNING: cpu naive: THE CPU IS BUSY\nWARNING: losses differ\n";
+  EXPECT_EQ(comparison_text(comparison), kWholeTable + warnings);
 }
 
 TEST(ComparisonText, HasTheRestOnRequest) {
@@ -241,7 +234,6 @@ TEST(ComparisonText, HasTheRestOnRequest) {
           "  brgemm is for inference only\n");
 }
 
-// Nobody relies on the times of a single group.
 TEST(ComparisonText, HasOneLineOfDoubtWhereNoTimesAreCompared) {
   Comparison comparison = sample_comparison();
   comparison.groups.resize(1);
