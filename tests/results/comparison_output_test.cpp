@@ -192,9 +192,7 @@ TEST(ComparisonText, HasEqualCountsInOneLineOnATerminal) {
     const std::string text = comparison_text(comparison, 100);
     EXPECT_THAT(text, ::testing::StartsWith("run        s/epoch  "));
     EXPECT_THAT(text, HasSubstr("\nin each row: seeds 1, processes 5, epochs 20\n\n"));
-    EXPECT_THAT(text, Not(HasSubstr("left out")));
   }
-  EXPECT_THAT(comparison_text(comparison), ::testing::StartsWith("run        seeds  processes  epochs  s/epoch  "));
 }
 
 const std::string kWholeTable =
@@ -210,11 +208,11 @@ const std::string kWholeTable =
     "cpu fused is 1.78 times as fast as cpu naive (95 % interval 1.6 to 2).\n";
 
 TEST(ComparisonText, IsTheTableTheAnswerAndTheWarnings) {
+  EXPECT_EQ(comparison_text(sample_comparison()), kWholeTable);
   Comparison comparison = sample_comparison();
-  EXPECT_EQ(comparison_text(comparison), kWholeTable);
   comparison.warnings = {{warning::kCpuBusy, "cpu naive: THE CPU IS BUSY"}, {warning::kLossesPart, "losses differ"}};
-  const std::string warnings = "\nWARNING: cpu naive: THE CPU IS BUSY\nWARNING: losses differ\n";
-  EXPECT_EQ(comparison_text(comparison), kWholeTable + warnings);
+  EXPECT_EQ(comparison_text(comparison),
+            kWholeTable + "\nWARNING: cpu naive: THE CPU IS BUSY\nWARNING: losses differ\n");
 }
 
 TEST(ComparisonText, HasTheRestOnRequest) {
