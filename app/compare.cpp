@@ -114,8 +114,9 @@ void add_compare(CLI::App& program, Action& chosen) {
   auto* matrices =
       command->add_flag("--matrices", options->matrices,
                         "also print training seconds and train loss by epoch and run; with --csv instead of the table");
-  auto* verbose = command->add_flag("-v,--verbose", options->verbose,
-                                    "also print what took how long, what ran, losses, seeds and costs")
+  auto* verbose = command
+                      ->add_flag("-v,--verbose", options->verbose,
+                                 "also print what took how long, what ran, losses, seeds and costs")
                       ->excludes(json)
                       ->excludes(csv);
   auto* scaling = command

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs by name: where a command takes a run, `weather` means runs/weather if there is no such path, or if that path has
-// nothing that a command takes: a folder of data beside the runs is not meant. A folder of runs, such as runs/weather, means its newest run where one run is taken. The link `latest`
-// is replaced by the run that it leads to, so that results name the run itself. If that run was deleted, the newest run
-// beside the link is read instead, with a note on stderr.
+// nothing that a command takes: a folder of data beside the runs is not meant. A folder of runs, such as runs/weather,
+// means its newest run where one run is taken. The link `latest` is replaced by the run that it leads to, so that
+// results name the run itself. If that run was deleted, the newest run beside the link is read instead, with a note on
+// stderr.
 #pragma once
 
 #include <string>

@@ -126,8 +126,7 @@ void print_results(const std::vector<RunOutcome>& runs, const TrainOptions& opti
   } else if (runs.size() == 1) {
     print_text(summary_line(runs.front()));
   } else {
-    print_text(
-        comparison_text(compare_all(runs), table_width(), options.verbose ? Detail::kAll : Detail::kAnswer));
+    print_text(comparison_text(compare_all(runs), table_width(), options.verbose ? Detail::kAll : Detail::kAnswer));
   }
 }
 
@@ -368,7 +367,8 @@ void add_choice_of_runs(CLI::App* command, TrainOptions& options) {
 }
 
 void add_output_options(CLI::App* command, TrainOptions& options) {
-  auto* quiet = command->add_flag("-q,--quiet", options.quiet, "errors and warnings only, without those about times, no progress bar");
+  auto* quiet = command->add_flag("-q,--quiet", options.quiet,
+                                  "errors and warnings only, without those about times, no progress bar");
   command->add_flag("-v,--verbose", options.verbose, "more details")->excludes(quiet);
   command->add_flag("--json", options.json, "print the result as JSON");
   auto* trace = command->add_flag("--trace", options.trace,

@@ -207,7 +207,8 @@ class Scan {
   bool ends_token(const Lookalike& one) const {
     const std::string_view rest = text_.substr(at_ + one.bytes.size());
     if (rest.empty() || is_space(rest.front()) || lookalike_at(rest) != nullptr) return true;
-    return rest.front() == ':' || rest.front() == '#' || (is_flow() && (rest.front() == ',' || rest.front() == ']' || rest.front() == '}'));
+    return rest.front() == ':' || rest.front() == '#' ||
+           (is_flow() && (rest.front() == ',' || rest.front() == ']' || rest.front() == '}'));
   }
 
   // Keys of settings have letters, digits, '_' and '.'; other texts may well have such a colon.

@@ -21,8 +21,8 @@ class Opening {
 
   void log_folder(const std::filesystem::path& folder);
 
-  // Logs what a run is, before its first step. Reasons to doubt its times are only in train.log: they are told once, with
-  // the result of the command.
+  // Logs what a run is, before its first step. Reasons to doubt its times are only in train.log: they are told once,
+  // with the result of the command.
   void log_run(const RunContext& run);
   void log_path(const ExecutionPath& path);
 

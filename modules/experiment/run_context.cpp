@@ -273,8 +273,8 @@ RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>&
       environment(set_up(experiment, device, command_line)),
       dataset(load_within_memory(experiment, device, memory_warnings)),
       options(options_with(ranks, trainer_options(experiment, device))),
-      model(make_initial_model(resolve_layer(experiment, dataset, options, auto_layers, notes), dataset, weights,
-                               notes)),
+      model(
+          make_initial_model(resolve_layer(experiment, dataset, options, auto_layers, notes), dataset, weights, notes)),
       trainer(*model, dataset, options),
       identity(
           make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),

@@ -22,12 +22,12 @@ struct ExportFormat {
 
 struct Exported {
   int64_t num_tensors = 0;
-  int64_t num_parameters = 0;      // numbers written; fewer in a layout that sums biases
-  std::string module;              // the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128,
-                                   // num_layers=2)"
-  std::vector<std::string> notes;  // differences between this layer and the model
+  int64_t num_parameters = 0;                  // numbers written; fewer in a layout that sums biases
+  std::string module;                          // the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128,
+                                               // num_layers=2)"
+  std::vector<std::string> notes;              // differences between this layer and the model
   std::vector<std::string> source_notes = {};  // on the file that was read: numbers that were converted
-  std::string warning = {};        // names the weights that are not finite; "" if all are finite
+  std::string warning = {};                    // names the weights that are not finite; "" if all are finite
 };
 
 // Writes the file atomically, with `machine` in the metadata as "rnnlab.host" and so on. Throws UserError kUsage if the

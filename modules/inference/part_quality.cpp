@@ -18,12 +18,11 @@ constexpr std::string_view kValid = "valid_";
 
 MetricValues values_of(const Metrics& metrics) {
   MetricValues values = {{"valid_loss", metrics.loss}};
-  const std::pair<const char*, std::optional<double>> others[] = {
-      {"valid_accuracy", metrics.accuracy},
-      {"valid_perplexity", metrics.perplexity},
-      {"valid_bits_per_character", metrics.bits_per_token},
-      {"valid_mae", metrics.mean_absolute_error},
-      {"valid_rmse", metrics.root_mean_squared_error}};
+  const std::pair<const char*, std::optional<double>> others[] = {{"valid_accuracy", metrics.accuracy},
+                                                                  {"valid_perplexity", metrics.perplexity},
+                                                                  {"valid_bits_per_character", metrics.bits_per_token},
+                                                                  {"valid_mae", metrics.mean_absolute_error},
+                                                                  {"valid_rmse", metrics.root_mean_squared_error}};
   for (const auto& [name, value] : others)
     if (value) values[name] = *value;
   return values;
@@ -33,8 +32,8 @@ MetricValues values_of(const Metrics& metrics) {
 bool is_mapped(const DataSettings& settings) {
   const std::vector<std::string> files = inputs_of_training(settings);
   const InputMemoryChoice memory = choose_input_memory(settings, files);
-  return std::ranges::any_of(
-      files, [&](const std::string& file) { return memory.memory_of(file) == InputMemory::kMapped; });
+  return std::ranges::any_of(files,
+                             [&](const std::string& file) { return memory.memory_of(file) == InputMemory::kMapped; });
 }
 
 // Returns the training part, or adds a note that says why it is not there.
@@ -69,16 +68,15 @@ PartQuality quality_on_part(const TrainedModel& trained, const InferenceData& da
   return quality;
 }
 
-std::string name_of_part(DataPart part) {
-  return part == DataPart::kAll ? "" : std::string(config::name_of(part));
-}
+std::string name_of_part(DataPart part) { return part == DataPart::kAll ? "" : std::string(config::name_of(part)); }
 
 std::string quality_text(const PartQuality& quality) {
   if (quality.baselines.empty()) return "";
   std::string text;
   for (const Baseline& baseline : quality.baselines)
     text += fmt::format("{:<10}{}\n", text.empty() ? "baseline" : "", baseline_text(baseline, ""));
-  return text + fmt::format("{:<10}{}\n", "result", winner_text(quality.model, quality.baselines, name_of_part(quality.part)));
+  return text +
+         fmt::format("{:<10}{}\n", "result", winner_text(quality.model, quality.baselines, name_of_part(quality.part)));
 }
 
 void add_quality(const PartQuality& quality, nlohmann::ordered_json& json) {

@@ -175,8 +175,8 @@ class ReportBuilder {
   std::optional<double> price_per_hour_;
   const std::vector<RunPredictions>& predictions_;
   Report report_;
-  std::vector<std::string> answer_headings_;  // of the answers in the opening, in their order
-  bool is_about_quality_ = false;             // then predictions come before times
+  std::vector<std::string> answer_headings_;    // of the answers in the opening, in their order
+  bool is_about_quality_ = false;               // then predictions come before times
   std::vector<std::string> ids_ = {"content"};  // ids that the page itself uses
   std::vector<std::string> subjects_;
 };

@@ -57,12 +57,11 @@ Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& ov
                                "{}, evenly spread over the part, in the order of their targets and in their "
                                "units.",
                                count);
-  return {.id = id,
-          .title = fmt::format("{}: target and prediction", forecast.target),
-          .description = description,
-          .body = Curves{axis_of_samples(forecast, overview),
-                         {.name = forecast.target, .unit = ""},
-                         std::move(curves)}};
+  return {
+      .id = id,
+      .title = fmt::format("{}: target and prediction", forecast.target),
+      .description = description,
+      .body = Curves{axis_of_samples(forecast, overview), {.name = forecast.target, .unit = ""}, std::move(curves)}};
 }
 
 Curve curve_by_horizon(const std::string& name, const std::vector<double>& errors, const std::vector<int64_t>& horizons,

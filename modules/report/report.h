@@ -24,7 +24,8 @@ struct Axis {
   std::string name;  // "training time of an epoch"
   std::string unit;  // "s", or "" for a count or a ratio
   Scale scale = Scale::kLinear;
-  std::vector<std::string> labels = {};  // of the positions 0, 1, 2 ...: dates; empty if the numbers themselves are shown
+  std::vector<std::string> labels =
+      {};  // of the positions 0, 1, 2 ...: dates; empty if the numbers themselves are shown
 };
 
 // Returns the label of a position; nothing if the axis has no labels.

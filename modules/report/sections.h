@@ -60,8 +60,8 @@ Section run_section(const std::vector<RunRecord>& runs, const Comparison& compar
 struct RunPredictions {
   std::filesystem::path folder;  // of the run
   std::optional<PredictionOverview> overview = std::nullopt;
-  std::string reason = {};                              // if there is no overview
-  std::optional<PartQuality> quality = std::nullopt;    // on the part of the overview
+  std::string reason = {};                            // if there is no overview
+  std::optional<PartQuality> quality = std::nullopt;  // on the part of the overview
 };
 
 // Returns the metrics beside those of the baselines, forecasts beside their targets or the confusion matrix, and the

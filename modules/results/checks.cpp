@@ -304,9 +304,8 @@ std::optional<Warning> copies_warning(const RunGroup& group) {
   std::vector<std::string> copies;
   for (const RunRecord* copy : group.copies) copies.push_back(copy->folder.string());
   if (copies.empty()) return std::nullopt;
-  return Warning{warning::kSkippedCopy,
-                 fmt::format("{}: skipped as {} of an included run: {}", group.label,
-                             copies.size() == 1 ? "a copy" : "copies", join(copies, ", "))};
+  return Warning{warning::kSkippedCopy, fmt::format("{}: skipped as {} of an included run: {}", group.label,
+                                                    copies.size() == 1 ? "a copy" : "copies", join(copies, ", "))};
 }
 
 std::vector<GroupFinding> process_notes(const RunGroup& group) {

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "results/comparability.h"
 #include "results/conditions.h"
+#include "results/epoch_table.h"
 #include "system/json_fields.h"
 #include "system/terminal.h"
 
@@ -251,6 +252,102 @@ std::string epoch_matrices_csv(const EpochMatrices& matrices, const Comparison& 
                           csv_number(matrices.train_loss[row][column]), join(comparison.forced, "; "),
                           join(texts_of(comparison.warnings), "; "), join(comparison.differences, "; ")});
   return text;
+}
+
+// ---- what an epoch costs ----
+
+namespace {
+
+// A column of the table of costs, with the value of a group.
+struct CostColumn {
+  const char* heading;
+  std::optional<double> (*value)(const EpochCost& cost);
+  NumberKind kind = NumberKind::kMeasure;
+};
+
+std::optional<double> of_energy(const EpochCost& cost, double EnergyUse::*member) {
+  return cost.energy ? std::optional((*cost.energy).*member) : std::nullopt;
+}
+
+constexpr const char* kJoules = "J/epoch";
+
+const CostColumn kCostColumns[] = {
+    {kJoules, [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::joules); }},
+    {"J/sample", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::joules_per_sample); }},
+    {"W", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::watts); }},
+    {"of best rate", [](const EpochCost& cost) { return cost.share_of_best_rate; }, NumberKind::kShare},
+    {"price/epoch", [](const EpochCost& cost) { return cost.price; }},
+};
+
+std::vector<double> values_of(const CostColumn& column, const Comparison& comparison) {
+  std::vector<double> values;
+  for (const GroupResult& group : comparison.groups)
+    if (const auto value = group.cost ? column.value(*group.cost) : std::nullopt) values.push_back(*value);
+  return values;
+}
+
+std::string cost_cell(const GroupResult& group, const CostColumn& column, const ColumnFormat& format) {
+  const auto value = group.cost ? column.value(*group.cost) : std::nullopt;
+  if (!value) return "-";
+  if (column.kind == NumberKind::kShare) return percent_text(value);
+  const bool is_marked = column.heading == kJoules && group.cost->energy->is_shared;
+  return number_text(format, *value) + (is_marked ? "*" : "");
+}
+
+bool has_energy(const GroupResult& group, bool is_of_cpu) {
+  return group.cost && group.cost->energy && group.cost->energy->is_of_cpu == is_of_cpu;
+}
+
+bool has_shared_energy(const GroupResult& group) {
+  return group.cost && group.cost->energy && group.cost->energy->is_shared;
+}
+
+}  // namespace
+
+TextTable cost_table(const Comparison& comparison) {
+  std::vector<CostColumn> columns;
+  std::vector<ColumnFormat> formats;
+  for (const CostColumn& column : kCostColumns) {
+    const std::vector<double> values = values_of(column, comparison);
+    if (values.empty()) continue;
+    columns.push_back(column);
+    formats.push_back(column_format({.name = column.heading,
+                                     .heading = column.heading,
+                                     .kind = column.kind,
+                                     .role = ColumnRole::kMeasurement,
+                                     .member = {}},
+                                    values));
+  }
+  TextTable table;
+  if (columns.empty()) return table;
+  table.add_column("run", Align::kLeft);
+  for (const CostColumn& column : columns) table.add_column(column.heading, Align::kRight);
+  const std::vector<std::string> labels = short_labels(comparison);
+  for (size_t group = 0; group < comparison.groups.size(); ++group) {
+    std::vector<std::string> cells = {labels[group]};
+    for (size_t i = 0; i < columns.size(); ++i)
+      cells.push_back(cost_cell(comparison.groups[group], columns[i], formats[i]));
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+std::vector<std::string> cost_legend(const Comparison& comparison) {
+  const auto any = [&](auto is_so) { return std::ranges::any_of(comparison.groups, is_so); };
+  std::vector<std::string> legend;
+  if (any([](const GroupResult& group) { return has_energy(group, false); }))
+    legend.emplace_back("J, W: of the GPUs of the run, by their own counters, in epochs of a second or more; medians.");
+  if (any([](const GroupResult& group) { return has_energy(group, true); }))
+    legend.emplace_back(
+        "J, W: of all processors of the machine, with all of its programs, in epochs of a second or more; medians.");
+  if (any(has_shared_energy)) legend.emplace_back("* another program used the device and is included.");
+  if (any([](const GroupResult& group) { return group.cost && group.cost->share_of_best_rate; }))
+    legend.emplace_back(
+        "of best rate: products of training (three times the forward pass) over the rate of a large product, which was "
+        "measured after the training.");
+  if (any([](const GroupResult& group) { return group.cost && group.cost->price; }))
+    legend.emplace_back("price/epoch: of s/epoch at the price per hour.");
+  return legend;
 }
 
 }  // namespace rnnlab

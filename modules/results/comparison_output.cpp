@@ -158,7 +158,8 @@ bool is_equal_in_all_rows(const TextTable& table, size_t index) {
 
 // The columns of times, of which those that count runs may be equal in all rows; the metrics follow.
 namespace column {
-constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kRatioInterval = 7, kP = 8, kNum = 10;
+constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kRatioInterval = 7, kP = 8,
+                 kNum = 10;
 constexpr std::array kLeastImportant = {kSeeds, kEpochs, kP, kProcesses, kInterval, kRatioInterval};
 }  // namespace column
 
@@ -308,100 +309,6 @@ std::vector<std::string> device_speed_legend() {
       "speed-up: over the same work on the fewest devices; efficiency: the speed-up over how many times as many "
       "devices there are.",
       kExchangeLegend};
-}
-
-namespace {
-
-// A column of the table of costs, with the value of a group.
-struct CostColumn {
-  const char* heading;
-  std::optional<double> (*value)(const EpochCost& cost);
-  NumberKind kind = NumberKind::kMeasure;
-};
-
-std::optional<double> of_energy(const EpochCost& cost, double EnergyUse::*member) {
-  return cost.energy ? std::optional((*cost.energy).*member) : std::nullopt;
-}
-
-constexpr const char* kJoules = "J/epoch";
-
-const CostColumn kCostColumns[] = {
-    {kJoules, [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::joules); }},
-    {"J/sample", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::joules_per_sample); }},
-    {"W", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::watts); }},
-    {"of best rate", [](const EpochCost& cost) { return cost.share_of_best_rate; }, NumberKind::kShare},
-    {"price/epoch", [](const EpochCost& cost) { return cost.price; }},
-};
-
-std::vector<double> values_of(const CostColumn& column, const Comparison& comparison) {
-  std::vector<double> values;
-  for (const GroupResult& group : comparison.groups)
-    if (const auto value = group.cost ? column.value(*group.cost) : std::nullopt) values.push_back(*value);
-  return values;
-}
-
-std::string cost_cell(const GroupResult& group, const CostColumn& column, const ColumnFormat& format) {
-  const auto value = group.cost ? column.value(*group.cost) : std::nullopt;
-  if (!value) return kNothing;
-  if (column.kind == NumberKind::kShare) return percent_text(value);
-  const bool is_marked = column.heading == kJoules && group.cost->energy->is_shared;
-  return number_text(format, *value) + (is_marked ? "*" : "");
-}
-
-bool has_energy(const GroupResult& group, bool is_of_cpu) {
-  return group.cost && group.cost->energy && group.cost->energy->is_of_cpu == is_of_cpu;
-}
-
-bool has_shared_energy(const GroupResult& group) {
-  return group.cost && group.cost->energy && group.cost->energy->is_shared;
-}
-
-}  // namespace
-
-TextTable cost_table(const Comparison& comparison) {
-  std::vector<CostColumn> columns;
-  std::vector<ColumnFormat> formats;
-  for (const CostColumn& column : kCostColumns) {
-    const std::vector<double> values = values_of(column, comparison);
-    if (values.empty()) continue;
-    columns.push_back(column);
-    formats.push_back(column_format({.name = column.heading,
-                                     .heading = column.heading,
-                                     .kind = column.kind,
-                                     .role = ColumnRole::kMeasurement,
-                                     .member = {}},
-                                    values));
-  }
-  TextTable table;
-  if (columns.empty()) return table;
-  table.add_column("run", Align::kLeft);
-  for (const CostColumn& column : columns) table.add_column(column.heading, Align::kRight);
-  const std::vector<std::string> labels = short_labels(comparison);
-  for (size_t group = 0; group < comparison.groups.size(); ++group) {
-    std::vector<std::string> cells = {labels[group]};
-    for (size_t i = 0; i < columns.size(); ++i)
-      cells.push_back(cost_cell(comparison.groups[group], columns[i], formats[i]));
-    table.add_row(std::move(cells));
-  }
-  return table;
-}
-
-std::vector<std::string> cost_legend(const Comparison& comparison) {
-  const auto any = [&](auto is_so) { return std::ranges::any_of(comparison.groups, is_so); };
-  std::vector<std::string> legend;
-  if (any([](const GroupResult& group) { return has_energy(group, false); }))
-    legend.emplace_back("J, W: of the GPUs of the run, by their own counters, in epochs of a second or more; medians.");
-  if (any([](const GroupResult& group) { return has_energy(group, true); }))
-    legend.emplace_back(
-        "J, W: of all processors of the machine, with all of its programs, in epochs of a second or more; medians.");
-  if (any(has_shared_energy)) legend.emplace_back("* another program used the device and is included.");
-  if (any([](const GroupResult& group) { return group.cost && group.cost->share_of_best_rate; }))
-    legend.emplace_back(
-        "of best rate: products of training (three times the forward pass) over the rate of a large product, which was "
-        "measured after the training.");
-  if (any([](const GroupResult& group) { return group.cost && group.cost->price; }))
-    legend.emplace_back("price/epoch: of s/epoch at the price per hour.");
-  return legend;
 }
 
 namespace {
@@ -586,9 +493,8 @@ std::vector<std::string> shown_warnings(const Comparison& comparison, Detail det
 }
 
 bool has_price(const Comparison& comparison) {
-  return std::ranges::any_of(comparison.groups, [](const GroupResult& group) {
-    return group.cost && group.cost->price.has_value();
-  });
+  return std::ranges::any_of(comparison.groups,
+                             [](const GroupResult& group) { return group.cost && group.cost->price.has_value(); });
 }
 
 // Returns what is read with the table: the answer, and the parts that the user asked for by settings or options.
@@ -600,8 +506,7 @@ std::string answer_lines(const Comparison& comparison, size_t width, Detail deta
   if (const std::string star = spread_legend(comparison); !star.empty()) text += star + "\n";
   if (const std::string devices = device_lines(comparison, width); !devices.empty()) text += "\n" + devices + "\n";
   const bool shows_costs = detail == Detail::kAll || has_price(comparison);
-  if (const std::string costs = shows_costs ? cost_lines(comparison, width) : ""; !costs.empty())
-    text += "\n" + costs;
+  if (const std::string costs = shows_costs ? cost_lines(comparison, width) : ""; !costs.empty()) text += "\n" + costs;
   return text;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a comparison for a terminal, and as CSV and JSON for programs. The text has reasons why rows cannot be compared,
-// the table, the answer in one sentence, and reasons to doubt the times; on request also notes and details.
+// Writes a comparison for a terminal, and as CSV and JSON for programs. The text has reasons why rows cannot be
+// compared, the table, the answer in one sentence, and reasons to doubt the times; on request also notes and details.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,9 @@ enum class Detail { kAnswer, kAll };
 // line names them. Tables fit as far as possible: long labels keep their width.
 std::string comparison_text(const Comparison& comparison, size_t width = kAnyWidth, Detail detail = Detail::kAnswer);
 
-// Returns the answer: how many times as fast as the baseline the fastest group with that verdict is, else what the group
-// with the smallest ratio takes; without ratios the time of the only group, or which has the best metric (answer.cpp).
+// Returns the answer: how many times as fast as the baseline the fastest group with that verdict is, else what the
+// group with the smallest ratio takes; without ratios the time of the only group, or which has the best metric
+// (answer.cpp).
 std::string answer_sentence(const Comparison& comparison);
 
 // comparison_text consists of these parts, which different outputs of a comparison use, too.

@@ -66,7 +66,8 @@ std::string baseline_text(const Baseline& baseline, std::string_view part) {
   const std::string own = own_metric(baseline.metrics);
   std::vector<std::string> texts;
   for (const auto& [metric, value] : baseline.metrics)
-    texts.insert(metric == own ? texts.begin() : texts.end(), fmt::format("{} {:.4g}", heading_on(metric, part), value));
+    texts.insert(metric == own ? texts.begin() : texts.end(),
+                 fmt::format("{} {:.4g}", heading_on(metric, part), value));
   return fmt::format("{}: {}", baseline.name, join(texts, ", "));
 }
 

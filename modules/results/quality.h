@@ -62,7 +62,7 @@ const Baseline* best_baseline(const std::vector<Baseline>& baselines, const std:
 
 // Who predicts a part better by the task's own metric: the model, or the best prediction without a model.
 struct Winner {
-  std::string metric;                  // "valid_rmse"
+  std::string metric;  // "valid_rmse"
   double of_model = 0;
   const Baseline* baseline = nullptr;  // the best of the baselines
   double of_baseline = 0;

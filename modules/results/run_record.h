@@ -52,9 +52,9 @@ const EpochRow* best_epoch_of(const RunRecord& run);
 // (checkpoint.best). Nothing if the run keeps no such epoch, and for runs of other programs.
 std::optional<EpochRow> best_row(const RunRecord& run);
 
-// Returns the advice to train longer if the run ended with training.epochs while it still improved: its best epoch is the
-// last, and the gain of that epoch is at least a hundredth of the gain of all. Nothing for a run without validation, of
-// one epoch, or one that already reached what it trains for.
+// Returns the advice to train longer if the run ended with training.epochs while it still improved: its best epoch is
+// the last, and the gain of that epoch is at least a hundredth of the gain of all. Nothing for a run without
+// validation, of one epoch, or one that already reached what it trains for.
 std::optional<std::string> train_longer_advice(const RunRecord& run);
 
 // Returns a time such as "2026-11-21T02:59:51.079Z" in seconds since 1970; nothing if the text is not a time.

@@ -40,13 +40,17 @@ std::vector<std::string> texts_of(const std::vector<Warning>& warnings) {
 }
 
 bool is_about_times(const Warning& warning) {
-  constexpr std::array kNotOfTimes = {
-      warning::kOther,         warning::kLittleMemory,     warning::kDevicesChanged, warning::kScheduleChanged,
-      warning::kBestForgotten, warning::kDiverged,         warning::kInterrupted,    warning::kCheckpointUnusable,
-      warning::kHighLoss,      warning::kNotBetterThanBaseline, warning::kWrongSummary,   warning::kWrongIdentity,
-      warning::kOtherPrecision, warning::kBrokenSeal,      warning::kRowsDisagree,   warning::kEditedSummary,
-      warning::kEditedConfig,  warning::kEditedEnvironment, warning::kOtherWeights,  warning::kLossesPart,
-      warning::kSkippedCopy,   warning::kUnequalEpochs};
+  constexpr std::array kNotOfTimes = {warning::kOther,          warning::kLittleMemory,
+                                      warning::kDevicesChanged, warning::kScheduleChanged,
+                                      warning::kBestForgotten,  warning::kDiverged,
+                                      warning::kInterrupted,    warning::kCheckpointUnusable,
+                                      warning::kHighLoss,       warning::kNotBetterThanBaseline,
+                                      warning::kWrongSummary,   warning::kWrongIdentity,
+                                      warning::kOtherPrecision, warning::kBrokenSeal,
+                                      warning::kRowsDisagree,   warning::kEditedSummary,
+                                      warning::kEditedConfig,   warning::kEditedEnvironment,
+                                      warning::kOtherWeights,   warning::kLossesPart,
+                                      warning::kSkippedCopy,    warning::kUnequalEpochs};
   return std::ranges::none_of(kNotOfTimes, [&](const char* kind) { return warning.kind == kind; });
 }
 

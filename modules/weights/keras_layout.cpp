@@ -123,8 +123,8 @@ void require_same_directions(const TensorFile& file, const KerasNames& names) {
 
 constexpr std::string_view kKeras2Ending = ":0";
 
-// Returns the cell's name in Keras 3 for a path of Keras 2: "lstm_3/lstm_cell" for "lstm_3/lstm_cell_3", whose cells are
-// numbered like the layers, and for "lstm_3" of its first versions, which name no cell.
+// Returns the cell's name in Keras 3 for a path of Keras 2: "lstm_3/lstm_cell" for "lstm_3/lstm_cell_3", whose cells
+// are numbered like the layers, and for "lstm_3" of its first versions, which name no cell.
 std::string path_of_keras3(const std::string& path) {
   const auto [inside, last] = parent_and_last(path);
   const std::string stem = numbered(last).stem;

@@ -83,8 +83,7 @@ at::Tensor to_float32(const TensorView& view, const std::string& file) {
   const at::Tensor original = to_tensor(view).tensor;
   at::Tensor converted = original.to(at::kFloat);
   if (original.isfinite().equal(converted.isfinite())) return converted;
-  throw_checkpoint_error("{}: tensor {} has numbers that are too large for F32", file,
-                         name_in_message(view.spec.name));
+  throw_checkpoint_error("{}: tensor {} has numbers that are too large for F32", file, name_in_message(view.spec.name));
 }
 
 std::string conversion_note(const std::vector<std::string>& types, int64_t count) {
@@ -108,7 +107,8 @@ TensorFile with_float32(const TensorFile& file, std::vector<std::string>& notes)
   if (num_converted == 0) return file;
   notes.push_back(fmt::format("{}: {}", last_name(file.name), conversion_note(types, num_converted)));
   std::string bytes;
-  for (const NamedTensor& tensor : tensors) bytes.append(reinterpret_cast<const char*>(view_of(tensor).bytes.data()), tensor.tensor.nbytes());
+  for (const NamedTensor& tensor : tensors)
+    bytes.append(reinterpret_cast<const char*>(view_of(tensor).bytes.data()), tensor.tensor.nbytes());
   TensorFile converted{.name = file.name,
                        .tensors = {},
                        .metadata = file.metadata,

@@ -28,9 +28,9 @@ std::vector<TensorView> views_of(const std::vector<NamedTensor>& tensors);
 NamedTensor to_tensor(const TensorView& view);
 std::vector<NamedTensor> to_tensors(const std::vector<TensorView>& views);
 
-// Converts the tensors of a file that are F64, F16 or BF16 to F32, in which all weights are read, and appends a sentence
-// about it to `notes`. F16 and BF16 have exact values in F32. Throws UserError kCheckpoint for a finite number of F64
-// that F32 cannot hold.
+// Converts the tensors of a file that are F64, F16 or BF16 to F32, in which all weights are read, and appends a
+// sentence about it to `notes`. F16 and BF16 have exact values in F32. Throws UserError kCheckpoint for a finite number
+// of F64 that F32 cannot hold.
 TensorFile with_float32(const TensorFile& file, std::vector<std::string>& notes);
 
 class TensorReader {

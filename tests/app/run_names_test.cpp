@@ -80,12 +80,11 @@ TEST_F(RunNames, AreNotHiddenByAFolderOrFileOfThatName) {
   const auto compared = program_.run({"compare", "runs/tiny", "--csv"});
   const auto expect_runs = [&] {
     for (const std::string name : {"tiny", "tiny/"}) {
-      EXPECT_THAT(program_.run({"evaluate", name}).output, StartsWith("model     tiny from tiny/" ));
+      EXPECT_THAT(program_.run({"evaluate", name}).output, StartsWith("model     tiny from tiny/"));
       EXPECT_EQ(program_.run({"predict", name}).exit_code, 0);
     }
     EXPECT_EQ(program_.run({"convert", "tiny", "-o", "a.safetensors"}).exit_code, 0);
-    for (const std::string verb : {"compare", "rank"})
-      EXPECT_EQ(program_.run({verb, "tiny", "--csv"}).exit_code, 0);
+    for (const std::string verb : {"compare", "rank"}) EXPECT_EQ(program_.run({verb, "tiny", "--csv"}).exit_code, 0);
     EXPECT_EQ(program_.run({"compare", "tiny", "--csv"}).output, compared.output);
     EXPECT_EQ(program_.run({"report", "tiny", "--markdown"}).exit_code, 0);
     EXPECT_EQ(program_.run({"train", "--resume", "tiny", "--quiet", "training.epochs=4"}).exit_code, 0);

@@ -147,7 +147,8 @@ TEST(Train, HasOneLineOfDoubtAboutTheTimesOfARun) {
 }
 
 TEST(Train, HasTheDoubtsAboutASweepOrRepeatsOnce) {
-  for (const std::string more : {"sweep={layer: [naive, fused]}", "repeats=2", "sweep={training.learning_rate: [1e-3, 2e-3]}"}) {
+  for (const std::string more :
+       {"sweep={layer: [naive, fused]}", "repeats=2", "sweep={training.learning_rate: [1e-3, 2e-3]}"}) {
     const Program program;
     program.write("tiny.yaml", kTinyYaml);
     const auto result = program.run({"train", "tiny.yaml", "training.num_threads=999", more});

@@ -155,13 +155,16 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{"name\uff1ay\n", "exp.yaml:1:5: " + kWideColon},
         RefusedText{"training: {epochs\uff1a3}\n", "exp.yaml:1:18: " + kWideColon},
         RefusedText{"training:\n  epochs\uff1a 3\n", "exp.yaml:2:9: " + kWideColon},
-        RefusedText{"features: [a\uff0cb]\n", "exp.yaml:1:13: a full-width comma (U+FF0C) is here; write ','" + kOrQuotes},
-        RefusedText{"features: \uff3ba]\n", "exp.yaml:1:11: a full-width bracket (U+FF3B) is here; write '['" + kOrQuotes},
+        RefusedText{"features: [a\uff0cb]\n",
+                    "exp.yaml:1:13: a full-width comma (U+FF0C) is here; write ','" + kOrQuotes},
+        RefusedText{"features: \uff3ba]\n",
+                    "exp.yaml:1:11: a full-width bracket (U+FF3B) is here; write '['" + kOrQuotes},
         RefusedText{"features:\n  \u2013 a\n", "exp.yaml:2:3: " + kDash},
         RefusedText{"seed: \u22125\n", "exp.yaml:1:7: a minus sign (U+2212) is here; write '-'" + kOrQuotes}));
 
 TEST(Yaml, MayHaveLookalikesWithinTexts) {
-  for (const std::string text : {"a\u00a0b", "don\u2019t", "\u5b9e\u9a8c\uff1a\u4e00", "a\u2013b", "5\u20137", "\u2014"})
+  for (const std::string text :
+       {"a\u00a0b", "don\u2019t", "\u5b9e\u9a8c\uff1a\u4e00", "a\u2013b", "5\u20137", "\u2014"})
     EXPECT_EQ(accepted("name: " + text + "\n").name, text);
   for (const char* text : {"\u00a0a", "\u201ca\u201d", "a\u200b", "\u2013 a"}) {
     EXPECT_EQ(accepted(fmt::format("name: '{}'\n", text)).name, text);

@@ -177,7 +177,11 @@ RunPredictions forecast_of(const RunRecord& run) {
   PredictionOverview overview;
   overview.is_series = true;
   overview.id_name = "date";
-  overview.forecasts = {{.target = "OT", .truth = {1, 2}, .predicted = {1.5, 2.5}, .naive = {}, .samples = {0, 1},
+  overview.forecasts = {{.target = "OT",
+                         .truth = {1, 2},
+                         .predicted = {1.5, 2.5},
+                         .naive = {},
+                         .samples = {0, 1},
                          .dates = {"2026-01-05", "2026-01-06"}}};
   return {.folder = run.folder,
           .overview = overview,

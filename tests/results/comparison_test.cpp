@@ -163,8 +163,7 @@ TEST_F(CompareTest, CountsACopiedFolderOnce) {
   EXPECT_EQ(compare(runs_, {.baseline = "copied/a"}).baseline, "cpu naive");
   EXPECT_THAT(comparison.groups[0].folders, ElementsAre(folder_.name("a")));
   EXPECT_THAT(comparison.notes, ElementsAre(kFewSeeds));
-  EXPECT_THAT(texts_of(comparison.warnings),
-              ElementsAre("cpu naive: skipped as a copy of an included run: copied/a"));
+  EXPECT_THAT(texts_of(comparison.warnings), ElementsAre("cpu naive: skipped as a copy of an included run: copied/a"));
 }
 
 // The names of their folders have the reverse order.

@@ -150,16 +150,18 @@ TEST(LayoutRefusals, WeightsOfAnotherFunction) {
 }
 
 TEST(LayoutRefusals, TwoNamesThatKeras3WouldNotTellApart) {
-  expect_refused("tensors 'lstm/lstm_cell_1/kernel:0' and 'lstm/lstm_cell_2/kernel:0' are both 'lstm/lstm_cell/kernel'; "
-                 "leave one of them out",
-                 {{"lstm/lstm_cell_1/kernel:0", {3, 8}},
-                  {"lstm/lstm_cell_2/kernel:0", {3, 8}},
-                  {"lstm/lstm_cell_1/recurrent_kernel:0", {2, 8}}});
+  expect_refused(
+      "tensors 'lstm/lstm_cell_1/kernel:0' and 'lstm/lstm_cell_2/kernel:0' are both 'lstm/lstm_cell/kernel'; "
+      "leave one of them out",
+      {{"lstm/lstm_cell_1/kernel:0", {3, 8}},
+       {"lstm/lstm_cell_2/kernel:0", {3, 8}},
+       {"lstm/lstm_cell_1/recurrent_kernel:0", {2, 8}}});
 }
 
 TEST(LayoutRefusals, TheCellsOfCudnnThatKeras2Had) {
-  expect_refused("got a 'cu_dnnlstm', expected lstm_cell, gru_cell or simple_rnn_cell",
-                 {{"cu_dnnlstm/kernel:0", {3, 8}}, {"cu_dnnlstm/recurrent_kernel:0", {2, 8}}, {"cu_dnnlstm/bias:0", {16}}});
+  expect_refused(
+      "got a 'cu_dnnlstm', expected lstm_cell, gru_cell or simple_rnn_cell",
+      {{"cu_dnnlstm/kernel:0", {3, 8}}, {"cu_dnnlstm/recurrent_kernel:0", {2, 8}}, {"cu_dnnlstm/bias:0", {16}}});
 }
 
 }  // namespace

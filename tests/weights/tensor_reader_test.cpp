@@ -69,9 +69,10 @@ TensorFile file_of(const std::vector<NamedTensor>& tensors) {
 
 TEST(WithFloat32, ConvertsTheOtherTypesOfFloats) {
   const at::Tensor numbers = at::arange(6, at::kFloat).reshape({2, 3}) - 2.5;
-  for (const auto& [type, note] : {std::pair(at::kDouble, "a.st: 1 tensor of F64 converted to F32, which rounds those of F64"),
-                                   std::pair(at::kHalf, "a.st: 1 tensor of F16 converted to F32"),
-                                   std::pair(at::kBFloat16, "a.st: 1 tensor of BF16 converted to F32")}) {
+  for (const auto& [type, note] :
+       {std::pair(at::kDouble, "a.st: 1 tensor of F64 converted to F32, which rounds those of F64"),
+        std::pair(at::kHalf, "a.st: 1 tensor of F16 converted to F32"),
+        std::pair(at::kBFloat16, "a.st: 1 tensor of BF16 converted to F32")}) {
     const std::vector<NamedTensor> tensors = {{"a", numbers.to(type)}, {"b", numbers}, {"c", numbers.to(at::kLong)}};
     std::vector<std::string> notes;
     const TensorFile converted = with_float32(file_of(tensors), notes);
