@@ -83,8 +83,8 @@ class Batches {
 
   // An alternative to next() for samples on a GPU: next_selection() returns the indices of the next `count` batches, or
   // of all remaining batches, and gather() makes a batch from the indices of one batch. Neither waits for the device,
-  // so that gather() can be captured in a CUDA graph. Requires has_selections(). A batch of which targets are missing has
-  // none, because the host must know how many targets it has.
+  // so that gather() can be captured in a CUDA graph. Requires has_selections(). A batch of which targets are missing
+  // has none, because the host must know how many targets it has.
   bool has_selections() const;
   std::optional<Selection> next_selection(int64_t count = 1);
   Batch gather(const at::Tensor& samples, int64_t whole_size) const;

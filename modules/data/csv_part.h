@@ -99,8 +99,8 @@ SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>&
 // data.missing: drop a row of which a feature is missing, which is in no sequence.
 Windows sequences_of(const CsvPart& part, const DataSettings& settings);
 
-// The functions below (csv_rows.cpp) say which row of a CSV file the prediction of each sample is for, and why the remaining rows have
-// no sample. A row is identified by its number in the file and by the columns of data.id.
+// The functions below (csv_rows.cpp) say which row of a CSV file the prediction of each sample is for, and why the
+// remaining rows have no sample. A row is identified by its number in the file and by the columns of data.id.
 
 // Returns one row for each prediction, in the order of the samples. The row of a window is the row of its first target,
 // which may lie after the end of the file; with data.group, a row after the end of its series has the number 0.

@@ -109,8 +109,8 @@ bool splits_off_test_part(const DataSettings& settings);
 bool counts_each_series(const DataSettings& settings);
 
 // Runs record how their data were split. The first function sets the keys `stratify` and `inputs_from` to what training
-// does if they are not set, and the second to what versions did that did not know the keys. They set only keys that have
-// an effect.
+// does if they are not set, and the second to what versions did that did not know the keys. They set only keys that
+// have an effect.
 void choose_split(DataSettings& settings);
 void choose_split_of_earlier_versions(DataSettings& settings);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The result of loading any data source: two sets of samples, training and validation, and the metadata that a model
-// needs. Tensors are on the CPU, contiguous, without Inf, and without NaN except for missing targets; inputs may stay in
-// a file (mapped_inputs.h). It also has the order in which samples are visited. This header does not depend on settings
-// or devices.
+// needs. Tensors are on the CPU, contiguous, without Inf, and without NaN except for missing targets; inputs may stay
+// in a file (mapped_inputs.h). It also has the order in which samples are visited. This header does not depend on
+// settings or devices.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -60,18 +60,18 @@ at::Tensor are_known(const at::Tensor& targets);
 // Returns (M) int64: the classes of target_rows() without the missing ones.
 at::Tensor known_classes(const Samples& samples);
 
-// Returns (N) int64: how many targets each sample has, without missing ones and those beyond its length. Undefined if no
-// target is missing: then all have equally many, or as many as their lengths say.
+// Returns (N) int64: how many targets each sample has, without missing ones and those beyond its length. Undefined if
+// no target is missing: then all have equally many, or as many as their lengths say.
 at::Tensor target_counts(const Samples& samples);
 
 // Samples of one step of training, on the device that trains.
 struct Batch {
-  at::Tensor inputs;          // (T, B, F) float32 or (T, B) int64, contiguous, on the device
-  at::Tensor targets;         // as in Samples, with T before B, contiguous, on the device
-  at::Tensor lengths;         // (B) int64 on the CPU, or undefined
-  int64_t size = 0;           // B
-  int64_t whole_size = 0;     // samples of the whole batch, of which this is the part of one process (BatchShare)
-  int64_t whole_targets = 0;  // numbers or classes that the whole batch has as targets
+  at::Tensor inputs;              // (T, B, F) float32 or (T, B) int64, contiguous, on the device
+  at::Tensor targets;             // as in Samples, with T before B, contiguous, on the device
+  at::Tensor lengths;             // (B) int64 on the CPU, or undefined
+  int64_t size = 0;               // B
+  int64_t whole_size = 0;         // samples of the whole batch, of which this is the part of one process (BatchShare)
+  int64_t whole_targets = 0;      // numbers or classes that the whole batch has as targets
   at::Tensor target_counts = {};  // (B) int64 on the CPU: the targets of each sample; undefined if none is missing
 
   // Likewise of this part; missing targets, and steps beyond a sequence's length, do not count.

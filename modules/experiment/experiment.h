@@ -94,8 +94,8 @@ std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape&
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
                            config::Findings& findings);
 
-// Likewise reads the settings that a run, a sweep or a plan has saved. A version that did not know how data can be split
-// today means its own way (data_settings.h).
+// Likewise reads the settings that a run, a sweep or a plan has saved. A version that did not know how data can be
+// split today means its own way (data_settings.h).
 Experiment read_saved_experiment(config::Document document, const std::vector<std::string>& overrides,
                                  config::Findings& findings);
 

@@ -42,7 +42,8 @@ struct DetailedMetrics {
 // binary targets have none.
 bool has_detailed_metrics(const DataShape& shape);
 
-// The predictions need targets, of which those that are missing have no part in any metric. A single binary target has the classes 0 and 1; several have no details.
+// The predictions need targets, of which those that are missing have no part in any metric. A single binary target has
+// the classes 0 and 1; several have no details.
 DetailedMetrics detailed_metrics(const Predictions& predictions);
 
 // Return a row for each class, or for the first 100 targets; empty tables without details.

@@ -82,8 +82,8 @@ class Objective {
   // or (T, B, K) and (T, B, K). Steps beyond a sequence's length do not count. Computes in float32 for every type of
   // the output. Binary cross-entropy takes logits and any real targets, as in sum(softplus(x) - t x); with targets
   // outside [0, 1] it has no lower bound. Missing targets (Batch::target_counts) do not count: their losses, gradients
-  // and metrics are 0, and means are over the others. `metric_sum` is the number of correct answers (cross-entropies) or the sum of
-  // absolute weighted errors (MSE).
+  // and metrics are 0, and means are over the others. `metric_sum` is the number of correct answers (cross-entropies)
+  // or the sum of absolute weighted errors (MSE).
   Evaluation evaluate(const at::Tensor& output, const Batch& batch) const;
 
   Metrics metrics(const Totals& totals) const;
