@@ -87,7 +87,9 @@ TEST_F(EvaluateModel, NamesAClassThatTrainingNeverSaw) {
   write("new.csv", "length,width,kind\n10,3,iris\n12,4,lily\n");
   testing::expect_error(
       ExitCode::kData,
-      name("new.csv") + ":3: column 'kind': got the class 'lily', which the training data does not have",
+      name("new.csv") +
+          ":3: column 'kind': got the class 'lily', which the training data does not have; correct or "
+          "remove the row, or add rows of this class to the training file",
       [&] { load_data(load(run, {"data.path=" + name("new.csv")}), Targets::kRequired); });
 }
 
