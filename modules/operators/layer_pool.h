@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the layers that the operators of recurrent_operators.cpp run, so that what a layer has planned for a shape stays
-// from call to call. The layers have no weights: each pass brings those of its caller. A layer in use belongs to one
-// pass alone, so any number of threads can run passes at once.
+// Keeps the layers that the operators of recurrent_operators.cpp run, so that what a layer has planned for a shape
+// stays from call to call. The layers have no weights: each pass brings those of its caller. A layer in use belongs to
+// one pass alone, so any number of threads can run passes at once.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -201,8 +201,9 @@ Results recurrent(const at::Tensor& input, at::TensorList states, at::TensorList
                                       .bidirectional = bidirectional,
                                       .dropout = dropout};
     const auto kind = value_of<LayerKind>(implementation, "implementation");
-    const Call call = {input,    states.vec(), weights,
-                       lengths.value_or(at::Tensor()), training, {needs_input, needs_states, needs_weights},
+    const Call call = {input,    states.vec(),
+                       weights,  lengths.value_or(at::Tensor()),
+                       training, {needs_input, needs_states, needs_weights},
                        autocast, result_type};
     std::unique_ptr<PassGraph> graph = run(kind, options, call);
     const bool is_kept = call.needs.any();
@@ -254,9 +255,9 @@ std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
     }
     for (const at::Tensor& argument : arguments) edges.push_back(torch::autograd::impl::gradient_edge(argument));
     const RecordGraph record(false);
-    found = torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/true,
-                                                                  /*create_graph=*/false, /*accumulate_grad=*/false,
-                                                                  edges);
+    found =
+        torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/true,
+                                                              /*create_graph=*/false, /*accumulate_grad=*/false, edges);
     for (at::Tensor& gradient : found) gradient = gradient_found(gradient);
     return found;
   });
@@ -285,7 +286,8 @@ Results call_recurrent(const at::Tensor& input, at::TensorList states, at::Tenso
   static const auto kOperator =
       c10::Dispatcher::singleton().findSchemaOrThrow("rnnlab::recurrent", "").typed<decltype(recurrent)>();
   return kOperator.call(input, states, weights, s.lengths, s.cell, s.implementation, s.num_layers, s.bidirectional,
-                        s.dropout, s.training, s.needs.input, s.needs.states, s.needs.weights, s.autocast, s.result_type);
+                        s.dropout, s.training, s.needs.input, s.needs.states, s.needs.weights, s.autocast,
+                        s.result_type);
 }
 
 std::vector<at::Tensor> call_recurrent_backward(const at::Tensor& graph,
@@ -382,7 +384,8 @@ std::vector<at::Tensor> once_differentiable_backward(const at::Tensor& graph,
   std::vector<at::Tensor> found;
   {
     const at::AutoDispatchBelowADInplaceOrView without_autograd;
-    found = call_recurrent_backward(graph, upstream, input, states, weights, {needs_input, needs_states, needs_weights});
+    found =
+        call_recurrent_backward(graph, upstream, input, states, weights, {needs_input, needs_states, needs_weights});
   }
   variable_list inputs = {input};
   inputs.insert(inputs.end(), states.begin(), states.end());

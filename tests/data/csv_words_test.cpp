@@ -24,16 +24,16 @@ class CsvWords : public DataTest {
   }
 };
 
-constexpr const char* kTags =
+constexpr const char* kWordsOfTags =
     "target_per: step\ngroup: line\ntarget: [tag]\nnum_valid: 0\ncategories: [word]\nfeatures: [n]\n";
 
 TEST_F(CsvWords, OfACategoryAreValuesOrMissing) {
   write("a.csv", "line,n,word,tag\n1,5,?,x\n1,6,null,y\n2,5,a,x\n2,7,NA,y\n");
-  EXPECT_THAT(load_error(kTags), HasSubstr("a.csv:2: column 'word': the value is missing ('?')"));
-  EXPECT_THAT(load_error(kTags), HasSubstr("set data.missing_words"));
-  const Dataset as_values = load(std::string(kTags) + "missing_words: []\n");
+  EXPECT_THAT(load_error(kWordsOfTags), HasSubstr("a.csv:2: column 'word': the value is missing ('?')"));
+  EXPECT_THAT(load_error(kWordsOfTags), HasSubstr("set data.missing_words"));
+  const Dataset as_values = load(std::string(kWordsOfTags) + "missing_words: []\n");
   EXPECT_THAT(as_values.categories.at(0).values, ElementsAre("?", "NA", "a", "null"));
-  const Dataset some = load(std::string(kTags) + "missing_words: [\"?\"]\nmissing: zero\n");
+  const Dataset some = load(std::string(kWordsOfTags) + "missing_words: [\"?\"]\nmissing: zero\n");
   EXPECT_THAT(some.categories.at(0).values, ElementsAre("NA", "a", "null"));
   EXPECT_THAT(some.notes, Contains("1 cell of 'word' is missing, and has the vector 0"));
 }

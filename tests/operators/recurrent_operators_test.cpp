@@ -32,11 +32,13 @@ constexpr int64_t kHidden = 16, kInputs = 5, kLayers = 2;
 constexpr size_t kNumThreads = 8;
 
 at::Tensor computed(std::string_view layer, const at::Tensor& input, at::TensorList weights) {
-  static const auto kOperator = c10::Dispatcher::singleton().findSchemaOrThrow("rnnlab::recurrent", "").typed<Recurrent>();
+  static const auto kOperator =
+      c10::Dispatcher::singleton().findSchemaOrThrow("rnnlab::recurrent", "").typed<Recurrent>();
   const std::vector<at::Tensor> states(2, at::zeros({kLayers, input.size(1), kHidden}));
   const bool is_recorded = at::GradMode::is_enabled();
   return std::get<0>(kOperator.call(input, states, weights, std::nullopt, "lstm", layer, kLayers, false, 0.0, true,
-                                    is_recorded && input.requires_grad(), false, is_recorded, std::nullopt, at::kFloat));
+                                    is_recorded && input.requires_grad(), false, is_recorded, std::nullopt,
+                                    at::kFloat));
 }
 
 std::vector<at::Tensor> weights_of_lstm() {
