@@ -382,6 +382,21 @@ bool is_time_examined(const CsvPart& part, const DataSettings& settings) {
   return uses_order(settings) && part.time && !part.time->empty() && is_listed(part.table.column_names(), *part.time);
 }
 
+// Treats rows whose times are not known. Runs of earlier versions do not look at times.
+void refuse_or_note_no_times(CsvPart& part, const DataSettings& settings) {
+  if (!uses_order(settings) || ignores_times(settings) || !part.time) return;
+  const std::string setting = setting_that_needs_times(settings);
+  const std::string fault =
+      part.time->empty() ? "no column has times" : fmt::format("there is no column {}", in_quotes(*part.time));
+  if (!setting.empty())
+    throw_error(ExitCode::kData,
+                "{}: {} needs the times of the rows, but {}: name the column of the times in data.time, or set the key "
+                "to ignore",
+                part.table.path(), setting, fault);
+  if (!part.time->empty())
+    part.notes.push_back(fmt::format("{}, so the order of the rows in time is not examined", fault));
+}
+
 void add_breaks(CsvPart& part, const std::vector<int64_t>& rows_after_gaps) {
   if (rows_after_gaps.empty()) return;
   std::vector<bool> is_after_gap(static_cast<size_t>(part.table.num_rows()));
@@ -394,7 +409,10 @@ void make_series(CsvPart& part, const DataSettings& settings) {
   std::vector<SeriesRows> series = {{"", all_rows(part.table)}};
   if (!settings.group.empty()) series = rows_by_series(part.table, settings.group);
   TimeTreatment treatment;
-  if (is_time_examined(part, settings)) treatment = order_by_time(part.table, *part.time, series, settings);
+  if (is_time_examined(part, settings))
+    treatment = order_by_time(part.table, *part.time, series, settings);
+  else
+    refuse_or_note_no_times(part, settings);
   part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
   take_rows_of(part, series);
   add_breaks(part, treatment.rows_after_gaps);
@@ -413,6 +431,13 @@ void note_booleans(CsvPart& part) {
       if (column.is_boolean) add_once(names, in_quotes(column.name));
   if (!names.empty())
     part.notes.push_back(fmt::format("true and false are the numbers 1 and 0 in {}", join_with_and(names)));
+}
+
+// Returns the column of the times as CsvPart::time. Its name may be set anew, also for a run of an earlier version.
+std::optional<std::string> time_column(const Table& table, const DataSettings& settings, const CsvLayout* like) {
+  if (!settings.time.empty()) return settings.time;
+  if (like != nullptr && (like->time || setting_that_needs_times(settings).empty())) return like->time;
+  return find_time_column(table, settings);
 }
 
 }  // namespace
@@ -434,7 +459,8 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
   part.features = numbers(part.table, names, settings.missing);
   if (needs_targets) read_targets(part, settings, like);
   note_booleans(part);
-  part.time = like != nullptr ? like->time : find_time_column(part.table, settings);
+  part.is_of_old_run = like != nullptr && !like->time;
+  part.time = time_column(part.table, settings, like);
   make_series(part, settings);
   return part;
 }

@@ -48,6 +48,7 @@ struct CsvPart {
   std::vector<std::string> labels;
   Targets wanted = Targets::kRequired;  // kIfPresent: a missing target is never refused
   std::optional<std::string> time;      // FittedData::time
+  bool is_of_old_run = false;           // whether it is read for a run of a version that did not look at times
   std::vector<int64_t> breaks;          // ascending: rows that follow a gap, which no window crosses
   std::vector<std::string> notes;       // about what was left out, sorted or read in a special way
 

@@ -229,16 +229,23 @@ class Treatment {
   TimeTreatment result_;
 };
 
-bool ignores_all(const DataSettings& settings) {
+}  // namespace
+
+std::string setting_that_needs_times(const DataSettings& settings) {
+  if (settings.unsorted == Unsorted::kSort) return "data.unsorted: sort";
+  if (settings.duplicates == Duplicates::kFirst || settings.duplicates == Duplicates::kLast)
+    return fmt::format("data.duplicates: {}", config::name_of(settings.duplicates));
+  return settings.gaps == Gaps::kSplit ? "data.gaps: split" : "";
+}
+
+bool ignores_times(const DataSettings& settings) {
   return settings.unsorted == Unsorted::kIgnore && settings.duplicates == Duplicates::kIgnore &&
          settings.gaps == Gaps::kIgnore;
 }
 
-}  // namespace
-
 TimeTreatment order_by_time(const Table& table, const std::string& column, std::vector<SeriesRows>& series,
                             const DataSettings& settings) {
-  if (ignores_all(settings)) return {};
+  if (ignores_times(settings)) return {};
   return Treatment(table, column, settings).apply(series);
 }
 

@@ -152,6 +152,50 @@ TEST_F(CsvTime, IsNotExaminedForRunsOfEarlierVersions) {
   EXPECT_EQ(error_of(ExitCode::kData, use), "no error");
 }
 
+TEST_F(CsvTime, IsExaminedForRunsOfEarlierVersionsIfASettingNeedsIt) {
+  write_days({1, 2, 3, 4, 5});
+  Dataset trained = load();
+  trained.time = std::nullopt;
+  write_days({5, 4, 3, 2, 1});
+  const auto use = [&](const std::string& more) {
+    return load_for_inference(settings(more), trained, DataPart::kAll, Targets::kIfPresent);
+  };
+  EXPECT_EQ(use("").samples.inputs.select(0, 0).item<float>(), 5);
+  EXPECT_EQ(use("unsorted: sort\n").samples.inputs.select(0, 0).item<float>(), 1);
+  EXPECT_EQ(use("unsorted: ignore\n").samples.inputs.select(0, 0).item<float>(), 5);
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { use("time: date\n"); }), HasSubstr("data.unsorted: sort"));
+}
+
+TEST_F(CsvTime, MayHaveAnotherColumnInAnotherFile) {
+  write_days({1, 2, 3, 4, 5});
+  const Dataset trained = load();
+  write("a.csv", "day,x\n2026-01-02,2\n2026-01-01,1\n2026-01-03,3\n");
+  const InferenceData data =
+      load_for_inference(settings("time: day\nunsorted: sort\n"), trained, DataPart::kAll, Targets::kIfPresent);
+  EXPECT_THAT(values_of<float>(data.samples.inputs), ElementsAre(1, 2, 3));
+}
+
+TEST_F(CsvTime, IsNeededBySomeSettings) {
+  write("a.csv", "x\n1\n2\n3\n4\n5\n");
+  for (const std::string setting : {"gaps: split", "unsorted: sort", "duplicates: first", "duplicates: last"})
+    EXPECT_THAT(load_error(setting + "\n"), HasSubstr("data." + setting + " needs the times of the rows")) << setting;
+  EXPECT_THAT(load_error("gaps: split\n"), HasSubstr("name the column of the times in data.time"));
+  EXPECT_EQ(load_error("gaps: ignore\nunsorted: ignore\nduplicates: ignore\n"), "no error");
+  EXPECT_EQ(load_error(), "no error");
+}
+
+TEST_F(CsvTime, MayBeMissingFromAnotherFile) {
+  write_days({1, 2, 3, 4, 5});
+  const Dataset trained = load();
+  write("a.csv", "x\n1\n2\n3\n");
+  const auto use = [&](const std::string& more) {
+    return load_for_inference(settings(more), trained, DataPart::kAll, Targets::kIfPresent);
+  };
+  EXPECT_THAT(use("").notes, Contains("there is no column 'date', so the order of the rows in time is not examined"));
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { use("gaps: split\n"); }),
+              HasSubstr("data.gaps: split needs the times of the rows, but there is no column 'date'"));
+}
+
 TEST_F(CsvTime, HasKeysForSeriesOnly) {
   const auto usage = [&](const std::string& more) {
     return error_of(ExitCode::kUsage, [&] { parse_settings("source: csv\npath: a.csv\ntarget: [y]\n" + more); });
