@@ -53,9 +53,17 @@ int64_t keep_windows(Windows& windows, const std::function<bool(size_t)>& is_kep
   return num_left_out;
 }
 
+// Returns the rows of the part that have all of these columns: all rows if there are none.
+std::vector<int64_t> rows_with_all(const CsvPart& part, const std::vector<NumericColumn>& columns) {
+  if (!columns.empty()) return complete_rows(columns);
+  std::vector<int64_t> rows(static_cast<size_t>(part.num_rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
 // Leaves out the windows that have a row of which a feature is missing.
 void drop_windows_with_gaps(const CsvPart& part, SeriesWindows& all) {
-  const std::vector<int64_t> complete = complete_rows(part.features);
+  const std::vector<int64_t> complete = rows_with_all(part, part.features);
   if (std::ssize(complete) == part.num_rows()) return;
   all.num_with_gaps = keep_windows(all.windows, [&](size_t i) {
     const auto first = std::ranges::lower_bound(complete, all.windows.first[i]);
@@ -282,7 +290,7 @@ bool has_any_column(const Table& table, const std::vector<std::string>& names) {
 std::vector<int64_t> CsvPart::complete_rows() const {
   std::vector<NumericColumn> all = features;
   if (wanted == Targets::kRequired) all.insert(all.end(), targets.begin(), targets.end());
-  std::vector<int64_t> rows = rnnlab::complete_rows(all);
+  std::vector<int64_t> rows = rows_with_all(*this, all);
   if (wanted == Targets::kRequired && !classes.empty())
     std::erase_if(rows, [&](int64_t row) { return classes[static_cast<size_t>(row)] < 0; });
   return rows;
@@ -481,7 +489,7 @@ namespace {
 
 // Returns the ranges of consecutive rows of the series that have all features.
 std::vector<RowRange> ranges_without_gaps(const CsvPart& part) {
-  const std::vector<int64_t> complete = complete_rows(part.features);
+  const std::vector<int64_t> complete = rows_with_all(part, part.features);
   std::vector<RowRange> ranges;
   for (const CsvSeries& series : part.series) {
     RowRange range{series.rows.begin, series.rows.begin};
