@@ -78,8 +78,7 @@ bool crosses_break(const CsvPart& part, const Windows& windows, size_t sample) {
   const auto targets = std::span(windows.target).subspan(sample * windows.num_horizons, windows.num_horizons);
   const int64_t first = windows.first[sample], last_input = first + windows.window - 1;
   const int64_t last = std::max(last_input, std::ranges::max(targets));
-  const auto next = std::ranges::upper_bound(part.breaks, first);
-  return next != part.breaks.end() && *next <= last;
+  return part.has_break(first, last);
 }
 
 void drop_across_breaks(const CsvPart& part, SeriesWindows& all, const std::string& name) {
@@ -300,6 +299,11 @@ int64_t CsvPart::num_missing() const {
   int64_t count = 0;
   for (const NumericColumn& column : features) count += column.num_missing;
   return count;
+}
+
+bool CsvPart::has_break(int64_t first, int64_t last) const {
+  const auto next = std::ranges::upper_bound(breaks, first);
+  return next != breaks.end() && *next <= last;
 }
 
 int64_t CsvPart::table_row(int64_t row) const { return file_rows.empty() ? row : file_rows[static_cast<size_t>(row)]; }

@@ -54,8 +54,9 @@ struct CsvPart {
 
   int64_t num_rows() const { return file_rows.empty() ? table.num_rows() : std::ssize(file_rows); }
 
-  std::vector<int64_t> complete_rows() const;  // rows that have all features and all required targets
-  int64_t table_row(int64_t row) const;        // the row of the table for a row of the part
+  std::vector<int64_t> complete_rows() const;         // rows that have all features and all required targets
+  bool has_break(int64_t first, int64_t last) const;  // whether a row after `first`, up to `last`, follows a gap
+  int64_t table_row(int64_t row) const;               // the row of the table for a row of the part
   CsvLayout layout() const;
   bool has_targets() const { return !targets.empty() || !classes.empty(); }
   const CsvSeries& series_of(int64_t row) const;

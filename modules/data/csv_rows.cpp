@@ -53,20 +53,17 @@ std::string missing_features(const CsvPart& part, int64_t row) {
                      others == 0 ? "" : fmt::format(" and {}", counted(others, "other")));
 }
 
-bool is_after_gap(const CsvPart& part, int64_t first, int64_t row) {
-  const auto next = std::ranges::upper_bound(part.breaks, first);
-  return next != part.breaks.end() && *next <= row;
-}
-
 // Returns why no sample is for a row of the part; kNoRow is one that data.duplicates has left out.
 std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettings& settings) {
   if (row == kNoRow)
     return fmt::format("another row has the same time (data.duplicates: {})", config::name_of(settings.duplicates));
   if (settings.window == 0 || has_target_per_step(settings)) return missing_features(part, row);
   const int64_t first = row - settings.horizon.front() - settings.window + 1;
-  if (first >= part.series_of(row).rows.begin && is_after_gap(part, first, row))
+  const RowRange& series = part.series_of(row).rows;
+  const int64_t last = std::min(row - settings.horizon.front() + settings.horizon.back(), series.end - 1);
+  if (first >= series.begin && part.has_break(first, last))
     return "a gap in time in the rows of its window (data.gaps: split)";
-  if (first >= part.series_of(row).rows.begin) return "missing value in the rows of its window";
+  if (first >= series.begin) return "missing value in the rows of its window";
   return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window,
                      settings.horizon.front());
 }

@@ -63,8 +63,7 @@ bool are_in_their_series(const CsvPart& part, const Windows& windows) {
   for (size_t i = 0; i < windows.target.size(); ++i) {
     const CsvSeries& series = part.series_of(windows.first[i / windows.num_horizons]);
     if (windows.target[i] < series.rows.begin || windows.target[i] >= series.rows.end) return false;
-    const auto next_break = std::ranges::upper_bound(part.breaks, windows.target[i]);
-    if (next_break != part.breaks.end() && *next_break <= windows.first[i / windows.num_horizons]) return false;
+    if (part.has_break(windows.target[i], windows.first[i / windows.num_horizons])) return false;
   }
   return true;
 }

@@ -123,6 +123,16 @@ TEST_F(CsvTime, LetsNoWindowCrossAGap) {
   EXPECT_EQ(rows.rows.rows.size(), 8u) << "one forecast after the end";
 }
 
+// Row 2 is before the gap, but the second target of its window is not.
+TEST_F(CsvTime, NamesTheGapBeforeALaterTarget) {
+  write_days({1, 2, 3, 9, 10, 11, 12, 13, 14});
+  const InferenceData rows = rows_of_whole_file("gaps: split\nhorizon: [1, 2]\n");
+  EXPECT_TRUE(rows.rows.rows.at(1).sample);
+  EXPECT_EQ(rows.rows.rows.at(2).reason, "a gap in time in the rows of its window (data.gaps: split)");
+  EXPECT_EQ(rows.rows.rows.at(3).reason, "a gap in time in the rows of its window (data.gaps: split)");
+  EXPECT_TRUE(rows.rows.rows.at(4).sample);
+}
+
 TEST_F(CsvTime, CutsSequencesAtGaps) {
   std::string text = "date,x,y\n";
   for (const int64_t day : {1, 2, 3, 9, 10, 11, 12}) text += fmt::format("2026-01-{0:02},{0},{0}\n", day);
