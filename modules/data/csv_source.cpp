@@ -408,7 +408,7 @@ void add_samples(Dataset& dataset, const Parts& parts, const CsvScalings& scalin
                            note_on_gaps(train, "training part"), note_on_gaps(valid, "validation part"),
                            note_on_season(parts.valid(), valid.windows, settings)})
     if (note) dataset.notes.push_back(*note);
-  for (std::string& note : notes_on_missing(dataset.naive_forecasts, dataset.valid.targets))
+  for (std::string& note : notes_on_missing(dataset.naive_forecasts, dataset.valid.targets, parts.valid()))
     dataset.notes.push_back(std::move(note));
 }
 

@@ -58,24 +58,36 @@ Windows with_earlier_targets(Windows windows, const std::vector<int64_t>& rows_b
   return windows;
 }
 
-// Returns whether each target is a row of the series of its window, without a break between them.
+// Returns whether each target is a row of the series of its window.
 bool are_in_their_series(const CsvPart& part, const Windows& windows) {
   for (size_t i = 0; i < windows.target.size(); ++i) {
     const CsvSeries& series = part.series_of(windows.first[i / windows.num_horizons]);
     if (windows.target[i] < series.rows.begin || windows.target[i] >= series.rows.end) return false;
-    if (part.has_break(windows.target[i], windows.first[i / windows.num_horizons])) return false;
   }
   return true;
 }
 
-// Returns nothing without data.season, and if a series does not begin early enough.
+// Makes targets unknown between which and their window is a gap in time. Returns whether one stays known.
+bool forget_targets_before_breaks(const CsvPart& part, Windows& windows) {
+  for (size_t i = 0; i < windows.target.size(); ++i)
+    if (part.has_break(windows.target[i], windows.first[i / windows.num_horizons])) windows.target[i] = kNoRow;
+  return std::ranges::any_of(windows.target, [](int64_t row) { return row != kNoRow; });
+}
+
+// Returns the windows with the row of the latest known season as each target.
+Windows windows_one_season_before(const Windows& windows, const DataSettings& settings) {
+  std::vector<int64_t> rows_before;
+  for (const int64_t horizon : settings.horizon) rows_before.push_back(seasons_before(*settings.season, horizon));
+  return with_earlier_targets(windows, rows_before);
+}
+
+// Returns nothing without data.season, if a series does not begin early enough, and if all targets are before gaps.
 std::optional<Windows> windows_of_last_season(const CsvPart& part, const Windows& windows,
                                               const DataSettings& settings) {
   if (!settings.season) return std::nullopt;
-  std::vector<int64_t> rows_before;
-  for (const int64_t horizon : settings.horizon) rows_before.push_back(seasons_before(*settings.season, horizon));
-  Windows earlier = with_earlier_targets(windows, rows_before);
-  return are_in_their_series(part, earlier) ? std::optional(std::move(earlier)) : std::nullopt;
+  Windows earlier = windows_one_season_before(windows, settings);
+  if (!are_in_their_series(part, earlier) || !forget_targets_before_breaks(part, earlier)) return std::nullopt;
+  return earlier;
 }
 
 }  // namespace
@@ -95,6 +107,9 @@ std::optional<std::string> note_on_season(const CsvPart& part, const Windows& wi
   if (!settings.season || windows.target.empty() || windows_of_last_season(part, windows, settings))
     return std::nullopt;
   const int64_t num_rows = seasons_before(*settings.season, settings.horizon.front());
+  if (are_in_their_series(part, windows_one_season_before(windows, settings)))
+    return fmt::format("no baseline of data.season: it needs {} without a gap in time before a validation target",
+                       counted(num_rows, "row"));
   if (part.series.size() > 1)
     return fmt::format("no baseline of data.season: it needs {} before the first validation target of each series",
                        counted(num_rows, "row"));
@@ -102,14 +117,16 @@ std::optional<std::string> note_on_season(const CsvPart& part, const Windows& wi
                      counted(num_rows, "row"), windows.target.front());
 }
 
-std::vector<std::string> notes_on_missing(const std::vector<NaiveForecast>& forecasts, const at::Tensor& targets) {
+std::vector<std::string> notes_on_missing(const std::vector<NaiveForecast>& forecasts, const at::Tensor& targets,
+                                          const CsvPart& part) {
+  const std::string_view where = part.breaks.empty() ? "before" : "since the last gap in time";
   std::vector<std::string> notes;
   for (const NaiveForecast& forecast : forecasts) {
     const at::Tensor are_missing = are_known(forecast.values).logical_not();
     const int64_t count = are_missing.logical_and(are_known(targets)).sum().item<int64_t>();
     if (count > 0)
-      notes.push_back(fmt::format("the baseline '{}' leaves out {}, because no value before is known", forecast.name,
-                                  counted(count, "target")));
+      notes.push_back(fmt::format("the baseline '{}' leaves out {}, because no value {} is known", forecast.name,
+                                  counted(count, "target"), where));
   }
   return notes;
 }

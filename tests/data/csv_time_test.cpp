@@ -133,6 +133,24 @@ TEST_F(CsvTime, NamesTheGapBeforeALaterTarget) {
   EXPECT_TRUE(rows.rows.rows.at(4).sample);
 }
 
+// Rows 7 to 10 validate, and row 5, two rows before the first of them, is before the gap.
+TEST_F(CsvTime, LeavesTheSeasonBeforeAGapOut) {
+  write_days({1, 2, 3, 4, 5, 6, 12, 13, 14, 15, 16});
+  const Dataset data = load_dataset(parse_settings(
+      fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [x]\nwindow: 1\nnum_valid: 4\nnormalize: none\n"
+                  "gaps: split\nseason: 2\n",
+                  path("a.csv"))));
+  ASSERT_EQ(data.naive_forecasts.size(), 2u);
+  EXPECT_THAT(values_of<float>(data.naive_forecasts[1].values), ElementsAre(testing::IsNan(), 12, 13, 14));
+  EXPECT_THAT(data.notes, Contains("the baseline 'value one season before' leaves out 1 target, because no value since "
+                                   "the last gap in time is known"));
+  write_days({1, 2, 3, 4, 5, 6, 12, 13});
+  const Dataset none = load("gaps: split\nseason: 2\n");
+  EXPECT_EQ(none.naive_forecasts.size(), 1u);
+  EXPECT_THAT(none.notes, Contains("no baseline of data.season: it needs 2 rows without a gap in time before a "
+                                   "validation target"));
+}
+
 TEST_F(CsvTime, CutsSequencesAtGaps) {
   std::string text = "date,x,y\n";
   for (const int64_t day : {1, 2, 3, 9, 10, 11, 12}) text += fmt::format("2026-01-{0:02},{0},{0}\n", day);
