@@ -369,13 +369,16 @@ void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
   reorder(part.classes, part.file_rows);
 }
 
-[[noreturn]] void refuse_first_row(const CsvPart& part, const CsvSeries& series, const std::string& column) {
-  const int64_t line = part.table.line(part.table_row(series.rows.begin), part.table.column_index(column));
+[[noreturn]] void refuse_first_row(const CsvPart& part, const CsvSeries& series, int64_t row,
+                                   const std::string& column) {
+  const int64_t line = part.table.line(part.table_row(row), part.table.column_index(column));
+  const std::string after_gap = row == series.rows.begin ? "" : " after a gap in time";
   throw_error(
       ExitCode::kData,
-      "{}:{}: column {}: the first row of the {} has no value, and no previous row to copy it from; fill it, or "
+      "{}:{}: column {}: the first row of the {}{} has no value, and no previous row to copy it from; fill it, or "
       "use data.missing: drop, mean or zero",
-      part.table.path(), line, in_quotes(column), series.name.empty() ? "file" : "series " + in_quotes(series.name));
+      part.table.path(), line, in_quotes(column), series.name.empty() ? "file" : "series " + in_quotes(series.name),
+      after_gap);
 }
 
 void fill_with_previous(NumericColumn& column, const CsvPart& part) {
@@ -384,7 +387,7 @@ void fill_with_previous(NumericColumn& column, const CsvPart& part) {
     for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
       double& value = column.values[static_cast<size_t>(row)];
       if (!std::isnan(value)) continue;
-      if (row == series.rows.begin) refuse_first_row(part, series, column.name);
+      if (row == series.rows.begin || part.has_break(row - 1, row)) refuse_first_row(part, series, row, column.name);
       value = column.values[static_cast<size_t>(row - 1)];
     }
 }

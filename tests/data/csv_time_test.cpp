@@ -151,6 +151,21 @@ TEST_F(CsvTime, LeavesTheSeasonBeforeAGapOut) {
                                    "validation target"));
 }
 
+TEST_F(CsvTime, CarriesNoValueOverAGap) {
+  write("a.csv", "date,x\n2026-01-01,1\n2026-01-02,\n2026-01-03,3\n2026-01-09,\n2026-01-10,5\n2026-01-11,6\n");
+  EXPECT_THAT(load_error("gaps: split\nmissing: previous\n"),
+              HasSubstr("a.csv:5: column 'x': the first row of the file after a gap in time has no value"));
+  EXPECT_EQ(load_error("gaps: ignore\nmissing: previous\n"), "no error");
+  write("a.csv",
+        "date,x,y\n2026-01-01,1,1\n2026-01-02,2,2\n2026-01-03,3,3\n2026-01-09,4,\n2026-01-10,5,5\n2026-01-11,6,6\n");
+  const Dataset data = load_dataset(parse_settings(
+      fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [y]\nwindow: 1\nnum_valid: 2\nnormalize: none\n"
+                  "gaps: split\nmissing: drop\ntask: regression\n",
+                  path("a.csv"))));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(5, 6));
+  EXPECT_THAT(values_of<float>(data.naive_forecasts.at(0).values), ElementsAre(testing::IsNan(), 5));
+}
+
 TEST_F(CsvTime, CutsSequencesAtGaps) {
   std::string text = "date,x,y\n";
   for (const int64_t day : {1, 2, 3, 9, 10, 11, 12}) text += fmt::format("2026-01-{0:02},{0},{0}\n", day);
