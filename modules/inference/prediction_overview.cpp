@@ -89,6 +89,12 @@ std::vector<ForecastCurve> forecasts_of(const Predictions& predictions, const at
   return curves;
 }
 
+// Returns the number of the row of a target, for the place of its horizon; 0 if it is not known.
+int64_t number_at(const FileRow& row, size_t horizon) {
+  if (horizon == 0) return row.number;
+  return horizon <= row.later_numbers.size() ? row.later_numbers[horizon - 1] : 0;
+}
+
 // Gives each point of a series the cells of data.id in the row of its target. A sample's own row is that of its first
 // horizon; a row after the end of the file has no cells. `known` are the samples of the places.
 void add_dates(PredictionOverview& overview, const at::Tensor& known, const FileRows& rows,
@@ -97,19 +103,19 @@ void add_dates(PredictionOverview& overview, const at::Tensor& known, const File
   for (ForecastCurve& curve : overview.forecasts)
     for (int64_t& sample : curve.samples) sample = samples[static_cast<size_t>(sample)];
   if (!overview.is_series || rows.id_names.empty() || !rows.are_numbered) return;
-  std::map<int64_t, std::string> ids;  // by the row's number
-  std::map<int64_t, int64_t> numbers;  // by sample
+  std::map<int64_t, std::string> ids;          // by the row's number
+  std::map<int64_t, const FileRow*> own_rows;  // by sample
   for (const FileRow& row : rows.rows) {
     if (row.number > 0) ids.emplace(row.number, join(row.id, ", "));
-    if (row.sample) numbers.emplace(*row.sample, row.number);
+    if (row.sample) own_rows.emplace(*row.sample, &row);
   }
   overview.id_name = join(rows.id_names, ", ");
   const auto num_horizons = std::max<size_t>(horizons.size(), 1);
   for (ForecastCurve& curve : overview.forecasts) {
-    const int64_t later = horizons.empty() ? 0 : horizons[curve.output % num_horizons] - horizons.front();
+    const size_t horizon = curve.output % num_horizons;
     for (const int64_t sample : curve.samples) {
-      const auto number = numbers.find(sample);
-      const auto id = number == numbers.end() ? ids.end() : ids.find(number->second + later);
+      const auto row = own_rows.find(sample);
+      const auto id = row == own_rows.end() ? ids.end() : ids.find(number_at(*row->second, horizon));
       curve.dates.push_back(id == ids.end() ? "" : id->second);
     }
   }

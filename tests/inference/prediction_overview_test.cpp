@@ -92,6 +92,31 @@ TEST_F(Overview, OfASeriesHasTheDatesOfItsTargets) {
   EXPECT_THAT(overview(train_series()).forecasts.at(0).dates, IsEmpty()) << "without data.id";
 }
 
+// The rows of two series take turns, and begin with the newest.
+TEST_F(Overview, OfReorderedRowsHasTheDatesOfItsTargets) {
+  std::string rows = "place,day,level\n";
+  for (int i = 39; i >= 0; --i)
+    for (const int place : {0, 1})
+      rows += fmt::format("{0},2026-{1:02}-{2:02},{3}\n", place == 0 ? "north" : "south", 1 + i / 28, 1 + i % 28,
+                          1000 * place + 100 * (1 + i / 28) + 1 + i % 28);
+  write("places.csv", rows);
+  const auto run = train(
+      "data: {source: csv, path: places.csv, features: [level], target: [level], window: 3, horizon: [1, 4], id: "
+      "[place, day], group: place, unsorted: sort, gaps: ignore}\n"
+      "model: {kind: sequence_regressor, hidden_size: 2}\ntraining: {epochs: 1, batch_size: 16}\n");
+  const PredictionOverview places = overview(run, {}, DataPart::kAll);
+  ASSERT_EQ(places.forecasts.size(), 2u);
+  for (const ForecastCurve& curve : places.forecasts) {
+    ASSERT_EQ(curve.dates.size(), curve.truth.size());
+    ASSERT_GT(curve.dates.size(), 0u);
+    for (size_t i = 0; i < curve.dates.size(); ++i) {
+      const int level = static_cast<int>(std::lround(curve.truth[i]));
+      EXPECT_EQ(curve.dates[i],
+                fmt::format("{}, 2026-{:02}-{:02}", level > 1000 ? "south" : "north", level % 1000 / 100, level % 100));
+    }
+  }
+}
+
 TEST_F(Overview, LeavesOutSamplesWithoutTargets) {
   const auto run = train_series();
   const PredictionOverview all = overview(run, {}, DataPart::kAll);
