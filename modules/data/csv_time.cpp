@@ -161,12 +161,13 @@ class Treatment {
     auto found = times_of_column(table_, column);
     const int64_t wrong = found ? found->wrong_row.value_or(-1) : 0;
     if (wrong < 0) return std::move(found->times);
-    throw_error(ExitCode::kData,
-                "{}:{}: column {}: got {}, expected a time{}: correct the cell, or set data.unsorted, data.duplicates "
-                "and data.gaps to ignore",
-                table_.path(), table_.line(wrong, column), in_quotes(column_),
-                in_quotes(trim(table_.cell(wrong, column))),
-                wrong > 0 ? fmt::format(" such as {}", in_quotes(trim(table_.cell(0, column)))) : "");
+    throw_error(
+        ExitCode::kData,
+        "{}:{}: column {}: got {}, expected a time{}: correct the cell, {}or set data.unsorted, data.duplicates "
+        "and data.gaps to ignore",
+        table_.path(), table_.line(wrong, column), in_quotes(column_), in_quotes(trim(table_.cell(wrong, column))),
+        wrong > 0 ? fmt::format(" such as {}", in_quotes(trim(table_.cell(0, column)))) : "",
+        settings_.time.empty() ? "name the right column in data.time, " : "");
   }
 
   void treat_order(SeriesTimes& series) {

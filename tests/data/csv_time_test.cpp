@@ -201,6 +201,8 @@ TEST_F(CsvTime, CutsSequencesAtGaps) {
 TEST_F(CsvTime, RefusesWhatIsNotATime) {
   write("a.csv", "date,x\n2026-01-01,1\n2026-01-02,2\n2026-01-03,3\nlater,4\n");
   EXPECT_THAT(load_error(), HasSubstr("a.csv:5: column 'date': got 'later', expected a time such as '2026-01-01'"));
+  EXPECT_THAT(load_error(), HasSubstr("name the right column in data.time"));
+  EXPECT_THAT(load_error("time: date\n"), testing::Not(HasSubstr("data.time")));
   EXPECT_EQ(load("unsorted: ignore\nduplicates: ignore\ngaps: ignore\n").train.size(), 2);
 }
 
