@@ -353,6 +353,16 @@ std::vector<int64_t> all_rows(const Table& table) {
   return rows;
 }
 
+// Counts the missing values anew where rows have been left out. The policy may have filled some.
+void count_missing(NumericColumn& column, const CsvPart& part) {
+  if (column.num_missing == 0 || part.num_rows() == part.table.num_rows()) return;
+  const int64_t index = part.table.column_index(column.name);
+  column.num_missing = 0;
+  for (int64_t row = 0; row < part.num_rows(); ++row)
+    column.num_missing += std::isnan(column.values[static_cast<size_t>(row)]) ||
+                          is_missing(trim(part.table.cell(part.table_row(row), index)), part.table.options());
+}
+
 // Puts the rows of the part into the order of the series.
 void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
   for (const auto& [name, rows] : all) {
@@ -365,7 +375,10 @@ void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
     return;
   }
   for (auto* columns : {&part.features, &part.targets})
-    for (NumericColumn& column : *columns) reorder(column.values, part.file_rows);
+    for (NumericColumn& column : *columns) {
+      reorder(column.values, part.file_rows);
+      count_missing(column, part);
+    }
   reorder(part.classes, part.file_rows);
 }
 

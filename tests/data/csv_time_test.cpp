@@ -123,6 +123,22 @@ TEST_F(CsvTime, IsRefusedWhereItRepeats) {
   EXPECT_EQ(rows.samples.inputs[rows.rows.rows.at(3).sample.value()].item<float>(), 2);
 }
 
+TEST_F(CsvTime, LeavesOutRowsWhoseMissingValuesDoNotCount) {
+  const auto notes = [&](const std::string& which, const std::string& policy) {
+    return load_dataset(
+               parse_settings(fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [y]\nwindow: 1\nnum_valid: 1\n"
+                                          "task: regression\nduplicates: {}\nmissing: {}\n",
+                                          path("a.csv"), which, policy)))
+        .notes;
+  };
+  write("a.csv", "date,x,y\n2026-01-01,1,1\n2026-01-02,2,2\n2026-01-02,,2\n2026-01-03,3,3\n2026-01-04,4,4\n");
+  for (const std::string policy : {"zero", "mean", "previous"}) {
+    const std::string note = fmt::format("1 missing value, treated by missing: {}", policy);
+    EXPECT_THAT(notes("first", policy), testing::Not(Contains(note)));
+    EXPECT_THAT(notes("last", policy), Contains(note));
+  }
+}
+
 TEST_F(CsvTime, IsRefusedWhereItHasGaps) {
   write_days({1, 2, 3, 9, 10, 11, 12});
   EXPECT_THAT(load_error(),
