@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -15,9 +16,12 @@
 namespace rnnlab {
 namespace {
 
-bool is_used(const std::string& name, const DataSettings& settings) {
-  return name == settings.group || std::ranges::count(settings.features, name) > 0 ||
-         std::ranges::count(settings.target, name) > 0 || std::ranges::count(settings.categories, name) > 0;
+// Returns the columns that are inputs, targets or the names of series.
+std::set<std::string> used_columns(const DataSettings& settings) {
+  std::set<std::string> names = {settings.group};
+  for (const auto* some : {&settings.features, &settings.target, &settings.categories})
+    names.insert(some->begin(), some->end());
+  return names;
 }
 
 bool are_different(std::vector<int64_t> times) {
@@ -26,11 +30,11 @@ bool are_different(std::vector<int64_t> times) {
 }
 
 std::vector<std::string> candidates(const Table& table, const DataSettings& settings) {
+  std::set<std::string> taken = used_columns(settings);
   std::vector<std::string> names;
-  for (const std::string& name : settings.id)
-    if (!is_used(name, settings)) names.push_back(name);
-  for (const std::string& name : table.column_names())
-    if (!is_used(name, settings) && std::ranges::count(settings.id, name) == 0) names.push_back(name);
+  for (const auto* some : {&settings.id, &table.column_names()})
+    for (const std::string& name : *some)
+      if (taken.insert(name).second) names.push_back(name);
   return names;
 }
 
