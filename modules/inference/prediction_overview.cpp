@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -132,12 +133,25 @@ std::vector<double> errors_of_target(const at::Tensor& values, const at::Tensor&
   return numbers_of((values - targets).square().nanmean(0).sqrt().narrow(0, target * num_horizons, num_horizons));
 }
 
+// Returns the targets, and NaN for those that a naive forecast has no value for: errors are compared over the same
+// targets. A forecast without any value for an output is not compared.
+at::Tensor comparable_targets(const Predictions& predictions, const NamedValues& naive) {
+  at::Tensor targets = predictions.targets;
+  for (const auto& [name, values] : naive) {
+    const at::Tensor known = values.isnan().logical_not();
+    const at::Tensor is_left_out = known.logical_not().logical_and(known.any(0));
+    targets = targets.masked_fill(is_left_out, std::numeric_limits<double>::quiet_NaN());
+  }
+  return targets;
+}
+
 std::vector<HorizonErrors> errors_by_horizon(const Predictions& predictions, const NamedValues& naive,
                                              const DataSettings& settings) {
+  const at::Tensor targets = comparable_targets(predictions, naive);
   std::vector<HorizonErrors> by_target;
   for (int64_t target = 0; target < std::ssize(settings.target); ++target) {
     const auto errors_of = [&](const at::Tensor& values) {
-      return errors_of_target(values, predictions.targets, target, std::ssize(settings.horizon));
+      return errors_of_target(values, targets, target, std::ssize(settings.horizon));
     };
     HorizonErrors& errors = by_target.emplace_back();
     errors.target = settings.target[static_cast<size_t>(target)];

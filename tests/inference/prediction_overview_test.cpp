@@ -156,6 +156,31 @@ TEST_F(Overview, OfMissingTargetsIsThatOfTheOthers) {
   EXPECT_TRUE(std::ranges::none_of(all.largest_errors, [](const SampleError& one) { return std::isnan(one.error); }));
 }
 
+// The first validation targets have no value one season before, because of the gap.
+TEST_F(Overview, ComparesHorizonsOverTheSameTargets) {
+  std::string text = "date,level\n";
+  for (int i = 0; i < 40; ++i) text += fmt::format("2026-{:02}-{:02},{}\n", 1 + i / 31, 1 + i % 31, i * i % 11);
+  for (int i = 0; i < 20; ++i) text += fmt::format("2026-03-{:02},{}\n", 1 + i, i * i % 11);
+  write("seasons.csv", text);
+  const auto run = train(
+      "layer: naive\ndata: {source: csv, path: seasons.csv, features: [level], target: [level], window: 2, "
+      "horizon: [1, 2], num_valid: 16, season: 4, gaps: split}\n"
+      "model: {kind: sequence_regressor, hidden_size: 4}\ntraining: {epochs: 1, batch_size: 16}\n");
+  const PredictionOverview all = overview(run);
+  const TrainedModel trained = load(run, {}, DataPart::kValid);
+  const InferenceData data = load_data(trained, Targets::kIfPresent);
+  ASSERT_EQ(data.naive_forecasts.size(), 2u);
+  const Predictions predictions = predict(trained, data.samples);
+  const at::Tensor known = data.naive_forecasts[1].values.isnan().logical_not();
+  ASSERT_LT(known.sum().item<int64_t>(), known.numel());
+  ASSERT_EQ(all.by_horizon.at(0).naive.size(), 2u);
+  for (int64_t i = 0; i < 2; ++i) {
+    const at::Tensor errors = (predictions.values - predictions.targets).select(1, i);
+    const double rmse = std::sqrt(errors.masked_select(known.select(1, i)).square().mean().item<double>());
+    EXPECT_NEAR(all.by_horizon[0].root_mean_squared_errors.at(static_cast<size_t>(i)), rmse, 1e-9);
+  }
+}
+
 // Independent rows have no order, so they are shown in that of their targets.
 TEST_F(Overview, OfIndependentRowsIsInTheOrderOfTheTargets) {
   write_series("rows.csv", 60);
