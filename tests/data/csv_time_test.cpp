@@ -93,20 +93,20 @@ TEST_F(CsvTime, SortsEachSeries) {
 TEST_F(CsvTime, OfSeriesInOrderHasForecastsAfterEachSeries) {
   std::string text = "station,x\n";
   for (const char* station : {"n", "s"})
-    for (int i = 0; i < 4; ++i) text += fmt::format("{},{}\n", station, i);
+    for (int i = 0; i < 6; ++i) text += fmt::format("{},{}\n", station, i);
   write("a.csv", text);
   const DataSettings wanted = parse_settings(
       fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [x]\nwindow: 1\nhorizon: [1, 2]\ngroup: station\n"
-                  "id: [station]\nvalid_fraction: 0.5\nnormalize: none\n",
+                  "id: [station]\nvalid_fraction: 0.34\nnormalize: none\n",
                   path("a.csv")));
   const FileRows rows = load_for_inference(wanted, load_dataset(wanted), DataPart::kAll, Targets::kIfPresent).rows;
-  ASSERT_EQ(rows.rows.size(), 10u);
-  EXPECT_FALSE(rows.rows[4].sample);
-  EXPECT_EQ(rows.rows[8].number, 0);
-  EXPECT_THAT(rows.rows[8].id, ElementsAre("n"));
-  EXPECT_THAT(rows.rows[9].id, ElementsAre("s"));
+  ASSERT_EQ(rows.rows.size(), 14u);
+  EXPECT_FALSE(rows.rows[6].sample);
+  EXPECT_EQ(rows.rows[12].number, 0);
+  EXPECT_THAT(rows.rows[12].id, ElementsAre("n"));
+  EXPECT_THAT(rows.rows[13].id, ElementsAre("s"));
   EXPECT_THAT(rows.rows[2].later_numbers, ElementsAre(4));
-  EXPECT_THAT(rows.rows[3].later_numbers, ElementsAre(0));
+  EXPECT_THAT(rows.rows[5].later_numbers, ElementsAre(0));
 }
 
 TEST_F(CsvTime, IsRefusedWhereItRepeats) {

@@ -164,7 +164,7 @@ TEST_F(Overview, ComparesHorizonsOverTheSameTargets) {
   write("seasons.csv", text);
   const auto run = train(
       "layer: naive\ndata: {source: csv, path: seasons.csv, features: [level], target: [level], window: 2, "
-      "horizon: [1, 2], num_valid: 16, season: 4, gaps: split}\n"
+      "horizon: [1, 2], num_valid: 16, season: 6, gaps: split}\n"
       "model: {kind: sequence_regressor, hidden_size: 4}\ntraining: {epochs: 1, batch_size: 16}\n");
   const PredictionOverview all = overview(run);
   const TrainedModel trained = load(run, {}, DataPart::kValid);
