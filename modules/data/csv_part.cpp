@@ -353,7 +353,7 @@ std::vector<int64_t> all_rows(const Table& table) {
   return rows;
 }
 
-// Counts the missing values anew where rows have been left out. The policy may have filled some.
+// Counts the missing values again where rows have been left out. The policy may have filled some.
 void count_missing(NumericColumn& column, const CsvPart& part) {
   if (column.num_missing == 0 || part.num_rows() == part.table.num_rows()) return;
   const int64_t index = part.table.column_index(column.name);
@@ -461,7 +461,7 @@ void note_booleans(CsvPart& part) {
     part.notes.push_back(fmt::format("true and false are the numbers 1 and 0 in {}", join_with_and(names)));
 }
 
-// Returns the column of the times as CsvPart::time. Its name may be set anew, also for a run of an earlier version.
+// Returns the column of the times as CsvPart::time. The settings may name it, also for a run of an earlier version.
 std::optional<std::string> time_column(const Table& table, const DataSettings& settings, const CsvLayout* like) {
   if (!settings.time.empty()) return settings.time;
   if (like != nullptr && (like->time || setting_that_needs_times(settings).empty())) return like->time;
