@@ -55,7 +55,7 @@ std::string vector_text(int64_t count) { return count == 1 ? "has the vector 0" 
 // Before this check, checkpoints were made of data with missing categories, and stay usable.
 void refuse_missing_category(const CsvPart& part, int64_t row, int64_t column, std::string_view cell,
                              const DataSettings& settings) {
-  if (settings.missing != MissingPolicy::kError || !part.time) return;
+  if (settings.missing != MissingPolicy::kError || part.is_of_old_run) return;
   throw_error(ExitCode::kData,
               "{}:{}: column {}: the value is missing{}, expected one of data.categories: fill it, or set data.missing "
               "to previous, mean or zero, which all give it the vector 0{}",

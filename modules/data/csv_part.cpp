@@ -53,9 +53,17 @@ int64_t keep_windows(Windows& windows, const std::function<bool(size_t)>& is_kep
   return num_left_out;
 }
 
+// Returns the rows of the part that have all of these columns: all rows if there are none.
+std::vector<int64_t> rows_with_all(const CsvPart& part, const std::vector<NumericColumn>& columns) {
+  if (!columns.empty()) return complete_rows(columns);
+  std::vector<int64_t> rows(static_cast<size_t>(part.num_rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
 // Leaves out the windows that have a row of which a feature is missing.
 void drop_windows_with_gaps(const CsvPart& part, SeriesWindows& all) {
-  const std::vector<int64_t> complete = complete_rows(part.features);
+  const std::vector<int64_t> complete = rows_with_all(part, part.features);
   if (std::ssize(complete) == part.num_rows()) return;
   all.num_with_gaps = keep_windows(all.windows, [&](size_t i) {
     const auto first = std::ranges::lower_bound(complete, all.windows.first[i]);
@@ -70,8 +78,7 @@ bool crosses_break(const CsvPart& part, const Windows& windows, size_t sample) {
   const auto targets = std::span(windows.target).subspan(sample * windows.num_horizons, windows.num_horizons);
   const int64_t first = windows.first[sample], last_input = first + windows.window - 1;
   const int64_t last = std::max(last_input, std::ranges::max(targets));
-  const auto next = std::ranges::upper_bound(part.breaks, first);
-  return next != part.breaks.end() && *next <= last;
+  return part.has_break(first, last);
 }
 
 void drop_across_breaks(const CsvPart& part, SeriesWindows& all, const std::string& name) {
@@ -282,7 +289,7 @@ bool has_any_column(const Table& table, const std::vector<std::string>& names) {
 std::vector<int64_t> CsvPart::complete_rows() const {
   std::vector<NumericColumn> all = features;
   if (wanted == Targets::kRequired) all.insert(all.end(), targets.begin(), targets.end());
-  std::vector<int64_t> rows = rnnlab::complete_rows(all);
+  std::vector<int64_t> rows = rows_with_all(*this, all);
   if (wanted == Targets::kRequired && !classes.empty())
     std::erase_if(rows, [&](int64_t row) { return classes[static_cast<size_t>(row)] < 0; });
   return rows;
@@ -292,6 +299,11 @@ int64_t CsvPart::num_missing() const {
   int64_t count = 0;
   for (const NumericColumn& column : features) count += column.num_missing;
   return count;
+}
+
+bool CsvPart::has_break(int64_t first, int64_t last) const {
+  const auto next = std::ranges::upper_bound(breaks, first);
+  return next != breaks.end() && *next <= last;
 }
 
 int64_t CsvPart::table_row(int64_t row) const { return file_rows.empty() ? row : file_rows[static_cast<size_t>(row)]; }
@@ -341,6 +353,16 @@ std::vector<int64_t> all_rows(const Table& table) {
   return rows;
 }
 
+// Counts the missing values again where rows have been left out. The policy may have filled some.
+void count_missing(NumericColumn& column, const CsvPart& part) {
+  if (column.num_missing == 0 || part.num_rows() == part.table.num_rows()) return;
+  const int64_t index = part.table.column_index(column.name);
+  column.num_missing = 0;
+  for (int64_t row = 0; row < part.num_rows(); ++row)
+    column.num_missing += std::isnan(column.values[static_cast<size_t>(row)]) ||
+                          is_missing(trim(part.table.cell(part.table_row(row), index)), part.table.options());
+}
+
 // Puts the rows of the part into the order of the series.
 void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
   for (const auto& [name, rows] : all) {
@@ -353,17 +375,23 @@ void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
     return;
   }
   for (auto* columns : {&part.features, &part.targets})
-    for (NumericColumn& column : *columns) reorder(column.values, part.file_rows);
+    for (NumericColumn& column : *columns) {
+      reorder(column.values, part.file_rows);
+      count_missing(column, part);
+    }
   reorder(part.classes, part.file_rows);
 }
 
-[[noreturn]] void refuse_first_row(const CsvPart& part, const CsvSeries& series, const std::string& column) {
-  const int64_t line = part.table.line(part.table_row(series.rows.begin), part.table.column_index(column));
+[[noreturn]] void refuse_first_row(const CsvPart& part, const CsvSeries& series, int64_t row,
+                                   const std::string& column) {
+  const int64_t line = part.table.line(part.table_row(row), part.table.column_index(column));
+  const std::string after_gap = row == series.rows.begin ? "" : " after a gap in time";
   throw_error(
       ExitCode::kData,
-      "{}:{}: column {}: the first row of the {} has no value, and no previous row to copy it from; fill it, or "
+      "{}:{}: column {}: the first row of the {}{} has no value, and no previous row to copy it from; fill it, or "
       "use data.missing: drop, mean or zero",
-      part.table.path(), line, in_quotes(column), series.name.empty() ? "file" : "series " + in_quotes(series.name));
+      part.table.path(), line, in_quotes(column), series.name.empty() ? "file" : "series " + in_quotes(series.name),
+      after_gap);
 }
 
 void fill_with_previous(NumericColumn& column, const CsvPart& part) {
@@ -372,7 +400,7 @@ void fill_with_previous(NumericColumn& column, const CsvPart& part) {
     for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
       double& value = column.values[static_cast<size_t>(row)];
       if (!std::isnan(value)) continue;
-      if (row == series.rows.begin) refuse_first_row(part, series, column.name);
+      if (row == series.rows.begin || part.has_break(row - 1, row)) refuse_first_row(part, series, row, column.name);
       value = column.values[static_cast<size_t>(row - 1)];
     }
 }
@@ -380,6 +408,21 @@ void fill_with_previous(NumericColumn& column, const CsvPart& part) {
 // Another file than that of training may lack the column.
 bool is_time_examined(const CsvPart& part, const DataSettings& settings) {
   return uses_order(settings) && part.time && !part.time->empty() && is_listed(part.table.column_names(), *part.time);
+}
+
+// Treats rows whose times are not known. Runs of earlier versions do not look at times.
+void refuse_or_note_no_times(CsvPart& part, const DataSettings& settings) {
+  if (!uses_order(settings) || ignores_times(settings) || !part.time) return;
+  const std::string setting = setting_that_needs_times(settings);
+  const std::string fault =
+      part.time->empty() ? "no column has times" : fmt::format("there is no column {}", in_quotes(*part.time));
+  if (!setting.empty())
+    throw_error(ExitCode::kData,
+                "{}: {} needs the times of the rows, but {}: name the column of the times in data.time, or set the key "
+                "to ignore",
+                part.table.path(), setting, fault);
+  if (!part.time->empty())
+    part.notes.push_back(fmt::format("{}, so the order of the rows in time is not examined", fault));
 }
 
 void add_breaks(CsvPart& part, const std::vector<int64_t>& rows_after_gaps) {
@@ -394,7 +437,10 @@ void make_series(CsvPart& part, const DataSettings& settings) {
   std::vector<SeriesRows> series = {{"", all_rows(part.table)}};
   if (!settings.group.empty()) series = rows_by_series(part.table, settings.group);
   TimeTreatment treatment;
-  if (is_time_examined(part, settings)) treatment = order_by_time(part.table, *part.time, series, settings);
+  if (is_time_examined(part, settings))
+    treatment = order_by_time(part.table, *part.time, series, settings);
+  else
+    refuse_or_note_no_times(part, settings);
   part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
   take_rows_of(part, series);
   add_breaks(part, treatment.rows_after_gaps);
@@ -413,6 +459,13 @@ void note_booleans(CsvPart& part) {
       if (column.is_boolean) add_once(names, in_quotes(column.name));
   if (!names.empty())
     part.notes.push_back(fmt::format("true and false are the numbers 1 and 0 in {}", join_with_and(names)));
+}
+
+// Returns the column of the times as CsvPart::time. The settings may name it, also for a run of an earlier version.
+std::optional<std::string> time_column(const Table& table, const DataSettings& settings, const CsvLayout* like) {
+  if (!settings.time.empty()) return settings.time;
+  if (like != nullptr && (like->time || setting_that_needs_times(settings).empty())) return like->time;
+  return find_time_column(table, settings);
 }
 
 }  // namespace
@@ -434,7 +487,8 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
   part.features = numbers(part.table, names, settings.missing);
   if (needs_targets) read_targets(part, settings, like);
   note_booleans(part);
-  part.time = like != nullptr ? like->time : find_time_column(part.table, settings);
+  part.is_of_old_run = like != nullptr && !like->time;
+  part.time = time_column(part.table, settings, like);
   make_series(part, settings);
   return part;
 }
@@ -455,7 +509,7 @@ namespace {
 
 // Returns the ranges of consecutive rows of the series that have all features.
 std::vector<RowRange> ranges_without_gaps(const CsvPart& part) {
-  const std::vector<int64_t> complete = complete_rows(part.features);
+  const std::vector<int64_t> complete = rows_with_all(part, part.features);
   std::vector<RowRange> ranges;
   for (const CsvSeries& series : part.series) {
     RowRange range{series.rows.begin, series.rows.begin};

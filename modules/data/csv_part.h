@@ -48,13 +48,15 @@ struct CsvPart {
   std::vector<std::string> labels;
   Targets wanted = Targets::kRequired;  // kIfPresent: a missing target is never refused
   std::optional<std::string> time;      // FittedData::time
+  bool is_of_old_run = false;           // whether it is read for a run of a version that did not look at times
   std::vector<int64_t> breaks;          // ascending: rows that follow a gap, which no window crosses
   std::vector<std::string> notes;       // about what was left out, sorted or read in a special way
 
   int64_t num_rows() const { return file_rows.empty() ? table.num_rows() : std::ssize(file_rows); }
 
-  std::vector<int64_t> complete_rows() const;  // rows that have all features and all required targets
-  int64_t table_row(int64_t row) const;        // the row of the table for a row of the part
+  std::vector<int64_t> complete_rows() const;         // rows that have all features and all required targets
+  bool has_break(int64_t first, int64_t last) const;  // whether a row after `first`, up to `last`, follows a gap
+  int64_t table_row(int64_t row) const;               // the row of the table for a row of the part
   CsvLayout layout() const;
   bool has_targets() const { return !targets.empty() || !classes.empty(); }
   const CsvSeries& series_of(int64_t row) const;

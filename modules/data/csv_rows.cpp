@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,10 +37,10 @@ class IdReader {
   std::vector<int64_t> columns_;
 };
 
-// The rows of a window are consecutive in the file.
-int64_t predicted_row(const Windows& windows, size_t sample, const DataSettings& settings) {
+// The rows of a window are consecutive in the part. Returns the row of a horizon.
+int64_t predicted_row(const Windows& windows, size_t sample, int64_t horizon) {
   const int64_t first = windows.first[sample];
-  return windows.window == 0 ? first : first + windows.window - 1 + settings.horizon.front();
+  return windows.window == 0 ? first : first + windows.window - 1 + horizon;
 }
 
 std::string missing_features(const CsvPart& part, int64_t row) {
@@ -53,20 +54,17 @@ std::string missing_features(const CsvPart& part, int64_t row) {
                      others == 0 ? "" : fmt::format(" and {}", counted(others, "other")));
 }
 
-bool is_after_gap(const CsvPart& part, int64_t first, int64_t row) {
-  const auto next = std::ranges::upper_bound(part.breaks, first);
-  return next != part.breaks.end() && *next <= row;
-}
-
 // Returns why no sample is for a row of the part; kNoRow is one that data.duplicates has left out.
 std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettings& settings) {
   if (row == kNoRow)
     return fmt::format("another row has the same time (data.duplicates: {})", config::name_of(settings.duplicates));
   if (settings.window == 0 || has_target_per_step(settings)) return missing_features(part, row);
   const int64_t first = row - settings.horizon.front() - settings.window + 1;
-  if (first >= part.series_of(row).rows.begin && is_after_gap(part, first, row))
+  const RowRange& series = part.series_of(row).rows;
+  const int64_t last = std::min(row - settings.horizon.front() + settings.horizon.back(), series.end - 1);
+  if (first >= series.begin && part.has_break(first, last))
     return "a gap in time in the rows of its window (data.gaps: split)";
-  if (first >= part.series_of(row).rows.begin) return "missing value in the rows of its window";
+  if (first >= series.begin) return "missing value in the rows of its window";
   return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window,
                      settings.horizon.front());
 }
@@ -78,19 +76,19 @@ std::vector<int64_t> rows_of_part(const CsvPart& part) {
   return rows;
 }
 
-// Returns the row of the file, with its cells, that this row of the part stands for. A row after the end of its series
-// has only the name of the series, if data.id has the column data.group.
+// Returns the number of the row of the file, from 1, that this row of the part stands for. A row after the end of its
+// series is one after the end of the file, or has the number 0 with data.group.
+int64_t number_in_file(const CsvPart& part, const CsvSeries& series, int64_t row, const DataSettings& settings) {
+  if (row < series.rows.end) return part.table_row(row) + 1;
+  return settings.group.empty() ? part.table.num_rows() + row - series.rows.end + 1 : 0;
+}
+
+// Returns the row of the file with its cells. A row without a number has only the name of the series, if data.id has
+// the column data.group.
 FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, const IdReader& ids,
                  const DataSettings& settings) {
-  if (part.file_rows.empty()) return {.number = row + 1, .id = ids.read(row), .sample = {}, .reason = ""};
-  if (settings.group.empty() && row >= series.rows.end) {
-    const int64_t number = part.table.num_rows() + row - series.rows.end;
-    return {.number = number + 1, .id = ids.read(number), .sample = {}, .reason = ""};
-  }
-  if (row < series.rows.end) {
-    const int64_t in_file = part.table_row(row);
-    return {.number = in_file + 1, .id = ids.read(in_file), .sample = {}, .reason = ""};
-  }
+  const int64_t number = number_in_file(part, series, row, settings);
+  if (number > 0) return {.number = number, .id = ids.read(number - 1), .sample = {}, .reason = ""};
   FileRow after_end;
   for (const std::string& name : settings.id) after_end.id.push_back(name == settings.group ? series.name : "");
   return after_end;
@@ -109,9 +107,13 @@ FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const Data
     return result;
   }
   for (size_t sample = 0; sample < windows.first.size(); ++sample) {
-    const int64_t row = predicted_row(windows, sample, settings);
-    result.rows.push_back(file_row(part, part.series_of(windows.first[sample]), row, ids, settings));
-    result.rows.back().sample = static_cast<int64_t>(sample);
+    const CsvSeries& series = part.series_of(windows.first[sample]);
+    const auto row_of = [&](int64_t horizon) { return predicted_row(windows, sample, horizon); };
+    FileRow& row = result.rows.emplace_back(file_row(part, series, row_of(settings.horizon.front()), ids, settings));
+    row.sample = static_cast<int64_t>(sample);
+    if (windows.window == 0) continue;
+    for (const int64_t horizon : std::span(settings.horizon).subspan(1))
+      row.later_numbers.push_back(number_in_file(part, series, row_of(horizon), settings));
   }
   return result;
 }

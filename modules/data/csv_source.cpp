@@ -198,7 +198,7 @@ Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
   parts.train = read_csv_part(read_table(settings, settings.train_file), settings, like);
   split_training_file(parts, settings);
   if (!settings.valid_file.empty()) {
-    const CsvLayout layout = parts.train.layout();
+    const CsvLayout layout = like != nullptr ? *like : parts.train.layout();
     parts.valid_file = read_csv_part(read_table(settings, settings.valid_file), settings, &layout);
     parts.rows.valid = usable_rows(*parts.valid_file, settings);
     if (has_target_per_step(settings)) parts.sequences.valid = sequences_of(*parts.valid_file, settings);
@@ -408,7 +408,7 @@ void add_samples(Dataset& dataset, const Parts& parts, const CsvScalings& scalin
                            note_on_gaps(train, "training part"), note_on_gaps(valid, "validation part"),
                            note_on_season(parts.valid(), valid.windows, settings)})
     if (note) dataset.notes.push_back(*note);
-  for (std::string& note : notes_on_missing(dataset.naive_forecasts, dataset.valid.targets))
+  for (std::string& note : notes_on_missing(dataset.naive_forecasts, dataset.valid.targets, parts.valid()))
     dataset.notes.push_back(std::move(note));
 }
 

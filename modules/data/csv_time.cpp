@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -15,9 +16,12 @@
 namespace rnnlab {
 namespace {
 
-bool is_used(const std::string& name, const DataSettings& settings) {
-  return name == settings.group || std::ranges::count(settings.features, name) > 0 ||
-         std::ranges::count(settings.target, name) > 0 || std::ranges::count(settings.categories, name) > 0;
+// Returns the columns that are inputs, targets or the names of series.
+std::set<std::string> used_columns(const DataSettings& settings) {
+  std::set<std::string> names = {settings.group};
+  for (const auto* some : {&settings.features, &settings.target, &settings.categories})
+    names.insert(some->begin(), some->end());
+  return names;
 }
 
 bool are_different(std::vector<int64_t> times) {
@@ -26,11 +30,11 @@ bool are_different(std::vector<int64_t> times) {
 }
 
 std::vector<std::string> candidates(const Table& table, const DataSettings& settings) {
+  std::set<std::string> taken = used_columns(settings);
   std::vector<std::string> names;
-  for (const std::string& name : settings.id)
-    if (!is_used(name, settings)) names.push_back(name);
-  for (const std::string& name : table.column_names())
-    if (!is_used(name, settings) && std::ranges::count(settings.id, name) == 0) names.push_back(name);
+  for (const auto* some : {&settings.id, &table.column_names()})
+    for (const std::string& name : *some)
+      if (taken.insert(name).second) names.push_back(name);
   return names;
 }
 
@@ -161,12 +165,13 @@ class Treatment {
     auto found = times_of_column(table_, column);
     const int64_t wrong = found ? found->wrong_row.value_or(-1) : 0;
     if (wrong < 0) return std::move(found->times);
-    throw_error(ExitCode::kData,
-                "{}:{}: column {}: got {}, expected a time{}: correct the cell, or set data.unsorted, data.duplicates "
-                "and data.gaps to ignore",
-                table_.path(), table_.line(wrong, column), in_quotes(column_),
-                in_quotes(trim(table_.cell(wrong, column))),
-                wrong > 0 ? fmt::format(" such as {}", in_quotes(trim(table_.cell(0, column)))) : "");
+    throw_error(
+        ExitCode::kData,
+        "{}:{}: column {}: got {}, expected a time{}: correct the cell, {}or set data.unsorted, data.duplicates "
+        "and data.gaps to ignore",
+        table_.path(), table_.line(wrong, column), in_quotes(column_), in_quotes(trim(table_.cell(wrong, column))),
+        wrong > 0 ? fmt::format(" such as {}", in_quotes(trim(table_.cell(0, column)))) : "",
+        settings_.time.empty() ? "name the right column in data.time, " : "");
   }
 
   void treat_order(SeriesTimes& series) {
@@ -229,16 +234,23 @@ class Treatment {
   TimeTreatment result_;
 };
 
-bool ignores_all(const DataSettings& settings) {
+}  // namespace
+
+std::string setting_that_needs_times(const DataSettings& settings) {
+  if (settings.unsorted == Unsorted::kSort) return "data.unsorted: sort";
+  if (settings.duplicates == Duplicates::kFirst || settings.duplicates == Duplicates::kLast)
+    return fmt::format("data.duplicates: {}", config::name_of(settings.duplicates));
+  return settings.gaps == Gaps::kSplit ? "data.gaps: split" : "";
+}
+
+bool ignores_times(const DataSettings& settings) {
   return settings.unsorted == Unsorted::kIgnore && settings.duplicates == Duplicates::kIgnore &&
          settings.gaps == Gaps::kIgnore;
 }
 
-}  // namespace
-
 TimeTreatment order_by_time(const Table& table, const std::string& column, std::vector<SeriesRows>& series,
                             const DataSettings& settings) {
-  if (ignores_all(settings)) return {};
+  if (ignores_times(settings)) return {};
   return Treatment(table, column, settings).apply(series);
 }
 

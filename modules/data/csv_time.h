@@ -23,6 +23,12 @@ struct SeriesRows {
 // of series, those of data.id before others; "" if there is none.
 std::string find_time_column(const Table& table, const DataSettings& settings);
 
+// Returns "data.gaps: split", or another key that needs the times of the rows; "" if none of the settings does.
+std::string setting_that_needs_times(const DataSettings& settings);
+
+// Returns whether the settings ignore whatever the times say.
+bool ignores_times(const DataSettings& settings);
+
 struct TimeTreatment {
   std::vector<std::string> notes;
   std::vector<int64_t> rows_after_gaps;  // of the table; only with data.gaps: split

@@ -29,22 +29,24 @@ namespace {
 bool is_missing_value(double value) { return std::isnan(value); }
 bool is_missing_value(int64_t a_class) { return a_class < 0; }
 
-// Replaces missing values by the latest known ones that are whole numbers of `period` rows before them in their series.
+// Replaces missing values by the latest known ones that are whole numbers of `period` rows before them in their series,
+// but not before a gap in time.
 template <class T>
-void carry_forward(std::vector<T>& values, const std::vector<CsvSeries>& all, int64_t period) {
-  for (const CsvSeries& series : all)
+void carry_forward(std::vector<T>& values, const CsvPart& part, int64_t period) {
+  for (const CsvSeries& series : part.series)
     for (int64_t row = series.rows.begin + period; row < series.rows.end; ++row) {
       T& value = values[static_cast<size_t>(row)];
-      if (is_missing_value(value)) value = values[static_cast<size_t>(row - period)];
+      if (is_missing_value(value) && !part.has_break(row - period, row))
+        value = values[static_cast<size_t>(row - period)];
     }
 }
 
 // Returns the targets of the windows, where each missing one is replaced as carry_forward() says.
 at::Tensor known_targets_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, int64_t period) {
   std::vector<NumericColumn> targets = part.targets;
-  for (NumericColumn& column : targets) carry_forward(column.values, part.series, period);
+  for (NumericColumn& column : targets) carry_forward(column.values, part, period);
   std::vector<int64_t> classes = part.classes;
-  if (!classes.empty()) carry_forward(classes, part.series, period);
+  if (!classes.empty()) carry_forward(classes, part, period);
   return targets_in(targets, classes, windows, scalings);
 }
 
@@ -58,25 +60,36 @@ Windows with_earlier_targets(Windows windows, const std::vector<int64_t>& rows_b
   return windows;
 }
 
-// Returns whether each target is a row of the series of its window, without a break between them.
+// Returns whether each target is a row of the series of its window.
 bool are_in_their_series(const CsvPart& part, const Windows& windows) {
   for (size_t i = 0; i < windows.target.size(); ++i) {
     const CsvSeries& series = part.series_of(windows.first[i / windows.num_horizons]);
     if (windows.target[i] < series.rows.begin || windows.target[i] >= series.rows.end) return false;
-    const auto next_break = std::ranges::upper_bound(part.breaks, windows.target[i]);
-    if (next_break != part.breaks.end() && *next_break <= windows.first[i / windows.num_horizons]) return false;
   }
   return true;
 }
 
-// Returns nothing without data.season, and if a series does not begin early enough.
+// Makes targets unknown between which and their window is a gap in time. Returns whether one stays known.
+bool forget_targets_before_breaks(const CsvPart& part, Windows& windows) {
+  for (size_t i = 0; i < windows.target.size(); ++i)
+    if (part.has_break(windows.target[i], windows.first[i / windows.num_horizons])) windows.target[i] = kNoRow;
+  return std::ranges::any_of(windows.target, [](int64_t row) { return row != kNoRow; });
+}
+
+// Returns the windows with the row of the latest known season as each target.
+Windows windows_one_season_before(const Windows& windows, const DataSettings& settings) {
+  std::vector<int64_t> rows_before;
+  for (const int64_t horizon : settings.horizon) rows_before.push_back(seasons_before(*settings.season, horizon));
+  return with_earlier_targets(windows, rows_before);
+}
+
+// Returns nothing without data.season, if a series does not begin early enough, and if all targets are before gaps.
 std::optional<Windows> windows_of_last_season(const CsvPart& part, const Windows& windows,
                                               const DataSettings& settings) {
   if (!settings.season) return std::nullopt;
-  std::vector<int64_t> rows_before;
-  for (const int64_t horizon : settings.horizon) rows_before.push_back(seasons_before(*settings.season, horizon));
-  Windows earlier = with_earlier_targets(windows, rows_before);
-  return are_in_their_series(part, earlier) ? std::optional(std::move(earlier)) : std::nullopt;
+  Windows earlier = windows_one_season_before(windows, settings);
+  if (!are_in_their_series(part, earlier) || !forget_targets_before_breaks(part, earlier)) return std::nullopt;
+  return earlier;
 }
 
 }  // namespace
@@ -96,6 +109,9 @@ std::optional<std::string> note_on_season(const CsvPart& part, const Windows& wi
   if (!settings.season || windows.target.empty() || windows_of_last_season(part, windows, settings))
     return std::nullopt;
   const int64_t num_rows = seasons_before(*settings.season, settings.horizon.front());
+  if (are_in_their_series(part, windows_one_season_before(windows, settings)))
+    return fmt::format("no baseline of data.season: it needs {} without a gap in time before a validation target",
+                       counted(num_rows, "row"));
   if (part.series.size() > 1)
     return fmt::format("no baseline of data.season: it needs {} before the first validation target of each series",
                        counted(num_rows, "row"));
@@ -103,14 +119,16 @@ std::optional<std::string> note_on_season(const CsvPart& part, const Windows& wi
                      counted(num_rows, "row"), windows.target.front());
 }
 
-std::vector<std::string> notes_on_missing(const std::vector<NaiveForecast>& forecasts, const at::Tensor& targets) {
+std::vector<std::string> notes_on_missing(const std::vector<NaiveForecast>& forecasts, const at::Tensor& targets,
+                                          const CsvPart& part) {
+  const std::string_view where = part.breaks.empty() ? "before" : "since the last gap in time";
   std::vector<std::string> notes;
   for (const NaiveForecast& forecast : forecasts) {
     const at::Tensor are_missing = are_known(forecast.values).logical_not();
     const int64_t count = are_missing.logical_and(are_known(targets)).sum().item<int64_t>();
     if (count > 0)
-      notes.push_back(fmt::format("the baseline '{}' leaves out {}, because no value before is known", forecast.name,
-                                  counted(count, "target")));
+      notes.push_back(fmt::format("the baseline '{}' leaves out {}, because no value {} is known", forecast.name,
+                                  counted(count, "target"), where));
   }
   return notes;
 }

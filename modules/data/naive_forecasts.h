@@ -32,6 +32,7 @@ std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& w
 std::optional<std::string> note_on_season(const CsvPart& part, const Windows& windows, const DataSettings& settings);
 
 // Returns a note for each forecast that is missing for some of these targets, which are known.
-std::vector<std::string> notes_on_missing(const std::vector<NaiveForecast>& forecasts, const at::Tensor& targets);
+std::vector<std::string> notes_on_missing(const std::vector<NaiveForecast>& forecasts, const at::Tensor& targets,
+                                          const CsvPart& part);
 
 }  // namespace rnnlab

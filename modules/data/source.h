@@ -67,9 +67,10 @@ enum class Targets { kRequired, kIfPresent };
 // A row of a CSV file, or a row of a forecast after the end of the file.
 struct FileRow {
   int64_t number = 0;  // of the row of data, from 1: the header and blank lines do not count; 0 after a series' end
-  std::vector<std::string> id;    // cells of the columns of data.id, as in the file; empty for forecast rows
-  std::optional<int64_t> sample;  // the sample whose prediction is for this row
-  std::string reason;             // why the row has no sample; else empty
+  std::vector<std::string> id;              // cells of the columns of data.id, as in the file; empty for forecast rows
+  std::optional<int64_t> sample;            // the sample whose prediction is for this row
+  std::string reason;                       // why the row has no sample; else empty
+  std::vector<int64_t> later_numbers = {};  // of a window's rows of the later horizons, like `number`
 };
 
 // The rows of the predictions, in the order of the samples. For a whole file: every row, in the order of the file.

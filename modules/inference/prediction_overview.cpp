@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -89,6 +90,12 @@ std::vector<ForecastCurve> forecasts_of(const Predictions& predictions, const at
   return curves;
 }
 
+// Returns the number of the row of a target, for the place of its horizon; 0 if it is not known.
+int64_t number_at(const FileRow& row, size_t horizon) {
+  if (horizon == 0) return row.number;
+  return horizon <= row.later_numbers.size() ? row.later_numbers[horizon - 1] : 0;
+}
+
 // Gives each point of a series the cells of data.id in the row of its target. A sample's own row is that of its first
 // horizon; a row after the end of the file has no cells. `known` are the samples of the places.
 void add_dates(PredictionOverview& overview, const at::Tensor& known, const FileRows& rows,
@@ -97,19 +104,19 @@ void add_dates(PredictionOverview& overview, const at::Tensor& known, const File
   for (ForecastCurve& curve : overview.forecasts)
     for (int64_t& sample : curve.samples) sample = samples[static_cast<size_t>(sample)];
   if (!overview.is_series || rows.id_names.empty() || !rows.are_numbered) return;
-  std::map<int64_t, std::string> ids;  // by the row's number
-  std::map<int64_t, int64_t> numbers;  // by sample
+  std::map<int64_t, std::string> ids;          // by the row's number
+  std::map<int64_t, const FileRow*> own_rows;  // by sample
   for (const FileRow& row : rows.rows) {
     if (row.number > 0) ids.emplace(row.number, join(row.id, ", "));
-    if (row.sample) numbers.emplace(*row.sample, row.number);
+    if (row.sample) own_rows.emplace(*row.sample, &row);
   }
   overview.id_name = join(rows.id_names, ", ");
   const auto num_horizons = std::max<size_t>(horizons.size(), 1);
   for (ForecastCurve& curve : overview.forecasts) {
-    const int64_t later = horizons.empty() ? 0 : horizons[curve.output % num_horizons] - horizons.front();
+    const size_t horizon = curve.output % num_horizons;
     for (const int64_t sample : curve.samples) {
-      const auto number = numbers.find(sample);
-      const auto id = number == numbers.end() ? ids.end() : ids.find(number->second + later);
+      const auto row = own_rows.find(sample);
+      const auto id = row == own_rows.end() ? ids.end() : ids.find(number_at(*row->second, horizon));
       curve.dates.push_back(id == ids.end() ? "" : id->second);
     }
   }
@@ -126,12 +133,25 @@ std::vector<double> errors_of_target(const at::Tensor& values, const at::Tensor&
   return numbers_of((values - targets).square().nanmean(0).sqrt().narrow(0, target * num_horizons, num_horizons));
 }
 
+// Returns the targets, and NaN for those that a naive forecast has no value for: errors are compared over the same
+// targets. A forecast without any value for an output is not compared.
+at::Tensor comparable_targets(const Predictions& predictions, const NamedValues& naive) {
+  at::Tensor targets = predictions.targets;
+  for (const auto& [name, values] : naive) {
+    const at::Tensor known = values.isnan().logical_not();
+    const at::Tensor is_left_out = known.logical_not().logical_and(known.any(0));
+    targets = targets.masked_fill(is_left_out, std::numeric_limits<double>::quiet_NaN());
+  }
+  return targets;
+}
+
 std::vector<HorizonErrors> errors_by_horizon(const Predictions& predictions, const NamedValues& naive,
                                              const DataSettings& settings) {
+  const at::Tensor targets = comparable_targets(predictions, naive);
   std::vector<HorizonErrors> by_target;
   for (int64_t target = 0; target < std::ssize(settings.target); ++target) {
     const auto errors_of = [&](const at::Tensor& values) {
-      return errors_of_target(values, predictions.targets, target, std::ssize(settings.horizon));
+      return errors_of_target(values, targets, target, std::ssize(settings.horizon));
     };
     HorizonErrors& errors = by_target.emplace_back();
     errors.target = settings.target[static_cast<size_t>(target)];

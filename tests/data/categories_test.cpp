@@ -65,6 +65,17 @@ TEST_F(Categories, MayBeTheOnlyInputs) {
   EXPECT_EQ(alone.shape.num_numbers(), 0);
 }
 
+// No number is missing where there is none; the missing tag has no class.
+TEST_F(Categories, MayBeTheOnlyInputsOfStepsWithAMissingTarget) {
+  write("a.csv", "sentence,word,tag\na,red,N\na,blue,\nb,red,V\nb,blue,N\n");
+  const Dataset data = load(
+      "target_per: step\ngroup: sentence\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\ncategories: [word]\n"
+      "missing: drop\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(2, 1));
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, -1));
+  EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(1, 0));
+}
+
 TEST_F(Categories, OfOtherFilesHaveTheNumbersOfTraining) {
   write_words();
   const Dataset data = load(std::string(kTags) + "normalize: none\n");

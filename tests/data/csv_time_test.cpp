@@ -89,6 +89,26 @@ TEST_F(CsvTime, SortsEachSeries) {
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(2, 12));
 }
 
+// The forecast after the end of the first series is not for the first row of the second.
+TEST_F(CsvTime, OfSeriesInOrderHasForecastsAfterEachSeries) {
+  std::string text = "station,x\n";
+  for (const char* station : {"n", "s"})
+    for (int i = 0; i < 6; ++i) text += fmt::format("{},{}\n", station, i);
+  write("a.csv", text);
+  const DataSettings wanted = parse_settings(
+      fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [x]\nwindow: 1\nhorizon: [1, 2]\ngroup: station\n"
+                  "id: [station]\nvalid_fraction: 0.34\nnormalize: none\n",
+                  path("a.csv")));
+  const FileRows rows = load_for_inference(wanted, load_dataset(wanted), DataPart::kAll, Targets::kIfPresent).rows;
+  ASSERT_EQ(rows.rows.size(), 14u);
+  EXPECT_FALSE(rows.rows[6].sample);
+  EXPECT_EQ(rows.rows[12].number, 0);
+  EXPECT_THAT(rows.rows[12].id, ElementsAre("n"));
+  EXPECT_THAT(rows.rows[13].id, ElementsAre("s"));
+  EXPECT_THAT(rows.rows[2].later_numbers, ElementsAre(4));
+  EXPECT_THAT(rows.rows[5].later_numbers, ElementsAre(0));
+}
+
 TEST_F(CsvTime, IsRefusedWhereItRepeats) {
   write_days({1, 2, 2, 3, 4});
   EXPECT_THAT(load_error(), HasSubstr("a.csv:4: column 'date': the time '2026-01-02' is in another row too (1 such row "
@@ -101,6 +121,22 @@ TEST_F(CsvTime, IsRefusedWhereItRepeats) {
   const InferenceData rows = rows_of_whole_file("duplicates: first\n");
   EXPECT_EQ(rows.rows.rows.at(2).reason, "another row has the same time (data.duplicates: first)");
   EXPECT_EQ(rows.samples.inputs[rows.rows.rows.at(3).sample.value()].item<float>(), 2);
+}
+
+TEST_F(CsvTime, LeavesOutRowsWhoseMissingValuesDoNotCount) {
+  const auto notes = [&](const std::string& which, const std::string& policy) {
+    return load_dataset(
+               parse_settings(fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [y]\nwindow: 1\nnum_valid: 1\n"
+                                          "task: regression\nduplicates: {}\nmissing: {}\n",
+                                          path("a.csv"), which, policy)))
+        .notes;
+  };
+  write("a.csv", "date,x,y\n2026-01-01,1,1\n2026-01-02,2,2\n2026-01-02,,2\n2026-01-03,3,3\n2026-01-04,4,4\n");
+  for (const std::string policy : {"zero", "mean", "previous"}) {
+    const std::string note = fmt::format("1 missing value, treated by missing: {}", policy);
+    EXPECT_THAT(notes("first", policy), testing::Not(Contains(note)));
+    EXPECT_THAT(notes("last", policy), Contains(note));
+  }
 }
 
 TEST_F(CsvTime, IsRefusedWhereItHasGaps) {
@@ -123,6 +159,49 @@ TEST_F(CsvTime, LetsNoWindowCrossAGap) {
   EXPECT_EQ(rows.rows.rows.size(), 8u) << "one forecast after the end";
 }
 
+// Row 2 is before the gap, but the second target of its window is not.
+TEST_F(CsvTime, NamesTheGapBeforeALaterTarget) {
+  write_days({1, 2, 3, 9, 10, 11, 12, 13, 14});
+  const InferenceData rows = rows_of_whole_file("gaps: split\nhorizon: [1, 2]\n");
+  EXPECT_TRUE(rows.rows.rows.at(1).sample);
+  EXPECT_EQ(rows.rows.rows.at(2).reason, "a gap in time in the rows of its window (data.gaps: split)");
+  EXPECT_EQ(rows.rows.rows.at(3).reason, "a gap in time in the rows of its window (data.gaps: split)");
+  EXPECT_TRUE(rows.rows.rows.at(4).sample);
+}
+
+// Rows 7 to 10 validate, and row 5, two rows before the first of them, is before the gap.
+TEST_F(CsvTime, LeavesTheSeasonBeforeAGapOut) {
+  write_days({1, 2, 3, 4, 5, 6, 12, 13, 14, 15, 16});
+  const Dataset data = load_dataset(parse_settings(
+      fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [x]\nwindow: 1\nnum_valid: 4\nnormalize: none\n"
+                  "gaps: split\nseason: 2\n",
+                  path("a.csv"))));
+  ASSERT_EQ(data.naive_forecasts.size(), 2u);
+  EXPECT_THAT(values_of<float>(data.naive_forecasts[1].values), ElementsAre(testing::IsNan(), 12, 13, 14));
+  EXPECT_THAT(data.notes, Contains("the baseline 'value one season before' leaves out 1 target, because no value since "
+                                   "the last gap in time is known"));
+  write_days({1, 2, 3, 4, 5, 6, 12, 13});
+  const Dataset none = load("gaps: split\nseason: 2\n");
+  EXPECT_EQ(none.naive_forecasts.size(), 1u);
+  EXPECT_THAT(none.notes, Contains("no baseline of data.season: it needs 2 rows without a gap in time before a "
+                                   "validation target"));
+}
+
+TEST_F(CsvTime, CarriesNoValueOverAGap) {
+  write("a.csv", "date,x\n2026-01-01,1\n2026-01-02,\n2026-01-03,3\n2026-01-09,\n2026-01-10,5\n2026-01-11,6\n");
+  EXPECT_THAT(load_error("gaps: split\nmissing: previous\n"),
+              HasSubstr("a.csv:5: column 'x': the first row of the file after a gap in time has no value"));
+  EXPECT_EQ(load_error("gaps: ignore\nmissing: previous\n"), "no error");
+  write("a.csv",
+        "date,x,y\n2026-01-01,1,1\n2026-01-02,2,2\n2026-01-03,3,3\n2026-01-09,4,\n2026-01-10,5,5\n2026-01-11,6,6\n");
+  const Dataset data = load_dataset(parse_settings(
+      fmt::format("source: csv\npath: {}\nfeatures: [x]\ntarget: [y]\nwindow: 1\nnum_valid: 2\nnormalize: none\n"
+                  "gaps: split\nmissing: drop\ntask: regression\n",
+                  path("a.csv"))));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(5, 6));
+  EXPECT_THAT(values_of<float>(data.naive_forecasts.at(0).values), ElementsAre(testing::IsNan(), 5));
+}
+
 TEST_F(CsvTime, CutsSequencesAtGaps) {
   std::string text = "date,x,y\n";
   for (const int64_t day : {1, 2, 3, 9, 10, 11, 12}) text += fmt::format("2026-01-{0:02},{0},{0}\n", day);
@@ -138,6 +217,8 @@ TEST_F(CsvTime, CutsSequencesAtGaps) {
 TEST_F(CsvTime, RefusesWhatIsNotATime) {
   write("a.csv", "date,x\n2026-01-01,1\n2026-01-02,2\n2026-01-03,3\nlater,4\n");
   EXPECT_THAT(load_error(), HasSubstr("a.csv:5: column 'date': got 'later', expected a time such as '2026-01-01'"));
+  EXPECT_THAT(load_error(), HasSubstr("name the right column in data.time"));
+  EXPECT_THAT(load_error("time: date\n"), testing::Not(HasSubstr("data.time")));
   EXPECT_EQ(load("unsorted: ignore\nduplicates: ignore\ngaps: ignore\n").train.size(), 2);
 }
 
@@ -150,6 +231,50 @@ TEST_F(CsvTime, IsNotExaminedForRunsOfEarlierVersions) {
   EXPECT_THAT(error_of(ExitCode::kData, use), HasSubstr("data.unsorted: sort"));
   trained.time = std::nullopt;
   EXPECT_EQ(error_of(ExitCode::kData, use), "no error");
+}
+
+TEST_F(CsvTime, IsExaminedForRunsOfEarlierVersionsIfASettingNeedsIt) {
+  write_days({1, 2, 3, 4, 5});
+  Dataset trained = load();
+  trained.time = std::nullopt;
+  write_days({5, 4, 3, 2, 1});
+  const auto use = [&](const std::string& more) {
+    return load_for_inference(settings(more), trained, DataPart::kAll, Targets::kIfPresent);
+  };
+  EXPECT_EQ(use("").samples.inputs.select(0, 0).item<float>(), 5);
+  EXPECT_EQ(use("unsorted: sort\n").samples.inputs.select(0, 0).item<float>(), 1);
+  EXPECT_EQ(use("unsorted: ignore\n").samples.inputs.select(0, 0).item<float>(), 5);
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { use("time: date\n"); }), HasSubstr("data.unsorted: sort"));
+}
+
+TEST_F(CsvTime, MayHaveAnotherColumnInAnotherFile) {
+  write_days({1, 2, 3, 4, 5});
+  const Dataset trained = load();
+  write("a.csv", "day,x\n2026-01-02,2\n2026-01-01,1\n2026-01-03,3\n");
+  const InferenceData data =
+      load_for_inference(settings("time: day\nunsorted: sort\n"), trained, DataPart::kAll, Targets::kIfPresent);
+  EXPECT_THAT(values_of<float>(data.samples.inputs), ElementsAre(1, 2, 3));
+}
+
+TEST_F(CsvTime, IsNeededBySomeSettings) {
+  write("a.csv", "x\n1\n2\n3\n4\n5\n");
+  for (const std::string setting : {"gaps: split", "unsorted: sort", "duplicates: first", "duplicates: last"})
+    EXPECT_THAT(load_error(setting + "\n"), HasSubstr("data." + setting + " needs the times of the rows")) << setting;
+  EXPECT_THAT(load_error("gaps: split\n"), HasSubstr("name the column of the times in data.time"));
+  EXPECT_EQ(load_error("gaps: ignore\nunsorted: ignore\nduplicates: ignore\n"), "no error");
+  EXPECT_EQ(load_error(), "no error");
+}
+
+TEST_F(CsvTime, MayBeMissingFromAnotherFile) {
+  write_days({1, 2, 3, 4, 5});
+  const Dataset trained = load();
+  write("a.csv", "x\n1\n2\n3\n");
+  const auto use = [&](const std::string& more) {
+    return load_for_inference(settings(more), trained, DataPart::kAll, Targets::kIfPresent);
+  };
+  EXPECT_THAT(use("").notes, Contains("there is no column 'date', so the order of the rows in time is not examined"));
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { use("gaps: split\n"); }),
+              HasSubstr("data.gaps: split needs the times of the rows, but there is no column 'date'"));
 }
 
 TEST_F(CsvTime, HasKeysForSeriesOnly) {

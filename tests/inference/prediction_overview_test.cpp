@@ -92,6 +92,31 @@ TEST_F(Overview, OfASeriesHasTheDatesOfItsTargets) {
   EXPECT_THAT(overview(train_series()).forecasts.at(0).dates, IsEmpty()) << "without data.id";
 }
 
+// The rows of two series take turns, and begin with the newest.
+TEST_F(Overview, OfReorderedRowsHasTheDatesOfItsTargets) {
+  std::string rows = "place,day,level\n";
+  for (int i = 39; i >= 0; --i)
+    for (const int place : {0, 1})
+      rows += fmt::format("{0},2026-{1:02}-{2:02},{3}\n", place == 0 ? "north" : "south", 1 + i / 28, 1 + i % 28,
+                          1000 * place + 100 * (1 + i / 28) + 1 + i % 28);
+  write("places.csv", rows);
+  const auto run = train(
+      "data: {source: csv, path: places.csv, features: [level], target: [level], window: 3, horizon: [1, 4], id: "
+      "[place, day], group: place, unsorted: sort, gaps: ignore}\n"
+      "model: {kind: sequence_regressor, hidden_size: 2}\ntraining: {epochs: 1, batch_size: 16}\n");
+  const PredictionOverview places = overview(run, {}, DataPart::kAll);
+  ASSERT_EQ(places.forecasts.size(), 2u);
+  for (const ForecastCurve& curve : places.forecasts) {
+    ASSERT_EQ(curve.dates.size(), curve.truth.size());
+    ASSERT_GT(curve.dates.size(), 0u);
+    for (size_t i = 0; i < curve.dates.size(); ++i) {
+      const int level = static_cast<int>(std::lround(curve.truth[i]));
+      EXPECT_EQ(curve.dates[i],
+                fmt::format("{}, 2026-{:02}-{:02}", level > 1000 ? "south" : "north", level % 1000 / 100, level % 100));
+    }
+  }
+}
+
 TEST_F(Overview, LeavesOutSamplesWithoutTargets) {
   const auto run = train_series();
   const PredictionOverview all = overview(run, {}, DataPart::kAll);
@@ -129,6 +154,31 @@ TEST_F(Overview, OfMissingTargetsIsThatOfTheOthers) {
     EXPECT_TRUE(std::ranges::none_of(curve.truth, [](double value) { return std::isnan(value); }));
   }
   EXPECT_TRUE(std::ranges::none_of(all.largest_errors, [](const SampleError& one) { return std::isnan(one.error); }));
+}
+
+// The first validation targets have no value one season before, because of the gap.
+TEST_F(Overview, ComparesHorizonsOverTheSameTargets) {
+  std::string text = "date,level\n";
+  for (int i = 0; i < 40; ++i) text += fmt::format("2026-{:02}-{:02},{}\n", 1 + i / 31, 1 + i % 31, i * i % 11);
+  for (int i = 0; i < 20; ++i) text += fmt::format("2026-03-{:02},{}\n", 1 + i, i * i % 11);
+  write("seasons.csv", text);
+  const auto run = train(
+      "layer: naive\ndata: {source: csv, path: seasons.csv, features: [level], target: [level], window: 2, "
+      "horizon: [1, 2], num_valid: 16, season: 6, gaps: split}\n"
+      "model: {kind: sequence_regressor, hidden_size: 4}\ntraining: {epochs: 1, batch_size: 16}\n");
+  const PredictionOverview all = overview(run);
+  const TrainedModel trained = load(run, {}, DataPart::kValid);
+  const InferenceData data = load_data(trained, Targets::kIfPresent);
+  ASSERT_EQ(data.naive_forecasts.size(), 2u);
+  const Predictions predictions = predict(trained, data.samples);
+  const at::Tensor known = data.naive_forecasts[1].values.isnan().logical_not();
+  ASSERT_LT(known.sum().item<int64_t>(), known.numel());
+  ASSERT_EQ(all.by_horizon.at(0).naive.size(), 2u);
+  for (int64_t i = 0; i < 2; ++i) {
+    const at::Tensor errors = (predictions.values - predictions.targets).select(1, i);
+    const double rmse = std::sqrt(errors.masked_select(known.select(1, i)).square().mean().item<double>());
+    EXPECT_NEAR(all.by_horizon[0].root_mean_squared_errors.at(static_cast<size_t>(i)), rmse, 1e-9);
+  }
 }
 
 // Independent rows have no order, so they are shown in that of their targets.

@@ -385,11 +385,20 @@ double way_of(std::span<const int64_t> times) {
   return way;
 }
 
-// If both orders of day and month give dates, the rows are taken to lie close together in time.
+// Returns how many rows are not one usual step after the row before.
+int64_t num_irregular(std::span<const int64_t> times) {
+  const TimeSteps steps = examine_times(times);
+  return steps.num_backwards + steps.num_gaps + steps.num_short;
+}
+
+// If both orders of day and month give dates, the rows are taken to follow each other regularly; if they do so in both,
+// to lie close together. The first days of all months would be the first days of January by the other order.
 std::optional<std::vector<int64_t>> written_times(const Cells& cells) {
   auto by_month = all_parsed(cells, [](std::string_view cell) { return parse_time(cell, DateOrder::kMonthFirst); });
   auto by_day = all_parsed(cells, [](std::string_view cell) { return parse_time(cell, DateOrder::kDayFirst); });
-  if (!by_month || !by_day) return by_month ? by_month : by_day;
+  if (!by_month || !by_day || *by_month == *by_day) return by_month ? by_month : by_day;
+  const int64_t irregular_by_day = num_irregular(*by_day), irregular_by_month = num_irregular(*by_month);
+  if (irregular_by_day != irregular_by_month) return irregular_by_day < irregular_by_month ? by_day : by_month;
   return way_of(*by_day) < way_of(*by_month) ? by_day : by_month;
 }
 

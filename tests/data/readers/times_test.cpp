@@ -68,6 +68,22 @@ TEST(Times, OfAColumnHaveOneOrderOfDayAndMonth) {
   EXPECT_EQ(times_of_column(table_of("day,x\n01/13/1970,1\n13/01/1970,2\n"), 0)->wrong_row, 1);
 }
 
+// Read by the other order, the dates are closer together, but jump from one January to the next.
+TEST(Times, OfMonthsAndQuartersAreNotTheFirstDaysOfJanuary) {
+  for (const int months : {1, 3}) {
+    std::string by_day = "day,x\n", by_month = by_day, iso = by_day;
+    for (int i = 0; i < 24; i += months) {
+      const int year = 2019 + i / 12, month = 1 + i % 12;
+      by_day += fmt::format("01/{:02}/{},1\n", month, year);
+      by_month += fmt::format("{:02}/01/{},1\n", month, year);
+      iso += fmt::format("{}-{:02}-01,1\n", year, month);
+    }
+    const std::vector<int64_t> expected = times_of_column(table_of(iso), 0)->times;
+    EXPECT_EQ(times_of_column(table_of(by_day), 0)->times, expected) << months;
+    EXPECT_EQ(times_of_column(table_of(by_month), 0)->times, expected) << months;
+  }
+}
+
 TEST(Times, MayBeNumbersInAColumnThatIsNamedAsATime) {
   for (const char* cells : {"1700000000\n1700003600\n", "1700000000000\n1700003600000\n", "1.7e9\n1.7000036e9\n"}) {
     EXPECT_EQ(times_of_column(table_of(std::string("timestamp\n") + cells), 0)->times.at(0), 1'700'000'000 * kSecond);
