@@ -30,6 +30,14 @@ void append(Windows& all, const Windows& more) {
   all.num_horizons = more.num_horizons;
 }
 
+// Returns the rows in which no column has a missing value: all rows if there are no columns.
+std::vector<int64_t> rows_with_all(std::span<const NumericColumn> columns, int64_t num_rows) {
+  if (!columns.empty()) return complete_rows(columns);
+  std::vector<int64_t> rows(static_cast<size_t>(num_rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
 // Returns the part of the ascending rows that are in the series.
 std::vector<int64_t> rows_in(const CsvSeries& series, const std::vector<int64_t>& rows) {
   return {std::ranges::lower_bound(rows, series.rows.begin), std::ranges::lower_bound(rows, series.rows.end)};
@@ -55,7 +63,7 @@ int64_t keep_windows(Windows& windows, const std::function<bool(size_t)>& is_kep
 
 // Leaves out the windows that have a row of which a feature is missing.
 void drop_windows_with_gaps(const CsvPart& part, SeriesWindows& all) {
-  const std::vector<int64_t> complete = complete_rows(part.features);
+  const std::vector<int64_t> complete = rows_with_all(part.features, part.num_rows());
   if (std::ssize(complete) == part.num_rows()) return;
   all.num_with_gaps = keep_windows(all.windows, [&](size_t i) {
     const auto first = std::ranges::lower_bound(complete, all.windows.first[i]);
@@ -282,7 +290,7 @@ bool has_any_column(const Table& table, const std::vector<std::string>& names) {
 std::vector<int64_t> CsvPart::complete_rows() const {
   std::vector<NumericColumn> all = features;
   if (wanted == Targets::kRequired) all.insert(all.end(), targets.begin(), targets.end());
-  std::vector<int64_t> rows = rnnlab::complete_rows(all);
+  std::vector<int64_t> rows = rows_with_all(all, num_rows());
   if (wanted == Targets::kRequired && !classes.empty())
     std::erase_if(rows, [&](int64_t row) { return classes[static_cast<size_t>(row)] < 0; });
   return rows;
@@ -455,7 +463,7 @@ namespace {
 
 // Returns the ranges of consecutive rows of the series that have all features.
 std::vector<RowRange> ranges_without_gaps(const CsvPart& part) {
-  const std::vector<int64_t> complete = complete_rows(part.features);
+  const std::vector<int64_t> complete = rows_with_all(part.features, part.num_rows());
   std::vector<RowRange> ranges;
   for (const CsvSeries& series : part.series) {
     RowRange range{series.rows.begin, series.rows.begin};

@@ -65,6 +65,19 @@ TEST_F(Categories, MayBeTheOnlyInputs) {
   EXPECT_EQ(alone.shape.num_numbers(), 0);
 }
 
+// Rows without a tag stay in their sequence, and have no loss.
+TEST_F(Categories, MayBeTheOnlyInputsWhereTargetsAreMissing) {
+  write("a.csv", "sentence,word,tag\na,red,N\na,blue,\nb,red,V\n");
+  const std::string drop =
+      "target_per: step\ngroup: sentence\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\ncategories: [word]\n"
+      "missing: drop\n";
+  const Dataset data = load(drop);
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(2, 1));
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, -1));
+  const auto used = load_for_inference(settings(drop), data, DataPart::kAll, Targets::kIfPresent);
+  EXPECT_EQ(used.samples.size(), 2);
+}
+
 TEST_F(Categories, OfOtherFilesHaveTheNumbersOfTraining) {
   write_words();
   const Dataset data = load(std::string(kTags) + "normalize: none\n");
