@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "config/value.h"
 #include "data/csv_time.h"
+#include "data/readers/spellings.h"
 
 namespace rnnlab {
 namespace {
@@ -219,6 +221,16 @@ void require_targets(const CsvPart& part) {
   }
 }
 
+// Merged classes may be meant as two.
+void note_spellings_of_classes(CsvPart& part, const std::string& name) {
+  const int64_t column = part.table.column_index(name);
+  std::unordered_set<std::string_view> cells;
+  for (int64_t row = 0; row < part.table.num_rows(); ++row) cells.insert(trim(part.table.cell(row, column)));
+  std::erase_if(cells, [&](std::string_view cell) { return is_missing(cell, part.table.options()); });
+  const std::vector<std::string_view> present(cells.begin(), cells.end());
+  if (const auto note = note_on_spellings(present, name, part.table.options())) part.notes.push_back(*note);
+}
+
 void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* like) {
   const Task task = csv_task(settings);
   if (task == Task::kClassification) {
@@ -232,6 +244,7 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
     ClassColumn column = class_column(part.table, name, missing);
     part.classes = std::move(column.classes);
     part.labels = std::move(column.labels);
+    note_spellings_of_classes(part, name);
     if (!named_task(settings.task)) refuse_decimal_classes(part.table.path(), name, part.labels);
     return;
   }

@@ -65,6 +65,15 @@ TEST_F(Categories, MayBeTheOnlyInputs) {
   EXPECT_EQ(alone.shape.num_numbers(), 0);
 }
 
+TEST_F(Categories, AndClassesOfSeveralSpellingsAreNoted) {
+  write("a.csv", "s,word,tag\na,1.1,6\na,1.10,6.0\na,7,8\nb,07,6\nb,7.0,8\n");
+  const Dataset data = load("target_per: step\ngroup: s\ntarget: [tag]\ncategories: [word]\nnum_valid: 0\n");
+  EXPECT_THAT(data.categories[0].values, ElementsAre("07", "1.1", "1.10", "7"));
+  EXPECT_THAT(data.vocabulary, ElementsAre("6", "8"));
+  EXPECT_THAT(data.notes, Contains("'7' and '7.0' of 'word' are spellings of one value"));
+  EXPECT_THAT(data.notes, Contains("'6' and '6.0' of 'tag' are spellings of one value"));
+}
+
 // Rows without a tag stay in their sequence, and have no loss.
 TEST_F(Categories, MayBeTheOnlyInputsWhereTargetsAreMissing) {
   write("a.csv", "sentence,word,tag\na,red,N\na,blue,\nb,red,V\n");
