@@ -274,14 +274,27 @@ SeriesWindows windows_of_part(const CsvPart& part, const std::vector<int64_t>& r
   return windows_of_series(part, rows, settings, LastWindows::kWithTargets, part.table.path() + name);
 }
 
+// Windows that are left out count too, because the rows of the part were chosen before.
+void require_as_many(std::optional<int64_t> count, const char* key, const SeriesWindows& of, const CsvPart& part) {
+  const int64_t num_left_out = of.num_with_gaps + of.num_across_breaks, num_kept = std::ssize(of.windows.first);
+  if (!count || *count <= num_kept + num_left_out) return;
+  throw_error(ExitCode::kData, "csv from {}: data.{} is {}, but the data holds {}{}", part.table.path(), key, *count,
+              counted(num_kept, "sample"),
+              num_left_out == 0 ? "" : fmt::format(", and {} that are left out", format_count(num_left_out)));
+}
+
 SeriesWindows training_windows(const Parts& parts, const DataSettings& settings) {
   if (has_target_per_step(settings)) return {parts.sequences.train};
-  return windows_of_part(parts.train, parts.rows.train, settings, ": the training part");
+  SeriesWindows windows = windows_of_part(parts.train, parts.rows.train, settings, ": the training part");
+  require_as_many(settings.num_train, "num_train", windows, parts.train);
+  return windows;
 }
 
 SeriesWindows validation_windows(const Parts& parts, const DataSettings& settings) {
   if (has_target_per_step(settings)) return {parts.sequences.valid};
-  return windows_of_part(parts.valid(), parts.rows.valid, settings, ": the validation part");
+  SeriesWindows windows = windows_of_part(parts.valid(), parts.rows.valid, settings, ": the validation part");
+  if (!counts_each_series(settings)) require_as_many(settings.num_valid, "num_valid", windows, parts.valid());
+  return windows;
 }
 
 SeriesWindows windows_for_use(const Parts& parts, const DataSettings& settings, DataPart part, Targets targets) {

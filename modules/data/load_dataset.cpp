@@ -84,8 +84,8 @@ std::string part_name(DataPart part) {
   return part == DataPart::kValid ? "validation " : "";
 }
 
-// Returns how many of the first samples are taken. Windows that data.missing: drop or data.gaps: split leave out were
-// counted before.
+// Returns how many of the first samples are taken. The loader has refused a count that is too large even with the
+// windows that data.missing: drop or data.gaps: split leave out.
 std::optional<int64_t> count_to_take(const Samples& samples, std::optional<int64_t> count,
                                      const DataSettings& settings) {
   const bool has_left_out =
