@@ -184,6 +184,18 @@ TEST_F(StratifiedSources, AreSeriesOfTs) {
   EXPECT_THAT(counts_of(data.valid.targets), ElementsAre(2, 2));
 }
 
+// A trained model may be used with another file for validation, although its run is stratified.
+TEST_F(StratifiedSources, AreNotThoseWithAFileForValidation) {
+  write("a.csv", "x,kind\n1,a\n2,b\n3,a\n4,b\n");
+  write("b.csv", "x,kind\n1,a\n2,b\n");
+  const std::string csv = "source: csv\npath: {}\ntrain_file: a.csv\ntarget: [kind]\nstratify: true\n";
+  const std::string files = csv + "valid_file: b.csv\n";
+  EXPECT_THAT(error_of(ExitCode::kUsage, [&] { load(files); }), HasSubstr("no sample is drawn: remove stratify"));
+  const Dataset data = load(csv + "num_valid: 2\n");
+  const DataSettings other = parse_settings(fmt::format(fmt::runtime(files), folder().string()));
+  EXPECT_EQ(load_for_inference(other, data, DataPart::kValid, Targets::kRequired).samples.size(), 2);
+}
+
 TEST_F(StratifiedSources, AreSplitWithoutClassesIfThatIsWanted) {
   std::string text = "x,kind\n";
   for (int i = 0; i < kNumRows; ++i) text += fmt::format("{},{}\n", i, i < 40 ? "rose" : "lily");
@@ -197,7 +209,8 @@ TEST_F(StratifiedSources, AreSplitWithoutClassesIfThatIsWanted) {
 TEST(StratifyKey, IsForRandomSplitsOfClasses) {
   const auto complaint = [](const std::string& more) -> std::string {
     try {
-      parse_settings("source: csv\npath: a.csv\ntarget: [x]\nstratify: true\n" + more);
+      const bool has_target = more.find("target:") != std::string::npos;
+      parse_settings("source: csv\npath: a.csv\nstratify: true\n" + (has_target ? more : "target: [x]\n" + more));
     } catch (const UserError& error) {
       return error.what();
     }
@@ -206,6 +219,8 @@ TEST(StratifyKey, IsForRandomSplitsOfClasses) {
   EXPECT_EQ(complaint(""), "");
   EXPECT_THAT(complaint("split: ordered\n"), HasSubstr("only a random split looks at classes"));
   EXPECT_THAT(complaint("task: regression\n"), HasSubstr("numbers have no classes"));
+  EXPECT_THAT(complaint("task: binary\n"), "");
+  EXPECT_THAT(complaint("task: binary\ntarget: [x, y]\n"), HasSubstr("several binary targets are not one class"));
   EXPECT_THAT(complaint("target_per: step\ngroup: g\n"),
               HasSubstr("a sequence with a target at each step has no class"));
 }
