@@ -401,6 +401,12 @@ void check_missing(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"missing", "source"}, "only targets of arrays may be missing: use error or drop");
 }
 
+void check_byte_maximum(const DataSettings& settings, config::Checker& checker) {
+  if (settings.byte_maximum && settings.normalize != Normalization::kAutomatic &&
+      settings.normalize != Normalization::kUnit)
+    checker.complain({"byte_maximum", "normalize"}, "only normalize: unit divides bytes: remove one of the two");
+}
+
 void check_arrays(const DataSettings& settings, config::Checker& checker) {
   check_missing(settings, checker);
   const std::string source(config::name_of(settings.source));
@@ -423,9 +429,7 @@ void check_arrays(const DataSettings& settings, config::Checker& checker) {
   if (settings.memory == InputMemory::kMapped && settings.placement == Placement::kDevice)
     checker.complain({"memory", "placement"},
                      "mapped inputs stay on the host: use placement: auto or host, or memory: resident");
-  if (settings.byte_maximum && settings.normalize != Normalization::kAutomatic &&
-      settings.normalize != Normalization::kUnit)
-    checker.complain({"byte_maximum", "normalize"}, "only normalize: unit divides bytes: remove one of the two");
+  check_byte_maximum(settings, checker);
   check_test_arrays(settings, checker);
 }
 
@@ -454,6 +458,7 @@ const SourceInfo& mnist_source() {
       .keys = {"path", "normalize", "byte_maximum"},
       .has_images = true,
       .files = {kTrainImages, kTrainLabels, kValidImages, kValidLabels},
+      .check = check_byte_maximum,
       .least_shape = least_array_shape,
       .load = load_mnist,
   };

@@ -69,6 +69,9 @@ TEST_F(ByteRange, IsForBytesThatAreDivided) {
   EXPECT_THAT(error_of(ExitCode::kData, [&] { inputs("byte_maximum: 16\n"); }), HasSubstr("is for bytes (u8)"));
   EXPECT_THAT(error_of(ExitCode::kUsage, [&] { settings("byte_maximum: 16\nnormalize: none\n"); }),
               HasSubstr("only normalize: unit divides bytes"));
+  EXPECT_THAT(
+      error_of(ExitCode::kUsage, [&] { parse_settings("source: mnist\nbyte_maximum: 16\nnormalize: standard\n"); }),
+      HasSubstr("only normalize: unit divides bytes"));
 }
 
 TEST_F(ByteRange, IsShownByInspect) {
