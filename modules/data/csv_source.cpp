@@ -119,18 +119,23 @@ RowSplit split_series(const CsvPart& part, const DataSettings& settings, std::ve
   return all;
 }
 
-// Returns the class of each of these rows, for a stratified split: of a binary target 0 or 1. Empty if the target has
-// no classes.
+// Returns the class of the target of each of these rows: of a binary target 0 or 1. Empty if the target has no classes.
 std::vector<int64_t> classes_of_rows(const CsvPart& part, const std::vector<int64_t>& rows,
                                      const DataSettings& settings) {
   const bool is_binary = csv_task(settings) == Task::kBinary && part.targets.size() == 1;
-  if (settings.window > 0 || (part.classes.empty() && !is_binary)) return {};
+  if (part.classes.empty() && !is_binary) return {};
   std::vector<int64_t> classes;
   for (const int64_t row : rows) {
     const auto at = static_cast<size_t>(row);
     classes.push_back(part.classes.empty() ? class_of_binary(part.targets[0].values[at]) : part.classes[at]);
   }
   return classes;
+}
+
+// Returns the classes for a stratified split, which is one of rows that are samples.
+std::vector<int64_t> classes_for_split(const CsvPart& part, const std::vector<int64_t>& rows,
+                                       const DataSettings& settings) {
+  return settings.window > 0 ? std::vector<int64_t>() : classes_of_rows(part, rows, settings);
 }
 
 void require_complete_rows(const std::vector<int64_t>& usable, const CsvPart& part) {
@@ -149,7 +154,7 @@ RowSplit split_table(const CsvPart& part, const DataSettings& settings) {
   const SplitRequest request = request_of_rows(settings);
   require_rows_for_test(request.num_test, std::ssize(usable), settings, path);
   require_rows_for_validation(std::ssize(usable) - num_for_test(std::ssize(usable), request), settings, path);
-  RowSplit split = split_rows(std::ssize(usable), request, path, classes_of_rows(part, usable, settings));
+  RowSplit split = split_rows(std::ssize(usable), request, path, classes_for_split(part, usable, settings));
   for (std::vector<int64_t>* rows : {&split.train, &split.valid, &split.test}) {
     for (int64_t& row : *rows) row = usable[static_cast<size_t>(row)];
   }
@@ -308,6 +313,16 @@ SeriesWindows windows_for_use(const Parts& parts, const DataSettings& settings, 
   return windows_of_series(parts.train, parts.rows.train, settings, last, parts.train.table.path());
 }
 
+// Returns the rows of the test part that are targets: of windows that stay in their part, not its first rows.
+std::vector<int64_t> test_targets(const std::vector<int64_t>& rows, const DataSettings& settings) {
+  if (settings.window == 0 || has_target_per_step(settings) || reaches_back(settings)) return rows;
+  std::vector<int64_t> targets = rows;
+  std::erase_if(targets, [&](int64_t row) {
+    return !std::ranges::binary_search(rows, row - (settings.window + settings.horizon.back() - 1));
+  });
+  return targets;
+}
+
 std::optional<std::string> note_on_series(const SeriesWindows& windows, std::string_view part) {
   if (windows.num_too_short == 0) return std::nullopt;
   return fmt::format("{} of {} series have too few rows for a window in the {}, and no samples there",
@@ -432,7 +447,7 @@ Loaded load_csv(const DataSettings& settings) {
   Loaded loaded;
   loaded.origin = {"csv", parts.train.table.path()};
   loaded.normalize = left_to_do(how);
-  loaded.test_classes = classes_of_rows(parts.train, parts.rows.test, settings);
+  loaded.test_classes = classes_of_rows(parts.train, test_targets(parts.rows.test, settings), settings);
   Dataset& dataset = loaded.dataset;
   dataset.notes = std::move(parts.notes);
   dataset.normalization = how;

@@ -108,6 +108,8 @@ TEST(ClassCounts, TellOfClassesThatAPartLacks) {
               ElementsAre("no training sample is of class 'b', which has 1 sample in all parts, so the model cannot "
                           "learn to recognise it",
                           "no validation sample is of class 'a', which has 8 samples in all parts"));
+  EXPECT_THAT(notes_on_lacking_classes({{"training", {8, 0}}}, {}),
+              ElementsAre("no training sample is of class '1', so the model cannot learn to recognise it"));
 }
 
 // The window of the training part is the longest that leaves a window for validation.
@@ -152,6 +154,18 @@ TEST_F(StratifiedSources, AreCsvTables) {
   EXPECT_THAT(counts_of(test.samples.targets), ElementsAre(2, 4));
   EXPECT_EQ(values_of<float>(load_for_inference(settings, data, DataPart::kValid, Targets::kRequired).samples.inputs),
             values_of<float>(data.valid.inputs));
+}
+
+// The class 'c' is only in the test part of the series.
+TEST_F(StratifiedSources, AreNotSeriesWhoseTestPartIsCountedToo) {
+  write("a.csv", "x,kind\n1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n9,c\n10,c\n11,c\n");
+  const std::string csv =
+      "source: csv\npath: {}/a.csv\nfeatures: [x]\ntarget: [kind]\ntask: classification\nwindow: 2\nnum_valid: 2\n";
+  EXPECT_THAT(load(csv + "num_test: 3\n").notes,
+              Contains("no training sample is of class 'c', which has 3 samples in all parts, so the model cannot "
+                       "learn to recognise it"));
+  EXPECT_THAT(load(csv + "num_test: 1\ninputs_from: part\n").notes,
+              Contains(HasSubstr("no training sample is of class 'c', which has 1 sample in all parts")));
 }
 
 TEST_F(StratifiedSources, AreBinaryTargets) {
