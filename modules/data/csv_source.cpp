@@ -63,14 +63,16 @@ void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
   if (count && *count < static_cast<int64_t>(rows.size())) rows.resize(static_cast<size_t>(*count));
 }
 
-// The message counts windows, as the setting does; split_rows counts rows. Training needs rows for one window.
+// The message counts windows, as the setting does; split_rows counts rows, and refuses a test part that leaves none.
+// Training needs rows for one window.
 void require_rows_for_validation(int64_t num_rows, const DataSettings& settings, const std::string& path) {
-  if (settings.window == 0 || !settings.num_valid || has_valid_files(settings)) return;
+  if (settings.window == 0 || !settings.num_valid || has_valid_files(settings) || num_rows == 0) return;
   const int64_t needed = *rows_for_later(settings.num_valid, settings);
   if (needed < num_rows) return;
   const int64_t most = num_rows - *rows_for(1, settings) - *rows_for_later(1, settings) + 1;
-  throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {}, but the table has {}; {}", path,
+  throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {}, but the table has {}{}; {}", path,
               format_count(*settings.num_valid), counted(needed, "row"), format_count(num_rows),
+              splits_off_test_part(settings) ? " without its test part" : "",
               most > 0 ? fmt::format("use at most {}, which leaves rows for training", format_count(most))
                        : how_to_fit(settings.window, settings.horizon.back()));
 }
