@@ -143,6 +143,13 @@ void require_same_data(const LatestState& found, const RunContext& run) {
   const std::string& then = found.saved.facts.identity.data_fingerprint;
   const std::string& now = run.identity.data_fingerprint;
   if (then == now) return;
+  const std::string& before = found.saved.facts.software.rnnlab;
+  const std::string& after = run.environment.software.rnnlab;
+  if (before != after)
+    throw_checkpoint_error(
+        "{}: the data have changed since, or rnnlab {} reads them in a different way than {}: their SHA-256 was {}... "
+        "and is {}...; start a new run",
+        found.path.string(), after, before, then.substr(0, 12), now.substr(0, 12));
   throw_checkpoint_error(
       "{}: the data have changed since: their SHA-256 was {}... and is {}...; restore them, or start a new run",
       found.path.string(), then.substr(0, 12), now.substr(0, 12));
