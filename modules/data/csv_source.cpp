@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "data/csv_part.h"
 #include "data/data_settings.h"
 #include "data/dataset.h"
@@ -360,8 +361,28 @@ std::optional<std::string> note_on_dropped_rows(const Parts& parts, const DataSe
                      format_count(num_rows - num_complete), format_count(num_rows));
 }
 
+// A usual word for a missing value may be the name of a class.
+std::optional<std::string> note_on_words_for_no_class(const CsvPart& part, const DataSettings& settings) {
+  std::map<std::string, int64_t> counts;
+  for (int64_t row = 0; row < std::ssize(part.classes); ++row) {
+    if (part.classes[static_cast<size_t>(row)] >= 0) continue;
+    const auto word = trim(part.table.cell(part.table_row(row), part.table.column_index(settings.target[0])));
+    if (!word.empty()) ++counts[std::string(word)];
+  }
+  if (counts.empty()) return std::nullopt;
+  std::vector<std::string> words;
+  for (const auto& [word, count] : counts)
+    words.push_back(fmt::format("{} in {}", in_quotes(word), counted(count, "row")));
+  return fmt::format(
+      "column {} of {} has words for a missing class: {}; if one is the name of a class, take it out of "
+      "data.missing_words",
+      in_quotes(settings.target[0]), last_name(part.table.path()), join_with_and(words));
+}
+
 void add_notes(Dataset& dataset, const Parts& parts, const DataSettings& settings, Normalization how) {
-  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings)})
+  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings),
+                           note_on_words_for_no_class(parts.train, settings),
+                           parts.valid_file ? note_on_words_for_no_class(*parts.valid_file, settings) : std::nullopt})
     if (note) dataset.notes.push_back(*note);
   if (!is_fitted(how)) return;
   const std::string_view range = how == Normalization::kStandard ? "mean 0 and standard deviation 1" : "0 to 1";
