@@ -226,13 +226,13 @@ void add_column_fields(Schema& schema) {
              "only if features names them")
       .may_change(config::Change::kOnUse);
   schema
-      .field("missing", &DataSettings::missing,
-             "csv, ts: how to treat missing inputs (an empty cell or a word of missing_words; in ts ? and NaN): error, "
-             "drop "
-             "the row or each window that has it, the value of the row or step before, the column's mean in the "
-             "training part, or zero; ts has "
-             "neither drop nor mean; a missing target is never filled: error refuses it, every other value leaves it "
-             "out of losses, metrics and baselines; idx, npy: error, or drop for missing targets (NaN, or class -1)")
+      .field(
+          "missing", &DataSettings::missing,
+          "csv, ts: how to treat missing inputs (an empty cell or a word of missing_words; ts has its default words): "
+          "error, drop the row or each window that has it, the value of the row or step before, the column's mean in "
+          "the training part, or zero; ts has neither drop nor mean; a missing target is never filled: error refuses "
+          "it, every other value leaves it out of losses, metrics and baselines; idx, npy: error, or drop for missing "
+          "targets (NaN, or class -1)")
       .may_change(config::Change::kOnUse);
   schema
       .field("missing_words", &DataSettings::missing_words,
