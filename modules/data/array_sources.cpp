@@ -201,19 +201,27 @@ bool fill_half_of_range(const Part& part) {
   return first_larger(part.samples, kHalf).has_value();
 }
 
+// What data are read for. A trained model keeps the settings of its training.
+enum class Use { kTraining, kTrainedModel };
+
 // Bytes of images reach from 0 to 255. Other bytes, such as counts from 0 to 16, would become very small numbers.
-void require_range_of_bytes(const Part& part, const DataSettings& settings, const Path& inputs) {
+void require_range_of_bytes(const Part& part, const DataSettings& settings, const Path& inputs, Use use) {
   if (part.input_type != ElementType::kU8) {
     if (settings.byte_maximum)
-      throw_error(ExitCode::kData, "{}: the file holds {}, but data.byte_maximum is for bytes (u8): remove it",
-                  inputs.string(), element_name(part.input_type));
+      throw_error(ExitCode::kData, "{}: the file holds {}, but data.byte_maximum is for bytes (u8): {}",
+                  inputs.string(), element_name(part.input_type),
+                  use == Use::kTraining ? "remove it" : "use data like those of training");
     return;
   }
   if (settings.byte_maximum) {
     const auto sample = first_larger(part.samples, static_cast<float>(*settings.byte_maximum));
     if (!sample) return;
-    throw_error(ExitCode::kData, "{}: sample {} (counted from 0) has a byte larger than data.byte_maximum, {}: use {}",
-                inputs.string(), *sample, *settings.byte_maximum, largest_input(part.samples));
+    throw_error(ExitCode::kData, "{}: sample {} (counted from 0) has a byte larger than data.byte_maximum, {}: {}",
+                inputs.string(), *sample, *settings.byte_maximum,
+                use == Use::kTraining
+                    ? fmt::format("use {}", largest_input(part.samples))
+                    : fmt::format("the model was trained on bytes from 0 to {0}; use data like those of training",
+                                  *settings.byte_maximum));
   }
   if (settings.normalize != Normalization::kAutomatic || fill_half_of_range(part)) return;
   const float largest = largest_input(part.samples);
@@ -263,7 +271,7 @@ RowSplit split_files(const Samples& samples, Task task, const DataSettings& sett
 }
 
 Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_files, Reader read,
-            const DataSettings& settings, const Origin& origin) {
+            const DataSettings& settings, const Origin& origin, Use use) {
   Loaded loaded;
   loaded.origin = origin;
   const InputMemoryChoice inputs = choose_input_memory(settings, inputs_of_training(settings));
@@ -273,7 +281,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
                                inputs.memory_of(settings.train_inputs));
   loaded.dataset.shape = shape_of(train, settings.num_classes, train_files.targets);
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
-  require_range_of_bytes(train, settings, train_files.inputs);
+  require_range_of_bytes(train, settings, train_files.inputs, use);
   check_classes(loaded, train.samples, train_files, missing);
   if (!valid_files || splits_off_test_part(settings)) {
     loaded.split = split_files(train.samples, train.task, settings, origin.text());
@@ -288,7 +296,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
                          inputs.memory_of(settings.valid_inputs));
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
-  if (settings.byte_maximum) require_range_of_bytes(valid, settings, valid_files->inputs);
+  if (settings.byte_maximum) require_range_of_bytes(valid, settings, valid_files->inputs, use);
   if (const auto note = note_on_range(valid, settings, valid_files->inputs)) loaded.dataset.notes.push_back(*note);
   check_classes(loaded, valid.samples, *valid_files, missing);
   const bool is_whole = !splits_off_test_part(settings);  // large samples must not be copied
@@ -335,17 +343,17 @@ Loaded load_mnist(const DataSettings& settings) {
   DataSettings ten_classes = settings;
   ten_classes.num_classes = 10;
   ten_classes.task = TaskChoice::kClassification;
-  return load(train, valid, read_idx, ten_classes, {"mnist", images.parent_path()});
+  return load(train, valid, read_idx, ten_classes, {"mnist", images.parent_path()}, Use::kTraining);
 }
 
-Loaded load_arrays(const DataSettings& settings, Reader read) {
+Loaded load_arrays(const DataSettings& settings, Reader read, Use use) {
   const PartFiles train = training_files(settings);
   std::optional<PartFiles> valid;
   if (!settings.valid_inputs.empty()) {
     valid = {find_array(settings, settings.valid_inputs), find_array(settings, settings.valid_targets),
              find_array(settings, settings.valid_lengths)};
   }
-  return load(train, valid, read, settings, origin_of(settings, train));
+  return load(train, valid, read, settings, origin_of(settings, train), use);
 }
 
 LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const FittedData& fitted, Targets targets) {
@@ -359,7 +367,7 @@ LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const Fitt
       read_part(files, read, {settings.task, settings.target_per, missing}, inputs.memory_of(settings.train_inputs));
   if (all.samples.targets.defined() && fitted.shape.task == Task::kClassification)
     require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets, missing);
-  if (settings.byte_maximum) require_range_of_bytes(all, settings, files.inputs);
+  if (settings.byte_maximum) require_range_of_bytes(all, settings, files.inputs, Use::kTrainedModel);
   std::vector<std::string> notes = inputs.notes;
   if (const auto note = note_on_range(all, settings, files.inputs)) notes.push_back(*note);
   return {.samples = all.samples,
@@ -370,7 +378,8 @@ LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const Fitt
 
 LoadedPart load_array_part(const DataSettings& settings, Reader read, const FittedData& fitted, DataPart part,
                            Targets targets) {
-  if (part == DataPart::kTrain || part == DataPart::kValid) return part_of(load_arrays(settings, read), part);
+  if (part == DataPart::kTrain || part == DataPart::kValid)
+    return part_of(load_arrays(settings, read, Use::kTrainedModel), part);
   LoadedPart loaded = load_all_arrays(settings, read, fitted, targets);
   if (part == DataPart::kAll) return loaded;
   loaded.file_samples = split_files(loaded.samples, fitted.shape.task, settings, loaded.origin.text()).test;
@@ -401,6 +410,12 @@ void check_missing(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"missing", "source"}, "only targets of arrays may be missing: use error or drop");
 }
 
+void check_byte_maximum(const DataSettings& settings, config::Checker& checker) {
+  if (settings.byte_maximum && settings.normalize != Normalization::kAutomatic &&
+      settings.normalize != Normalization::kUnit)
+    checker.complain({"byte_maximum", "normalize"}, "only normalize: unit divides bytes: remove one of the two");
+}
+
 void check_arrays(const DataSettings& settings, config::Checker& checker) {
   check_missing(settings, checker);
   const std::string source(config::name_of(settings.source));
@@ -423,9 +438,7 @@ void check_arrays(const DataSettings& settings, config::Checker& checker) {
   if (settings.memory == InputMemory::kMapped && settings.placement == Placement::kDevice)
     checker.complain({"memory", "placement"},
                      "mapped inputs stay on the host: use placement: auto or host, or memory: resident");
-  if (settings.byte_maximum && settings.normalize != Normalization::kAutomatic &&
-      settings.normalize != Normalization::kUnit)
-    checker.complain({"byte_maximum", "normalize"}, "only normalize: unit divides bytes: remove one of the two");
+  check_byte_maximum(settings, checker);
   check_test_arrays(settings, checker);
 }
 
@@ -440,7 +453,7 @@ SourceInfo info_of_arrays(std::string_view description) {
                    "test_lengths", "num_classes",    "target_per",    "byte_maximum"},
           .check = check_arrays,
           .least_shape = least_array_shape,
-          .load = [](const DataSettings& settings) { return load_arrays(settings, read); },
+          .load = [](const DataSettings& settings) { return load_arrays(settings, read, Use::kTraining); },
           .load_part = [](const DataSettings& settings, const FittedData& fitted, DataPart part,
                           Targets targets) { return load_array_part(settings, read, fitted, part, targets); }};
 }
@@ -454,6 +467,7 @@ const SourceInfo& mnist_source() {
       .keys = {"path", "normalize", "byte_maximum"},
       .has_images = true,
       .files = {kTrainImages, kTrainLabels, kValidImages, kValidLabels},
+      .check = check_byte_maximum,
       .least_shape = least_array_shape,
       .load = load_mnist,
   };

@@ -17,7 +17,7 @@
 
 namespace rnnlab {
 
-std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector<int64_t>& rows,
+std::vector<CategoryColumn> categories_in(CsvPart& part, const std::vector<int64_t>& rows,
                                           const DataSettings& settings) {
   std::vector<CategoryColumn> all;
   for (const std::string& name : settings.categories) {
@@ -30,6 +30,7 @@ std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector
       throw_error(ExitCode::kData, "{}: column {} has no value in the training part: remove it from data.categories",
                   part.table.path(), in_quotes(name));
     all.push_back({name, distinct_values(present, part.table.options())});
+    if (const auto note = note_on_spellings(present, name, part.table.options())) part.notes.push_back(*note);
   }
   return all;
 }

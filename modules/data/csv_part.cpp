@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "config/value.h"
 #include "data/csv_time.h"
+#include "data/readers/spellings.h"
 
 namespace rnnlab {
 namespace {
@@ -28,6 +30,14 @@ void append(Windows& all, const Windows& more) {
   all.first.insert(all.first.end(), more.first.begin(), more.first.end());
   all.target.insert(all.target.end(), more.target.begin(), more.target.end());
   all.num_horizons = more.num_horizons;
+}
+
+// Returns the rows in which no column has a missing value: all rows if there are no columns.
+std::vector<int64_t> rows_with_all(std::span<const NumericColumn> columns, int64_t num_rows) {
+  if (!columns.empty()) return complete_rows(columns);
+  std::vector<int64_t> rows(static_cast<size_t>(num_rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
 }
 
 // Returns the part of the ascending rows that are in the series.
@@ -53,17 +63,9 @@ int64_t keep_windows(Windows& windows, const std::function<bool(size_t)>& is_kep
   return num_left_out;
 }
 
-// Returns the rows of the part that have all of these columns: all rows if there are none.
-std::vector<int64_t> rows_with_all(const CsvPart& part, const std::vector<NumericColumn>& columns) {
-  if (!columns.empty()) return complete_rows(columns);
-  std::vector<int64_t> rows(static_cast<size_t>(part.num_rows()));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
-
 // Leaves out the windows that have a row of which a feature is missing.
 void drop_windows_with_gaps(const CsvPart& part, SeriesWindows& all) {
-  const std::vector<int64_t> complete = rows_with_all(part, part.features);
+  const std::vector<int64_t> complete = rows_with_all(part.features, part.num_rows());
   if (std::ssize(complete) == part.num_rows()) return;
   all.num_with_gaps = keep_windows(all.windows, [&](size_t i) {
     const auto first = std::ranges::lower_bound(complete, all.windows.first[i]);
@@ -218,6 +220,16 @@ void require_targets(const CsvPart& part) {
   }
 }
 
+// Merged classes may be meant as two.
+void note_spellings_of_classes(CsvPart& part, const std::string& name) {
+  const int64_t column = part.table.column_index(name);
+  std::unordered_set<std::string_view> cells;
+  for (int64_t row = 0; row < part.table.num_rows(); ++row) cells.insert(trim(part.table.cell(row, column)));
+  std::erase_if(cells, [&](std::string_view cell) { return is_missing(cell, part.table.options()); });
+  const std::vector<std::string_view> present(cells.begin(), cells.end());
+  if (const auto note = note_on_spellings(present, name, part.table.options())) part.notes.push_back(*note);
+}
+
 void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* like) {
   const Task task = csv_task(settings);
   if (task == Task::kClassification) {
@@ -231,6 +243,7 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
     ClassColumn column = class_column(part.table, name, missing);
     part.classes = std::move(column.classes);
     part.labels = std::move(column.labels);
+    note_spellings_of_classes(part, name);
     if (!named_task(settings.task)) refuse_decimal_classes(part.table.path(), name, part.labels);
     return;
   }
@@ -289,7 +302,7 @@ bool has_any_column(const Table& table, const std::vector<std::string>& names) {
 std::vector<int64_t> CsvPart::complete_rows() const {
   std::vector<NumericColumn> all = features;
   if (wanted == Targets::kRequired) all.insert(all.end(), targets.begin(), targets.end());
-  std::vector<int64_t> rows = rows_with_all(*this, all);
+  std::vector<int64_t> rows = rows_with_all(all, num_rows());
   if (wanted == Targets::kRequired && !classes.empty())
     std::erase_if(rows, [&](int64_t row) { return classes[static_cast<size_t>(row)] < 0; });
   return rows;
@@ -509,7 +522,7 @@ namespace {
 
 // Returns the ranges of consecutive rows of the series that have all features.
 std::vector<RowRange> ranges_without_gaps(const CsvPart& part) {
-  const std::vector<int64_t> complete = rows_with_all(part, part.features);
+  const std::vector<int64_t> complete = rows_with_all(part.features, part.num_rows());
   std::vector<RowRange> ranges;
   for (const CsvSeries& series : part.series) {
     RowRange range{series.rows.begin, series.rows.begin};

@@ -78,9 +78,9 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
 // Fills missing features with the means of the training part. Throws UserError kData if a column has no mean.
 void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
 
-// Returns the values that the columns of data.categories have in these rows, each once for all of its spellings.
-// Missing values are left out. Throws UserError kData if a column has none.
-std::vector<CategoryColumn> categories_in(const CsvPart& part, const std::vector<int64_t>& rows,
+// Returns the values that the columns of data.categories have in these rows, each once for all of its spellings,
+// which a note names. Missing values are left out. Throws UserError kData if a column has none.
+std::vector<CategoryColumn> categories_in(CsvPart& part, const std::vector<int64_t>& rows,
                                           const DataSettings& settings);
 
 // Adds the columns of categories behind the features, as numbers. A cell with another value than these, or none,

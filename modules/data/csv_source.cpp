@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "data/csv_part.h"
 #include "data/data_settings.h"
 #include "data/dataset.h"
@@ -63,14 +64,16 @@ void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
   if (count && *count < static_cast<int64_t>(rows.size())) rows.resize(static_cast<size_t>(*count));
 }
 
-// The message counts windows, as the setting does; split_rows counts rows. Training needs rows for one window.
+// The message counts windows, as the setting does; split_rows counts rows, and refuses a test part that leaves none.
+// Training needs rows for one window.
 void require_rows_for_validation(int64_t num_rows, const DataSettings& settings, const std::string& path) {
-  if (settings.window == 0 || !settings.num_valid || has_valid_files(settings)) return;
+  if (settings.window == 0 || !settings.num_valid || has_valid_files(settings) || num_rows == 0) return;
   const int64_t needed = *rows_for_later(settings.num_valid, settings);
   if (needed < num_rows) return;
   const int64_t most = num_rows - *rows_for(1, settings) - *rows_for_later(1, settings) + 1;
-  throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {}, but the table has {}; {}", path,
+  throw_error(ExitCode::kData, "{}: data.num_valid: {} windows need {}, but the table has {}{}; {}", path,
               format_count(*settings.num_valid), counted(needed, "row"), format_count(num_rows),
+              splits_off_test_part(settings) ? " without its test part" : "",
               most > 0 ? fmt::format("use at most {}, which leaves rows for training", format_count(most))
                        : how_to_fit(settings.window, settings.horizon.back()));
 }
@@ -119,18 +122,23 @@ RowSplit split_series(const CsvPart& part, const DataSettings& settings, std::ve
   return all;
 }
 
-// Returns the class of each of these rows, for a stratified split: of a binary target 0 or 1. Empty if the target has
-// no classes.
+// Returns the class of the target of each of these rows: of a binary target 0 or 1. Empty if the target has no classes.
 std::vector<int64_t> classes_of_rows(const CsvPart& part, const std::vector<int64_t>& rows,
                                      const DataSettings& settings) {
   const bool is_binary = csv_task(settings) == Task::kBinary && part.targets.size() == 1;
-  if (settings.window > 0 || (part.classes.empty() && !is_binary)) return {};
+  if (part.classes.empty() && !is_binary) return {};
   std::vector<int64_t> classes;
   for (const int64_t row : rows) {
     const auto at = static_cast<size_t>(row);
     classes.push_back(part.classes.empty() ? class_of_binary(part.targets[0].values[at]) : part.classes[at]);
   }
   return classes;
+}
+
+// Returns the classes for a stratified split, which is one of rows that are samples.
+std::vector<int64_t> classes_for_split(const CsvPart& part, const std::vector<int64_t>& rows,
+                                       const DataSettings& settings) {
+  return settings.window > 0 ? std::vector<int64_t>() : classes_of_rows(part, rows, settings);
 }
 
 void require_complete_rows(const std::vector<int64_t>& usable, const CsvPart& part) {
@@ -149,7 +157,7 @@ RowSplit split_table(const CsvPart& part, const DataSettings& settings) {
   const SplitRequest request = request_of_rows(settings);
   require_rows_for_test(request.num_test, std::ssize(usable), settings, path);
   require_rows_for_validation(std::ssize(usable) - num_for_test(std::ssize(usable), request), settings, path);
-  RowSplit split = split_rows(std::ssize(usable), request, path, classes_of_rows(part, usable, settings));
+  RowSplit split = split_rows(std::ssize(usable), request, path, classes_for_split(part, usable, settings));
   for (std::vector<int64_t>* rows : {&split.train, &split.valid, &split.test}) {
     for (int64_t& row : *rows) row = usable[static_cast<size_t>(row)];
   }
@@ -274,14 +282,27 @@ SeriesWindows windows_of_part(const CsvPart& part, const std::vector<int64_t>& r
   return windows_of_series(part, rows, settings, LastWindows::kWithTargets, part.table.path() + name);
 }
 
+// Windows that are left out count too, because the rows of the part were chosen before.
+void require_as_many(std::optional<int64_t> count, const char* key, const SeriesWindows& of, const CsvPart& part) {
+  const int64_t num_left_out = of.num_with_gaps + of.num_across_breaks, num_kept = std::ssize(of.windows.first);
+  if (!count || *count <= num_kept + num_left_out) return;
+  throw_error(ExitCode::kData, "csv from {}: data.{} is {}, but the data holds {}{}", part.table.path(), key, *count,
+              counted(num_kept, "sample"),
+              num_left_out == 0 ? "" : fmt::format(", and {} that are left out", format_count(num_left_out)));
+}
+
 SeriesWindows training_windows(const Parts& parts, const DataSettings& settings) {
   if (has_target_per_step(settings)) return {parts.sequences.train};
-  return windows_of_part(parts.train, parts.rows.train, settings, ": the training part");
+  SeriesWindows windows = windows_of_part(parts.train, parts.rows.train, settings, ": the training part");
+  require_as_many(settings.num_train, "num_train", windows, parts.train);
+  return windows;
 }
 
 SeriesWindows validation_windows(const Parts& parts, const DataSettings& settings) {
   if (has_target_per_step(settings)) return {parts.sequences.valid};
-  return windows_of_part(parts.valid(), parts.rows.valid, settings, ": the validation part");
+  SeriesWindows windows = windows_of_part(parts.valid(), parts.rows.valid, settings, ": the validation part");
+  if (!counts_each_series(settings)) require_as_many(settings.num_valid, "num_valid", windows, parts.valid());
+  return windows;
 }
 
 SeriesWindows windows_for_use(const Parts& parts, const DataSettings& settings, DataPart part, Targets targets) {
@@ -293,6 +314,16 @@ SeriesWindows windows_for_use(const Parts& parts, const DataSettings& settings, 
                              parts.train.table.path() + ": the test part");
   const auto last = targets == Targets::kRequired ? LastWindows::kWithTargets : LastWindows::kAll;
   return windows_of_series(parts.train, parts.rows.train, settings, last, parts.train.table.path());
+}
+
+// Returns the rows of the test part that are targets: of windows that stay in their part, not its first rows.
+std::vector<int64_t> test_targets(const std::vector<int64_t>& rows, const DataSettings& settings) {
+  if (settings.window == 0 || has_target_per_step(settings) || reaches_back(settings)) return rows;
+  std::vector<int64_t> targets = rows;
+  std::erase_if(targets, [&](int64_t row) {
+    return !std::ranges::binary_search(rows, row - (settings.window + settings.horizon.back() - 1));
+  });
+  return targets;
 }
 
 std::optional<std::string> note_on_series(const SeriesWindows& windows, std::string_view part) {
@@ -330,8 +361,28 @@ std::optional<std::string> note_on_dropped_rows(const Parts& parts, const DataSe
                      format_count(num_rows - num_complete), format_count(num_rows));
 }
 
+// A usual word for a missing value may be the name of a class.
+std::optional<std::string> note_on_words_for_no_class(const CsvPart& part, const DataSettings& settings) {
+  std::map<std::string, int64_t> counts;
+  for (int64_t row = 0; row < std::ssize(part.classes); ++row) {
+    if (part.classes[static_cast<size_t>(row)] >= 0) continue;
+    const auto word = trim(part.table.cell(part.table_row(row), part.table.column_index(settings.target[0])));
+    if (!word.empty()) ++counts[std::string(word)];
+  }
+  if (counts.empty()) return std::nullopt;
+  std::vector<std::string> words;
+  for (const auto& [word, count] : counts)
+    words.push_back(fmt::format("{} in {}", in_quotes(word), counted(count, "row")));
+  return fmt::format(
+      "column {} of {} has words for a missing class: {}; if one is the name of a class, take it out of "
+      "data.missing_words",
+      in_quotes(settings.target[0]), last_name(part.table.path()), join_with_and(words));
+}
+
 void add_notes(Dataset& dataset, const Parts& parts, const DataSettings& settings, Normalization how) {
-  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings)})
+  for (const auto& note : {note_on_missing(parts, settings), note_on_dropped_rows(parts, settings),
+                           note_on_words_for_no_class(parts.train, settings),
+                           parts.valid_file ? note_on_words_for_no_class(*parts.valid_file, settings) : std::nullopt})
     if (note) dataset.notes.push_back(*note);
   if (!is_fitted(how)) return;
   const std::string_view range = how == Normalization::kStandard ? "mean 0 and standard deviation 1" : "0 to 1";
@@ -419,7 +470,7 @@ Loaded load_csv(const DataSettings& settings) {
   Loaded loaded;
   loaded.origin = {"csv", parts.train.table.path()};
   loaded.normalize = left_to_do(how);
-  loaded.test_classes = classes_of_rows(parts.train, parts.rows.test, settings);
+  loaded.test_classes = classes_of_rows(parts.train, test_targets(parts.rows.test, settings), settings);
   Dataset& dataset = loaded.dataset;
   dataset.notes = std::move(parts.notes);
   dataset.normalization = how;

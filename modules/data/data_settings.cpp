@@ -44,10 +44,16 @@ void check_files(const DataSettings& settings, Checker& checker) {
                        "the two");
 }
 
+bool has_several_binary_targets(const DataSettings& settings) {
+  return settings.task == TaskChoice::kBinary && settings.target.size() > 1;
+}
+
 void check_stratify(const DataSettings& settings, Checker& checker) {
   if (!settings.stratify || !reads_key(settings.source, "stratify")) return;
   if (settings.task == TaskChoice::kRegression)
     checker.complain({"stratify", "task"}, "numbers have no classes: remove stratify");
+  else if (has_several_binary_targets(settings))
+    checker.complain({"stratify", "target"}, "several binary targets are not one class: remove stratify");
   else if (has_target_per_step(settings))
     checker.complain({"stratify", "target_per"}, "a sequence with a target at each step has no class: remove stratify");
   else if (resolved_split(settings) == Split::kOrdered)
@@ -220,11 +226,13 @@ void add_column_fields(Schema& schema) {
              "only if features names them")
       .may_change(config::Change::kOnUse);
   schema
-      .field("missing", &DataSettings::missing,
-             "csv, ts: how to treat missing inputs (empty, NA, NaN, null, ?): error, drop the row or each window that "
-             "has it, the value of the row or step before, the column's mean in the training part, or zero; ts has "
-             "neither drop nor mean; a missing target is never filled: error refuses it, every other value leaves it "
-             "out of losses, metrics and baselines; idx, npy: error, or drop for missing targets (NaN, or class -1)")
+      .field(
+          "missing", &DataSettings::missing,
+          "csv, ts: how to treat missing inputs (an empty cell or a word of missing_words; ts has its default words): "
+          "error, drop the row or each window that has it, the value of the row or step before, the column's mean in "
+          "the training part, or zero; ts has neither drop nor mean; a missing target is never filled: error refuses "
+          "it, every other value leaves it out of losses, metrics and baselines; idx, npy: error, or drop for missing "
+          "targets (NaN, or class -1)")
       .may_change(config::Change::kOnUse);
   schema
       .field("missing_words", &DataSettings::missing_words,
@@ -390,7 +398,8 @@ namespace {
 
 bool may_be_stratified(const DataSettings& settings) {
   return reads_key(settings.source, "stratify") && split_request(settings).how == Split::kRandom &&
-         settings.task != TaskChoice::kRegression && !has_target_per_step(settings);
+         settings.task != TaskChoice::kRegression && !has_several_binary_targets(settings) &&
+         !has_target_per_step(settings);
 }
 
 bool has_windows(const DataSettings& settings) { return settings.window > 0 && !has_target_per_step(settings); }

@@ -84,8 +84,8 @@ std::string part_name(DataPart part) {
   return part == DataPart::kValid ? "validation " : "";
 }
 
-// Returns how many of the first samples are taken. Windows that data.missing: drop or data.gaps: split leave out were
-// counted before.
+// Returns how many of the first samples are taken. The loader has refused a count that is too large even with the
+// windows that data.missing: drop or data.gaps: split leave out.
 std::optional<int64_t> count_to_take(const Samples& samples, std::optional<int64_t> count,
                                      const DataSettings& settings) {
   const bool has_left_out =
@@ -378,7 +378,20 @@ void add_notes_on_classes(Dataset& dataset, const std::vector<int64_t>& test_cla
 
 }  // namespace
 
+namespace {
+
+// Not a rule of the settings, because a trained model may be used with another file for validation.
+void refuse_needless_stratify(const DataSettings& settings) {
+  if (!settings.stratify || !reads_key(settings.source, "stratify")) return;
+  if (split_request(settings).how == Split::kOrdered)
+    throw_error(ExitCode::kUsage,
+                "data.stratify: validation has a file of its own, so no sample is drawn: remove stratify");
+}
+
+}  // namespace
+
 Dataset load_dataset(const DataSettings& settings) {
+  refuse_needless_stratify(settings);
   const SourceInfo& source = info_of(settings.source);
   Loaded loaded = source.load(settings);
   Dataset& dataset = loaded.dataset;

@@ -211,9 +211,10 @@ std::vector<std::string> notes_on_lacking_classes(const std::vector<ClassCounts>
     int64_t num_samples = 0;
     for (const ClassCounts& any : parts) num_samples += any.counts[first];
     notes.push_back(fmt::format(
-        "no {} sample is of {}{}, which has {} in all parts{}", part.part,
+        "no {} sample is of {}{}{}{}", part.part,
         num_lacking == 1 ? "class " : fmt::format("{} of {} classes, such as ", num_lacking, part.counts.size()),
-        name_of_class(first, names), counted(num_samples, "sample"),
+        name_of_class(first, names),
+        num_samples == 0 ? "" : fmt::format(", which has {} in all parts", counted(num_samples, "sample")),
         &part == &parts.front() ? ", so the model cannot learn to recognise it" : ""));
   }
   return notes;

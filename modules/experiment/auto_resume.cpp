@@ -42,8 +42,12 @@ bool is_same_device(const std::string& a, const std::string& b) {
   return a == b || ((a == "cuda" || b == "cuda") && a.starts_with("cuda") && b.starts_with("cuda"));
 }
 
-// Returns `wanted` with the choices that a run has made where `wanted` leaves them open.
-Experiment with_choices_of(const Experiment& before, Experiment wanted) {
+// Returns the wanted experiment with the choices that a run has made where the user leaves them open. A run of an
+// earlier version may have split its data differently.
+Experiment with_choices_of(const Experiment& before, const ExperimentCase& one) {
+  Experiment wanted = one.experiment;
+  if (!one.places.contains("data.stratify")) wanted.data.stratify = before.data.stratify;
+  if (!one.places.contains("data.inputs_from")) wanted.data.inputs_from = before.data.inputs_from;
   if (wanted.layer == before.layer && !wanted.auto_layer) wanted.auto_layer = before.auto_layer;
   if (is_same_device(before.device, recorded_device(wanted.device))) wanted.device = before.device;
   return wanted;
@@ -64,7 +68,7 @@ bool has_same_name(const Experiment& before, const Experiment& wanted) {
 
 std::vector<std::string> differences_of(const Experiment& before, const ExperimentCase& one) {
   const Experiment& wanted = one.experiment;
-  std::vector<std::string> found = changes_against_resume(before, with_choices_of(before, wanted));
+  std::vector<std::string> found = changes_against_resume(before, with_choices_of(before, one));
   if (!has_same_name(before, wanted) && !is_beside_experiment(before, one))
     found.push_back(
         fmt::format("{} was {} and is {}", kDataPath, in_quotes(before.data.path), in_quotes(wanted.data.path)));

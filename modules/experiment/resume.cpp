@@ -13,6 +13,7 @@
 #include "experiment/child_process.h"
 #include "experiment/devices.h"
 #include "experiment/experiment.h"
+#include "experiment/machine_report.h"
 #include "experiment/run.h"
 #include "experiment/run_checkpoint.h"
 #include "experiment/run_context.h"
@@ -143,6 +144,13 @@ void require_same_data(const LatestState& found, const RunContext& run) {
   const std::string& then = found.saved.facts.identity.data_fingerprint;
   const std::string& now = run.identity.data_fingerprint;
   if (then == now) return;
+  const std::string& before = found.saved.facts.software.rnnlab;
+  const std::string& after = run.environment.software.rnnlab;
+  if (before != after)
+    throw_checkpoint_error(
+        "{}: the data have changed since, or rnnlab {} reads them in a different way than {}: their SHA-256 was {}... "
+        "and is {}...; start a new run",
+        found.path.string(), after, before, then.substr(0, 12), now.substr(0, 12));
   throw_checkpoint_error(
       "{}: the data have changed since: their SHA-256 was {}... and is {}...; restore them, or start a new run",
       found.path.string(), then.substr(0, 12), now.substr(0, 12));
@@ -336,6 +344,22 @@ Turn saved_turn(const fs::path& folder) {
   return fs::is_regular_file(folder / kSummaryFile, ignored) ? read_summary(folder).turn : Turn();
 }
 
+// A later version refuses data that an earlier one accepted, and what its message advises may be fixed for the run.
+RunContext context_of(const std::optional<LatestState>& found, const Experiment& wanted, const RunRequest& request,
+                      Ranks* ranks) {
+  try {
+    return RunContext(experiment_for_rank(wanted, ranks), request.command_line,
+                      found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
+  } catch (const UserError& error) {
+    const std::string before = found ? found->saved.facts.software.rnnlab : "", now = software_versions().rnnlab;
+    if (error.exit_code() != ExitCode::kData || before.empty() || before == now) throw;
+    throw_error(ExitCode::kData,
+                "{}; the run is of rnnlab {}, which may have accepted these data, and this is {}: if the run cannot be "
+                "resumed, start a new one",
+                error.what(), before, now);
+  }
+}
+
 RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, const RunRequest& request, Logger& logger,
                             Ranks* ranks) {
   const bool is_first = ranks == nullptr || ranks->is_first();
@@ -348,8 +372,7 @@ RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, co
   auto found = latest_state(folder, warnings);
   require_same_settings(found, folder, wanted);
   connect_gpus(ranks, wanted);
-  RunContext run(experiment_for_rank(wanted, ranks), request.command_line,
-                 found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
+  RunContext run = context_of(found, wanted, request, ranks);
   ResumedHistory earlier =
       found ? restore_state(*std::exchange(found, std::nullopt), run, folder) : restart_history(folder);
   if (ranks != nullptr) require_same_run(*ranks, run);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/numbers.h"
 #include "base/sha256.h"
@@ -50,11 +51,27 @@ bool is_neutral(const std::string& value) {
   return is_one_of(value, kNeutral);
 }
 
-// A file without one of these keys means this value: the keys came later than other files.
+// A file without one of these keys means this value: the keys came later than other files. Hashes of stored runs depend
+// on this list.
 bool is_as_without_key(std::string_view key, const std::string& value) {
   return (key == "model.candidate" && value == "positive") || (key == "model.heads" && value == "1") ||
          (key == "data.inputs_from" && value == "part") ||
          (key == "data.decimal" && (value == "." || value == "\".\""));
+}
+
+// Like is_as_without_key, for keys whose values are in the hashes of runs.
+bool is_default_of_later_key(std::string_view key, const std::string& value) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kDefaults = {{
+      {"data.target_per", "sequence"},
+      {"data.unsorted", "error"},
+      {"data.duplicates", "error"},
+      {"data.gaps", "error"},
+      {"data.missing_words",
+       "[NA, N/A, NaN, \"null\", \"?\", None, \"#N/A\", \"#NA\", NaT, \"<NA>\", n.a., nil, -nan, \"-\", \"--\"]"},
+      {"distributed.timeout", "30"},
+      {"distributed.start_timeout", "120"},
+  }};
+  return std::ranges::count(kDefaults, std::pair(key, std::string_view(value))) > 0;
 }
 
 template <class Wanted>
@@ -86,7 +103,7 @@ bool is_same_setting(std::string_view key, const Settings& a, const Settings& b)
   if (in_a == a.end() && in_b == b.end()) return true;
   if (in_a != a.end() && in_b != b.end()) return compared_value(key, in_a->second) == compared_value(key, in_b->second);
   const std::string value = canonical(in_a != a.end() ? in_a->second : in_b->second);
-  return is_neutral(value) || is_as_without_key(key, value);
+  return is_neutral(value) || is_as_without_key(key, value) || is_default_of_later_key(key, value);
 }
 
 bool is_choice_of_run(std::string_view key) {

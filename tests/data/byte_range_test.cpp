@@ -61,6 +61,13 @@ TEST_F(ByteRange, IsThatOfTrainingForOtherFiles) {
   write_bytes(12);
   const auto used = load_for_inference(settings("byte_maximum: 16\n"), trained, DataPart::kAll, Targets::kIfPresent);
   EXPECT_THAT(values_of<float>(used.samples.inputs), ElementsAre(0, .75, .5, .25));
+  write_bytes(200);
+  EXPECT_THAT(
+      error_of(
+          ExitCode::kData,
+          [&] { load_for_inference(settings("byte_maximum: 16\n"), trained, DataPart::kAll, Targets::kIfPresent); }),
+      HasSubstr("data.byte_maximum, 16: the model was trained on bytes from 0 to 16; use data like those of "
+                "training"));
 }
 
 TEST_F(ByteRange, IsForBytesThatAreDivided) {
@@ -69,6 +76,9 @@ TEST_F(ByteRange, IsForBytesThatAreDivided) {
   EXPECT_THAT(error_of(ExitCode::kData, [&] { inputs("byte_maximum: 16\n"); }), HasSubstr("is for bytes (u8)"));
   EXPECT_THAT(error_of(ExitCode::kUsage, [&] { settings("byte_maximum: 16\nnormalize: none\n"); }),
               HasSubstr("only normalize: unit divides bytes"));
+  EXPECT_THAT(
+      error_of(ExitCode::kUsage, [&] { parse_settings("source: mnist\nbyte_maximum: 16\nnormalize: standard\n"); }),
+      HasSubstr("only normalize: unit divides bytes"));
 }
 
 TEST_F(ByteRange, IsShownByInspect) {

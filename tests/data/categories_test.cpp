@@ -76,6 +76,28 @@ TEST_F(Categories, MayBeTheOnlyInputsOfStepsWithAMissingTarget) {
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(1, 0));
 }
 
+TEST_F(Categories, AndClassesOfSeveralSpellingsAreNoted) {
+  write("a.csv", "s,word,tag\na,1.1,6\na,1.10,6.0\na,7,8\nb,07,6\nb,7.0,8\n");
+  const Dataset data = load("target_per: step\ngroup: s\ntarget: [tag]\ncategories: [word]\nnum_valid: 0\n");
+  EXPECT_THAT(data.categories[0].values, ElementsAre("07", "1.1", "1.10", "7"));
+  EXPECT_THAT(data.vocabulary, ElementsAre("6", "8"));
+  EXPECT_THAT(data.notes, Contains("'7' and '7.0' of 'word' are spellings of one value"));
+  EXPECT_THAT(data.notes, Contains("'6' and '6.0' of 'tag' are spellings of one value"));
+}
+
+// Rows without a tag stay in their sequence, and have no loss.
+TEST_F(Categories, MayBeTheOnlyInputsWhereTargetsAreMissing) {
+  write("a.csv", "sentence,word,tag\na,red,N\na,blue,\nb,red,V\n");
+  const std::string drop =
+      "target_per: step\ngroup: sentence\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\ncategories: [word]\n"
+      "missing: drop\n";
+  const Dataset data = load(drop);
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(2, 1));
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, -1));
+  const auto used = load_for_inference(settings(drop), data, DataPart::kAll, Targets::kIfPresent);
+  EXPECT_EQ(used.samples.size(), 2);
+}
+
 TEST_F(Categories, OfOtherFilesHaveTheNumbersOfTraining) {
   write_words();
   const Dataset data = load(std::string(kTags) + "normalize: none\n");

@@ -377,6 +377,10 @@ TEST_F(LoadCsv, TakesMoreValidationWindowsThanTheTrainingFileHasRows) {
 
 TEST_F(LoadCsv, NamesTheRowsThatTestWindowsNeed) {
   write_series();
+  EXPECT_THAT(load_error("target: [value]\nwindow: 3\ntest_fraction: 0.99\nnum_valid: 2\n"),
+              HasSubstr("no sample is left for training: lower data.test_fraction"));
+  EXPECT_THAT(load_error("target: [value]\nwindow: 1\ntest_fraction: 0.6\nnum_valid: 5\n"),
+              HasSubstr("5 windows need 5 rows, but the table has 4 without its test part; use at most"));
   EXPECT_EQ(load_error("target: [value]\nwindow: 3\nnum_test: 10\n"),
             "{}/a.csv: data.num_test: 10 windows need 10 rows, but the table has 10; use a smaller data.num_test");
   EXPECT_EQ(

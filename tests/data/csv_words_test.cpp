@@ -42,6 +42,10 @@ TEST_F(CsvWords, OfAClassMayBeItsName) {
   write("a.csv", "x,country\n1.5,ZA\n2.5,NA\n3.5,ZA\n4.5,NA\n");
   EXPECT_THAT(load_error("target: [country]\n"), HasSubstr("if 'NA' is the name of a class, set data.missing_words"));
   EXPECT_THAT(load("target: [country]\nmissing_words: []\n").vocabulary, ElementsAre("NA", "ZA"));
+  EXPECT_THAT(
+      load("target: [country]\nmissing: drop\nnum_valid: 0\n").notes,
+      Contains("column 'country' of a.csv has words for a missing class: 'NA' in 2 rows; if one is the name of a "
+               "class, take it out of data.missing_words"));
 }
 
 TEST_F(CsvWords, OfYourOwnMeanMissingNumbers) {

@@ -52,6 +52,22 @@ TEST_F(MissingTargetsTest, AreNeverFilledWhateverThePolicy) {
   EXPECT_THAT(load_error("target: [y]\nwindow: 1\nnum_valid: 4\n"), HasSubstr("a.csv:4: column 'y'"));
 }
 
+TEST_F(MissingTargetsTest, DoNotHideThatTheDataAreTooFew) {
+  const std::string settings = "target: [y]\nwindow: 2\nmissing: drop\n";
+  write("a.csv", "y\n1\n2\n3\n4\n5\n6\n");
+  EXPECT_EQ(load(settings + "num_valid: 1\nnum_train: 3\n").train.size(), 3);
+  EXPECT_THAT(load_error(settings + "num_valid: 1\nnum_train: 50\n"),
+              HasSubstr("data.num_train is 50, but the data holds 3 samples"));
+  write("valid.csv", "y\n1\n2\n3\n4\n");
+  EXPECT_THAT(load_error(settings + fmt::format("train_file: {}\nvalid_file: {}\nnum_valid: 9\n", path("a.csv"),
+                                                path("valid.csv"))),
+              HasSubstr("data.num_valid is 9, but the data holds 3 samples"));
+  write("a.csv", "y\n1\nNA\n3\n4\n5\n6\n");
+  EXPECT_EQ(load(settings + "num_valid: 1\nnum_train: 3\n").train.size(), 1) << "of 3 windows";
+  EXPECT_THAT(load_error(settings + "num_valid: 1\nnum_train: 4\n"),
+              HasSubstr("data.num_train is 4, but the data holds 1 sample, and 2 that are left out"));
+}
+
 TEST_F(MissingTargetsTest, HaveNoPartInTheScales) {
   write("a.csv", "x,y\n1,10\n2,\n3,20\n4,30\n5,99\n");
   const Dataset data = load_dataset(parse_settings(

@@ -108,6 +108,8 @@ TEST(ClassCounts, TellOfClassesThatAPartLacks) {
               ElementsAre("no training sample is of class 'b', which has 1 sample in all parts, so the model cannot "
                           "learn to recognise it",
                           "no validation sample is of class 'a', which has 8 samples in all parts"));
+  EXPECT_THAT(notes_on_lacking_classes({{"training", {8, 0}}}, {}),
+              ElementsAre("no training sample is of class '1', so the model cannot learn to recognise it"));
 }
 
 // The window of the training part is the longest that leaves a window for validation.
@@ -154,6 +156,18 @@ TEST_F(StratifiedSources, AreCsvTables) {
             values_of<float>(data.valid.inputs));
 }
 
+// The class 'c' is only in the test part of the series.
+TEST_F(StratifiedSources, AreNotSeriesWhoseTestPartIsCountedToo) {
+  write("a.csv", "x,kind\n1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n9,c\n10,c\n11,c\n");
+  const std::string csv =
+      "source: csv\npath: {}/a.csv\nfeatures: [x]\ntarget: [kind]\ntask: classification\nwindow: 2\nnum_valid: 2\n";
+  EXPECT_THAT(load(csv + "num_test: 3\n").notes,
+              Contains("no training sample is of class 'c', which has 3 samples in all parts, so the model cannot "
+                       "learn to recognise it"));
+  EXPECT_THAT(load(csv + "num_test: 1\ninputs_from: part\n").notes,
+              Contains(HasSubstr("no training sample is of class 'c', which has 1 sample in all parts")));
+}
+
 TEST_F(StratifiedSources, AreBinaryTargets) {
   std::string text = "x,y\n";
   for (int i = 0; i < kNumRows; ++i) text += fmt::format("{},{}\n", i, i < 45 ? 0 : 1);
@@ -184,6 +198,18 @@ TEST_F(StratifiedSources, AreSeriesOfTs) {
   EXPECT_THAT(counts_of(data.valid.targets), ElementsAre(2, 2));
 }
 
+// A trained model may be used with another file for validation, although its run is stratified.
+TEST_F(StratifiedSources, AreNotThoseWithAFileForValidation) {
+  write("a.csv", "x,kind\n1,a\n2,b\n3,a\n4,b\n");
+  write("b.csv", "x,kind\n1,a\n2,b\n");
+  const std::string csv = "source: csv\npath: {}\ntrain_file: a.csv\ntarget: [kind]\nstratify: true\n";
+  const std::string files = csv + "valid_file: b.csv\n";
+  EXPECT_THAT(error_of(ExitCode::kUsage, [&] { load(files); }), HasSubstr("no sample is drawn: remove stratify"));
+  const Dataset data = load(csv + "num_valid: 2\n");
+  const DataSettings other = parse_settings(fmt::format(fmt::runtime(files), folder().string()));
+  EXPECT_EQ(load_for_inference(other, data, DataPart::kValid, Targets::kRequired).samples.size(), 2);
+}
+
 TEST_F(StratifiedSources, AreSplitWithoutClassesIfThatIsWanted) {
   std::string text = "x,kind\n";
   for (int i = 0; i < kNumRows; ++i) text += fmt::format("{},{}\n", i, i < 40 ? "rose" : "lily");
@@ -197,7 +223,8 @@ TEST_F(StratifiedSources, AreSplitWithoutClassesIfThatIsWanted) {
 TEST(StratifyKey, IsForRandomSplitsOfClasses) {
   const auto complaint = [](const std::string& more) -> std::string {
     try {
-      parse_settings("source: csv\npath: a.csv\ntarget: [x]\nstratify: true\n" + more);
+      const bool has_target = more.find("target:") != std::string::npos;
+      parse_settings("source: csv\npath: a.csv\nstratify: true\n" + (has_target ? more : "target: [x]\n" + more));
     } catch (const UserError& error) {
       return error.what();
     }
@@ -206,6 +233,8 @@ TEST(StratifyKey, IsForRandomSplitsOfClasses) {
   EXPECT_EQ(complaint(""), "");
   EXPECT_THAT(complaint("split: ordered\n"), HasSubstr("only a random split looks at classes"));
   EXPECT_THAT(complaint("task: regression\n"), HasSubstr("numbers have no classes"));
+  EXPECT_THAT(complaint("task: binary\n"), "");
+  EXPECT_THAT(complaint("task: binary\ntarget: [x, y]\n"), HasSubstr("several binary targets are not one class"));
   EXPECT_THAT(complaint("target_per: step\ngroup: g\n"),
               HasSubstr("a sequence with a target at each step has no class"));
 }

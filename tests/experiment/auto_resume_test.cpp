@@ -117,6 +117,28 @@ TEST_F(AutoResume, TakesOtherDataForAnotherRun) {
   EXPECT_EQ(start_or_resume(on("new/a.csv"), request, logger).exit_code, ExitCode::kDone);
 }
 
+// Versions before the keys existed split the data as stratify: false and inputs_from: part do.
+TEST_F(AutoResume, KeepsTheSplitOfTheRunUnlessTheSettingsNameAnother) {
+  write_text(out() / "a.csv", "a,b\n1,5.5\n2,7.1\n3,6.2\n4,8.3\n2,5.4\n1,8.6\n3,7.7\n2,6.5\n");
+  const auto on = [&](const std::string& columns, const std::vector<std::string>& overrides) {
+    const std::string yaml = fmt::format(
+        "name: tiny\ndevice: cpu\ndata: {{source: csv, path: {}, {}, valid_fraction: 0.5}}\n"
+        "model: {{kind: {}, hidden_size: 2}}\ntraining: {{epochs: 1, batch_size: 2}}\n",
+        (out() / "a.csv").string(), columns,
+        columns.find("window") != std::string::npos ? "sequence_regressor" : "sequence_classifier");
+    return testing::cases_of(yaml, overrides).front();
+  };
+  const RunRequest request{.out = out(), .command_line = {}, .console = {}};
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  for (const auto& [columns, then, now] :
+       {std::tuple("target: [a]", "data.stratify=false", "data.stratify=true"),
+        std::tuple("target: [b], window: 2", "data.inputs_from=part", "data.inputs_from=series")}) {
+    run_all({on(columns, {then})}, request, logger);
+    EXPECT_EQ(find_same_run(on(columns, {}), out()).state, SameRun::kEnded) << then;
+    EXPECT_EQ(find_same_run(on(columns, {now}), out()).state, SameRun::kNone) << then;
+  }
+}
+
 // The same command in the folder of the files and elsewhere.
 TEST_F(AutoResume, KnowsTheFolderOfTheExperimentFile) {
   write_text(out() / "a.csv", "a,b\n1,5.5\n2,7.1\n3,6.2\n4,8.3\n2,5.4\n1,8.6\n");

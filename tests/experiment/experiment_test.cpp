@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "experiment/sweep.h"
+#include "results/run_folder.h"
 #include "results/work_settings.h"
 
 namespace rnnlab {
@@ -268,6 +269,15 @@ TEST(Experiment, ReportsEverythingInOneGo) {
   EXPECT_THAT(findings_in("nmae: x\ndevice: gpu\nseed: -1\nmodel: {hiden_size: 3}\n"),
               ElementsAre(HasSubstr("did you mean 'name'?"), HasSubstr("cuda:N"), HasSubstr("seed"),
                           HasSubstr("did you mean 'hidden_size'?")));
+}
+
+// A run of an earlier version is compared with one of this version, whose file has more keys.
+TEST(Experiment, HasDefaultsThatRunsOfEarlierVersionsMean) {
+  const Settings stored = config_values(std::filesystem::path(RNNLAB_SOURCE_DIR) /
+                                        "tests/stored/bcb54cc/runs/digits/2026-11-23T06-47-38Z-cpu-fused/config.yaml");
+  const Settings defaults = effective_settings(Experiment());
+  for (const auto& [key, value] : defaults)
+    EXPECT_TRUE(stored.contains(key) || is_same_setting(key, stored, defaults)) << key << ": " << value;
 }
 
 TEST(Experiment, EveryFileInExperimentsIsValid) {

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::Contains;
 using testing::expect_error;
+using ::testing::HasSubstr;
 using testing::read_text;
 using ::testing::StartsWith;
 using testing::TemporaryFolder;
@@ -133,6 +134,20 @@ TEST_F(ForgedState, OfADifferentMachineResumesWithAWarning) {
   EXPECT_THAT(texts_of(summary.warnings), warned("resumes with a different CPU: Z80, then "));
   ASSERT_TRUE(summary.epoch_time);
   EXPECT_LE(summary.epoch_time->num_epochs, 2) << "the times of the first three are of another machine";
+}
+
+// Data of which another version reads a value differently need not have changed.
+TEST_F(ForgedState, OfAnotherVersionThatReadOtherData) {
+  forge("/software/rnnlab", "0.0.1");
+  forge("/identity/data_fingerprint", std::string(64, '0'));
+  try {
+    resumed();
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kCheckpoint);
+    EXPECT_THAT(error.what(), HasSubstr("reads them in a different way than 0.0.1: their SHA-256 was 000000000000..."));
+    EXPECT_THAT(error.what(), HasSubstr("; start a new run"));
+  }
 }
 
 }  // namespace

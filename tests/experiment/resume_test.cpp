@@ -364,6 +364,36 @@ TEST_F(Resume, RefusesOtherData) {
   EXPECT_EQ(resume(folder, {"data.path=" + (out() / "moved.csv").string()}).exit_code, ExitCode::kDone);
 }
 
+// The keys that the message about the data advises may be fixed for the run.
+TEST_F(Resume, NamesTheVersionsWhereDataAreRefused) {
+  write_text(out() / "a.csv", "length,width,kind\n1,10,rose\n2,10,lily\n3,10,rose\n4,20,lily\n5,20,rose\n");
+  const std::string yaml =
+      "name: flowers\ndevice: cpu\nlayer: naive\ndata: {source: csv, path: " + (out() / "a.csv").string() +
+      ", target: [kind], num_valid: 2}\nmodel: {hidden_size: 4}\n"
+      "training: {epochs: 3, batch_size: 2}\n";
+  StopAtStep stop(3);
+  const fs::path folder = train(yaml, {}, {&stop}).finished.at(0).folder;
+  write_text(out() / "a.csv", "length,width,kind\n1,10,rose\n2,,lily\n3,10,rose\n4,20,lily\n5,20,rose\n");
+  const auto message = [&]() -> std::string {
+    Logger logger(Verbosity::kQuiet, Terminal{});
+    try {
+      resume_experiment(folder, {}, {.out = out(), .command_line = {}, .console = {}}, logger);
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::kData);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message(), ::testing::EndsWith("set data.missing to previous, mean, zero or drop"));
+
+  const fs::path newest = list_checkpoints(folder / kCheckpointsFolder).back().path;
+  Checkpoint checkpoint = load_checkpoint(newest);
+  checkpoint.state["software"]["rnnlab"] = "0.0.1";
+  save_checkpoint(folder / kCheckpointsFolder, checkpoint.step,
+                  {checkpoint.model.tensors, checkpoint.optimizer.tensors, checkpoint.state, nullptr});
+  EXPECT_THAT(message(), ::testing::HasSubstr("; the run is of rnnlab 0.0.1, which may have accepted these data"));
+}
+
 TEST_F(Resume, RefusesAPipeInThePlaceOfTheLog) {
   const fs::path stopped = run(exactly(), 6);
   fs::remove(stopped / kLogFile);

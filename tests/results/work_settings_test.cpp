@@ -61,6 +61,16 @@ TEST(SettingsSha256, IsOfAllSettingsButPaths) {
   EXPECT_NE(settings_sha256(settings), settings_sha256(kSettings));
 }
 
+// Runs of versions without these keys are compared with runs of versions that print their defaults.
+TEST(SameSetting, TakesTheDefaultOfALaterKeyForItsAbsence) {
+  for (const char* key : {"data.unsorted", "data.duplicates", "data.gaps"}) {
+    EXPECT_TRUE(is_same_setting(key, {}, {{key, "error"}})) << key;
+    EXPECT_FALSE(is_same_setting(key, {}, {{key, "ignore"}})) << key;
+  }
+  EXPECT_FALSE(is_same_setting("data.missing_words", {}, {{"data.missing_words", "[NA]"}}));
+  EXPECT_FALSE(is_same_setting("data.missing", {}, {{"data.missing", "error"}})) << "a key of all versions";
+}
+
 // ---- of two runs ----
 
 RunRecord run_of(const std::string& hidden_size, const std::string& hash) {

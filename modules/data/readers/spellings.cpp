@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/readers/spellings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -62,20 +64,28 @@ std::optional<Decimal> decimal_of(std::string_view cell, char mark) {
   return number;
 }
 
+bool is_whole(const Decimal& number) { return number.digits.empty() || number.point >= std::ssize(number.digits); }
+
+// Returns the digits of a whole number, without leading zeros.
 std::string text_of(const Decimal& number) {
   if (number.digits.empty()) return "0";
-  const auto count = std::ssize(number.digits);
-  std::string text = number.is_negative ? "-" : "";
-  if (number.point <= 0) return text + "0." + std::string(static_cast<size_t>(-number.point), '0') + number.digits;
-  if (number.point >= count) return text + number.digits + std::string(static_cast<size_t>(number.point - count), '0');
-  const auto point = static_cast<size_t>(number.point);
-  return text + number.digits.substr(0, point) + "." + number.digits.substr(point);
+  const auto num_zeros = static_cast<size_t>(number.point - std::ssize(number.digits));
+  return (number.is_negative ? "-" : "") + number.digits + std::string(num_zeros, '0');
 }
 
-// Returns the number without leading zeros, or "" if the cell is not a number.
+// Returns the number without leading zeros, or "" if the cell is not a whole number.
 std::string number_text(std::string_view cell, const CsvOptions& options) {
   const auto number = decimal_of(cell, options.decimal);
-  return number ? text_of(*number) : "";
+  return number && is_whole(*number) ? text_of(*number) : "";
+}
+
+// Returns the spellings of each value, by its simplest spelling.
+std::map<std::string, std::set<std::string_view>> spellings_of_values(std::span<const std::string_view> cells,
+                                                                      const CsvOptions& options) {
+  std::map<std::string, std::set<std::string_view>> spellings;
+  for (const std::string_view cell : std::set<std::string_view>(cells.begin(), cells.end()))
+    spellings[simplest_spelling(cell, options)].insert(cell);
+  return spellings;
 }
 
 }  // namespace
@@ -92,18 +102,28 @@ std::string simplest_spelling(std::string_view cell, const CsvOptions& options) 
   cell = trim(cell);
   if (boolean_of(cell)) return lower_case(cell);
   const auto number = decimal_of(cell, options.decimal);
-  return number && !number->has_leading_zeros ? text_of(*number) : std::string(cell);
+  return number && is_whole(*number) && !number->has_leading_zeros ? text_of(*number) : std::string(cell);
 }
 
 std::vector<std::string> distinct_values(std::span<const std::string_view> cells, const CsvOptions& options) {
-  std::map<std::string, std::set<std::string_view>> spellings;
-  for (const std::string_view cell : std::set<std::string_view>(cells.begin(), cells.end()))
-    spellings[simplest_spelling(cell, options)].insert(cell);
   std::vector<std::string> values;
-  for (const auto& [simplest, spelled] : spellings)
+  for (const auto& [simplest, spelled] : spellings_of_values(cells, options))
     values.emplace_back(spelled.size() == 1 ? *spelled.begin() : std::string_view(simplest));
   std::ranges::sort(values);
   return values;
+}
+
+std::optional<std::string> note_on_spellings(std::span<const std::string_view> cells, std::string_view column,
+                                             const CsvOptions& options) {
+  int64_t num_merged = 0;
+  std::vector<std::string> first;
+  for (const auto& [simplest, spelled] : spellings_of_values(cells, options)) {
+    if (spelled.size() == 1 || ++num_merged > 1) continue;
+    for (const std::string_view spelling : spelled) first.push_back(in_quotes(spelling));
+  }
+  if (num_merged == 0) return std::nullopt;
+  return fmt::format("{} of {} are spellings of one value{}", join_with_and(first), in_quotes(column),
+                     num_merged == 1 ? "" : ", and so are those of " + counted(num_merged - 1, "more value"));
 }
 
 ValueIndex::ValueIndex(std::span<const std::string> values, const CsvOptions& options) : options_(options) {

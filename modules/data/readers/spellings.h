@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When cells of a table are the same value in different spellings: 6, 6.0 and +6, or True and TRUE. Other texts are
-// equal only if all of their characters are, and so are numbers with leading zeros, because 06 is usually a code.
+// When cells of a table are the same value in different spellings: the whole numbers 6, 6.0 and +6, or True and TRUE.
+// Other texts are equal only if all of their characters are: so are numbers with leading zeros, because 06 is usually a
+// code, and numbers that are not whole, because 1.1 and 1.10 may be two versions.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,10 @@ std::optional<double> boolean_of(std::string_view cell);
 // Returns the distinct values of cells, as they are spelled if each value has one spelling, else each value that has
 // several in its simplest spelling.
 std::vector<std::string> distinct_values(std::span<const std::string_view> cells, const CsvOptions& options);
+
+// Returns a note that names the spellings of a value of the column that has several; nullopt if no value has several.
+std::optional<std::string> note_on_spellings(std::span<const std::string_view> cells, std::string_view column,
+                                             const CsvOptions& options);
 
 // Finds values by their spellings: first by the characters, then by the simplest spelling, then by the number without
 // its leading zeros. A spelling that fits several values is not found.

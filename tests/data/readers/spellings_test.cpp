@@ -12,7 +12,7 @@ using testing::ElementsAre;
 TEST(Spellings, OfANumberAreOneValue) {
   for (const char* cell : {"6", "6.0", "+6", "6.", "6e0", "60e-1", "0.6e1", " 6 "})
     EXPECT_EQ(simplest_spelling(cell, {}), "6") << cell;
-  EXPECT_EQ(simplest_spelling("-0.50", {}), "-0.5");
+  EXPECT_EQ(simplest_spelling("-5.0", {}), "-5");
   EXPECT_EQ(simplest_spelling("-0", {}), "0");
   EXPECT_EQ(simplest_spelling("12e2", {}), "1200");
   EXPECT_EQ(simplest_spelling("6,0", {.decimal = ','}), "6");
@@ -21,7 +21,7 @@ TEST(Spellings, OfANumberAreOneValue) {
 
 // A number with leading zeros is usually a code, and a long one loses digits as a double.
 TEST(Spellings, OfOtherTextsAreDifferent) {
-  for (const char* cell : {"06", "6a", "six", "1e", "e5", "-", "+", "1e9999", "Rome"})
+  for (const char* cell : {"06", "6a", "six", "1e", "e5", "-", "+", "1e9999", "Rome", "1.10", "1.1", "-0.50", "5e-1"})
     EXPECT_EQ(simplest_spelling(cell, {}), cell);
   EXPECT_NE(simplest_spelling("12345678901234567890", {}), simplest_spelling("12345678901234567891", {}));
 }
@@ -29,6 +29,22 @@ TEST(Spellings, OfOtherTextsAreDifferent) {
 TEST(Spellings, StayWhereAValueHasOnlyOne) {
   EXPECT_THAT(distinct_values(std::vector<std::string_view>{"6.0", "7.0", "6.0"}, {}), ElementsAre("6.0", "7.0"));
   EXPECT_THAT(distinct_values(std::vector<std::string_view>{"6.0", "6", "7.0"}, {}), ElementsAre("6", "7.0"));
+}
+
+TEST(Spellings, ThatAreMergedAreNoted) {
+  const auto note = [](const std::vector<std::string_view>& cells) { return note_on_spellings(cells, "k", {}); };
+  EXPECT_EQ(note({"1e3", "1000", "7"}), "'1000' and '1e3' of 'k' are spellings of one value");
+  EXPECT_EQ(note({"6", "6.0", "True", "TRUE"}),
+            "'6' and '6.0' of 'k' are spellings of one value, and so are those of 1 more value");
+  EXPECT_EQ(note({"1.1", "1.10", "06", "6"}), std::nullopt);
+}
+
+TEST(ValueIndex, DoesNotMixNumbersThatAreNotWhole) {
+  const std::vector<std::string> values = {"1.1", "2.50"};
+  const ValueIndex index(values, {});
+  EXPECT_EQ(index.find("1.1"), 0);
+  EXPECT_EQ(index.find("1.10"), -1);
+  EXPECT_EQ(index.find("2.5"), -1);
 }
 
 TEST(ValueIndex, FindsOtherSpellings) {
