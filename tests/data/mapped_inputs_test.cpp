@@ -108,10 +108,11 @@ class MappedInputsTest : public DataTest {
     expect_equal_samples(mapped.valid, resident.valid);
   }
 
-  void expect_equal_for_every_normalization() const {
+  void expect_equal_for_every_normalization(const std::string& more = "") const {
     for (const std::string how : {"auto", "none", "standard", "minmax", "column_minmax"}) {
-      expect_equal("normalize: " + how);
-      expect_equal("train_lengths: n.npy\nnormalize: " + how);
+      const bool divides_bytes = how == "auto";
+      expect_equal("normalize: " + how + (divides_bytes ? more : ""));
+      expect_equal("train_lengths: n.npy\nnormalize: " + how + (divides_bytes ? more : ""));
     }
   }
 
@@ -140,12 +141,12 @@ TYPED_TEST(MappedElements, GiveTheBatchesAndTheFingerprintOfInputsInMemory) {
   using T = typename TypeParam::Type;
   const double factor = std::numeric_limits<T>::is_integer ? 1 : 0.37;
   this->template write_npy<T>("x.npy", TypeParam::code(), kShape, numbers<T>(factor));
-  this->expect_equal_for_every_normalization();
+  this->expect_equal_for_every_normalization(std::is_same_v<T, uint8_t> ? "\nbyte_maximum: 255" : "");
 }
 
 TEST_F(MappedInputsTest, DivideBytesBy255) {
   write_npy<uint8_t>("x.npy", "|u1", kShape, numbers<uint8_t>());
-  expect_equal("normalize: unit");
+  expect_equal("normalize: unit\nbyte_maximum: 255");
   write_npy<float>("x.npy", "<f4", kShape, numbers<float>());
   EXPECT_THAT(error_of(ExitCode::kData, [&] { load_dataset(settings("mapped", "normalize: unit")); }),
               testing::HasSubstr("data.normalize is 'unit', which divides bytes by 255, but the file holds f32"));

@@ -61,7 +61,7 @@ TEST_F(MissingTargetsTest, DoNotHideThatTheDataAreTooFew) {
   write("valid.csv", "y\n1\n2\n3\n4\n");
   EXPECT_THAT(load_error(settings + fmt::format("train_file: {}\nvalid_file: {}\nnum_valid: 9\n", path("a.csv"),
                                                 path("valid.csv"))),
-              HasSubstr("data.num_valid is 9, but the data holds 3 samples"));
+              HasSubstr("data.num_valid is 9, but the data holds 2 samples"));
   write("a.csv", "y\n1\nNA\n3\n4\n5\n6\n");
   EXPECT_EQ(load(settings + "num_valid: 1\nnum_train: 3\n").train.size(), 1) << "of 3 windows";
   EXPECT_THAT(load_error(settings + "num_valid: 1\nnum_train: 4\n"),

@@ -142,7 +142,8 @@ TEST_F(StratifiedSources, AreCsvTables) {
   std::string text = "x,kind\n";
   for (int i = 0; i < kNumRows; ++i) text += fmt::format("{},{}\n", i, i < 40 ? "rose" : "lily");
   write("a.csv", text);
-  const std::string yaml = "source: csv\npath: {}/a.csv\ntarget: [kind]\nnum_valid: 12\nnum_test: 6\nnormalize: none\n";
+  const std::string yaml =
+      "source: csv\npath: {}/a.csv\nfeatures: [x]\ntarget: [kind]\nnum_valid: 12\nnum_test: 6\nnormalize: none\n";
   const Dataset data = load(yaml);
   EXPECT_THAT(counts_of(data.valid.targets), ElementsAre(4, 8));
   EXPECT_THAT(counts_of(data.train.targets), ElementsAre(14, 28));
@@ -172,7 +173,7 @@ TEST_F(StratifiedSources, AreBinaryTargets) {
   std::string text = "x,y\n";
   for (int i = 0; i < kNumRows; ++i) text += fmt::format("{},{}\n", i, i < 45 ? 0 : 1);
   write("a.csv", text);
-  const Dataset data = load("source: csv\npath: {}/a.csv\ntarget: [y]\ntask: binary\nnum_valid: 12\n");
+  const Dataset data = load("source: csv\npath: {}/a.csv\nfeatures: [x]\ntarget: [y]\ntask: binary\nnum_valid: 12\n");
   EXPECT_EQ(data.valid.targets.sum().item<float>(), 3);
   EXPECT_THAT(data.notes, Contains("samples of each class (training + validation): '0' 36 + 9, '1' 12 + 3"));
 }
@@ -214,7 +215,8 @@ TEST_F(StratifiedSources, AreSplitWithoutClassesIfThatIsWanted) {
   std::string text = "x,kind\n";
   for (int i = 0; i < kNumRows; ++i) text += fmt::format("{},{}\n", i, i < 40 ? "rose" : "lily");
   write("a.csv", text);
-  const std::string csv = "source: csv\npath: {}/a.csv\ntarget: [kind]\nnum_valid: 12\nnormalize: none\n";
+  const std::string csv =
+      "source: csv\npath: {}/a.csv\nfeatures: [x]\ntarget: [kind]\nnum_valid: 12\nnormalize: none\n";
   const std::vector<float> plain = values_of<float>(load(csv + "stratify: false\n").valid.inputs);
   const SplitRequest request{.how = Split::kRandom, .num_valid = 12};
   EXPECT_EQ(std::vector<int64_t>(plain.begin(), plain.end()), split_rows(kNumRows, request, "").valid);

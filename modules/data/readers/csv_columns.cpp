@@ -92,7 +92,9 @@ std::string hint_on_decimal(std::string_view cell, const CsvOptions& options) {
 std::string hint_on_words(std::string_view cell) {
   constexpr size_t kLongest = 12;
   if (cell.starts_with('#')) return " (an error of a spreadsheet); correct it, or list it in data.missing_words";
-  return cell.size() <= kLongest ? "; if it stands for a missing value, list it in data.missing_words" : "";
+  const bool begins_like_a_number = cell.find_first_of("0123456789") <= 1;  // a mistake in a number, such as 1e999
+  if (begins_like_a_number || cell.size() > kLongest) return "";
+  return "; if it stands for a missing value, list it in data.missing_words";
 }
 
 // Words of the user's own may be numbers, such as -999.
