@@ -141,7 +141,7 @@ TEST_F(Predict, GivesTheProbabilityOfABinaryTarget) {
   for (int i = 0; i < 30; ++i) text += fmt::format("{},{},{}\n", i, 30 - i, i % 2);
   write("yes.csv", text);
   const auto run = train(
-      "data: {source: csv, path: yes.csv, target: [y], task: binary}\nmodel: {hidden_size: 4}\n"
+      "data: {source: csv, path: yes.csv, features: [a, b], target: [y], task: binary}\nmodel: {hidden_size: 4}\n"
       "training: {epochs: 1, batch_size: 10}\n");
   const Predictions yes = predictions(run);
   EXPECT_EQ(yes.kind, PredictionKind::kProbabilities);
