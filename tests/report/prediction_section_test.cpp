@@ -86,7 +86,7 @@ TEST(PredictionSection, DrawsTheErrorByHorizon) {
   overview.horizons = {1, 6};
   overview.by_horizon = {{.target = "OT", .root_mean_squared_errors = {1, 2}, .naive = {{"last value", {1.5, 4}}}}};
   const Section section = section_of("weather, cpu fused", overview, "weather");
-  const auto& chart = std::get<Chart>(section.blocks.at(1));
+  const auto& chart = std::get<Chart>(section.blocks.at(2));  // after the forecast
   EXPECT_EQ(chart.title, "Error by horizon");
   const auto& curves = std::get<Curves>(chart.body).curves;
   ASSERT_EQ(curves.size(), 2u);
