@@ -109,7 +109,7 @@ TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {
   testing::expect_error(
       ExitCode::kUsage,
       "argument 'training.learning_rate=0.5': cannot resume with different settings: only devices, strict, data.path, "
-      "data.memory, "
+      "data.byte_maximum, data.memory, data.missing_words, data.time, data.unsorted, data.duplicates, data.gaps, "
       "training.epochs, training.max_steps, training.max_seconds, training.num_threads, checkpoint.* and distributed.* "
       "may change",
       [&] { resume(sweep_file(), {"training.learning_rate=0.5"}); });

@@ -312,7 +312,8 @@ TEST_F(Resume, RefusesOtherSettings) {
       ExitCode::kUsage,
       checkpoint +
           ": cannot resume with different settings: model.hidden_size was 8 and is 16, training.batch_size was 50 "
-          "and is 25; only devices, strict, data.path, data.memory, training.epochs, training.max_steps, "
+          "and is 25; only devices, strict, data.path, data.byte_maximum, data.memory, data.missing_words, data.time, "
+          "data.unsorted, data.duplicates, data.gaps, training.epochs, training.max_steps, "
           "training.max_seconds, "
           "training.num_threads, checkpoint.* and distributed.* may change: restore these, or start a new run",
       stopped, {"training.batch_size=25", "model.hidden_size=16"});
@@ -333,7 +334,8 @@ TEST_F(Resume, RefusesAConfigThatWasEdited) {
   expect_refusal(
       ExitCode::kUsage,
       checkpoint +
-          ": cannot resume with different settings: seed was 1 and is 2; only devices, strict, data.path, data.memory, "
+          ": cannot resume with different settings: seed was 1 and is 2; only devices, strict, data.path, "
+          "data.byte_maximum, data.memory, data.missing_words, data.time, data.unsorted, data.duplicates, data.gaps, "
           "training.epochs, training.max_steps, training.max_seconds, training.num_threads, checkpoint.* and "
           "distributed.* may change: restore these, or start a new run",
       stopped);

@@ -56,7 +56,7 @@ TEST(ReadCases, RefusesEqualCasesHoweverTheirValuesAreSpelled) {
                                      "run every case twice"));
   for (const std::string values :
        {"training.learning_rate: [1, 1.0]", "training.learning_rate: [.01, 0.010]", "layer: [fused, 'fused']",
-        "model.hidden_size: [8, '8']", "training.shuffle: [true, 'true']", "training.decay_at: [[1, 2], [1,2]]",
+        "model.hidden_size: [8, '8']", "training.shuffle: [true, 'true']", "model.dense: [[32, 16], [32,16]]",
         "training.learning_rate: [1e-3, 2e-3], training: {learning_rate: [1e-3]}", "training.clip_norm: [~, null]"})
     EXPECT_EQ(complaints_about("sweep: {" + values + "}\n").size(), 1u) << values;
   EXPECT_THAT(complaints_about("sweep: {training.epochs: {int_uniform: [1, 2]}, num_runs: 9}\n"), ::testing::IsEmpty())
