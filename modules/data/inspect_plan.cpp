@@ -307,6 +307,13 @@ bool begins_with_missing(const Plan& plan, const Table& table, const std::vector
   return false;
 }
 
+// A series with a column of times is examined as training examines it.
+void add_times(Plan& plan, const Table& table, const std::vector<ColumnInspection>& columns) {
+  if (plan.time == nullptr) return;
+  plan.times = inspect_times(table, columns, *plan.time, plan.group);
+  plan.has_unreadable_times = !plan.times && times_of_column(table, plan.time - columns.data()).has_value();
+}
+
 // For numbers in the order of time, all columns that may be inputs are inputs, including the target.
 std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnInspection>& columns) {
   Plan plan;
@@ -321,8 +328,7 @@ std::optional<Plan> make_series_plan(const Table& table, const std::vector<Colum
   for (const ColumnInspection& column : columns)
     if (column.may_be_input() && &column != plan.group && &column != plan.time) plan.features.push_back(&column);
   plan.names_features = true;
-  plan.times = inspect_times(table, columns, *plan.time, plan.group);
-  plan.has_unreadable_times = !plan.times && times_of_column(table, plan.time - columns.data()).has_value();
+  add_times(plan, table, columns);
   plan_window(plan, table, columns);
   plan.begins_with_missing = begins_with_missing(plan, table, columns);
   return plan;
@@ -350,6 +356,8 @@ Plan make_plan(const std::string& path, const Table& table, const std::vector<Co
   plan.features = {plan.target};
   plan.is_classification = false;
   plan.names_features = true;
+  plan.time = find_time(table, columns);
+  add_times(plan, table, columns);
   plan_window(plan, table, columns);
   plan.begins_with_missing = begins_with_missing(plan, table, columns);
   return plan;

@@ -61,7 +61,7 @@ def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_t
         return names[0]
     kind = (*kind, data.device, data.dtype, number_type, names)
     if is_compiling():
-        return _fastest.get(kind, "torch")
+        return _last_answer(kind)
     work = (*kind, *map(_rounded, size))
     if work in _fastest or not _can_measure(data):
         return _fastest.get(work, "torch")
@@ -69,6 +69,11 @@ def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_t
         if work not in _fastest:
             _fastest[work] = _fastest[kind] = _measure(names, data, time_pass)
     return _fastest[work]
+
+
+@torch.compiler.assume_constant_result  # what is compiled keeps its choice, though later calls measure other sizes
+def _last_answer(kind: tuple) -> str:
+    return _fastest.get(kind, "torch")
 
 
 def _can_measure(data: torch.Tensor) -> bool:
