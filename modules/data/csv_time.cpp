@@ -144,8 +144,8 @@ struct Counts {
 // Orders the rows of each series, and counts what it does.
 class Treatment {
  public:
-  Treatment(const Table& table, const std::string& column, const DataSettings& settings)
-      : table_(table), column_(column), settings_(settings), times_(read()) {}
+  Treatment(const Table& table, std::string column, const DataSettings& settings)
+      : table_(table), column_(std::move(column)), settings_(settings), times_(read()) {}
 
   TimeTreatment apply(std::vector<SeriesRows>& all) {
     for (SeriesRows& series : all) {
