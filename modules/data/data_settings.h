@@ -26,6 +26,8 @@ enum class Gaps { kError, kSplit, kIgnore };               // steps in time that
 enum class InputsFrom { kSeries, kPart };  // where the rows may be that windows of validation and of tests read
 enum class InputMemory { kAutomatic, kResident, kMapped };  // where inputs are: in memory, or in their mapped file
 
+// The members stand in the order of the reference of keys; there is one such struct in a program.
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 struct DataSettings {
   Source source = Source::kDigits;
   std::string path;
