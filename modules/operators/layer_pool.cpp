@@ -15,7 +15,7 @@ constexpr size_t kMostWaiting = 256;
 
 LayerInUse::~LayerInUse() {
   layer_->use_weights({});
-  pool_.give_back({std::move(request_), std::move(layer_)});
+  pool_.give_back({request_, std::move(layer_)});
 }
 
 LayerPool& LayerPool::instance() {

@@ -28,8 +28,8 @@ class LayerPool;
 // A layer that one pass uses, with that pass's weights. It returns to the pool without them.
 class LayerInUse {
  public:
-  LayerInUse(LayerPool& pool, LayerRequest request, std::shared_ptr<RecurrentLayer> layer)
-      : pool_(pool), request_(std::move(request)), layer_(std::move(layer)) {}
+  LayerInUse(LayerPool& pool, const LayerRequest& request, std::shared_ptr<RecurrentLayer> layer)
+      : pool_(pool), request_(request), layer_(std::move(layer)) {}
   ~LayerInUse();
   LayerInUse(const LayerInUse&) = delete;
   LayerInUse& operator=(const LayerInUse&) = delete;
