@@ -20,7 +20,7 @@ struct SeriesRows {
 };
 
 // Returns data.time, or the first column of times among those that the settings do not use as inputs, targets or names
-// of series, those of data.id before others; "" if there is none.
+// of series, those of data.id before others, or "" if no column has times.
 std::string find_time_column(const Table& table, const DataSettings& settings);
 
 // Returns "data.gaps: split", or another key that needs the times of the rows; "" if none of the settings does.

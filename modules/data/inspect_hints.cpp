@@ -139,7 +139,7 @@ std::string hint_on_steps(const Table& table, const std::vector<ColumnInspection
       is_feature(plan, sequence) ? fmt::format(", and remove {} from features", yaml_text(sequence->name)) : "");
 }
 
-// A table that ends with a column of texts and has times may be a series all the same.
+// A table that ends with a column of texts and has times may still be a series.
 std::string hint_on_times(const Table& table, const std::vector<ColumnInspection>& columns, const Plan& plan) {
   if (!plan.is_classification || find_time(table, columns) == nullptr) return "";
   const ColumnInspection* const series = choose_series_target(columns);

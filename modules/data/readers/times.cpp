@@ -227,7 +227,7 @@ std::optional<int64_t> week_after_year(Scanner& scanner, int64_t year) {
   return at_end(scanner, week_of(year, *week, weekday));
 }
 
-// Reads what follows a year of four digits and its separator (0 if there is none).
+// Reads what follows a year of four digits and its separator, which is 0 if it is missing.
 std::optional<int64_t> after_year(Scanner& scanner, int64_t year, char separator) {
   if (scanner.eat_letter('Q')) return at_end(scanner, quarter_of(year, scanner.number(1, 2)));
   if (scanner.eat_letter('W')) return week_after_year(scanner, year);
