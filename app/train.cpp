@@ -108,7 +108,8 @@ Comparison compare_all(const std::vector<RunOutcome>& runs) {
   return compare(records, {.baseline = "", .on_difference = OnDifference::kReport});
 }
 
-// Nothing is compared with a single run, so the reasons to doubt its times are one line. A comparison has them all.
+// Nothing is compared with a single run, so the reasons to doubt its times are one line. A comparison has them all. A run
+// that was stopped says this at its end: until then the last line is the command that resumes it.
 void log_remarks(const RunOutcome& outcome, Logger& logger) {
   const RunRecord run = load_run(outcome.folder);
   if (const auto advice = train_longer_advice(run)) logger.info(*advice);
@@ -118,9 +119,10 @@ void log_remarks(const RunOutcome& outcome, Logger& logger) {
   if (!line.empty()) logger.warn(line);
 }
 
-void print_results(const std::vector<RunOutcome>& runs, const TrainOptions& options, Logger& logger) {
+void print_results(const RunAllOutcome& all, const TrainOptions& options, Logger& logger) {
+  const std::vector<RunOutcome>& runs = all.finished;
   if (runs.empty()) return;
-  if (runs.size() == 1 && !options.quiet) log_remarks(runs.front(), logger);
+  if (runs.size() == 1 && !options.quiet && !all.can_resume) log_remarks(runs.front(), logger);
   if (options.json) {
     print_data(comparison_json(compare_all(runs)));
   } else if (runs.size() == 1) {
@@ -304,11 +306,11 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
   report_once([&] { all = run(options, request, logger); });
   if (!is_first_process() || has_rnnlab_parent()) return all.exit_code;
   if (all.exit_code == ExitCode::kDone) {
-    print_results(all.finished, options, logger);
+    print_results(all, options, logger);
     return ExitCode::kDone;
   }
   try {
-    print_results(all.finished, options, logger);
+    print_results(all, options, logger);
   } catch (const UserError& error) {
     logger.error(error.what());  // the exit code still describes the earlier result
   }
