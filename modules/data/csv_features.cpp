@@ -26,10 +26,9 @@ bool holds_texts(const Table& table, int64_t column) {
   return num_texts >= num_others;
 }
 
-// Numbers are times if the name of their column says so; years may be inputs.
 bool holds_numbered_times(const Table& table, const std::string& name) {
   const int64_t column = table.column_index(name);
-  return is_name_of_time(name) && times_of_column(table, column).has_value();
+  return is_numbered_time(trim(table.cell(0, column)), name) && times_of_column(table, column).has_value();
 }
 
 std::vector<std::string> names_of_numbers(const Table& table, const std::vector<std::string>& names) {

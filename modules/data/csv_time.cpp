@@ -45,10 +45,11 @@ std::string find_time_column(const Table& table, const DataSettings& settings) {
   if (!uses_order(settings)) return "";
   std::string year;  // A column of years is taken only if there is no other, and if they are those of single rows.
   for (const std::string& name : candidates(table, settings)) {
-    const auto found = times_of_column(table, table.column_index(name));
+    const int64_t column = table.column_index(name);
+    const auto found = times_of_column(table, column);
     if (!found) continue;
-    if (is_name_of_time(name) || !number_of(trim(table.cell(0, table.column_index(name))), table.options()))
-      return name;
+    const std::string_view first = trim(table.cell(0, column));
+    if (is_name_of_time(name) || is_numbered_time(first, name) || !number_of(first, table.options())) return name;
     if (year.empty() && (!settings.group.empty() || are_different(found->times))) year = name;
   }
   return year;

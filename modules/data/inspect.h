@@ -135,6 +135,8 @@ struct ColumnInspection {
   int64_t num_below_thousand = 0;  // of the numbers: integers of at most three digits, such as 998
   std::string like_thousands;      // the first number that is written as 1.326
   NumberSummary numbers;
+  Moments likely_values;                              // the numbers except likely placeholders
+  std::map<std::string, int64_t> placeholders = {};   // of the numbers: such as -999, which may mean a missing value
   std::set<std::string> texts;                        // at most kMostClasses + 1 texts
   std::set<std::string> values;                       // numbers and texts, at most kMostClasses + 1
   std::map<std::string, int64_t> missing_words = {};  // of the missing values: those that are not empty cells

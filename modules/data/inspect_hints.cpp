@@ -213,6 +213,23 @@ std::string hint_on_missing_words(const std::vector<ColumnInspection>& columns) 
   return "";
 }
 
+// Returns whether the number is further from the others than these are from each other.
+bool is_far_from(const Moments& others, double number) {
+  const double distance = number < others.minimum() ? others.minimum() - number : number - others.maximum();
+  return others.count() > 1 && distance > others.maximum() - others.minimum();
+}
+
+// Nothing is filled or left out because of this: -999 may be a number.
+std::string hint_on_placeholders(const std::vector<ColumnInspection>& columns, const CsvOptions& options) {
+  for (const ColumnInspection& column : columns)
+    for (const auto& [cell, count] : column.placeholders)
+      if (is_far_from(column.likely_values, *number_of(cell, options)))
+        return fmt::format(
+            "{} has {} {}, far from its other numbers: if it means a missing value, list it in data.missing_words",
+            in_quotes(column.name), cell, count == 1 ? "once" : format_count(count) + " times");
+  return "";
+}
+
 std::string hint_on_spellings(const std::vector<ColumnInspection>& columns, const CsvOptions& options) {
   for (const ColumnInspection& column : columns) {
     if (column.alike.empty()) continue;
@@ -273,6 +290,7 @@ TableAdvice advise(const std::string& path, const Table& table, TableInspection&
   add_once(advice.hints, hint_on_row_numbers(columns));
   add_once(advice.hints, hint_on_time_order(content.time));
   add_once(advice.hints, hint_on_missing_words(columns));
+  add_once(advice.hints, hint_on_placeholders(columns, table.options()));
   add_once(advice.hints, hint_on_spellings(columns, table.options()));
   add_once(advice.hints, hint_on_plan(table, plan));
   add_once(advice.hints, hint_on_times(table, columns, plan));

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -52,6 +54,21 @@ void count_like_thousands(ColumnInspection& column, std::string_view cell, char 
   if (column.num_like_thousands++ == 0) column.like_thousands = cell;
 }
 
+// Returns whether the number is one of those that files have in the place of a missing value: nines, at least two.
+bool may_be_placeholder(double number) {
+  constexpr std::array<double, 5> kNines = {99, 999, 9999, 99'999, 999'999};
+  return std::ranges::count(kNines, std::abs(number)) > 0;
+}
+
+void count_number(ColumnInspection& column, std::string_view cell, double number) {
+  column.numbers.add(number);
+  ++column.num_numbers;
+  if (may_be_placeholder(number))
+    ++column.placeholders[std::string(cell)];
+  else
+    column.likely_values.add(number);
+}
+
 void count(ColumnInspection& column, std::string_view cell, const CsvOptions& options) {
   if (is_missing(cell, options)) {
     ++column.num_missing;
@@ -60,8 +77,7 @@ void count(ColumnInspection& column, std::string_view cell, const CsvOptions& op
   }
   add_up_to_most(column.values, cell);
   if (const auto number = number_of(cell, options)) {
-    column.numbers.add(*number);
-    ++column.num_numbers;
+    count_number(column, cell, *number);
     column.num_integers += parse_int64(cell) ? 1 : 0;
     count_like_thousands(column, cell, options.decimal);
     return;
@@ -98,7 +114,7 @@ ColumnInspection inspect_column(const Table& table, int64_t column) {
   result.numbers_rows = numbers_rows(table, column);
   result.is_nameless_and_empty = is_after_last_delimiter(table, column);
   const auto times = times_of_column(table, column);
-  const bool are_years = result.num_numbers > 0 && !is_name_of_time(result.name);
+  const bool are_years = result.num_numbers > 0 && !is_numbered_time(trim(table.cell(0, column)), result.name);
   result.has_times = times && !times->wrong_row && !are_years;
   return result;
 }

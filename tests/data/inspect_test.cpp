@@ -530,6 +530,26 @@ TEST_F(Inspect, TellsOfWordsAndSpellings) {
   EXPECT_THAT(advice_for(json), HasSubstr("task: classification|missing_words: []|"));
 }
 
+TEST_F(Inspect, FindsDatesInDigitsInAColumnOfAnyName) {
+  std::string table = "day,x\n";
+  for (int i = 28; i > 0; --i) table += fmt::format("202401{:02},{}.5\n", i, i * i % 7);
+  write("a.csv", table);
+  const auto json = json_of(path("a.csv"));
+  EXPECT_EQ(json["time"]["order"], "newest first");
+  EXPECT_THAT(advice_for(json), HasSubstr("features: [\"x\"]|target: [\"x\"]|"));
+}
+
+TEST_F(Inspect, HintsAtNumbersThatMayMeanAMissingValue) {
+  const auto hints = [&](const std::string& number) {
+    write("a.csv", "x,y\n1.5,2\n2.5,4\n" + number + ",6\n4.5,8.5\n");
+    return json_of(path("a.csv"))["hints"].dump();
+  };
+  EXPECT_THAT(hints("-999"), HasSubstr("'x' has -999 once"));
+  EXPECT_THAT(hints("99.0"), HasSubstr("'x' has 99.0 once"));
+  EXPECT_EQ(hints("3.5").find("data.missing_words"), std::string::npos);
+  EXPECT_EQ(hints("-9.99").find("data.missing_words"), std::string::npos);
+}
+
 TEST_F(Inspect, ReadsArchivesInTimeThatTheirSizeLimits) {
   const std::string array = npy_file("|u1", "3,", std::vector<uint8_t>{1, 2, 3});
   std::string archive = zip_of({{.name = "x.npy", .content = array}, {.name = "y.npy", .content = array}});

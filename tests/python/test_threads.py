@@ -150,4 +150,4 @@ if __name__ == "__main__":
     parser.add_argument("--passes", type=int, default=NUM_PASSES)
     given, rest = parser.parse_known_args()
     NUM_PASSES = given.passes
-    unittest.main(argv=[sys.argv[0], *rest])
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)  # names why tests were skipped

@@ -432,19 +432,41 @@ std::optional<int64_t> time_of_year(std::string_view cell) {
   return moment(static_cast<int64_t>(*year), 1, 1);
 }
 
+// Returns the time of a number of days as spreadsheets count them, from 1924 to 2119: 45292 is 2024-01-01.
+std::optional<int64_t> time_of_spreadsheet(std::string_view cell) {
+  constexpr double kFirst = 9'000, kLast = 80'000, kOf1970 = 25'569;
+  const std::optional<double> days = parse_double(cell);
+  if (!days || *days < kFirst || *days >= kLast) return std::nullopt;
+  return std::llround((*days - kOf1970) * static_cast<double>(kDay));
+}
+
+bool is_name_of_date(std::string_view name) {
+  constexpr std::string_view kNames[] = {"date", "dates", "datetime", "day"};
+  return has_word(name, kNames);
+}
+
 bool is_name_of_year(std::string_view name) {
   constexpr std::string_view kNames[] = {"year", "years", "yr"};
   return has_word(name, kNames);
 }
 
-// Numbers are times only in a column that is named as a time.
+// Other numbers than 20240131 are times only in a column that is named as a time.
 std::optional<std::vector<int64_t>> numbered_times(const Cells& cells, const std::string& name) {
-  if (is_name_of_time(name)) {
-    if (auto times = all_parsed(cells, time_of_digits)) return times;
+  if (auto times = all_parsed(cells, time_of_digits)) return times;
+  if (is_name_of_time(name))
     if (auto times = all_parsed(cells, time_since_1970)) return times;
-  }
+  if (is_name_of_date(name))
+    if (auto times = all_parsed(cells, time_of_spreadsheet)) return times;
   return is_name_of_time(name) || is_name_of_year(name) ? all_parsed(cells, time_of_year) : std::nullopt;
 }
+
+}  // namespace
+
+bool is_numbered_time(std::string_view cell, const std::string& name) {
+  return time_of_digits(cell) || (is_name_of_time(name) && numbered_times({cell}, name));
+}
+
+namespace {
 
 bool may_be_time(std::string_view cell, const std::string& name) {
   return parse_time(cell, DateOrder::kMonthFirst) || parse_time(cell, DateOrder::kDayFirst) ||

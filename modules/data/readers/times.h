@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dates and times in the cells of a table, and the order of rows in time. The common forms are read: ISO 8601, dates by
-// day or month first, names of months, quarters, weeks, and seconds or milliseconds since 1970 in a column that is
-// named as a time. Words of other languages are not.
+// day or month first, also as 20240131, names of months, quarters and weeks; and, in a column that is named as a time,
+// seconds or milliseconds since 1970 and the days of spreadsheets. Words of other languages are not.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,10 @@ std::optional<int64_t> parse_time_of_day(std::string_view cell);
 
 // Returns whether a word of the name is one for times, as in "time", "Date" and "start_time".
 bool is_name_of_time(std::string_view name);
+
+// Returns whether the cell is a number that is hardly meant as an input: 20240131 is, 2024 is not, and 1706659200 only
+// if the name of its column says so.
+bool is_numbered_time(std::string_view cell, const std::string& name);
 
 // The times of the rows of a column, in microseconds; or the first row whose cell is not a time like the others.
 struct ColumnTimes {

@@ -91,7 +91,19 @@ TEST(Times, MayBeNumbersInAColumnThatIsNamedAsATime) {
   }
   EXPECT_THAT(times_of_column(table_of("date\n19700102\n19700103\n"), 0)->times, ElementsAre(kDay, 2 * kDay));
   EXPECT_THAT(times_of_column(table_of("year\n1970\n1971\n"), 0)->times, ElementsAre(0, 365 * kDay));
+  EXPECT_THAT(times_of_column(table_of("date\n25569\n25570.5\n"), 0)->times, ElementsAre(0, kDay + 12 * kHour));
+  EXPECT_FALSE(times_of_column(table_of("price\n25569\n25570.5\n"), 0));
   EXPECT_FALSE(times_of_column(table_of("x\n1970\n1971\n"), 0));
+}
+
+// Eight digits that are a date in every row are hardly anything else, whatever the name of the column.
+TEST(Times, MayBeDatesInDigitsInAnyColumn) {
+  EXPECT_THAT(times_of_column(table_of("when\n19700103\n19700102\n"), 0)->times, ElementsAre(2 * kDay, kDay));
+  EXPECT_FALSE(times_of_column(table_of("part\n19700103\n19701399\n"), 0)) << "there is no month 13";
+  EXPECT_TRUE(is_numbered_time("20240131", "x"));
+  EXPECT_FALSE(is_numbered_time("2024", "year"));
+  EXPECT_TRUE(is_numbered_time("1706659200", "timestamp"));
+  EXPECT_FALSE(is_numbered_time("1706659200", "price"));
 }
 
 TEST(Times, TakeTheHourOfAnotherColumn) {
