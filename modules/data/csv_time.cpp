@@ -129,12 +129,12 @@ class SeriesTimes {
   const auto after = std::ranges::find(places, place);
   const int64_t before = *std::prev(after),
                 step = times[static_cast<size_t>(place)] - times[static_cast<size_t>(before)];
-  const int64_t row = series.row_at(place);
-  series.fail(row,
-              fmt::format("{} is {} after {}, but the usual step{} is {} ({} differ): set data.gaps: split, so "
-                          "that no window crosses such a step, or ignore",
-                          series.cell(row), duration_text(step), series.cell(series.row_at(before)), series.of_series(),
-                          duration_text(steps.usual_step), counted(steps.num_gaps + steps.num_short, "step")));
+  const int64_t row = series.row_at(place), num_uneven = steps.num_gaps + steps.num_short;
+  series.fail(row, fmt::format("{} is {} after {}, but the usual step{} is {} ({}): set data.gaps: split, so "
+                               "that no window crosses such a step, or ignore",
+                               series.cell(row), duration_text(step), series.cell(series.row_at(before)),
+                               series.of_series(), duration_text(steps.usual_step),
+                               num_uneven == 1 ? "1 step differs" : format_count(num_uneven) + " steps differ"));
 }
 
 // What was ignored, sorted or left out in all series together.

@@ -143,7 +143,7 @@ TEST_F(CsvTime, IsRefusedWhereItHasGaps) {
   write_days({1, 2, 3, 9, 10, 11, 12});
   EXPECT_THAT(load_error(),
               HasSubstr("a.csv:5: column 'date': '2026-01-09' is 6 days after '2026-01-03', but the usual "
-                        "step is 1 day (1 step differ): set data.gaps: split"));
+                        "step is 1 day (1 step differs): set data.gaps: split"));
 }
 
 TEST_F(CsvTime, LetsNoWindowCrossAGap) {
