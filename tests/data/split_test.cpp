@@ -20,7 +20,8 @@ using testing::Not;
 
 std::vector<int64_t> repeated(const std::vector<int64_t>& counts) {
   std::vector<int64_t> classes;
-  for (size_t i = 0; i < counts.size(); ++i) classes.insert(classes.end(), static_cast<size_t>(counts[i]), i);
+  int64_t next_class = 0;
+  for (const int64_t count : counts) classes.insert(classes.end(), static_cast<size_t>(count), next_class++);
   return classes;
 }
 
