@@ -272,7 +272,7 @@ namespace {
 
 // Returns the metric by which training chooses the best epoch; "" if no epoch of the run was validated.
 std::string watched_metric(const RunRecord& run) {
-  const std::string name = value_or_absent(run.config, "training.early_stopping");
+  std::string name = value_or_absent(run.config, "training.early_stopping");
   const auto columns = epoch_columns();
   if (std::ranges::find(columns, name, &EpochColumn::name) != columns.end()) return name;
   return !run.rows.empty() && run.rows.back().valid_loss ? "valid_loss" : "";
