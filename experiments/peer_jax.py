@@ -26,8 +26,9 @@ SUPPORTED = {
     "model.kind": ("sequence_classifier", "sequence_regressor", "language_model"),
     "model.cell": ("lstm", "gru", "rnn_tanh", "rnn_relu"),
     "training.optimizer": ("adam",),
+    "training.loss": ("auto", "cross_entropy", "binary_cross_entropy", "mse"),
     **dict.fromkeys(("model.hidden_size", "model.num_layers", "model.dropout", "model.pooling", "model.output_dropout",
-                     "model.dense", "model.dense_activation", "model.dense_dropout", "model.embedding_size", "training.loss",
+                     "model.dense", "model.dense_activation", "model.dense_dropout", "model.embedding_size",
                      "training.beta1", "training.beta2", "training.epsilon", "training.clip_norm", "training.cuda_graph")),
 }
 TYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64}

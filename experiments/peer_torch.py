@@ -20,10 +20,20 @@ SUPPORTED = {
     "model.cell": ("lstm", "gru", "rnn_tanh", "rnn_relu"),
     **dict.fromkeys(("model.hidden_size", "model.num_layers", "model.dropout", "model.pooling", "model.output_dropout",
                      "model.dense", "model.dense_activation", "model.dense_dropout", "model.num_convolutions",
-                     "model.embedding_size", "training.loss", "training.optimizer", "training.momentum", "training.beta1",
-                     "training.beta2", "training.epsilon", "training.weight_decay", "training.clip_norm",
+                     "model.embedding_size", "training.momentum", "training.beta1", "training.beta2", "training.alpha",
+                     "training.epsilon", "training.weight_decay", "training.clip_norm",
                      "training.cuda_graph")),
 }
+LOSSES = {
+    "cross_entropy": nn.functional.cross_entropy,
+    "binary_cross_entropy": nn.functional.binary_cross_entropy_with_logits,
+    "mse": nn.functional.mse_loss,
+    "mae": nn.functional.l1_loss,
+    "huber": nn.functional.huber_loss,
+}
+NATURAL_LOSSES = {"classification": "cross_entropy", "binary": "binary_cross_entropy", "regression": "mse"}
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop}
+SUPPORTED |= {"training.loss": ("auto", *LOSSES), "training.optimizer": tuple(OPTIMIZERS)}
 TYPES = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64}
 FORMATS = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 CONVOLUTIONS = {2: ((32, 5, True), (64, 5, True)), 4: ((32, 5, False), (32, 3, True), (64, 5, False), (64, 3, True))}
@@ -147,19 +157,23 @@ def make_loss(work):
     task, kind = work.shape["task"], work.text("training.loss")
     if task == "language_model":
         return lambda outputs, targets: nn.functional.cross_entropy(outputs.flatten(0, 1), targets.t().flatten())
-    if task == "classification":
-        return nn.functional.cross_entropy
-    is_binary = kind == "binary_cross_entropy" or (kind == "auto" and task == "binary")
-    return nn.functional.binary_cross_entropy_with_logits if is_binary else nn.functional.mse_loss
+    return LOSSES[NATURAL_LOSSES[task] if kind == "auto" else kind]
 
 
 def make_optimizer(work, parameters, rate, capturable):
-    decay = work.number("training.weight_decay")
-    if work.text("training.optimizer") == "sgd":
-        return torch.optim.SGD(parameters, rate, work.number("training.momentum"), weight_decay=decay, fused=True)
-    make = torch.optim.AdamW if work.text("training.optimizer") == "adamw" else torch.optim.Adam
-    betas = work.number("training.beta1"), work.number("training.beta2")
-    return make(parameters, rate, betas, work.number("training.epsilon"), decay, fused=True, capturable=capturable)
+    kind = work.text("training.optimizer")
+    options = {"weight_decay": work.number("training.weight_decay")}
+    if kind in ("sgd", "rmsprop"):
+        options["momentum"] = work.number("training.momentum")
+    if kind in ("sgd", "adam", "adamw"):
+        options["fused"] = True
+    if kind in ("adam", "adamw", "rmsprop"):
+        options |= {"eps": work.number("training.epsilon"), "capturable": capturable}
+    if kind in ("adam", "adamw"):
+        options["betas"] = work.number("training.beta1"), work.number("training.beta2")
+    if kind == "rmsprop":
+        options["alpha"] = work.number("training.alpha")
+    return OPTIMIZERS[kind](parameters, rate, **options)
 
 
 def set_backends(precision):

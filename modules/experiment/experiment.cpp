@@ -12,6 +12,8 @@
 #include "data/find_data.h"
 #include "models/model.h"
 #include "results/run_folder.h"
+#include "training/losses.h"
+#include "training/optimizers.h"
 
 namespace rnnlab {
 namespace {
@@ -215,18 +217,8 @@ void check_series(const Experiment& e, Checker& checker) {
 
 // Returns whether the loss fits any task of the model; LossKind::kAuto fits every model.
 bool fits(LossKind loss, const ModelInfo& model) {
-  const auto has = [&](Task task) { return std::ranges::count(model.tasks, task) > 0; };
-  switch (loss) {
-    case LossKind::kAuto:
-      return true;
-    case LossKind::kCrossEntropy:
-      return has(Task::kClassification) || has(Task::kLanguageModel);
-    case LossKind::kBinaryCrossEntropy:
-      return has(Task::kBinary);
-    case LossKind::kMse:
-      return has(Task::kRegression);
-  }
-  fail_invariant("a listed loss", __FILE__, __LINE__, "fits does not know the loss");
+  return loss == LossKind::kAuto ||
+         std::ranges::any_of(model.tasks, [&](Task task) { return info_of(loss).suits(task); });
 }
 
 void check_class_weights(const Experiment& e, Checker& checker) {
@@ -244,6 +236,12 @@ void check_loss(const Experiment& e, Checker& checker) {
     checker.complain({"training.loss", "model.kind"}, fmt::format("{} does not fit {}; use {}", config::name_of(loss),
                                                                   config::name_of(e.model.kind), join_with_or(losses)));
   }
+}
+
+void check_momentum(const Experiment& e, Checker& checker) {
+  if (e.training.momentum != 0.0 && !info_of(e.training.optimizer).has_momentum)
+    checker.complain({"training.momentum", "training.optimizer"},
+                     "only sgd and rmsprop have a momentum; adam and adamw have beta1");
 }
 
 // A metric that a setting names, such as {"training.stop_at.valid_rmse", "valid_rmse"}.
@@ -265,9 +263,11 @@ std::vector<WatchedMetric> watched_metrics(const Experiment& e) {
 std::string missing_metric(const Experiment& e, const std::string& metric) {
   const ModelInfo& model = info_of(e.model.kind);
   const LossKind loss = e.training.loss;
-  const bool is_mse = loss == LossKind::kMse || (loss == LossKind::kAuto && fits(LossKind::kMse, model));
-  if (metric.ends_with("_accuracy") && is_mse) return "mse has no accuracy";
-  if ((metric.ends_with("_mae") || metric.ends_with("_rmse")) && !is_mse) return "only mse has MAE and RMSE";
+  const bool are_numbers = loss == LossKind::kAuto ? fits(LossKind::kMse, model) : info_of(loss).measures_errors();
+  if (metric.ends_with("_accuracy") && are_numbers)
+    return fmt::format("{} has no accuracy", config::name_of(loss == LossKind::kAuto ? LossKind::kMse : loss));
+  if ((metric.ends_with("_mae") || metric.ends_with("_rmse")) && !are_numbers)
+    return fmt::format("only {} has MAE and RMSE", names_of_losses(LossTargets::kNumbers));
   const bool is_of_text = metric.ends_with("_perplexity") || metric.ends_with("_per_character");
   return is_of_text && model.input != ModelInput::kTokens ? "only a language model has a perplexity" : "";
 }
@@ -368,6 +368,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_embedding);
   s.check(check_class_weights);
   s.check(check_loss);
+  s.check(check_momentum);
   s.check(check_metrics);
   s.check(check_devices);
   return s;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/load_dataset.h"
 #include "models/model.h"
+#include "training/optimizers.h"
 
 namespace rnnlab {
 namespace {
@@ -29,11 +30,6 @@ int64_t sum(std::initializer_list<int64_t> terms) {
 // Returns the bytes of one output; autocast halves them.
 int64_t element_bytes(Precision precision) {
   return precision == Precision::kFp32 || precision == Precision::kTf32 ? 4 : 2;
-}
-
-int64_t optimizer_copies(const TrainingSettings& training) {
-  if (training.optimizer != OptimizerKind::kSgd) return 2;
-  return training.momentum != 0 ? 1 : 0;
 }
 
 // Holds the number of steps and samples of a batch.
@@ -131,7 +127,8 @@ MemoryEstimate estimate_memory(const Experiment& experiment, Purpose purpose, co
   estimate.activations = step_bytes(experiment, purpose, data);
   if (purpose == Purpose::kInference) return estimate;
   estimate.gradients = estimate.weights;
-  estimate.optimizer = saturating_multiply(estimate.weights, optimizer_copies(experiment.training));
+  estimate.optimizer =
+      saturating_multiply(estimate.weights, info_of(experiment.training.optimizer).num_copies(experiment.training));
   return estimate;
 }
 

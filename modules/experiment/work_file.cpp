@@ -12,7 +12,7 @@
 #include "experiment/run_context.h"
 #include "results/work_settings.h"
 #include "system/json_fields.h"
-#include "training/optimizer.h"
+#include "training/optimizers.h"
 #include "training/train_step.h"
 #include "weights/tensor_reader.h"
 

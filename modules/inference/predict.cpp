@@ -10,6 +10,7 @@
 #include <ATen/ops/zeros.h>
 #include "base/error.h"
 #include "data/csv_part.h"
+#include "training/losses.h"
 
 namespace rnnlab {
 namespace {
@@ -49,8 +50,15 @@ void compute_outputs(Predictions& predictions, const TrainedModel& trained, cons
 }
 
 PredictionKind kind_of(LossKind loss) {
-  if (loss == LossKind::kCrossEntropy) return PredictionKind::kClasses;
-  return loss == LossKind::kBinaryCrossEntropy ? PredictionKind::kProbabilities : PredictionKind::kValues;
+  switch (info_of(loss).targets) {
+    case LossTargets::kClasses:
+      return PredictionKind::kClasses;
+    case LossTargets::kBinary:
+      return PredictionKind::kProbabilities;
+    case LossTargets::kNumbers:
+      return PredictionKind::kValues;
+  }
+  fail_invariant("listed targets", __FILE__, __LINE__, "no prediction is known for the targets of the loss");
 }
 
 at::Tensor meaning(const at::Tensor& raw, PredictionKind kind, const FittedData& data) {

@@ -9,6 +9,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/error.h"
+#include "training/losses.h"
+
 namespace rnnlab {
 namespace {
 
@@ -38,34 +41,34 @@ at::Tensor units_of(const Dataset& dataset) {
   return at::tensor(units, at::kDouble);
 }
 
-// `predictions` have the shape of the targets, or one row for all. Goes over some rows at a time, because float64
-// copies of all targets may not fit into memory.
-MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset) {
+// The loss is that of training. `predictions` have the shape of the targets, or one row for all. Goes over some rows at
+// a time, because float64 copies of all targets may not fit into memory.
+MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset, const LossInfo& loss) {
   constexpr int64_t kRowsAtOnce = 65'536;
   const at::Tensor targets = target_rows(dataset.valid), units = units_of(dataset);
   const at::Tensor all = predictions.expand_as(targets);
-  double squares = 0, absolutes_in_units = 0, squares_in_units = 0, count_of_all = 0;
+  double losses = 0, absolutes_in_units = 0, squares_in_units = 0, count_of_all = 0;
   for (int64_t first = 0; first < targets.size(0); first += kRowsAtOnce) {
     const int64_t count = std::min(kRowsAtOnce, targets.size(0) - first);
-    const at::Tensor errors =
-        all.narrow(0, first, count).to(at::kDouble) - targets.narrow(0, first, count).to(at::kDouble);
+    const at::Tensor predicted = all.narrow(0, first, count).to(at::kDouble);
+    const at::Tensor wanted = targets.narrow(0, first, count).to(at::kDouble), errors = predicted - wanted;
     const at::Tensor in_units = errors * units;
-    squares += errors.square().nansum().item<double>();
+    losses += loss.compute(predicted, wanted, at::Reduction::None).nansum().item<double>();
     absolutes_in_units += in_units.abs().nansum().item<double>();
     squares_in_units += in_units.square().nansum().item<double>();
     count_of_all += sum_of(are_known(errors));
   }
-  return {{"valid_loss", squares / count_of_all},
+  return {{"valid_loss", losses / count_of_all},
           {"valid_mae", absolutes_in_units / count_of_all},
           {"valid_rmse", std::sqrt(squares_in_units / count_of_all)}};
 }
 
-std::vector<Baseline> of_numbers(const Dataset& dataset) {
+std::vector<Baseline> of_numbers(const Dataset& dataset, const LossInfo& loss) {
   std::vector<Baseline> all;
   for (const NaiveForecast& forecast : dataset.naive_forecasts)
-    if (forecasts_any(forecast, dataset)) all.push_back({forecast.name, errors_of(forecast.values, dataset)});
-  all.push_back(
-      {"mean of the training part", errors_of(target_rows(dataset.train).nanmean(0, true, at::kDouble), dataset)});
+    if (forecasts_any(forecast, dataset)) all.push_back({forecast.name, errors_of(forecast.values, dataset, loss)});
+  all.push_back({"mean of the training part",
+                 errors_of(target_rows(dataset.train).nanmean(0, true, at::kDouble), dataset, loss)});
   return all;
 }
 
@@ -134,8 +137,16 @@ std::vector<Baseline> of_binary(const Dataset& dataset) {
 
 std::vector<Baseline> baselines(const Dataset& dataset, LossKind loss) {
   if (dataset.valid.size() == 0) return {};
-  if (loss == LossKind::kMse) return of_numbers(dataset);
-  return loss == LossKind::kBinaryCrossEntropy ? of_binary(dataset) : of_classes(dataset);
+  const LossInfo& info = info_of(loss);
+  switch (info.targets) {
+    case LossTargets::kClasses:
+      return of_classes(dataset);
+    case LossTargets::kBinary:
+      return of_binary(dataset);
+    case LossTargets::kNumbers:
+      return of_numbers(dataset, info);
+  }
+  fail_invariant("listed targets", __FILE__, __LINE__, "no baseline is known for the targets of the loss");
 }
 
 }  // namespace rnnlab

@@ -3,13 +3,10 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/l1_loss.h>
-#include <ATen/ops/mse_loss.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
@@ -26,6 +23,7 @@
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
 #include "training/kernels/loss.h"
+#include "training/losses.h"
 #include "training/profiling.h"
 #include "training/step_record.h"
 
@@ -52,15 +50,12 @@ void run_loss(LossKind loss, const at::Tensor& output, const at::Tensor& targets
                                           .results = results},
                     output);
   }
-  using kernels::ElementLossKind;
-  const bool is_binary = loss == LossKind::kBinaryCrossEntropy;
-  run_loss(
-      kernels::ElementLoss{.kind = is_binary ? ElementLossKind::kBinaryCrossEntropy : ElementLossKind::kSquaredError,
-                           .outputs = output.const_data_ptr<float>(),
-                           .targets = targets.const_data_ptr<float>(),
-                           .size = output.numel(),
-                           .results = results},
-      output);
+  run_loss(kernels::ElementLoss{.kind = *info_of(loss).own_kernel,
+                                .outputs = output.const_data_ptr<float>(),
+                                .targets = targets.const_data_ptr<float>(),
+                                .size = output.numel(),
+                                .results = results},
+           output);
 }
 
 class LossOnGpu : public torch::autograd::Function<LossOnGpu> {
@@ -107,23 +102,16 @@ Evaluation evaluate_on_gpu(LossKind loss, const at::Tensor& output, const at::Te
 
 namespace {
 
-bool has_classes(Task task) { return task == Task::kClassification || task == Task::kLanguageModel; }
-
-LossKind natural_loss(Task task) {
-  if (has_classes(task)) return LossKind::kCrossEntropy;
-  return task == Task::kBinary ? LossKind::kBinaryCrossEntropy : LossKind::kMse;
-}
-
 LossKind resolve(LossKind loss, Task task) {
   if (loss == LossKind::kAuto) return natural_loss(task);
-  if (has_classes(task) && loss != LossKind::kCrossEntropy) {
+  const bool has_classes = info_of(natural_loss(task)).takes_classes();
+  if (has_classes && !info_of(loss).takes_classes())
     throw_error(ExitCode::kUsage, "training.loss: the data's targets are classes, which need cross_entropy (or auto)");
-  }
-  if (!has_classes(task) && loss == LossKind::kCrossEntropy) {
+  if (!has_classes && info_of(loss).takes_classes())
     throw_error(ExitCode::kUsage,
-                "training.loss: cross_entropy needs classes, but the data's targets are numbers; use mse, "
-                "binary_cross_entropy or auto");
-  }
+                "training.loss: cross_entropy needs classes, but the data's targets are numbers; use auto, "
+                "binary_cross_entropy, {}",
+                names_of_losses(LossTargets::kNumbers));
   return loss;
 }
 
@@ -151,43 +139,43 @@ bool suit_own_kernels(const at::Tensor& output, const at::Tensor& targets) {
   return can_use_own_kernels({output, targets}) && !targets.requires_grad();
 }
 
-Evaluation binary_cross_entropy_of_logits(const at::Tensor& logits, const at::Tensor& targets) {
-  if (suit_own_kernels(logits, targets)) return evaluate_on_gpu(LossKind::kBinaryCrossEntropy, logits, targets);
-  auto loss = at::binary_cross_entropy_with_logits(logits, targets);
-  const at::NoGradGuard no_grad;
-  return {loss, loss.detach(), logits.gt(0).eq(targets.ge(0.5)).sum(at::kFloat), targets.numel()};
-}
+// The functions below compute losses of numbers and of binary targets. Missing targets are NaN, and `count` targets are
+// not missing.
 
-Evaluation mean_squared_error(const at::Tensor& output, const at::Tensor& targets, const at::Tensor& weights) {
-  if (!weights.defined() && suit_own_kernels(output, targets)) return evaluate_on_gpu(LossKind::kMse, output, targets);
-  auto loss = at::mse_loss(output, targets);
-  const at::NoGradGuard no_grad;
-  if (!weights.defined())
-    return {loss, loss.detach(), at::l1_loss(output, targets, at::Reduction::Sum), targets.numel()};
-  const auto errors = output.sub(targets).mul_(weights);
-  return {loss, errors.square().mean(), errors.abs().sum(), targets.numel()};
-}
-
-// The functions below leave out missing targets, of which `count` others are there. A value that is filled in for a
-// missing target gets a loss, which the mask then replaces by 0, and its gradient too.
-
-Evaluation known_binary_cross_entropy(const at::Tensor& logits, const at::Tensor& targets, int64_t count) {
+// A value that is filled in for a missing target gets a loss, which the mask then replaces by 0, and its gradient too.
+at::Tensor mean_of_known(const LossInfo& info, const at::Tensor& output, const at::Tensor& targets, int64_t count) {
   const at::Tensor are_missing = targets.isnan();
-  const at::Tensor filled = targets.masked_fill(are_missing, 0);
-  const auto losses = at::binary_cross_entropy_with_logits(logits, filled, {}, {}, at::Reduction::None);
-  const auto loss = losses.masked_fill(are_missing, 0).sum().div(static_cast<double>(count));
+  const at::Tensor losses = info.compute(output, targets.masked_fill(are_missing, 0), at::Reduction::None);
+  return losses.masked_fill(are_missing, 0).sum().div(static_cast<double>(count));
+}
+
+Evaluation with_right_answers(const at::Tensor& loss, const at::Tensor& logits, const at::Tensor& targets,
+                              int64_t count) {
   const at::NoGradGuard no_grad;
-  const auto are_right = logits.gt(0).eq(targets.ge(0.5)).logical_and_(are_missing.logical_not());
+  const at::Tensor are_right = logits.gt(0).eq(targets.ge(0.5)).logical_and_(targets.isnan().logical_not_());
   return {loss, loss.detach(), are_right.sum(at::kFloat), count};
 }
 
-Evaluation known_squared_error(const at::Tensor& output, const at::Tensor& targets, const at::Tensor& weights,
-                               int64_t count) {
-  const auto errors = output.sub(targets).masked_fill(targets.isnan(), 0);
-  const auto loss = errors.square().sum().div(static_cast<double>(count));
+// Errors are weighted by the units of their targets, if these differ (weights are undefined otherwise).
+Evaluation with_errors(const at::Tensor& loss, const LossInfo& info, const at::Tensor& output,
+                       const at::Tensor& targets, const at::Tensor& weights, int64_t count) {
   const at::NoGradGuard no_grad;
-  const auto weighted = weights.defined() ? errors.mul(weights) : errors.detach();
-  return {loss, weighted.square().sum().div(static_cast<double>(count)), weighted.abs().sum(), count};
+  at::Tensor errors = output.sub(targets).masked_fill_(targets.isnan(), 0);
+  if (weights.defined()) errors.mul_(weights);
+  const bool is_mean_square = info.kind == LossKind::kMse && !weights.defined();
+  const at::Tensor mean_square = is_mean_square ? loss.detach() : errors.square().sum().div(static_cast<double>(count));
+  return {loss, mean_square, errors.abs().sum(), count};
+}
+
+Evaluation elementwise_loss(const LossInfo& info, const at::Tensor& output, const at::Tensor& targets,
+                            const at::Tensor& weights, std::optional<int64_t> num_known) {
+  if (info.own_kernel && !num_known && !weights.defined() && suit_own_kernels(output, targets))
+    return evaluate_on_gpu(info.kind, output, targets);
+  const at::Tensor loss =
+      num_known ? mean_of_known(info, output, targets, *num_known) : info.compute(output, targets, at::Reduction::Mean);
+  const int64_t count = num_known.value_or(targets.numel());
+  if (info.measures_errors()) return with_errors(loss, info, output, targets, weights, count);
+  return with_right_answers(loss, output, targets, count);
 }
 
 ErrorUnits error_units(const std::vector<ColumnScale>& scales, c10::Device device) {
@@ -226,11 +214,8 @@ Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) con
     return weighted_cross_entropy(values, targets, class_weights_, count);
   if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
   RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "the output and the targets must have one shape");
-  if (has_missing)
-    return loss_ == LossKind::kMse ? known_squared_error(values, targets, error_units_.weights, count)
-                                   : known_binary_cross_entropy(values, targets, count);
-  return loss_ == LossKind::kMse ? mean_squared_error(values, targets, error_units_.weights)
-                                 : binary_cross_entropy_of_logits(values, targets);
+  return elementwise_loss(info_of(loss_), values, targets, error_units_.weights,
+                          has_missing ? std::optional(count) : std::nullopt);
 }
 
 Metrics Objective::metrics(const Totals& totals) const {
@@ -238,7 +223,7 @@ Metrics Objective::metrics(const Totals& totals) const {
   const auto count = static_cast<double>(totals.count);
   Metrics metrics;
   metrics.loss = totals.loss_sum / count;
-  if (loss_ == LossKind::kMse) {
+  if (info_of(loss_).measures_errors()) {
     metrics.mean_absolute_error = error_units_.unit * totals.metric_sum / count;
     metrics.root_mean_squared_error = error_units_.unit * std::sqrt(totals.weighted_loss_sum / count);
     return metrics;

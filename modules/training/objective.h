@@ -22,7 +22,7 @@ namespace rnnlab {
 // Computes a loss on a GPU with our own kernels: one pass gives the loss, its gradient and the metric. The loss is
 // differentiable in the output, not in the targets, and not twice.
 // kCrossEntropy: (N, classes) float32 and (N) int64, both on one GPU; the output must satisfy can_use_own_kernels().
-// kBinaryCrossEntropy, kMse: float32 of one shape; together both must satisfy can_use_own_kernels().
+// Losses with an own kernel (losses.h): float32 of one shape; together both must satisfy can_use_own_kernels().
 Evaluation evaluate_on_gpu(LossKind loss, const at::Tensor& output, const at::Tensor& targets);
 
 // Returns the gradient of a loss that nothing scales, () float32 1. It is always the same tensor of a device, so a loss
@@ -55,8 +55,8 @@ struct Metrics {
   std::optional<double> accuracy = std::nullopt;
   std::optional<double> perplexity = std::nullopt;      // exp(loss), language models
   std::optional<double> bits_per_token = std::nullopt;  // loss / ln 2, language models
-  // These two metrics apply to MSE. Both are over all targets of all samples, in the targets' own units; if targets
-  // were scaled, this is undone.
+  // These two metrics apply to losses of numbers. Both are over all targets of all samples, in the targets' own units;
+  // if targets were scaled, this is undone.
   std::optional<double> mean_absolute_error = std::nullopt;
   std::optional<double> root_mean_squared_error = std::nullopt;
 };
@@ -83,7 +83,7 @@ class Objective {
   // the output. Binary cross-entropy takes logits and any real targets, as in sum(softplus(x) - t x); with targets
   // outside [0, 1] it has no lower bound. Missing targets (Batch::target_counts) do not count: their losses, gradients
   // and metrics are 0, and means are over the others. `metric_sum` is the number of correct answers (cross-entropies)
-  // or the sum of absolute weighted errors (MSE).
+  // or the sum of absolute weighted errors (losses of numbers).
   Evaluation evaluate(const at::Tensor& output, const Batch& batch) const;
 
   Metrics metrics(const Totals& totals) const;

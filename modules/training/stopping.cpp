@@ -2,16 +2,17 @@
 #include "training/stopping.h"
 
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <optional>
 #include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/mapped_inputs.h"
+#include "training/losses.h"
 
 namespace rnnlab {
 
@@ -159,11 +160,11 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
 }
 
 double loss_of_zero_outputs(LossKind loss, const Dataset& dataset) {
-  if (loss == LossKind::kCrossEntropy) return std::log(static_cast<double>(dataset.shape.num_outputs));
-  if (loss == LossKind::kBinaryCrossEntropy) return std::numbers::ln2;
-  const at::Tensor& targets = target_rows(dataset.train);
-  const double norm = targets.norm(2, at::kDouble).item<double>();
-  return norm * norm / static_cast<double>(targets.numel());
+  if (info_of(loss).takes_classes()) return std::log(static_cast<double>(dataset.shape.num_outputs));
+  const at::Tensor targets = target_rows(dataset.train).to(at::kFloat);
+  const at::Tensor losses = info_of(loss).compute(at::zeros_like(targets), targets, at::Reduction::None);
+  // A missing target is NaN, and so is its loss.
+  return losses.nanmean(at::OptionalIntArrayRef(), /*keepdim=*/false, at::kDouble).item<double>();
 }
 
 std::optional<std::string> high_loss_warning(double train_loss, double of_zeros) {

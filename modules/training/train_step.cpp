@@ -15,6 +15,7 @@
 
 #include "recurrent/recurrent_layer.h"
 #include "training/determinism.h"
+#include "training/optimizers.h"
 #include "training/profiling.h"
 #include "training/step_record.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/training_settings.h"
 
+#include <fmt/format.h>
+
 namespace rnnlab {
 namespace {
 
@@ -68,22 +70,26 @@ void list_batches(config::Schema<Settings>& s) {
 }
 
 void list_optimizer(config::Schema<Settings>& s) {
-  s.field("loss", &Settings::loss, "what is minimised; auto: the loss of the data's task");
+  s.field("loss", &Settings::loss,
+          "what is minimised; auto: the loss of the data's task; huber: half the squared error up to an error of 1, in "
+          "units of "
+          "the scaled targets, and the absolute error from there on");
   s.field("class_weights", &Settings::class_weights,
           "classification: balanced weights the loss of training, so that rare classes have as much influence as "
           "frequent ones; losses of validation have no weights");
   s.field("optimizer", &Settings::optimizer, "how gradients become updates");
   s.field("learning_rate", &Settings::learning_rate, "at the start of the schedule").above(0.0).at_most(kMostFloat);
-  s.field("momentum", &Settings::momentum, "sgd: share of the last update's direction that is kept")
+  s.field("momentum", &Settings::momentum, "sgd, rmsprop: share of the last update's direction that is kept")
       .at_least(0.0)
       .below(1.0);
   s.field("beta1", &Settings::beta1, "adam, adamw: decay of the mean gradient").at_least(0.0).below(1.0);
   s.field("beta2", &Settings::beta2, "adam, adamw: decay of the mean squared gradient").at_least(0.0).below(1.0);
-  s.field("epsilon", &Settings::epsilon, "adam, adamw: added to the root in the denominator")
+  s.field("alpha", &Settings::alpha, "rmsprop: decay of the mean squared gradient").at_least(0.0).below(1.0);
+  s.field("epsilon", &Settings::epsilon, "adam, adamw, rmsprop: added to the root in the denominator")
       .above(0.0)
       .at_most(kMostFloat);
   s.field("weight_decay", &Settings::weight_decay,
-          "sgd, adam: L2 term in the gradient; adamw: decoupled decay of the weights")
+          "sgd, adam, rmsprop: L2 term in the gradient; adamw: decoupled decay of the weights")
       .at_least(0.0)
       .at_most(kMostFloat);
   s.field("clip_norm", &Settings::clip_norm, "largest Euclidean norm of all gradients together")
@@ -162,9 +168,6 @@ void list_tensorboard(config::Schema<Settings>& s) {
       .may_change(config::Change::kOnCompare);
 }
 
-bool decays_by_rate(ScheduleKind kind) { return kind != ScheduleKind::kConstant && kind != ScheduleKind::kCosine; }
-bool needs_decay_steps(ScheduleKind kind) { return kind == ScheduleKind::kStep || kind == ScheduleKind::kExponential; }
-
 void check_shards(const Settings& t, Checker& checker) {
   if (t.shards && t.batch_size < *t.shards)
     checker.complain({"shards", "batch_size"}, "a batch has fewer samples than shards");
@@ -190,15 +193,13 @@ void check_bounds(const Settings& t, Checker& checker) {
   if (t.epochs > 0 || t.max_steps) return;
   if (!t.max_seconds)
     checker.complain({"epochs", "max_steps", "max_seconds"}, "nothing ends the run: set at least one of them");
-  if (t.schedule == ScheduleKind::kCosine && !t.decay_steps) {
-    checker.complain({"schedule", "decay_steps"}, "cosine needs decay_steps if neither epochs nor max_steps is set");
-  }
+  if (info_of(t.schedule).lasts_to_the_end && !t.decay_steps)
+    checker.complain(
+        {"schedule", "decay_steps"},
+        fmt::format("{} needs decay_steps if neither epochs nor max_steps is set", config::name_of(t.schedule)));
 }
 
 void check_optimizer(const Settings& t, Checker& checker) {
-  if (t.momentum != 0.0 && t.optimizer != OptimizerKind::kSgd) {
-    checker.complain({"momentum", "optimizer"}, "only sgd has a momentum; adam and adamw have beta1");
-  }
   if (t.clip_norm && t.clip_value)
     checker.complain({"clip_norm", "clip_value"}, "gradients cannot be clipped by both: remove one of them");
   if (t.minimum_learning_rate > t.learning_rate) {
@@ -207,14 +208,16 @@ void check_optimizer(const Settings& t, Checker& checker) {
 }
 
 void check_schedule(const Settings& t, Checker& checker) {
+  using Use = ScheduleInfo::Use;
   const std::string name(config::name_of(t.schedule));
-  if (decays_by_rate(t.schedule) && !t.decay_rate)
+  const ScheduleInfo& info = info_of(t.schedule);
+  if (info.decay_rate == Use::kNeeded && !t.decay_rate)
     checker.complain({"schedule", "decay_rate"}, name + " needs a decay_rate");
-  if (needs_decay_steps(t.schedule) && !t.decay_steps)
+  if (info.decay_steps == Use::kNeeded && !t.decay_steps)
     checker.complain({"schedule", "decay_steps"}, name + " needs decay_steps");
-  if (!decays_by_rate(t.schedule) && t.decay_rate)
+  if (info.decay_rate == Use::kNone && t.decay_rate)
     checker.complain({"schedule", "decay_rate"}, name + " has no decay_rate");
-  if (t.schedule == ScheduleKind::kConstant && t.decay_steps)
+  if (info.decay_steps == Use::kNone && t.decay_steps)
     checker.complain({"schedule", "decay_steps"}, name + " has no decay_steps");
 }
 
@@ -279,6 +282,24 @@ MetricValues StopAt::targets() const {
   add("valid_mae", valid_mae);
   add("valid_rmse", valid_rmse);
   return values;
+}
+
+namespace {
+
+int64_t default_decay_steps(const TrainingSettings& settings, int64_t total_steps) {
+  if (!info_of(settings.schedule).lasts_to_the_end) return 1;
+  return std::max<int64_t>(total_steps - settings.warmup_steps, 1);
+}
+
+}  // namespace
+
+Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps) {
+  return {.kind = settings.schedule,
+          .learning_rate = settings.learning_rate,
+          .minimum = settings.minimum_learning_rate,
+          .decay_rate = settings.decay_rate.value_or(1.0),
+          .decay_steps = settings.decay_steps.value_or(default_decay_steps(settings, total_steps)),
+          .warmup_steps = settings.warmup_steps};
 }
 
 const config::Schema<TrainingSettings>& TrainingSettings::schema() {

@@ -9,13 +9,13 @@
 
 #include "config/schema.h"
 #include "results/quality.h"
+#include "training/schedule.h"
 
 namespace rnnlab {
 
-enum class OptimizerKind { kSgd, kAdam, kAdamW };
-enum class ScheduleKind { kConstant, kStep, kCosine, kInverseTime, kExponential };
+enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp };
 enum class ClassWeights { kNone, kBalanced };
-enum class LossKind { kAuto, kCrossEntropy, kBinaryCrossEntropy, kMse };
+enum class LossKind { kAuto, kCrossEntropy, kBinaryCrossEntropy, kMse, kMae, kHuber };
 
 // The metrics of an epoch's row, by which the best epoch is chosen.
 enum class StoppingMetric {
@@ -68,6 +68,7 @@ struct TrainingSettings {
   double momentum = 0.0;
   double beta1 = 0.9;
   double beta2 = 0.999;
+  double alpha = 0.99;
   double epsilon = 1e-8;
   double weight_decay = 0.0;
   std::optional<double> clip_norm;
@@ -95,33 +96,33 @@ struct TrainingSettings {
   static const config::Schema<TrainingSettings>& schema();
 };
 
+// Returns the schedule of `settings`. If the file gives no decay_steps, cosine reaches its minimum at the run's last
+// step and inverse_time decays with n = 1. `total_steps` is the number of updates in the whole run, 0 if only time
+// bounds it.
+Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps);
+
 }  // namespace rnnlab
 
 namespace rnnlab::config {
 
 template <>
 struct EnumNames<OptimizerKind> {
-  static constexpr std::array<std::pair<OptimizerKind, std::string_view>, 3> kNames = {
-      {{OptimizerKind::kSgd, "sgd"}, {OptimizerKind::kAdam, "adam"}, {OptimizerKind::kAdamW, "adamw"}}};
-};
-
-template <>
-struct EnumNames<ScheduleKind> {
-  static constexpr std::array<std::pair<ScheduleKind, std::string_view>, 5> kNames = {
-      {{ScheduleKind::kConstant, "constant"},
-       {ScheduleKind::kStep, "step"},
-       {ScheduleKind::kCosine, "cosine"},
-       {ScheduleKind::kInverseTime, "inverse_time"},
-       {ScheduleKind::kExponential, "exponential"}}};
+  static constexpr std::array<std::pair<OptimizerKind, std::string_view>, 4> kNames = {
+      {{OptimizerKind::kSgd, "sgd"},
+       {OptimizerKind::kAdam, "adam"},
+       {OptimizerKind::kAdamW, "adamw"},
+       {OptimizerKind::kRmsProp, "rmsprop"}}};
 };
 
 template <>
 struct EnumNames<LossKind> {
-  static constexpr std::array<std::pair<LossKind, std::string_view>, 4> kNames = {
+  static constexpr std::array<std::pair<LossKind, std::string_view>, 6> kNames = {
       {{LossKind::kAuto, "auto"},
        {LossKind::kCrossEntropy, "cross_entropy"},
        {LossKind::kBinaryCrossEntropy, "binary_cross_entropy"},
-       {LossKind::kMse, "mse"}}};
+       {LossKind::kMse, "mse"},
+       {LossKind::kMae, "mae"},
+       {LossKind::kHuber, "huber"}}};
 };
 
 template <>

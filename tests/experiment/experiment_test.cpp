@@ -205,6 +205,12 @@ TEST(Experiment, RefusesALossThatDoesNotFitTheModel) {
       ElementsAre(HasSubstr("mse does not fit sequence_classifier; use auto, cross_entropy or binary_cross_entropy")));
 }
 
+TEST(Experiment, RefusesAMomentumThatTheOptimizerDoesNotHave) {
+  EXPECT_THAT(findings_in("training: {optimizer: adam, momentum: 0.9}\n"),
+              ElementsAre(HasSubstr("training.momentum and training.optimizer")));
+  EXPECT_THAT(findings_in("training: {optimizer: rmsprop, momentum: 0.9}\n"), IsEmpty());
+}
+
 TEST(Experiment, RefusesToWatchAMissingAccuracy) {
   EXPECT_THAT(
       findings_in("data: {source: csv, path: a.csv, target: [y], window: 3}\nmodel: {kind: sequence_regressor}\n"
@@ -219,7 +225,7 @@ TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
 
 TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {
   EXPECT_THAT(findings_in("training: {early_stopping: valid_rmse}\n"),
-              ElementsAre(HasSubstr("only mse has MAE and RMSE; use a different metric")));
+              ElementsAre(HasSubstr("only mse, mae or huber has MAE and RMSE; use a different metric")));
   EXPECT_THAT(findings_in("training: {stop_at: {valid_perplexity: 3}}\n"),
               ElementsAre(HasSubstr("training.stop_at.valid_perplexity")));
   EXPECT_THAT(

@@ -63,8 +63,8 @@ TEST(Objective, RefusesALossThatTheTargetsCannotHave) {
   EXPECT_EQ(error_of(Task::kClassification, LossKind::kMse),
             "training.loss: the data's targets are classes, which need cross_entropy (or auto)");
   EXPECT_EQ(error_of(Task::kRegression, LossKind::kCrossEntropy),
-            "training.loss: cross_entropy needs classes, but the data's targets are numbers; use mse, "
-            "binary_cross_entropy or auto");
+            "training.loss: cross_entropy needs classes, but the data's targets are numbers; use auto, "
+            "binary_cross_entropy, mse, mae or huber");
   EXPECT_EQ(error_of(Task::kRegression, LossKind::kBinaryCrossEntropy), "no error");
 }
 

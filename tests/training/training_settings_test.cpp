@@ -61,9 +61,6 @@ TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
   EXPECT_EQ(complaint("{tensorboard_machine: true}"),
             "training.yaml:1:23: tensorboard_machine and tensorboard (default): it applies only to TensorBoard's file: "
             "set tensorboard: true");
-  EXPECT_EQ(complaint("{optimizer: adam, momentum: 0.9}"),
-            "training.yaml:1:29: momentum and optimizer (training.yaml:1:13): only sgd has a momentum; adam and adamw "
-            "have beta1");
   EXPECT_EQ(complaint("{clip_norm: 1, clip_value: 1}"),
             "training.yaml:1:13: clip_norm and clip_value (training.yaml:1:28): gradients cannot be clipped by both: "
             "remove one of them");

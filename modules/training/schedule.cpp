@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "config/schema.h"
+
+namespace rnnlab {
+namespace {
+
+double constant(const Schedule& schedule, double /*progress*/) { return schedule.learning_rate; }
+
+double by_steps(const Schedule& schedule, double progress) {
+  return schedule.learning_rate * std::pow(schedule.decay_rate, std::floor(progress));
+}
+
+double cosine(const Schedule& schedule, double progress) {
+  const double fall = 0.5 * (1.0 + std::cos(std::numbers::pi * std::min(progress, 1.0)));
+  return schedule.minimum + (schedule.learning_rate - schedule.minimum) * fall;
+}
+
+double inverse_time(const Schedule& schedule, double progress) {
+  return schedule.learning_rate / (1.0 + schedule.decay_rate * progress);
+}
+
+double exponential(const Schedule& schedule, double progress) {
+  return schedule.learning_rate * std::pow(schedule.decay_rate, progress);
+}
+
+using Use = ScheduleInfo::Use;
+
+constexpr std::array kSchedules = {
+    ScheduleInfo{ScheduleKind::kConstant, constant},
+    ScheduleInfo{ScheduleKind::kStep, by_steps, Use::kNeeded, Use::kNeeded},
+    ScheduleInfo{ScheduleKind::kCosine, cosine, Use::kNone, Use::kOptional, /*lasts_to_the_end=*/true},
+    ScheduleInfo{ScheduleKind::kInverseTime, inverse_time, Use::kNeeded, Use::kOptional},
+    ScheduleInfo{ScheduleKind::kExponential, exponential, Use::kNeeded, Use::kNeeded},
+};
+
+double decayed(const Schedule& schedule, int64_t step) {
+  return info_of(schedule.kind).rate(schedule, static_cast<double>(step) / static_cast<double>(schedule.decay_steps));
+}
+
+}  // namespace
+
+const ScheduleInfo& info_of(ScheduleKind kind) {
+  const auto found = std::ranges::find(kSchedules, kind, &ScheduleInfo::kind);
+  RNNLAB_INVARIANT(found != kSchedules.end(), "a schedule must be in the list of schedules");
+  return *found;
+}
+
+double learning_rate_at(const Schedule& schedule, int64_t step) {
+  if (step < schedule.warmup_steps) {
+    return schedule.learning_rate * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
+  }
+  const double rate = std::max(decayed(schedule, step - schedule.warmup_steps), schedule.minimum);
+  return std::min(rate, config::kMostFloat);  // a GPU stores it as float32
+}
+
+}  // namespace rnnlab
