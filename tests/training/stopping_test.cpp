@@ -279,9 +279,12 @@ TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {
   Dataset dataset = toy_dataset();
   EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kCrossEntropy, dataset),
                    std::log(static_cast<double>(dataset.shape.num_outputs)));
-  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kBinaryCrossEntropy, dataset), std::log(2.0));
+  EXPECT_FLOAT_EQ(static_cast<float>(loss_of_zero_outputs(LossKind::kBinaryCrossEntropy, dataset)), std::log(2.0F));
   dataset.train.targets = at::tensor({3.f, -1.f, 0.f, 2.f}).view({2, 2});
   EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMse, dataset), (9 + 1 + 4) / 4.0);
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMae, dataset), (3 + 1 + 2) / 4.0);
+  dataset.train.targets = at::tensor({3.f, NAN, NAN, 2.f}).view({2, 2});
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMse, dataset), (9 + 4) / 2.0) << "missing targets do not count";
 }
 
 TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {
