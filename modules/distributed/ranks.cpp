@@ -21,7 +21,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/file_handles.h"
 #include "base/text.h"
 #include "distributed/heartbeat.h"
 #include "distributed/nccl_group.h"
@@ -61,8 +60,6 @@ constexpr std::chrono::seconds kReportTimeout{5};
 
 // Returns open_store(), or throws after a time limit.
 StorePointer connect_to_store(const Launch& launch, const RanksOptions& options) {
-  require_handles(kHandlesOfProcess + launch.size * kHandlesOfPeer,
-                  fmt::format("rank {} of {}", launch.rank, launch.size));
   const auto limit = options.start_timeout + kReportTimeout;
   if (auto store =
           run_within(limit, [launch, options] { return open_store(launch, options.name, options.start_timeout); }))
