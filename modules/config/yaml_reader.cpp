@@ -2,6 +2,7 @@
 #include "config/document.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <yaml-cpp/anchor.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -11,17 +12,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <ranges>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/file_handles.h"
 #include "base/folder.h"
 #include "base/numbers.h"
+#include "base/regular_file.h"
 #include "base/text.h"
 
 namespace rnnlab::config {
@@ -130,19 +131,31 @@ std::string similar_file(const fs::path& path) {
   return meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", (path.parent_path() / meant).string());
 }
 
-std::string complaint_about_file(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) return "no such file" + similar_file(path);
-  if (error) return error.message();
-  if (fs::is_directory(status)) return "a folder, expected a YAML file";
-  if (!fs::is_regular_file(status)) return "a pipe or device, expected a regular YAML file";
-  const uintmax_t size = fs::file_size(path, error);
-  if (error) return error.message();
-  if (size > kMaxFileBytes)
-    return fmt::format("{}, expected at most {}; is this a configuration file?",
-                       counted(static_cast<int64_t>(size), "byte"), format_count(kMaxFileBytes));
+std::string complaint_about_file(const std::string& path, const RegularFile& file) {
+  const int error = file.error_number();
+  if (error == ENOENT || error == ENOTDIR) return "no such file" + similar_file(path);
+  if (error == EACCES || is_limit_on_handles(error)) return fmt::format("cannot be read ({})", reason_of(error));
+  if (error != 0) return reason_of(error);
+  if (S_ISDIR(file.status().st_mode)) return "a folder, expected a YAML file";
+  if (!file.is_open()) return "a pipe or device, expected a regular YAML file";
+  if (static_cast<uintmax_t>(file.status().st_size) > kMaxFileBytes)
+    return fmt::format("{}, expected at most {}; is this a configuration file?", counted(file.status().st_size, "byte"),
+                       format_count(kMaxFileBytes));
   return "";
+}
+
+// Appends what the file holds; returns the number of the system's error, or 0. The text is longer than kMaxFileBytes if
+// the file is, as one of the system can be that has no size.
+int read_up_to_limit(const RegularFile& file, std::string& text) {
+  std::array<char, 8192> piece;
+  while (text.size() <= kMaxFileBytes) {
+    const ssize_t got = ::read(file.number(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    if (got == 0) return 0;
+    text.append(piece.data(), static_cast<size_t>(got));
+  }
+  return 0;
 }
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
@@ -169,16 +182,15 @@ bool looks_like_utf16(std::string_view text) {
 }  // namespace
 
 std::optional<std::string> read_source(const std::string& path, Findings& findings) {
-  std::string complaint = complaint_about_file(path);
+  const RegularFile file(path);
+  std::string complaint = complaint_about_file(path, file);
   if (complaint.empty()) {
-    std::ifstream stream(path, std::ios::binary);
     std::string text;
-    for (std::array<char, 8192> piece; stream && text.size() <= kMaxFileBytes;) {
-      stream.read(piece.data(), piece.size());
-      text.append(piece.data(), static_cast<size_t>(stream.gcount()));
-    }
-    if (stream.eof() && text.size() <= kMaxFileBytes) return text;
-    complaint = fmt::format("cannot be read ({})", std::strerror(errno));
+    const int error = read_up_to_limit(file, text);
+    if (error == 0 && text.size() <= kMaxFileBytes) return text;
+    complaint = error != 0 ? fmt::format("cannot be read ({})", reason_of(error))
+                           : fmt::format("more than {}, expected at most that; is this a configuration file?",
+                                         counted(static_cast<int64_t>(kMaxFileBytes), "byte"));
   }
   findings.add({.source = path}, complaint);
   return std::nullopt;

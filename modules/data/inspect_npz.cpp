@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <filesystem>
+#include <memory>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -131,9 +134,34 @@ class ArchiveYaml {
   int64_t byte_maximum_ = 0;
 };
 
+// How much is unpacked to describe an archive. A small file can be made to unpack to a thousand times its size, and a
+// description should not take longer than the file lets expect.
+class UnpackingBudget {
+ public:
+  explicit UnpackingBudget(const Path& path) {
+    constexpr int64_t kAlways = int64_t{64} << 20, kMostExpansion = 50;
+    std::error_code ignored;  // an error is found when the file is read
+    const auto num_bytes = static_cast<int64_t>(std::filesystem::file_size(path, ignored));
+    left_ = std::max(kAlways, saturating_multiply(ignored ? 0 : num_bytes, kMostExpansion));
+  }
+
+  // Throws UserError kData if too little is left for the array.
+  void take(const ByteStream& array) {
+    left_ -= std::min(left_, array.most_bytes());
+    if (left_ == 0)
+      throw_error(ExitCode::kData,
+                  "{}: not examined: it unpacks to {}, many times the size of the archive: unpack the archive with "
+                  "unzip, and examine the .npy file",
+                  array.path(), format_bytes(array.most_bytes()));
+  }
+
+ private:
+  int64_t left_ = 0;
+};
+
 // An array of objects or texts must not hide the others, so its error becomes a hint. If no array can be read, the
 // error of the first is thrown. names: at least one.
-ArchiveInspection inspect_arrays(const Path& path, const std::vector<std::string>& names,
+ArchiveInspection inspect_arrays(const NpzArchive& file, const std::vector<std::string>& names, UnpackingBudget budget,
                                  std::vector<std::string>& hints) {
   constexpr size_t kMostArrays = 256;
   ArchiveInspection archive;
@@ -142,7 +170,9 @@ ArchiveInspection inspect_arrays(const Path& path, const std::vector<std::string
     hints.push_back(fmt::format("only the first {} of {} arrays are shown", kMostArrays, names.size()));
   for (const std::string& name : std::span(names).first(std::min(names.size(), kMostArrays))) {
     try {
-      archive.arrays.push_back({name, summary_of_array(read_npy(path.string() + ":" + name))});
+      const std::unique_ptr<ByteStream> stream = file.open(name);
+      budget.take(*stream);
+      archive.arrays.push_back({name, summary_of_array(read_npy(*stream))});
     } catch (const UserError& error) {
       if (!first_error) first_error = std::current_exception();
       hints.emplace_back(error.what());
@@ -156,7 +186,8 @@ ArchiveInspection inspect_arrays(const Path& path, const std::vector<std::string
 
 std::optional<FileInspection> inspect_npz_file(const Path& path, const std::string& head) {
   if (!begins_like_zip(head) && path.extension() != ".npz") return std::nullopt;
-  const std::vector<std::string> names = npz_names(path);
+  const NpzArchive file(path);
+  const std::vector<std::string> names = file.names();
   if (names.empty() && path.extension() != ".npz") return std::nullopt;
   if (names.empty()) read_npy(path);  // throws that there is no array
   std::vector<std::string> hints;
@@ -166,7 +197,7 @@ std::optional<FileInspection> inspect_npz_file(const Path& path, const std::stri
                           ArchiveInspection{},
                           {"the archive has .npy files: give it a name that ends in .npz"},
                           {}};
-  ArchiveInspection archive = inspect_arrays(path, names, hints);
+  ArchiveInspection archive = inspect_arrays(file, names, UnpackingBudget(path), hints);
   ArchiveYaml of_arrays(path, archive);
   std::vector<std::string> yaml = of_arrays.lines();
   if (of_arrays.byte_maximum() > 0) hints.push_back(hint_on_bytes(of_arrays.byte_maximum()));

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/regular_file.h"
 #include "system/terminal.h"
 
 namespace rnnlab {
@@ -82,9 +83,9 @@ namespace {
 }
 
 FileDescriptor open_for_reading(const std::string& path) {
-  FileDescriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
-  if (!file.is_open()) fail(path, errno, "the file cannot be opened", "check its name and its permissions");
-  return file;
+  RegularFile file(path);
+  if (file.is_open()) return FileDescriptor(file.release());
+  fail(path, file.error_number(), "the file cannot be opened", "check its name and its permissions");
 }
 
 FileState file_state(const struct stat& status) {

@@ -12,6 +12,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "base/error.h"
+#include "base/file_handles.h"
 #include "base/text.h"
 #include "distributed/heartbeat.h"
 
@@ -84,6 +85,8 @@ std::string prefix_of(const std::string& attempt, const std::string& name) { ret
 }  // namespace
 
 StorePointer open_store(const Launch& launch, const std::string& name_of_run, std::chrono::milliseconds timeout) {
+  require_handles(kHandlesOfProcess + launch.size * kHandlesOfPeer,
+                  fmt::format("rank {} of {}", launch.rank, launch.size));
   return c10::make_intrusive<c10d::PrefixStore>(prefix_of(launch.attempt, name_of_run),
                                                 open_whole_store(launch, timeout));
 }

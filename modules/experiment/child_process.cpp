@@ -18,6 +18,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/file_handles.h"
 #include "system/files.h"
 #include "training/stop_signal.h"
 
@@ -30,8 +31,16 @@ struct Pipe {
   FileDescriptor read_end, write_end;
 };
 
+const char* remedy_of(int error) {
+  if (is_limit_on_handles(error)) return kMoreHandles;
+  if (error == EAGAIN) return "raise the limit on processes (ulimit -u, or that of a container)";
+  if (error == ENOENT) return "check that /proc and /dev are mounted";
+  return error == ENOMEM ? "free some memory" : "check the limits of this user";
+}
+
 [[noreturn]] void throw_not_started(int error) {
-  throw_error(ExitCode::kDevice, "a process for this run cannot be started: {}", std::strerror(error));
+  throw_error(ExitCode::kDevice, "a process for this run cannot be started: {}: {}", std::strerror(error),
+              remedy_of(error));
 }
 
 Pipe make_pipe() {

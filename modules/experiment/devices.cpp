@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_handles.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "distributed/store.h"
@@ -218,6 +219,7 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
   if (!needs_ranks(experiment)) return run_child(program, arguments, on_line, must_end);
   require_devices(experiment);
   const int64_t size = num_devices(experiment);
+  require_handles(kHandlesOfProcess + size * kHandlesOfPeer, fmt::format("devices: {} processes", size));
   LocalStore store;
   std::vector<ChildRequest> requests;
   for (int64_t rank = 0; rank < size; ++rank)

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/folder.h"
+#include "base/shared_library.h"
 
 namespace rnnlab {
 namespace {
@@ -22,15 +23,14 @@ std::filesystem::path own_folder() {
 }
 
 std::string load() {
-  if (::dlopen(kDriver, RTLD_LAZY | RTLD_LOCAL) == nullptr)
-    return fmt::format("NVIDIA's driver is missing ({})", ::dlerror());
+  const SharedLibrary driver = open_shared_library(kDriver, RTLD_LAZY | RTLD_LOCAL);
+  if (driver.handle == nullptr) return fmt::format("NVIDIA's driver is missing ({})", driver.failure);
   const std::filesystem::path library = own_folder() / kLibrary;
   if (!path_exists(library))
     return fmt::format("{} is missing: this rnnlab was built without CUDA; scripts/quickstart builds it with CUDA",
                        library.string());
-  if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
-    return fmt::format("{} cannot be loaded: {}", kLibrary, ::dlerror());
-  return "";
+  const SharedLibrary opened = open_shared_library(library.string(), RTLD_NOW | RTLD_GLOBAL);
+  return opened.handle != nullptr ? "" : fmt::format("{} cannot be loaded: {}", kLibrary, opened.failure);
 }
 
 const std::string& outcome() {

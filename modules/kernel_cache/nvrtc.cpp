@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 #include "base/text.h"
 
 namespace rnnlab {
@@ -35,14 +36,14 @@ class Library {
  public:
   // If the library is missing, `unavailable_reason` says why, and the remaining members must not be used.
   Library() {
-    handle_ = ::dlopen(path_next_to_runtime().c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle_ == nullptr) handle_ = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    SharedLibrary opened = open_shared_library(path_next_to_runtime().string(), RTLD_NOW | RTLD_LOCAL);
+    if (opened.handle == nullptr) opened = open_shared_library(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    handle_ = opened.handle;
     if (handle_ == nullptr) {
-      const char* reason = ::dlerror();
       unavailable_reason = fmt::format(
           "NVRTC, which compiles the kernels, cannot be loaded: {}; install the package "
           "nvidia-cuda-nvrtc of CUDA 13, which LibTorch for CUDA needs too",
-          reason == nullptr ? kLibrary : reason);
+          opened.failure);
       return;
     }
     find("nvrtcVersion", version);
@@ -95,7 +96,8 @@ class Library {
     int major = 0, minor = 0;
     if (::dladdr(reinterpret_cast<const void*>(version), &info) == 0 || version(&major, &minor) != kSuccess) return;
     const auto folder = std::filesystem::path(info.dli_fname).parent_path();
-    ::dlopen((folder / fmt::format("libnvrtc-builtins.so.{}.{}", major, minor)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    open_shared_library((folder / fmt::format("libnvrtc-builtins.so.{}.{}", major, minor)).string(),
+                        RTLD_NOW | RTLD_LOCAL);
   }
 
   void* handle_ = nullptr;

@@ -36,9 +36,13 @@ std::string link(const std::string& before, const EpochRow& row) {
 
 // Returns a JSON line without its line end; nothing if the line is not an object.
 std::optional<Json> parsed(const std::string& line) {
-  Json json = Json::parse(line, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  return json;
+  try {
+    Json json = parse_json(line, kEpochsJsonlFile);
+    if (json.is_object()) return json;
+  } catch (const UserError&) {  // the line was changed
+    return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 // Returns the text of a JSON value. A row of epochs.csv is compared as its own JSON line, so that 1 and 1.0, or null

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -162,13 +163,13 @@ bool is_required(const EpochColumn& column) {
 
 std::vector<FileColumn> parse_header(const Line& line) {
   std::vector<FileColumn> columns;
+  std::set<std::string> names;
   for (const std::string& name : columns_in_header(line.text)) {
-    if (std::ranges::find(columns, name, &FileColumn::name) != columns.end())
-      throw_at(line, "the column {} occurs twice", in_quotes(name));
+    if (!names.insert(name).second) throw_at(line, "the column {} occurs twice", in_quotes(name));
     columns.push_back({name, find_column(name)});
   }
   for (const EpochColumn& column : epoch_columns())
-    if (is_required(column) && std::ranges::find(columns, column.name, &FileColumn::name) == columns.end())
+    if (is_required(column) && !names.contains(std::string(column.name)))
       throw_at(line, "the column '{}' is missing: this is not a file of rnnlab", column.name);
   return columns;
 }

@@ -8,8 +8,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <system_error>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -92,15 +90,16 @@ std::optional<double> start_in_seconds(const RunRecord& run) { return seconds_si
 
 std::string start_by_log(const std::filesystem::path& folder) {
   constexpr std::string_view kPattern = "2026-11-21T02:59:51.079Z";
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(folder / kLogFile, ignored)) return "";  // reading a pipe would block
-  std::string start(kPattern.size(), '\0');
-  std::ifstream log(folder / kLogFile, std::ios::binary);
-  log.read(start.data(), static_cast<std::streamsize>(start.size()));
+  std::string start;
+  try {
+    start = read_beginning(folder / kLogFile, kPattern.size());
+  } catch (const UserError&) {  // the log is not needed
+    return "";
+  }
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const bool is_time = std::ranges::equal(
       start, kPattern, [&](char read, char wanted) { return is_digit(wanted) ? is_digit(read) : read == wanted; });
-  return log && is_time ? start : "";
+  return is_time ? start : "";
 }
 
 namespace {

@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/random.h"
+#include "base/regular_file.h"
 #include "base/text.h"
 #include "system/files.h"
 #include "system/json_fields.h"
@@ -195,10 +196,9 @@ ClaimRecord record_in(const fs::path& file) {
 // Returns nothing if there is no such claim.
 std::optional<ExistingClaim> existing_claim(const fs::path& file) {
   // Opening a file makes a network file system read its times from the server.
-  const FileDescriptor descriptor(uninterrupted([&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC); }));
-  struct stat status {};
-  if (!descriptor.is_open() || ::fstat(descriptor.number(), &status) != 0) return std::nullopt;
-  return ExistingClaim{record_in(file), touched(status)};
+  const RegularFile opened(file);
+  if (!opened.is_open()) return std::nullopt;
+  return ExistingClaim{record_in(file), touched(opened.status())};
 }
 
 bool is_expired(const ExistingClaim& claim, double now, const ClaimTiming& timing) {

@@ -15,13 +15,16 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file_handles.h"
 #include "base/numbers.h"
+#include "base/regular_file.h"
 #include "base/text.h"
 
 namespace rnnlab {
 namespace {
 
-const char* remedy_of(int error_number) {
+std::string remedy_of(int error_number) {
+  if (is_limit_on_handles(error_number)) return std::string("; ") + kMoreHandles;
   if (error_number == ENOSPC || error_number == EDQUOT) return "; free some space or choose another folder with --out";
   if (error_number == EFBIG) return "; raise the limit on the size of files (ulimit -f)";
   if (error_number == EPERM) return "; `lsattr` shows whether it is protected";
@@ -39,12 +42,16 @@ FileDescriptor::~FileDescriptor() {
   if (is_open()) ::close(number_);
 }
 
+// Without O_NONBLOCK, opening a FIFO would wait for its reader.
 FileDescriptor open_for_writing(const std::filesystem::path& path, int flags) {
   constexpr mode_t kReadWriteForAll = 0666;
-  const int number =
-      uninterrupted([&] { return ::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, kReadWriteForAll); });
-  if (number < 0) throw_system_error(path, "open for writing", errno);
-  return FileDescriptor(number);
+  FileDescriptor descriptor(uninterrupted(
+      [&] { return ::open(path.c_str(), flags | O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, kReadWriteForAll); }));
+  if (!descriptor.is_open() && errno != ENXIO) throw_system_error(path, "open for writing", errno);
+  struct stat status {};
+  if (!descriptor.is_open() || (::fstat(descriptor.number(), &status) == 0 && S_ISFIFO(status.st_mode)))
+    throw_error(ExitCode::kDevice, "{}: is a pipe or a socket, expected a file to write; remove it", path.string());
+  return descriptor;
 }
 
 size_t write_some(int number, std::string_view text) {
@@ -130,16 +137,10 @@ bool receives_a_stream(const struct stat& file) {
   return false;
 }
 
-const char* kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a pipe";
-  return S_ISSOCK(mode) ? "a socket" : "a device";
-}
-
 void require_ordinary(const std::filesystem::path& path, const struct stat& status, std::string_view advice) {
   if (!S_ISREG(status.st_mode))
-    throw_error(ExitCode::kUsage, "{}: is {}, expected a file to write; {}", path.string(), kind_of(status.st_mode),
-                advice);
+    throw_error(ExitCode::kUsage, "{}: is {}, expected a file to write; {}", path.string(),
+                kind_of_special_file(status.st_mode), advice);
   if (receives_a_stream(status))
     throw_error(ExitCode::kUsage, "{}: is the target of standard output or standard error; {}", path.string(), advice);
 }
@@ -215,18 +216,16 @@ void take_over_rights(int descriptor, const std::filesystem::path& path, const s
 
 [[noreturn]] void throw_unreadable(const std::filesystem::path& path, int error_number) {
   const bool is_missing = error_number == ENOENT || error_number == ENOTDIR;
-  throw_error(ExitCode::kData, "{}: cannot read: {}; {}", path.string(), std::generic_category().message(error_number),
+  if (is_limit_on_handles(error_number)) throw_system_error(path, "read", error_number);
+  throw_error(ExitCode::kData, "{}: cannot read: {}; {}", path.string(), reason_of(error_number),
               is_missing ? kRemedy : "make it readable, and run the same command again");
 }
 
-// Without O_NONBLOCK, opening a FIFO would wait for its writer.
 FileDescriptor open_regular_file(const std::filesystem::path& path) {
-  FileDescriptor descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); }));
-  if (!descriptor.is_open()) throw_unreadable(path, errno);
-  struct stat status {};
-  if (::fstat(descriptor.number(), &status) != 0) throw_unreadable(path, errno);
-  if (!S_ISREG(status.st_mode)) throw_error(ExitCode::kData, "{}: not a regular file; {}", path.string(), kRemedy);
-  return descriptor;
+  RegularFile file(path);
+  if (file.is_open()) return FileDescriptor(file.release());
+  if (file.error_number() != 0) throw_unreadable(path, file.error_number());
+  throw_error(ExitCode::kData, "{}: not a regular file; {}", path.string(), kRemedy);
 }
 
 // Returns 0 at the end of the file, or if `room` is empty.
@@ -234,6 +233,14 @@ size_t read_some(const FileDescriptor& descriptor, const std::filesystem::path& 
   const ssize_t got = uninterrupted([&] { return ::read(descriptor.number(), room.data(), room.size()); });
   if (got < 0) throw_unreadable(path, errno);
   return static_cast<size_t>(got);
+}
+
+// The log of a run may grow while it is read, but reading a file that grows as fast as it is read would never end.
+// Files of the system, such as /proc/self/pagemap, have no size.
+uint64_t most_bytes_of(const FileDescriptor& descriptor) {
+  constexpr uint64_t kMostGrowth = uint64_t{64} << 20;
+  struct stat status {};
+  return kMostGrowth + (::fstat(descriptor.number(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0);
 }
 
 // Reserves the memory once, because growing the string would hold the text twice.
@@ -337,7 +344,13 @@ std::string read_file(const std::filesystem::path& path, int64_t max_bytes) {
 void read_pieces(const std::filesystem::path& path, const std::function<void(std::string_view)>& take) {
   const FileDescriptor descriptor = open_regular_file(path);
   std::array<char, 1 << 16> buffer;
-  while (const size_t got = read_some(descriptor, path, buffer)) take({buffer.data(), got});
+  uint64_t left = most_bytes_of(descriptor);
+  while (const size_t got = read_some(descriptor, path, buffer)) {
+    if (got > left)
+      throw_error(ExitCode::kData, "{}: grows while it is read; wait until nothing writes to it", path.string());
+    left -= got;
+    take({buffer.data(), got});
+  }
 }
 
 std::string read_beginning(const std::filesystem::path& path, size_t num_bytes) {

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/shared_library.h"
+
 namespace rnnlab {
 
 // Opens NVIDIA's management library (NVML) at run time and calls its functions, with the declarations of NVIDIA's own
@@ -28,7 +30,7 @@ struct NvmlFunction {
 
 class Nvml {
  public:
-  explicit Nvml(const char* library) : handle_(::dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
+  explicit Nvml(const char* library) : handle_(open_shared_library(library, RTLD_NOW | RTLD_LOCAL).handle) {
     is_ready_ = handle_ != nullptr && call(RNNLAB_NVML(nvmlInit_v2));
   }
   ~Nvml() {

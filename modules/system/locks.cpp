@@ -37,7 +37,8 @@ fs::path lock_beside(const fs::path& file) { return file.parent_path() / ("." + 
 // Opens a lock file that this user may only read, because a killed process of a different user left it. A local file
 // system can lock such a file nevertheless.
 FileDescriptor open_file_of_another(const fs::path& path) {
-  FileDescriptor descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC); }));
+  FileDescriptor descriptor(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); }));
   if (!descriptor.is_open()) throw_system_error(path, "make", EACCES);
   return descriptor;
 }

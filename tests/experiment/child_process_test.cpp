@@ -50,7 +50,9 @@ TEST(ChildProcess, ThatASignalEndsIsAnError) {
 }
 
 TEST(ChildProcess, ThatCannotBeStartedIsAnError) {
-  expect_error(ExitCode::kDevice, "a process for this run cannot be started: No such file or directory",
+  expect_error(ExitCode::kDevice,
+               "a process for this run cannot be started: No such file or directory: check that /proc "
+               "and /dev are mounted",
                [] { run_child("/no/such/program", {}, [](const std::string&) {}); });
 }
 

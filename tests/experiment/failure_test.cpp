@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <new>
 #include <system_error>
 
@@ -55,6 +56,35 @@ TEST(DescribeFailure, SaysWhatToDoWhenThereAreNoMoreThreads) {
             "no more threads can be made here: raise the limit (ulimit -u or -v, or the limit on processes of a "
             "container), or lower num_threads");
   EXPECT_EQ(failure_of(std::system_error(EINVAL, std::system_category())).exit_code, ExitCode::kInternal);
+}
+
+TEST(DescribeFailure, SaysWhatToDoWhenTooManyFilesAreOpen) {
+  const auto expect_named = [](const Failure& failure) {
+    EXPECT_EQ(failure.exit_code, ExitCode::kDevice);
+    EXPECT_TRUE(failure.message.ends_with("; raise the limit on open files (ulimit -n 1024)")) << failure.message;
+  };
+  expect_named(failure_of(std::system_error(EMFILE, std::generic_category())));
+  expect_named(failure_of(std::system_error(ENFILE, std::generic_category())));
+  for (const char* message : {"socket: Too many open files", "Failed to init uv loop"}) {
+    try {
+      TORCH_CHECK(false, message);
+    } catch (...) {
+      expect_named(describe_failure(std::current_exception()));
+    }
+  }
+}
+
+TEST(DescribeFailure, CallsAMissingDeviceOrConnectionTheEnvironments) {
+  const c10::DistNetworkError lost(c10::SourceLocation{}, "failed to connect to any network address");
+  EXPECT_EQ(failure_of(lost).exit_code, ExitCode::kDevice);
+  EXPECT_EQ(failure_of(lost).message,
+            "failed to connect to any network address\n  the processes of a run connect to each other: check the "
+            "network, also the interface lo");
+  try {
+    TORCH_CHECK(false, "Unable to open /dev/urandom");
+  } catch (...) {
+    EXPECT_EQ(describe_failure(std::current_exception()).exit_code, ExitCode::kDevice);
+  }
 }
 
 TEST(DescribeFailure, SaysWhatToDoWhenTheGpuIsFull) {

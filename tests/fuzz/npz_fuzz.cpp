@@ -31,7 +31,7 @@ void require_promises(const Array& array, size_t file_bytes) {
 void read_archive(std::string_view bytes) {
   write_file(kArchive, bytes);
   std::vector<std::string> names;
-  expect_read_or_refused(ExitCode::kData, [&] { names = npz_names(kArchive); });
+  expect_read_or_refused(ExitCode::kData, [&] { names = rnnlab::NpzArchive(kArchive).names(); });
   constexpr size_t kMostArrays = 8;
   names.resize(std::min(names.size(), kMostArrays));
   names.emplace_back();  // the only array

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what the system may refuse or end: files beyond a size, threads, locks, the current folder; and signals before
-// anything can be saved.
+// Tests what the system may refuse or end: files beyond a size, open files, threads, locks, the current folder; and
+// signals before anything can be saved.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -161,6 +162,45 @@ TEST_F(Limits, ATinyStackIsOneMessageAndASmallOneIsEnough) {
             "rnnlab: error: the limit on the stack is too small; raise it to 512 KiB at least (ulimit -s 512)\n");
   const auto trained = program().run_in_shell("ulimit -S -s 512; \"$0\" train small.yaml -q --out small_stack");
   EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+}
+
+// The loader of libraries, which runs before the program, needs the fourth.
+TEST_F(Limits, TooFewOpenFilesAreOneMessageFromEveryVerb) {
+  for (const int most : {4, 5, 7, 13, 40, 66})
+    for (const char* arguments : {"--version", "check small.yaml", "train small.yaml devices=2", "compare runs",
+                                  "data inspect small.yaml", "bench device=cpu layer=naive hidden_size=4"}) {
+      const auto result = program().run_in_shell(fmt::format("ulimit -n {}; \"$0\" {}", most, arguments));
+      EXPECT_EQ(result.exit_code, 4) << most << arguments;
+      EXPECT_EQ(result.errors, fmt::format("rnnlab: error: rnnlab needs 64 open files, but only {} more can be opened "
+                                           "here: raise the limit on open files (ulimit -n 1024)\n",
+                                           most - 3))
+          << arguments;
+    }
+}
+
+TEST_F(Limits, OpenFilesThatAreInheritedCount) {
+  const auto result = program().run_in_shell("ulimit -n 68; exec 8</dev/null 9</dev/null; \"$0\" check small.yaml");
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("only 63 more can be opened here"));
+}
+
+TEST_F(Limits, ProcessesThatTrainTogetherNeedMoreOpenFiles) {
+  const auto train = [&](int most) {
+    return program().run_in_shell(fmt::format("ulimit -n {}; \"$0\" train -q small.yaml devices=2 --out out", most));
+  };
+  for (const int most : {67, 82}) {
+    const auto refused = train(most);
+    EXPECT_EQ(refused.exit_code, 4);
+    EXPECT_THAT(refused.errors, HasSubstr("rnnlab: error: devices: 2 processes may need 80 open files, but only "));
+    EXPECT_FALSE(fs::exists(out() / "small"));
+  }
+  EXPECT_EQ(train(90).exit_code, 0) << "no library ends the process with fewer files than rnnlab asks for";
+}
+
+// A test that waits here has failed.
+TEST_F(Limits, ATimeZoneThatIsAPipeIsNotRead) {
+  const auto result = program().run_in_shell("mkfifo zone; TZDIR=. TZ=zone \"$0\" train -q small.yaml --out zoned");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
 }
 
 // Generating 60,000 digits takes many seconds on a small machine.

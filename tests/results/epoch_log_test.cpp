@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/epoch_log.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -215,6 +216,11 @@ TEST(Disagreement, NamesTheFirstEpochAndColumn) {
   EXPECT_THAT(disagreement(rows, jsonl_of(shorter)), Optional(std::string("3 rows in epochs.csv, 2 in epochs.jsonl")));
   EXPECT_THAT(disagreement(rows, "{}\nnonsense\n"),
               Optional(std::string("epoch 1, epoch: 1 in epochs.csv, absent in epochs.jsonl")));
+  std::string many = "{";
+  for (int i = 0; i < 5000; ++i) many += fmt::format("\"k{}\": 1, ", i);
+  EXPECT_THAT(disagreement(rows, many + "\"last\": 1}\n"),
+              Optional(std::string("line 1 of epochs.jsonl is not a JSON object")))
+      << "objects of more keys take too long to read";
   EXPECT_THAT(disagreement(rows, "nonsense\n"), Optional(std::string("line 1 of epochs.jsonl is not a JSON object")));
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -331,6 +332,28 @@ TEST(ReadFile, ReadsUpToTheCap) {
       [&] { read_file(folder.path() / "a.txt", 999); });
 }
 
+TEST(ReadFile, EndsWhenTheFileGrowsAsFastAsItIsRead) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "a", "x");
+  AppendFile more(folder.path() / "a");
+  expect_error(ExitCode::kData, folder.name("a") + ": grows while it is read; wait until nothing writes to it",
+               [&] { read_pieces(folder.path() / "a", [&](std::string_view piece) { more.append(piece); }); });
+}
+
+// Standard input, output and error are open, and the file would be the next.
+TEST(ReadFile, SaysThatTooManyFilesAreOpen) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "a", "x");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  expect_error(ExitCode::kDevice,
+               folder.name("a") + ": cannot read: Too many open files; raise the limit on open files (ulimit -n 1024)",
+               [&] { read_file(folder.path() / "a", 10); });
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
 TEST(ReadFile, RefusesWhatIsNotAFile) {
   const TemporaryFolder folder;
   ::mkfifo(folder.name("fifo").c_str(), 0600);
@@ -391,6 +414,20 @@ TEST(AppendFile, EndsInAWholeRowOnAFullDisk) {
     for (int i = 0; i < 100; ++i) file.append(row + "\n");
   });
   EXPECT_EQ(std::filesystem::file_size(disk.path() / "rows"), 16000u);
+}
+
+// A test that waits here has failed.
+TEST(AppendFile, IsNeverAPipe) {
+  const TemporaryFolder folder;
+  ::mkfifo(folder.name("pipe").c_str(), 0600);
+  const auto expect_refused = [&] {
+    expect_error(ExitCode::kDevice,
+                 folder.name("pipe") + ": is a pipe or a socket, expected a file to write; remove it",
+                 [&] { AppendFile(folder.path() / "pipe"); });
+  };
+  expect_refused();
+  const FileDescriptor reader(::open(folder.name("pipe").c_str(), O_RDONLY | O_NONBLOCK));
+  expect_refused();
 }
 
 TEST(AppendFile, SaysThatTheDiskIsFull) {

@@ -110,6 +110,7 @@ Array read_idx(const std::filesystem::path& path);
 // Returns the array in row-major order; 16-bit floats become f32, which represents them exactly. An empty array and a
 // single number without dimensions are errors. Throws UserError kData with the byte at which the file is invalid.
 Array read_npy(const std::filesystem::path& path);
+Array read_npy(ByteStream& stream);
 
 // What the header of an npy file says of its elements.
 struct NpyLayout {

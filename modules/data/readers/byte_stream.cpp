@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/readers/byte_stream.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -10,12 +9,13 @@
 #include <atomic>
 #include <cerrno>
 #include <limits>
-#include <system_error>
 #include <vector>
 
 #include "base/error.h"
+#include "base/file_handles.h"
 #include "base/folder.h"
 #include "base/numbers.h"
+#include "base/regular_file.h"
 #include "base/text.h"
 #include "data/readers/row_threads.h"
 
@@ -27,9 +27,6 @@ namespace {
 class File : public ByteStream {
  public:
   explicit File(const std::filesystem::path& path);
-  ~File() override;
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
 
   size_t read(std::span<std::byte> into) override;
   int64_t most_bytes() const override { return size_; }
@@ -43,14 +40,12 @@ class File : public ByteStream {
   size_t read_at(int64_t offset, std::span<std::byte> into) const;
 
   std::string path_;
-  int descriptor_ = -1;
+  RegularFile file_;
   int64_t size_ = 0;
   int64_t offset_ = 0;
 };
 
 namespace fs = std::filesystem;
-
-std::string describe_errno(int code) { return std::generic_category().message(code); }
 
 [[noreturn]] void fail_missing(const fs::path& path) {
   std::error_code error;
@@ -63,19 +58,12 @@ std::string describe_errno(int code) { return std::generic_category().message(co
 
 [[noreturn]] void fail_to_open(const fs::path& path, int code) {
   if (code == ENOENT) fail_missing(path);
+  if (is_limit_on_handles(code))
+    throw_error(ExitCode::kDevice, "{}: cannot be opened ({}): {}", path.string(), reason_of(code), kMoreHandles);
   if (code == EACCES)
     throw_error(ExitCode::kData, "{}: permission denied: allow reading with 'chmod +r' or run as the file's owner",
                 path.string());
-  if (code == ENXIO)
-    throw_error(ExitCode::kData, "{}: got a socket, expected a regular file: check the path", path.string());
-  throw_error(ExitCode::kData, "{}: cannot be opened ({}): check the path", path.string(), describe_errno(code));
-}
-
-std::string_view kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a FIFO";
-  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-  return "something else";
+  throw_error(ExitCode::kData, "{}: cannot be opened ({}): check the path", path.string(), reason_of(code));
 }
 
 // Returns "name a file in it, such as a.csv, b.csv (and 3 more)".
@@ -99,42 +87,25 @@ std::string remedy_for(mode_t mode, const std::string& path) {
   return "check the path";
 }
 
-// Without O_NONBLOCK, opening a FIFO without a writer would wait forever.
-int open_descriptor(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0) fail_to_open(path, errno);
-  return descriptor;
+RegularFile open_regular(const fs::path& path) {
+  RegularFile file(path);
+  if (file.is_open()) return file;
+  if (file.error_number() != 0) fail_to_open(path, file.error_number());
+  const mode_t mode = file.status().st_mode;
+  throw_error(ExitCode::kData, "{}: got {}, expected a regular file: {}", path.string(), kind_of_special_file(mode),
+              remedy_for(mode, path.string()));
 }
 
-int64_t size_of_regular(int descriptor, const std::string& path) {
-  struct stat facts {};
-  if (::fstat(descriptor, &facts) != 0)
-    throw_error(ExitCode::kData, "{}: cannot be examined ({}): check the disk", path, describe_errno(errno));
-  if (!S_ISREG(facts.st_mode))
-    throw_error(ExitCode::kData, "{}: got {}, expected a regular file: {}", path, kind_of(facts.st_mode),
-                remedy_for(facts.st_mode, path));
-  return facts.st_size;
-}
-
-File::File(const fs::path& path) : path_(path.string()), descriptor_(open_descriptor(path)) {
-  try {
-    size_ = size_of_regular(descriptor_, path_);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
-}
-
-File::~File() { ::close(descriptor_); }
+File::File(const fs::path& path) : path_(path.string()), file_(open_regular(path)), size_(file_.status().st_size) {}
 
 // Reads one part of the file, fewer bytes only at its end.
 size_t File::read_at(int64_t offset, std::span<std::byte> into) const {
   size_t filled = 0;
   while (filled < into.size()) {
     const auto at = offset + static_cast<int64_t>(filled);
-    const ssize_t got = ::pread(descriptor_, into.data() + filled, into.size() - filled, at);
+    const ssize_t got = ::pread(file_.number(), into.data() + filled, into.size() - filled, at);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_at(*this, at, fmt::format("reading failed ({}): check the disk", describe_errno(errno)));
+    if (got < 0) fail_at(*this, at, fmt::format("reading failed ({}): check the disk", reason_of(errno)));
     if (got == 0) break;
     filled += static_cast<size_t>(got);
   }
@@ -161,8 +132,8 @@ size_t File::read(std::span<std::byte> into) {
 }
 
 size_t File::peek(std::span<std::byte> into) const {
-  const ssize_t got = ::pread(descriptor_, into.data(), into.size(), 0);
-  if (got < 0) fail_at(*this, 0, fmt::format("reading failed ({}): check the disk", describe_errno(errno)));
+  const ssize_t got = ::pread(file_.number(), into.data(), into.size(), 0);
+  if (got < 0) fail_at(*this, 0, fmt::format("reading failed ({}): check the disk", reason_of(errno)));
   return static_cast<size_t>(got);
 }
 
@@ -265,6 +236,13 @@ size_t GzipStream::read(std::span<std::byte> into) {
               file.path(), format_hex(start));
 }
 
+// A small gzip file can be made to unpack to a thousand times its size. No text that anybody wrote does.
+constexpr int64_t kMostExpansionOfText = 200, kAlwaysUnpacked = int64_t{64} << 20;
+
+int64_t limit_of_packed(int64_t limit, int64_t most_bytes) {
+  return std::min(limit, std::max(kAlwaysUnpacked, most_bytes / kMostExpansion * kMostExpansionOfText));
+}
+
 [[noreturn]] void fail_too_large(const std::filesystem::path& path, int64_t limit) {
   throw_error(ExitCode::kData, "{}: holds more than {}, the most that this reader takes: split the file", path.string(),
               format_bytes(limit));
@@ -293,9 +271,10 @@ namespace {
 
 // A plain file is read in one piece. Packed data are read in pieces that double, because their size is unknown.
 template <class Text>
-Text read_all(const std::filesystem::path& path, int64_t limit) {
+Text read_all(const std::filesystem::path& path, const int64_t limit_of_text) {
   const std::unique_ptr<ByteStream> stream = open_stream(path);
   const int64_t most_bytes = stream->most_bytes();
+  const int64_t limit = stream->is_packed() ? limit_of_packed(limit_of_text, most_bytes) : limit_of_text;
   if (!stream->is_packed() && most_bytes > limit) fail_too_large(path, limit);
   constexpr int64_t kFirstPiece = 1 << 16;
   // One byte more than the maximum lets the first read detect the end of the file.
@@ -305,7 +284,10 @@ Text read_all(const std::filesystem::path& path, int64_t limit) {
   while (true) {
     text.resize(room);
     used += stream->read(std::as_writable_bytes(std::span(text)).subspan(used));
-    if (static_cast<int64_t>(used) > limit) fail_too_large(path, limit);
+    if (static_cast<int64_t>(used) > limit_of_text) fail_too_large(path, limit_of_text);
+    if (static_cast<int64_t>(used) > limit)
+      throw_error(ExitCode::kData, "{}: unpacks to more than {} times its size: unpack it with gunzip if it is a text",
+                  path.string(), kMostExpansionOfText);
     if (used < room) break;
     room = static_cast<size_t>(std::min({most_bytes, limit, static_cast<int64_t>(room) * 2}) + 1);
   }

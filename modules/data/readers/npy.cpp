@@ -347,19 +347,20 @@ NpyLayout read_layout(ByteStream& stream) {
 std::unique_ptr<ByteStream> open_npy(const std::filesystem::path& path) {
   const ArrayPath parts = split_array_path(path);
   const bool is_archive = parts.file.extension() == ".npz";
-  return is_archive ? open_npz(parts) : open_stream(path);
+  return is_archive ? NpzArchive(parts.file).open(parts.array) : open_stream(path);
 }
 
 }  // namespace
 
 NpyLayout read_npy_layout(const std::filesystem::path& path) { return read_layout(*open_npy(path)); }
 
-Array read_npy(const std::filesystem::path& path) {
-  const std::unique_ptr<ByteStream> stream = open_npy(path);
-  const NpyLayout layout = read_layout(*stream);
-  Array array = read_array(*stream, layout.data_offset, layout.type, layout.shape);
+Array read_npy(const std::filesystem::path& path) { return read_npy(*open_npy(path)); }
+
+Array read_npy(ByteStream& stream) {
+  const NpyLayout layout = read_layout(stream);
+  Array array = read_array(stream, layout.data_offset, layout.type, layout.shape);
   if (layout.is_swapped) swap_bytes(array.bytes, element_size(layout.type));
-  if (layout.type == ElementType::kBool) require_bools(*stream, layout.data_offset, array.values<uint8_t>());
+  if (layout.type == ElementType::kBool) require_bools(stream, layout.data_offset, array.values<uint8_t>());
   if (layout.is_fortran) array = transposed(array);
   return layout.is_half ? widened(array) : array;
 }

@@ -20,30 +20,54 @@ constexpr std::string_view kArrayEnding = ".npy";
 constexpr std::string_view kFetchAgain = "fetch the file again, or write it again with numpy.savez";
 constexpr int64_t kMostZipExpansion = 1032;  // deflate's highest ratio: 258 bytes from two bits
 
-// An array of an archive.
-struct Member {
-  std::string name;  // without .npy
-  uint64_t index = 0;
-};
+}  // namespace
 
-class Archive {
+class NpzArchive::File {
  public:
-  explicit Archive(const std::filesystem::path& file) : path_(file.string()) {
+  // An array of the archive.
+  struct Member {
+    std::string name;  // without .npy
+    uint64_t index = 0;
+  };
+
+  explicit File(const std::filesystem::path& file) : path_(file.string()) {
     require_zip();
     int code = 0;
     zip_ = zip_open(path_.c_str(), ZIP_RDONLY, &code);
     if (zip_ == nullptr) fail_to_open(code);
+    try {
+      members_ = read_members();
+    } catch (...) {
+      zip_discard(zip_);
+      throw;
+    }
   }
-  ~Archive() { zip_discard(zip_); }
-  Archive(const Archive&) = delete;
-  Archive& operator=(const Archive&) = delete;
+  ~File() { zip_discard(zip_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
 
   const std::string& path() const { return path_; }
   zip_t* zip() const { return zip_; }
 
-  // Returns the arrays in the order of the archive. Members that share bytes of the file would make it as large as its
-  // author likes, so they are refused.
-  std::vector<Member> members() const {
+  const std::vector<Member>& members() const { return members_; }
+
+  // Returns the array of this name, or the only array if the name is empty.
+  Member member(const std::string& name) const {
+    const std::vector<Member>& all = members_;
+    if (all.empty())
+      throw_error(ExitCode::kData, "{}: the archive holds no array (NAME.npy): write arrays into it with numpy.savez",
+                  path_);
+    if (name.empty() && all.size() == 1) return all[0];
+    if (name.empty())
+      throw_error(ExitCode::kData, "{}: the archive holds {}: name one of them, such as {}:{}; its arrays are {}",
+                  path_, counted(std::ssize(all), "array"), last_name(path_), on_one_line(all[0].name), listed(all));
+    require_one(all, name);
+    return *std::ranges::find(all, name, &Member::name);
+  }
+
+ private:
+  // Members that share bytes of the file would make it as large as its author likes, so they are refused.
+  std::vector<Member> read_members() const {
     require_bytes_of_their_own();
     std::vector<Member> found;
     for (zip_int64_t i = 0; i < zip_get_num_entries(zip_, 0); ++i) {
@@ -57,21 +81,6 @@ class Archive {
     return found;
   }
 
-  // Returns the array of this name, or the only array if the name is empty.
-  Member member(const std::string& name) const {
-    const std::vector<Member> all = members();
-    if (all.empty())
-      throw_error(ExitCode::kData, "{}: the archive holds no array (NAME.npy): write arrays into it with numpy.savez",
-                  path_);
-    if (name.empty() && all.size() == 1) return all[0];
-    if (name.empty())
-      throw_error(ExitCode::kData, "{}: the archive holds {}: name one of them, such as {}:{}; its arrays are {}",
-                  path_, counted(std::ssize(all), "array"), last_name(path_), on_one_line(all[0].name), listed(all));
-    require_one(all, name);
-    return *std::ranges::find(all, name, &Member::name);
-  }
-
- private:
   [[noreturn]] void fail(std::string_view reason) const {
     throw_error(ExitCode::kData, "{}: damaged zip archive ({}): {}", path_, on_one_line(reason), kFetchAgain);
   }
@@ -132,14 +141,15 @@ class Archive {
 
   std::string path_;
   zip_t* zip_ = nullptr;
+  std::vector<Member> members_;
 };
 
 // The bytes of a member. libzip compares the checksum when the end is read.
-class MemberStream : public ByteStream {
+class NpzArchive::MemberStream : public ByteStream {
  public:
-  explicit MemberStream(const ArrayPath& path) : archive_(path.file) {
-    const Member member = archive_.member(path.array);
-    path_ = fmt::format("{}:{}", archive_.path(), on_one_line(member.name));
+  MemberStream(std::shared_ptr<const File> archive, const std::string& array) : archive_(std::move(archive)) {
+    const File::Member member = archive_->member(array);
+    path_ = fmt::format("{}:{}", archive_->path(), on_one_line(member.name));
     open(member.index);
   }
   ~MemberStream() override { zip_fclose(file_); }
@@ -167,12 +177,12 @@ class MemberStream : public ByteStream {
     zip_stat_t facts;
     zip_stat_init(&facts);
     constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-    if (zip_stat_index(archive_.zip(), index, 0, &facts) != 0 || (facts.valid & kNeeded) != kNeeded)
-      fail_to_open(zip_strerror(archive_.zip()));
+    if (zip_stat_index(archive_->zip(), index, 0, &facts) != 0 || (facts.valid & kNeeded) != kNeeded)
+      fail_to_open(zip_strerror(archive_->zip()));
     require_readable(facts);
     most_bytes_ = bound_of(facts);
-    file_ = zip_fopen_index(archive_.zip(), index, 0);
-    if (file_ == nullptr) fail_to_open(zip_strerror(archive_.zip()));
+    file_ = zip_fopen_index(archive_->zip(), index, 0);
+    if (file_ == nullptr) fail_to_open(zip_strerror(archive_->zip()));
   }
 
   [[noreturn]] void fail_to_open(std::string_view reason) const {
@@ -191,21 +201,19 @@ class MemberStream : public ByteStream {
 
   // The archive may claim any size; the packed bytes are at most those of the file.
   int64_t bound_of(const zip_stat_t& facts) const {
-    const auto on_disk = static_cast<int64_t>(std::filesystem::file_size(archive_.path()));
+    const auto on_disk = static_cast<int64_t>(std::filesystem::file_size(archive_->path()));
     constexpr auto kMost = static_cast<zip_uint64_t>(std::numeric_limits<int64_t>::max());
     const auto packed = std::min(on_disk, static_cast<int64_t>(std::min(facts.comp_size, kMost)));
     const int64_t most = facts.comp_method == ZIP_CM_STORE ? packed : saturating_multiply(packed, kMostZipExpansion);
     return std::min(most, static_cast<int64_t>(std::min(facts.size, kMost)));
   }
 
-  Archive archive_;
+  std::shared_ptr<const File> archive_;
   std::string path_;
   zip_file_t* file_ = nullptr;
   int64_t most_bytes_ = 0;
   int64_t offset_ = 0;
 };
-
-}  // namespace
 
 ArrayPath split_array_path(const std::filesystem::path& path) {
   constexpr std::string_view kEnd = ".npz:";
@@ -219,12 +227,16 @@ bool begins_like_zip(std::string_view head) {
   return head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06");  // the second is an empty archive
 }
 
-std::vector<std::string> npz_names(const std::filesystem::path& file) {
+NpzArchive::NpzArchive(const std::filesystem::path& file) : file_(std::make_shared<const File>(file)) {}
+
+std::vector<std::string> NpzArchive::names() const {
   std::vector<std::string> names;
-  for (Member& member : Archive(file).members()) names.push_back(std::move(member.name));
+  for (const File::Member& member : file_->members()) names.push_back(member.name);
   return names;
 }
 
-std::unique_ptr<ByteStream> open_npz(const ArrayPath& path) { return std::make_unique<MemberStream>(path); }
+std::unique_ptr<ByteStream> NpzArchive::open(const std::string& name) const {
+  return std::make_unique<MemberStream>(file_, name);
+}
 
 }  // namespace rnnlab

@@ -28,13 +28,25 @@ ArrayPath split_array_path(const std::filesystem::path& path);
 // Returns whether the beginning of a file is that of a zip archive.
 bool begins_like_zip(std::string_view head);
 
-// Returns the names of the arrays, in the order of the archive: those of the members that end in .npy, without the
-// ending. Throws UserError kData if the file is not a zip archive, or if it is damaged.
-std::vector<std::string> npz_names(const std::filesystem::path& file);
+// An archive that is opened once for all of its arrays, because opening it reads the names of all.
+class NpzArchive {
+ public:
+  // Throws UserError kData if the file is not a zip archive, or if it is damaged.
+  explicit NpzArchive(const std::filesystem::path& file);
 
-// Opens an array of an archive; without a name the archive must hold exactly one. most_bytes() is limited by the packed
-// size, whatever size the archive claims. A read at the end of the member verifies its checksum. Throws UserError
-// kData, with the names of the arrays if there is no such one.
-std::unique_ptr<ByteStream> open_npz(const ArrayPath& path);
+  // Returns the names of the arrays, in the order of the archive: those of the members that end in .npy, without the
+  // ending.
+  std::vector<std::string> names() const;
+
+  // Opens an array; without a name the archive must hold exactly one. most_bytes() is limited by the packed size,
+  // whatever size the archive claims. A read at the end of the member verifies its checksum. The stream may outlive
+  // this object. Throws UserError kData, with the names of the arrays if there is no such one.
+  std::unique_ptr<ByteStream> open(const std::string& name) const;
+
+ private:
+  class File;
+  class MemberStream;
+  std::shared_ptr<const File> file_;
+};
 
 }  // namespace rnnlab

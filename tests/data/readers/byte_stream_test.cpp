@@ -60,7 +60,7 @@ TEST_F(FileTest, RefusesAFolder) {
 
 TEST_F(FileTest, RefusesAFifoWithoutWaitingForAWriter) {
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
-  EXPECT_EQ(open_error(path("fifo")), "fifo: got a FIFO, expected a regular file: write the data to a file first");
+  EXPECT_EQ(open_error(path("fifo")), "fifo: got a pipe, expected a regular file: write the data to a file first");
 }
 
 TEST_F(FileTest, RefusesADevice) {
@@ -241,6 +241,15 @@ TEST_F(GzipTest, StopsABombAtTheLimit) {
   const std::string packed = gzip(std::string(50'000'000, '\0'));
   ASSERT_LT(packed.size(), 60'000u);
   EXPECT_EQ(error_in(packed), "a.gz: holds more than 1.00 MiB, the most that this reader takes: split the file");
+}
+
+// The repeated text is as long as what is always unpacked, and a byte more.
+TEST_F(GzipTest, StopsATextThatUnpacksToManyTimesItsSize) {
+  constexpr int64_t kNoLimit = int64_t{1} << 40;
+  const std::string allowed(size_t{64} << 20, 'x');
+  EXPECT_EQ(read_whole(write("a.gz", gzip(allowed)), kNoLimit).size(), allowed.size());
+  EXPECT_EQ(error_of([&] { read_whole(write("a.gz", gzip(allowed + "x")), kNoLimit); }),
+            "a.gz: unpacks to more than 200 times its size: unpack it with gunzip if it is a text");
 }
 
 TEST_F(GzipTest, BoundsWhatItCouldUnpackTo) {

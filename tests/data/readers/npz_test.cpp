@@ -50,7 +50,20 @@ TEST_F(NpzTest, ReadsTheNamedArray) {
                                           {.name = "notes.txt", .content = "text"}};
   EXPECT_EQ(read(":x", members), "abc");
   EXPECT_EQ(read(":y", members), "de");
-  EXPECT_THAT(npz_names(path("a.npz")), ElementsAre("x", "y"));
+  EXPECT_THAT(NpzArchive(path("a.npz")).names(), ElementsAre("x", "y"));
+}
+
+TEST_F(NpzTest, OneOpeningGivesAllArraysAndStreamsOutliveIt) {
+  const auto file = write("a.npz", zip_of({{.name = "x.npy", .content = npy_bytes("abc")},
+                                           {.name = "y.npy", .content = npy_bytes("de"), .method = kDeflated}}));
+  std::unique_ptr<ByteStream> x, y;
+  {
+    const NpzArchive archive(file);
+    x = archive.open("x");
+    y = archive.open("y");
+  }
+  EXPECT_EQ(read_npy(*y).shape, std::vector<int64_t>{2});
+  EXPECT_EQ(read_npy(*x).shape, std::vector<int64_t>{3});
 }
 
 TEST_F(NpzTest, NeedsNoNameForTheOnlyArray) {

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/regular_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace rnnlab {
+namespace {
+
+int open_without_waiting(const char* path) {
+  int number = -1;
+  do {
+    number = ::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  } while (number < 0 && errno == EINTR);
+  return number;
+}
+
+}  // namespace
+
+// What the path leads to can change between stat and open, so the opened file is examined again.
+RegularFile::RegularFile(const std::filesystem::path& path) {
+  if (::stat(path.c_str(), &status_) != 0) {
+    error_number_ = errno;
+    return;
+  }
+  if (!S_ISREG(status_.st_mode)) return;
+  number_ = open_without_waiting(path.c_str());
+  if (number_ < 0 || ::fstat(number_, &status_) != 0) error_number_ = errno;
+  if (error_number_ != 0 || !S_ISREG(status_.st_mode)) ::close(release());
+}
+
+RegularFile::RegularFile(RegularFile&& other) noexcept
+    : number_(other.release()), error_number_(other.error_number_), status_(other.status_) {}
+
+RegularFile::~RegularFile() {
+  if (is_open()) ::close(number_);
+}
+
+int RegularFile::release() { return std::exchange(number_, -1); }
+
+std::string kind_of_special_file(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+std::string reason_of(int error_number) {
+  if (error_number == EAGAIN) return "it has no data at the moment, so it is not an ordinary file";
+  return std::generic_category().message(error_number);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/file_handles.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "base/expect_error.h"
+
+namespace rnnlab::testing {
+namespace {
+
+// Lowers the limit on open files, for as long as it lives.
+class HandleLimit {
+ public:
+  explicit HandleLimit(rlim_t most) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit lower{.rlim_cur = most, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &lower);
+  }
+  ~HandleLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  HandleLimit(const HandleLimit&) = delete;
+  HandleLimit& operator=(const HandleLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(NumFreeHandles, IsTheLimitWithoutThoseThatAreOpen) {
+  const HandleLimit limit(60);
+  const int64_t before = num_free_handles(100);
+  EXPECT_LE(before, 57) << "three streams are open";
+  const int opened = ::dup(STDERR_FILENO);
+  EXPECT_EQ(num_free_handles(100), before - 1);
+  ::close(opened);
+  EXPECT_EQ(num_free_handles(100), before);
+  EXPECT_EQ(num_free_handles(5), 5) << "no more than was asked for is counted";
+}
+
+TEST(RequireHandles, RefusesWorkThatNeedsMore) {
+  const HandleLimit limit(40);
+  const int64_t num_free = num_free_handles(100);
+  EXPECT_NO_THROW(require_handles(num_free, "8 processes"));
+  expect_error(
+      ExitCode::kDevice,
+      fmt::format("8 processes may need {} open files, but only {} more can be opened here: raise the limit on "
+                  "open files (ulimit -n 1024)",
+                  num_free + 1, num_free),
+      [&] { require_handles(num_free + 1, "8 processes"); });
+}
+
+TEST(IsLimitOnHandles, IsThatOfTheProcessOrOfTheSystem) {
+  EXPECT_TRUE(is_limit_on_handles(EMFILE));
+  EXPECT_TRUE(is_limit_on_handles(ENFILE));
+  EXPECT_FALSE(is_limit_on_handles(ENOENT));
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

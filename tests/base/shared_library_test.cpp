@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/shared_library.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+TEST(OpenSharedLibrary, LoadsALibraryOfTheSystem) {
+  const SharedLibrary library = open_shared_library("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(library.handle, nullptr) << library.failure;
+}
+
+TEST(OpenSharedLibrary, SaysWhatIsMissing) {
+  const SharedLibrary library = open_shared_library("libnone.so.1", RTLD_NOW | RTLD_LOCAL);
+  EXPECT_EQ(library.handle, nullptr);
+  EXPECT_THAT(library.failure, HasSubstr("libnone.so.1"));
+}
+
+// A test that waits here has failed.
+TEST(OpenSharedLibrary, IsNeverAPipe) {
+  std::string pattern = (fs::temp_directory_path() / "rnnlab_shared_library_XXXXXX").string();
+  const fs::path folder = ::mkdtemp(pattern.data());
+  const fs::path pipe = folder / "libpipe.so.1";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  ::setenv("LD_LIBRARY_PATH", ("/nowhere:" + folder.string()).c_str(), 1);
+  for (const std::string& name : {std::string("libpipe.so.1"), pipe.string()}) {
+    const SharedLibrary library = open_shared_library(name, RTLD_NOW | RTLD_LOCAL);
+    EXPECT_EQ(library.handle, nullptr);
+    EXPECT_EQ(library.failure, pipe.string() + ": is a pipe, expected a library; remove it, or change LD_LIBRARY_PATH");
+  }
+  ::unsetenv("LD_LIBRARY_PATH");
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace rnnlab
