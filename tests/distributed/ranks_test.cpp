@@ -36,6 +36,7 @@ Launch launch_of_rank(int64_t rank, int64_t size, const LocalStore& store) {
   launch.address = "127.0.0.1";
   launch.port = store.port();
   launch.launcher_hosts_store = true;
+  launch.secret = store.secret();
   return launch;
 }
 
