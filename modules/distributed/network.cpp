@@ -250,8 +250,8 @@ Address usual_address(const std::string& host, const std::optional<std::string>&
 void require_reachable(const NamedInterface& named, const Address& own, const Address& rank_0) {
   if (!own.is_loopback() || rank_0.is_loopback()) return;
   throw_error(ExitCode::kDevice,
-              "{}: {} has the address {}, which other hosts cannot reach, but rank 0 is at {}; this host ({}) has {}",
-              named.source, named.name, own.text(), rank_0.text(), name_of_this_host(), list_of_interfaces());
+              "{}: {} has the address {}, which other hosts cannot reach, but rank 0 is at {}: name another interface",
+              named.source, named.name, own.text(), rank_0.text());
 }
 
 // The two sides of a connection to rank 0.
@@ -298,9 +298,10 @@ std::string address_of_store(const Launch& launch, const std::optional<std::stri
   const auto here = std::ranges::find_if(found, is_here);
   if (here != found.end()) return here->text();
   if (const auto named = named_interfaces(interface); !named.empty()) return address_of(named.front(), AF_INET).text();
-  const std::string what = found.empty() ? "has no address here" : "is " + join(texts_of(found), ", ");
+  std::string what = found.empty() ? "has no address here" : "is " + join(texts_of(found), ", ");
+  if (is_numeric(host)) what = "is not an address of this host";
   throw_error(ExitCode::kDevice,
-              "MASTER_ADDR: {} {}, but rank 0 runs on this host ({}), which has {}: {}, or set distributed.interface",
+              "MASTER_ADDR: {} {}, but rank 0 runs here ({}), which has {}: {}, or set distributed.interface",
               in_quotes(host), what, name_of_this_host(), list_of_interfaces(), kSetAddress);
 }
 

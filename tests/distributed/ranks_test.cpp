@@ -323,8 +323,10 @@ TEST(Ranks, WithASecretDoNotMeetThoseWithAnother) {
   other.secret = "another secret of 16 bytes";
   std::jthread rank([&] {
     EXPECT_NE(refusal_of([&] {
-      connect_ranks(launch_of_rank(0, 2, store), {.start_timeout = std::chrono::milliseconds(1000), .name = "test"});
-    }), "");
+                connect_ranks(launch_of_rank(0, 2, store),
+                              {.start_timeout = std::chrono::milliseconds(1000), .name = "test"});
+              }),
+              "");
   });
   const RanksOptions options = {.start_timeout = std::chrono::milliseconds(500), .name = "test"};
   EXPECT_EQ(refusal_of([&] { connect_ranks(other, options); }),
