@@ -291,6 +291,22 @@ StorePointer open_as_stranger(Launch launch) {
   return open_store(launch, {.name_of_run = "test", .timeout = std::chrono::seconds(5)});
 }
 
+// Returns the exit code with which rank 0 ends after rank 1 has failed with code 3.
+int exit_code_beside_stranger(Ranks& ranks, c10d::Store& stranger) {
+  at::Tensor values = at::full({5}, 1.0, at::kFloat);
+  for (const char* written : {"999999\n4\nx\ny", "1\n256\nme\nall fine", "1\n0\nme\nall fine", "garbage", ""}) {
+    for (const char* key : {"failure", "told", "beat/0", "beat/1"}) stranger.set(key, std::string(written));
+    stranger.deleteKey("beat/0");
+    ranks.all_reduce(values);
+  }
+  if (ranks.rank() == 1) {
+    ranks.post_failure(ExitCode::kData, "x.csv: no such file");
+    return static_cast<int>(ExitCode::kData);
+  }
+  ranks.all_reduce(values);
+  return static_cast<int>(ExitCode::kDone);
+}
+
 TEST(Ranks, TrainOnWhateverAStrangerWrites) {
   const LocalStore store;
   const StorePointer stranger = open_as_stranger(launch_of_rank(0, 2, store));
@@ -299,19 +315,10 @@ TEST(Ranks, TrainOnWhateverAStrangerWrites) {
     threads.emplace_back([&, rank] {
       Launch launch = launch_of_rank(rank, 2, store);
       launch.secret = "";
-      const auto ranks = connect_ranks(launch, kOneSecond);
-      at::Tensor values = at::full({5}, 1.0, at::kFloat);
-      for (const char* written : {"999999\n4\nx\ny", "1\n256\nme\nall fine", "1\n0\nme\nall fine", "garbage", ""}) {
-        for (const char* key : {"failure", "told", "beat/0", "beat/1"}) stranger->clone()->set(key, written);
-        stranger->clone()->deleteKey("beat/0");
-        ranks->all_reduce(values);
-      }
-      if (rank == 1) return ranks->post_failure(ExitCode::kData, "x.csv: no such file");
       try {
-        ranks->all_reduce(values);
-        ADD_FAILURE() << "nothing was thrown";
-      } catch (const RankFailed& failure) {
-        EXPECT_EQ(failure.exit_code(), ExitCode::kData);
+        EXPECT_EQ(exit_code_beside_stranger(*connect_ranks(launch, {.name = "test"}), *stranger->clone()), 3);
+      } catch (const UserError& failure) {
+        EXPECT_EQ(failure.exit_code(), ExitCode::kData) << failure.what();
       }
     });
 }
