@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -24,6 +25,23 @@ namespace {
 constexpr const char* kFailureKey = "failure";
 constexpr const char* kReporterKey = "told";
 constexpr char kEndOfFailureField = '\n';
+constexpr char kEndOfField = '|';  // of a heartbeat
+constexpr size_t kMostBytesOfProcess = 120, kMostBytesOfMessage = 4096;
+
+// Returns `text` as one line without control characters; further lines follow a semicolon. Messages are stored and
+// compared in this form.
+std::string message_line(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const std::string& line : split(text.substr(0, kMostBytesOfMessage), '\n'))
+    add_once(lines, on_one_line(trim(line)));
+  return join(lines, "; ");
+}
+
+std::string process_name(const std::string& text) {
+  std::string name = on_one_line(text.substr(0, kMostBytesOfProcess));
+  std::ranges::replace(name, kEndOfField, '_');
+  return name;
+}
 
 // Returns true for example for "x.csv: no such file" and "rank 1 of 2 failed: x.csv: no such file".
 bool contain_each_other(const std::string& a, const std::string& b) {
@@ -39,10 +57,22 @@ void wait_for_rank_0(c10d::Store& store) {
 
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
-// The key must exist.
+// Returns "" if the key does not exist. get() would wait for a key that somebody deletes; compareSet() returns what it
+// was called with if the key does not exist.
 std::string text_at(c10d::Store& store, const std::string& key) {
-  const std::vector<uint8_t> bytes = store.get(key);
-  return {bytes.begin(), bytes.end()};
+  static const std::vector<uint8_t> kNothing = bytes_of("(no value)");
+  const std::vector<uint8_t> bytes = store.compareSet(key, kNothing, kNothing);
+  return bytes == kNothing ? "" : std::string(bytes.begin(), bytes.end());
+}
+
+// Stores `text` unless the key has a value for which `is_valid` is true. Returns the value that the key has then.
+std::string put_first(c10d::Store& store, const std::string& key, const std::string& text,
+                      const std::function<bool(const std::string&)>& is_valid) {
+  const std::vector<uint8_t> bytes = store.compareSet(key, {}, bytes_of(text));
+  const std::string now(bytes.begin(), bytes.end());
+  if (now == text || is_valid(now)) return now;
+  store.set(key, bytes_of(text));
+  return text;
 }
 
 std::string host_name() {
@@ -50,63 +80,94 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
 }
 
+std::optional<int64_t> number_in(const std::string& text, int64_t least, int64_t most) {
+  const auto number = parse_int64(text);
+  return number && *number >= least && *number <= most ? number : std::nullopt;
+}
+
+// A rank ends with one of the documented exit codes or because of a signal, and never with 0.
+std::optional<ExitCode> parse_exit_code(const std::string& text) {
+  constexpr int64_t kLastSignal = 64;
+  auto code = number_in(text, static_cast<int64_t>(ExitCode::kInternal), static_cast<int64_t>(ExitCode::kRegression));
+  const auto by_signal = static_cast<int64_t>(exit_code_of_signal(0));
+  if (!code) code = number_in(text, by_signal + 1, by_signal + kLastSignal);
+  return code ? std::optional(static_cast<ExitCode>(*code)) : std::nullopt;
+}
+
+std::optional<RankFailure> parse_failure(const std::string& text, int64_t size) {
+  constexpr size_t kNumFields = 4;
+  const std::vector<std::string> fields =
+      split(text.substr(0, kMostBytesOfProcess + 2 * kMostBytesOfMessage), kEndOfFailureField);
+  if (fields.size() != kNumFields) return std::nullopt;
+  const auto rank = number_in(fields[0], 0, size - 1);
+  const auto exit_code = parse_exit_code(fields[1]);
+  if (!rank || !exit_code) return std::nullopt;
+  return RankFailure{
+      .rank = *rank, .exit_code = *exit_code, .message = message_line(fields[3]), .process = process_name(fields[2])};
+}
+
+// Returns the message of a report that a rank has claimed.
+std::optional<std::string> parse_report(const std::string& text, int64_t size) {
+  const std::vector<std::string> fields = split(text.substr(0, 2 * kMostBytesOfMessage), kEndOfFailureField);
+  if (fields.size() != 2 || !number_in(fields[0], 0, size - 1) || fields[1].empty()) return std::nullopt;
+  return message_line(fields[1]);
+}
+
 }  // namespace
 
-std::string this_process() { return fmt::format("process {} of {}", ::getpid(), host_name()); }
+std::string this_process() { return process_name(fmt::format("process {} of {}", ::getpid(), host_name())); }
 
-void put_failure(c10d::Store& store, const RankFailure& failure) {
-  store.compareSet(kFailureKey, {},
-                   bytes_of(fmt::format("{1}{0}{2}{0}{3}{0}{4}", kEndOfFailureField, failure.rank,
-                                        static_cast<int>(failure.exit_code), failure.process, failure.message)));
+void put_failure(c10d::Store& store, const RankFailure& failure, int64_t size) {
+  const std::string text =
+      fmt::format("{1}{0}{2}{0}{3}{0}{4}", kEndOfFailureField, failure.rank, static_cast<int>(failure.exit_code),
+                  failure.process, message_line(failure.message));
+  put_first(store, kFailureKey, text, [&](const std::string& now) { return parse_failure(now, size).has_value(); });
 }
 
-std::optional<RankFailure> failure_in(c10d::Store& store) {
-  if (!store.check({kFailureKey})) return std::nullopt;
-  std::string rest = text_at(store, kFailureKey);
-  const auto take_field = [&rest] {
-    const size_t end = rest.find(kEndOfFailureField);
-    const std::string field = rest.substr(0, end);
-    rest.erase(0, end + 1);
-    return field;
-  };
-  RankFailure failure;
-  failure.rank = parse_int64(take_field()).value_or(0);
-  failure.exit_code = static_cast<ExitCode>(parse_int64(take_field()).value_or(1));
-  failure.process = take_field();
-  failure.message = rest;
-  return failure;
+std::optional<RankFailure> failure_in(c10d::Store& store, int64_t size) {
+  return parse_failure(text_at(store, kFailureKey), size);
 }
 
-bool claim_report(c10d::Store& store, int64_t rank, const std::string& message) {
+bool claim_report(c10d::Store& store, int64_t rank, int64_t size, const std::string& message) {
   if (rank != 0) wait_for_rank_0(store);
-  const std::string own = fmt::format("{}{}{}", rank, kEndOfFailureField, message);
-  const std::vector<uint8_t> bytes = store.compareSet(kReporterKey, {}, bytes_of(own));
-  const std::string told(bytes.begin(), bytes.end());
-  if (rank == 0 || told == own) return true;
-  return !contain_each_other(told.substr(told.find(kEndOfFailureField) + 1), message);
+  const std::string line = message_line(message);
+  const std::string own = fmt::format("{}{}{}", rank, kEndOfFailureField, line);
+  const std::string told =
+      put_first(store, kReporterKey, own, [&](const std::string& now) { return parse_report(now, size).has_value(); });
+  return rank == 0 || told == own || !contain_each_other(parse_report(told, size).value_or(""), line);
 }
 
-bool is_report_claimed(c10d::Store& store) { return store.check({kReporterKey}); }
+bool is_report_claimed(c10d::Store& store) { return !text_at(store, kReporterKey).empty(); }
 
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenRounds{500};
-constexpr char kEndOfField = '|';
 constexpr const char *kWrites = "writes", *kLeft = "left", *kTrains = "trains";
 
 std::string key_of_heartbeat(int64_t rank) { return fmt::format("beat/{}", rank); }
 
-RankStatus parse_status(const std::string& text) {
+// Returns nothing if the rank has sent no heartbeat yet.
+std::optional<RankStatus> parse_status(const std::string& text) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr size_t kMostBytes = 1024, kFewestFields = 2, kMostFields = 4;
+  if (text.size() > kMostBytes) return std::nullopt;
   const std::vector<std::string> parts = split(text, kEndOfField);
-  const auto number = [&](size_t i) { return i < parts.size() ? parse_int64(parts[i]).value_or(0) : 0; };
-  const std::string what = parts.size() > 1 ? parts[1] : "";
-  return {.process = parts[0], .num_operations = number(2), .writes_files = what == kWrites, .has_left = what == kLeft};
+  if (parts.size() != kFewestFields && parts.size() != kMostFields) return std::nullopt;
+  const auto numbers_from = parts.begin() + kFewestFields;
+  if (!std::all_of(numbers_from, parts.end(), [](const auto& part) { return number_in(part, 0, kMost).has_value(); }))
+    return std::nullopt;
+  const std::string& what = parts[1];
+  if (parts[0].empty() || (what != kWrites && what != kLeft && what != kTrains)) return std::nullopt;
+  return RankStatus{.process = process_name(parts[0]),
+                    .num_operations = parts.size() == kMostFields ? number_in(parts[2], 0, kMost).value_or(0) : 0,
+                    .writes_files = what == kWrites,
+                    .has_left = what == kLeft};
 }
 
 // Returns the last heartbeat of each rank as text; "" if a rank has sent no heartbeat yet.
 std::vector<std::string> read_heartbeats(c10d::Store& store, const std::vector<std::string>& keys) {
   std::vector<std::string> texts;
-  for (const std::string& key : keys) texts.push_back(store.check({key}) ? text_at(store, key) : "");
+  for (const std::string& key : keys) texts.push_back(text_at(store, key));
   return texts;
 }
 
@@ -125,7 +186,7 @@ struct Heartbeat::Shared {
   int64_t num_operations = 0;
   int64_t num_writers = 0;
   std::chrono::steady_clock::time_point counted_at;
-  std::vector<std::string> texts;  // the last heartbeats, as stored
+  std::vector<std::string> texts;  // the last valid heartbeats, as stored
   RunStatus status;
 
   std::string own_heartbeat() const {
@@ -139,11 +200,14 @@ struct Heartbeat::Shared {
     const int64_t one_more = time - counted_at >= kBetweenRounds ? 1 : 0;
     if (one_more > 0) counted_at = time;
     for (size_t i = 0; i < now.size(); ++i) {
-      const int64_t num_silent_rounds = now[i] == texts[i] ? status.ranks[i].num_silent_rounds + one_more : 0;
-      status.ranks[i] = parse_status(now[i]);
-      status.ranks[i].num_silent_rounds = num_silent_rounds;
+      const auto heartbeat = parse_status(now[i]);
+      if (!heartbeat || now[i] == texts[i]) {
+        status.ranks[i].num_silent_rounds += one_more;
+        continue;
+      }
+      status.ranks[i] = *heartbeat;
+      texts[i] = now[i];
     }
-    texts = now;
     if (failure) {
       // A rank that failed before its first heartbeat has sent its process only with the failure.
       std::string& process = status.ranks[static_cast<size_t>(failure->rank)].process;
@@ -159,7 +223,7 @@ struct Heartbeat::Shared {
     lock.unlock();
     store->set(keys[static_cast<size_t>(rank)], bytes_of(heartbeat));
     const std::vector<std::string> now = read_heartbeats(*store, keys);
-    std::optional<RankFailure> failure = failure_in(*store);
+    std::optional<RankFailure> failure = failure_in(*store, std::ssize(keys));
     lock.lock();
     take(now, std::move(failure));
   }

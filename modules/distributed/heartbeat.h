@@ -22,6 +22,10 @@ namespace rnnlab {
 
 // The store also has the reason why a run of several processes ends: the first failure, and which process reports it to
 // the user. A process that was started for the run but cannot join the others uses the same keys.
+//
+// Without Launch::secret everybody who can connect to the store can write into it. So what these functions read is what
+// a rank may say: a rank below `size`, an exit code of a failure, and texts of limited length without control
+// characters. Anything else counts as not written.
 
 struct RankFailure {
   int64_t rank = 0;
@@ -35,12 +39,12 @@ std::string this_process();
 
 // Stores a failure; a second failure does not replace the first. This function and those below throw if the store
 // cannot be reached.
-void put_failure(c10d::Store& store, const RankFailure& failure);
-std::optional<RankFailure> failure_in(c10d::Store& store);
+void put_failure(c10d::Store& store, const RankFailure& failure, int64_t size);
+std::optional<RankFailure> failure_in(c10d::Store& store, int64_t size);
 
 // Returns true for the one process that reports to the user why the run ended: rank 0, or, if rank 0 does not claim the
 // report within three seconds, the first other rank that does. Returns false if another process reports the message.
-bool claim_report(c10d::Store& store, int64_t rank, const std::string& message);
+bool claim_report(c10d::Store& store, int64_t rank, int64_t size, const std::string& message);
 
 // Returns whether a process has claimed the report.
 bool is_report_claimed(c10d::Store& store);

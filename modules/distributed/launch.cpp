@@ -15,7 +15,6 @@
 namespace rnnlab {
 namespace {
 
-constexpr const char* kLoopback = "127.0.0.1";
 constexpr const char* kParentProcess = "(parent process)";  // not a variable, but read like one
 constexpr int64_t kMostRanks = 65'536, kLastPort = 65'535;
 
@@ -44,6 +43,19 @@ int64_t number_of(const ReadVariable& variable, const char* name, int64_t least,
   return *number;
 }
 
+// The message does not have the value, because it may be a secret with a mistake.
+std::string secret_in(const ReadVariable& variable) {
+  constexpr size_t kLeastBytes = 16, kMostBytes = 1024;
+  const auto secret = variable(kSecretVariable);
+  if (!secret) return "";
+  if (secret->size() < kLeastBytes || secret->size() > kMostBytes)
+    throw_error(ExitCode::kUsage,
+                "the environment variable {} has {} bytes, expected {} to {}: set the same random text for all "
+                "processes, such as the output of `openssl rand -hex 32`, or unset it",
+                kSecretVariable, secret->size(), kLeastBytes, kMostBytes);
+  return *secret;
+}
+
 Launch launch_by(const Names& names, const ReadVariable& variable) {
   Launch launch;
   launch.launcher = names.launcher;
@@ -52,6 +64,7 @@ Launch launch_by(const Names& names, const ReadVariable& variable) {
   if (names.local_size != nullptr)
     launch.is_one_host = number_of(variable, names.local_size, 1, launch.size) == launch.size;
   launch.local_rank = number_of(variable, names.local_rank, 0, launch.size - 1);
+  launch.secret = secret_in(variable);
   return launch;
 }
 
@@ -168,6 +181,8 @@ std::string name_of(Launcher launcher) {
   return "";
 }
 
+bool holds_store(const Launch& launch) { return launch.rank == 0 && !launch.launcher_hosts_store; }
+
 std::optional<Launch> launch_of(const ReadVariable& variable) {
   if (is_any_set(variable, {"RNNLAB_RANK", "RNNLAB_SIZE", "RNNLAB_STORE_PORT"})) return own_launch(variable);
   if (is_any_set(variable, {"RANK", "WORLD_SIZE", "LOCAL_RANK"})) {
@@ -199,6 +214,12 @@ std::optional<Launch> launch_of_this_process() { return launch_of(variable_of_th
 
 namespace {
 
+bool is_interface_name(const std::string& name) {
+  constexpr size_t kMostBytes = 15;  // Linux's IFNAMSIZ - 1
+  const auto is_in_name = [](char c) { return c > ' ' && c <= '~' && c != '/' && c != ','; };
+  return !name.empty() && name.size() <= kMostBytes && std::ranges::all_of(name, is_in_name);
+}
+
 config::Schema<DistributedSettings> make_distributed_schema() {
   using Settings = DistributedSettings;
   constexpr double kShortest = 1, kLongest = 86'400;
@@ -228,6 +249,10 @@ config::Schema<DistributedSettings> make_distributed_schema() {
           "on GPUs, the most channels of NCCL, each of which takes an SM from other kernels; without a value: 16")
       .at_least(1)
       .at_most(kMostChannels);
+  s.field("interface", &Settings::interface,
+          "the network interface by which this host's processes connect to others, such as eth0; without a value: the "
+          "one by which MASTER_ADDR is reached, or GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME")
+      .where("the name of a network interface, such as eth0", is_interface_name);
   return s;
 }
 

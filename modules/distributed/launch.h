@@ -33,7 +33,17 @@ struct Launch {
   // Distinguishes this job from another job with the same port, and from its own attempt before a restart, because both
   // may have left keys in the store.
   std::string attempt;
+  // Only processes that have it are believed in the store (signed_store.h); "" if the launcher has set none. Messages
+  // and records must not contain it.
+  std::string secret;
 };
+
+// The launcher, or a user for all ranks, sets this variable.
+inline constexpr const char* kSecretVariable = "RNNLAB_LAUNCH_SECRET";
+inline constexpr const char* kLoopback = "127.0.0.1";
+
+// Returns whether this process holds the store.
+bool holds_store(const Launch& launch);
 
 // Returns the value of an environment variable, or nothing.
 using ReadVariable = std::function<std::optional<std::string>(const std::string&)>;
@@ -73,9 +83,10 @@ struct DistributedSettings {
   double timeout = 30;
   double start_timeout = 120;
   ExchangeKind exchange = ExchangeKind::kAuto;
-  std::optional<bool> overlap;         // empty: on GPUs
-  std::optional<int64_t> piece_bytes;  // empty: by layers
-  std::optional<int64_t> channels;     // empty: kUsualChannels
+  std::optional<bool> overlap;           // empty: on GPUs
+  std::optional<int64_t> piece_bytes;    // empty: by layers
+  std::optional<int64_t> channels;       // empty: kUsualChannels
+  std::optional<std::string> interface;  // empty: the one by which the address of rank 0 is reached
 
   // NCCL needs fewer than these for full speed over NVLink with registered memory. More would take SMs from kernels.
   static constexpr int64_t kUsualChannels = 16;

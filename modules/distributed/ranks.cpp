@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "distributed/heartbeat.h"
 #include "distributed/nccl_group.h"
+#include "distributed/network.h"
 #include "distributed/store.h"
 
 namespace rnnlab {
@@ -61,13 +62,22 @@ constexpr std::chrono::seconds kReportTimeout{5};
 // Returns open_store(), or throws after a time limit.
 StorePointer connect_to_store(const Launch& launch, const RanksOptions& options) {
   const auto limit = options.start_timeout + kReportTimeout;
-  if (auto store =
-          run_within(limit, [launch, options] { return open_store(launch, options.name, options.start_timeout); }))
-    return *store;
+  const StoreOptions for_store = {
+      .name_of_run = options.name, .timeout = options.start_timeout, .interface = options.interface};
+  if (auto store = run_within(limit, [launch, for_store] { return open_store(launch, for_store); })) return *store;
   throw_error(ExitCode::kDevice,
               "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: "
               "check whether that process is suspended",
               launch.rank, launch.size, launch.address, launch.port);
+}
+
+// Returns what keeps a rank from its store, for a message; "" if the launcher sees to that.
+std::string needs_of_ranks(const Launch& launch) {
+  if (launch.launcher == Launcher::kRnnlab) return "";
+  std::vector<std::string> needs;
+  if (!launch.is_one_host) needs.push_back(fmt::format("reach {}:{}", launch.address, launch.port));
+  if (!launch.secret.empty()) needs.push_back(fmt::format("have the same {}", kSecretVariable));
+  return needs.empty() ? "" : "; they must " + join_with_and(needs);
 }
 
 // The rank that holds the store must stay until every other rank has left or sends no more heartbeats.
@@ -116,14 +126,16 @@ std::unique_ptr<GpuGroup> connected_gpus(const StorePointer& store, const GpuGro
 // main thread must own the object, because no thread may change the environment while another one reads it.
 class NcclVariables {
  public:
-  explicit NcclVariables(const GpuGroupOptions& options) {
+  NcclVariables(const GpuGroupOptions& options, const std::optional<std::string>& interface) {
     // LibTorch's own watchdog would end the process after ten minutes, and it does not detect operations of graphs. The
     // ranks watch each other through their store instead (WaitLimit).
     for (const char* name :
          {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
           "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
       set(name, "0");  // also under torchrun, which sets the first one
-    if (options.is_one_host && std::getenv("NCCL_SOCKET_IFNAME") == nullptr) set("NCCL_SOCKET_IFNAME", "lo");
+    const bool has_interface = std::getenv("NCCL_SOCKET_IFNAME") != nullptr;
+    if (!has_interface && interface) set("NCCL_SOCKET_IFNAME", "=" + *interface);  // "=" means this name exactly
+    if (!has_interface && !interface && options.is_one_host) set("NCCL_SOCKET_IFNAME", "lo");
     // Streams order all operations, so NCCL need not order those of graphs and others itself.
     if (std::getenv("NCCL_GRAPH_MIXING_SUPPORT") == nullptr) set("NCCL_GRAPH_MIXING_SUPPORT", "0");
     if (!options.is_shared) return;
@@ -172,7 +184,9 @@ class ProcessGroupRanks : public Ranks {
         timeout_(options.timeout),
         start_timeout_(options.start_timeout),
         is_one_host_(launch.is_one_host),
+        interface_(options.interface),
         holds_store_(holds_store(launch)),
+        needs_of_missing_ranks_(needs_of_ranks(launch)),
         store_(connect_to_store(launch, options)) {
     heartbeat_.emplace(*store_, rank(), size());
     try {
@@ -218,7 +232,7 @@ class ProcessGroupRanks : public Ranks {
     // NCCL gets its own connection to the store, because a request that waits in the store would delay the failure
     // message of this rank.
     const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
-    const NcclVariables variables(options);
+    const NcclVariables variables(options, interface_);
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
     variables.restore();
     gpus_->make_current();
@@ -286,8 +300,9 @@ class ProcessGroupRanks : public Ranks {
 
   void post_failure(ExitCode exit_code, const std::string& message) noexcept override {
     try {
-      run_within(kReportTimeout, [store = store_, failure = RankFailure{rank(), exit_code, message, this_process()}] {
-        put_failure(*store, failure);
+      const RankFailure failure{rank(), exit_code, message, this_process()};
+      run_within(kReportTimeout, [store = store_, failure, all = size()] {
+        put_failure(*store, failure, all);
         return true;
       });
     } catch (const std::exception&) {  // no process is left to read the message
@@ -298,8 +313,8 @@ class ProcessGroupRanks : public Ranks {
   bool claim_report(const std::string& message) noexcept override {
     try {
       if (!is_first()) wait_for_files_of_rank_0();
-      const auto told = run_within(kReportTimeout, [store = store_, own = rank(), message] {
-        return rnnlab::claim_report(*store, own, message);
+      const auto told = run_within(kReportTimeout, [store = store_, own = rank(), all = size(), message] {
+        return rnnlab::claim_report(*store, own, all, message);
       });
       if (told) return *told;
     } catch (const std::exception&) {  // the store is gone
@@ -481,8 +496,8 @@ class ProcessGroupRanks : public Ranks {
     const std::vector<std::string> missing = missing_in(status);
     const auto waited = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
     if (!missing.empty())
-      throw_error(ExitCode::kDevice, "after {} s {} of {} processes of this run are missing: {}", waited.count(),
-                  missing.size(), size(), join(missing, ", "));
+      throw_error(ExitCode::kDevice, "after {} s {} of {} processes of this run are missing: {}{}", waited.count(),
+                  missing.size(), size(), join(missing, ", "), needs_of_missing_ranks_);
   }
 
   static std::vector<std::string> missing_in(const RunStatus& status) {
@@ -494,8 +509,8 @@ class ProcessGroupRanks : public Ranks {
 
   void connect(const Launch& launch) {
     auto options = c10d::ProcessGroupGloo::Options::create(start_timeout_);
-    options->devices.push_back(launch.is_one_host ? c10d::ProcessGroupGloo::createDeviceForInterface("lo")
-                                                  : c10d::ProcessGroupGloo::createDefaultDevice());
+    for (const std::string& address : own_addresses(launch, interface_))
+      options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
     const auto make = [store = store_->clone(), own = static_cast<int>(rank()), all = static_cast<int>(size()),
                        options] { return c10::make_intrusive<c10d::ProcessGroupGloo>(store, own, all, options); };
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
@@ -503,7 +518,9 @@ class ProcessGroupRanks : public Ranks {
 
   std::chrono::milliseconds timeout_, start_timeout_;
   bool is_one_host_;
+  std::optional<std::string> interface_;
   bool holds_store_;
+  std::string needs_of_missing_ranks_;
   bool is_broken_ = false;
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
@@ -578,11 +595,11 @@ bool claim_report_before_joining(const Launch& launch, const std::string& name_o
     silence_process_groups();
     const StorePointer store =
         connect_to_store(launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run});
-    const auto ask = [store, rank = launch.rank, exit_code = failure.exit_code(),
+    const auto ask = [store, rank = launch.rank, size = launch.size, exit_code = failure.exit_code(),
                       message = std::string(failure.what())] {
-      put_failure(*store, {rank, exit_code, message, this_process()});
+      put_failure(*store, {rank, exit_code, message, this_process()}, size);
       put_heartbeat(*store, rank);
-      const bool is_own = claim_report(*store, rank, message);
+      const bool is_own = claim_report(*store, rank, size, message);
       put_departure(*store, rank);
       return is_own;
     };

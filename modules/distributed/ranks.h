@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -136,11 +137,11 @@ struct RanksOptions {
   std::chrono::milliseconds timeout{30'000};         // the limit for a missing rank in an operation
   std::chrono::milliseconds start_timeout{120'000};  // the limit until all ranks have connected
   std::string name;  // of the run; ranks of a run with a different name use different keys in the store
+  std::optional<std::string> interface = {};  // DistributedSettings::interface
 };
 
-// Waits until all ranks have connected. The ranks use the loopback interface if they are on one host, else the
-// interface to which the host's name resolves. Throws UserError kDevice if the store cannot be reached or ranks are
-// missing, which the message names.
+// Waits until all ranks have connected, each by the address that own_addresses() in network.h returns. Throws UserError
+// kDevice if the store cannot be reached or ranks are missing, which the message names.
 //
 // If rank 0 holds the store, it leaves last: its destructor waits for ranks that still send heartbeats.
 std::unique_ptr<Ranks> connect_ranks(const Launch& launch, const RanksOptions& options);

@@ -3,52 +3,33 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "base/error.h"
 #include "base/file_handles.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "distributed/heartbeat.h"
+#include "distributed/network.h"
+#include "distributed/signed_store.h"
 
 namespace rnnlab {
 namespace {
 
-// Returns a socket that listens on the loopback interface, at `port` or, if it is 0, at a port that the system chooses.
-int listen_on_loopback(int64_t port) {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int yes = 1;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  constexpr int kWaiting = 1024;
-  const bool is_listening = descriptor >= 0 &&
-                            ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-                            ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-                            ::listen(descriptor, kWaiting) == 0;
-  if (is_listening) return descriptor;
-  const int error = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  if (error == EADDRINUSE)
-    throw_error(ExitCode::kDevice,
-                "127.0.0.1:{} is used by another program, but the processes of this run need it to connect: set "
-                "MASTER_PORT to a free port for all of them",
-                port);
-  throw_error(ExitCode::kDevice, "127.0.0.1:{} cannot be opened, but the processes of this run need it to connect: {}",
-              port, std::strerror(error));
-}
-
 int64_t port_of(int descriptor) {
-  sockaddr_in address{};
+  sockaddr_storage address{};
   socklen_t size = sizeof address;
   ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
+  // The port is at the same place in the addresses of IPv4 and IPv6.
+  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
 c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds timeout) {
@@ -59,20 +40,20 @@ c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds time
   return options;
 }
 
-StorePointer make_server(int descriptor, std::chrono::milliseconds timeout) {
+StorePointer make_server(const std::string& address, int64_t port, std::chrono::milliseconds timeout) {
+  const int descriptor = listen_at(address, port);
   c10d::TCPStoreOptions options = store_options(port_of(descriptor), timeout);
   options.isServer = true;
   options.masterListenFd = descriptor;
-  return c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  return c10::make_intrusive<c10d::TCPStore>(address, options);
 }
 
-StorePointer open_whole_store(const Launch& launch, std::chrono::milliseconds timeout) {
+StorePointer open_whole_store(const Launch& launch, const StoreOptions& options) {
   try {
-    const bool is_server = holds_store(launch);
-    if (is_server && launch.is_one_host) return make_server(listen_on_loopback(launch.port), timeout);
-    c10d::TCPStoreOptions of_store = store_options(launch.port, timeout);
-    of_store.isServer = is_server;
-    return c10::make_intrusive<c10d::TCPStore>(launch.address, of_store);
+    if (holds_store(launch))
+      return make_server(address_of_store(launch, options.interface), launch.port, options.timeout);
+    return c10::make_intrusive<c10d::TCPStore>(address_of_rank_0(launch, options.interface),
+                                               store_options(launch.port, options.timeout));
   } catch (const c10::Error& error) {
     throw_error(ExitCode::kDevice,
                 "rank {} of {} cannot reach the store of its run at {}:{}, which rank 0 or its launcher holds: {}",
@@ -80,35 +61,53 @@ StorePointer open_whole_store(const Launch& launch, std::chrono::milliseconds ti
   }
 }
 
-std::string prefix_of(const std::string& attempt, const std::string& name) { return "rnnlab/" + attempt + "/" + name; }
+std::string random_secret() {
+  std::array<std::byte, 32> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw_error(ExitCode::kDevice, "the system gives no random bytes for the secret of a launch: {}",
+                std::strerror(errno));
+  return to_hex(bytes);
+}
+
+// Returns the part of a whole store that belongs to one run. The keys do not contain the secret, because LibTorch's
+// messages contain keys.
+StorePointer part_of(const StorePointer& whole, const std::string& secret, const std::string& attempt,
+                     const std::string& name_of_run) {
+  const std::string path = attempt + "/" + name_of_run;
+  if (secret.empty()) return c10::make_intrusive<c10d::PrefixStore>("rnnlab/" + path, whole);
+  return c10::make_intrusive<c10d::PrefixStore>("rnnlab/" + hmac_sha256(secret, path), sign_values(whole, secret));
+}
 
 }  // namespace
 
-StorePointer open_store(const Launch& launch, const std::string& name_of_run, std::chrono::milliseconds timeout) {
+StorePointer open_store(const Launch& launch, const StoreOptions& options) {
   require_handles(kHandlesOfProcess + launch.size * kHandlesOfPeer,
                   fmt::format("rank {} of {}", launch.rank, launch.size));
-  return c10::make_intrusive<c10d::PrefixStore>(prefix_of(launch.attempt, name_of_run),
-                                                open_whole_store(launch, timeout));
+  return part_of(open_whole_store(launch, options), launch.secret, launch.attempt, options.name_of_run);
 }
 
-bool holds_store(const Launch& launch) { return launch.rank == 0 && !launch.launcher_hosts_store; }
-
 struct LocalStore::Server {
-  StorePointer store;
+  std::string secret = random_secret();
+  StorePointer whole;
+
+  StorePointer part(const std::string& name_of_run) const { return part_of(whole, secret, "", name_of_run); }
 };
 
 LocalStore::LocalStore() : server_(std::make_unique<Server>()) {
   constexpr std::chrono::seconds kTimeout{30};
-  server_->store = make_server(listen_on_loopback(0), kTimeout);
+  server_->whole = make_server(kLoopback, 0, kTimeout);
 }
 
 LocalStore::~LocalStore() = default;
 
+const std::string& LocalStore::secret() const { return server_->secret; }
+
 void LocalStore::post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
                               const std::string& message) noexcept {
   try {
-    c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
-    put_failure(store, {.rank = rank, .exit_code = exit_code, .message = message, .process = ""});
+    constexpr int64_t kAnySize = std::numeric_limits<int64_t>::max();
+    put_failure(*server_->part(name_of_run), {.rank = rank, .exit_code = exit_code, .message = message, .process = ""},
+                kAnySize);
   } catch (const std::exception&) {  // no process is left to read the message
     return;
   }
@@ -116,13 +115,12 @@ void LocalStore::post_failure(const std::string& name_of_run, int64_t rank, Exit
 
 bool LocalStore::is_report_claimed(const std::string& name_of_run) noexcept {
   try {
-    c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
-    return rnnlab::is_report_claimed(store);
+    return rnnlab::is_report_claimed(*server_->part(name_of_run));
   } catch (const std::exception&) {
     return false;
   }
 }
 
-int64_t LocalStore::port() const { return static_cast<const c10d::TCPStore&>(*server_->store).getPort(); }
+int64_t LocalStore::port() const { return static_cast<const c10d::TCPStore&>(*server_->whole).getPort(); }
 
 }  // namespace rnnlab

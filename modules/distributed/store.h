@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens the store through which the processes of a run find each other, LibTorch's TCPStore: keys and values that one
-// process holds and the others ask for. On one host the store listens on the loopback interface only.
+// process holds and the others ask for. The store listens at one address only: on one host at that of the loopback
+// interface, else at the address to which MASTER_ADDR resolves (network.h). TCPStore lets everybody read and write who
+// reaches that address, so values of a launch with a secret are signed (signed_store.h).
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -8,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "distributed/launch.h"
@@ -20,13 +23,15 @@ namespace rnnlab {
 
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
-// Opens the store of the run with this name; ranks of a run with a different name use different keys. `timeout` is that
-// of each request. Throws UserError kDevice if the store cannot be reached. A suspended process accepts connections but
-// does not answer, so the function may never return.
-StorePointer open_store(const Launch& launch, const std::string& name_of_run, std::chrono::milliseconds timeout);
+struct StoreOptions {
+  std::string name_of_run;                     // ranks of a run with a different name use different keys
+  std::chrono::milliseconds timeout{120'000};  // of each request
+  std::optional<std::string> interface = {};   // DistributedSettings::interface
+};
 
-// Returns whether this process holds the store.
-bool holds_store(const Launch& launch);
+// Throws UserError kDevice if the store cannot be reached. A suspended process accepts connections but does not answer,
+// so the function may never return.
+StorePointer open_store(const Launch& launch, const StoreOptions& options);
 
 // Owns a store through which processes of one host connect; the store listens only on the loopback interface. The
 // destructor closes the store.
@@ -35,6 +40,7 @@ class LocalStore {
   LocalStore();  // throws UserError kDevice if no socket can be opened
   ~LocalStore();
   int64_t port() const;
+  const std::string& secret() const;  // a random Launch::secret for the processes
 
   // Does what Ranks::post_failure does, for a rank of the run with this name that can no longer do so itself.
   void post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,

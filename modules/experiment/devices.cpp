@@ -223,9 +223,10 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
   LocalStore store;
   std::vector<ChildRequest> requests;
   for (int64_t rank = 0; rank < size; ++rank)
-    requests.push_back({arguments,
-                        {fmt::format("RNNLAB_RANK={}", rank), fmt::format("RNNLAB_SIZE={}", size),
-                         fmt::format("RNNLAB_STORE_PORT={}", store.port())}});
+    requests.push_back(
+        {arguments,
+         {fmt::format("RNNLAB_RANK={}", rank), fmt::format("RNNLAB_SIZE={}", size),
+          fmt::format("RNNLAB_STORE_PORT={}", store.port()), fmt::format("{}={}", kSecretVariable, store.secret())}});
   const auto on_failure = [&](size_t rank, ExitCode exit_code, const std::string& text) {
     const std::string how =
         text.empty() ? fmt::format("it ended with exit code {}", static_cast<int>(exit_code)) : text;
@@ -250,7 +251,8 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
   };
   const RanksOptions options = {.timeout = milliseconds(experiment.distributed.timeout),
                                 .start_timeout = milliseconds(experiment.distributed.start_timeout),
-                                .name = name_of_next_run()};
+                                .name = name_of_next_run(),
+                                .interface = experiment.distributed.interface};
   ++g_num_runs_joined;
   return connect_ranks(*launch, options);
 }
@@ -293,7 +295,8 @@ void connect_gpus(Ranks* ranks, const Experiment& experiment) {
   const DistributedSettings& settings = experiment.distributed;
   require_exchange(experiment, device, ranks->size());
   if (device.is_cpu()) return;
-  const auto equal = effective_settings(experiment);  // because they decide which messages there are
+  auto equal = effective_settings(experiment);  // because they decide which messages there are
+  equal.erase("distributed.interface");         // each host has its own
   require_equal_facts(*ranks, {equal.begin(), equal.end()});
   remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts
   ranks->connect_gpus({.device = device,

@@ -45,6 +45,23 @@ TEST(Launch, IsOfOurOwnProcesses) {
   EXPECT_TRUE(launch.launcher_hosts_store);
 }
 
+TEST(Launch, HasTheSecretOfItsVariable) {
+  Variables variables = {{"RNNLAB_RANK", "1"}, {"RNNLAB_SIZE", "4"}, {"RNNLAB_STORE_PORT", "40123"}};
+  EXPECT_EQ(launch_in(variables).value().secret, "");
+  variables["RNNLAB_LAUNCH_SECRET"] = "0123456789abcdef";
+  EXPECT_EQ(launch_in(variables).value().secret, "0123456789abcdef");
+}
+
+TEST(Launch, RefusesASecretThatIsEasilyGuessedWithoutShowingIt) {
+  for (const std::string& wrong : {std::string(), std::string("hunter2"), std::string(1025, 'x')}) {
+    const std::string message = refusal_in(
+        {{"RNNLAB_RANK", "1"}, {"RNNLAB_SIZE", "4"}, {"RNNLAB_STORE_PORT", "40123"}, {"RNNLAB_LAUNCH_SECRET", wrong}});
+    EXPECT_THAT(message, ::testing::StartsWith(
+                             fmt::format("the environment variable RNNLAB_LAUNCH_SECRET has {} bytes", wrong.size())));
+    EXPECT_THAT(message, Not(::testing::HasSubstr("hunter2")));
+  }
+}
+
 const Variables kTorchrun = {{"RANK", "5"},
                              {"WORLD_SIZE", "8"},
                              {"LOCAL_RANK", "1"},

@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <thread>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
 #include "base/error.h"
@@ -36,6 +37,7 @@ Launch launch_of_rank(int64_t rank, int64_t size, const LocalStore& store) {
   launch.address = "127.0.0.1";
   launch.port = store.port();
   launch.launcher_hosts_store = true;
+  launch.secret = store.secret();
   return launch;
 }
 
@@ -281,6 +283,62 @@ TEST(Ranks, HearFromTheirStarterOfOneThatWasKilled) {
   at::Tensor values = at::full({5}, 1.0, at::kFloat);
   EXPECT_THAT(refusal_of([&] { other->all_reduce(values); }),
               ::testing::ContainsRegex("^rank 0 of 2 \\(process [0-9]+ of .*\\) failed: it was killed$"));
+}
+
+// Without a secret, a stranger has the same keys as the ranks.
+StorePointer open_as_stranger(Launch launch) {
+  launch.secret = "";
+  return open_store(launch, {.name_of_run = "test", .timeout = std::chrono::seconds(5)});
+}
+
+// Returns the exit code with which rank 0 ends after rank 1 has failed with code 3.
+int exit_code_beside_stranger(Ranks& ranks, c10d::Store& stranger) {
+  at::Tensor values = at::full({5}, 1.0, at::kFloat);
+  for (const char* written : {"999999\n4\nx\ny", "1\n256\nme\nall fine", "1\n0\nme\nall fine", "garbage", ""}) {
+    for (const char* key : {"failure", "told", "beat/0", "beat/1"}) stranger.set(key, std::string(written));
+    stranger.deleteKey("beat/0");
+    ranks.all_reduce(values);
+  }
+  if (ranks.rank() == 1) {
+    ranks.post_failure(ExitCode::kData, "x.csv: no such file");
+    return static_cast<int>(ExitCode::kData);
+  }
+  ranks.all_reduce(values);
+  return static_cast<int>(ExitCode::kDone);
+}
+
+TEST(Ranks, TrainOnWhateverAStrangerWrites) {
+  const LocalStore store;
+  const StorePointer stranger = open_as_stranger(launch_of_rank(0, 2, store));
+  std::vector<std::jthread> threads;
+  for (int64_t rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      Launch launch = launch_of_rank(rank, 2, store);
+      launch.secret = "";
+      try {
+        EXPECT_EQ(exit_code_beside_stranger(*connect_ranks(launch, {.name = "test"}), *stranger->clone()), 3);
+      } catch (const UserError& failure) {
+        EXPECT_EQ(failure.exit_code(), ExitCode::kData) << failure.what();
+      }
+    });
+}
+
+TEST(Ranks, WithASecretDoNotMeetThoseWithAnother) {
+  const LocalStore store;
+  Launch other = launch_of_rank(1, 2, store);
+  other.launcher = Launcher::kTorchrun;
+  other.secret = "another secret of 16 bytes";
+  std::jthread rank([&] {
+    EXPECT_NE(refusal_of([&] {
+                connect_ranks(launch_of_rank(0, 2, store),
+                              {.start_timeout = std::chrono::milliseconds(1000), .name = "test"});
+              }),
+              "");
+  });
+  const RanksOptions options = {.start_timeout = std::chrono::milliseconds(500), .name = "test"};
+  EXPECT_EQ(refusal_of([&] { connect_ranks(other, options); }),
+            "after 0 s 1 of 2 processes of this run are missing: rank 0; they must have the same "
+            "RNNLAB_LAUNCH_SECRET");
 }
 
 TEST(Ranks, CannotReachAStoreThatIsNotThere) {
