@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "distributed/heartbeat.h"
+#include "distributed/links.h"
 #include "distributed/nccl_group.h"
 #include "distributed/store.h"
 
@@ -57,9 +58,10 @@ auto run_within(std::chrono::milliseconds limit, Work work) -> std::optional<dec
 }
 
 constexpr std::chrono::seconds kReportTimeout{5};
+constexpr const char* kLoopback = "127.0.0.1";
 
 // Returns open_store(), or throws after a time limit.
-StorePointer connect_to_store(const Launch& launch, const RanksOptions& options) {
+StorePointer open_store_in_time(const Launch& launch, const RanksOptions& options) {
   const auto limit = options.start_timeout + kReportTimeout;
   if (auto store =
           run_within(limit, [launch, options] { return open_store(launch, options.name, options.start_timeout); }))
@@ -70,14 +72,35 @@ StorePointer connect_to_store(const Launch& launch, const RanksOptions& options)
               launch.rank, launch.size, launch.address, launch.port);
 }
 
+// Ranks that have not joined and cannot reach the store cannot agree on which of them reports it, so this rank does.
+int64_t first_without_store(const Launch& launch) { return launch.launcher_hosts_store ? 0 : 1; }
+
+StorePointer connect_to_store(const Launch& launch, const RanksOptions& options) {
+  try {
+    return open_store_in_time(launch, options);
+  } catch (const UserError& failure) {
+    if (launch.rank <= first_without_store(launch)) throw;
+    throw ReportedBeyondNetwork(failure.exit_code(), failure.what());
+  }
+}
+
 // The rank that holds the store must stay until every other rank has left or sends no more heartbeats.
 bool has_remaining_ranks(const RunStatus& status) {
-  constexpr int64_t kSilentRounds = 6;
+  constexpr std::chrono::seconds kSilence{3};
   return !status.is_store_gone &&
-         std::ranges::any_of(status.ranks.begin() + 1, status.ranks.end(), [](const RankStatus& rank) {
-           return !rank.has_left && !rank.process.empty() && rank.num_silent_rounds < kSilentRounds;
+         std::ranges::any_of(status.ranks.begin() + 1, status.ranks.end(), [kSilence](const RankStatus& rank) {
+           return !rank.has_left && !rank.process.empty() && !is_silent(rank, kSilence);
          });
 }
+
+// Returns the value of a key, or "" if it does not exist: get() would wait for it.
+std::string text_or_nothing(c10d::Store& store, const std::string& key) {
+  static const std::vector<uint8_t> kNothing = {'-'};
+  const std::vector<uint8_t> bytes = store.compareSet(key, kNothing, kNothing);
+  return bytes == kNothing ? "" : std::string(bytes.begin(), bytes.end());
+}
+
+std::string key_of_link(int64_t rank) { return fmt::format("link/{}", rank); }
 
 // Waits until the other failing ranks have left the run; each sends a heartbeat when it leaves, as this rank does.
 void wait_for_failing_ranks(c10d::Store& store, int64_t size, std::chrono::milliseconds longest) {
@@ -173,16 +196,22 @@ class ProcessGroupRanks : public Ranks {
         start_timeout_(options.start_timeout),
         is_one_host_(launch.is_one_host),
         holds_store_(holds_store(launch)),
-        store_(connect_to_store(launch, options)) {
+        first_without_store_(first_without_store(launch)),
+        store_(connect_to_store(launch, options)),
+        links_(rank(), launch.is_one_host ? kLoopback : own_address_towards(launch.address, launch.port)) {
+    put_link();
     heartbeat_.emplace(*store_, rank(), size());
+    links_.serve([this] { return !is_store_silent(heartbeat_->status()); });
     try {
       wait_for_all_ranks();
+      read_links();
       connect(launch);
     } catch (const UserError& failure) {
       post_failure(failure.exit_code(), failure.what());
       const bool is_own = claim_report(failure.what());
       leave();
       if (is_own) throw;
+      if (is_cut_off()) throw ReportedBeyondNetwork(failure.exit_code(), failure.what());
       throw ReportedElsewhere(failure.exit_code(), failure.what());
     }
   }
@@ -217,7 +246,8 @@ class ProcessGroupRanks : public Ranks {
                                   .is_one_host = is_one_host_};
     // NCCL gets its own connection to the store, because a request that waits in the store would delay the failure
     // message of this rank.
-    const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
+    // A store that is suspended lets clone() wait for any time, so the thread calls it.
+    const auto make = [store = store_, options] { return connected_gpus(store->clone(), options); };
     const NcclVariables variables(options);
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
     variables.restore();
@@ -248,7 +278,7 @@ class ProcessGroupRanks : public Ranks {
   }
 
   void wait_for(const std::function<bool()>& has_ended) override {
-    WaitLimit limit(*heartbeat_, rank(), timeout_, timeout_, heartbeat_->num_operations(),
+    WaitLimit limit(*heartbeat_, links_, rank(), timeout_, timeout_, heartbeat_->num_operations(),
                     WaitLimit::WaitingFor::kDevice);
     try {
       while (!has_ended_within_poll(has_ended)) {
@@ -258,6 +288,9 @@ class ProcessGroupRanks : public Ranks {
     } catch (const RankFailed&) {
       abandon_operation();
       throw;
+    } catch (const BrokenLink& broken) {
+      abandon_operation();
+      throw_broken_link(broken);
     } catch (const std::exception&) {  // from the GPU or NCCL
       fail_on_gpu();
     }
@@ -298,17 +331,43 @@ class ProcessGroupRanks : public Ranks {
   bool claim_report(const std::string& message) noexcept override {
     try {
       if (!is_first()) wait_for_files_of_rank_0();
+      if (links_.has_heard_report()) return false;
+      if (is_store_silent(heartbeat_->status())) return is_elected();
       const auto told = run_within(kReportTimeout, [store = store_, own = rank(), message] {
         return rnnlab::claim_report(*store, own, message);
       });
       if (told) return *told;
     } catch (const std::exception&) {  // the store is gone
-      return is_lowest_live_rank();
+      return is_elected();
     }
-    return is_lowest_live_rank();
+    return is_elected();
   }
 
+  bool is_cut_off() const override { return is_cut_off_; }
+
  private:
+  // The other ranks know this address before the first heartbeat, and ask it when they get no more of them.
+  void put_link() {
+    error_of([&] {
+      run_within(start_timeout_, [store = store_, key = key_of_link(rank()), entry = links_.entry()] {
+        store->set(key, std::vector<uint8_t>(entry.begin(), entry.end()));
+        return true;
+      });
+    });
+  }
+
+  void read_links() {
+    const auto read = [store = store_, all = size()] {
+      std::vector<std::string> found;
+      for (int64_t i = 0; i < all; ++i) found.push_back(text_or_nothing(*store, key_of_link(i)));
+      return found;
+    };
+    // If the store is gone, the next operation says so.
+    error_of([&] {
+      if (const auto entries = run_within(start_timeout_, read)) links_.set_entries(*entries);
+    });
+  }
+
   void leave() {
     gpus_.reset();  // no CUDA graph with its operations exists any more
     // The destructor of a group waits for unfinished operations.
@@ -346,21 +405,48 @@ class ProcessGroupRanks : public Ranks {
 
   // A launcher may kill the first rank as soon as another rank has ended.
   void wait_for_files_of_rank_0() {
-    constexpr int64_t kSilentRounds = 4;
-    heartbeat_->poll_until(kLongestOperation, [](const RunStatus& status) {
+    constexpr std::chrono::seconds kSilence{2};
+    heartbeat_->poll_until(kLongestOperation, [kSilence](const RunStatus& status) {
       const RankStatus& first = status.ranks.front();
-      return status.is_store_gone || !first.writes_files || first.num_silent_rounds >= kSilentRounds;
+      return is_store_silent(status) || !first.writes_files || is_silent(first, kSilence);
     });
   }
 
-  // Returns whether this is the first living rank after rank 0, by the heartbeats before the store stopped answering;
-  // rank 0 may have held the store.
-  bool is_lowest_live_rank() const {
-    constexpr int64_t kSilentRounds = 4;
-    const RunStatus status = heartbeat_->status();
-    for (size_t i = 1; i < static_cast<size_t>(rank()); ++i)
-      if (!status.ranks[i].has_left && status.ranks[i].num_silent_rounds < kSilentRounds) return false;
+  // Returns whether this rank reports the end of the run when the store does not answer: the lowest rank that answers
+  // does. If the host of rank 0 does not answer, rank 0 may be on the other side of a broken network and report there.
+  bool is_elected() {
+    const std::vector<LinkState> states = states_without_store();
+    if (links_.has_heard_report()) return false;
+    if (states.empty()) {
+      is_cut_off_ = rank() > first_without_store_;
+      return !is_cut_off_;
+    }
+    is_cut_off_ = !is_first() && states.front() == LinkState::kUnreachable;
+    const bool is_lowest = std::none_of(states.begin(), states.begin() + rank(), answers);
+    if (is_cut_off_ || !is_lowest || std::ranges::count(states, LinkState::kReachesStore) > 1) return false;
+    links_.announce_report();
     return true;
+  }
+
+  // Asks the other ranks repeatedly, because another rank may lose the store a few seconds after this one. A rank that
+  // does not lose it reports what happened.
+  std::vector<LinkState> states_without_store() {
+    constexpr std::chrono::milliseconds kPause{500};
+    constexpr std::chrono::seconds kLongest{4};
+    for (const auto end = std::chrono::steady_clock::now() + kLongest;;) {
+      const std::vector<LinkState> states = links_.probe();
+      const bool is_settled = std::ranges::count(states, LinkState::kReachesStore) <= 1;  // this rank
+      if (is_settled || links_.has_heard_report() || std::chrono::steady_clock::now() > end) return states;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  // The other ranks learn of a broken link from this rank, and all report it in the same words.
+  [[noreturn]] void throw_broken_link(const BrokenLink& broken) {
+    post_failure(broken.exit_code(), broken.what());
+    RunStatus status = heartbeat_->status();
+    status.failure = RankFailure{rank(), broken.exit_code(), broken.what(), this_process()};
+    throw as_rank_failed(status);
   }
 
   at::Tensor all_gather_within(const at::Tensor& values, std::chrono::milliseconds longest) {
@@ -395,7 +481,7 @@ class ProcessGroupRanks : public Ranks {
   // may be that another rank has ended.
   void require_working_nccl() {
     const std::string error = gpus_ == nullptr ? "" : gpus_->error();
-    if (!error.empty()) throw failure_after_broken_connection(*heartbeat_, rank(), "NCCL: " + first_line(error));
+    if (!error.empty()) throw_broken_connection(*heartbeat_, links_, rank(), "NCCL: " + first_line(error));
   }
 
   // Call this function within a catch block: it throws this rank's own error, unless another rank has failed before.
@@ -409,12 +495,21 @@ class ProcessGroupRanks : public Ranks {
   // Begins an operation and waits for its end.
   template <class Begin>
   void run_collective(std::chrono::milliseconds stall_timeout, const Begin& begin) {
-    WaitLimit limit(*heartbeat_, rank(), timeout_, stall_timeout, heartbeat_->count_operation());
+    WaitLimit limit(*heartbeat_, links_, rank(), timeout_, stall_timeout, heartbeat_->count_operation());
     wait_with(limit, begin);
   }
 
   template <class Begin>
   void wait_with(WaitLimit& limit, const Begin& begin) {
+    try {
+      wait_for_end(limit, begin);
+    } catch (const BrokenLink& broken) {
+      throw_broken_link(broken);
+    }
+  }
+
+  template <class Begin>
+  void wait_for_end(WaitLimit& limit, const Begin& begin) {
     try {
       auto work = begin();
       while (!has_ended(work)) limit.check();
@@ -423,7 +518,7 @@ class ProcessGroupRanks : public Ranks {
       throw;
     } catch (const std::exception& error) {  // from LibTorch or gloo
       abandon_operation();
-      throw failure_after_broken_connection(*heartbeat_, rank(), first_line(error.what()));
+      throw_broken_connection(*heartbeat_, links_, rank(), first_line(error.what()));
     }
   }
 
@@ -478,6 +573,9 @@ class ProcessGroupRanks : public Ranks {
       return now.failure || now.is_store_gone || missing_in(now).empty();
     });
     if (status.failure) throw as_rank_failed(status);
+    if (status.is_store_gone)
+      throw_error(ExitCode::kDevice, "rank {} of {} lost the store of its run: the process that holds it has ended",
+                  rank(), size());
     const std::vector<std::string> missing = missing_in(status);
     const auto waited = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
     if (!missing.empty())
@@ -496,8 +594,9 @@ class ProcessGroupRanks : public Ranks {
     auto options = c10d::ProcessGroupGloo::Options::create(start_timeout_);
     options->devices.push_back(launch.is_one_host ? c10d::ProcessGroupGloo::createDeviceForInterface("lo")
                                                   : c10d::ProcessGroupGloo::createDefaultDevice());
-    const auto make = [store = store_->clone(), own = static_cast<int>(rank()), all = static_cast<int>(size()),
-                       options] { return c10::make_intrusive<c10d::ProcessGroupGloo>(store, own, all, options); };
+    const auto make = [store = store_, own = static_cast<int>(rank()), all = static_cast<int>(size()), options] {
+      return c10::make_intrusive<c10d::ProcessGroupGloo>(store->clone(), own, all, options);
+    };
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
   }
 
@@ -505,8 +604,11 @@ class ProcessGroupRanks : public Ranks {
   bool is_one_host_;
   bool holds_store_;
   bool is_broken_ = false;
+  int64_t first_without_store_;
+  bool is_cut_off_ = false;
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
+  Links links_;  // its thread reads heartbeat_
   GroupPointer group_;
   std::shared_ptr<GpuGroup> gpus_;  // null before connect_gpus()
   ExchangeKind exchange_ = ExchangeKind::kAuto;
