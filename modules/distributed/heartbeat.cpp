@@ -381,14 +381,13 @@ RankFailed lost_store(const RunStatus& status, const Links& links, int64_t own_r
           fmt::format("{} cannot reach the store of its run: {}", name_of_rank(status, own_rank), join(findings, "; "))};
 }
 
-// Throws BrokenLink if a rank that sends heartbeats cannot be reached, and RankFailed if it has just ended.
+// Throws BrokenLink if a rank that sends heartbeats cannot be reached. Silence of others is a matter of the timeout.
 void require_no_broken_link(const RunStatus& status, const Links& links, int64_t own_rank) {
   const std::vector<LinkState> states = links.probe();
   for (int64_t i = 0; i < std::ssize(states); ++i) {
     const LinkState state = states[static_cast<size_t>(i)];
-    if (!is_other(status, own_rank, i) || state == LinkState::kUnknown || answers(state)) continue;
-    const bool has_ended = state == LinkState::kRefuses && is_silent(status.ranks[static_cast<size_t>(i)], kSilenceOfDead);
-    if (has_ended) throw silence_of(status, links, {i});
+    const bool may_have_ended = is_silent(status.ranks[static_cast<size_t>(i)], kSilenceOfDead);
+    if (!is_other(status, own_rank, i) || may_have_ended || state == LinkState::kUnknown || answers(state)) continue;
     throw BrokenLink(ExitCode::kDevice,
                      fmt::format("{}{} at {}, although both reach the store: check whether a firewall or a broken "
                                  "network is between them",

@@ -262,10 +262,11 @@ namespace {
 class Attempt {
  public:
   Attempt() = default;  // an attempt that has ended
-  Attempt(const std::string& address, int64_t port, std::string request)
-      : request_(std::move(request)), state_(LinkState::kUnreachable) {
-    const auto other = address_of_host(address, port, AI_NUMERICHOST);
+  Attempt(const std::string& host, int64_t port, std::string request, int flags = AI_NUMERICHOST)
+      : request_(std::move(request)) {
+    const auto other = address_of_host(host, port, flags);
     if (!other) return;
+    state_ = LinkState::kUnreachable;
     socket_ = LinkDescriptor(::socket(other->bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     is_open_ = socket_.get() >= 0;
     if (is_open_ && ::connect(socket_.get(), other->get(), other->size) != 0 && errno != EINPROGRESS) fail_with(errno);
@@ -333,6 +334,13 @@ void run_all(std::vector<Attempt>& attempts, milliseconds longest) {
 
 }  // namespace
 
+LinkState state_of_port(const std::string& host, int64_t port) {
+  std::vector<Attempt> attempts;
+  attempts.emplace_back(host, port, std::string(1, kReport), 0);
+  run_all(attempts, Links::kLongestProbe);
+  return attempts.front().state();
+}
+
 std::vector<LinkState> Links::probe(milliseconds longest) const {
   std::vector<Attempt> attempts;
   for (size_t i = 0; i < entries_.size(); ++i) {
@@ -348,7 +356,7 @@ std::vector<LinkState> Links::probe(milliseconds longest) const {
 }
 
 void Links::announce_report() const {
-  constexpr milliseconds kLongest{1000};
+  constexpr milliseconds kLongest{2500};  // a lost packet is sent again after one second
   std::vector<Attempt> attempts;
   for (size_t i = 0; i < entries_.size(); ++i)
     if (static_cast<int64_t>(i) != rank_ && entries_[i].is_known())

@@ -27,9 +27,13 @@ inline bool answers(LinkState state) { return state == LinkState::kAnswers || st
 // Returns the numeric address by which this host reaches another, or "127.0.0.1" if there is none.
 std::string own_address_towards(const std::string& host, int64_t port);
 
+// Returns whether a port of a host, by name or address, accepts a connection (kSilent), refuses it or is unreachable;
+// kUnknown if the name has no address.
+LinkState state_of_port(const std::string& host, int64_t port);
+
 class Links {
  public:
-  static constexpr std::chrono::milliseconds kLongestProbe{2500};
+  static constexpr std::chrono::milliseconds kLongestProbe{2000};
 
   // Begins to listen at this numeric address. If that is not possible, the other ranks know nothing about this rank.
   Links(int64_t rank, const std::string& address);

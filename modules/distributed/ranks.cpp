@@ -72,14 +72,17 @@ StorePointer open_store_in_time(const Launch& launch, const RanksOptions& option
               launch.rank, launch.size, launch.address, launch.port);
 }
 
-// Ranks that have not joined and cannot reach the store cannot agree on which of them reports it, so this rank does.
+// Ranks that have not joined and cannot reach the store cannot agree on which of them reports it, so this rank does. If
+// the store's host does not answer, rank 0 reports which ranks are missing.
 int64_t first_without_store(const Launch& launch) { return launch.launcher_hosts_store ? 0 : 1; }
 
 StorePointer connect_to_store(const Launch& launch, const RanksOptions& options) {
   try {
     return open_store_in_time(launch, options);
   } catch (const UserError& failure) {
-    if (launch.rank <= first_without_store(launch)) throw;
+    const LinkState state = state_of_port(launch.address, launch.port);
+    const bool may_report = launch.rank <= first_without_store(launch) && state != LinkState::kUnreachable;
+    if (may_report || state == LinkState::kUnknown) throw;
     throw ReportedBeyondNetwork(failure.exit_code(), failure.what());
   }
 }
@@ -328,7 +331,17 @@ class ProcessGroupRanks : public Ranks {
     }
   }
 
+  // Ranks that lose the store after this hear of the report all the same.
   bool claim_report(const std::string& message) noexcept override {
+    const bool is_own = is_reporter(message);
+    if (is_own) links_.announce_report();
+    return is_own;
+  }
+
+  bool is_cut_off() const override { return is_cut_off_; }
+
+ private:
+  bool is_reporter(const std::string& message) noexcept {
     try {
       if (!is_first()) wait_for_files_of_rank_0();
       if (links_.has_heard_report()) return false;
@@ -343,9 +356,6 @@ class ProcessGroupRanks : public Ranks {
     return is_elected();
   }
 
-  bool is_cut_off() const override { return is_cut_off_; }
-
- private:
   // The other ranks know this address before the first heartbeat, and ask it when they get no more of them.
   void put_link() {
     error_of([&] {
@@ -423,18 +433,31 @@ class ProcessGroupRanks : public Ranks {
     }
     is_cut_off_ = !is_first() && states.front() == LinkState::kUnreachable;
     const bool is_lowest = std::none_of(states.begin(), states.begin() + rank(), answers);
-    if (is_cut_off_ || !is_lowest || std::ranges::count(states, LinkState::kReachesStore) > 1) return false;
-    links_.announce_report();
-    return true;
+    if (is_cut_off_ || std::ranges::count(states, LinkState::kReachesStore) > 1) return false;
+    return is_lowest || wait_for_report();
+  }
+
+  // Always returns false. The rank that reports would otherwise find that this one has ended, and name it too.
+  bool wait_for_report() const {
+    constexpr std::chrono::milliseconds kPause{20};
+    constexpr std::chrono::seconds kLongest{4};
+    const auto end = std::chrono::steady_clock::now() + kLongest;
+    while (!links_.has_heard_report() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
+    return false;
   }
 
   // Asks the other ranks repeatedly, because another rank may lose the store a few seconds after this one. A rank that
-  // does not lose it reports what happened.
+  // does not lose it reports what happened, also if it has ended since.
   std::vector<LinkState> states_without_store() {
     constexpr std::chrono::milliseconds kPause{500};
     constexpr std::chrono::seconds kLongest{4};
+    std::vector<bool> reached_store(static_cast<size_t>(size()));
     for (const auto end = std::chrono::steady_clock::now() + kLongest;;) {
-      const std::vector<LinkState> states = links_.probe();
+      std::vector<LinkState> states = links_.probe();
+      for (size_t i = 0; i < states.size(); ++i) {
+        if (states[i] == LinkState::kReachesStore) reached_store[i] = true;
+        if (states[i] == LinkState::kRefuses && reached_store[i]) states[i] = LinkState::kReachesStore;
+      }
       const bool is_settled = std::ranges::count(states, LinkState::kReachesStore) <= 1;  // this rank
       if (is_settled || links_.has_heard_report() || std::chrono::steady_clock::now() > end) return states;
       std::this_thread::sleep_for(kPause);

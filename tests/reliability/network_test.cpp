@@ -37,6 +37,7 @@ using std::chrono::milliseconds;
 constexpr int kNumHosts = 3;
 constexpr milliseconds kTimeout{4000}, kStartTimeout{12'000}, kMostAfterTimeout{15'000};
 constexpr int kStorePort = 29'500;
+constexpr uint32_t kNumEpochs = 60;
 
 const std::vector<std::string> kTrainOnHosts = {"train",
                                          "small.yaml",
@@ -73,7 +74,7 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   bool is_there() const { return is_there_; }
-  static std::string host(int i) { return fmt::format("rnnlab-{}-{}", ::getpid(), i); }
+  static std::string host(int i) { return fmt::format("rnnlab-{}-{}", test_process(), i); }
   static std::string address(int i) { return fmt::format("10.77.{}.1", i); }
 
   void on_router(const std::string& command) const {
@@ -85,7 +86,13 @@ class Network {
   }
 
  private:
-  static std::string router() { return fmt::format("rnnlab-{}-router", ::getpid()); }
+  static std::string router() { return fmt::format("rnnlab-{}-router", test_process()); }
+
+  // The same in the processes that the test starts.
+  static int test_process() {
+    static const int process = ::getpid();
+    return process;
+  }
 
   bool is_there_ = false;
 };
@@ -106,6 +113,7 @@ struct Act {
 
 struct FaultyNetwork {
   std::vector<Act> acts;
+  int64_t epoch;  // after which the faults begin; 0: at the start
   milliseconds delay;
 
   bool has(Fault fault) const {
@@ -119,7 +127,7 @@ struct FaultyNetwork {
   std::string text() const {
     std::string all;
     for (const Act& act : acts) all += act.text() + ", ";
-    return all + fmt::format("after {} ms", delay.count());
+    return all + fmt::format("{} ms after epoch {}", delay.count(), epoch);
   }
 };
 
@@ -129,16 +137,21 @@ FaultyNetwork case_number(int64_t number, std::mt19937& random) {
                               Fault::kReset, Fault::kCutPair,    Fault::kFirewall, Fault::kStop,       Fault::kLoss,
                               Fault::kCut,   Fault::kRejectPair};
   constexpr Fault kSecond[] = {Fault::kKill, Fault::kStop, Fault::kCut};
-  constexpr int kMostDelay = 5000;
+  constexpr int kMostDelayAtStart = 3000, kMostDelay = 300;
   const int rank = static_cast<int>(random() % kNumHosts);
   const int other = (rank + 1 + static_cast<int>(random() % (kNumHosts - 1))) % kNumHosts;
   FaultyNetwork one{.acts = {{kFirst[static_cast<size_t>(number) % std::size(kFirst)], rank, other}},
-           .delay = milliseconds(random() % kMostDelay)};
+           .epoch = random() % 4 == 0 ? 0 : static_cast<int64_t>(1 + random() % kNumEpochs),
+           .delay = milliseconds(random())};
+  one.delay %= one.epoch == 0 ? kMostDelayAtStart : kMostDelay;
   const Fault second = kSecond[random() % std::size(kSecond)];
   const Fault first = one.acts[0].fault;
   const bool is_end = first == Fault::kKill || first == Fault::kStop || first == Fault::kCut;
   if (is_end && number % 3 == 1) one.acts.push_back({second, other, rank});
-  if (first == Fault::kFirewall) one.delay = milliseconds(0);
+  if (first == Fault::kFirewall) {
+    one.epoch = 0;
+    one.delay = milliseconds(0);
+  }
   return one;
 }
 
@@ -317,6 +330,17 @@ class NetworkFaults : public ::testing::Test {
     return ignored ? 0 : size;
   }
 
+  void wait_for_epoch(int64_t epoch) const {
+    const auto end = Clock::now() + std::chrono::minutes(1);
+    while (num_epochs() < epoch && Clock::now() < end) std::this_thread::sleep_for(milliseconds(5));
+  }
+
+  int64_t num_epochs() const {
+    const auto folder = run_folder();
+    const std::string text = folder && fs::exists(*folder / "epochs.csv") ? read_text(*folder / "epochs.csv") : "";
+    return std::ranges::count(text, '\n') - 1;
+  }
+
   bool has_saved() const { return run_folder() && fs::exists(*run_folder() / kCheckpointsFolder); }
 
   // A run in which the disturbance does not matter, for example after its end, may go on.
@@ -372,6 +396,7 @@ TEST_F(NetworkFaults, EndWithOneLineAndLoseNothing) {
     if (std::getenv("RNNLAB_SHOW")) std::cout << i << ": " << of.text() << std::endl;
     {
       RunOnHosts run(program_, network);
+      wait_for_epoch(of.epoch);
       std::this_thread::sleep_for(of.delay);
       for (const Act& act : of.acts) run.act(act);
       expect_end(exit_codes(run, of));
