@@ -108,8 +108,8 @@ Comparison compare_all(const std::vector<RunOutcome>& runs) {
   return compare(records, {.baseline = "", .on_difference = OnDifference::kReport});
 }
 
-// Nothing is compared with a single run, so the reasons to doubt its times are one line. A comparison has them all. A run
-// that was stopped says this at its end: until then the last line is the command that resumes it.
+// Nothing is compared with a single run, so the reasons to doubt its times are one line. A comparison has them all. A
+// run that was stopped says this at its end: until then the last line is the command that resumes it.
 void log_remarks(const RunOutcome& outcome, Logger& logger) {
   const RunRecord run = load_run(outcome.folder);
   if (const auto advice = train_longer_advice(run)) logger.info(*advice);

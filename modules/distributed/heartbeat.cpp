@@ -123,8 +123,8 @@ struct Heartbeat::Shared {
   RunStatus status;
 
   std::chrono::steady_clock::time_point ran_at = std::chrono::steady_clock::now();
-  std::chrono::milliseconds run_time{0};  // without the time during which this process was suspended
-  std::chrono::milliseconds round_ended_at{0};  // this and the next in run_time
+  std::chrono::milliseconds run_time{0};              // without the time during which this process was suspended
+  std::chrono::milliseconds round_ended_at{0};        // this and the next in run_time
   std::vector<std::chrono::milliseconds> changed_at;  // one for each rank
   std::vector<std::string> texts_then;
 
@@ -335,7 +335,8 @@ std::vector<int64_t> silent_ranks(const RunStatus& status, int64_t own_rank, mil
 std::string finding_of(LinkState state, const std::string& address) {
   switch (state) {
     case LinkState::kRefuses:
-      return fmt::format("its host refuses connections to {}, so the process has ended", address);
+      return fmt::format("its host refuses connections to {}, so the process has ended or a firewall rejects them",
+                         address);
     case LinkState::kSilent:
       return fmt::format("it accepts connections to {} but does not answer, so it is suspended or its host hangs",
                          address);
@@ -358,15 +359,16 @@ RankFailed silence_of(const RunStatus& status, const Links& links, const std::ve
     const auto i = static_cast<size_t>(rank);
     add_once(findings, finding_of(i < states.size() ? states[i] : LinkState::kUnknown, links.address_of(rank)));
   }
-  return {ExitCode::kDevice, fmt::format("{} does not respond, so the run ends: {}", names_of(status, ranks),
-                                         join(findings, "; "))};
+  return {ExitCode::kDevice,
+          fmt::format("{} does not respond, so the run ends: {}", names_of(status, ranks), join(findings, "; "))};
 }
 
 // The store may be with rank 0 or with the launcher. Ranks that do not answer explain it, unless all of them answer.
 RankFailed lost_store(const RunStatus& status, const Links& links, int64_t own_rank) {
   const std::vector<LinkState> states = links.probe();
   const auto missing = ranks_where(status, [&](int64_t i) {
-    const LinkState state = static_cast<size_t>(i) < states.size() ? states[static_cast<size_t>(i)] : LinkState::kUnknown;
+    const LinkState state =
+        static_cast<size_t>(i) < states.size() ? states[static_cast<size_t>(i)] : LinkState::kUnknown;
     return is_other(status, own_rank, i) && state != LinkState::kUnknown && !answers(state);
   });
   std::vector<std::string> findings;
@@ -374,11 +376,12 @@ RankFailed lost_store(const RunStatus& status, const Links& links, int64_t own_r
     findings.push_back(fmt::format("{}: {}", name_of_rank(status, rank),
                                    finding_of(states[static_cast<size_t>(rank)], links.address_of(rank))));
   if (findings.empty())
-    findings.push_back(fmt::format("check whether the process that holds it, rank 0 or its launcher, was killed or "
-                                   "suspended; rank 0 was last seen as {}",
-                                   name_of_rank(status, 0)));
-  return {ExitCode::kDevice,
-          fmt::format("{} cannot reach the store of its run: {}", name_of_rank(status, own_rank), join(findings, "; "))};
+    findings.push_back(
+        fmt::format("check whether the process that holds it, rank 0 or its launcher, was killed or "
+                    "suspended; rank 0 was last seen as {}",
+                    name_of_rank(status, 0)));
+  return {ExitCode::kDevice, fmt::format("{} cannot reach the store of its run: {}", name_of_rank(status, own_rank),
+                                         join(findings, "; "))};
 }
 
 // Throws BrokenLink if a rank that sends heartbeats cannot be reached. Silence of others is a matter of the timeout.
@@ -424,8 +427,8 @@ void WaitLimit::check() {
     throw silence_of(status, links_, silent);
   const auto behind = ranks_where(status, [&](int64_t i) { return is_rank_behind(status, i); });
   if (waiting_for_ == WaitingFor::kDevice && behind.empty()) return wait_for_device(status);
-  const auto writers = ranks_where(
-      status, [&](int64_t i) { return i != rank_ && status.ranks[static_cast<size_t>(i)].writes_files; });
+  const auto writers =
+      ranks_where(status, [&](int64_t i) { return i != rank_ && status.ranks[static_cast<size_t>(i)].writes_files; });
   waited_ = writers.empty() ? waited_ + kPollInterval : milliseconds(0);
   if (waited_ < stall_timeout_) return;
   if (!std::exchange(has_tried_links_, true)) return require_no_broken_link(status, links_, rank_);

@@ -53,7 +53,8 @@ struct RankStatus {
   bool writes_files = false;
   bool has_left = false;
   int64_t num_silent_rounds = 0;  // rounds of this process since the heartbeat last changed
-  std::chrono::milliseconds silence{0};  // from then until the last round; time without an answer of the store is not in it
+  std::chrono::milliseconds silence{
+      0};  // from then until the last round; time without an answer of the store is not in it
 };
 
 // The state that the thread has read. Silence is time during which this process ran: if it was suspended together with
@@ -108,10 +109,10 @@ bool is_silent(const RankStatus& status, std::chrono::milliseconds time);
 bool is_store_silent(const RunStatus& status);
 
 // Limits how long a process waits for the other ranks of its run within one operation, and chooses the ranks that the
-// error names. A rank without a heartbeat for the whole timeout ends the run, also while its last heartbeat says that it
-// writes files. So does a rank that sends heartbeats but does not reach the operation, unless another rank writes files,
-// because that may take as long as the disk needs. If heartbeats do not show what is wrong, the connections to the other
-// ranks do.
+// error names. A rank without a heartbeat for the whole timeout ends the run, also while its last heartbeat says that
+// it writes files. So does a rank that sends heartbeats but does not reach the operation, unless another rank writes
+// files, because that may take as long as the disk needs. If heartbeats do not show what is wrong, the connections to
+// the other ranks do.
 class WaitLimit {
  public:
   static constexpr std::chrono::milliseconds kPollInterval{500};
@@ -153,7 +154,8 @@ class BrokenLink : public UserError {
 };
 
 // Throws why the connection to another rank broke: RankFailed with the failure that the rank or its launcher reports
-// within three seconds, else with the ranks that send no more heartbeats; else BrokenLink; else RankFailed with `error`.
+// within three seconds, else with the ranks that send no more heartbeats; else BrokenLink; else RankFailed with
+// `error`.
 [[noreturn]] void throw_broken_connection(Heartbeat& heartbeat, const Links& links, int64_t rank,
                                           const std::string& error);
 

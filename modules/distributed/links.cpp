@@ -207,8 +207,8 @@ Links::Links(int64_t rank, const std::string& address) : rank_(rank), server_(st
   const auto own = address_of_host(address, 0, AI_NUMERICHOST);
   if (!own) return;
   LinkDescriptor socket(::socket(own->bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const bool is_listening = socket.get() >= 0 && ::bind(socket.get(), own->get(), own->size) == 0 &&
-                            ::listen(socket.get(), kWaiting) == 0;
+  const bool is_listening =
+      socket.get() >= 0 && ::bind(socket.get(), own->get(), own->size) == 0 && ::listen(socket.get(), kWaiting) == 0;
   if (is_listening) server_->listening = std::move(socket);
 }
 

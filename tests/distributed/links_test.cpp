@@ -12,8 +12,8 @@
 namespace rnnlab {
 namespace {
 
-using ::testing::ElementsAre;
 using std::chrono::milliseconds;
+using ::testing::ElementsAre;
 
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr milliseconds kShort{300};

@@ -40,12 +40,12 @@ constexpr int kStorePort = 29'500;
 constexpr uint32_t kNumEpochs = 60;
 
 const std::vector<std::string> kTrainOnHosts = {"train",
-                                         "small.yaml",
-                                         "--quiet",
-                                         "training.epochs=60",
-                                         "checkpoint.every_steps=20",
-                                         "checkpoint.every_epochs=0",
-                                         "distributed={timeout: 4, start_timeout: 12}"};
+                                                "small.yaml",
+                                                "--quiet",
+                                                "training.epochs=60",
+                                                "checkpoint.every_steps=20",
+                                                "checkpoint.every_epochs=0",
+                                                "distributed={timeout: 4, start_timeout: 12}"};
 
 bool run_silently(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
@@ -58,7 +58,8 @@ class Network {
       command += fmt::format(
           "ip netns add {0} && ip link add e netns {0} type veth peer name r{2} netns {1} && "
           "ip netns exec {0} sh -c 'ip link set lo up && ip addr add 10.77.{2}.1/24 dev e && ip link set e up && ip "
-          "route add default via 10.77.{2}.254' && ip netns exec {1} sh -c 'ip addr add 10.77.{2}.254/24 dev r{2} && ip "
+          "route add default via 10.77.{2}.254' && ip netns exec {1} sh -c 'ip addr add 10.77.{2}.254/24 dev r{2} && "
+          "ip "
           "link set r{2} up' && ",
           host(i), router(), i);
     }
@@ -100,9 +101,9 @@ class Network {
 enum class Fault { kKill, kStop, kCut, kDropOneWay, kCutPair, kReset, kRejectPair, kLoss, kFirewall };
 
 const std::map<Fault, const char*> kNamesOfFaults = {
-    {Fault::kKill, "kill"},          {Fault::kStop, "stop"},   {Fault::kCut, "cut"},
-    {Fault::kDropOneWay, "drop"},    {Fault::kCutPair, "cut between"}, {Fault::kReset, "reset"},
-    {Fault::kRejectPair, "reject"},  {Fault::kLoss, "loss"},   {Fault::kFirewall, "firewall"}};
+    {Fault::kKill, "kill"},         {Fault::kStop, "stop"},           {Fault::kCut, "cut"},
+    {Fault::kDropOneWay, "drop"},   {Fault::kCutPair, "cut between"}, {Fault::kReset, "reset"},
+    {Fault::kRejectPair, "reject"}, {Fault::kLoss, "loss"},           {Fault::kFirewall, "firewall"}};
 
 struct Act {
   Fault fault;
@@ -133,16 +134,16 @@ struct FaultyNetwork {
 
 // Every third case has two faults, each of which is the end of a rank or of a host's network.
 FaultyNetwork case_number(int64_t number, std::mt19937& random) {
-  constexpr Fault kFirst[] = {Fault::kKill,  Fault::kStop,       Fault::kCut,      Fault::kDropOneWay, Fault::kKill,
-                              Fault::kReset, Fault::kCutPair,    Fault::kFirewall, Fault::kStop,       Fault::kLoss,
-                              Fault::kCut,   Fault::kRejectPair};
+  constexpr Fault kFirst[] = {Fault::kKill, Fault::kStop,  Fault::kCut,     Fault::kDropOneWay,
+                              Fault::kKill, Fault::kReset, Fault::kCutPair, Fault::kFirewall,
+                              Fault::kStop, Fault::kLoss,  Fault::kCut,     Fault::kRejectPair};
   constexpr Fault kSecond[] = {Fault::kKill, Fault::kStop, Fault::kCut};
   constexpr int kMostDelayAtStart = 3000, kMostDelay = 300;
   const int rank = static_cast<int>(random() % kNumHosts);
   const int other = (rank + 1 + static_cast<int>(random() % (kNumHosts - 1))) % kNumHosts;
   FaultyNetwork one{.acts = {{kFirst[static_cast<size_t>(number) % std::size(kFirst)], rank, other}},
-           .epoch = random() % 4 == 0 ? 0 : static_cast<int64_t>(1 + random() % kNumEpochs),
-           .delay = milliseconds(random())};
+                    .epoch = random() % 4 == 0 ? 0 : static_cast<int64_t>(1 + random() % kNumEpochs),
+                    .delay = milliseconds(random())};
   one.delay %= one.epoch == 0 ? kMostDelayAtStart : kMostDelay;
   const Fault second = kSecond[random() % std::size(kSecond)];
   const Fault first = one.acts[0].fault;
@@ -240,10 +241,9 @@ class RunOnHosts {
                                                           {"MASTER_ADDR", Network::address(0)},
                                                           {"MASTER_PORT", std::to_string(kStorePort)}};
     for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
-    const std::string script =
-        fmt::format("hostname host{}; mount --bind hosts /etc/hosts; exec \"$0\" \"$@\"", rank);
-    std::vector<std::string> words = {"ip", "netns", "exec", Network::host(rank), "unshare", "-u", "sh", "-c", script,
-                                      RNNLAB_PROGRAM};
+    const std::string script = fmt::format("hostname host{}; mount --bind hosts /etc/hosts; exec \"$0\" \"$@\"", rank);
+    std::vector<std::string> words = {"ip", "netns", "exec", Network::host(rank), "unshare", "-u",
+                                      "sh", "-c",    script, RNNLAB_PROGRAM};
     words.insert(words.end(), kTrainOnHosts.begin(), kTrainOnHosts.end());
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());

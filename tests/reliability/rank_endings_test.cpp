@@ -97,7 +97,8 @@ std::vector<int> processes_in(const fs::path& folder) {
 uintmax_t bytes_in(const fs::path& folder) {
   std::error_code ignored;
   uintmax_t sum = 0;
-  for (fs::recursive_directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+  for (fs::recursive_directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
     std::error_code is_gone;
     const uintmax_t size = entry->is_regular_file(is_gone) ? entry->file_size(is_gone) : 0;
     if (!is_gone) sum += size;
