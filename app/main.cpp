@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/file_handles.h"
+#include "experiment/devices.h"
 #include "experiment/failure.h"
 #include "output.h"
 #include "training/determinism.h"
@@ -64,6 +65,6 @@ int main(int argc, char** argv) {
     const rnnlab::Failure failure = rnnlab::describe_failure(std::current_exception());
     if (failure.exit_code != rnnlab::ExitCode::kBrokenPipe)  // a pipe into `head` is not a mistake
       rnnlab::app::print_notice(fmt::format("rnnlab: error: {}\n", failure.message));
-    return static_cast<int>(failure.exit_code);
+    return static_cast<int>(rnnlab::finish_process(failure.exit_code));  // an abandoned operation would never end
   }
 }

@@ -43,11 +43,6 @@ std::string process_name(const std::string& text) {
   return name;
 }
 
-// Returns true for example for "x.csv: no such file" and "rank 1 of 2 failed: x.csv: no such file".
-bool contain_each_other(const std::string& a, const std::string& b) {
-  return a.find(b) != std::string::npos || b.find(a) != std::string::npos;
-}
-
 void wait_for_rank_0(c10d::Store& store) {
   constexpr std::chrono::seconds kLongest{3};
   constexpr std::chrono::milliseconds kPause{50};
@@ -130,11 +125,9 @@ std::optional<RankFailure> failure_in(c10d::Store& store, int64_t size) {
 
 bool claim_report(c10d::Store& store, int64_t rank, int64_t size, const std::string& message) {
   if (rank != 0) wait_for_rank_0(store);
-  const std::string line = message_line(message);
-  const std::string own = fmt::format("{}{}{}", rank, kEndOfFailureField, line);
-  const std::string told =
-      put_first(store, kReporterKey, own, [&](const std::string& now) { return parse_report(now, size).has_value(); });
-  return rank == 0 || told == own || !contain_each_other(parse_report(told, size).value_or(""), line);
+  const std::string own = fmt::format("{}{}{}", rank, kEndOfFailureField, message_line(message));
+  return own ==
+         put_first(store, kReporterKey, own, [&](const std::string& now) { return parse_report(now, size).has_value(); });
 }
 
 bool is_report_claimed(c10d::Store& store) { return !text_at(store, kReporterKey).empty(); }
@@ -189,6 +182,12 @@ struct Heartbeat::Shared {
   std::vector<std::string> texts;  // the last valid heartbeats, as stored
   RunStatus status;
 
+  std::chrono::steady_clock::time_point ran_at = std::chrono::steady_clock::now();
+  std::chrono::milliseconds run_time{0};              // without the time during which this process was suspended
+  std::chrono::milliseconds round_ended_at{0};        // this and the next in run_time
+  std::vector<std::chrono::milliseconds> changed_at;  // one for each rank
+  std::vector<std::string> texts_then;
+
   std::string own_heartbeat() const {
     const char* what = is_stopping ? kLeft : num_writers > 0 ? kWrites : kTrains;
     return fmt::format("{1}{0}{2}{0}{3}{0}{4}", kEndOfField, this_process(), what, num_operations, status.num_rounds);
@@ -217,6 +216,34 @@ struct Heartbeat::Shared {
     ++status.num_rounds;
   }
 
+  // The thread and those that wait call this function twice a second or more often, so a long gap is a suspension.
+  void advance_run_time() {
+    constexpr std::chrono::milliseconds kLongestGap{1000};
+    const auto now = std::chrono::steady_clock::now();
+    const auto gap = std::chrono::duration_cast<std::chrono::milliseconds>(now - ran_at);
+    if (gap.count() <= 0) return;
+    run_time += std::min(gap, kLongestGap);
+    ran_at = now;
+  }
+
+  void end_round() {
+    advance_run_time();
+    round_ended_at = run_time;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (texts[i] == texts_then[i]) continue;
+      texts_then[i] = texts[i];
+      changed_at[i] = run_time;
+    }
+  }
+
+  RunStatus status_now() {
+    advance_run_time();
+    RunStatus now = status;
+    now.store_silence = run_time - round_ended_at;
+    for (size_t i = 0; i < now.ranks.size(); ++i) now.ranks[i].silence = round_ended_at - changed_at[i];
+    return now;
+  }
+
   // The lock is released while the store is read, because the read may never return.
   void poll(std::unique_lock<std::mutex>& lock) {
     const std::string heartbeat = own_heartbeat();
@@ -226,6 +253,7 @@ struct Heartbeat::Shared {
     std::optional<RankFailure> failure = failure_in(*store, std::ssize(keys));
     lock.lock();
     take(now, std::move(failure));
+    end_round();
   }
 
   void run(c10d::Store& original) {
@@ -253,6 +281,8 @@ Heartbeat::Heartbeat(c10d::Store& store, int64_t rank, int64_t size) : shared_(s
   shared_->rank = rank;
   for (int64_t i = 0; i < size; ++i) shared_->keys.push_back(key_of_heartbeat(i));
   shared_->texts.resize(static_cast<size_t>(size));
+  shared_->texts_then.resize(static_cast<size_t>(size));
+  shared_->changed_at.resize(static_cast<size_t>(size));
   shared_->status.ranks.resize(static_cast<size_t>(size));
   std::thread([shared = shared_, original] { shared->run(*original); }).detach();
 }
@@ -260,9 +290,10 @@ Heartbeat::Heartbeat(c10d::Store& store, int64_t rank, int64_t size) : shared_(s
 Heartbeat::~Heartbeat() {
   constexpr std::chrono::seconds kLongest{2};
   std::unique_lock lock(shared_->mutex);
+  const bool can_say_so = !is_store_silent(shared_->status_now());
   shared_->is_stopping = true;
   shared_->changed.notify_all();
-  shared_->changed.wait_for(lock, kLongest, [&] { return shared_->has_ended; });
+  if (can_say_so) shared_->changed.wait_for(lock, kLongest, [&] { return shared_->has_ended; });
 }
 
 void Heartbeat::set_step(int64_t step) {
@@ -287,7 +318,7 @@ int64_t Heartbeat::num_operations() const {
 
 RunStatus Heartbeat::status() const {
   const std::lock_guard lock(shared_->mutex);
-  return shared_->status;
+  return shared_->status_now();
 }
 
 void Heartbeat::request_poll() {
@@ -323,96 +354,182 @@ void put_departure(c10d::Store& store, int64_t rank) {
   store.set(key_of_heartbeat(rank), bytes_of(fmt::format("{}{}{}", this_process(), kEndOfField, kLeft)));
 }
 
-namespace {
-
 using std::chrono::milliseconds;
 
-constexpr int64_t kLiveRounds = 3;
-constexpr int kUnknownCauseFactor = 3;
+// On a busy machine a heartbeat may come late, so one round without it is not silence yet.
+bool is_silent(const RankStatus& status, milliseconds time) {
+  constexpr int64_t kLeastRounds = 2;
+  return status.silence >= time && status.num_silent_rounds >= kLeastRounds;
+}
 
-// The heartbeat makes one round in each kPollInterval; on a busy machine both take longer.
-int64_t num_rounds_in(milliseconds time) { return std::max<int64_t>(time / WaitLimit::kPollInterval, 2); }
+bool is_store_silent(const RunStatus& status) {
+  constexpr milliseconds kSilence{2000};
+  return status.is_store_gone || status.store_silence >= kSilence;
+}
 
-std::string list_ranks(const RunStatus& status, const std::function<bool(int64_t)>& is_meant) {
-  std::vector<std::string> names;
+namespace {
+
+constexpr milliseconds kSilenceOfDead{1500};
+
+bool is_other(const RunStatus& status, int64_t own_rank, int64_t rank) {
+  return rank != own_rank && !status.ranks[static_cast<size_t>(rank)].has_left;
+}
+
+std::vector<int64_t> ranks_where(const RunStatus& status, const std::function<bool(int64_t)>& is_meant) {
+  std::vector<int64_t> found;
   for (int64_t i = 0; i < std::ssize(status.ranks); ++i)
-    if (is_meant(i)) names.push_back(name_of_rank(status, i));
+    if (is_meant(i)) found.push_back(i);
+  return found;
+}
+
+std::string names_of(const RunStatus& status, const std::vector<int64_t>& ranks) {
+  std::vector<std::string> names;
+  for (const int64_t rank : ranks) names.push_back(name_of_rank(status, rank));
   return join(names, ", ");
 }
 
-std::string silent_ranks(const RunStatus& status, int64_t own_rank, int64_t num_rounds) {
-  return list_ranks(status, [&](int64_t i) {
-    const RankStatus& rank_status = status.ranks[static_cast<size_t>(i)];
-    return i != own_rank && !rank_status.has_left && rank_status.num_silent_rounds >= num_rounds;
+std::vector<int64_t> silent_ranks(const RunStatus& status, int64_t own_rank, milliseconds time) {
+  return ranks_where(status, [&](int64_t i) {
+    return is_other(status, own_rank, i) && is_silent(status.ranks[static_cast<size_t>(i)], time);
   });
 }
 
-RankFailed silence_of(const std::string& names) {
-  return {ExitCode::kDevice,
-          names + " does not respond, so the run ends: check whether it was killed or suspended, or its host is down"};
+// Returns what asking a rank itself has shown, for a message.
+std::string finding_of(LinkState state, const std::string& address) {
+  switch (state) {
+    case LinkState::kRefuses:
+      return fmt::format("its host refuses connections to {}, so the process has ended or a firewall rejects them",
+                         address);
+    case LinkState::kSilent:
+      return fmt::format("it accepts connections to {} but does not answer, so it is suspended or its host hangs",
+                         address);
+    case LinkState::kUnreachable:
+      return fmt::format("there is no way to it at {}, so its host is down or the network is broken", address);
+    case LinkState::kAnswers:
+    case LinkState::kReachesStore:
+      return fmt::format("it answers at {}, so its connection to the store is broken", address);
+    case LinkState::kUnknown:
+      break;
+  }
+  return "check whether it was killed or suspended, or its host is down";
 }
 
-RankFailed lost_store(const RunStatus& status, int64_t own_rank) {
+// Call this function for ranks whose heartbeats are missing. The ranks are asked themselves why.
+RankFailed silence_of(const RunStatus& status, const Links& links, const std::vector<int64_t>& ranks) {
+  const std::vector<LinkState> states = links.probe();
+  std::vector<std::string> findings;
+  for (const int64_t rank : ranks) {
+    const auto i = static_cast<size_t>(rank);
+    add_once(findings, finding_of(i < states.size() ? states[i] : LinkState::kUnknown, links.address_of(rank)));
+  }
   return {ExitCode::kDevice,
-          fmt::format("{} cannot reach the store of its run: check whether the process that holds it, rank 0 or its "
-                      "launcher, was killed or suspended; rank 0 was last seen as {}",
-                      name_of_rank(status, own_rank), name_of_rank(status, 0))};
+          fmt::format("{} does not respond, so the run ends: {}", names_of(status, ranks), join(findings, "; "))};
+}
+
+// The store may be with rank 0 or with the launcher. Ranks that do not answer explain it, unless all of them answer.
+RankFailed lost_store(const RunStatus& status, const Links& links, int64_t own_rank) {
+  const std::vector<LinkState> states = links.probe();
+  const auto missing = ranks_where(status, [&](int64_t i) {
+    const LinkState state =
+        static_cast<size_t>(i) < states.size() ? states[static_cast<size_t>(i)] : LinkState::kUnknown;
+    return is_other(status, own_rank, i) && state != LinkState::kUnknown && !answers(state);
+  });
+  std::vector<std::string> findings;
+  for (const int64_t rank : missing)
+    findings.push_back(fmt::format("{}: {}", name_of_rank(status, rank),
+                                   finding_of(states[static_cast<size_t>(rank)], links.address_of(rank))));
+  if (findings.empty())
+    findings.push_back(
+        fmt::format("check whether the process that holds it, rank 0 or its launcher, was killed or "
+                    "suspended; rank 0 was last seen as {}",
+                    name_of_rank(status, 0)));
+  return {ExitCode::kDevice, fmt::format("{} cannot reach the store of its run: {}", name_of_rank(status, own_rank),
+                                         join(findings, "; "))};
+}
+
+// Throws BrokenLink if a rank that sends heartbeats cannot be reached. Silence of others is a matter of the timeout.
+void require_no_broken_link(const RunStatus& status, const Links& links, int64_t own_rank) {
+  const std::vector<LinkState> states = links.probe();
+  for (int64_t i = 0; i < std::ssize(states); ++i) {
+    const LinkState state = states[static_cast<size_t>(i)];
+    const bool may_have_ended = is_silent(status.ranks[static_cast<size_t>(i)], kSilenceOfDead);
+    if (!is_other(status, own_rank, i) || may_have_ended || state == LinkState::kUnknown || answers(state)) continue;
+    throw BrokenLink(ExitCode::kDevice,
+                     fmt::format("{}{} at {}, although both reach the store: check whether a firewall or a broken "
+                                 "network is between them",
+                                 BrokenLink::kCannotReach, name_of_rank(status, i), links.address_of(i)));
+  }
 }
 
 }  // namespace
 
 RankFailed as_rank_failed(const RunStatus& status) {
   const RankFailure& failure = *status.failure;
-  return {failure.exit_code, fmt::format("{} failed: {}", name_of_rank(status, failure.rank), failure.message)};
+  const bool is_sentence = failure.message.starts_with(BrokenLink::kCannotReach);
+  return {failure.exit_code,
+          fmt::format("{} {}{}", name_of_rank(status, failure.rank), is_sentence ? "" : "failed: ", failure.message)};
 }
 
-WaitLimit::WaitLimit(Heartbeat& heartbeat, int64_t rank, milliseconds timeout, milliseconds stall_timeout,
-                     int64_t own_operations, WaitingFor waiting_for)
+WaitLimit::WaitLimit(Heartbeat& heartbeat, const Links& links, int64_t rank, milliseconds timeout,
+                     milliseconds stall_timeout, int64_t own_operations, WaitingFor waiting_for)
     : heartbeat_(heartbeat),
+      links_(links),
       rank_(rank),
       timeout_(timeout),
       stall_timeout_(stall_timeout),
       own_operations_(own_operations),
-      waiting_for_(waiting_for),
-      num_rounds_(heartbeat.status().num_rounds) {}
+      waiting_for_(waiting_for) {}
 
 void WaitLimit::check() {
+  // Another rank may find the broken link, or finish after a connection that loses packets.
+  constexpr milliseconds kForOthers{5000};
   const RunStatus status = heartbeat_.status();
   if (status.failure) throw as_rank_failed(status);
-  without_store_ = status.num_rounds == num_rounds_ ? without_store_ + kPollInterval : milliseconds(0);
-  num_rounds_ = status.num_rounds;
-  if (status.is_store_gone || without_store_ >= timeout_) throw lost_store(status, rank_);
-  if (const std::string silent = silent_ranks(status, rank_, num_rounds_in(timeout_)); !silent.empty())
-    throw silence_of(silent);
-  const std::string writers =
-      list_ranks(status, [&](int64_t i) { return status.ranks[static_cast<size_t>(i)].writes_files; });
-  const std::string behind = list_ranks(status, [&](int64_t i) { return is_rank_behind(status, i); });
-  const bool is_long_work = waiting_for_ == WaitingFor::kDevice && behind.empty();
-  waited_ = writers.empty() && !is_long_work ? waited_ + kPollInterval : milliseconds(0);
-  // If no rank is behind, a rank is silent or disconnected, and it takes longer to find out which.
-  if (waited_ < (behind.empty() ? kUnknownCauseFactor * stall_timeout_ : stall_timeout_)) return;
+  if (status.is_store_gone || status.store_silence >= timeout_) throw lost_store(status, links_, rank_);
+  if (const auto silent = silent_ranks(status, rank_, timeout_); !silent.empty())
+    throw silence_of(status, links_, silent);
+  const auto behind = ranks_where(status, [&](int64_t i) { return is_rank_behind(status, i); });
+  if (waiting_for_ == WaitingFor::kDevice && behind.empty()) return wait_for_device(status);
+  const auto writers =
+      ranks_where(status, [&](int64_t i) { return i != rank_ && status.ranks[static_cast<size_t>(i)].writes_files; });
+  waited_ = writers.empty() ? waited_ + kPollInterval : milliseconds(0);
+  if (waited_ < stall_timeout_) return;
+  if (!std::exchange(has_tried_links_, true)) return require_no_broken_link(status, links_, rank_);
+  if (waited_ < stall_timeout_ + kForOthers) return;
   throw RankFailed(ExitCode::kDevice, fmt::format("{} responds, but did not finish its work within {} s; raise "
                                                   "distributed.timeout if it is slow, or find out what blocks it",
-                                                  behind.empty() ? "another rank" : behind, waited_.count() / 1000));
+                                                  behind.empty() ? "another rank" : names_of(status, behind),
+                                                  stall_timeout_.count() / 1000));
+}
+
+// Work of the device may also wait for another rank, so the connections are tried from time to time.
+void WaitLimit::wait_for_device(const RunStatus& status) {
+  waited_ = milliseconds(0);
+  worked_ += kPollInterval;
+  if (worked_ < stall_timeout_) return;
+  worked_ = milliseconds(0);
+  require_no_broken_link(status, links_, rank_);
 }
 
 bool WaitLimit::is_rank_behind(const RunStatus& status, int64_t rank) const {
+  constexpr int64_t kLiveRounds = 3;
   const RankStatus& rank_status = status.ranks[static_cast<size_t>(rank)];
   const bool sends_heartbeats = rank_status.num_silent_rounds < kLiveRounds;
   return rank != rank_ && (rank_status.has_left || (sends_heartbeats && rank_status.num_operations < own_operations_));
 }
 
-RankFailed failure_after_broken_connection(Heartbeat& heartbeat, int64_t rank, const std::string& error) {
-  constexpr milliseconds kLongest{3000}, kSilence{1500};
+void throw_broken_connection(Heartbeat& heartbeat, const Links& links, int64_t rank, const std::string& error) {
+  constexpr milliseconds kLongest{3000};
   const RunStatus status =
       heartbeat.poll_until(kLongest, [](const RunStatus& now) { return now.failure || now.is_store_gone; });
-  if (status.failure) return as_rank_failed(status);
-  if (status.is_store_gone) return lost_store(status, rank);
-  if (const std::string silent = silent_ranks(status, rank, num_rounds_in(kSilence)); !silent.empty())
-    return silence_of(silent);
-  const std::string gone = list_ranks(status, [&](int64_t i) { return status.ranks[static_cast<size_t>(i)].has_left; });
-  return {ExitCode::kDevice, fmt::format("{} lost its connection to {}: {}", name_of_rank(status, rank),
-                                         gone.empty() ? "another rank" : gone, error)};
+  if (status.failure) throw as_rank_failed(status);
+  if (is_store_silent(status)) throw lost_store(status, links, rank);
+  if (const auto silent = silent_ranks(status, rank, kSilenceOfDead); !silent.empty())
+    throw silence_of(status, links, silent);
+  require_no_broken_link(status, links, rank);
+  const auto gone = ranks_where(status, [&](int64_t i) { return status.ranks[static_cast<size_t>(i)].has_left; });
+  throw RankFailed(ExitCode::kDevice, fmt::format("{} lost its connection to {}: {}", name_of_rank(status, rank),
+                                                  gone.empty() ? "another rank" : names_of(status, gone), error));
 }
 
 }  // namespace rnnlab

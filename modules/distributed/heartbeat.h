@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "distributed/launch.h"
+#include "distributed/links.h"
 
 namespace rnnlab {
 
@@ -43,7 +44,7 @@ void put_failure(c10d::Store& store, const RankFailure& failure, int64_t size);
 std::optional<RankFailure> failure_in(c10d::Store& store, int64_t size);
 
 // Returns true for the one process that reports to the user why the run ended: rank 0, or, if rank 0 does not claim the
-// report within three seconds, the first other rank that does. Returns false if another process reports the message.
+// report within three seconds, the first other rank that does. All others get false, also rank 0 if it comes later.
 bool claim_report(c10d::Store& store, int64_t rank, int64_t size, const std::string& message);
 
 // Returns whether a process has claimed the report.
@@ -56,13 +57,17 @@ struct RankStatus {
   bool writes_files = false;
   bool has_left = false;
   int64_t num_silent_rounds = 0;  // rounds of this process since the heartbeat last changed
+  std::chrono::milliseconds silence{
+      0};  // from then until the last round; time without an answer of the store is not in it
 };
 
-// The state that the thread has read. Silence is counted in rounds instead of seconds: if this process was suspended
-// together with others of its terminal, its own pause does not count as silence of the others.
+// The state that the thread has read. Silence is time during which this process ran: if it was suspended together with
+// others of its terminal, its own pause does not count as silence of the others. It is not a number of rounds, because
+// a round takes any time where the network loses packets.
 struct RunStatus {
   int64_t step = 0;        // the step of this process and so of all ranks, from 1; 0 before the first
   int64_t num_rounds = 0;  // does not change while the store does not answer
+  std::chrono::milliseconds store_silence{0};  // since the last round
   bool is_store_gone = false;
   std::vector<RankStatus> ranks;
   std::optional<RankFailure> failure;
@@ -101,9 +106,17 @@ std::string name_of_rank(const RunStatus& status, int64_t rank);
 void put_heartbeat(c10d::Store& store, int64_t rank);
 void put_departure(c10d::Store& store, int64_t rank);
 
+// Returns whether the rank has sent no heartbeat for this time, as far as the store has answered.
+bool is_silent(const RankStatus& status, std::chrono::milliseconds time);
+
+// Returns whether the store gives no answers, so that it is faster to ask the ranks themselves (links.h).
+bool is_store_silent(const RunStatus& status);
+
 // Limits how long a process waits for the other ranks of its run within one operation, and chooses the ranks that the
-// error names. A rank without a heartbeat for the whole timeout ends the run. So does a rank that sends heartbeats but
-// does not reach the operation, unless a rank writes files, because that may take as long as the disk needs.
+// error names. A rank without a heartbeat for the whole timeout ends the run, also while its last heartbeat says that
+// it writes files. So does a rank that sends heartbeats but does not reach the operation, unless another rank writes
+// files, because that may take as long as the disk needs. If heartbeats do not show what is wrong, the connections to
+// the other ranks do.
 class WaitLimit {
  public:
   static constexpr std::chrono::milliseconds kPollInterval{500};
@@ -113,30 +126,42 @@ class WaitLimit {
 
   // `timeout` is the limit for a rank without heartbeats, `stall_timeout` the limit for a rank with heartbeats.
   // `own_operations` is the result of count_operation().
-  WaitLimit(Heartbeat& heartbeat, int64_t rank, std::chrono::milliseconds timeout,
+  WaitLimit(Heartbeat& heartbeat, const Links& links, int64_t rank, std::chrono::milliseconds timeout,
             std::chrono::milliseconds stall_timeout, int64_t own_operations,
             WaitingFor waiting_for = WaitingFor::kRanks);
 
   // Call this function after each kPollInterval of waiting. Throws RankFailed if a rank has failed, or if a limit is
-  // exceeded.
+  // exceeded, and BrokenLink if this process does not reach another rank.
   void check();
 
  private:
   bool is_rank_behind(const RunStatus& status, int64_t rank) const;
+  void wait_for_device(const RunStatus& status);
 
   Heartbeat& heartbeat_;
+  const Links& links_;
   int64_t rank_;
   std::chrono::milliseconds timeout_, stall_timeout_;
   int64_t own_operations_;
   WaitingFor waiting_for_;
-  int64_t num_rounds_;  // of the heartbeat at the last call
-  std::chrono::milliseconds without_store_{0};
   std::chrono::milliseconds waited_{0};
+  std::chrono::milliseconds worked_{0};  // on the own device, while no rank is behind
+  bool has_tried_links_ = false;
 };
 
-// Returns why the connection to another rank broke: the failure that the rank or its launcher reports within three
-// seconds, else which rank sends no more heartbeats, else `error`.
-RankFailed failure_after_broken_connection(Heartbeat& heartbeat, int64_t rank, const std::string& error);
+// Thrown if heartbeats of another rank arrive through the store, but this process does not reach the rank itself. The
+// message begins with kCannotReach; it is to be stored as the failure of this process.
+class BrokenLink : public UserError {
+ public:
+  static constexpr const char* kCannotReach = "cannot reach ";
+  using UserError::UserError;
+};
+
+// Throws why the connection to another rank broke: RankFailed with the failure that the rank or its launcher reports
+// within three seconds, else with the ranks that send no more heartbeats; else BrokenLink; else RankFailed with
+// `error`.
+[[noreturn]] void throw_broken_connection(Heartbeat& heartbeat, const Links& links, int64_t rank,
+                                          const std::string& error);
 
 // The message is for example "rank 1 of 4 (process 4711 of node7, step 812) failed: x.csv: no such file".
 RankFailed as_rank_failed(const RunStatus& status);

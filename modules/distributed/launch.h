@@ -73,6 +73,12 @@ class ReportedElsewhere : public UserError {
   using UserError::UserError;
 };
 
+// The same, if this process cannot know whether the other process still runs (Ranks::is_cut_off).
+class ReportedBeyondNetwork : public ReportedElsewhere {
+ public:
+  using ReportedElsewhere::ReportedElsewhere;
+};
+
 // How gradients travel between GPUs. kAuto: kAllReduce. kAllReduce: NCCL's, also between CPUs (Gloo's).
 // kSymmetricMemory: LibTorch's kernels that read the memory of other GPUs of the same host.
 enum class ExchangeKind { kAuto, kAllReduce, kSymmetricMemory };

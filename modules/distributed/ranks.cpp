@@ -22,10 +22,14 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "distributed/bounded_work.h"
 #include "distributed/heartbeat.h"
+#include "distributed/links.h"
 #include "distributed/nccl_group.h"
+#include "distributed/nccl_variables.h"
 #include "distributed/network.h"
 #include "distributed/store.h"
+#include "distributed/store_connection.h"
 
 namespace rnnlab {
 namespace {
@@ -36,58 +40,23 @@ static_assert(sizeof(c10d::ProcessGroupGloo) == 488 && sizeof(c10d::ProcessGroup
 
 using GroupPointer = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 
-// Starts `work` on a new thread and returns its future result. The work may never end, because a store whose process is
-// suspended does not answer; so `work` must own all that it uses.
-template <class Work>
-auto start_on_thread(Work work) -> std::future<decltype(work())> {
-  std::packaged_task<decltype(work())()> task(std::move(work));
-  auto result = task.get_future();
-  std::thread(std::move(task)).detach();
-  return result;
-}
-
-std::atomic<bool> g_has_abandoned_operation = false;
-
-// Returns the result of `work`, or nothing if the work takes longer than `limit`.
-template <class Work>
-auto run_within(std::chrono::milliseconds limit, Work work) -> std::optional<decltype(work())> {
-  auto result = start_on_thread(std::move(work));
-  if (result.wait_for(limit) == std::future_status::ready) return result.get();
-  g_has_abandoned_operation = true;
-  return std::nullopt;
-}
-
-constexpr std::chrono::seconds kReportTimeout{5};
-
-// Returns open_store(), or throws after a time limit.
-StorePointer connect_to_store(const Launch& launch, const RanksOptions& options) {
-  const auto limit = options.start_timeout + kReportTimeout;
-  const StoreOptions for_store = {
-      .name_of_run = options.name, .timeout = options.start_timeout, .interface = options.interface};
-  if (auto store = run_within(limit, [launch, for_store] { return open_store(launch, for_store); })) return *store;
-  throw_error(ExitCode::kDevice,
-              "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: "
-              "check whether that process is suspended",
-              launch.rank, launch.size, launch.address, launch.port);
-}
-
-// Returns what keeps a rank from its store, for a message; "" if the launcher sees to that.
-std::string needs_of_ranks(const Launch& launch) {
-  if (launch.launcher == Launcher::kRnnlab) return "";
-  std::vector<std::string> needs;
-  if (!launch.is_one_host) needs.push_back(fmt::format("reach {}:{}", launch.address, launch.port));
-  if (!launch.secret.empty()) needs.push_back(fmt::format("have the same {}", kSecretVariable));
-  return needs.empty() ? "" : "; they must " + join_with_and(needs);
-}
-
 // The rank that holds the store must stay until every other rank has left or sends no more heartbeats.
 bool has_remaining_ranks(const RunStatus& status) {
-  constexpr int64_t kSilentRounds = 6;
+  constexpr std::chrono::seconds kSilence{3};
   return !status.is_store_gone &&
-         std::ranges::any_of(status.ranks.begin() + 1, status.ranks.end(), [](const RankStatus& rank) {
-           return !rank.has_left && !rank.process.empty() && rank.num_silent_rounds < kSilentRounds;
+         std::ranges::any_of(status.ranks.begin() + 1, status.ranks.end(), [kSilence](const RankStatus& rank) {
+           return !rank.has_left && !rank.process.empty() && !is_silent(rank, kSilence);
          });
 }
+
+// Returns the value of a key, or "" if it does not exist: get() would wait for it.
+std::string text_or_nothing(c10d::Store& store, const std::string& key) {
+  static const std::vector<uint8_t> kNothing = {'-'};
+  const std::vector<uint8_t> bytes = store.compareSet(key, kNothing, kNothing);
+  return bytes == kNothing ? "" : std::string(bytes.begin(), bytes.end());
+}
+
+std::string key_of_link(int64_t rank) { return fmt::format("link/{}", rank); }
 
 // Waits until the other failing ranks have left the run; each sends a heartbeat when it leaves, as this rank does.
 void wait_for_failing_ranks(c10d::Store& store, int64_t size, std::chrono::milliseconds longest) {
@@ -122,49 +91,6 @@ std::unique_ptr<GpuGroup> connected_gpus(const StorePointer& store, const GpuGro
   }
 }
 
-// Sets variables that LibTorch and NCCL read while they connect. Variables of NCCL that the user has set are kept. The
-// main thread must own the object, because no thread may change the environment while another one reads it.
-class NcclVariables {
- public:
-  NcclVariables(const GpuGroupOptions& options, const std::optional<std::string>& interface) {
-    // LibTorch's own watchdog would end the process after ten minutes, and it does not detect operations of graphs. The
-    // ranks watch each other through their store instead (WaitLimit).
-    for (const char* name :
-         {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
-          "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
-      set(name, "0");  // also under torchrun, which sets the first one
-    const bool has_interface = std::getenv("NCCL_SOCKET_IFNAME") != nullptr;
-    if (!has_interface && interface) set("NCCL_SOCKET_IFNAME", "=" + *interface);  // "=" means this name exactly
-    if (!has_interface && !interface && options.is_one_host) set("NCCL_SOCKET_IFNAME", "lo");
-    // Streams order all operations, so NCCL need not order those of graphs and others itself.
-    if (std::getenv("NCCL_GRAPH_MIXING_SUPPORT") == nullptr) set("NCCL_GRAPH_MIXING_SUPPORT", "0");
-    if (!options.is_shared) return;
-    set("NCCL_HOSTID", fmt::format("rank{}", options.rank));
-    set("NCCL_P2P_DISABLE", "1");
-    set("NCCL_SHM_DISABLE", "1");
-  }
-
-  // Call this function when the connection is made, because the recorded environment of a run is the one that the user
-  // has set.
-  void restore() const {
-    for (const auto& [name, before] : before_) {
-      if (before)
-        ::setenv(name, before->c_str(), /*overwrite=*/1);
-      else
-        ::unsetenv(name);
-    }
-  }
-
- private:
-  void set(const char* name, const std::string& value) {
-    const char* before = std::getenv(name);
-    before_.emplace_back(name, before == nullptr ? std::nullopt : std::optional<std::string>(before));
-    ::setenv(name, value.c_str(), /*overwrite=*/1);
-  }
-
-  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
-};
-
 using PossibleError = std::optional<std::string>;
 
 template <class Work>
@@ -187,16 +113,22 @@ class ProcessGroupRanks : public Ranks {
         interface_(options.interface),
         holds_store_(holds_store(launch)),
         needs_of_missing_ranks_(needs_of_ranks(launch)),
-        store_(connect_to_store(launch, options)) {
+        first_without_store_(first_without_store(launch)),
+        store_(connect_to_store(launch, options)),
+        links_(rank(), own_addresses(launch, interface_).front()) {
+    put_link();
     heartbeat_.emplace(*store_, rank(), size());
+    links_.serve([this] { return !is_store_silent(heartbeat_->status()); });
     try {
       wait_for_all_ranks();
+      read_links();
       connect(launch);
     } catch (const UserError& failure) {
       post_failure(failure.exit_code(), failure.what());
       const bool is_own = claim_report(failure.what());
       leave();
       if (is_own) throw;
+      if (is_cut_off()) throw ReportedBeyondNetwork(failure.exit_code(), failure.what());
       throw ReportedElsewhere(failure.exit_code(), failure.what());
     }
   }
@@ -231,7 +163,8 @@ class ProcessGroupRanks : public Ranks {
                                   .is_one_host = is_one_host_};
     // NCCL gets its own connection to the store, because a request that waits in the store would delay the failure
     // message of this rank.
-    const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
+    // A store that is suspended lets clone() wait for any time, so the thread calls it.
+    const auto make = [store = store_, options] { return connected_gpus(store->clone(), options); };
     const NcclVariables variables(options, interface_);
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
     variables.restore();
@@ -262,7 +195,7 @@ class ProcessGroupRanks : public Ranks {
   }
 
   void wait_for(const std::function<bool()>& has_ended) override {
-    WaitLimit limit(*heartbeat_, rank(), timeout_, timeout_, heartbeat_->num_operations(),
+    WaitLimit limit(*heartbeat_, links_, rank(), timeout_, timeout_, heartbeat_->num_operations(),
                     WaitLimit::WaitingFor::kDevice);
     try {
       while (!has_ended_within_poll(has_ended)) {
@@ -272,6 +205,9 @@ class ProcessGroupRanks : public Ranks {
     } catch (const RankFailed&) {
       abandon_operation();
       throw;
+    } catch (const BrokenLink& broken) {
+      abandon_operation();
+      throw_broken_link(broken);
     } catch (const std::exception&) {  // from the GPU or NCCL
       fail_on_gpu();
     }
@@ -310,20 +246,53 @@ class ProcessGroupRanks : public Ranks {
     }
   }
 
+  // Ranks that lose the store after this hear of the report all the same.
   bool claim_report(const std::string& message) noexcept override {
+    const bool is_own = is_reporter(message);
+    if (is_own) links_.announce_report();
+    return is_own;
+  }
+
+  bool is_cut_off() const override { return is_cut_off_; }
+
+ private:
+  bool is_reporter(const std::string& message) noexcept {
     try {
       if (!is_first()) wait_for_files_of_rank_0();
+      if (links_.has_heard_report()) return false;
+      if (is_store_silent(heartbeat_->status())) return is_elected();
       const auto told = run_within(kReportTimeout, [store = store_, own = rank(), all = size(), message] {
         return rnnlab::claim_report(*store, own, all, message);
       });
       if (told) return *told;
     } catch (const std::exception&) {  // the store is gone
-      return is_lowest_live_rank();
+      return is_elected();
     }
-    return is_lowest_live_rank();
+    return is_elected();
   }
 
- private:
+  // The other ranks know this address before the first heartbeat, and ask it when they get no more of them.
+  void put_link() {
+    error_of([&] {
+      run_within(start_timeout_, [store = store_, key = key_of_link(rank()), entry = links_.entry()] {
+        store->set(key, std::vector<uint8_t>(entry.begin(), entry.end()));
+        return true;
+      });
+    });
+  }
+
+  void read_links() {
+    const auto read = [store = store_, all = size()] {
+      std::vector<std::string> found;
+      for (int64_t i = 0; i < all; ++i) found.push_back(text_or_nothing(*store, key_of_link(i)));
+      return found;
+    };
+    // If the store is gone, the next operation says so.
+    error_of([&] {
+      if (const auto entries = run_within(start_timeout_, read)) links_.set_entries(*entries);
+    });
+  }
+
   void leave() {
     gpus_.reset();  // no CUDA graph with its operations exists any more
     // The destructor of a group waits for unfinished operations.
@@ -361,21 +330,61 @@ class ProcessGroupRanks : public Ranks {
 
   // A launcher may kill the first rank as soon as another rank has ended.
   void wait_for_files_of_rank_0() {
-    constexpr int64_t kSilentRounds = 4;
-    heartbeat_->poll_until(kLongestOperation, [](const RunStatus& status) {
+    constexpr std::chrono::seconds kSilence{2};
+    heartbeat_->poll_until(kLongestOperation, [kSilence](const RunStatus& status) {
       const RankStatus& first = status.ranks.front();
-      return status.is_store_gone || !first.writes_files || first.num_silent_rounds >= kSilentRounds;
+      return is_store_silent(status) || !first.writes_files || is_silent(first, kSilence);
     });
   }
 
-  // Returns whether this is the first living rank after rank 0, by the heartbeats before the store stopped answering;
-  // rank 0 may have held the store.
-  bool is_lowest_live_rank() const {
-    constexpr int64_t kSilentRounds = 4;
-    const RunStatus status = heartbeat_->status();
-    for (size_t i = 1; i < static_cast<size_t>(rank()); ++i)
-      if (!status.ranks[i].has_left && status.ranks[i].num_silent_rounds < kSilentRounds) return false;
-    return true;
+  // Returns whether this rank reports the end of the run when the store does not answer: the lowest rank that answers
+  // does. If the host of rank 0 does not answer, rank 0 may be on the other side of a broken network and report there.
+  bool is_elected() {
+    const std::vector<LinkState> states = states_without_store();
+    if (links_.has_heard_report()) return false;
+    if (states.empty()) {
+      is_cut_off_ = rank() > first_without_store_;
+      return !is_cut_off_;
+    }
+    is_cut_off_ = !is_first() && states.front() == LinkState::kUnreachable;
+    const bool is_lowest = std::none_of(states.begin(), states.begin() + rank(), answers);
+    if (is_cut_off_ || std::ranges::count(states, LinkState::kReachesStore) > 1) return false;
+    return is_lowest || wait_for_report();
+  }
+
+  // Always returns false. The rank that reports would otherwise find that this one has ended, and name it too.
+  bool wait_for_report() const {
+    constexpr std::chrono::milliseconds kPause{20};
+    constexpr std::chrono::seconds kLongest{4};
+    const auto end = std::chrono::steady_clock::now() + kLongest;
+    while (!links_.has_heard_report() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
+    return false;
+  }
+
+  // Asks the other ranks repeatedly, because another rank may lose the store a few seconds after this one. A rank that
+  // does not lose it reports what happened, also if it has ended since.
+  std::vector<LinkState> states_without_store() {
+    constexpr std::chrono::milliseconds kPause{500};
+    constexpr std::chrono::seconds kLongest{4};
+    std::vector<bool> reached_store(static_cast<size_t>(size()));
+    for (const auto end = std::chrono::steady_clock::now() + kLongest;;) {
+      std::vector<LinkState> states = links_.probe();
+      for (size_t i = 0; i < states.size(); ++i) {
+        if (states[i] == LinkState::kReachesStore) reached_store[i] = true;
+        if (states[i] == LinkState::kRefuses && reached_store[i]) states[i] = LinkState::kReachesStore;
+      }
+      const bool is_settled = std::ranges::count(states, LinkState::kReachesStore) <= 1;  // this rank
+      if (is_settled || links_.has_heard_report() || std::chrono::steady_clock::now() > end) return states;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  // The other ranks learn of a broken link from this rank, and all report it in the same words.
+  [[noreturn]] void throw_broken_link(const BrokenLink& broken) {
+    post_failure(broken.exit_code(), broken.what());
+    RunStatus status = heartbeat_->status();
+    status.failure = RankFailure{rank(), broken.exit_code(), broken.what(), this_process()};
+    throw as_rank_failed(status);
   }
 
   at::Tensor all_gather_within(const at::Tensor& values, std::chrono::milliseconds longest) {
@@ -410,7 +419,7 @@ class ProcessGroupRanks : public Ranks {
   // may be that another rank has ended.
   void require_working_nccl() {
     const std::string error = gpus_ == nullptr ? "" : gpus_->error();
-    if (!error.empty()) throw failure_after_broken_connection(*heartbeat_, rank(), "NCCL: " + first_line(error));
+    if (!error.empty()) throw_broken_connection(*heartbeat_, links_, rank(), "NCCL: " + first_line(error));
   }
 
   // Call this function within a catch block: it throws this rank's own error, unless another rank has failed before.
@@ -424,12 +433,21 @@ class ProcessGroupRanks : public Ranks {
   // Begins an operation and waits for its end.
   template <class Begin>
   void run_collective(std::chrono::milliseconds stall_timeout, const Begin& begin) {
-    WaitLimit limit(*heartbeat_, rank(), timeout_, stall_timeout, heartbeat_->count_operation());
+    WaitLimit limit(*heartbeat_, links_, rank(), timeout_, stall_timeout, heartbeat_->count_operation());
     wait_with(limit, begin);
   }
 
   template <class Begin>
   void wait_with(WaitLimit& limit, const Begin& begin) {
+    try {
+      wait_for_end(limit, begin);
+    } catch (const BrokenLink& broken) {
+      throw_broken_link(broken);
+    }
+  }
+
+  template <class Begin>
+  void wait_for_end(WaitLimit& limit, const Begin& begin) {
     try {
       auto work = begin();
       while (!has_ended(work)) limit.check();
@@ -438,7 +456,7 @@ class ProcessGroupRanks : public Ranks {
       throw;
     } catch (const std::exception& error) {  // from LibTorch or gloo
       abandon_operation();
-      throw failure_after_broken_connection(*heartbeat_, rank(), first_line(error.what()));
+      throw_broken_connection(*heartbeat_, links_, rank(), first_line(error.what()));
     }
   }
 
@@ -475,7 +493,7 @@ class ProcessGroupRanks : public Ranks {
 
   void abandon_operation() {
     is_broken_ = true;
-    g_has_abandoned_operation = true;
+    note_abandoned_work();
     if (gpus_ == nullptr) return;
     // abort() returns only after the graphs with operations are destroyed, that is after this thread has left the
     // trainer.
@@ -493,6 +511,9 @@ class ProcessGroupRanks : public Ranks {
       return now.failure || now.is_store_gone || missing_in(now).empty();
     });
     if (status.failure) throw as_rank_failed(status);
+    if (status.is_store_gone)
+      throw_error(ExitCode::kDevice, "rank {} of {} lost the store of its run: the process that holds it has ended",
+                  rank(), size());
     const std::vector<std::string> missing = missing_in(status);
     const auto waited = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
     if (!missing.empty())
@@ -511,8 +532,9 @@ class ProcessGroupRanks : public Ranks {
     auto options = c10d::ProcessGroupGloo::Options::create(start_timeout_);
     for (const std::string& address : own_addresses(launch, interface_))
       options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
-    const auto make = [store = store_->clone(), own = static_cast<int>(rank()), all = static_cast<int>(size()),
-                       options] { return c10::make_intrusive<c10d::ProcessGroupGloo>(store, own, all, options); };
+    const auto make = [store = store_, own = static_cast<int>(rank()), all = static_cast<int>(size()), options] {
+      return c10::make_intrusive<c10d::ProcessGroupGloo>(store->clone(), own, all, options);
+    };
     run_collective(start_timeout_, [&] { return start_on_thread(make); });
   }
 
@@ -522,8 +544,11 @@ class ProcessGroupRanks : public Ranks {
   bool holds_store_;
   std::string needs_of_missing_ranks_;
   bool is_broken_ = false;
+  int64_t first_without_store_;
+  bool is_cut_off_ = false;
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
+  Links links_;  // its thread reads heartbeat_
   GroupPointer group_;
   std::shared_ptr<GpuGroup> gpus_;  // null before connect_gpus()
   ExchangeKind exchange_ = ExchangeKind::kAuto;
@@ -611,6 +636,6 @@ bool claim_report_before_joining(const Launch& launch, const std::string& name_o
   }
 }
 
-bool has_abandoned_operation() { return g_has_abandoned_operation; }
+bool has_abandoned_operation() { return has_abandoned_work(); }
 
 }  // namespace rnnlab

@@ -109,6 +109,10 @@ class Ranks {
   // 0 does not do so within three seconds.
   virtual bool claim_report(const std::string& message) noexcept = 0;
 
+  // Returns, after claim_report(), whether this process reached neither the store nor the host of rank 0, which then
+  // reports the end of the run on its side of the network if it still runs.
+  virtual bool is_cut_off() const { return false; }
+
  protected:
   at::Tensor empty_for_all(const at::Tensor& values) const;  // (size, ...)
 

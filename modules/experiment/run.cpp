@@ -374,6 +374,7 @@ RunOutcome run_as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
     const Failure failure = describe_failure(std::current_exception());
     if (!is_of_type<RankFailed>(std::current_exception())) ranks->post_failure(failure.exit_code, failure.message);
     if (ranks->claim_report(failure.message)) throw;
+    if (ranks->is_cut_off()) throw ReportedBeyondNetwork(failure.exit_code, failure.message);
     throw ReportedElsewhere(failure.exit_code, failure.message);
   }
 }

@@ -21,6 +21,7 @@
 #include <random>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "app/program.h"
 #include "base/error.h"
@@ -92,6 +93,19 @@ std::vector<int> processes_in(const fs::path& folder) {
   return found;
 }
 
+// Returns the size of all files in a folder.
+uintmax_t bytes_in(const fs::path& folder) {
+  std::error_code ignored;
+  uintmax_t sum = 0;
+  for (fs::recursive_directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    std::error_code is_gone;
+    const uintmax_t size = entry->is_regular_file(is_gone) ? entry->file_size(is_gone) : 0;
+    if (!is_gone) sum += size;
+  }
+  return sum;
+}
+
 // Both processes and their output, in one folder.
 class DisturbedRun {
  public:
@@ -122,11 +136,13 @@ class DisturbedRun {
   }
 
   // Returns the exit codes of all processes that were started and not killed, or nothing if one does not end within a
-  // minute.
+  // minute in which the run makes no progress: on a busy machine a whole run can take longer.
   std::optional<std::vector<int>> exit_codes() {
     constexpr int kMostPolls = 6000;
     std::vector<int> codes;
+    uintmax_t progress = 0;
     for (int poll = 0; poll < kMostPolls && !waits_only_for_suspended(); ++poll) {
+      if (std::exchange(progress, bytes_in(program_.folder() / "runs")) != progress) poll = 0;
       std::erase_if(started_, [&](int process) { return take_end(process, codes); });
       std::this_thread::sleep_for(milliseconds(10));
     }

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distributed/links.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+
+// Owns a socket or the like.
+class LinkDescriptor {
+ public:
+  explicit LinkDescriptor(int number = -1) : number_(number) {}
+  ~LinkDescriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  LinkDescriptor(LinkDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  LinkDescriptor& operator=(LinkDescriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  int get() const { return number_; }
+
+ private:
+  int number_;
+};
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr char kQuestion = '?', kReport = '!', kReachesStoreReply = 's', kAnswersReply = 'a';
+constexpr size_t kTokenDigits = 32;
+constexpr size_t kRequestBytes = 1 + kTokenDigits;
+constexpr int kWaiting = 256;
+
+struct SocketAddress {
+  sockaddr_storage bytes{};
+  socklen_t size = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
+};
+
+// Returns nothing if `host` has no address. With AI_NUMERICHOST no name is asked for.
+std::optional<SocketAddress> address_of_host(const std::string& host, int64_t port, int flags) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* first = nullptr;
+  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &first) != 0) return std::nullopt;
+  SocketAddress address;
+  address.size = first->ai_addrlen;
+  std::memcpy(&address.bytes, first->ai_addr, first->ai_addrlen);
+  ::freeaddrinfo(first);
+  return address;
+}
+
+SocketAddress own_address_of(int descriptor) {
+  SocketAddress address;
+  address.size = sizeof address.bytes;
+  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address.bytes), &address.size);
+  return address;
+}
+
+std::string text_of(const SocketAddress& address) {
+  std::array<char, NI_MAXHOST> name{};
+  const int failed =
+      ::getnameinfo(address.get(), address.size, name.data(), name.size(), nullptr, 0, NI_NUMERICHOST | NI_NUMERICSERV);
+  return failed == 0 ? name.data() : "";
+}
+
+std::string random_token() {
+  std::random_device random;
+  std::string token;
+  while (token.size() < kTokenDigits) token += fmt::format("{:08x}", random());
+  return token;
+}
+
+}  // namespace
+
+struct Links::Entry {
+  std::string address, token;
+  int64_t port = 0;
+
+  bool is_known() const { return port != 0; }
+};
+
+namespace {
+
+// Reads requests of many connections at once, so that a connection without a request delays no answer.
+class Connections {
+ public:
+  static constexpr size_t kMost = 256;
+
+  void add(LinkDescriptor descriptor) {
+    if (all_.size() == kMost) all_.erase(all_.begin());
+    all_.push_back({std::move(descriptor), ""});
+  }
+
+  void append_to(std::vector<pollfd>& waiting) const {
+    for (const One& one : all_) waiting.push_back({.fd = one.descriptor.get(), .events = POLLIN, .revents = 0});
+  }
+
+  // Calls `on_request` with each complete request and closes its connection. `waiting` is that of append_to().
+  template <class OnRequest>
+  void read(const pollfd* waiting, const OnRequest& on_request) {
+    std::vector<One> remaining;
+    for (size_t i = 0; i < all_.size(); ++i)
+      if (waiting[i].revents == 0 || !read_one(all_[i], on_request)) remaining.push_back(std::move(all_[i]));
+    all_ = std::move(remaining);
+  }
+
+ private:
+  struct One {
+    LinkDescriptor descriptor;
+    std::string text;
+  };
+
+  // Returns whether the connection has ended.
+  template <class OnRequest>
+  static bool read_one(One& one, const OnRequest& on_request) {
+    std::array<char, kRequestBytes> bytes;
+    const ssize_t count = ::recv(one.descriptor.get(), bytes.data(), kRequestBytes - one.text.size(), MSG_DONTWAIT);
+    if (count <= 0) return count == 0 || (errno != EAGAIN && errno != EINTR);
+    one.text.append(bytes.data(), static_cast<size_t>(count));
+    if (one.text.size() < kRequestBytes) return false;
+    on_request(one.descriptor.get(), one.text);
+    return true;
+  }
+
+  std::vector<One> all_;
+};
+
+}  // namespace
+
+struct Links::Server {
+  LinkDescriptor listening, stop{::eventfd(0, EFD_CLOEXEC)};
+  std::string token = random_token();
+  std::function<bool()> reaches_store;
+  std::atomic<bool> has_heard_report = false;
+  std::jthread thread;
+
+  ~Server() {
+    const uint64_t one = 1;
+    [[maybe_unused]] const auto ignored = ::write(stop.get(), &one, sizeof one);
+  }
+
+  void answer(int descriptor, const std::string& request) {
+    if (request.substr(1) != token) return;
+    if (request.front() == kReport) has_heard_report = true;
+    if (request.front() != kQuestion) return;
+    const char reply = reaches_store() ? kReachesStoreReply : kAnswersReply;
+    [[maybe_unused]] const auto ignored = ::send(descriptor, &reply, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  void run() {
+    constexpr milliseconds kPauseAfterRefusal{20};
+    Connections connections;
+    for (;;) {
+      std::vector<pollfd> waiting = {{.fd = stop.get(), .events = POLLIN, .revents = 0},
+                                     {.fd = listening.get(), .events = POLLIN, .revents = 0}};
+      const size_t num_own = waiting.size();
+      connections.append_to(waiting);
+      if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
+      if (waiting[0].revents != 0) return;
+      connections.read(waiting.data() + num_own, [this](int to, const std::string& text) { answer(to, text); });
+      if (waiting[1].revents == 0) continue;
+      LinkDescriptor accepted(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (accepted.get() >= 0)
+        connections.add(std::move(accepted));
+      else
+        std::this_thread::sleep_for(kPauseAfterRefusal);  // for example because no descriptor is left
+    }
+  }
+};
+
+Links::Links(int64_t rank, const std::string& address) : rank_(rank), server_(std::make_unique<Server>()) {
+  const auto own = address_of_host(address, 0, AI_NUMERICHOST);
+  if (!own) return;
+  LinkDescriptor socket(::socket(own->bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool is_listening =
+      socket.get() >= 0 && ::bind(socket.get(), own->get(), own->size) == 0 && ::listen(socket.get(), kWaiting) == 0;
+  if (is_listening) server_->listening = std::move(socket);
+}
+
+Links::~Links() = default;
+
+std::string Links::entry() const {
+  if (server_->listening.get() < 0) return "";
+  const SocketAddress own = own_address_of(server_->listening.get());
+  // The port is at the same place for IPv4 and IPv6.
+  const int port = ntohs(reinterpret_cast<const sockaddr_in&>(own.bytes).sin_port);
+  return fmt::format("{} {} {}", text_of(own), port, server_->token);
+}
+
+namespace {
+
+bool is_token(const std::string& text) {
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return text.size() == kTokenDigits && std::ranges::all_of(text, is_digit);
+}
+
+}  // namespace
+
+void Links::set_entries(const std::vector<std::string>& entries) {
+  constexpr int64_t kLastPort = 65'535;
+  entries_.assign(entries.size(), Entry{});
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const std::vector<std::string> parts = split(entries[i].substr(0, NI_MAXHOST), ' ');
+    if (parts.size() != 3 || !is_token(parts[2]) || !address_of_host(parts[0], 0, AI_NUMERICHOST)) continue;
+    const auto port = parse_int64(parts[1]);
+    if (port && *port >= 1 && *port <= kLastPort) entries_[i] = {parts[0], parts[2], *port};
+  }
+}
+
+void Links::serve(std::function<bool()> reaches_store) {
+  if (server_->listening.get() < 0) return;
+  server_->reaches_store = std::move(reaches_store);
+  server_->thread = std::jthread([server = server_.get()] { server->run(); });
+}
+
+std::string Links::address_of(int64_t rank) const {
+  const auto i = static_cast<size_t>(rank);
+  if (i >= entries_.size() || !entries_[i].is_known()) return "";
+  const Entry& entry = entries_[i];
+  const bool is_ipv6 = entry.address.find(':') != std::string::npos;
+  return fmt::format("{}{}{}:{}", is_ipv6 ? "[" : "", entry.address, is_ipv6 ? "]" : "", entry.port);
+}
+
+namespace {
+
+// Sends a request to another rank, and reads its reply, without waiting.
+class Attempt {
+ public:
+  Attempt() = default;  // an attempt that has ended
+  Attempt(const std::string& host, int64_t port, std::string request, int flags = AI_NUMERICHOST)
+      : request_(std::move(request)) {
+    const auto other = address_of_host(host, port, flags);
+    if (!other) return;
+    state_ = LinkState::kUnreachable;
+    socket_ = LinkDescriptor(::socket(other->bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    is_open_ = socket_.get() >= 0;
+    if (is_open_ && ::connect(socket_.get(), other->get(), other->size) != 0 && errno != EINPROGRESS) fail_with(errno);
+  }
+
+  bool is_open() const { return is_open_; }
+  LinkState state() const { return state_; }
+  pollfd waiting() const {
+    return {.fd = is_open_ ? socket_.get() : -1,
+            .events = static_cast<short>(is_connected_ ? POLLIN : POLLOUT),
+            .revents = 0};
+  }
+
+  void advance(short events) {
+    if (!is_open_ || events == 0) return;
+    if (is_connected_) return read_reply();
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return fail_with(error);
+    send_request();
+  }
+
+ private:
+  void send_request() {
+    is_connected_ = true;
+    state_ = LinkState::kSilent;
+    if (::send(socket_.get(), request_.data(), request_.size(), MSG_NOSIGNAL) < 0) fail_with(errno);
+    if (request_.front() == kReport) is_open_ = false;
+  }
+
+  void read_reply() {
+    char reply = 0;
+    const ssize_t count = ::recv(socket_.get(), &reply, 1, 0);
+    if (count < 0) return fail_with(errno);
+    is_open_ = false;
+    state_ = count == 0                    ? LinkState::kRefuses
+             : reply == kReachesStoreReply ? LinkState::kReachesStore
+                                           : LinkState::kAnswers;
+  }
+
+  void fail_with(int error) {
+    if (error == EAGAIN || error == EINTR) return;
+    is_open_ = false;
+    const bool has_ended = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
+    state_ = has_ended ? LinkState::kRefuses : LinkState::kUnreachable;
+  }
+
+  LinkDescriptor socket_;
+  std::string request_;
+  LinkState state_ = LinkState::kUnknown;
+  bool is_open_ = false, is_connected_ = false;
+};
+
+void run_all(std::vector<Attempt>& attempts, milliseconds longest) {
+  for (const auto end = Clock::now() + longest;;) {
+    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    if (left.count() <= 0 || std::ranges::none_of(attempts, &Attempt::is_open)) return;
+    std::vector<pollfd> waiting;
+    for (const Attempt& attempt : attempts) waiting.push_back(attempt.waiting());
+    if (::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) < 0) continue;
+    for (size_t i = 0; i < attempts.size(); ++i) attempts[i].advance(waiting[i].revents);
+  }
+}
+
+}  // namespace
+
+LinkState state_of_port(const std::string& host, int64_t port) {
+  std::vector<Attempt> attempts;
+  attempts.emplace_back(host, port, std::string(1, kReport), 0);
+  run_all(attempts, Links::kLongestProbe);
+  return attempts.front().state();
+}
+
+std::vector<LinkState> Links::probe(milliseconds longest) const {
+  std::vector<Attempt> attempts;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    const bool is_asked = static_cast<int64_t>(i) != rank_ && entry.is_known();
+    attempts.push_back(is_asked ? Attempt(entry.address, entry.port, kQuestion + entry.token) : Attempt());
+  }
+  run_all(attempts, longest);
+  std::vector<LinkState> states;
+  for (const Attempt& attempt : attempts) states.push_back(attempt.state());
+  if (static_cast<size_t>(rank_) < states.size()) states[static_cast<size_t>(rank_)] = LinkState::kReachesStore;
+  return states;
+}
+
+void Links::announce_report() const {
+  constexpr milliseconds kLongest{2500};  // a lost packet is sent again after one second
+  std::vector<Attempt> attempts;
+  for (size_t i = 0; i < entries_.size(); ++i)
+    if (static_cast<int64_t>(i) != rank_ && entries_[i].is_known())
+      attempts.emplace_back(entries_[i].address, entries_[i].port, kReport + entries_[i].token);
+  run_all(attempts, kLongest);
+}
+
+bool Links::has_heard_report() const { return server_->has_heard_report; }
+
+}  // namespace rnnlab
