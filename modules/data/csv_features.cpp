@@ -27,8 +27,8 @@ bool holds_texts(const Table& table, int64_t column) {
 }
 
 bool holds_numbered_times(const Table& table, const std::string& name) {
-  const int64_t column = table.column_index(name);
-  return is_numbered_time(trim(table.cell(0, column)), name) && times_of_column(table, column).has_value();
+  const auto times = times_of_column(table, table.column_index(name));
+  return times && times->are_hardly_inputs;
 }
 
 std::vector<std::string> names_of_numbers(const Table& table, const std::vector<std::string>& names) {

@@ -48,8 +48,7 @@ std::string find_time_column(const Table& table, const DataSettings& settings) {
     const int64_t column = table.column_index(name);
     const auto found = times_of_column(table, column);
     if (!found) continue;
-    const std::string_view first = trim(table.cell(0, column));
-    if (is_name_of_time(name) || is_numbered_time(first, name) || !number_of(first, table.options())) return name;
+    if (found->are_hardly_inputs || !number_of(trim(table.cell(0, column)), table.options())) return name;
     if (year.empty() && (!settings.group.empty() || are_different(found->times))) year = name;
   }
   return year;

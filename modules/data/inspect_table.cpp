@@ -114,8 +114,7 @@ ColumnInspection inspect_column(const Table& table, int64_t column) {
   result.numbers_rows = numbers_rows(table, column);
   result.is_nameless_and_empty = is_after_last_delimiter(table, column);
   const auto times = times_of_column(table, column);
-  const bool are_years = result.num_numbers > 0 && !is_numbered_time(trim(table.cell(0, column)), result.name);
-  result.has_times = times && !times->wrong_row && !are_years;
+  result.has_times = times && !times->wrong_row && (times->are_hardly_inputs || result.num_numbers == 0);
   return result;
 }
 

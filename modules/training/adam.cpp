@@ -55,16 +55,13 @@ class Adam : public Optimizer {
   }
 
  private:
-  void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
-              const std::optional<at::Tensor>& found_inf) override {
-    update_with(weights, gradients, learning_rate, found_inf);
-  }
-  void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
+  void update(at::TensorList weights, at::TensorList gradients, const LearningRate& learning_rate,
               const std::optional<at::Tensor>& found_inf, const at::Tensor& gradient_scale) override {
-    if (can_use_own_kernels(weights) && can_use_own_kernels(gradients))
-      return update_by_own_kernels(weights, gradients, learning_rate, found_inf, gradient_scale);
+    const auto* on_device = std::get_if<at::Tensor>(&learning_rate);
+    if (on_device != nullptr && can_use_own_kernels(weights) && can_use_own_kernels(gradients))
+      return update_by_own_kernels(weights, gradients, *on_device, found_inf, gradient_scale);
     scale_in_place(gradients, gradient_scale);
-    update_with(weights, gradients, learning_rate, found_inf);
+    std::visit([&](const auto& rate) { update_with(weights, gradients, rate, found_inf); }, learning_rate);
   }
 
   // LibTorch's operator gives each block so many elements that a large GPU is partly idle: it takes 69 us for 3.2

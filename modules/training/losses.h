@@ -33,7 +33,8 @@ struct LossInfo {
   bool suits(Task task) const;
 };
 
-// Throws InvariantError for kAuto, which stands for the loss of a task, and for values that are none.
+// Call this function with a resolved loss: it throws InvariantError for kAuto (see natural_loss) and for any value that
+// the list does not have.
 const LossInfo& info_of(LossKind loss);
 
 // Returns the loss that kAuto stands for: the first of the list that suits the task.

@@ -129,7 +129,7 @@ Evaluation weighted_cross_entropy(const at::Tensor& logits, const at::Tensor& cl
 
 Evaluation cross_entropy(const at::Tensor& logits, const at::Tensor& classes) {
   if (can_use_own_kernels(logits)) return evaluate_on_gpu(LossKind::kCrossEntropy, logits, classes);
-  auto loss = at::cross_entropy_loss(logits, classes);
+  const auto loss = info_of(LossKind::kCrossEntropy).compute(logits, classes, at::Reduction::Mean);
   const at::NoGradGuard no_grad;
   return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
 }

@@ -43,10 +43,10 @@ void Optimizer::set_learning_rates(std::span<const double> learning_rates) {
 void Optimizer::step(const at::Tensor& found_inf, const at::Tensor& gradient_scale, int64_t slot) {
   const at::NoGradGuard no_grad;
   const auto flag = found_inf.defined() ? std::optional<at::Tensor>(found_inf) : std::nullopt;
-  if (learning_rates_on_device_.defined())
-    return update(weights_, gradients(), learning_rates_on_device_[slot], flag, gradient_scale);
-  scale_in_place(gradients(), gradient_scale);
-  update(weights_, gradients(), learning_rates_.at(static_cast<size_t>(slot)), flag);
+  const LearningRate rate = learning_rates_on_device_.defined()
+                                ? LearningRate(learning_rates_on_device_[slot])
+                                : LearningRate(learning_rates_.at(static_cast<size_t>(slot)));
+  update(weights_, gradients(), rate, flag, gradient_scale);
 }
 
 void Optimizer::zero_grad() {

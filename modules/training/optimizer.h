@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "recurrent/parameters.h"
 #include "training/training_settings.h"
 
 namespace rnnlab {
+
+// The rate is a number on a CPU and a () tensor on a GPU, and LibTorch has an operator for each.
+using LearningRate = std::variant<double, at::Tensor>;
 
 class Optimizer {
  public:
@@ -47,10 +51,8 @@ class Optimizer {
   void append_named(const std::vector<at::Tensor>& tensors, const char* suffix, std::vector<NamedTensor>& named) const;
 
  private:
-  // The rate is a number on a CPU and a tensor on a GPU, and LibTorch has an operator for each.
-  virtual void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
-                      const std::optional<at::Tensor>& found_inf) = 0;
-  virtual void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
+  // Scales the gradients first, unless `gradient_scale` is undefined.
+  virtual void update(at::TensorList weights, at::TensorList gradients, const LearningRate& learning_rate,
                       const std::optional<at::Tensor>& found_inf, const at::Tensor& gradient_scale) = 0;
 
   std::vector<double> learning_rates_ = std::vector<double>(kMostStepsAtOnce, 0.0);

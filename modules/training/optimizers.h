@@ -19,7 +19,7 @@ struct OptimizerInfo {
   bool has_momentum = false;  // training.momentum
 };
 
-// Throws InvariantError for a value that is no kind.
+// Throws InvariantError for a value that the list does not have.
 const OptimizerInfo& info_of(OptimizerKind kind);
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters);

@@ -28,7 +28,7 @@ struct ScheduleInfo {
   bool lasts_to_the_end = false;  // decay_steps are by default the steps of the whole run, else 1
 };
 
-// Throws InvariantError for a value that is no kind.
+// Throws InvariantError for a value that the list does not have.
 const ScheduleInfo& info_of(ScheduleKind kind);
 
 struct Schedule {

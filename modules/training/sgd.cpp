@@ -23,14 +23,10 @@ class Sgd : public Optimizer {
   }
 
  private:
-  void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
-              const std::optional<at::Tensor>& found_inf) override {
-    update_with(weights, gradients, learning_rate, found_inf);
-  }
-  void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
+  void update(at::TensorList weights, at::TensorList gradients, const LearningRate& learning_rate,
               const std::optional<at::Tensor>& found_inf, const at::Tensor& gradient_scale) override {
     scale_in_place(gradients, gradient_scale);
-    update_with(weights, gradients, learning_rate, found_inf);
+    std::visit([&](const auto& rate) { update_with(weights, gradients, rate, found_inf); }, learning_rate);
   }
 
   template <class Rate>

@@ -49,7 +49,7 @@ void expect_same(const Evaluation& actual, const Evaluation& expected) {
 }
 
 // Returns the gradient of the loss in the output, and compares the evaluation with that of the known targets alone.
-at::Tensor known_gradient(const Objective& objective, at::Tensor output, const Batch& batch,
+at::Tensor known_gradient(const Objective& objective, const at::Tensor& output, const Batch& batch,
                           const at::Tensor& known_output, const at::Tensor& known_targets) {
   output.requires_grad_();
   const Evaluation evaluation = objective.evaluate(output, batch);

@@ -460,14 +460,6 @@ std::optional<std::vector<int64_t>> numbered_times(const Cells& cells, const std
   return is_name_of_time(name) || is_name_of_year(name) ? all_parsed(cells, time_of_year) : std::nullopt;
 }
 
-}  // namespace
-
-bool is_numbered_time(std::string_view cell, const std::string& name) {
-  return time_of_digits(cell) || (is_name_of_time(name) && numbered_times({cell}, name));
-}
-
-namespace {
-
 bool may_be_time(std::string_view cell, const std::string& name) {
   return parse_time(cell, DateOrder::kMonthFirst) || parse_time(cell, DateOrder::kDayFirst) ||
          numbered_times({cell}, name);
@@ -566,6 +558,16 @@ void add_times_of_day(std::vector<int64_t>& times, const Table& table, int64_t c
 
 }  // namespace
 
+namespace {
+
+// Returns whether the first cell that is not missing is a date in digits.
+bool begins_with_digits(const Cells& cells, const CsvOptions& options) {
+  const auto first = std::ranges::find_if(cells, [&](std::string_view cell) { return !is_missing(cell, options); });
+  return first != cells.end() && time_of_digits(*first).has_value();
+}
+
+}  // namespace
+
 std::optional<ColumnTimes> times_of_column(const Table& table, int64_t column) {
   const std::string& name = table.column_names()[static_cast<size_t>(column)];
   if (table.num_rows() == 0) return std::nullopt;
@@ -573,10 +575,11 @@ std::optional<ColumnTimes> times_of_column(const Table& table, int64_t column) {
   if (!begins_with_times(cells, name, table.options())) return std::nullopt;
   auto times = written_times(cells);
   if (!times) times = numbered_times(cells, name);
-  if (!times) return ColumnTimes{{}, first_wrong_row(cells, name)};
+  const bool are_hardly_inputs = is_name_of_time(name) || begins_with_digits(cells, table.options());
+  if (!times) return ColumnTimes{{}, first_wrong_row(cells, name), are_hardly_inputs};
   if (is_name_of_year(name)) add_parts_of_year(*times, table);
   add_times_of_day(*times, table, column);
-  return ColumnTimes{std::move(*times)};
+  return ColumnTimes{std::move(*times), {}, are_hardly_inputs};
 }
 
 }  // namespace rnnlab

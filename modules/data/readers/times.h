@@ -29,14 +29,12 @@ std::optional<int64_t> parse_time_of_day(std::string_view cell);
 // Returns whether a word of the name is one for times, as in "time", "Date" and "start_time".
 bool is_name_of_time(std::string_view name);
 
-// Returns whether the cell is a number that is hardly meant as an input: 20240131 is, 2024 is not, and 1706659200 only
-// if the name of its column says so.
-bool is_numbered_time(std::string_view cell, const std::string& name);
-
 // The times of the rows of a column, in microseconds; or the first row whose cell is not a time like the others.
 struct ColumnTimes {
   std::vector<int64_t> times;
   std::optional<int64_t> wrong_row = {};
+  // Whether they are hardly meant as inputs: the column is named as a time, or has dates in digits such as 20240131.
+  bool are_hardly_inputs = false;
 };
 
 // Returns nullopt if the first cells of the column that are not missing are not times. The times of the day in a column

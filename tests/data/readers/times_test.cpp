@@ -100,10 +100,20 @@ TEST(Times, MayBeNumbersInAColumnThatIsNamedAsATime) {
 TEST(Times, MayBeDatesInDigitsInAnyColumn) {
   EXPECT_THAT(times_of_column(table_of("when\n19700103\n19700102\n"), 0)->times, ElementsAre(2 * kDay, kDay));
   EXPECT_FALSE(times_of_column(table_of("part\n19700103\n19701399\n"), 0)) << "there is no month 13";
-  EXPECT_TRUE(is_numbered_time("20240131", "x"));
-  EXPECT_FALSE(is_numbered_time("2024", "year"));
-  EXPECT_TRUE(is_numbered_time("1706659200", "timestamp"));
-  EXPECT_FALSE(is_numbered_time("1706659200", "price"));
+}
+
+// A missing first cell decides nothing.
+TEST(Times, SayWhetherTheyAreHardlyInputs) {
+  const auto are_hardly_inputs = [](const char* table) {
+    const auto times = times_of_column(table_of(table), 0);
+    return times && times->are_hardly_inputs;
+  };
+  EXPECT_TRUE(are_hardly_inputs("x\n20240131\n"));
+  EXPECT_TRUE(are_hardly_inputs("x,y\n,1\n20240131,2\n"));
+  EXPECT_FALSE(are_hardly_inputs("year\n2024\n"));
+  EXPECT_TRUE(are_hardly_inputs("timestamp\n1706659200\n"));
+  EXPECT_TRUE(are_hardly_inputs("timestamp,y\n,1\n1706659200,2\n"));
+  EXPECT_FALSE(are_hardly_inputs("price\n1706659200\n"));
 }
 
 TEST(Times, TakeTheHourOfAnotherColumn) {
