@@ -97,6 +97,11 @@ std::optional<int64_t> parse_int64(std::string_view text) {
   return parse_whole<int64_t>(number);
 }
 
+std::optional<int64_t> parse_int64(std::string_view text, int64_t least, int64_t most) {
+  const auto number = parse_int64(text);
+  return number && *number >= least && *number <= most ? number : std::nullopt;
+}
+
 double parse_double_or_nan(std::string_view text) {
   const double short_value = parse_short_decimal(text);
   if (!std::isnan(short_value)) return short_value;

@@ -12,6 +12,7 @@ namespace rnnlab {
 // Parses a decimal integer with an optional sign ("42", "-7", "+3"). Returns nullopt on overflow and for hexadecimal
 // digits, separators, spaces and leading zeros: "010" is refused, because some readers take it for octal.
 std::optional<int64_t> parse_int64(std::string_view text);
+std::optional<int64_t> parse_int64(std::string_view text, int64_t least, int64_t most);  // nullopt outside the limits
 
 // Parses a decimal floating-point number, such as "1e3" and "-.5". Returns nullopt for "nan", "inf" and on overflow.
 std::optional<double> parse_double(std::string_view text);

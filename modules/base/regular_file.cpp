@@ -2,11 +2,9 @@
 #include "base/regular_file.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
 namespace rnnlab {
 namespace {
@@ -28,19 +26,10 @@ RegularFile::RegularFile(const std::filesystem::path& path) {
     return;
   }
   if (!S_ISREG(status_.st_mode)) return;
-  number_ = open_without_waiting(path.c_str());
-  if (number_ < 0 || ::fstat(number_, &status_) != 0) error_number_ = errno;
-  if (error_number_ != 0 || !S_ISREG(status_.st_mode)) ::close(release());
+  descriptor_ = FileDescriptor(open_without_waiting(path.c_str()));
+  if (!is_open() || ::fstat(number(), &status_) != 0) error_number_ = errno;
+  if (error_number_ != 0 || !S_ISREG(status_.st_mode)) descriptor_ = FileDescriptor();
 }
-
-RegularFile::RegularFile(RegularFile&& other) noexcept
-    : number_(other.release()), error_number_(other.error_number_), status_(other.status_) {}
-
-RegularFile::~RegularFile() {
-  if (is_open()) ::close(number_);
-}
-
-int RegularFile::release() { return std::exchange(number_, -1); }
 
 std::string kind_of_special_file(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";

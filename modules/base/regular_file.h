@@ -9,6 +9,9 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
+
+#include "base/file_descriptor.h"
 
 namespace rnnlab {
 
@@ -16,13 +19,9 @@ namespace rnnlab {
 class RegularFile {
  public:
   explicit RegularFile(const std::filesystem::path& path);
-  RegularFile(RegularFile&& other) noexcept;
-  RegularFile(const RegularFile&) = delete;
-  RegularFile& operator=(const RegularFile&) = delete;
-  ~RegularFile();
 
-  bool is_open() const { return number_ >= 0; }
-  int number() const { return number_; }
+  bool is_open() const { return descriptor_.is_open(); }
+  int number() const { return descriptor_.number(); }
 
   // Returns the reason of the system why the file is not open; 0 if the path leads to something that is not a file.
   int error_number() const { return error_number_; }
@@ -30,11 +29,10 @@ class RegularFile {
   // The state of the file when it was opened, or of what the path leads to instead.
   const struct stat& status() const { return status_; }
 
-  // Passes the descriptor on; the caller closes it.
-  int release();
+  FileDescriptor take_descriptor() { return std::move(descriptor_); }
 
  private:
-  int number_ = -1;
+  FileDescriptor descriptor_;
   int error_number_ = 0;
   struct stat status_ {};
 };

@@ -84,7 +84,7 @@ namespace {
 
 FileDescriptor open_for_reading(const std::string& path) {
   RegularFile file(path);
-  if (file.is_open()) return FileDescriptor(file.release());
+  if (file.is_open()) return file.take_descriptor();
   fail(path, file.error_number(), "the file cannot be opened", "check its name and its permissions");
 }
 

@@ -33,15 +33,6 @@ std::string remedy_of(int error_number) {
 
 }  // namespace
 
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-FileDescriptor::~FileDescriptor() {
-  if (is_open()) ::close(number_);
-}
-
 // Without O_NONBLOCK, opening a FIFO would wait for its reader.
 FileDescriptor open_for_writing(const std::filesystem::path& path, int flags) {
   constexpr mode_t kReadWriteForAll = 0666;
@@ -223,7 +214,7 @@ void take_over_rights(int descriptor, const std::filesystem::path& path, const s
 
 FileDescriptor open_regular_file(const std::filesystem::path& path) {
   RegularFile file(path);
-  if (file.is_open()) return FileDescriptor(file.release());
+  if (file.is_open()) return file.take_descriptor();
   if (file.error_number() != 0) throw_unreadable(path, file.error_number());
   throw_error(ExitCode::kData, "{}: not a regular file; {}", path.string(), kRemedy);
 }

@@ -13,23 +13,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file_descriptor.h"
+
 namespace rnnlab {
 
-// Owns a file descriptor and closes it. The functions below are the checked system calls that all writers of results
-// use; a failed call throws UserError kDevice with the path and the system's reason.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int number) : number_(number) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor();
-  int number() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-
- private:
-  int number_ = -1;
-};
+// The functions below are the checked system calls that all writers of results use; a failed call throws UserError
+// kDevice with the path and the system's reason.
 
 // Repeats a system call while it is interrupted (EINTR).
 template <class Call>

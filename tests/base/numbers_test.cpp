@@ -13,6 +13,12 @@
 namespace rnnlab {
 namespace {
 
+TEST(ParseInt64, RefusesNumbersOutsideOfLimits) {
+  EXPECT_EQ(parse_int64("1", 1, 3), 1);
+  EXPECT_EQ(parse_int64("3", 1, 3), 3);
+  for (const char* text : {"0", "4", "-2", "9223372036854775808", "two"}) EXPECT_FALSE(parse_int64(text, 1, 3)) << text;
+}
+
 TEST(ParseInt64, ReadsDecimalIntegersOnly) {
   EXPECT_EQ(parse_int64("42"), 42);
   EXPECT_EQ(parse_int64("-7"), -7);
