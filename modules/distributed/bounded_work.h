@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that may never end, because it waits for a store whose process is suspended or for a peer that is gone: it gets a
-// thread of its own and is abandoned after a time limit.
+// Work that may never end, because it waits for a store whose process is suspended or for a peer that is gone: it gets
+// a thread of its own and is abandoned after a time limit.
 #pragma once
 
 #include <chrono>

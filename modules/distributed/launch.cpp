@@ -2,14 +2,19 @@
 #include "distributed/launch.h"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/sha256.h"
 #include "base/text.h"
 
 namespace rnnlab {
@@ -257,6 +262,14 @@ config::Schema<DistributedSettings> make_distributed_schema() {
 }
 
 }  // namespace
+
+std::string random_secret() {
+  std::array<std::byte, 32> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw_error(ExitCode::kDevice, "the system gives no random bytes for the secret of a launch: {}",
+                std::strerror(errno));
+  return to_hex(bytes);
+}
 
 const config::Schema<DistributedSettings>& DistributedSettings::schema() {
   static const config::Schema<DistributedSettings> schema = make_distributed_schema();

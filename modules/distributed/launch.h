@@ -40,6 +40,10 @@ struct Launch {
 
 // The launcher, or a user for all ranks, sets this variable.
 inline constexpr const char* kSecretVariable = "RNNLAB_LAUNCH_SECRET";
+
+// Returns 64 random hexadecimal digits. Throws UserError kDevice.
+std::string random_secret();
+
 inline constexpr const char* kLoopback = "127.0.0.1";
 
 // Returns whether this process holds the store.

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distributed/links.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -15,34 +12,17 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
-#include <optional>
-#include <random>
 #include <thread>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "distributed/launch.h"
+#include "distributed/socket.h"
+#include "distributed/store.h"
 
 namespace rnnlab {
-
-// Owns a socket or the like.
-class LinkDescriptor {
- public:
-  explicit LinkDescriptor(int number = -1) : number_(number) {}
-  ~LinkDescriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  LinkDescriptor(LinkDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  LinkDescriptor& operator=(LinkDescriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 namespace {
 
@@ -50,51 +30,11 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr char kQuestion = '?', kReport = '!', kReachesStoreReply = 's', kAnswersReply = 'a';
-constexpr size_t kTokenDigits = 32;
+constexpr size_t kTokenDigits = 64;
 constexpr size_t kRequestBytes = 1 + kTokenDigits;
+constexpr int64_t kLastPort = 65'535;
+constexpr size_t kMostBytesOfEntry = 256;
 constexpr int kWaiting = 256;
-
-struct SocketAddress {
-  sockaddr_storage bytes{};
-  socklen_t size = 0;
-
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
-};
-
-// Returns nothing if `host` has no address. With AI_NUMERICHOST no name is asked for.
-std::optional<SocketAddress> address_of_host(const std::string& host, int64_t port, int flags) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* first = nullptr;
-  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &first) != 0) return std::nullopt;
-  SocketAddress address;
-  address.size = first->ai_addrlen;
-  std::memcpy(&address.bytes, first->ai_addr, first->ai_addrlen);
-  ::freeaddrinfo(first);
-  return address;
-}
-
-SocketAddress own_address_of(int descriptor) {
-  SocketAddress address;
-  address.size = sizeof address.bytes;
-  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address.bytes), &address.size);
-  return address;
-}
-
-std::string text_of(const SocketAddress& address) {
-  std::array<char, NI_MAXHOST> name{};
-  const int failed =
-      ::getnameinfo(address.get(), address.size, name.data(), name.size(), nullptr, 0, NI_NUMERICHOST | NI_NUMERICSERV);
-  return failed == 0 ? name.data() : "";
-}
-
-std::string random_token() {
-  std::random_device random;
-  std::string token;
-  while (token.size() < kTokenDigits) token += fmt::format("{:08x}", random());
-  return token;
-}
 
 }  // namespace
 
@@ -112,13 +52,13 @@ class Connections {
  public:
   static constexpr size_t kMost = 256;
 
-  void add(LinkDescriptor descriptor) {
+  void add(FileDescriptor descriptor) {
     if (all_.size() == kMost) all_.erase(all_.begin());
     all_.push_back({std::move(descriptor), ""});
   }
 
   void append_to(std::vector<pollfd>& waiting) const {
-    for (const One& one : all_) waiting.push_back({.fd = one.descriptor.get(), .events = POLLIN, .revents = 0});
+    for (const One& one : all_) waiting.push_back({.fd = one.descriptor.number(), .events = POLLIN, .revents = 0});
   }
 
   // Calls `on_request` with each complete request and closes its connection. `waiting` is that of append_to().
@@ -132,7 +72,7 @@ class Connections {
 
  private:
   struct One {
-    LinkDescriptor descriptor;
+    FileDescriptor descriptor;
     std::string text;
   };
 
@@ -140,11 +80,11 @@ class Connections {
   template <class OnRequest>
   static bool read_one(One& one, const OnRequest& on_request) {
     std::array<char, kRequestBytes> bytes;
-    const ssize_t count = ::recv(one.descriptor.get(), bytes.data(), kRequestBytes - one.text.size(), MSG_DONTWAIT);
+    const ssize_t count = ::recv(one.descriptor.number(), bytes.data(), kRequestBytes - one.text.size(), MSG_DONTWAIT);
     if (count <= 0) return count == 0 || (errno != EAGAIN && errno != EINTR);
     one.text.append(bytes.data(), static_cast<size_t>(count));
     if (one.text.size() < kRequestBytes) return false;
-    on_request(one.descriptor.get(), one.text);
+    on_request(one.descriptor.number(), one.text);
     return true;
   }
 
@@ -154,15 +94,16 @@ class Connections {
 }  // namespace
 
 struct Links::Server {
-  LinkDescriptor listening, stop{::eventfd(0, EFD_CLOEXEC)};
-  std::string token = random_token();
+  Socket listening;
+  FileDescriptor stop{::eventfd(0, EFD_CLOEXEC)};
+  std::string token = random_secret();
   std::function<bool()> reaches_store;
   std::atomic<bool> has_heard_report = false;
   std::jthread thread;
 
   ~Server() {
     const uint64_t one = 1;
-    [[maybe_unused]] const auto ignored = ::write(stop.get(), &one, sizeof one);
+    [[maybe_unused]] const auto ignored = ::write(stop.number(), &one, sizeof one);
   }
 
   void answer(int descriptor, const std::string& request) {
@@ -177,16 +118,16 @@ struct Links::Server {
     constexpr milliseconds kPauseAfterRefusal{20};
     Connections connections;
     for (;;) {
-      std::vector<pollfd> waiting = {{.fd = stop.get(), .events = POLLIN, .revents = 0},
-                                     {.fd = listening.get(), .events = POLLIN, .revents = 0}};
+      std::vector<pollfd> waiting = {{.fd = stop.number(), .events = POLLIN, .revents = 0},
+                                     {.fd = listening.number(), .events = POLLIN, .revents = 0}};
       const size_t num_own = waiting.size();
       connections.append_to(waiting);
       if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
       if (waiting[0].revents != 0) return;
       connections.read(waiting.data() + num_own, [this](int to, const std::string& text) { answer(to, text); });
       if (waiting[1].revents == 0) continue;
-      LinkDescriptor accepted(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (accepted.get() >= 0)
+      FileDescriptor accepted(::accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (accepted.is_open())
         connections.add(std::move(accepted));
       else
         std::this_thread::sleep_for(kPauseAfterRefusal);  // for example because no descriptor is left
@@ -195,25 +136,24 @@ struct Links::Server {
 };
 
 Links::Links(int64_t rank, const std::string& address) : rank_(rank), server_(std::make_unique<Server>()) {
-  const auto own = address_of_host(address, 0, AI_NUMERICHOST);
-  if (!own) return;
-  LinkDescriptor socket(::socket(own->bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const bool is_listening =
-      socket.get() >= 0 && ::bind(socket.get(), own->get(), own->size) == 0 && ::listen(socket.get(), kWaiting) == 0;
+  const std::vector<SocketAddress> own = addresses_of(address, AI_NUMERICHOST);
+  if (own.empty()) return;
+  Socket socket(own.front().family(), SOCK_STREAM | SOCK_NONBLOCK);
+  const bool is_listening = socket.is_open() && socket.bind(own.front()) && ::listen(socket.number(), kWaiting) == 0;
   if (is_listening) server_->listening = std::move(socket);
 }
 
 Links::~Links() = default;
 
 std::string Links::entry() const {
-  if (server_->listening.get() < 0) return "";
-  const SocketAddress own = own_address_of(server_->listening.get());
-  // The port is at the same place for IPv4 and IPv6.
-  const int port = ntohs(reinterpret_cast<const sockaddr_in&>(own.bytes).sin_port);
-  return fmt::format("{} {} {}", text_of(own), port, server_->token);
+  if (!server_->listening.is_open()) return "";
+  const SocketAddress own = own_address_of(server_->listening.number());
+  return fmt::format("{} {} {}", own.text(), own.port(), server_->token);
 }
 
 namespace {
+
+std::string key_of_entry(int64_t rank) { return fmt::format("link/{}", rank); }
 
 bool is_token(const std::string& text) {
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -223,18 +163,26 @@ bool is_token(const std::string& text) {
 }  // namespace
 
 void Links::set_entries(const std::vector<std::string>& entries) {
-  constexpr int64_t kLastPort = 65'535;
   entries_.assign(entries.size(), Entry{});
   for (size_t i = 0; i < entries.size(); ++i) {
-    const std::vector<std::string> parts = split(entries[i].substr(0, NI_MAXHOST), ' ');
-    if (parts.size() != 3 || !is_token(parts[2]) || !address_of_host(parts[0], 0, AI_NUMERICHOST)) continue;
-    const auto port = parse_int64(parts[1]);
-    if (port && *port >= 1 && *port <= kLastPort) entries_[i] = {parts[0], parts[2], *port};
+    const std::vector<std::string> parts = split(entries[i].substr(0, kMostBytesOfEntry), ' ');
+    if (parts.size() != 3 || !is_token(parts[2]) || !is_numeric_address(parts[0])) continue;
+    if (const auto port = parse_int64(parts[1], 1, kLastPort)) entries_[i] = {parts[0], parts[2], *port};
   }
 }
 
+void put_entry(c10d::Store& store, int64_t rank, const std::string& entry) {
+  put_text(store, key_of_entry(rank), entry);
+}
+
+std::vector<std::string> read_entries(c10d::Store& store, int64_t size) {
+  std::vector<std::string> entries;
+  for (int64_t rank = 0; rank < size; ++rank) entries.push_back(text_at(store, key_of_entry(rank)));
+  return entries;
+}
+
 void Links::serve(std::function<bool()> reaches_store) {
-  if (server_->listening.get() < 0) return;
+  if (!server_->listening.is_open()) return;
   server_->reaches_store = std::move(reaches_store);
   server_->thread = std::jthread([server = server_.get()] { server->run(); });
 }
@@ -255,18 +203,18 @@ class Attempt {
   Attempt() = default;  // an attempt that has ended
   Attempt(const std::string& host, int64_t port, std::string request, int flags = AI_NUMERICHOST)
       : request_(std::move(request)) {
-    const auto other = address_of_host(host, port, flags);
-    if (!other) return;
+    const std::vector<SocketAddress> others = addresses_of(host, flags);
+    if (others.empty()) return;
     state_ = LinkState::kUnreachable;
-    socket_ = LinkDescriptor(::socket(other->bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    is_open_ = socket_.get() >= 0;
-    if (is_open_ && ::connect(socket_.get(), other->get(), other->size) != 0 && errno != EINPROGRESS) fail_with(errno);
+    socket_ = Socket(others.front().family(), SOCK_STREAM | SOCK_NONBLOCK);
+    is_open_ = socket_.is_open();
+    if (is_open_ && !socket_.connect(others.front().with_port(port)) && errno != EINPROGRESS) fail_with(errno);
   }
 
   bool is_open() const { return is_open_; }
   LinkState state() const { return state_; }
   pollfd waiting() const {
-    return {.fd = is_open_ ? socket_.get() : -1,
+    return {.fd = is_open_ ? socket_.number() : -1,
             .events = static_cast<short>(is_connected_ ? POLLIN : POLLOUT),
             .revents = 0};
   }
@@ -274,10 +222,7 @@ class Attempt {
   void advance(short events) {
     if (!is_open_ || events == 0) return;
     if (is_connected_) return read_reply();
-    int error = 0;
-    socklen_t size = sizeof error;
-    ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error != 0) return fail_with(error);
+    if (const int error = error_of_connection(socket_.number()); error != 0) return fail_with(error);
     send_request();
   }
 
@@ -285,13 +230,13 @@ class Attempt {
   void send_request() {
     is_connected_ = true;
     state_ = LinkState::kSilent;
-    if (::send(socket_.get(), request_.data(), request_.size(), MSG_NOSIGNAL) < 0) fail_with(errno);
+    if (::send(socket_.number(), request_.data(), request_.size(), MSG_NOSIGNAL) < 0) fail_with(errno);
     if (request_.front() == kReport) is_open_ = false;
   }
 
   void read_reply() {
     char reply = 0;
-    const ssize_t count = ::recv(socket_.get(), &reply, 1, 0);
+    const ssize_t count = ::recv(socket_.number(), &reply, 1, 0);
     if (count < 0) return fail_with(errno);
     is_open_ = false;
     state_ = count == 0                    ? LinkState::kRefuses
@@ -306,7 +251,7 @@ class Attempt {
     state_ = has_ended ? LinkState::kRefuses : LinkState::kUnreachable;
   }
 
-  LinkDescriptor socket_;
+  Socket socket_;
   std::string request_;
   LinkState state_ = LinkState::kUnknown;
   bool is_open_ = false, is_connected_ = false;

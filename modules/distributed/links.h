@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace c10d {
+class Store;
+}
+
 namespace rnnlab {
 
 enum class LinkState {
@@ -66,5 +70,9 @@ class Links {
   std::vector<Entry> entries_;
   std::unique_ptr<Server> server_;
 };
+
+// Store an entry() and read those of all ranks; "" for a rank that has stored none.
+void put_entry(c10d::Store& store, int64_t rank, const std::string& entry);
+std::vector<std::string> read_entries(c10d::Store& store, int64_t size);
 
 }  // namespace rnnlab

@@ -10,9 +10,8 @@ namespace rnnlab {
 NcclVariables::NcclVariables(const GpuGroupOptions& options, const std::optional<std::string>& interface) {
   // LibTorch's own watchdog would end the process after ten minutes, and it does not detect operations of graphs. The
   // ranks watch each other through their store instead (WaitLimit).
-  for (const char* name :
-       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
-        "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
+  for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING",
+                           "TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
     set(name, "0");  // also under torchrun, which sets the first one
   const bool has_interface = std::getenv("NCCL_SOCKET_IFNAME") != nullptr;
   if (!has_interface && interface) set("NCCL_SOCKET_IFNAME", "=" + *interface);  // "=" means this name exactly

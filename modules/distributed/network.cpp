@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distributed/network.h"
 
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "distributed/socket.h"
 
 namespace rnnlab {
 namespace {
@@ -27,114 +25,10 @@ namespace {
 constexpr const char* kGlooVariable = "GLOO_SOCKET_IFNAME";
 constexpr const char* kSetAddress = "set MASTER_ADDR to an address of rank 0's host for all processes";
 
-// A socket's address of IPv4 or IPv6.
-struct Address {
-  sockaddr_storage bytes{};
-  socklen_t size = 0;
-
-  Address() = default;
-  Address(const sockaddr* address, socklen_t num_bytes) : size(num_bytes) { std::memcpy(&bytes, address, num_bytes); }
-
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
-  int family() const { return bytes.ss_family; }
-
-  // The port is at the same place for IPv4 and IPv6.
-  Address with_port(int64_t port) const {
-    Address other = *this;
-    reinterpret_cast<sockaddr_in&>(other.bytes).sin_port = htons(static_cast<uint16_t>(port));
-    return other;
-  }
-
-  std::string text() const {
-    std::array<char, NI_MAXHOST> name{};
-    const int failed =
-        ::getnameinfo(get(), size, name.data(), name.size(), nullptr, 0, NI_NUMERICHOST | NI_NUMERICSERV);
-    return failed == 0 ? name.data() : "";
-  }
-
-  bool is_loopback() const {
-    constexpr uint8_t kLoopbackNet = 127;
-    constexpr size_t kMappedAt = 12;  // the first byte of an address of IPv4 within one of IPv6
-    if (family() == AF_INET) {
-      const in_addr& address = reinterpret_cast<const sockaddr_in&>(bytes).sin_addr;
-      return reinterpret_cast<const uint8_t*>(&address)[0] == kLoopbackNet;
-    }
-    const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(bytes).sin6_addr;
-    if (IN6_IS_ADDR_V4MAPPED(&address)) return address.s6_addr[kMappedAt] == kLoopbackNet;
-    return IN6_IS_ADDR_LOOPBACK(&address);
-  }
-
-  bool is_unspecified() const { return text() == "0.0.0.0" || text() == "::" || text() == "::ffff:0.0.0.0"; }
-
-  // An address that is valid on its own link only.
-  bool is_of_link() const {
-    return family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(bytes).sin6_addr);
-  }
-};
-
-class Socket {
- public:
-  Socket(int family, int type) : descriptor_(::socket(family, type | SOCK_CLOEXEC, 0)) {}
-  ~Socket() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-
-  int get() const { return descriptor_; }
-  int release() { return std::exchange(descriptor_, -1); }
-
-  bool bind(const Address& address) const { return ::bind(descriptor_, address.get(), address.size) == 0; }
-  bool connect(const Address& address) const { return ::connect(descriptor_, address.get(), address.size) == 0; }
-
-  // Returns whether the other side accepts within `limit`.
-  bool connect_within(const Address& address, std::chrono::milliseconds limit) const {
-    ::fcntl(descriptor_, F_SETFL, O_NONBLOCK);
-    if (connect(address)) return true;
-    pollfd waiting{.fd = descriptor_, .events = POLLOUT, .revents = 0};
-    if (errno != EINPROGRESS || ::poll(&waiting, 1, static_cast<int>(limit.count())) != 1) return false;
-    int error = 0;
-    socklen_t size = sizeof error;
-    return ::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
-  }
-
-  Address own_address() const {
-    Address address;
-    address.size = sizeof address.bytes;
-    ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address.bytes), &address.size);
-    return address;
-  }
-
- private:
-  int descriptor_;
-};
-
-// Returns the addresses of a host in the system's order, or none if the name has none.
-std::vector<Address> addresses_of(const std::string& host) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  if (host.empty() || ::getaddrinfo(host.c_str(), nullptr, &wanted, &first) != 0) return {};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(first, &::freeaddrinfo);
-  std::vector<Address> found;
-  for (const addrinfo* each = first; each != nullptr; each = each->ai_next)
-    if (each->ai_family == AF_INET || each->ai_family == AF_INET6) found.emplace_back(each->ai_addr, each->ai_addrlen);
-  return found;
-}
-
-std::vector<std::string> texts_of(const std::vector<Address>& addresses) {
+std::vector<std::string> texts_of(const std::vector<SocketAddress>& addresses) {
   std::vector<std::string> texts;
-  for (const Address& address : addresses) add_once(texts, address.text());
+  for (const SocketAddress& address : addresses) add_once(texts, address.text());
   return texts;
-}
-
-bool is_numeric(const std::string& host) {
-  addrinfo wanted{};
-  wanted.ai_flags = AI_NUMERICHOST;
-  addrinfo* first = nullptr;
-  const bool is_number = ::getaddrinfo(host.c_str(), nullptr, &wanted, &first) == 0;
-  if (is_number) ::freeaddrinfo(first);
-  return is_number;
 }
 
 // "[::1]" is "::1".
@@ -150,18 +44,18 @@ std::string name_of_this_host() {
 // A user who gives one of these means the loopback interface.
 bool is_name_of_loopback(const std::string& host) {
   const std::string name = lower_case(host);
-  return name == "localhost" || name.starts_with("localhost.") || name.starts_with("ip6-") || is_numeric(host);
+  return name == "localhost" || name.starts_with("localhost.") || name.starts_with("ip6-") || is_numeric_address(host);
 }
 
 // Returns whether `host` is a name that this host has for itself, but that only itself can use.
-bool is_private_name(const std::string& host, const std::vector<Address>& addresses) {
+bool is_private_name(const std::string& host, const std::vector<SocketAddress>& addresses) {
   if (is_name_of_loopback(host)) return false;
   if (addresses.empty()) return host == name_of_this_host();
-  return std::ranges::all_of(addresses, &Address::is_loopback);
+  return std::ranges::all_of(addresses, &SocketAddress::is_loopback);
 }
 
 // Returns whether this host has the address.
-bool is_here(const Address& address) {
+bool is_here(const SocketAddress& address) {
   return !address.is_unspecified() && Socket(address.family(), SOCK_DGRAM).bind(address.with_port(0));
 }
 
@@ -169,7 +63,7 @@ bool is_here(const Address& address) {
 
 struct InterfaceAddress {
   std::string interface;
-  Address address;
+  SocketAddress address;
 };
 
 std::vector<InterfaceAddress> interface_addresses() {
@@ -209,7 +103,7 @@ std::vector<NamedInterface> named_interfaces(const std::optional<std::string>& i
 }
 
 // Returns an address of the interface, of this family if it has one.
-Address address_of(const NamedInterface& named, int family) {
+SocketAddress address_of(const NamedInterface& named, int family) {
   std::vector<InterfaceAddress> all = interface_addresses();
   std::erase_if(all, [&](const auto& each) { return each.interface != named.name; });
   if (all.empty())
@@ -223,18 +117,18 @@ Address address_of(const NamedInterface& named, int family) {
 
 // Connecting a datagram socket sends nothing. The addresses are reserved for documentation, so the route is the default
 // route.
-std::vector<Address> addresses_of_default_route() {
-  std::vector<Address> found;
+std::vector<SocketAddress> addresses_of_default_route() {
+  std::vector<SocketAddress> found;
   for (const char* somewhere : {"192.0.2.1", "2001:db8::1"}) {
-    const Address there = addresses_of(somewhere).front().with_port(1);
+    const SocketAddress there = addresses_of(somewhere).front().with_port(1);
     const Socket socket(there.family(), SOCK_DGRAM);
-    if (socket.connect(there)) found.push_back(socket.own_address());
+    if (socket.connect(there)) found.push_back(own_address_of(socket.number()));
   }
   return found;
 }
 
 // Returns the address by which other hosts reach this host if its own name does not say.
-Address usual_address(const std::string& host, const std::optional<std::string>& interface) {
+SocketAddress usual_address(const std::string& host, const std::optional<std::string>& interface) {
   const auto named = named_interfaces(interface);
   if (!named.empty()) return address_of(named.front(), AF_INET);
   if (const auto found = addresses_of_default_route(); !found.empty()) return found.front();
@@ -247,7 +141,7 @@ Address usual_address(const std::string& host, const std::optional<std::string>&
               in_quotes(host), name_of_this_host(), list_of_interfaces(), kSetAddress);
 }
 
-void require_reachable(const NamedInterface& named, const Address& own, const Address& rank_0) {
+void require_reachable(const NamedInterface& named, const SocketAddress& own, const SocketAddress& rank_0) {
   if (!own.is_loopback() || rank_0.is_loopback()) return;
   throw_error(ExitCode::kDevice,
               "{}: {} has the address {}, which other hosts cannot reach, but rank 0 is at {}: name another interface",
@@ -256,15 +150,16 @@ void require_reachable(const NamedInterface& named, const Address& own, const Ad
 
 // The two sides of a connection to rank 0.
 struct Connection {
-  Address own, rank_0;
+  SocketAddress own, rank_0;
 };
 
 // The store is open, so it accepts at one of the addresses.
 Connection connect_to_rank_0(const Launch& launch, const std::string& host) {
   constexpr std::chrono::seconds kLongest{5};
-  for (const Address& address : addresses_of(host)) {
+  for (const SocketAddress& address : addresses_of(host)) {
     const Socket socket(address.family(), SOCK_STREAM);
-    if (socket.connect_within(address.with_port(launch.port), kLongest)) return {socket.own_address(), address};
+    if (socket.connect_within(address.with_port(launch.port), kLongest))
+      return {own_address_of(socket.number()), address};
   }
   throw_error(ExitCode::kDevice,
               "rank {} of {} cannot connect to {} at port {} any more: check whether rank 0 has ended", launch.rank,
@@ -275,11 +170,11 @@ Connection connect_to_rank_0(const Launch& launch, const std::string& host) {
 
 int listen_at(const std::string& address, int64_t port) {
   constexpr int kWaiting = 1024, kYes = 1;
-  const std::vector<Address> found = addresses_of(address);
+  const std::vector<SocketAddress> found = addresses_of(address);
   RNNLAB_INVARIANT(!found.empty(), "the address is numeric");
   Socket socket(found.front().family(), SOCK_STREAM);
-  const bool is_listening = ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes) == 0 &&
-                            socket.bind(found.front().with_port(port)) && ::listen(socket.get(), kWaiting) == 0;
+  const bool is_listening = ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes) == 0 &&
+                            socket.bind(found.front().with_port(port)) && ::listen(socket.number(), kWaiting) == 0;
   if (is_listening) return socket.release();
   if (errno == EADDRINUSE)
     throw_error(ExitCode::kDevice,
@@ -293,13 +188,13 @@ int listen_at(const std::string& address, int64_t port) {
 std::string address_of_store(const Launch& launch, const std::optional<std::string>& interface) {
   if (launch.is_one_host) return kLoopback;
   const std::string host = without_brackets(launch.address);
-  const std::vector<Address> found = addresses_of(host);
+  const std::vector<SocketAddress> found = addresses_of(host);
   if (is_private_name(host, found)) return usual_address(host, interface).text();
   const auto here = std::ranges::find_if(found, is_here);
   if (here != found.end()) return here->text();
   if (const auto named = named_interfaces(interface); !named.empty()) return address_of(named.front(), AF_INET).text();
   std::string what = found.empty() ? "has no address here" : "is " + join(texts_of(found), ", ");
-  if (is_numeric(host)) what = "is not an address of this host";
+  if (is_numeric_address(host)) what = "is not an address of this host";
   throw_error(ExitCode::kDevice,
               "MASTER_ADDR: {} {}, but rank 0 runs here ({}), which has {}: {}, or set distributed.interface",
               in_quotes(host), what, name_of_this_host(), list_of_interfaces(), kSetAddress);
@@ -319,7 +214,7 @@ std::vector<std::string> own_addresses(const Launch& launch, const std::optional
   const Connection connection = connect_to_rank_0(launch, host);
   std::vector<std::string> own;
   for (const NamedInterface& named : named_interfaces(interface)) {
-    const Address address = address_of(named, connection.own.family());
+    const SocketAddress address = address_of(named, connection.own.family());
     require_reachable(named, address, connection.rank_0);
     own.push_back(address.text());
   }

@@ -23,13 +23,16 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "distributed/bounded_work.h"
+#include "distributed/end_report.h"
 #include "distributed/heartbeat.h"
 #include "distributed/links.h"
 #include "distributed/nccl_group.h"
 #include "distributed/nccl_variables.h"
 #include "distributed/network.h"
+#include "distributed/run_failure.h"
 #include "distributed/store.h"
 #include "distributed/store_connection.h"
+#include "distributed/wait_limit.h"
 
 namespace rnnlab {
 namespace {
@@ -48,15 +51,6 @@ bool has_remaining_ranks(const RunStatus& status) {
            return !rank.has_left && !rank.process.empty() && !is_silent(rank, kSilence);
          });
 }
-
-// Returns the value of a key, or "" if it does not exist: get() would wait for it.
-std::string text_or_nothing(c10d::Store& store, const std::string& key) {
-  static const std::vector<uint8_t> kNothing = {'-'};
-  const std::vector<uint8_t> bytes = store.compareSet(key, kNothing, kNothing);
-  return bytes == kNothing ? "" : std::string(bytes.begin(), bytes.end());
-}
-
-std::string key_of_link(int64_t rank) { return fmt::format("link/{}", rank); }
 
 // Waits until the other failing ranks have left the run; each sends a heartbeat when it leaves, as this rank does.
 void wait_for_failing_ranks(c10d::Store& store, int64_t size, std::chrono::milliseconds longest) {
@@ -113,15 +107,19 @@ class ProcessGroupRanks : public Ranks {
         interface_(options.interface),
         holds_store_(holds_store(launch)),
         needs_of_missing_ranks_(needs_of_ranks(launch)),
-        first_without_store_(first_without_store(launch)),
         store_(connect_to_store(launch, options)),
         links_(rank(), own_addresses(launch, interface_).front()) {
-    put_link();
-    heartbeat_.emplace(*store_, rank(), size());
+    ask_store([store = store_, own = launch.rank, entry = links_.entry()] {
+      put_entry(*store, own, entry);
+      return true;
+    });
+    heartbeat_.emplace(*store_, launch.rank, launch.size);
+    end_report_.emplace(store_, *heartbeat_, links_, launch);
     links_.serve([this] { return !is_store_silent(heartbeat_->status()); });
     try {
       wait_for_all_ranks();
-      read_links();
+      if (const auto entries = ask_store([store = store_, all = launch.size] { return read_entries(*store, all); }))
+        links_.set_entries(*entries);
       connect(launch);
     } catch (const UserError& failure) {
       post_failure(failure.exit_code(), failure.what());
@@ -234,63 +232,44 @@ class ProcessGroupRanks : public Ranks {
   }
   void set_writing(bool writes_files) override { heartbeat_->set_writing(writes_files); }
 
-  void post_failure(ExitCode exit_code, const std::string& message) noexcept override {
+  void finish() override {
+    const int64_t last_operation = heartbeat_->num_operations() + 1;
     try {
-      const RankFailure failure{rank(), exit_code, message, this_process()};
-      run_within(kReportTimeout, [store = store_, failure, all = size()] {
-        put_failure(*store, failure, all);
-        return true;
-      });
-    } catch (const std::exception&) {  // no process is left to read the message
-      return;
+      all_gather_texts("end");
+    } catch (const RankFailed&) {
+      if (!has_every_rank_begun(last_operation)) throw;
     }
   }
 
-  // Ranks that lose the store after this hear of the report all the same.
-  bool claim_report(const std::string& message) noexcept override {
-    const bool is_own = is_reporter(message);
-    if (is_own) links_.announce_report();
-    return is_own;
+  void post_failure(ExitCode exit_code, const std::string& message) noexcept override {
+    end_report_->post_failure(exit_code, message);
   }
-
-  bool is_cut_off() const override { return is_cut_off_; }
+  bool claim_report(const std::string& message) noexcept override { return end_report_->claim(message); }
+  bool is_cut_off() const override { return end_report_->is_cut_off(); }
 
  private:
-  bool is_reporter(const std::string& message) noexcept {
-    try {
-      if (!is_first()) wait_for_files_of_rank_0();
-      if (links_.has_heard_report()) return false;
-      if (is_store_silent(heartbeat_->status())) return is_elected();
-      const auto told = run_within(kReportTimeout, [store = store_, own = rank(), all = size(), message] {
-        return rnnlab::claim_report(*store, own, all, message);
-      });
-      if (told) return *told;
-    } catch (const std::exception&) {  // the store is gone
-      return is_elected();
-    }
-    return is_elected();
+  // Returns nothing if the store is gone: the next operation says so.
+  template <class Work>
+  auto ask_store(Work work) const -> std::optional<decltype(work())> {
+    std::optional<decltype(work())> answer;
+    error_of([&] { answer = run_within(start_timeout_, std::move(work)); });
+    return answer;
   }
 
-  // The other ranks know this address before the first heartbeat, and ask it when they get no more of them.
-  void put_link() {
-    error_of([&] {
-      run_within(start_timeout_, [store = store_, key = key_of_link(rank()), entry = links_.entry()] {
-        store->set(key, std::vector<uint8_t>(entry.begin(), entry.end()));
-        return true;
-      });
-    });
-  }
-
-  void read_links() {
-    const auto read = [store = store_, all = size()] {
-      std::vector<std::string> found;
-      for (int64_t i = 0; i < all; ++i) found.push_back(text_or_nothing(*store, key_of_link(i)));
-      return found;
+  // Waits until that is certain: until each rank has begun the operation, has left, has failed or is silent.
+  bool has_every_rank_begun(int64_t operation) {
+    const auto has_begun = [operation](const RankStatus& rank) { return rank.num_operations >= operation; };
+    const auto is_settled = [&](const RankStatus& rank) {
+      return has_begun(rank) || rank.has_left || is_silent(rank, timeout_);
     };
-    // If the store is gone, the next operation says so.
-    error_of([&] {
-      if (const auto entries = run_within(start_timeout_, read)) links_.set_entries(*entries);
-    });
+    const auto is_certain = [&](const RunStatus& now) {
+      const bool has_failed_before = now.failure && !has_begun(now.ranks[static_cast<size_t>(now.failure->rank)]);
+      return has_failed_before || is_store_silent(now) || std::ranges::all_of(now.ranks, is_settled);
+    };
+    RunStatus status = heartbeat_->poll_until(timeout_, is_certain);
+    while (!is_certain(status) && std::ranges::any_of(status.ranks, &RankStatus::writes_files))
+      status = heartbeat_->poll_until(timeout_, is_certain);
+    return std::ranges::all_of(status.ranks, has_begun);
   }
 
   void leave() {
@@ -326,57 +305,6 @@ class ProcessGroupRanks : public Ranks {
       });
     };
     run_collective(start_timeout_, [&] { return start_on_thread(work); });
-  }
-
-  // A launcher may kill the first rank as soon as another rank has ended.
-  void wait_for_files_of_rank_0() {
-    constexpr std::chrono::seconds kSilence{2};
-    heartbeat_->poll_until(kLongestOperation, [kSilence](const RunStatus& status) {
-      const RankStatus& first = status.ranks.front();
-      return is_store_silent(status) || !first.writes_files || is_silent(first, kSilence);
-    });
-  }
-
-  // Returns whether this rank reports the end of the run when the store does not answer: the lowest rank that answers
-  // does. If the host of rank 0 does not answer, rank 0 may be on the other side of a broken network and report there.
-  bool is_elected() {
-    const std::vector<LinkState> states = states_without_store();
-    if (links_.has_heard_report()) return false;
-    if (states.empty()) {
-      is_cut_off_ = rank() > first_without_store_;
-      return !is_cut_off_;
-    }
-    is_cut_off_ = !is_first() && states.front() == LinkState::kUnreachable;
-    const bool is_lowest = std::none_of(states.begin(), states.begin() + rank(), answers);
-    if (is_cut_off_ || std::ranges::count(states, LinkState::kReachesStore) > 1) return false;
-    return is_lowest || wait_for_report();
-  }
-
-  // Always returns false. The rank that reports would otherwise find that this one has ended, and name it too.
-  bool wait_for_report() const {
-    constexpr std::chrono::milliseconds kPause{20};
-    constexpr std::chrono::seconds kLongest{4};
-    const auto end = std::chrono::steady_clock::now() + kLongest;
-    while (!links_.has_heard_report() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
-    return false;
-  }
-
-  // Asks the other ranks repeatedly, because another rank may lose the store a few seconds after this one. A rank that
-  // does not lose it reports what happened, also if it has ended since.
-  std::vector<LinkState> states_without_store() {
-    constexpr std::chrono::milliseconds kPause{500};
-    constexpr std::chrono::seconds kLongest{4};
-    std::vector<bool> reached_store(static_cast<size_t>(size()));
-    for (const auto end = std::chrono::steady_clock::now() + kLongest;;) {
-      std::vector<LinkState> states = links_.probe();
-      for (size_t i = 0; i < states.size(); ++i) {
-        if (states[i] == LinkState::kReachesStore) reached_store[i] = true;
-        if (states[i] == LinkState::kRefuses && reached_store[i]) states[i] = LinkState::kReachesStore;
-      }
-      const bool is_settled = std::ranges::count(states, LinkState::kReachesStore) <= 1;  // this rank
-      if (is_settled || links_.has_heard_report() || std::chrono::steady_clock::now() > end) return states;
-      std::this_thread::sleep_for(kPause);
-    }
   }
 
   // The other ranks learn of a broken link from this rank, and all report it in the same words.
@@ -544,11 +472,10 @@ class ProcessGroupRanks : public Ranks {
   bool holds_store_;
   std::string needs_of_missing_ranks_;
   bool is_broken_ = false;
-  int64_t first_without_store_;
-  bool is_cut_off_ = false;
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
   Links links_;  // its thread reads heartbeat_
+  std::optional<EndReport> end_report_;
   GroupPointer group_;
   std::shared_ptr<GpuGroup> gpus_;  // null before connect_gpus()
   ExchangeKind exchange_ = ExchangeKind::kAuto;

@@ -101,6 +101,11 @@ class Ranks {
   // heartbeats. The calls may be nested.
   virtual void set_writing(bool) {}
 
+  // The last operation of a run that has succeeded here. Waits until every rank has called it, because rank 0 writes
+  // files until then, and a launcher may kill it when another rank has ended. Once all have called it, the loss of a
+  // rank does not matter any more; before, it throws RankFailed.
+  virtual void finish() { is_true_on_all(true); }
+
   // Call this function before this process leaves the run: it stores the failure with which the other ranks end. The
   // first failure of all ranks counts.
   virtual void post_failure(ExitCode exit_code, const std::string& message) noexcept = 0;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distributed/store.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -17,20 +12,13 @@
 #include "base/file_handles.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "distributed/heartbeat.h"
 #include "distributed/network.h"
+#include "distributed/run_failure.h"
 #include "distributed/signed_store.h"
+#include "distributed/socket.h"
 
 namespace rnnlab {
 namespace {
-
-int64_t port_of(int descriptor) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
-  // The port is at the same place in the addresses of IPv4 and IPv6.
-  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
-}
 
 c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;
@@ -42,7 +30,7 @@ c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds time
 
 StorePointer make_server(const std::string& address, int64_t port, std::chrono::milliseconds timeout) {
   const int descriptor = listen_at(address, port);
-  c10d::TCPStoreOptions options = store_options(port_of(descriptor), timeout);
+  c10d::TCPStoreOptions options = store_options(own_address_of(descriptor).port(), timeout);
   options.isServer = true;
   options.masterListenFd = descriptor;
   return c10::make_intrusive<c10d::TCPStore>(address, options);
@@ -59,14 +47,6 @@ StorePointer open_whole_store(const Launch& launch, const StoreOptions& options)
                 "rank {} of {} cannot reach the store of its run at {}:{}, which rank 0 or its launcher holds: {}",
                 launch.rank, launch.size, launch.address, launch.port, first_line(error.what_without_backtrace()));
   }
-}
-
-std::string random_secret() {
-  std::array<std::byte, 32> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw_error(ExitCode::kDevice, "the system gives no random bytes for the secret of a launch: {}",
-                std::strerror(errno));
-  return to_hex(bytes);
 }
 
 // Returns the part of a whole store that belongs to one run. The keys do not contain the secret, because LibTorch's
@@ -92,6 +72,18 @@ struct LocalStore::Server {
 
   StorePointer part(const std::string& name_of_run) const { return part_of(whole, secret, "", name_of_run); }
 };
+
+// compareSet() returns what it was called with if the key does not exist.
+std::string text_at(c10d::Store& store, const std::string& key) {
+  const std::string kNothing = "(no value)";
+  const std::vector<uint8_t> nothing(kNothing.begin(), kNothing.end());
+  const std::vector<uint8_t> bytes = store.compareSet(key, nothing, nothing);
+  return bytes == nothing ? "" : std::string(bytes.begin(), bytes.end());
+}
+
+void put_text(c10d::Store& store, const std::string& key, const std::string& text) {
+  store.set(key, std::vector<uint8_t>(text.begin(), text.end()));
+}
 
 LocalStore::LocalStore() : server_(std::make_unique<Server>()) {
   constexpr std::chrono::seconds kTimeout{30};

@@ -33,6 +33,10 @@ struct StoreOptions {
 // so the function may never return.
 StorePointer open_store(const Launch& launch, const StoreOptions& options);
 
+// Returns the value of a key, or "" if the key does not exist. Store::get() would wait for a key that somebody deletes.
+std::string text_at(c10d::Store& store, const std::string& key);
+void put_text(c10d::Store& store, const std::string& key, const std::string& text);
+
 // Owns a store through which processes of one host connect; the store listens only on the loopback interface. The
 // destructor closes the store.
 class LocalStore {

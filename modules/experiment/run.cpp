@@ -347,15 +347,6 @@ const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {
   return run.trainer.run();
 }
 
-// The first rank writes files until now, and a launcher may kill it when another rank has ended.
-void wait_for_end(Ranks& ranks) {
-  try {
-    ranks.all_gather_texts("end");
-  } catch (const RankFailed&) {  // from a rank that has written all of its files
-    return;
-  }
-}
-
 }  // namespace
 
 RunOutcome train_on_other_rank(RunContext& run, const RunRequest& request) {
@@ -368,7 +359,7 @@ RunOutcome run_as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
   if (ranks == nullptr) return work();
   try {
     RunOutcome outcome = work();
-    wait_for_end(*ranks);
+    ranks->finish();
     return outcome;
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());

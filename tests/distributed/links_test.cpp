@@ -70,9 +70,9 @@ TEST(Links, AnswerNobodyWithoutTheirToken) {
 
 TEST(Links, KnowNothingFromEntriesThatNoRankWrites) {
   Links links(0, kLoopback);
-  const std::string token(32, 'a');
+  const std::string token(64, 'a');
   links.set_entries({links.entry(), "", "127.0.0.1 80", "127.0.0.1 0 " + token, "127.0.0.1 65536 " + token,
-                     "localhost 80 " + token, "127.0.0.1 80 " + std::string(32, 'g'), "127.0.0.1 80 aa",
+                     "localhost 80 " + token, "127.0.0.1 80 " + std::string(64, 'g'), "127.0.0.1 80 aa",
                      std::string(100'000, ' ')});
   const std::vector<LinkState> states = links.probe(kShort);
   EXPECT_EQ(states.size(), 9U);
@@ -82,7 +82,7 @@ TEST(Links, KnowNothingFromEntriesThatNoRankWrites) {
 
 TEST(Links, ShowAddresses) {
   Links links(0, kLoopback);
-  const std::string token(32, 'a');
+  const std::string token(64, 'a');
   links.set_entries({"10.0.0.2 41234 " + token, "fd00::2 41234 " + token});
   EXPECT_EQ(links.address_of(0), "10.0.0.2:41234");
   EXPECT_EQ(links.address_of(1), "[fd00::2]:41234");

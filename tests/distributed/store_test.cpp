@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "distributed/heartbeat.h"
+#include "distributed/run_failure.h"
 #include "distributed/signed_store.h"
 
 namespace rnnlab {
