@@ -54,7 +54,7 @@ void add_notes(std::vector<std::string>& lines, const std::vector<std::string>& 
 
 std::vector<std::string> device_lines(const RunContext& run) {
   std::vector<std::string> lines = {"device    " + device_text(run)};
-  if (run.options.ranks != nullptr) lines.push_back("ranks     " + ranks_text(run));
+  if (!run.options.ranks->is_sole()) lines.push_back("ranks     " + ranks_text(run));
   if (!run.exchange_note.empty()) lines.push_back(as_note(run.exchange_note));
   return lines;
 }

@@ -346,7 +346,7 @@ Turn saved_turn(const fs::path& folder) {
 
 // A later version refuses data that an earlier one accepted, and what its message advises may be fixed for the run.
 RunContext context_of(const std::optional<LatestState>& found, const Experiment& wanted, const RunRequest& request,
-                      Ranks* ranks) {
+                      Ranks& ranks) {
   try {
     return RunContext(experiment_for_rank(wanted, ranks), request.command_line,
                       found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
@@ -361,12 +361,11 @@ RunContext context_of(const std::optional<LatestState>& found, const Experiment&
 }
 
 RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, const RunRequest& request, Logger& logger,
-                            Ranks* ranks) {
-  const bool is_first = ranks == nullptr || ranks->is_first();
+                            Ranks& ranks) {
   std::optional<StopDeadline> deadline(std::in_place,
                                        stop_message_before_first_step(RunKind::kResumed, request, logger));
   std::optional<FolderLock> lock;
-  if (is_first) lock.emplace(folder, request.when_taken);
+  if (ranks.is_first()) lock.emplace(folder, request.when_taken);
   if (lock && !lock->warning().empty()) logger.warn(lock->warning());
   std::vector<Warning> warnings;
   auto found = latest_state(folder, warnings);
@@ -375,13 +374,13 @@ RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, co
   RunContext run = context_of(found, wanted, request, ranks);
   ResumedHistory earlier =
       found ? restore_state(*std::exchange(found, std::nullopt), run, folder) : restart_history(folder);
-  if (ranks != nullptr) require_same_run(*ranks, run);
-  if (ranks != nullptr) record_ranks(*ranks, run.environment);
+  require_same_run(ranks, run);
+  record_ranks(ranks, run.environment);
   if (auto outcome = finished_outcome(run, folder, logger)) return *std::move(outcome);
   note_exchange(run);
   deadline.reset();
   throw_if_stop_requested(RunKind::kResumed);
-  if (!is_first) return train_on_other_rank(run, request);
+  if (!ranks.is_first()) return train_on_other_rank(run, request);
   clean_run_folder(folder);
   resolve_best_mark(folder / kCheckpointsFolder, run, warnings);
   truncate_logs(folder, earlier);
@@ -422,11 +421,10 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
     wanted = settings_of_run(folder, overrides);
   });
   RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes was started in one process");
-  const std::unique_ptr<Ranks> ranks = join_ranks(wanted);
+  const std::shared_ptr<Ranks> ranks = join_ranks(wanted);
   RunRequest resume_request = request;
   if (resume_request.turn.measurement.empty()) resume_request.turn = saved_turn(folder);
-  return run_as_rank(ranks.get(),
-                     [&] { return resume_in_folder(folder, wanted, resume_request, logger, ranks.get()); });
+  return run_as_rank(*ranks, [&] { return resume_in_folder(folder, wanted, resume_request, logger, *ranks); });
 }
 
 }  // namespace rnnlab

@@ -100,7 +100,7 @@ std::optional<ProductWork> product_work(const RunContext& run, double fit_second
   constexpr double kPassesOfTraining = 3;  // forward, and backward with respect to inputs and to weights
   const DataShape& shape = run.dataset.shape;
   if (fit_seconds < kShortestFit || shape.has_lengths) return std::nullopt;
-  const double num_devices = run.options.ranks == nullptr ? 1 : static_cast<double>(run.options.ranks->size());
+  const auto num_devices = static_cast<double>(run.options.ranks->size());
   try {
     return ProductWork{.flops_per_sample = kPassesOfTraining * forward_flops(draw_model(run.experiment.model, shape)),
                        .best_flops_per_second = num_devices * best_product_rate(run.device, run.experiment.precision)};
@@ -137,24 +137,24 @@ class ObserverOfRanks : public Observer {
  public:
   ObserverOfRanks(Ranks& ranks, Observer& observer) : ranks_(ranks), observer_(observer) {}
   void on_run_begin(const RunPlan& plan) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_run_begin(plan);
   }
   void on_epoch_begin(const TrainingState& state) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_epoch_begin(state);
   }
   void on_step(const StepProgress& progress) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_step(progress);
   }
   bool needs_sync_at(int64_t step) const override { return observer_.needs_sync_at(step); }
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_epoch_end(state, row);
   }
   void on_run_end(const TrainingState& state) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_run_end(state);
   }
 
@@ -227,7 +227,6 @@ RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder,
 }
 
 void RunObservers::add(RunContext& run, Observer& observer) {
-  if (run.options.ranks == nullptr) return run.trainer.add_observer(observer);
   of_ranks_.push_back(std::make_unique<ObserverOfRanks>(*run.options.ranks, observer));
   run.trainer.add_observer(*of_ranks_.back());
 }
@@ -265,7 +264,8 @@ void warn_of_contention(const ContentionMonitor& contention, Summary& summary, L
 }
 
 int64_t num_ranks_here(const RunContext& run) {
-  return run.options.ranks != nullptr && this_launch()->is_one_host ? run.options.ranks->size() : 1;
+  const auto& launch = this_launch();
+  return launch && launch->is_one_host ? run.options.ranks->size() : 1;
 }
 
 void warn_of_waiting(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
@@ -339,7 +339,7 @@ void open_folder(const RunContext& run, const std::filesystem::path& folder, Ope
 }
 
 const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {
-  if (run.options.ranks == nullptr) return run.trainer.run();
+  if (run.options.ranks->is_sole()) return run.trainer.run();
   std::optional<TracedSteps> traced;
   if (request.trace_steps) traced.emplace(*request.trace_steps, epochs_before_trace(run));
   WeightsObserver weights(*run.options.ranks, run.trainer, run.experiment.checkpoint.every_steps, traced);
@@ -355,17 +355,16 @@ RunOutcome train_on_other_rank(RunContext& run, const RunRequest& request) {
   return outcome;
 }
 
-RunOutcome run_as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
-  if (ranks == nullptr) return work();
+RunOutcome run_as_rank(Ranks& ranks, const std::function<RunOutcome()>& work) {
   try {
     RunOutcome outcome = work();
-    ranks->finish();
+    ranks.finish();
     return outcome;
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    if (!is_of_type<RankFailed>(std::current_exception())) ranks->post_failure(failure.exit_code, failure.message);
-    if (ranks->claim_report(failure.message)) throw;
-    if (ranks->is_cut_off()) throw ReportedBeyondNetwork(failure.exit_code, failure.message);
+    if (!is_of_type<RankFailed>(std::current_exception())) ranks.post_failure(failure.exit_code, failure.message);
+    if (ranks.claim_report(failure.message)) throw;
+    if (ranks.is_cut_off()) throw ReportedBeyondNetwork(failure.exit_code, failure.message);
     throw ReportedElsewhere(failure.exit_code, failure.message);
   }
 }
@@ -383,7 +382,7 @@ StopDeadline::OnDeadline stop_message_before_first_step(RunKind beginning, const
 
 RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
                      const RunRequest& request, Logger& logger) {
-  auto writing = std::make_unique<WritingFiles>(run.options.ranks);
+  auto writing = std::make_unique<WritingFiles>(*run.options.ranks);
   Opening opening(logger, request.previous_run);
   open_folder(run, folder, opening, logger);
   log_notes(earlier.notes, logger);
@@ -400,7 +399,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
   try {
     writing.reset();
     const TrainingState& end = run_trainer(run, request);
-    writing = std::make_unique<WritingFiles>(run.options.ranks);
+    writing = std::make_unique<WritingFiles>(*run.options.ranks);
     finish_summary(outcome.summary, run, observers.rows(), earlier, ending_of(end), end.stop_text);
     log_target(outcome.summary, logger);
     warn_of_contention(contention, outcome.summary, logger);
@@ -416,7 +415,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
     outcome.exit_code = end.exit_code;
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
-    writing = std::make_unique<WritingFiles>(run.options.ranks);
+    writing = std::make_unique<WritingFiles>(*run.options.ranks);
     finish_summary(outcome.summary, run, observers.rows(), earlier, RunEnding::kDiverged, error.what());
     finish_diverged(outcome, observers, logger);
     throw;
@@ -436,17 +435,17 @@ std::filesystem::path make_folder(const RunContext& run, const RunRequest& reque
   return create_run_folder(request.out, {run.experiment.name, device_label(run.device), layer, std::time(nullptr)});
 }
 
-RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request, Logger& logger, Ranks* ranks) {
+RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request, Logger& logger, Ranks& ranks) {
   std::optional<StopDeadline> deadline(std::in_place, stop_message_before_first_step(RunKind::kNew, request, logger));
   connect_gpus(ranks, experiment);
   RunContext run(experiment_for_rank(experiment, ranks), request.command_line, WeightsFrom::kExperiment,
                  request.auto_layers, ranks);
-  if (ranks != nullptr) require_same_run(*ranks, run);
+  require_same_run(ranks, run);
   note_exchange(run);
-  if (ranks != nullptr) record_ranks(*ranks, run.environment);
+  record_ranks(ranks, run.environment);
   deadline.reset();
   throw_if_stop_requested(RunKind::kNew);
-  if (ranks != nullptr && !ranks->is_first()) return train_on_other_rank(run, request);
+  if (!ranks.is_first()) return train_on_other_rank(run, request);
   const auto folder = make_folder(run, request);
   const FolderLock lock(folder, WhenTaken::kRefuse);
   if (!lock.warning().empty()) logger.warn(lock.warning());
@@ -459,8 +458,8 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
   RNNLAB_INVARIANT(!needs_ranks(experiment), "a run of several processes was started in one process");
   report_once([] { throw_if_stop_requested(RunKind::kNew); });
-  const std::unique_ptr<Ranks> ranks = join_ranks(experiment);
-  return run_as_rank(ranks.get(), [&] { return run_prepared(experiment, request, logger, ranks.get()); });
+  const std::shared_ptr<Ranks> ranks = join_ranks(experiment);
+  return run_as_rank(*ranks, [&] { return run_prepared(experiment, request, logger, *ranks); });
 }
 
 }  // namespace rnnlab

@@ -178,10 +178,10 @@ namespace {
 
 // Returns the experiment with the device that `auto` chose. Throws UserError kUsage if the layer or the precision does
 // not support the device. Each rank on GPUs has its own GPU, so the device is then just "cuda".
-Experiment with_device(Experiment experiment, c10::Device device, const Ranks* ranks) {
+Experiment with_device(Experiment experiment, c10::Device device, const Ranks& ranks) {
   require_runs_on(experiment, device);
   refuse_if_strict(experiment, [&] { return fallbacks_of_settings(experiment, device); });
-  const bool is_one_of_several = ranks != nullptr && device.is_cuda();
+  const bool is_one_of_several = !ranks.is_sole() && device.is_cuda();
   experiment.device = is_one_of_several ? "cuda" : device.str();
   return experiment;
 }
@@ -219,20 +219,18 @@ const Experiment& resolve_layer(Experiment& experiment, const Dataset& dataset, 
                                 AutoLayers* earlier, std::vector<std::string>& notes) {
   if (experiment.layer != LayerKind::kAuto || experiment.auto_layer) return experiment;
   std::optional<FastestLayer> fastest;
-  const bool is_first = options.ranks == nullptr || options.ranks->is_first();
+  const bool is_first = options.ranks->is_first();
   if (is_first) fastest = choose_layer(experiment, dataset, options, earlier);
-  if (options.ranks != nullptr) {
-    const auto choices = options.ranks->all_gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
-    if (!is_first) fastest = choice_of_first_rank(choices.front());
-  }
+  const auto choices = options.ranks->all_gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
+  if (!is_first) fastest = choice_of_first_rank(choices.front());
   notes.insert(notes.end(), fastest->notes.begin(), fastest->notes.end());
   if (earlier != nullptr) earlier->remember(experiment, fastest->kind);
   experiment.auto_layer = fastest->kind;
   return experiment;
 }
 
-TrainerOptions options_with(Ranks* ranks, TrainerOptions options) {
-  options.ranks = ranks;
+TrainerOptions options_with(Ranks& ranks, TrainerOptions options) {
+  options.ranks = &ranks;
   return options;
 }
 
@@ -265,7 +263,7 @@ std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const Fi
 }  // namespace
 
 RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights,
-                       AutoLayers* auto_layers, Ranks* ranks)
+                       AutoLayers* auto_layers, Ranks& ranks)
     : device(device_of_process(wanted)),
       notes(device_notes(wanted.device, device)),
       experiment(with_device(wanted, device, ranks)),
@@ -345,7 +343,7 @@ std::string text_of(const ScalingEstimate& estimate) {
 }
 
 void note_exchange(RunContext& run) {
-  if (run.options.ranks == nullptr) return;
+  if (run.options.ranks->is_sole()) return;
   const GradientExchange::Alone exchange = run.trainer.measure_exchange();
   const bool has_shards = run.options.settings.shards.has_value();  // their passes are smaller
   if (run.device.is_cuda() && !has_shards)
@@ -376,6 +374,7 @@ SharedFacts shared_facts(const RunContext& run) {
 void require_same_run(Ranks& ranks, const RunContext& run) { require_equal_facts(ranks, shared_facts(run)); }
 
 void record_ranks(Ranks& ranks, Environment& environment) {
+  if (ranks.is_sole()) return;
   record_ranks(environment, ranks.all_gather_texts(text_of(describe_rank(environment))), ranks.backend());
 }
 

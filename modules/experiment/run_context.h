@@ -65,7 +65,8 @@ struct RunContext {
   // the choices of `layer: auto` in earlier runs of the same command, and gets the choice of this run. `ranks` are the
   // processes that train the run with this process, or null; the first rank then makes the choice of `auto`.
   RunContext(const Experiment& wanted, const std::vector<std::string>& command_line,
-             WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr, Ranks* ranks = nullptr);
+             WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr,
+             Ranks& ranks = sole_rank());
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
 
