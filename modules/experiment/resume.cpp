@@ -242,7 +242,7 @@ std::vector<Warning> warnings_of_summary(const fs::path& folder) {
 // Nothing in the folder changes before everything is checked.
 ResumedHistory restore_state(LatestState found, RunContext& run, const fs::path& folder) {
   require_same_data(found, run);
-  require_resumable(found.saved, run.trainer, run.device, found.path);
+  require_resumable(found.saved, *run.trainer, run.device, found.path);
   const RunProgress progress = found.saved.snapshot.progress;
   const int64_t num_whole_epochs = progress.state.epoch - (progress.epoch_is_over ? 0 : 1);
   auto changes = environment_changes(found.saved.facts, run);
@@ -258,7 +258,7 @@ ResumedHistory restore_state(LatestState found, RunContext& run, const fs::path&
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
     add_once(earlier.warnings, {warning::kScheduleChanged, *change});
   run.identity.initial_weights_sha256 = found.saved.facts.identity.initial_weights_sha256;
-  run.trainer.restore(std::move(found.saved.snapshot));
+  run.trainer->restore(std::move(found.saved.snapshot));
   return earlier;
 }
 
@@ -285,9 +285,9 @@ void resolve_best_mark(const fs::path& checkpoints, const RunContext& run, std::
   } catch (const UserError& error) {
     return remove_best_mark(checkpoints, error.what(), warnings);
   }
-  const TrainingState& state = run.trainer.state();
+  const TrainingState& state = run.trainer->state();
   if (!marked || marked->step <= state.step) return;
-  const int64_t best_until_now = state.best_epoch * run.trainer.plan().steps_per_epoch;
+  const int64_t best_until_now = state.best_epoch * run.trainer->plan().steps_per_epoch;
   for (const CheckpointPlace& place : list_checkpoints(checkpoints))
     if (place.step == best_until_now) return mark_best_checkpoint(checkpoints, place.step);
   remove_best_mark(
@@ -306,7 +306,7 @@ void truncate_logs(const fs::path& folder, const ResumedHistory& earlier) {
 // If the bounds are already reached and the summary exists, nothing is trained and no file changes.
 std::optional<RunOutcome> finished_outcome(const RunContext& run, const fs::path& folder, Logger& logger) {
   std::error_code ignored;
-  const TrainingState& state = run.trainer.state();
+  const TrainingState& state = run.trainer->state();
   if (!state.stopped() || !fs::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
   logger.info(fmt::format("{}: nothing to resume: {}; to train on, {}", folder.string(), state.stop_text,
                           how_to_train_on(*state.stop_reason, run.experiment.training)));

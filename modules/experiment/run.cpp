@@ -38,8 +38,8 @@ namespace {
 
 // An interrupted epoch has a row, but does not count as an epoch.
 int64_t num_whole_epochs(const RunContext& run, const std::vector<EpochRow>& rows) {
-  const int64_t steps_per_epoch = std::max<int64_t>(run.trainer.plan().steps_per_epoch, 1);
-  return std::min<int64_t>(std::ssize(rows), run.trainer.state().step / steps_per_epoch);
+  const int64_t steps_per_epoch = std::max<int64_t>(run.trainer->plan().steps_per_epoch, 1);
+  return std::min<int64_t>(std::ssize(rows), run.trainer->state().step / steps_per_epoch);
 }
 
 // Each process draws its name once.
@@ -85,12 +85,12 @@ void finish_summary(Summary& summary, const RunContext& run, const std::vector<E
   summary.final_metrics = final_metrics(rows);
   summary.epoch_time = epoch_time(rows);
   summary.rows_sha256 = rows_sha256(rows);
-  summary.fit_seconds = run.trainer.run_seconds();
+  summary.fit_seconds = run.trainer->run_seconds();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier.seconds + seconds.count();
   summary.was_resumed = earlier.seconds > 0;
   summary.target = target_record(run.experiment.training.stop_at.targets(), whole_epochs(rows, summary.epochs));
-  if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer.why_no_graphs().empty();
+  if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer->why_no_graphs().empty();
 }
 
 // Returns nothing after a short fit, because measuring the best rate may take two seconds, for sequences with lengths
@@ -110,7 +110,7 @@ std::optional<ProductWork> product_work(const RunContext& run, double fit_second
 }
 
 int64_t epochs_before_trace(const RunContext& run) {
-  return run.trainer.state().epoch + run.experiment.training.warmup_epochs;
+  return run.trainer->state().epoch + run.experiment.training.warmup_epochs;
 }
 
 std::optional<TraceObserver> make_trace(const RunContext& run, const std::filesystem::path& folder,
@@ -168,7 +168,7 @@ class StrictObserver : public Observer {
  public:
   explicit StrictObserver(const RunContext& run) : run_(run) {}
   void on_step(const StepProgress& /*progress*/) override {
-    if (!run_.trainer.why_no_graphs().empty()) run_.refuse_fallbacks();
+    if (!run_.trainer->why_no_graphs().empty()) run_.refuse_fallbacks();
   }
 
  private:
@@ -216,7 +216,7 @@ RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder,
       strict_(run) {
   if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);
   if (run.experiment.checkpoint.save)
-    checkpoints_.emplace(folder, facts_to_save(run, warnings), run.trainer, [this] { sync(); });
+    checkpoints_.emplace(folder, facts_to_save(run, warnings), *run.trainer, [this] { sync(); });
   add(run, files_);
   add(run, console_);
   if (tensorboard_) add(run, *tensorboard_);
@@ -228,7 +228,7 @@ RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder,
 
 void RunObservers::add(RunContext& run, Observer& observer) {
   of_ranks_.push_back(std::make_unique<ObserverOfRanks>(*run.options.ranks, observer));
-  run.trainer.add_observer(*of_ranks_.back());
+  run.trainer->add_observer(*of_ranks_.back());
 }
 
 void RunObservers::finish() {
@@ -302,7 +302,7 @@ bool has_noise_as_targets(const DataSettings& data) {
 
 // A stopped run is not checked, because training may not have had time to learn.
 void warn_of_baseline(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
-  const TrainingState& end = run.trainer.state();
+  const TrainingState& end = run.trainer->state();
   const auto best = std::ranges::find(rows, end.best_epoch, &EpochRow::epoch);
   if (end.exit_code != ExitCode::kDone || best == rows.end() || has_noise_as_targets(run.experiment.data)) return;
   const auto warning = baseline_warning(summary.baselines, metrics_of(*best));
@@ -313,7 +313,7 @@ void warn_of_baseline(const RunContext& run, const std::vector<EpochRow>& rows, 
 
 // A stopped run is not checked, because training may not have had time to lower the loss.
 void warn_of_high_loss(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
-  if (rows.empty() || run.trainer.state().exit_code != ExitCode::kDone) return;
+  if (rows.empty() || run.trainer->state().exit_code != ExitCode::kDone) return;
   auto warning = high_loss_warning(rows.back().train_loss, loss_of_zero_outputs(loss_of(run), run.dataset));
   if (!warning) warning = grown_loss_warning(rows.front().train_loss, rows.back().train_loss);
   if (!warning) return;
@@ -339,12 +339,12 @@ void open_folder(const RunContext& run, const std::filesystem::path& folder, Ope
 }
 
 const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {
-  if (run.options.ranks->is_sole()) return run.trainer.run();
+  if (run.options.ranks->is_sole()) return run.trainer->run();
   std::optional<TracedSteps> traced;
   if (request.trace_steps) traced.emplace(*request.trace_steps, epochs_before_trace(run));
-  WeightsObserver weights(*run.options.ranks, run.trainer, run.experiment.checkpoint.every_steps, traced);
-  run.trainer.add_observer(weights);
-  return run.trainer.run();
+  WeightsObserver weights(*run.options.ranks, *run.trainer, run.experiment.checkpoint.every_steps, traced);
+  run.trainer->add_observer(weights);
+  return run.trainer->run();
 }
 
 }  // namespace
