@@ -200,11 +200,13 @@ std::optional<std::string> devices_change(const Experiment& then, const Experime
 }
 
 std::optional<std::string> schedule_change(const Experiment& then, const Experiment& now) {
-  const bool ends_with_run = now.training.schedule == ScheduleKind::kCosine && !now.training.decay_steps;
+  const bool ends_with_run = info_of(now.training.schedule).lasts_to_the_end && !now.training.decay_steps;
   const bool same_bounds =
       then.training.epochs == now.training.epochs && then.training.max_steps == now.training.max_steps;
   if (!ends_with_run || same_bounds) return std::nullopt;
-  return "training.schedule cosine ends with the run, so the learning rate continues as in a run with the new bounds";
+  return fmt::format(
+      "training.schedule {} ends with the run, so the learning rate continues as in a run with the new bounds",
+      config::name_of(now.training.schedule));
 }
 
 std::string resume_point(const RunProgress& progress) {

@@ -38,6 +38,11 @@ at::Tensor orders(const RunContext& run) {
 at::Tensor learning_rates(const RunContext& run) {
   const int64_t total_steps = run.trainer->plan().total_steps;
   const Schedule schedule = make_schedule(run.experiment.training, total_steps);
+  if (info_of(schedule.kind).counts_plateaus())
+    throw_error(ExitCode::kUsage,
+                "export: with schedule: {} the learning rates follow from the validation, so a work file cannot list "
+                "them; use another schedule",
+                config::name_of(schedule.kind));
   std::vector<double> rates;
   for (int64_t step = 0; step < total_steps; ++step) rates.push_back(learning_rate_at(schedule, step));
   return at::tensor(rates, at::kDouble);

@@ -370,13 +370,17 @@ int64_t Trainer::most_steps_at_once() const {
 
 std::vector<double> Trainer::next_learning_rates(int64_t count) const {
   std::vector<double> rates;
-  for (int64_t i = 0; i < count; ++i) rates.push_back(learning_rate_at(schedule_, state_.step + i));
+  for (int64_t i = 0; i < count; ++i) rates.push_back(learning_rate(i));
   return rates;
+}
+
+double Trainer::learning_rate(int64_t steps_from_now) const {
+  return learning_rate_at(schedule_, state_.step + steps_from_now, state_.num_plateaus.value_or(0));
 }
 
 void Trainer::count_step(int64_t num_samples) {
   --unreported_steps_;
-  epoch_.count_step(num_samples, learning_rate_at(schedule_, state_.step));
+  epoch_.count_step(num_samples, learning_rate(0));
   ++state_.step;
 }
 
@@ -481,6 +485,7 @@ void Trainer::end_epoch() {
   epoch_.set_over(is_whole() && row.valid_loss.has_value() == valid_batches_.has_value());
   if (epoch_.is_over()) {
     early_stopping_.update_best(row, state_);
+    count_plateaus(schedule_, state_);
     stop_target_.update(row, state_);
   }
   stop_if_done();  // validation may have reached the bound of time

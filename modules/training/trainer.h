@@ -133,6 +133,7 @@ class Trainer {
   double take_loss();
   int64_t most_steps_at_once() const;
   std::vector<double> next_learning_rates(int64_t count) const;
+  double learning_rate(int64_t steps_from_now) const;
   void count_step(int64_t num_samples);
   void validate(EpochRow& row);
   void end_epoch();

@@ -78,6 +78,7 @@ struct TrainingSettings {
   int64_t warmup_steps = 0;
   std::optional<double> decay_rate;
   std::optional<int64_t> decay_steps;
+  std::optional<int64_t> decay_patience;
   double minimum_learning_rate = 0.0;
 
   std::optional<StoppingMetric> early_stopping;
