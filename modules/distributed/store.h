@@ -50,7 +50,7 @@ class LocalStore {
   void post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
                     const std::string& message) noexcept;
 
-  // Returns whether a process of the run with this name has claimed to report why the run ended (heartbeat.h).
+  // Returns whether a process of the run with this name has claimed to report why the run ended (run_failure.h).
   bool is_report_claimed(const std::string& name_of_run) noexcept;
 
  private:
