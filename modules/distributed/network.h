@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "distributed/launch.h"
+#include "distributed/socket.h"
 
 namespace rnnlab {
 
 // Returns a socket that listens at the numeric `address` only, at `port` or, if it is 0, at a port that the system
 // chooses. Throws UserError kDevice.
-int listen_at(const std::string& address, int64_t port);
+Socket listen_at(const std::string& address, int64_t port);
 
 // Returns the numeric address at which rank 0 listens: the loopback interface if all ranks are on one host; else the
 // first address of MASTER_ADDR that this host has. If MASTER_ADDR is a name of this host for itself (127.0.1.1), or no

@@ -158,7 +158,7 @@ std::unique_ptr<Ranks> connect_ranks(const Launch& launch, const RanksOptions& o
 // Does what post_failure() and claim_report() do, for a process that fails before it can join the others. Opens the
 // store for this purpose and waits a few seconds for the store's answers. Returns true if the store cannot be reached.
 bool claim_report_before_joining(const Launch& launch, const std::string& name_of_run,
-                                 const UserError& failure) noexcept;
+                                 const std::optional<std::string>& interface, const UserError& failure) noexcept;
 
 // Returns whether a thread still runs an operation that will not end, so that this process must end by _exit(2).
 bool has_abandoned_operation();

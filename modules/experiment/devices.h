@@ -88,13 +88,16 @@ c10::Device device_of_process(const Experiment& experiment);
 using SharedFacts = std::vector<std::pair<std::string, std::string>>;
 void require_equal_facts(Ranks& ranks, const SharedFacts& facts);
 
+// Returns the settings that must be equal on all ranks.
+SharedFacts equal_settings(const Experiment& experiment);
+
 // Call this function after joining; it connects the GPUs if the ranks train on GPUs. Throws UserError kDevice on all
 // ranks if two have the same GPU, and kUsage if their settings differ.
 void connect_gpus(Ranks& ranks, const Experiment& experiment);
 
 // Runs `work`, which each process of a launcher does before it joins the others. If `work` fails, the other processes
 // end too, and all processes but one throw ReportedElsewhere. run_as_rank() reports failures after a run was joined.
-void report_once(const std::function<void()>& work);
+void report_once(const std::function<void()>& work, const std::optional<std::string>& interface = {});
 
 // Returns the exit code, for the end of main; or ends the process at once if an operation with other ranks does not
 // end.

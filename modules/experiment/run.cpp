@@ -457,7 +457,7 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
 
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
   RNNLAB_INVARIANT(!needs_ranks(experiment), "a run of several processes was started in one process");
-  report_once([] { throw_if_stop_requested(RunKind::kNew); });
+  report_once([] { throw_if_stop_requested(RunKind::kNew); }, experiment.distributed.interface);
   const std::shared_ptr<Ranks> ranks = join_ranks(experiment);
   return run_as_rank(*ranks, [&] { return run_prepared(experiment, request, logger, *ranks); });
 }

@@ -364,7 +364,7 @@ SharedFacts shared_facts(const RunContext& run) {
       {"the placement of the samples (data.placement, or data.memory if it is auto)", run.identity.placement},
       {"the initial weights", run.identity.initial_weights_sha256},
       {"the step to resume from", std::to_string(run.trainer->state().step)}};
-  for (const auto& [key, value] : effective_settings(run.experiment)) facts.emplace_back(key, value);
+  for (auto& fact : equal_settings(run.experiment)) facts.push_back(std::move(fact));
   return facts;
 }
 
