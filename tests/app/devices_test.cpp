@@ -325,6 +325,14 @@ TEST(Devices, MustAgreeOnTheRun) {
   EXPECT_THAT(result.errors, HasSubstr("'0.5' on rank 1"));
 }
 
+TEST(Devices, MustAgreeOnSettingsThatOnlyOneOfThemHas) {
+  const ProgramResult result = by_environment(Program(), "", "training.clip_norm=0.5");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(
+      result.errors,
+      HasSubstr("training.clip_norm differs between the processes of this run: no value on rank 0, '0.5' on rank 1"));
+}
+
 // ---- one report of a failure ----
 
 std::vector<std::string> errors_in(const ProgramResult& result) {

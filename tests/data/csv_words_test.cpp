@@ -122,6 +122,11 @@ TEST_F(CsvWords, OfAnIndexAreNoInputs) {
   EXPECT_EQ(load("target: [label]\nfeatures: [column1, x]\n").shape.sequence_length, 2);
 }
 
+TEST_F(CsvWords, OfTimesAreShownByOneThatIsKnown) {
+  write("a.csv", "timestamp,x\n,1.5\n1700003600,2.5\n1700007200,3.5\n1700010800,3.5\n");
+  EXPECT_THAT(load_error("target: [x]\nwindow: 1\n"), HasSubstr("column 'timestamp' holds times such as 1700003600"));
+}
+
 TEST_F(CsvWords, OfTimesAreNoInputs) {
   write("a.csv", "timestamp,x\n1700000000,1.5\n1700003600,2.5\n1700007200,3.5\n1700010800,3.5\n");
   EXPECT_THAT(load_error("target: [x]\nwindow: 1\n"), HasSubstr("column 'timestamp' holds times such as 1700000000"));
