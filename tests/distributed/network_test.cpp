@@ -126,7 +126,7 @@ TEST(Network, NamesTheInterfacesIfOneIsMissing) {
     EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
     EXPECT_THAT(error.what(),
                 ::testing::ContainsRegex("^distributed.interface: this host \\(.*\\) has no interface "
-                                         "'eth77' with an address that is up; it has .*lo \\(127.0.0.1\\)"));
+                                         "'eth77' that is up and has an address; it has .*lo \\(127.0.0.1\\)"));
   }
 }
 
