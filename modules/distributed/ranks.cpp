@@ -432,6 +432,7 @@ class ProcessGroupRanks : public Ranks {
 
   void join_others(const Launch& launch) {
     try {
+      wait_for_all_ranks();  // so that all of them learn of a wrong address of one
       const std::vector<std::string> addresses = own_addresses_in_time(launch);
       links_.listen(addresses.front());
       links_.serve([this] { return !is_store_silent(heartbeat_.status()); });
@@ -439,7 +440,6 @@ class ProcessGroupRanks : public Ranks {
         put_entry(*store, own, entry);
         return true;
       });
-      wait_for_all_ranks();
       wait_for_entries();
       connect(addresses);
     } catch (const UserError&) {
@@ -460,7 +460,7 @@ class ProcessGroupRanks : public Ranks {
                 std::chrono::duration_cast<std::chrono::seconds>(start_timeout_).count(), in_quotes(launch.address));
   }
 
-  // A rank stores its entry after its first heartbeat. If the store is gone, the next operation says so.
+  // A rank stores its entry some time after its first heartbeat. If the store is gone, the next operation says so.
   void wait_for_entries() {
     constexpr std::chrono::milliseconds kPause{20};
     const auto end = std::chrono::steady_clock::now() + start_timeout_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <optional>
 
@@ -26,7 +27,11 @@ constexpr const char* kNoThreads =
 
 class Limits : public ::testing::Test {
  protected:
-  Limits() { program_.write("small.yaml", kSmallYaml); }
+  // The program must have only the open files that a test gives it, whatever the caller of the tests has open.
+  Limits() {
+    ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    program_.write("small.yaml", kSmallYaml);
+  }
 
   // Runs with the library of checkpoint/failing_system.cpp, which `variable` configures, and without GPUs, whose driver
   // and autograd create threads of their own.
