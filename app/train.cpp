@@ -304,6 +304,9 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
   if (options.find_learning_rate) return search_rate(options, request, logger);
   RunAllOutcome all;
   report_once([&] { all = run(options, request, logger); });
+  if (!all.beyond_network.empty())
+    print_notice("rnnlab: warning: " + all.beyond_network +
+                 "; if rank 0 still runs, its output says why the run ended\n");
   if (!is_first_process() || has_rnnlab_parent()) return all.exit_code;
   if (all.exit_code == ExitCode::kDone) {
     print_results(all, options, logger);

@@ -195,10 +195,9 @@ std::string heading(const PendingRun& task, size_t number, size_t count, const S
 }
 
 // If several processes train one run, one of them reports why it ended. Call this function within a catch block.
-void report_failure(const std::string& message, Logger& logger) {
+void report_failure(const std::string& message, RunAllOutcome& all, Logger& logger) {
   write_error_file(message);
-  if (is_of_type<ReportedBeyondNetwork>(std::current_exception()))
-    return logger.warn(message + "; rank 0 cannot be reached: if it still runs, its output says why the run ended");
+  if (is_of_type<ReportedBeyondNetwork>(std::current_exception())) all.beyond_network = message;
   if (is_of_type<ReportedElsewhere>(std::current_exception())) return;
   const bool names_a_rank = is_first_process() || message.starts_with("rank ");
   logger.error(names_a_rank ? message : fmt::format("rank {}: {}", this_launch()->rank, message));
@@ -212,7 +211,7 @@ void run_one(const PendingRun& task, const RunRequest& request, Logger& logger, 
     logger.close_file();
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    report_failure(failure.message, logger);
+    report_failure(failure.message, all, logger);
     record_failure(all, failure.exit_code);
     logger.abandon_file();
   }

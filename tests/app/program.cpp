@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 void redirect(const fs::path& file, int descriptor) {
   const int opened = ::open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
   ::dup2(opened, descriptor);
+  ::close(opened);
 }
 
 [[noreturn]] void execute(const char* executable, const std::vector<std::string>& arguments) {
