@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distributed/store.h"
 
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <limits>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -13,14 +9,11 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "distributed/network.h"
-#include "distributed/run_failure.h"
 #include "distributed/signed_store.h"
 #include "distributed/socket.h"
 
 namespace rnnlab {
 namespace {
-
-constexpr int64_t kAnySize = std::numeric_limits<int64_t>::max();  // of a run, which the owner of a store ignores
 
 c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;
@@ -30,20 +23,10 @@ c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds time
   return options;
 }
 
-StorePointer make_server(const std::string& address, int64_t port, std::chrono::milliseconds timeout) {
-  Socket socket = listen_at(address, port);
-  c10d::TCPStoreOptions options = store_options(own_address_of(socket.number()).port(), timeout);
-  options.isServer = true;
-  options.masterListenFd = socket.number();
-  auto store = c10::make_intrusive<c10d::TCPStore>(address, options);
-  socket.release();  // the store closes it
-  return store;
-}
-
 StorePointer open_whole_store(const Launch& launch, const StoreOptions& options) {
   try {
     if (holds_store(launch))
-      return make_server(address_of_store(launch, options.interface), launch.port, options.timeout);
+      return listening_store(address_of_store(launch, options.interface), launch.port, options.timeout);
     return c10::make_intrusive<c10d::TCPStore>(address_of_rank_0(launch, options.interface),
                                                store_options(launch.port, options.timeout));
   } catch (const c10::Error& error) {
@@ -54,8 +37,19 @@ StorePointer open_whole_store(const Launch& launch, const StoreOptions& options)
   }
 }
 
-// Returns the part of a whole store that belongs to one run. The keys do not contain the secret, because LibTorch's
-// messages contain keys.
+}  // namespace
+
+StorePointer listening_store(const std::string& address, int64_t port, std::chrono::milliseconds timeout) {
+  Socket socket = listen_at(address, port);
+  c10d::TCPStoreOptions options = store_options(own_address_of(socket.number()).port(), timeout);
+  options.isServer = true;
+  options.masterListenFd = socket.number();
+  auto store = c10::make_intrusive<c10d::TCPStore>(address, options);
+  socket.release();  // the store closes it
+  return store;
+}
+
+// The keys do not contain the secret, because LibTorch's messages contain keys.
 StorePointer part_of(const StorePointer& whole, const std::string& secret, const std::string& attempt,
                      const std::string& name_of_run) {
   const std::string path = attempt + "/" + name_of_run;
@@ -63,20 +57,11 @@ StorePointer part_of(const StorePointer& whole, const std::string& secret, const
   return c10::make_intrusive<c10d::PrefixStore>("rnnlab/" + hmac_sha256(secret, path), sign_values(whole, secret));
 }
 
-}  // namespace
-
 StorePointer open_store(const Launch& launch, const StoreOptions& options) {
   require_handles(kHandlesOfProcess + launch.size * kHandlesOfPeer,
                   fmt::format("rank {} of {}", launch.rank, launch.size));
   return part_of(open_whole_store(launch, options), launch.secret, launch.attempt, options.name_of_run);
 }
-
-struct LocalStore::Server {
-  std::string secret = random_secret();
-  StorePointer whole;
-
-  StorePointer part(const std::string& name_of_run) const { return part_of(whole, secret, "", name_of_run); }
-};
 
 // compareSet() returns what it was called with if the key does not exist.
 std::string text_at(c10d::Store& store, const std::string& key) {
@@ -89,34 +74,5 @@ std::string text_at(c10d::Store& store, const std::string& key) {
 void put_text(c10d::Store& store, const std::string& key, const std::string& text) {
   store.set(key, std::vector<uint8_t>(text.begin(), text.end()));
 }
-
-LocalStore::LocalStore() : server_(std::make_unique<Server>()) {
-  constexpr std::chrono::seconds kTimeout{30};
-  server_->whole = make_server(kLoopback, 0, kTimeout);
-}
-
-LocalStore::~LocalStore() = default;
-
-const std::string& LocalStore::secret() const { return server_->secret; }
-
-void LocalStore::post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
-                              const std::string& message) noexcept {
-  try {
-    put_failure(*server_->part(name_of_run), {.rank = rank, .exit_code = exit_code, .message = message, .process = ""},
-                kAnySize);
-  } catch (const std::exception&) {  // no process is left to read the message
-    return;
-  }
-}
-
-bool LocalStore::is_report_claimed(const std::string& name_of_run) noexcept {
-  try {
-    return rnnlab::is_report_claimed(*server_->part(name_of_run), kAnySize);
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
-int64_t LocalStore::port() const { return static_cast<const c10d::TCPStore&>(*server_->whole).getPort(); }
 
 }  // namespace rnnlab

@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -39,29 +38,16 @@ class StoreUnreachable : public UserError {
 // suspended process accepts connections but does not answer, so the function may never return.
 StorePointer open_store(const Launch& launch, const StoreOptions& options);
 
+// Returns a store that listens at `address`; port 0 takes a free one.
+StorePointer listening_store(const std::string& address, int64_t port, std::chrono::milliseconds timeout);
+
+// Returns the part of a whole store that belongs to one run: all its keys and, if there is a secret, only values that a
+// process with the secret has signed.
+StorePointer part_of(const StorePointer& whole, const std::string& secret, const std::string& attempt,
+                     const std::string& name_of_run);
+
 // Returns the value of a key, or "" if the key does not exist. Store::get() would wait for a key that somebody deletes.
 std::string text_at(c10d::Store& store, const std::string& key);
 void put_text(c10d::Store& store, const std::string& key, const std::string& text);
-
-// Owns a store through which processes of one host connect; the store listens only on the loopback interface. The
-// destructor closes the store.
-class LocalStore {
- public:
-  LocalStore();  // throws UserError kDevice if no socket can be opened
-  ~LocalStore();
-  int64_t port() const;
-  const std::string& secret() const;  // a random Launch::secret for the processes
-
-  // Does what Ranks::post_failure does, for a rank of the run with this name that can no longer do so itself.
-  void post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
-                    const std::string& message) noexcept;
-
-  // Returns whether a process of the run with this name has claimed to report why the run ended (run_failure.h).
-  bool is_report_claimed(const std::string& name_of_run) noexcept;
-
- private:
-  struct Server;
-  std::unique_ptr<Server> server_;
-};
 
 }  // namespace rnnlab

@@ -14,7 +14,7 @@
 #include "base/file_handles.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "distributed/store.h"
+#include "distributed/local_store.h"
 #include "experiment/child_process.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"

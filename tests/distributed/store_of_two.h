@@ -9,6 +9,7 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "distributed/local_store.h"
 #include "distributed/store.h"
 
 namespace rnnlab {
