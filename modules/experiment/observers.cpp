@@ -254,7 +254,7 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
 }  // namespace
 
 std::string scalar_tag(const EpochColumn& column) {
-  std::string name(column.name);
+  std::string name = column.name;
   if (contains(kNoScalars, name)) return "";
   if (contains(kOfTraining, name)) return "training/" + name;
   if (column.role == ColumnRole::kMeasurement) return "measured/" + name;

@@ -30,18 +30,12 @@ ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& sampl
 
 namespace {
 
-struct NamedMetric {
-  const char* name;
-  std::optional<double> value;
-};
-
-std::vector<NamedMetric> named_metrics(const Metrics& metrics) {
-  return {{"loss", metrics.loss},
-          {"accuracy", metrics.accuracy},
-          {"perplexity", metrics.perplexity},
-          {"bits_per_character", metrics.bits_per_token},
-          {"mae", metrics.mean_absolute_error},
-          {"rmse", metrics.root_mean_squared_error}};
+// Returns the metrics in the order of the list.
+std::vector<std::pair<std::string, double>> in_order(const MetricValues& metrics) {
+  std::vector<std::pair<std::string, double>> ordered;
+  for (const MetricInfo& metric : metric_list())
+    if (const auto found = metrics.find(std::string(metric.name)); found != metrics.end()) ordered.emplace_back(*found);
+  return ordered;
 }
 
 std::string precision_of(const TrainedModel& trained) {
@@ -88,8 +82,7 @@ std::string evaluation_text(const TrainedModel& trained, const InferenceData& da
   std::string text =
       fmt::format("model     {} from {}\nlayer     {} on {}, precision {}\ndata      {}\n", e.name,
                   shared_name(trained), implementation_name(e), e.device, precision_of(trained), data.description);
-  for (const auto& [name, value] : named_metrics(evaluation.metrics))
-    if (value) text += fmt::format("{:<18}  {:.6g}\n", name, *value);
+  for (const auto& [name, value] : in_order(evaluation.metrics)) text += fmt::format("{:<18}  {:.6g}\n", name, value);
   text += quality_text(quality);
   text += fmt::format("time      {}\n", pass_times_text(evaluation.times));
   for (const auto& [name, fact] : machine) text += fmt::format("{:<14}{}\n", name, fact);
@@ -100,8 +93,7 @@ std::string evaluation_json(const TrainedModel& trained, const InferenceData& da
                             const PartQuality& quality, const MachineFacts& machine, const DetailedMetrics& details) {
   Json json = pass_json(trained, data, evaluation.times);
   json["metrics"] = Json::object();
-  for (const auto& [name, value] : named_metrics(evaluation.metrics))
-    if (value) json["metrics"][name] = to_json(*value);
+  for (const auto& [name, value] : in_order(evaluation.metrics)) json["metrics"][name] = to_json(value);
   add_quality(quality, json);
   add_detailed_metrics(details, json);
   for (const auto& [name, fact] : machine) json["machine"][name] = fact;

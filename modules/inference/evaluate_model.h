@@ -14,7 +14,7 @@
 namespace rnnlab {
 
 struct ModelEvaluation {
-  Metrics metrics;
+  MetricValues metrics;  // by their names in the list (results/metrics.h)
   PassTimes times;
 };
 

@@ -13,7 +13,7 @@ namespace {
 std::vector<std::string> metric_names() {
   std::vector<std::string> names;
   for (const EpochColumn& column : epoch_columns())
-    if (column.role == ColumnRole::kMetric) names.emplace_back(column.name);
+    if (column.role == ColumnRole::kMetric) names.push_back(column.name);
   return names;
 }
 

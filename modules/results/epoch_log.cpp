@@ -56,10 +56,9 @@ std::string shown_cell(const Json& line, const std::string& column) {
 std::optional<std::string> disagreement(const EpochRow& row, const Json& line) {
   const Json own = Json::parse(epoch_jsonl_line(row));
   for (const EpochColumn& column : epoch_columns()) {
-    const std::string name(column.name);
-    const std::string in_csv = shown_cell(own, name), in_jsonl = shown_cell(line, name);
+    const std::string in_csv = shown_cell(own, column.name), in_jsonl = shown_cell(line, column.name);
     if (in_csv != in_jsonl)
-      return fmt::format("epoch {}, {}: {} in epochs.csv, {} in epochs.jsonl", row.epoch, name, in_csv,
+      return fmt::format("epoch {}, {}: {} in epochs.csv, {} in epochs.jsonl", row.epoch, column.name, in_csv,
                          on_one_line(in_jsonl));
   }
   return std::nullopt;

@@ -88,8 +88,9 @@ class EpochProgress {
   std::optional<double> exchange_seconds_;
 };
 
-void put_training_metrics(const Metrics& metrics, EpochRow& row);
-void put_validation_metrics(const Metrics& metrics, EpochRow& row);
+// Put metrics, by their names in the list, into the columns of a row that it has for them.
+void put_training_metrics(const MetricValues& metrics, EpochRow& row);
+void put_validation_metrics(const MetricValues& metrics, EpochRow& row);
 
 // Returns the row of an epoch that several processes trained. Losses and metrics are the same in all `rows`, one of
 // each rank; times differ. The result is `own` with the times of the slowest rank, the largest memory, the energy of

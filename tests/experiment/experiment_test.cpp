@@ -215,7 +215,9 @@ TEST(Experiment, RefusesToWatchAMissingAccuracy) {
   EXPECT_THAT(
       findings_in("data: {source: csv, path: a.csv, target: [y], window: 3}\nmodel: {kind: sequence_regressor}\n"
                   "training: {early_stopping: valid_accuracy}\n"),
-      ElementsAre(HasSubstr("mse has no accuracy; use a different metric")));
+      ElementsAre(
+          HasSubstr("valid_accuracy is defined for classes, binary targets or tokens; use valid_loss, valid_mae "
+                    "or valid_rmse")));
 }
 
 TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
@@ -225,7 +227,7 @@ TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
 
 TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {
   EXPECT_THAT(findings_in("training: {early_stopping: valid_rmse}\n"),
-              ElementsAre(HasSubstr("only mse, mae or huber has MAE and RMSE; use a different metric")));
+              ElementsAre(HasSubstr("valid_rmse is defined for numbers; use valid_loss or valid_accuracy")));
   EXPECT_THAT(findings_in("training: {stop_at: {valid_perplexity: 3}}\n"),
               ElementsAre(HasSubstr("training.stop_at.valid_perplexity")));
   EXPECT_THAT(

@@ -181,7 +181,8 @@ TEST(RowsSha256, IsOfEveryValueAndTheOrder) {
   const std::vector<EpochRow> rows = sample_rows({9, 1, 2});
   for (const EpochColumn& column : epoch_columns()) {
     std::vector<EpochRow> other = rows;
-    std::visit([&](auto member) { other[1].*member = {}; }, column.member);
+    other[1].metrics.erase(column.name);
+    if (column.member) std::visit([&](auto member) { other[1].*member = {}; }, *column.member);
     const bool is_changed = epoch_csv_line(other[1]) != epoch_csv_line(rows[1]);
     EXPECT_EQ(rows_sha256(other) != rows_sha256(rows), is_changed) << column.name;
   }
