@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "data/find_data.h"
 #include "models/model.h"
-#include "results/epoch_row.h"
 #include "results/run_folder.h"
 #include "training/losses.h"
 #include "training/optimizers.h"
@@ -253,6 +252,7 @@ struct WatchedMetric {
 
 std::vector<WatchedMetric> watched_metrics(const Experiment& e) {
   std::vector<WatchedMetric> watched;
+  for (const std::string& metric : e.training.metrics) watched.push_back({"training.metrics", metric});
   if (const auto& metric = e.training.early_stopping) watched.push_back({"training.early_stopping", *metric});
   for (const auto& [metric, value] : e.training.stop_at.values)
     watched.push_back({"training.stop_at." + metric, metric});
@@ -275,7 +275,7 @@ std::string missing_metric(const Experiment& e, const std::string& name) {
   std::vector<std::string> tasks, others;
   for (const MetricTask task : metric.tasks) tasks.emplace_back(config::name_of(task));
   for (const MetricInfo& other : metric_list())
-    if (has_metric(e, other) && find_column(part + std::string(other.name)) != nullptr)
+    if (has_metric(e, other) && (part.empty() ? other.is_of_scores() : part == "valid_" || other.is_of_training()))
       others.push_back(part + std::string(other.name));
   return fmt::format("{} is defined for {}; use {}", name, join_with_or(tasks), join_with_or(others));
 }
@@ -284,7 +284,7 @@ void check_metrics(const Experiment& e, Checker& checker) {
   for (const auto& [key, metric] : watched_metrics(e)) {
     if (const std::string reason = missing_metric(e, metric); !reason.empty())
       checker.complain({key, "training.loss", "model.kind"}, reason);
-    if (metric.starts_with("valid_") && e.data.num_valid == 0)
+    if (!metric.starts_with("train_") && e.data.num_valid == 0)
       checker.complain({key, "data.num_valid"},
                        key == "training.early_stopping"
                            ? "there are no validation data; set data.num_valid or use a train_ metric"

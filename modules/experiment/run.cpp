@@ -210,7 +210,7 @@ class RunObservers {
 
 RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
                            const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger)
-    : files_(folder, rows),
+    : files_(folder, rows, asked_columns(run.experiment.training)),
       console_(logger, request.console),
       trace_(make_trace(run, folder, request, logger)),
       strict_(run) {

@@ -19,7 +19,7 @@ namespace {
 
 std::string heading_of(const MetricInfo& metric, std::string_view column) {
   const std::string heading(metric.heading);
-  if (metric.parts == MetricParts::kValidation) return heading;
+  if (!metric.is_of_training()) return heading;
   return (column.starts_with("train_") ? "train " : "valid ") + heading;
 }
 
@@ -27,14 +27,14 @@ EpochColumn metric_column(std::string name, std::optional<EpochMember> member = 
   const MetricInfo* metric = find_metric(name);
   RNNLAB_INVARIANT(metric != nullptr, "the column of a metric must be of one in the list");
   std::string heading = heading_of(*metric, name);
-  return {std::move(name), std::move(heading), metric->kind, ColumnRole::kMetric, member};
+  return {std::move(name), std::move(heading), metric->kind, ColumnRole::kMetric, member, metric->is_of_scores()};
 }
 
 // The order is that of the files, so that later versions add columns at the end.
 std::vector<EpochColumn> make_columns() {
   using enum ColumnRole;
   using enum NumberKind;
-  return {
+  std::vector<EpochColumn> columns = {
       {"epoch", "epoch", kCount, kMeasurement, &EpochRow::epoch},
       metric_column("train_loss", &EpochRow::train_loss),
       metric_column("train_accuracy"),
@@ -69,6 +69,13 @@ std::vector<EpochColumn> make_columns() {
       {"slowest_process_seconds", "", kSeconds, kMeasurement, &EpochRow::slowest_process_seconds},
       {"fastest_process_seconds", "", kSeconds, kMeasurement, &EpochRow::fastest_process_seconds},
   };
+  for (const MetricInfo* metric : score_metrics())
+    columns.push_back(metric_column("valid_" + std::string(metric->name)));
+  return columns;
+}
+
+bool is_in(const EpochRow& row, const EpochColumn& column) {
+  return !column.is_on_request || row.metrics.contains(column.name) || row.undefined.contains(column.name);
 }
 
 std::optional<double> metric_of(const EpochRow& row, const std::string& name) {
@@ -242,7 +249,10 @@ EpochRow parse_row(const Line& line, const std::vector<FileColumn>& columns) {
 
 std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows) {
   std::vector<std::string> names;
-  for (const EpochColumn& column : epoch_columns()) names.push_back(column.name);
+  for (const EpochColumn& column : epoch_columns()) {
+    const auto has_it = [&](const EpochRow& row) { return is_in(row, column); };
+    if (!column.is_on_request || std::ranges::any_of(rows, has_it)) names.push_back(column.name);
+  }
   for (const EpochRow& row : rows)
     for (const auto& [name, text] : row.other_columns) add_once(names, name);
   return names;
@@ -265,7 +275,8 @@ std::string epoch_csv_line(const EpochRow& row, const std::vector<std::string>& 
 std::string epoch_jsonl_line(const EpochRow& row) {
   Json line = {{"schema_version", kFileVersion}};
   for (const EpochColumn& column : epoch_columns())
-    line[column.name] = with_value(row, column, [](const auto& value) { return to_json(value); });
+    if (is_in(row, column))
+      line[column.name] = with_value(row, column, [](const auto& value) { return to_json(value); });
   for (const auto& [name, text] : row.other_columns) line[name] = text;
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -24,6 +24,7 @@ struct EpochRow {
   double train_loss = 0;
   std::optional<double> valid_loss = std::nullopt;
   MetricValues metrics = {};                           // other than the losses, by column: "valid_rmse"
+  std::map<std::string, std::string> undefined = {};   // why a metric that the run asks for has no value, by column
   double learning_rate = 0;                            // at the epoch's last step
   std::optional<double> gradient_norm = std::nullopt;  // mean over the epoch's steps, before clipping
   double train_seconds = 0;  // from the first batch to the last step, with the device synchronised at both ends
@@ -61,6 +62,7 @@ struct EpochColumn {
   NumberKind kind;
   ColumnRole role;                    // metrics go into the summary
   std::optional<EpochMember> member;  // nothing: in EpochRow::metrics
+  bool is_on_request = false;         // only in the files of runs that ask for the metric
 };
 
 std::span<const EpochColumn> epoch_columns();
@@ -77,7 +79,7 @@ std::optional<double> number_in(const EpochRow& row, const EpochColumn& column);
 // An absent value is an empty CSV field and a JSON null. A value that is not finite is nan, inf or -inf in CSV, and the
 // same word as a string in JSON, because JSON does not have such numbers.
 
-// Returns this version's columns, and then the unknown columns of the rows.
+// Returns this version's columns, of those on request the ones of the rows, and then the unknown columns of the rows.
 std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows = {});
 
 // Returns the text of a row's column; "" if the value is absent.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -119,11 +120,21 @@ bool belongs_to_validation(const EpochColumn& column, const EpochRow& first, Val
   return of_training != nullptr && number_in(first, *of_training);
 }
 
+// Metrics that a run asks for come after the usual ones.
+std::vector<std::string> by_importance() {
+  std::vector<std::string> names(kByImportance.begin(), kByImportance.end());
+  auto place = std::ranges::find(names, "train_loss");
+  for (const EpochColumn& column : epoch_columns())
+    if (column.is_on_request) place = std::next(names.insert(place, column.name));
+  return names;
+}
+
 std::vector<const EpochColumn*> columns_of(const EpochRow& first, Validation validation) {
   std::vector<const EpochColumn*> found;
-  for (const std::string_view name : kByImportance) {
+  for (const std::string& name : by_importance()) {
     const EpochColumn& column = *find_column(name);
-    if (number_in(first, column) || belongs_to_validation(column, first, validation)) found.push_back(&column);
+    if (number_in(first, column) || first.undefined.contains(name) || belongs_to_validation(column, first, validation))
+      found.push_back(&column);
   }
   return found;
 }

@@ -30,11 +30,11 @@ double root_mean_squared_error(const Totals& totals, double unit) {
   return unit * std::sqrt(totals.weighted_loss_sum / static_cast<double>(totals.count));
 }
 
-std::vector<MetricInfo> make_list() {
+std::vector<MetricInfo> metrics_of_sums() {
   using enum MetricTask;
   using enum NumberKind;
   constexpr double kMost = config::kMostFloat;
-  constexpr MetricRange kError = {Better::kSmaller, 0, kMost, 0}, kPart = {Better::kLarger, 0, 1, 1};
+  constexpr MetricRange kError = {Better::kSmaller, 0, kMost, 0}, kShareOfOne = {Better::kLarger, 0, 1, 1};
   return {
       {"loss",
        "loss",
@@ -43,7 +43,7 @@ std::vector<MetricInfo> make_list() {
        {Better::kSmaller, -kMost, kMost, 0},
        {kClasses, kBinary, kNumbers, kTokens},
        mean_loss},
-      {"accuracy", "acc", "part of right answers", kShare, kPart, {kClasses, kBinary, kTokens}, accuracy},
+      {"accuracy", "acc", "part of right answers", kShare, kShareOfOne, {kClasses, kBinary, kTokens}, accuracy},
       {"perplexity", "ppl", "perplexity", kMeasure, {Better::kSmaller, 1, kMost, 1}, {kTokens}, perplexity},
       {"bits_per_character",
        "bits/char",
@@ -62,6 +62,12 @@ std::vector<MetricInfo> make_list() {
        {kNumbers},
        root_mean_squared_error},
   };
+}
+
+std::vector<MetricInfo> make_list() {
+  std::vector<MetricInfo> list = metrics_of_sums();
+  for (const auto more : {class_metrics(), number_metrics()}) list.insert(list.end(), more.begin(), more.end());
+  return list;
 }
 
 std::string_view without_part(std::string_view name) {
@@ -88,8 +94,7 @@ std::vector<std::string> metric_columns() {
   std::vector<std::string> names;
   for (const std::string_view part : kParts)
     for (const MetricInfo& metric : metric_list())
-      if (part == "valid_" || metric.parts == MetricParts::kBoth)
-        names.push_back(std::string(part) + std::string(metric.name));
+      if (part == "valid_" || metric.is_of_training()) names.push_back(std::string(part) + std::string(metric.name));
   return names;
 }
 
@@ -97,8 +102,16 @@ MetricValues metrics_of(const Totals& totals, MetricTask task, double unit) {
   RNNLAB_INVARIANT(totals.count > 0, "metrics need at least one target");
   MetricValues values;
   for (const MetricInfo& metric : metric_list())
-    if (metric.suits(task)) values[std::string(metric.name)] = metric.of_sums(totals, unit);
+    if (metric.suits(task) && !metric.is_of_scores())
+      values[std::string(metric.name)] = std::get<OfSums>(metric.compute)(totals, unit);
   return values;
+}
+
+std::vector<const MetricInfo*> score_metrics() {
+  std::vector<const MetricInfo*> found;
+  for (const MetricInfo& metric : metric_list())
+    if (metric.is_of_scores()) found.push_back(&metric);
+  return found;
 }
 
 }  // namespace rnnlab

@@ -151,6 +151,13 @@ void put_validation_metrics(const MetricValues& metrics, EpochRow& row) {
   put_metrics(metrics, "valid_", row);
 }
 
+void put_validation_metrics(const MetricResults& results, EpochRow& row) {
+  for (const auto& [name, result] : results) {
+    if (result.value) row.metrics["valid_" + name] = *result.value;
+    if (!result.value) row.undefined["valid_" + name] = result.reason;
+  }
+}
+
 namespace {
 
 // Each process measures these values for itself, and those of the slowest count.

@@ -271,13 +271,15 @@ std::vector<StepRow> rows_of_all(Ranks& ranks, const std::vector<StepRow>& own, 
 
 }  // namespace
 
-BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision) {
-  return [&model, &objective, precision](std::span<const Batch> batches, int64_t /*slot*/) {
+BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision, ScoreMetrics* scores) {
+  return [&model, &objective, precision, scores](std::span<const Batch> batches, int64_t /*slot*/) {
     const TraceRange range("forward");
     const Batch& batch = batches.front();
     const at::NoGradGuard no_grad;
     const AutocastGuard autocast(precision, batch.inputs.device());
-    return evaluated_step(objective.evaluate(model.forward(batch), batch));
+    const at::Tensor output = model.forward(batch);
+    if (scores != nullptr && !scores->empty()) scores->add(output, batch);
+    return evaluated_step(objective.evaluate(output, batch));
   };
 }
 

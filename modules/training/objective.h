@@ -13,6 +13,7 @@
 #include "results/metrics.h"
 #include "training/batch_loop.h"
 #include "training/precision.h"
+#include "training/score_metrics.h"
 #include "training/step_record.h"
 #include "training/training_settings.h"
 
@@ -60,6 +61,7 @@ class Objective {
   // samples, in the targets' own units; if targets were scaled, this is undone.
   MetricValues metrics(const Totals& totals) const;
   LossKind loss() const { return loss_; }
+  MetricTask task() const { return task_; }
 
  private:
   LossKind loss_;
@@ -76,8 +78,10 @@ at::Tensor balanced_class_weights(const Samples& samples, int64_t num_classes);
 // Computes a model's loss and metric over a set of samples: without dropout and gradients, in the run's precision. The
 // sums are those of training, so that both can be compared.
 
-// Returns the work that evaluates one batch in a BatchLoop. Model and objective must outlive the work.
-BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision);
+// Returns the work that evaluates one batch in a BatchLoop, and adds its outputs to `scores` unless that is null or has
+// no metrics; such work waits for the device, so its loop must not replay graphs. All arguments must outlive the work.
+BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision,
+                                ScoreMetrics* scores = nullptr);
 
 // Evaluates one epoch of `batches` with `loop`, which must have been made of these batches and of evaluation_work().
 // Waits for the device at the end and restores the model's mode. If `ranks` is not null, each rank evaluates its share

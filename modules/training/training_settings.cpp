@@ -32,6 +32,12 @@ void list_bounds(config::Schema<Settings>& s) {
       .may_change(config::Change::kOnCompare);
 }
 
+std::vector<std::string> names_of_score_metrics() {
+  std::vector<std::string> names;
+  for (const MetricInfo* metric : score_metrics()) names.emplace_back(metric->name);
+  return names;
+}
+
 bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
 
 void list_batches(config::Schema<Settings>& s) {
@@ -121,6 +127,12 @@ void list_schedule(config::Schema<Settings>& s) {
 }
 
 void list_stopping_and_timing(config::Schema<Settings>& s) {
+  s.field("metrics", &Settings::metrics,
+          "metrics of validation besides those that every run has (docs/quality.md); they need all outputs for the "
+          "part, so each batch of validation waits for the device")
+      .one_of(names_of_score_metrics())
+      .may_change(config::Change::kOnUse)
+      .may_change(config::Change::kOnCompare);
   s.field("early_stopping", &Settings::early_stopping,
           "the metric that must keep improving, and that the best checkpoint is chosen by")
       .one_of(metric_columns())

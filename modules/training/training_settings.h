@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/schema.h"
 #include "results/metrics.h"
@@ -58,6 +59,7 @@ struct TrainingSettings {
   std::optional<int64_t> decay_steps;
   double minimum_learning_rate = 0.0;
 
+  std::vector<std::string> metrics;           // of scores, by their names in the list (results/metrics.h)
   std::optional<std::string> early_stopping;  // a column of epochs.csv: "valid_rmse"
   int64_t patience = 3;
   double min_delta = 0.0;
