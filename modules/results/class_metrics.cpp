@@ -73,11 +73,23 @@ MetricResult macro_f1(const PartScores& part) {
       [](const ClassCounts& one) { return one.of_class + one.as_class; });
 }
 
+MetricResult balanced_accuracy(const PartScores& part) {
+  return mean_over_classes(
+      part, [](const ClassCounts& one) { return one.right; }, [](const ClassCounts& one) { return one.of_class; });
+}
+
 std::vector<MetricInfo> list_of_classes() {
   using enum MetricTask;
   using enum NumberKind;
   return {
       {"macro_f1", "macro F1", "mean of the F1 of all classes", kShare, kShareRange, {kClasses, kBinary}, macro_f1},
+      {"balanced_accuracy",
+       "bal acc",
+       "mean of the recall of all classes",
+       kShare,
+       kShareRange,
+       {kClasses, kBinary},
+       balanced_accuracy},
   };
 }
 

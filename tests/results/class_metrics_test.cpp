@@ -54,5 +54,17 @@ TEST(MacroF1, IsNotDefinedForSeveralBinaryTargets) {
   EXPECT_THAT(reason_of("macro_f1", of_binary(targets, logits, 2)), HasSubstr("several binary targets"));
 }
 
+TEST(BalancedAccuracy, IsTheMeanRecallOfTheClassesThatTargetsHave) {
+  const std::vector<int64_t> classes = {0, 1, 1, 1, 0, 0};
+  EXPECT_DOUBLE_EQ(metric_of("balanced_accuracy", of_classes(classes, kLogits, 3)), (2.0 / 3 + 2.0 / 3) / 2);
+  const std::vector<int64_t> same = {0, 0, 0, 0, 0, 0};
+  EXPECT_DOUBLE_EQ(metric_of("balanced_accuracy", of_classes(same, kLogits, 3)), 0.5) << "one class only";
+}
+
+TEST(BalancedAccuracy, DiffersFromTheAccuracyOfRareClasses) {
+  const std::vector<double> targets = {0, 0, 0, 1}, logits = {-1, -1, -1, -1};
+  EXPECT_DOUBLE_EQ(metric_of("balanced_accuracy", of_binary(targets, logits)), 0.5);
+}
+
 }  // namespace
 }  // namespace rnnlab
