@@ -66,5 +66,59 @@ TEST(BalancedAccuracy, DiffersFromTheAccuracyOfRareClasses) {
   EXPECT_DOUBLE_EQ(metric_of("balanced_accuracy", of_binary(targets, logits)), 0.5);
 }
 
+TEST(RocAuc, CountsThePairsInTheRightOrder) {
+  const std::vector<double> targets = {0, 0, 1, 1}, logits = {0.1, 0.4, 0.35, 0.8};
+  EXPECT_DOUBLE_EQ(metric_of("roc_auc", of_binary(targets, logits)), 0.75);
+}
+
+TEST(RocAuc, CountsEqualScoresHalf) {
+  const std::vector<double> targets = {0, 1, 1, 0, kNan}, logits = {1, 1, 2, 0, 50};
+  EXPECT_DOUBLE_EQ(metric_of("roc_auc", of_binary(targets, logits)), 3.5 / 4);
+  const std::vector<double> equal = {3, 3, 3, 3, 3};
+  EXPECT_DOUBLE_EQ(metric_of("roc_auc", of_binary(targets, equal)), 0.5);
+}
+
+TEST(RocAuc, IsTheMeanOverBinaryTargets) {
+  const std::vector<double> targets = {0, 1, 1, 0}, logits = {0, 0, 1, 1};
+  EXPECT_DOUBLE_EQ(metric_of("roc_auc", of_binary(targets, logits, 2)), 0.5);
+}
+
+// Compared with its definition on probabilities.
+TEST(RocAuc, IsOfEachClassAgainstTheOthers) {
+  const std::vector<int64_t> classes = {0, 1, 1, 1, 2, 2};
+  std::vector<double> areas;
+  for (int64_t a_class = 0; a_class < 3; ++a_class) {
+    double wins = 0, pairs = 0;
+    const auto p = [&](size_t row) {
+      double sum = 0;
+      for (size_t i = 0; i < 3; ++i) sum += std::exp(kLogits[row * 3 + i]);
+      return std::exp(kLogits[row * 3 + static_cast<size_t>(a_class)]) / sum;
+    };
+    for (size_t a = 0; a < 6; ++a)
+      for (size_t b = 0; b < 6; ++b) {
+        if (classes[a] != a_class || classes[b] == a_class) continue;
+        wins += p(a) > p(b) ? 1 : p(a) == p(b) ? 0.5 : 0;
+        ++pairs;
+      }
+    areas.push_back(wins / pairs);
+  }
+  EXPECT_DOUBLE_EQ(metric_of("roc_auc", of_classes(classes, kLogits, 3)), (areas[0] + areas[1] + areas[2]) / 3);
+}
+
+// Float64 rounds all of these probabilities to 1.
+TEST(RocAuc, OrdersProbabilitiesNearOne) {
+  const std::vector<int64_t> classes = {0, 1, 1};
+  const std::vector<double> logits = {0, 60, 0, 80, 0, 100};
+  EXPECT_DOUBLE_EQ(metric_of("roc_auc", of_classes(classes, logits, 2)), 1);
+}
+
+TEST(RocAuc, IsNotDefinedWithoutTwoKindsOfTargets) {
+  const std::vector<double> ones = {1, 1}, zeros = {0, 0}, logits = {1, 2};
+  EXPECT_EQ(reason_of("roc_auc", of_binary(ones, logits)), "all targets are 1");
+  EXPECT_EQ(reason_of("roc_auc", of_binary(zeros, logits)), "no target is 1");
+  const std::vector<int64_t> classes = {0, 1, 1, 1, 0, 0};
+  EXPECT_EQ(reason_of("roc_auc", of_classes(classes, kLogits, 3)), "no target is of class 2 (from 0)");
+}
+
 }  // namespace
 }  // namespace rnnlab
