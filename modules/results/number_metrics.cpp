@@ -72,12 +72,42 @@ MetricResult r2(const PartScores& part) {
   });
 }
 
+double mean_absolute_error(const TargetColumn& column) {
+  double sum = 0;
+  for (size_t i = 0; i < column.targets.size(); ++i) sum += std::abs(column.targets[i] - column.outputs[i]);
+  return sum / static_cast<double>(column.targets.size());
+}
+
+MetricResult mase(const PartScores& part) {
+  if (part.naive_errors.empty())
+    return MetricResult::undefined(
+        "the naive error of the training part is unknown: it needs data.source: csv with data.window");
+  return mean_over_known(part, [&](const TargetColumn& column, size_t i, const std::string& where) -> MetricResult {
+    const double naive = part.naive_errors[i];
+    if (std::isnan(naive))
+      return MetricResult::undefined(
+          fmt::format("the training part does not have two targets{} that are a season apart", where));
+    if (naive == 0)
+      return MetricResult::undefined(
+          fmt::format("targets{} of the training part do not change from season to season", where));
+    return {mean_absolute_error(column) / naive};
+  });
+}
+
 std::vector<MetricInfo> list_of_numbers() {
   using enum NumberKind;
   constexpr double kMost = config::kMostFloat;
   const std::vector<MetricTask> tasks = {MetricTask::kNumbers};
   return {
       {"r2", "R2", "coefficient of determination", kLoss, {Better::kLarger, -kMost, 1, 1}, tasks, r2},
+      {.name = "mase",
+       .heading = "MASE",
+       .help = "mean absolute scaled error",
+       .kind = kLoss,
+       .range = {Better::kSmaller, 0, kMost, 0},
+       .tasks = tasks,
+       .compute = mase,
+       .needs = MetricNeeds::kTrainingPart},
   };
 }
 

@@ -58,5 +58,26 @@ TEST(R2, IsNotDefinedWithoutAKnownTarget) {
   EXPECT_EQ(reason_of("r2", of_numbers(targets, outputs, 2)), "no target in column 1 (from 0) is known");
 }
 
+TEST(Mase, IsTheErrorOverTheNaiveErrorOfTheTrainingPart) {
+  const std::vector<double> targets = {1, 2, 3, kNan}, outputs = {2, 2, 5, 0};
+  EXPECT_DOUBLE_EQ(metric_of("mase", of_numbers(targets, outputs, 1, {0.5})), 2);
+}
+
+TEST(Mase, IsTheMeanOverTargets) {
+  EXPECT_DOUBLE_EQ(metric_of("mase", of_numbers(kTwoTargets, kTwoOutputs, 2, {0.5, 10})), (2.0 / 3 + 0.5) / 2);
+}
+
+TEST(Mase, IsNotDefinedWithoutANaiveError) {
+  const std::vector<double> targets = {1, 2};
+  EXPECT_EQ(reason_of("mase", of_numbers(targets, targets)),
+            "the naive error of the training part is unknown: it needs data.source: csv with data.window");
+  EXPECT_EQ(reason_of("mase", of_numbers(targets, targets, 1, {0})),
+            "targets of the training part do not change from season to season");
+  EXPECT_EQ(reason_of("mase", of_numbers(targets, targets, 1, {kNan})),
+            "the training part does not have two targets that are a season apart");
+  EXPECT_EQ(reason_of("mase", of_numbers(targets, targets, 2, {1, 0})),
+            "targets in column 1 (from 0) of the training part do not change from season to season");
+}
+
 }  // namespace
 }  // namespace rnnlab
