@@ -94,9 +94,26 @@ MetricResult mase(const PartScores& part) {
   });
 }
 
+// Two zeros have no difference in proportion, so their term is 0.
+double symmetric_percentage(double target, double output) {
+  constexpr double kPercent = 200;
+  const double size = std::abs(target) + std::abs(output);
+  return size == 0 ? 0 : kPercent * std::abs(target - output) / size;
+}
+
+MetricResult smape(const PartScores& part) {
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < part.targets.size(); ++i) {
+    if (std::isnan(part.targets[i])) continue;
+    sum += symmetric_percentage(part.targets[i], part.outputs[i]);
+    ++count;
+  }
+  return {sum / count};
+}
+
 std::vector<MetricInfo> list_of_numbers() {
   using enum NumberKind;
-  constexpr double kMost = config::kMostFloat;
+  constexpr double kMost = config::kMostFloat, kMostPercent = 200;
   const std::vector<MetricTask> tasks = {MetricTask::kNumbers};
   return {
       {"r2", "R2", "coefficient of determination", kLoss, {Better::kLarger, -kMost, 1, 1}, tasks, r2},
@@ -108,6 +125,13 @@ std::vector<MetricInfo> list_of_numbers() {
        .tasks = tasks,
        .compute = mase,
        .needs = MetricNeeds::kTrainingPart},
+      {"smape",
+       "sMAPE",
+       "symmetric mean absolute percentage error, in percent",
+       kMeasure,
+       {Better::kSmaller, 0, kMostPercent, 0},
+       tasks,
+       smape},
   };
 }
 

@@ -79,5 +79,17 @@ TEST(Mase, IsNotDefinedWithoutANaiveError) {
             "targets in column 1 (from 0) of the training part do not change from season to season");
 }
 
+TEST(Smape, IsThePercentageOfTheMeanSize) {
+  const std::vector<double> targets = {100, -50, kNan, 80}, outputs = {110, -50, 7, 120};
+  EXPECT_NEAR(metric_of("smape", of_numbers(targets, outputs)), (2000.0 / 210 + 0 + 8000.0 / 200) / 3, 1e-12);
+}
+
+TEST(Smape, IsFromZeroToTwoHundred) {
+  const std::vector<double> zeros = {0, 0}, other = {5, 0}, signs = {-5, 5};
+  EXPECT_DOUBLE_EQ(metric_of("smape", of_numbers(zeros, zeros)), 0) << "zero over zero";
+  EXPECT_DOUBLE_EQ(metric_of("smape", of_numbers(zeros, other)), 100);
+  EXPECT_DOUBLE_EQ(metric_of("smape", of_numbers(other, signs)), (200 + 200) / 2.0);
+}
+
 }  // namespace
 }  // namespace rnnlab
