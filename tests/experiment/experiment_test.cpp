@@ -239,6 +239,19 @@ TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {
               IsEmpty());
 }
 
+TEST(Experiment, RefusesToComputeAMetricOfOtherTasks) {
+  EXPECT_THAT(findings_in("training: {metrics: [macro_f1, roc_auc]}\n"), IsEmpty());
+  EXPECT_THAT(findings_in("training: {metrics: [macro_f1, mase]}\n"),
+              ElementsAre(HasSubstr("mase is defined for numbers; use macro_f1, balanced_accuracy or roc_auc")));
+  EXPECT_THAT(findings_in("training: {early_stopping: valid_r2}\n"),
+              ElementsAre(HasSubstr("valid_r2 is defined for numbers; use valid_loss, valid_accuracy, valid_macro_f1, "
+                                    "valid_balanced_accuracy or valid_roc_auc")));
+  EXPECT_THAT(findings_in("training: {metrics: [macro_f2]}\n"),
+              ElementsAre(HasSubstr("expected macro_f1, balanced_accuracy, roc_auc, r2, mase or smape")));
+  EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {metrics: [macro_f1]}\n"),
+              ElementsAre(HasSubstr("there are no validation data; set data.num_valid")));
+}
+
 TEST(Experiment, RefusesATargetWithoutValidation) {
   EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {stop_at: {valid_accuracy: 0.9}}\n"),
               ElementsAre("a.yaml:2:38: training.stop_at.valid_accuracy and data.num_valid (a.yaml:1:19): there are no "

@@ -35,6 +35,35 @@ TEST_F(EvaluateModel, GivesTheDigitsOfTheRunsLog) {
   EXPECT_EQ(last(text).at("perplexity"), read_epochs(text).back().metrics.at("valid_perplexity"));
 }
 
+TEST_F(EvaluateModel, HasTheMetricsThatTheRunAsksFor) {
+  const auto series = train_series({"training.metrics=[r2, mase, smape]"});
+  const EpochRow row = read_epochs(series).back();
+  for (const std::string metric : {"r2", "mase", "smape"})
+    EXPECT_EQ(last(series).at(metric), row.metrics.at("valid_" + metric)) << metric;
+  const auto flowers = train_flowers({"training.early_stopping=valid_macro_f1"});
+  EXPECT_EQ(last(flowers).at("macro_f1"), read_epochs(flowers).back().metrics.at("valid_macro_f1"));
+}
+
+TEST_F(EvaluateModel, HasTheMetricsThatTheUserAsksFor) {
+  const auto flowers = train_flowers();
+  EXPECT_FALSE(last(flowers).contains("macro_f1"));
+  EXPECT_TRUE(last(flowers, {"training.metrics=[macro_f1]"}).contains("macro_f1"));
+}
+
+// The training part is gone when the model is used.
+TEST_F(EvaluateModel, SaysWhyAMetricHasNoValue) {
+  const auto series = train_series({"training.metrics=[r2, mase]"});
+  std::filesystem::rename(name("series.csv"), name("other.csv"));
+  const TrainedModel trained = load(series, {"data.path=" + name("other.csv")});
+  const InferenceData data = load_data(trained, Targets::kRequired);
+  const ModelEvaluation evaluation = evaluate_model(trained, data.samples);
+  EXPECT_THAT(evaluation.undefined, testing::ElementsAre(testing::Pair("mase", testing::HasSubstr("is unknown"))));
+  EXPECT_THAT(evaluation_text(trained, data, evaluation), testing::HasSubstr("\nmase                no value: "));
+  const auto json = nlohmann::json::parse(evaluation_json(trained, data, evaluation));
+  EXPECT_TRUE(json["metrics"]["mase"].is_null());
+  EXPECT_TRUE(json["undefined_metrics"]["mase"].is_string());
+}
+
 TEST_F(EvaluateModel, GivesTheDigitsOfTheLogForGeneratedImagesInBatches) {
   const auto run = train(
       "data: {source: digits, num_train: 200, num_valid: 50}\nmodel: {hidden_size: 8}\n"

@@ -39,6 +39,14 @@ EpochRow regressor_row() {
           .warmup = true};
 }
 
+TEST(EpochTable, HasMetricsThatTheRunAsksForBehindTheUsualOnes) {
+  EpochRow row{.epoch = 1, .train_loss = 0.5, .metrics = {{"train_accuracy", 0.5}, {"valid_roc_auc", 0.75}}};
+  row.undefined["valid_macro_f1"] = "a reason";
+  const EpochTable table(row, 60, Validation::kNo);
+  EXPECT_EQ(table.header(), "epoch  train acc  macro F1  ROC-AUC  train loss");
+  EXPECT_EQ(table.line(row), "    1     0.5000         -   0.7500      0.5000");
+}
+
 TEST(EpochTable, LinesUpAndMarksWarmUp) {
   const EpochTable table(classifier_row(), kWide, Validation::kYes);
   EXPECT_EQ(table.header(),

@@ -14,12 +14,17 @@
 #include <limits>
 #include <vector>
 
+#include "results/quality.h"
+#include "training/toy.h"
 
 namespace rnnlab {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 PartScores last_scores;  // whose spans are those of the last call
 std::vector<double> last_outputs, last_targets;
@@ -32,6 +37,22 @@ MetricResult remember(const PartScores& part) {
 }
 
 MetricInfo remembering(MetricTask task) { return {"rows", "rows", "rows", {}, {}, {task}, remember}; }
+
+std::vector<std::string> names_of(const TrainingSettings& settings) {
+  std::vector<std::string> names;
+  for (const MetricInfo* metric : asked_metrics(settings)) names.emplace_back(metric->name);
+  return names;
+}
+
+TEST(AskedMetrics, AreThoseOfTheListAndThoseThatStopARun) {
+  TrainingSettings settings;
+  EXPECT_TRUE(names_of(settings).empty());
+  settings.metrics = {"smape"};
+  settings.early_stopping = "valid_macro_f1";
+  settings.stop_at.values = {{"valid_r2", 0.9}, {"valid_rmse", 1}};
+  EXPECT_THAT(names_of(settings), ElementsAre("macro_f1", "r2", "smape"));
+  EXPECT_THAT(asked_columns(settings), ElementsAre("valid_macro_f1", "valid_r2", "valid_smape"));
+}
 
 struct Forecast {
   MetricInfo metric = remembering(MetricTask::kNumbers);
@@ -146,6 +167,55 @@ TEST(ScoreMetrics, HaveTheStepsOfEachSampleOneBelowTheOther) {
   EXPECT_EQ(metrics.results(2).at("rows").value, 5);
   EXPECT_THAT(last_outputs, ElementsAre(1, 2, 3, 4, 5));
   EXPECT_THAT(last_scores.classes.size(), 5u);
+}
+
+EpochRow last_row(const Dataset& dataset, const TrainingSettings& settings) {
+  TrainerOptions options = toy_options();
+  options.settings = settings;
+  return run_toy(dataset, options).seen.rows.back();
+}
+
+TEST(Trainer, HasTheMetricsThatItIsAskedFor) {
+  TrainingSettings settings = toy_options().settings;
+  const EpochRow without = last_row(toy_dataset(), settings);
+  EXPECT_THAT(without.metrics, UnorderedElementsAre(Key("train_accuracy"), Key("valid_accuracy")));
+  settings.metrics = {"balanced_accuracy", "roc_auc", "r2"};
+  settings.valid_batch_size = 10;
+  const EpochRow with = last_row(toy_dataset(), settings);
+  EXPECT_EQ(with.train_loss, without.train_loss);
+  EXPECT_EQ(with.metrics.at("valid_accuracy"), without.metrics.at("valid_accuracy"));
+  EXPECT_GT(with.metrics.at("valid_roc_auc"), 0.5);
+  EXPECT_GT(with.metrics.at("valid_balanced_accuracy"), 0);
+  EXPECT_THAT(with.undefined, ElementsAre(Pair("valid_r2", HasSubstr("defined for numbers"))));
+}
+
+TEST(Trainer, LeavesAMetricOutThatThePartDoesNotDefine) {
+  TrainingSettings settings = toy_options().settings;
+  settings.metrics = {"roc_auc"};
+  Dataset dataset = toy_dataset();
+  dataset.valid.targets.fill_(1);
+  const EpochRow row = last_row(dataset, settings);
+  EXPECT_FALSE(row.metrics.contains("valid_roc_auc"));
+  EXPECT_THAT(row.undefined, ElementsAre(Pair("valid_roc_auc", "no target is of class 0 (from 0)")));
+}
+
+TEST(Trainer, StopsAndChoosesTheBestEpochByEveryMetricOfScores) {
+  for (const MetricInfo* metric : score_metrics()) {
+    const bool are_numbers = metric->suits(MetricTask::kNumbers);
+    Dataset dataset = toy_dataset(96, 32, are_numbers ? Task::kRegression : Task::kClassification);
+    dataset.naive_errors = {0.5};
+    TrainerOptions options = toy_options();
+    options.settings.epochs = 6;
+    options.settings.early_stopping = "valid_" + std::string(metric->name);
+    const ToyRun run = run_toy(dataset, options);
+    EXPECT_EQ(run.state.best_epoch, best_epoch(run.seen.rows, *options.settings.early_stopping)->epoch);
+    EXPECT_EQ(run.state.best_value, metric_in(run.seen.rows[static_cast<size_t>(run.state.best_epoch) - 1],
+                                              *options.settings.early_stopping));
+    options.settings.early_stopping.reset();
+    options.settings.stop_at.values = {{"valid_" + std::string(metric->name), metric->range.least}};
+    const int64_t last = metric->range.better == Better::kLarger ? 1 : 6;  // an error does not become 0
+    EXPECT_EQ(run_toy(dataset, options).state.epoch, last) << metric->name;
+  }
 }
 
 }  // namespace
