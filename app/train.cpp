@@ -327,11 +327,6 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   }
   try {
     return finish_process(train_as_rank(options, command_line));
-  } catch (const ReportedBeyondNetwork& failure) {
-    print_notice(
-        "rnnlab: note: this process does not reach the first process of its run, so it ends; the reason is in the "
-        "output of the other processes\n");
-    return finish_process(failure.exit_code());
   } catch (const ReportedElsewhere& failure) {
     return finish_process(failure.exit_code());
   }

@@ -31,6 +31,13 @@ bool holds_numbered_times(const Table& table, const std::string& name) {
   return times && times->are_hardly_inputs;
 }
 
+// Returns "" if no cell is known.
+std::string_view first_known_cell(const Table& table, int64_t column) {
+  for (int64_t row = 0; row < table.num_rows(); ++row)
+    if (const std::string_view cell = trim(table.cell(row, column)); !is_missing(cell, table.options())) return cell;
+  return "";
+}
+
 std::vector<std::string> names_of_numbers(const Table& table, const std::vector<std::string>& names) {
   std::vector<std::string> found;
   for (const std::string& name : names) {
@@ -90,7 +97,7 @@ void refuse_unlikely_features(const Table& table, const std::vector<std::string>
                 are_numbers_of_rows
                     ? fmt::format("numbers the rows ({}, {} ...){}", trim(table.cell(0, column)),
                                   trim(table.cell(1, column)), is_unnamed(table, column) ? " and has no name" : "")
-                    : fmt::format("holds times such as {}", trim(table.cell(0, column))),
+                    : fmt::format("holds times such as {}", first_known_cell(table, column)),
                 advice_to_leave_out(table, names));
   }
 }

@@ -147,12 +147,12 @@ class UnpackingBudget {
 
   // Throws UserError kData if too little is left for the array.
   void take(const ByteStream& array) {
-    left_ -= std::min(left_, array.most_bytes());
-    if (left_ == 0)
+    if (array.most_bytes() > left_)
       throw_error(ExitCode::kData,
                   "{}: not examined: it unpacks to {}, many times the size of the archive: unpack the archive with "
                   "unzip, and examine the .npy file",
                   array.path(), format_bytes(array.most_bytes()));
+    left_ -= array.most_bytes();
   }
 
  private:

@@ -15,6 +15,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "distributed/bounded_work.h"
 #include "distributed/store.h"
 
 namespace rnnlab {
@@ -40,8 +41,14 @@ std::optional<RankStatus> parse_status(const std::string& text) {
   if (parts[0].empty() || (what != kWrites && what != kLeft && what != kTrains)) return std::nullopt;
   return RankStatus{.process = process_name(parts[0]),
                     .num_operations = parts.size() == kMostFields ? parse_int64(parts[2], 0, kMost).value_or(0) : 0,
+                    .num_rounds = parts.size() == kMostFields ? parse_int64(parts[3], 0, kMost).value_or(0) : 0,
                     .writes_files = what == kWrites,
                     .has_left = what == kLeft};
+}
+
+// Somebody may put an earlier heartbeat back. A process that cannot join sends heartbeats without a number.
+bool is_replayed(const RankStatus& last, const RankStatus& heartbeat) {
+  return heartbeat.num_rounds < last.num_rounds && !heartbeat.has_left;
 }
 
 // Returns the last heartbeat of each rank as text; "" if a rank has sent no heartbeat yet.
@@ -87,7 +94,7 @@ struct Heartbeat::Shared {
     if (one_more > 0) counted_at = time;
     for (size_t i = 0; i < now.size(); ++i) {
       const auto heartbeat = parse_status(now[i]);
-      if (!heartbeat || now[i] == texts[i]) {
+      if (!heartbeat || now[i] == texts[i] || is_replayed(status.ranks[i], *heartbeat)) {
         status.ranks[i].num_silent_rounds += one_more;
         continue;
       }
@@ -181,6 +188,7 @@ Heartbeat::~Heartbeat() {
   shared_->is_stopping = true;
   shared_->changed.notify_all();
   if (can_say_so) shared_->changed.wait_for(lock, kLongest, [&] { return shared_->has_ended; });
+  if (!shared_->has_ended) note_abandoned_work();
 }
 
 void Heartbeat::set_step(int64_t step) {

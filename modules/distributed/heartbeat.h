@@ -22,6 +22,7 @@ namespace rnnlab {
 struct RankStatus {
   std::string process;         // see this_process(); "" if the rank has sent no heartbeat yet
   int64_t num_operations = 0;  // collective operations that the rank has begun
+  int64_t num_rounds = 0;      // of the rank when it sent the heartbeat
   bool writes_files = false;
   bool has_left = false;
   int64_t num_silent_rounds = 0;  // rounds of this process since the heartbeat last changed

@@ -32,8 +32,8 @@ using std::chrono::milliseconds;
 constexpr char kQuestion = '?', kReport = '!', kReachesStoreReply = 's', kAnswersReply = 'a';
 constexpr size_t kTokenDigits = 64;
 constexpr size_t kRequestBytes = 1 + kTokenDigits;
-constexpr int64_t kLastPort = 65'535;
 constexpr size_t kMostBytesOfEntry = 256;
+constexpr const char* kNoAddress = "-";
 constexpr int kWaiting = 256;
 
 }  // namespace
@@ -50,12 +50,15 @@ namespace {
 // Reads requests of many connections at once, so that a connection without a request delays no answer.
 class Connections {
  public:
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMost = 32;
+  static constexpr milliseconds kLongest{2000};  // between a connection and its request
 
   void add(FileDescriptor descriptor) {
     if (all_.size() == kMost) all_.erase(all_.begin());
-    all_.push_back({std::move(descriptor), ""});
+    all_.push_back({std::move(descriptor), "", Clock::now()});
   }
+
+  bool is_empty() const { return all_.empty(); }
 
   void append_to(std::vector<pollfd>& waiting) const {
     for (const One& one : all_) waiting.push_back({.fd = one.descriptor.number(), .events = POLLIN, .revents = 0});
@@ -64,9 +67,12 @@ class Connections {
   // Calls `on_request` with each complete request and closes its connection. `waiting` is that of append_to().
   template <class OnRequest>
   void read(const pollfd* waiting, const OnRequest& on_request) {
+    const auto oldest = Clock::now() - kLongest;
     std::vector<One> remaining;
-    for (size_t i = 0; i < all_.size(); ++i)
-      if (waiting[i].revents == 0 || !read_one(all_[i], on_request)) remaining.push_back(std::move(all_[i]));
+    for (size_t i = 0; i < all_.size(); ++i) {
+      const bool has_ended = waiting[i].revents != 0 && read_one(all_[i], on_request);
+      if (!has_ended && all_[i].began > oldest) remaining.push_back(std::move(all_[i]));
+    }
     all_ = std::move(remaining);
   }
 
@@ -74,6 +80,7 @@ class Connections {
   struct One {
     FileDescriptor descriptor;
     std::string text;
+    Clock::time_point began;
   };
 
   // Returns whether the connection has ended.
@@ -122,7 +129,8 @@ struct Links::Server {
                                      {.fd = listening.number(), .events = POLLIN, .revents = 0}};
       const size_t num_own = waiting.size();
       connections.append_to(waiting);
-      if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
+      const int limit = connections.is_empty() ? -1 : static_cast<int>(Connections::kLongest.count());
+      if (::poll(waiting.data(), waiting.size(), limit) < 0 && errno != EINTR) return;
       if (waiting[0].revents != 0) return;
       connections.read(waiting.data() + num_own, [this](int to, const std::string& text) { answer(to, text); });
       if (waiting[1].revents == 0) continue;
@@ -135,9 +143,11 @@ struct Links::Server {
   }
 };
 
-Links::Links(int64_t rank, const std::string& address) : rank_(rank), server_(std::make_unique<Server>()) {
+Links::Links(int64_t rank) : rank_(rank), server_(std::make_unique<Server>()) {}
+
+void Links::listen(const std::string& address) {
   const std::vector<SocketAddress> own = addresses_of(address, AI_NUMERICHOST);
-  if (own.empty()) return;
+  if (own.empty() || !server_->stop.is_open()) return;
   Socket socket(own.front().family(), SOCK_STREAM | SOCK_NONBLOCK);
   const bool is_listening = socket.is_open() && socket.bind(own.front()) && ::listen(socket.number(), kWaiting) == 0;
   if (is_listening) server_->listening = std::move(socket);
@@ -146,7 +156,7 @@ Links::Links(int64_t rank, const std::string& address) : rank_(rank), server_(st
 Links::~Links() = default;
 
 std::string Links::entry() const {
-  if (!server_->listening.is_open()) return "";
+  if (!server_->listening.is_open()) return kNoAddress;
   const SocketAddress own = own_address_of(server_->listening.number());
   return fmt::format("{} {} {}", own.text(), own.port(), server_->token);
 }
@@ -201,14 +211,17 @@ namespace {
 class Attempt {
  public:
   Attempt() = default;  // an attempt that has ended
-  Attempt(const std::string& host, int64_t port, std::string request, int flags = AI_NUMERICHOST)
-      : request_(std::move(request)) {
-    const std::vector<SocketAddress> others = addresses_of(host, flags);
+  Attempt(const std::string& host, int64_t port, std::string request) {
+    const std::vector<SocketAddress> others = addresses_of(host, AI_NUMERICHOST);
     if (others.empty()) return;
+    *this = Attempt(others.front().with_port(port), std::move(request));
+  }
+  Attempt(const SocketAddress& address, std::string request) : request_(std::move(request)) {
+    socket_ = Socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK);
+    if (!socket_.is_open()) return;  // this says nothing of the other side
     state_ = LinkState::kUnreachable;
-    socket_ = Socket(others.front().family(), SOCK_STREAM | SOCK_NONBLOCK);
-    is_open_ = socket_.is_open();
-    if (is_open_ && !socket_.connect(others.front().with_port(port)) && errno != EINPROGRESS) fail_with(errno);
+    is_open_ = true;
+    if (!socket_.connect(address) && errno != EINPROGRESS) fail_with(errno);
   }
 
   bool is_open() const { return is_open_; }
@@ -272,9 +285,13 @@ void run_all(std::vector<Attempt>& attempts, milliseconds longest) {
 
 LinkState state_of_port(const std::string& host, int64_t port) {
   std::vector<Attempt> attempts;
-  attempts.emplace_back(host, port, std::string(1, kReport), 0);
+  for (const SocketAddress& address : addresses_of(host))
+    attempts.emplace_back(address.with_port(port), std::string(1, kReport));
   run_all(attempts, Links::kLongestProbe);
-  return attempts.front().state();
+  LinkState best = LinkState::kUnknown;
+  for (const Attempt& attempt : attempts)
+    if (best == LinkState::kUnknown || best == LinkState::kUnreachable) best = attempt.state();
+  return best;
 }
 
 std::vector<LinkState> Links::probe(milliseconds longest) const {

@@ -36,16 +36,18 @@ class Links {
  public:
   static constexpr std::chrono::milliseconds kLongestProbe{2000};
 
-  // Begins to listen at this numeric address. If that is not possible, the other ranks know nothing about this rank.
-  Links(int64_t rank, const std::string& address);
+  explicit Links(int64_t rank);
   ~Links();
   Links(const Links&) = delete;
   Links& operator=(const Links&) = delete;
 
-  // The text that the rank stores for the other ranks; "" if it does not listen.
+  // Begins to listen at this numeric address. If that is not possible, the other ranks know nothing about this rank.
+  void listen(const std::string& address);
+
+  // The text that the rank stores for the other ranks, which says nothing if it does not listen.
   std::string entry() const;
 
-  // Takes the texts of all ranks. A text that entry() cannot have returned counts as "".
+  // Takes the texts of all ranks. A text without an address counts as nothing.
   void set_entries(const std::vector<std::string>& entries);
 
   // Starts to answer. `reaches_store` is called by another thread.

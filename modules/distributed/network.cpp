@@ -47,7 +47,8 @@ bool is_name_of_loopback(const std::string& host) {
   return name == "localhost" || name.starts_with("localhost.") || name.starts_with("ip6-") || is_numeric_address(host);
 }
 
-// Returns whether `host` is a name that this host has for itself, but that only itself can use.
+// Returns whether `host` is a name that this host has for itself, but that only itself can use. With an address of the
+// loopback interface before one that others reach, as Debian's /etc/hosts may have it, it is no private name.
 bool is_private_name(const std::string& host, const std::vector<SocketAddress>& addresses) {
   if (is_name_of_loopback(host)) return false;
   if (addresses.empty()) return host == name_of_this_host();
@@ -107,7 +108,7 @@ SocketAddress address_of(const NamedInterface& named, int family) {
   std::vector<InterfaceAddress> all = interface_addresses();
   std::erase_if(all, [&](const auto& each) { return each.interface != named.name; });
   if (all.empty())
-    throw_error(ExitCode::kDevice, "{}: this host ({}) has no interface {} with an address that is up; it has {}",
+    throw_error(ExitCode::kDevice, "{}: this host ({}) has no interface {} that is up and has an address; it has {}",
                 named.source, name_of_this_host(), in_quotes(named.name), list_of_interfaces());
   const auto rank_of = [&](const InterfaceAddress& each) {
     return (each.address.family() == family ? 0 : 2) + (each.address.is_of_link() ? 1 : 0);
@@ -168,14 +169,15 @@ Connection connect_to_rank_0(const Launch& launch, const std::string& host) {
 
 }  // namespace
 
-int listen_at(const std::string& address, int64_t port) {
+Socket listen_at(const std::string& address, int64_t port) {
   constexpr int kWaiting = 1024, kYes = 1;
   const std::vector<SocketAddress> found = addresses_of(address);
   RNNLAB_INVARIANT(!found.empty(), "the address is numeric");
   Socket socket(found.front().family(), SOCK_STREAM);
-  const bool is_listening = ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes) == 0 &&
+  const bool is_listening = socket.is_open() &&
+                            ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes) == 0 &&
                             socket.bind(found.front().with_port(port)) && ::listen(socket.number(), kWaiting) == 0;
-  if (is_listening) return socket.release();
+  if (is_listening) return socket;
   if (errno == EADDRINUSE)
     throw_error(ExitCode::kDevice,
                 "{}:{} is used by another program, but the processes of this run need it to connect: set MASTER_PORT "
@@ -190,7 +192,10 @@ std::string address_of_store(const Launch& launch, const std::optional<std::stri
   const std::string host = without_brackets(launch.address);
   const std::vector<SocketAddress> found = addresses_of(host);
   if (is_private_name(host, found)) return usual_address(host, interface).text();
-  const auto here = std::ranges::find_if(found, is_here);
+  const bool is_loopback_meant = is_name_of_loopback(host);
+  const auto here = std::ranges::find_if(found, [&](const SocketAddress& address) {
+    return (is_loopback_meant || !address.is_loopback()) && is_here(address);
+  });
   if (here != found.end()) return here->text();
   if (const auto named = named_interfaces(interface); !named.empty()) return address_of(named.front(), AF_INET).text();
   std::string what = found.empty() ? "has no address here" : "is " + join(texts_of(found), ", ");

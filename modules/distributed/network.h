@@ -10,17 +10,18 @@
 #include <vector>
 
 #include "distributed/launch.h"
+#include "distributed/socket.h"
 
 namespace rnnlab {
 
 // Returns a socket that listens at the numeric `address` only, at `port` or, if it is 0, at a port that the system
 // chooses. Throws UserError kDevice.
-int listen_at(const std::string& address, int64_t port);
+Socket listen_at(const std::string& address, int64_t port);
 
 // Returns the numeric address at which rank 0 listens: the loopback interface if all ranks are on one host; else the
-// address of `interface` if it is set, or of the first interface in GLOO_SOCKET_IFNAME; else the first address of
-// MASTER_ADDR that this host has. If that is 127.0.1.1 or the like, it is the address of the default route instead.
-// Throws UserError kDevice if there is none.
+// first address of MASTER_ADDR that this host has. If MASTER_ADDR is a name of this host for itself (127.0.1.1), or no
+// address of this host, it is that of `interface`, or of the first interface in GLOO_SOCKET_IFNAME; for such a name,
+// else that of the default route. Throws UserError kDevice if there is none.
 std::string address_of_store(const Launch& launch, const std::optional<std::string>& interface);
 
 // Returns the address at which rank 0 answers this process: MASTER_ADDR, or address_of_store() if MASTER_ADDR is a name

@@ -108,19 +108,11 @@ class ProcessGroupRanks : public Ranks {
         holds_store_(holds_store(launch)),
         needs_of_missing_ranks_(needs_of_ranks(launch)),
         store_(connect_to_store(launch, options)),
-        links_(rank(), own_addresses(launch, interface_).front()) {
-    ask_store([store = store_, own = launch.rank, entry = links_.entry()] {
-      put_entry(*store, own, entry);
-      return true;
-    });
-    heartbeat_.emplace(*store_, launch.rank, launch.size);
-    end_report_.emplace(store_, *heartbeat_, links_, launch);
-    links_.serve([this] { return !is_store_silent(heartbeat_->status()); });
+        heartbeat_(*store_, launch.rank, launch.size),
+        links_(launch.rank),
+        end_report_(store_, heartbeat_, links_, launch) {
     try {
-      wait_for_all_ranks();
-      if (const auto entries = ask_store([store = store_, all = launch.size] { return read_entries(*store, all); }))
-        links_.set_entries(*entries);
-      connect(launch);
+      join_others(launch);
     } catch (const UserError& failure) {
       post_failure(failure.exit_code(), failure.what());
       const bool is_own = claim_report(failure.what());
@@ -192,8 +184,9 @@ class ProcessGroupRanks : public Ranks {
     queue_on_gpu([&] { gpus_->end_reads(); });
   }
 
+  using Ranks::wait_for;
   void wait_for(const std::function<bool()>& has_ended) override {
-    WaitLimit limit(*heartbeat_, links_, rank(), timeout_, timeout_, heartbeat_->num_operations(),
+    WaitLimit limit(heartbeat_, links_, rank(), timeout_, timeout_, heartbeat_.num_operations(),
                     WaitLimit::WaitingFor::kDevice);
     try {
       while (!has_ended_within_poll(has_ended)) {
@@ -227,25 +220,30 @@ class ProcessGroupRanks : public Ranks {
 
   // A rank that does not reach its next step has counted fewer operations than the others, so it is behind.
   void set_step(int64_t step) override {
-    heartbeat_->set_step(step);
-    heartbeat_->count_operation();
+    heartbeat_.set_step(step);
+    heartbeat_.count_operation();
   }
-  void set_writing(bool writes_files) override { heartbeat_->set_writing(writes_files); }
+  void set_writing(bool writes_files) override { heartbeat_.set_writing(writes_files); }
 
+  // The others must know that this rank has begun the last operation before it sends anything in it.
   void finish() override {
-    const int64_t last_operation = heartbeat_->num_operations() + 1;
+    const int64_t last_operation = heartbeat_.count_operation();
+    const auto own = static_cast<size_t>(rank());
+    heartbeat_.poll_until(timeout_, [&](const RunStatus& now) {
+      return now.failure || is_store_silent(now) || now.ranks[own].num_operations >= last_operation;
+    });
     try {
-      all_gather_texts("end");
+      is_true_on_all(true);
     } catch (const RankFailed&) {
       if (!has_every_rank_begun(last_operation)) throw;
     }
   }
 
   void post_failure(ExitCode exit_code, const std::string& message) noexcept override {
-    end_report_->post_failure(exit_code, message);
+    end_report_.post_failure(exit_code, message);
   }
-  bool claim_report(const std::string& message) noexcept override { return end_report_->claim(message); }
-  bool is_cut_off() const override { return end_report_->is_cut_off(); }
+  bool claim_report(const std::string& message) noexcept override { return end_report_.claim(message); }
+  bool is_cut_off() const override { return end_report_.is_cut_off(); }
 
  private:
   // Returns nothing if the store is gone: the next operation says so.
@@ -266,9 +264,9 @@ class ProcessGroupRanks : public Ranks {
       const bool has_failed_before = now.failure && !has_begun(now.ranks[static_cast<size_t>(now.failure->rank)]);
       return has_failed_before || is_store_silent(now) || std::ranges::all_of(now.ranks, is_settled);
     };
-    RunStatus status = heartbeat_->poll_until(timeout_, is_certain);
+    RunStatus status = heartbeat_.poll_until(timeout_, is_certain);
     while (!is_certain(status) && std::ranges::any_of(status.ranks, &RankStatus::writes_files))
-      status = heartbeat_->poll_until(timeout_, is_certain);
+      status = heartbeat_.poll_until(timeout_, is_certain);
     return std::ranges::all_of(status.ranks, has_begun);
   }
 
@@ -278,8 +276,8 @@ class ProcessGroupRanks : public Ranks {
     if (is_broken_) static_cast<void>(group_.release());
     group_.reset();
     if (!holds_store_) return;
-    heartbeat_->poll_until(timeout_ + kReportTimeout,
-                           [](const RunStatus& status) { return !has_remaining_ranks(status); });
+    heartbeat_.poll_until(timeout_ + kReportTimeout,
+                          [](const RunStatus& status) { return !has_remaining_ranks(status); });
   }
 
   // Returns memory only if all ranks have it. Throws UserError kDevice if they need it. A rank registers its memory
@@ -310,7 +308,7 @@ class ProcessGroupRanks : public Ranks {
   // The other ranks learn of a broken link from this rank, and all report it in the same words.
   [[noreturn]] void throw_broken_link(const BrokenLink& broken) {
     post_failure(broken.exit_code(), broken.what());
-    RunStatus status = heartbeat_->status();
+    RunStatus status = heartbeat_.status();
     status.failure = RankFailure{rank(), broken.exit_code(), broken.what(), this_process()};
     throw as_rank_failed(status);
   }
@@ -347,13 +345,13 @@ class ProcessGroupRanks : public Ranks {
   // may be that another rank has ended.
   void require_working_nccl() {
     const std::string error = gpus_ == nullptr ? "" : gpus_->error();
-    if (!error.empty()) throw_broken_connection(*heartbeat_, links_, rank(), "NCCL: " + first_line(error));
+    if (!error.empty()) throw_broken_connection(heartbeat_, links_, rank(), "NCCL: " + first_line(error));
   }
 
   // Call this function within a catch block: it throws this rank's own error, unless another rank has failed before.
   [[noreturn]] void fail_on_gpu() {
     abandon_operation();
-    const RunStatus status = heartbeat_->status();
+    const RunStatus status = heartbeat_.status();
     if (status.failure) throw as_rank_failed(status);
     throw;
   }
@@ -361,7 +359,7 @@ class ProcessGroupRanks : public Ranks {
   // Begins an operation and waits for its end.
   template <class Begin>
   void run_collective(std::chrono::milliseconds stall_timeout, const Begin& begin) {
-    WaitLimit limit(*heartbeat_, links_, rank(), timeout_, stall_timeout, heartbeat_->count_operation());
+    WaitLimit limit(heartbeat_, links_, rank(), timeout_, stall_timeout, heartbeat_.count_operation());
     wait_with(limit, begin);
   }
 
@@ -384,7 +382,7 @@ class ProcessGroupRanks : public Ranks {
       throw;
     } catch (const std::exception& error) {  // from LibTorch or gloo
       abandon_operation();
-      throw_broken_connection(*heartbeat_, links_, rank(), first_line(error.what()));
+      throw_broken_connection(heartbeat_, links_, rank(), first_line(error.what()));
     }
   }
 
@@ -432,16 +430,67 @@ class ProcessGroupRanks : public Ranks {
     }).wait_for(kForKernelsToEnd);
   }
 
+  void join_others(const Launch& launch) {
+    try {
+      const std::vector<std::string> addresses = own_addresses_in_time(launch);
+      links_.listen(addresses.front());
+      links_.serve([this] { return !is_store_silent(heartbeat_.status()); });
+      ask_store([store = store_, own = rank(), entry = links_.entry()] {
+        put_entry(*store, own, entry);
+        return true;
+      });
+      wait_for_all_ranks();
+      wait_for_entries();
+      connect(addresses);
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw_error(ExitCode::kDevice, "rank {} of {} cannot connect to the other ranks: {}", rank(), size(),
+                  first_line(error.what()));
+    }
+  }
+
+  // Looks up names, which may take any time.
+  std::vector<std::string> own_addresses_in_time(const Launch& launch) const {
+    auto found =
+        run_within(start_timeout_, [launch, interface = interface_] { return own_addresses(launch, interface); });
+    if (found) return *std::move(found);
+    throw_error(ExitCode::kDevice,
+                "rank {} of {} got no answer within {} s when it looked up {}: check the name server", rank(), size(),
+                std::chrono::duration_cast<std::chrono::seconds>(start_timeout_).count(), in_quotes(launch.address));
+  }
+
+  // A rank stores its entry after its first heartbeat. If the store is gone, the next operation says so.
+  void wait_for_entries() {
+    constexpr std::chrono::milliseconds kPause{20};
+    const auto end = std::chrono::steady_clock::now() + start_timeout_;
+    while (std::chrono::steady_clock::now() < end) {
+      const auto entries = ask_store([store = store_, all = size()] { return read_entries(*store, all); });
+      if (!entries) return;
+      links_.set_entries(*entries);
+      const RunStatus status = heartbeat_.status();
+      if (status.failure) throw as_rank_failed(status);
+      if (std::ranges::find(*entries, "") == entries->end()) return;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
   // Waits until each rank has sent a heartbeat.
   void wait_for_all_ranks() {
     const auto began = std::chrono::steady_clock::now();
-    const RunStatus status = heartbeat_->poll_until(start_timeout_, [](const RunStatus& now) {
+    const RunStatus status = heartbeat_.poll_until(start_timeout_, [](const RunStatus& now) {
       return now.failure || now.is_store_gone || missing_in(now).empty();
     });
     if (status.failure) throw as_rank_failed(status);
     if (status.is_store_gone)
       throw_error(ExitCode::kDevice, "rank {} of {} lost the store of its run: the process that holds it has ended",
                   rank(), size());
+    if (is_store_silent(status))
+      throw_error(
+          ExitCode::kDevice,
+          "rank {} of {} gets no answer from the store of its run: check whether the process that holds it, rank "
+          "0 or its launcher, is suspended or its host is down",
+          rank(), size());
     const std::vector<std::string> missing = missing_in(status);
     const auto waited = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
     if (!missing.empty())
@@ -456,9 +505,9 @@ class ProcessGroupRanks : public Ranks {
     return found;
   }
 
-  void connect(const Launch& launch) {
+  void connect(const std::vector<std::string>& addresses) {
     auto options = c10d::ProcessGroupGloo::Options::create(start_timeout_);
-    for (const std::string& address : own_addresses(launch, interface_))
+    for (const std::string& address : addresses)
       options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
     const auto make = [store = store_, own = static_cast<int>(rank()), all = static_cast<int>(size()), options] {
       return c10::make_intrusive<c10d::ProcessGroupGloo>(store->clone(), own, all, options);
@@ -473,9 +522,9 @@ class ProcessGroupRanks : public Ranks {
   std::string needs_of_missing_ranks_;
   bool is_broken_ = false;
   StorePointer store_;
-  std::optional<Heartbeat> heartbeat_;
+  Heartbeat heartbeat_;
   Links links_;  // its thread reads heartbeat_
-  std::optional<EndReport> end_report_;
+  EndReport end_report_;
   GroupPointer group_;
   std::shared_ptr<GpuGroup> gpus_;  // null before connect_gpus()
   ExchangeKind exchange_ = ExchangeKind::kAuto;
@@ -541,12 +590,12 @@ std::unique_ptr<Ranks> connect_ranks(const Launch& launch, const RanksOptions& o
 }
 
 bool claim_report_before_joining(const Launch& launch, const std::string& name_of_run,
-                                 const UserError& failure) noexcept {
+                                 const std::optional<std::string>& interface, const UserError& failure) noexcept {
   constexpr std::chrono::seconds kLongest{3};
   try {
     silence_process_groups();
-    const StorePointer store =
-        connect_to_store(launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run});
+    const StorePointer store = connect_to_store(
+        launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run, .interface = interface});
     const auto ask = [store, rank = launch.rank, size = launch.size, exit_code = failure.exit_code(),
                       message = std::string(failure.what())] {
       put_failure(*store, {rank, exit_code, message, this_process()}, size);

@@ -33,19 +33,26 @@ std::string message_line(const std::string& text) {
   return join(lines, "; ");
 }
 
-void wait_for_rank_0(c10d::Store& store) {
+void wait_for_rank_0(c10d::Store& store, int64_t size) {
   constexpr std::chrono::seconds kLongest{3};
   constexpr std::chrono::milliseconds kPause{50};
   const auto end = std::chrono::steady_clock::now() + kLongest;
-  while (!is_report_claimed(store) && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
+  while (!is_report_claimed(store, size) && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
 }
 
-// Stores `text` unless the key has a value for which `is_valid` is true. Returns the value that the key has then.
+// Stores `text` unless the key has a value for which `is_valid` is true. Returns the value that the key has then. A
+// stranger may write again and again, so this does not try for ever.
 std::string put_first(c10d::Store& store, const std::string& key, const std::string& text,
                       const std::function<bool(const std::string&)>& is_valid) {
-  const std::vector<uint8_t> bytes = store.compareSet(key, {}, std::vector<uint8_t>(text.begin(), text.end()));
-  const std::string now(bytes.begin(), bytes.end());
-  if (now == text || is_valid(now)) return now;
+  constexpr int kMostTries = 10;
+  const std::vector<uint8_t> wanted(text.begin(), text.end());
+  std::vector<uint8_t> before;
+  for (int i = 0; i < kMostTries; ++i) {
+    const std::vector<uint8_t> bytes = store.compareSet(key, before, wanted);
+    const std::string now(bytes.begin(), bytes.end());
+    if (now == text || is_valid(now)) return now;
+    before = bytes;
+  }
   put_text(store, key, text);
   return text;
 }
@@ -105,12 +112,14 @@ std::optional<RankFailure> failure_in(c10d::Store& store, int64_t size) {
 }
 
 bool claim_report(c10d::Store& store, int64_t rank, int64_t size, const std::string& message) {
-  if (rank != 0) wait_for_rank_0(store);
+  if (rank != 0) wait_for_rank_0(store, size);
   const std::string own = fmt::format("{}{}{}", rank, kEndOfFailureField, message_line(message));
   return own == put_first(store, kReporterKey, own,
                           [&](const std::string& now) { return parse_report(now, size).has_value(); });
 }
 
-bool is_report_claimed(c10d::Store& store) { return !text_at(store, kReporterKey).empty(); }
+bool is_report_claimed(c10d::Store& store, int64_t size) {
+  return parse_report(text_at(store, kReporterKey), size).has_value();
+}
 
 }  // namespace rnnlab

@@ -43,6 +43,6 @@ std::optional<RankFailure> failure_in(c10d::Store& store, int64_t size);
 bool claim_report(c10d::Store& store, int64_t rank, int64_t size, const std::string& message);
 
 // Returns whether a process has claimed the report.
-bool is_report_claimed(c10d::Store& store);
+bool is_report_claimed(c10d::Store& store, int64_t size);
 
 }  // namespace rnnlab

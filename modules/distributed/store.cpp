@@ -20,6 +20,8 @@
 namespace rnnlab {
 namespace {
 
+constexpr int64_t kAnySize = std::numeric_limits<int64_t>::max();  // of a run, which the owner of a store ignores
+
 c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(port);
@@ -29,11 +31,13 @@ c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds time
 }
 
 StorePointer make_server(const std::string& address, int64_t port, std::chrono::milliseconds timeout) {
-  const int descriptor = listen_at(address, port);
-  c10d::TCPStoreOptions options = store_options(own_address_of(descriptor).port(), timeout);
+  Socket socket = listen_at(address, port);
+  c10d::TCPStoreOptions options = store_options(own_address_of(socket.number()).port(), timeout);
   options.isServer = true;
-  options.masterListenFd = descriptor;
-  return c10::make_intrusive<c10d::TCPStore>(address, options);
+  options.masterListenFd = socket.number();
+  auto store = c10::make_intrusive<c10d::TCPStore>(address, options);
+  socket.release();  // the store closes it
+  return store;
 }
 
 StorePointer open_whole_store(const Launch& launch, const StoreOptions& options) {
@@ -43,9 +47,10 @@ StorePointer open_whole_store(const Launch& launch, const StoreOptions& options)
     return c10::make_intrusive<c10d::TCPStore>(address_of_rank_0(launch, options.interface),
                                                store_options(launch.port, options.timeout));
   } catch (const c10::Error& error) {
-    throw_error(ExitCode::kDevice,
-                "rank {} of {} cannot reach the store of its run at {}:{}, which rank 0 or its launcher holds: {}",
-                launch.rank, launch.size, launch.address, launch.port, first_line(error.what_without_backtrace()));
+    throw StoreUnreachable(
+        ExitCode::kDevice,
+        fmt::format("rank {} of {} cannot reach the store of its run at {}:{}, which rank 0 or its launcher holds: {}",
+                    launch.rank, launch.size, launch.address, launch.port, first_line(error.what_without_backtrace())));
   }
 }
 
@@ -97,7 +102,6 @@ const std::string& LocalStore::secret() const { return server_->secret; }
 void LocalStore::post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
                               const std::string& message) noexcept {
   try {
-    constexpr int64_t kAnySize = std::numeric_limits<int64_t>::max();
     put_failure(*server_->part(name_of_run), {.rank = rank, .exit_code = exit_code, .message = message, .process = ""},
                 kAnySize);
   } catch (const std::exception&) {  // no process is left to read the message
@@ -107,7 +111,7 @@ void LocalStore::post_failure(const std::string& name_of_run, int64_t rank, Exit
 
 bool LocalStore::is_report_claimed(const std::string& name_of_run) noexcept {
   try {
-    return rnnlab::is_report_claimed(*server_->part(name_of_run));
+    return rnnlab::is_report_claimed(*server_->part(name_of_run), kAnySize);
   } catch (const std::exception&) {
     return false;
   }

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "distributed/launch.h"
 
 namespace c10d {
@@ -29,8 +30,13 @@ struct StoreOptions {
   std::optional<std::string> interface = {};   // DistributedSettings::interface
 };
 
-// Throws UserError kDevice if the store cannot be reached. A suspended process accepts connections but does not answer,
-// so the function may never return.
+class StoreUnreachable : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+// Throws StoreUnreachable (kDevice), or another UserError if this process has too few open files or no address. A
+// suspended process accepts connections but does not answer, so the function may never return.
 StorePointer open_store(const Launch& launch, const StoreOptions& options);
 
 // Returns the value of a key, or "" if the key does not exist. Store::get() would wait for a key that somebody deletes.
@@ -50,7 +56,7 @@ class LocalStore {
   void post_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
                     const std::string& message) noexcept;
 
-  // Returns whether a process of the run with this name has claimed to report why the run ended (heartbeat.h).
+  // Returns whether a process of the run with this name has claimed to report why the run ended (run_failure.h).
   bool is_report_claimed(const std::string& name_of_run) noexcept;
 
  private:

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "distributed/bounded_work.h"
 #include "distributed/links.h"
+#include "distributed/network.h"
 
 namespace rnnlab {
 namespace {
@@ -20,10 +21,19 @@ StorePointer open_store_in_time(const Launch& launch, const RanksOptions& option
   const StoreOptions for_store = {
       .name_of_run = options.name, .timeout = options.start_timeout, .interface = options.interface};
   if (auto store = run_within(limit, [launch, for_store] { return open_store(launch, for_store); })) return *store;
-  throw_error(ExitCode::kDevice,
-              "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: "
-              "check whether that process is suspended",
-              launch.rank, launch.size, launch.address, launch.port);
+  throw StoreUnreachable(
+      ExitCode::kDevice,
+      fmt::format(
+          "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: "
+          "check whether that process is suspended",
+          launch.rank, launch.size, launch.address, launch.port));
+}
+
+LinkState state_of_store(const Launch& launch, const RanksOptions& options) {
+  const auto ask = [launch, interface = options.interface] {
+    return state_of_port(address_of_rank_0(launch, interface), launch.port);
+  };
+  return run_within(kReportTimeout, ask).value_or(LinkState::kUnknown);
 }
 
 }  // namespace
@@ -41,8 +51,8 @@ int64_t first_without_store(const Launch& launch) { return launch.launcher_hosts
 StorePointer connect_to_store(const Launch& launch, const RanksOptions& options) {
   try {
     return open_store_in_time(launch, options);
-  } catch (const UserError& failure) {
-    const LinkState state = state_of_port(launch.address, launch.port);
+  } catch (const StoreUnreachable& failure) {
+    const LinkState state = state_of_store(launch, options);
     const bool may_report = launch.rank <= first_without_store(launch) && state != LinkState::kUnreachable;
     if (may_report || state == LinkState::kUnknown) throw;
     throw ReportedBeyondNetwork(failure.exit_code(), failure.what());

@@ -55,7 +55,7 @@ std::string finding_of(LinkState state, const std::string& address) {
       return fmt::format("it accepts connections to {} but does not answer, so it is suspended or its host hangs",
                          address);
     case LinkState::kUnreachable:
-      return fmt::format("there is no way to it at {}, so its host is down or the network is broken", address);
+      return fmt::format("it cannot be reached at {}, so its host is down or the network is broken", address);
     case LinkState::kAnswers:
     case LinkState::kReachesStore:
       return fmt::format("it answers at {}, so its connection to the store is broken", address);
@@ -65,30 +65,31 @@ std::string finding_of(LinkState state, const std::string& address) {
   return "check whether it was killed or suspended, or its host is down";
 }
 
+LinkState state_of(const std::vector<LinkState>& states, int64_t rank) {
+  const auto i = static_cast<size_t>(rank);
+  return i < states.size() ? states[i] : LinkState::kUnknown;
+}
+
 // Call this function for ranks whose heartbeats are missing. The ranks are asked themselves why.
 RankFailed silence_of(const RunStatus& status, const Links& links, const std::vector<int64_t>& ranks) {
   const std::vector<LinkState> states = links.probe();
   std::vector<std::string> findings;
-  for (const int64_t rank : ranks) {
-    const auto i = static_cast<size_t>(rank);
-    add_once(findings, finding_of(i < states.size() ? states[i] : LinkState::kUnknown, links.address_of(rank)));
-  }
-  return {ExitCode::kDevice,
-          fmt::format("{} does not respond, so the run ends: {}", names_of(status, ranks), join(findings, "; "))};
+  for (const int64_t rank : ranks) add_once(findings, finding_of(state_of(states, rank), links.address_of(rank)));
+  return {ExitCode::kDevice, fmt::format("{} {} not respond, so the run ends: {}", names_of(status, ranks),
+                                         ranks.size() == 1 ? "does" : "do", join(findings, "; "))};
 }
 
 // The store may be with rank 0 or with the launcher. Ranks that do not answer explain it, unless all of them answer.
 RankFailed lost_store(const RunStatus& status, const Links& links, int64_t own_rank) {
   const std::vector<LinkState> states = links.probe();
   const auto missing = ranks_where(status, [&](int64_t i) {
-    const LinkState state =
-        static_cast<size_t>(i) < states.size() ? states[static_cast<size_t>(i)] : LinkState::kUnknown;
+    const LinkState state = state_of(states, i);
     return is_other(status, own_rank, i) && state != LinkState::kUnknown && !answers(state);
   });
   std::vector<std::string> findings;
   for (const int64_t rank : missing)
-    findings.push_back(fmt::format("{}: {}", name_of_rank(status, rank),
-                                   finding_of(states[static_cast<size_t>(rank)], links.address_of(rank))));
+    findings.push_back(
+        fmt::format("{}: {}", name_of_rank(status, rank), finding_of(state_of(states, rank), links.address_of(rank))));
   if (findings.empty())
     findings.push_back(
         fmt::format("check whether the process that holds it, rank 0 or its launcher, was killed or "
@@ -102,7 +103,7 @@ RankFailed lost_store(const RunStatus& status, const Links& links, int64_t own_r
 void require_no_broken_link(const RunStatus& status, const Links& links, int64_t own_rank) {
   const std::vector<LinkState> states = links.probe();
   for (int64_t i = 0; i < std::ssize(states); ++i) {
-    const LinkState state = states[static_cast<size_t>(i)];
+    const LinkState state = state_of(states, i);
     const bool may_have_ended = is_silent(status.ranks[static_cast<size_t>(i)], kSilenceOfDead);
     if (!is_other(status, own_rank, i) || may_have_ended || state == LinkState::kUnknown || answers(state)) continue;
     throw BrokenLink(
@@ -146,10 +147,12 @@ void WaitLimit::check() {
   if (waited_ < stall_timeout_) return;
   if (!std::exchange(has_tried_links_, true)) return require_no_broken_link(status, links_, rank_);
   if (waited_ < stall_timeout_ + kForOthers) return;
-  throw RankFailed(ExitCode::kDevice, fmt::format("{} responds, but did not finish its work within {} s; raise "
-                                                  "distributed.timeout if it is slow, or find out what blocks it",
-                                                  behind.empty() ? "another rank" : names_of(status, behind),
-                                                  stall_timeout_.count() / 1000));
+  const char* key = stall_timeout_ > timeout_ ? "distributed.start_timeout" : "distributed.timeout";
+  throw RankFailed(
+      ExitCode::kDevice,
+      fmt::format("{} responds, but did not finish its work within {} s; raise {} if it is slow, or find "
+                  "out what blocks it",
+                  behind.empty() ? "another rank" : names_of(status, behind), stall_timeout_.count() / 1000, key));
 }
 
 // Work of the device may also wait for another rank, so the connections are tried from time to time.

@@ -238,14 +238,16 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
   return end.exit_code;
 }
 
-std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
+std::shared_ptr<Ranks> join_ranks(const Experiment& experiment) {
   const auto& launch = this_launch();
-  if (!launch) return nullptr;
-  report_once([&] {
-    require_agreement(experiment, *launch);
-    require_shards_for(experiment, launch->size);
-    static_cast<void>(device_of_process(experiment));
-  });
+  if (!launch) return {&sole_rank(), [](Ranks*) {}};  // which lives as long as the process
+  report_once(
+      [&] {
+        require_agreement(experiment, *launch);
+        require_shards_for(experiment, launch->size);
+        static_cast<void>(device_of_process(experiment));
+      },
+      experiment.distributed.interface);
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
   };
@@ -267,45 +269,65 @@ std::string lines_of(const SharedFacts& facts) {
   return text;
 }
 
-// Returns the first pair of lines in which two texts differ.
-std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
-  const auto first = split(a, kEndOfLine), second = split(b, kEndOfLine);
-  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
-    if (first[i] != second[i]) return {first[i], second[i]};
-  return {a, b};
+using FactsByName = std::map<std::string, std::string>;
+
+FactsByName facts_in(const std::string& text) {
+  FactsByName facts;
+  for (const std::string& line : split(text, kEndOfLine)) {
+    const size_t end = line.find(kEndOfName);
+    if (end != std::string::npos) facts.emplace(line.substr(0, end), line.substr(end + 1));
+  }
+  return facts;
 }
 
-std::string value_in(const std::string& line) { return line.substr(line.find(kEndOfName) + 1); }
+std::string value_in(const FactsByName& facts, const std::string& name) {
+  const auto found = facts.find(name);
+  return found == facts.end() ? "no value" : in_quotes(found->second);
+}
+
+// Returns the first name, in the order of `facts`, whose value differs, or else one that only other ranks have.
+std::string first_difference(const SharedFacts& facts, const FactsByName& first, const FactsByName& other) {
+  for (const auto& [name, value] : facts)
+    if (value_in(first, name) != value_in(other, name)) return name;
+  const auto only_other = [&](const auto& fact) { return !first.contains(fact.first); };
+  const auto found = std::ranges::find_if(other, only_other);
+  return found == other.end() ? "" : found->first;
+}
 
 }  // namespace
+
+SharedFacts equal_settings(const Experiment& experiment) {
+  auto settings = effective_settings(experiment);
+  settings.erase("distributed.interface");  // each host has its own
+  return {settings.begin(), settings.end()};
+}
 
 void require_equal_facts(Ranks& ranks, const SharedFacts& facts) {
   const std::vector<std::string> texts = ranks.all_gather_texts(lines_of(facts));
   for (size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;
-    const auto [first, other] = first_difference(texts[0], texts[rank]);
-    throw_error(ExitCode::kUsage, "{} differs between the processes of this run: {} on rank 0, {} on rank {}",
-                first.substr(0, first.find(kEndOfName)), in_quotes(value_in(first)), in_quotes(value_in(other)), rank);
+    const FactsByName first = facts_in(texts[0]), other = facts_in(texts[rank]);
+    const std::string name = first_difference(facts, first, other);
+    throw_error(ExitCode::kUsage, "{} differs between the processes of this run: {} on rank 0, {} on rank {}", name,
+                value_in(first, name), value_in(other, name), rank);
   }
 }
 
-void connect_gpus(Ranks* ranks, const Experiment& experiment) {
-  if (ranks == nullptr) return;
+void connect_gpus(Ranks& ranks, const Experiment& experiment) {
+  if (ranks.is_sole()) return;
   const c10::Device device = device_of_process(experiment);
   const DistributedSettings& settings = experiment.distributed;
-  require_exchange(experiment, device, ranks->size());
+  require_exchange(experiment, device, ranks.size());
   if (device.is_cpu()) return;
-  auto equal = effective_settings(experiment);  // because they decide which messages there are
-  equal.erase("distributed.interface");         // each host has its own
-  require_equal_facts(*ranks, {equal.begin(), equal.end()});
+  require_equal_facts(ranks, equal_settings(experiment));  // because they decide which messages there are
   remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts
-  ranks->connect_gpus({.device = device,
-                       .is_shared = are_shared(ranks->all_gather_texts(uuid_of_gpu(device))),
-                       .exchange = settings.exchange,
-                       .channels = settings.channels.value_or(DistributedSettings::kUsualChannels)});
+  ranks.connect_gpus({.device = device,
+                      .is_shared = are_shared(ranks.all_gather_texts(uuid_of_gpu(device))),
+                      .exchange = settings.exchange,
+                      .channels = settings.channels.value_or(DistributedSettings::kUsualChannels)});
 }
 
-void report_once(const std::function<void()>& work) {
+void report_once(const std::function<void()>& work, const std::optional<std::string>& interface) {
   if (!this_launch() || g_num_runs_joined > 0) return work();
   try {
     work();
@@ -313,7 +335,7 @@ void report_once(const std::function<void()>& work) {
     throw;
   } catch (const UserError& failure) {
     write_error_file(failure.what());
-    if (claim_report_before_joining(*this_launch(), name_of_next_run(), failure)) throw;
+    if (claim_report_before_joining(*this_launch(), name_of_next_run(), interface, failure)) throw;
     throw ReportedElsewhere(failure.exit_code(), failure.what());
   }
 }
@@ -326,10 +348,9 @@ ExitCode finish_process(ExitCode exit_code) {
 
 // Sums depend on the number of threads, so with shards this number must not depend on the number of processes. With
 // GPUs, threads only prepare batches.
-Experiment experiment_for_rank(Experiment experiment, const Ranks* ranks) {
-  const int64_t num_ranks = ranks == nullptr ? 1 : ranks->size();
-  const int64_t num_parts = experiment.training.shards.value_or(num_ranks);
-  if (ranks != nullptr || experiment.devices == kAllGpus) experiment.devices = num_ranks;
+Experiment experiment_for_rank(Experiment experiment, const Ranks& ranks) {
+  const int64_t num_parts = experiment.training.shards.value_or(ranks.size());
+  if (!ranks.is_sole() || experiment.devices == kAllGpus) experiment.devices = ranks.size();
   if (num_parts > 1 && !experiment.training.num_threads && device_of_process(experiment).is_cpu())
     experiment.training.num_threads = std::max<int64_t>(1, default_num_threads() / num_parts);
   return experiment;

@@ -78,7 +78,9 @@ Failure describe_failure(const std::exception_ptr& exception) {
             first_line(error.what_without_backtrace()) + kWhatToReduce + ", or set data.placement=host"};
   } catch (const c10::AcceleratorError& error) {
     return device_failure(error);
-  } catch (const c10::DistError& error) {
+  } catch (const c10::DistNetworkError& error) {
+    return connection_failure(error);
+  } catch (const c10::DistStoreError& error) {
     return connection_failure(error);
   } catch (const c10::Error& error) {
     return libtorch_failure(error);

@@ -197,6 +197,8 @@ std::string heading(const PendingRun& task, size_t number, size_t count, const S
 // If several processes train one run, one of them reports why it ended. Call this function within a catch block.
 void report_failure(const std::string& message, Logger& logger) {
   write_error_file(message);
+  if (is_of_type<ReportedBeyondNetwork>(std::current_exception()))
+    return logger.warn(message + "; rank 0 cannot be reached: if it still runs, its output says why the run ended");
   if (is_of_type<ReportedElsewhere>(std::current_exception())) return;
   const bool names_a_rank = is_first_process() || message.starts_with("rank ");
   logger.error(names_a_rank ? message : fmt::format("rank {}: {}", this_launch()->rank, message));

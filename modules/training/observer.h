@@ -26,6 +26,8 @@ struct TrainingState {
   int64_t best_epoch = 0;
   std::optional<double> best_value;  // of early stopping's metric, or of the validation (else training) loss
   std::optional<int64_t> target_epoch = std::nullopt;  // the first that reached training.stop_at
+  // Of `schedule: plateau`: how many plateaus there were, and the epoch at which the last one ended.
+  std::optional<int64_t> num_plateaus = std::nullopt, plateau_epoch = std::nullopt;
   std::optional<StopReason> stop_reason;
   std::string stop_text;                 // the reason as a sentence: "the run reached training.epochs (3)"
   ExitCode exit_code = ExitCode::kDone;  // 128 + the signal's number after kSignal
@@ -39,6 +41,8 @@ struct TrainingState {
     field("best_epoch", self.best_epoch);
     field("best_value", self.best_value);
     field("target_epoch", self.target_epoch, kWhereGiven);
+    field("num_plateaus", self.num_plateaus, kWhereGiven);
+    field("plateau_epoch", self.plateau_epoch, kWhereGiven);
   }
 
   // Sets the reason to stop, unless one is set already.

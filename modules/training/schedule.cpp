@@ -36,13 +36,17 @@ using Use = ScheduleInfo::Use;
 constexpr std::array kSchedules = {
     ScheduleInfo{ScheduleKind::kConstant, constant},
     ScheduleInfo{ScheduleKind::kStep, by_steps, Use::kNeeded, Use::kNeeded},
-    ScheduleInfo{ScheduleKind::kCosine, cosine, Use::kNone, Use::kOptional, /*lasts_to_the_end=*/true},
+    ScheduleInfo{ScheduleKind::kCosine, cosine, Use::kNone, Use::kOptional, /*decay_patience=*/Use::kNone,
+                 /*lasts_to_the_end=*/true},
     ScheduleInfo{ScheduleKind::kInverseTime, inverse_time, Use::kNeeded, Use::kOptional},
     ScheduleInfo{ScheduleKind::kExponential, exponential, Use::kNeeded, Use::kNeeded},
+    ScheduleInfo{ScheduleKind::kPlateau, by_steps, Use::kNeeded, Use::kNone, /*decay_patience=*/Use::kOptional},
 };
 
-double decayed(const Schedule& schedule, int64_t step) {
-  return info_of(schedule.kind).rate(schedule, static_cast<double>(step) / static_cast<double>(schedule.decay_steps));
+double decayed(const Schedule& schedule, int64_t step, int64_t num_plateaus) {
+  const ScheduleInfo& info = info_of(schedule.kind);
+  if (info.counts_plateaus()) return info.rate(schedule, static_cast<double>(num_plateaus));
+  return info.rate(schedule, static_cast<double>(step) / static_cast<double>(schedule.decay_steps));
 }
 
 }  // namespace
@@ -53,11 +57,11 @@ const ScheduleInfo& info_of(ScheduleKind kind) {
   return *found;
 }
 
-double learning_rate_at(const Schedule& schedule, int64_t step) {
+double learning_rate_at(const Schedule& schedule, int64_t step, int64_t num_plateaus) {
   if (step < schedule.warmup_steps) {
     return schedule.learning_rate * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
   }
-  const double rate = std::max(decayed(schedule, step - schedule.warmup_steps), schedule.minimum);
+  const double rate = std::max(decayed(schedule, step - schedule.warmup_steps, num_plateaus), schedule.minimum);
   return std::min(rate, config::kMostFloat);  // a GPU stores it as float32
 }
 

@@ -96,10 +96,10 @@ MetricResult ScoreMetrics::compute(const MetricInfo& metric, const PartScores& s
       fmt::format("it is defined for {}, but the model predicts {}", join_with_or(tasks), config::name_of(task_)));
 }
 
-MetricResults ScoreMetrics::results(int64_t batch_size, Ranks* ranks) const {
+MetricResults ScoreMetrics::results(int64_t batch_size, Ranks& ranks) const {
   MetricResults results;
   if (empty()) return results;
-  const at::Tensor raw = ranks == nullptr ? own_outputs() : outputs_of_all(batch_size, *ranks);
+  const at::Tensor raw = outputs_of_all(batch_size, ranks);
   const bool are_finite = at::isfinite(raw).all().item<bool>(), are_numbers = task_ == MetricTask::kNumbers;
   const at::Tensor outputs = (are_numbers ? in_units_of_targets(raw, data_) : raw.to(at::kDouble)).contiguous();
   const at::Tensor rows = target_rows(part_).contiguous();

@@ -44,10 +44,10 @@ class ScoreMetrics {
   // Appends what the model gives for the next batch.
   void add(const at::Tensor& output, const Batch& batch);
 
-  // Call this function after all batches. If `ranks` is not null, each rank has added its share of the batches, which
-  // have `batch_size` samples (BatchShare::Kind::kWholeBatches), and all ranks call this function; every rank returns
-  // the same results, bit for bit those of one process.
-  MetricResults results(int64_t batch_size, Ranks* ranks = nullptr) const;
+  // Call this function after all batches. If there are several `ranks`, each has added its share of the batches, which
+  // have `batch_size` samples (BatchShare::Kind::kWholeBatches), and all call this function; every rank returns the
+  // same results, bit for bit those of one process.
+  MetricResults results(int64_t batch_size, Ranks& ranks = sole_rank()) const;
 
  private:
   std::vector<int64_t> rows_of_batches(int64_t batch_size) const;

@@ -52,6 +52,10 @@ std::string invalid_reason(const RunProgress& progress, int64_t steps_per_epoch)
     return fmt::format("epoch {}, but the best epoch is {}", state.epoch, state.best_epoch);
   if (state.target_epoch && (*state.target_epoch < 1 || *state.target_epoch > state.epoch))
     return fmt::format("epoch {}, but epoch {} reached the target", state.epoch, *state.target_epoch);
+  if (state.num_plateaus.has_value() != state.plateau_epoch.has_value() || state.num_plateaus.value_or(0) < 0 ||
+      state.num_plateaus.value_or(0) > state.plateau_epoch.value_or(0) || state.plateau_epoch.value_or(0) > state.epoch)
+    return fmt::format("epoch {}, but {} plateaus until epoch {}", state.epoch, state.num_plateaus.value_or(0),
+                       state.plateau_epoch.value_or(0));
   if (steps < 0 || steps > steps_per_epoch || (progress.epoch_is_over && steps != steps_per_epoch))
     return fmt::format("{} of {} steps of an epoch that is {}", steps, steps_per_epoch,
                        progress.epoch_is_over ? "over" : "not over");

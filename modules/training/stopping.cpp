@@ -37,6 +37,14 @@ void EarlyStopping::stop_if_patience_is_over(TrainingState& state) const {
                          counted(patience_, "epoch"), *state.best_value, state.best_epoch));
 }
 
+void count_plateaus(const Schedule& schedule, TrainingState& state) {
+  if (!info_of(schedule.kind).counts_plateaus() || !state.best_value) return;
+  const int64_t began = std::max(state.best_epoch, state.plateau_epoch.value_or(0));
+  if (state.epoch - began < schedule.decay_patience) return;
+  state.num_plateaus = state.num_plateaus.value_or(0) + 1;
+  state.plateau_epoch = state.epoch;
+}
+
 void StopTarget::update(const EpochRow& row, TrainingState& state) const {
   if (!state.target_epoch && reaches(row, targets_)) state.target_epoch = row.epoch;
 }

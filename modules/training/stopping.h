@@ -36,6 +36,11 @@ class EarlyStopping {
   double min_delta_;
 };
 
+// Counts the plateaus of a run whose schedule lowers the learning rate after each. Call this function after
+// EarlyStopping::update_best(): a plateau is `decay_patience` epochs without a better one, and the next begins with the
+// lower rate.
+void count_plateaus(const Schedule& schedule, TrainingState& state);
+
 // Ends a run when an epoch reaches the values of training.stop_at. Like EarlyStopping it has no state of its own.
 class StopTarget {
  public:

@@ -38,7 +38,7 @@ struct TrainerOptions {
   c10::Device device = c10::Device(c10::kCPU);
   Precision precision = Precision::kFp32;
   Placement placement = Placement::kAutomatic;
-  Ranks* ranks = nullptr;  // of all processes of this run, each with a part of every batch; null: this one alone
+  Ranks* ranks = &sole_rank();           // of all processes of this run, each with a part of every batch
   DistributedSettings distributed = {};  // how they exchange gradients
 };
 
@@ -118,7 +118,7 @@ class Trainer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool has_ranks() const { return options_.ranks != nullptr; }
+  bool has_ranks() const { return !options_.ranks->is_sole(); }
   bool has_exchange() const { return has_ranks() || options_.settings.shards; }
   void wait_for_device() const;
   void begin_epoch();
@@ -134,6 +134,7 @@ class Trainer {
   double take_loss();
   int64_t most_steps_at_once() const;
   std::vector<double> next_learning_rates(int64_t count) const;
+  double learning_rate(int64_t steps_from_now) const;
   void count_step(int64_t num_samples);
   void validate(EpochRow& row);
   void end_epoch();

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/numbers.h"
+
 namespace rnnlab {
 namespace {
 
@@ -113,12 +115,19 @@ void list_schedule(config::Schema<Settings>& s) {
       .at_least(0)
       .at_most(kMostCounted);
   s.field("decay_rate", &Settings::decay_rate,
-          "step, exponential: factor per decay_steps; inverse_time: lr / (1 + decay_rate * t / decay_steps)")
+          "step, exponential: factor per decay_steps; plateau: factor per plateau; inverse_time: "
+          "lr / (1 + decay_rate * t / decay_steps)")
       .above(0.0)
       .at_most(kMostFloat);
   s.field("decay_steps", &Settings::decay_steps,
           "steps of one decay; cosine: steps to the minimum, by default all; inverse_time: by default 1")
       .unit("steps")
+      .at_least(1)
+      .at_most(kMostCounted);
+  s.field("decay_patience", &Settings::decay_patience,
+          "plateau: epochs without a better one after which the learning rate is lowered; by default 2. What is better "
+          "says early_stopping's metric, or the validation (else training) loss")
+      .unit("epochs")
       .at_least(1)
       .at_most(kMostCounted);
   s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "lower limit of the learning rate in the schedule")
@@ -220,6 +229,24 @@ void check_optimizer(const Settings& t, Checker& checker) {
   }
 }
 
+constexpr int64_t kUsualDecayPatience = 2;
+
+void check_plateaus(const Settings& t, Checker& checker) {
+  if (!info_of(t.schedule).counts_plateaus()) {
+    if (t.decay_patience)
+      checker.complain({"schedule", "decay_patience"},
+                       fmt::format("{} has no decay_patience", config::name_of(t.schedule)));
+    return;
+  }
+  const int64_t patience = t.decay_patience.value_or(kUsualDecayPatience);
+  if (t.early_stopping && t.patience <= patience)
+    checker.complain(
+        {"patience", "decay_patience"},
+        fmt::format("early stopping after {} ends the run before or when {} lower the learning rate: raise "
+                    "patience",
+                    counted(t.patience, "epoch"), counted(patience, "epoch")));
+}
+
 void check_schedule(const Settings& t, Checker& checker) {
   using Use = ScheduleInfo::Use;
   const std::string name(config::name_of(t.schedule));
@@ -267,6 +294,7 @@ config::Schema<Settings> make_schema() {
   s.check(check_shards);
   s.check(check_optimizer);
   s.check(check_schedule);
+  s.check(check_plateaus);
   s.check(check_tensorboard);
   return s;
 }
@@ -293,6 +321,7 @@ Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps) {
           .minimum = settings.minimum_learning_rate,
           .decay_rate = settings.decay_rate.value_or(1.0),
           .decay_steps = settings.decay_steps.value_or(default_decay_steps(settings, total_steps)),
+          .decay_patience = settings.decay_patience.value_or(kUsualDecayPatience),
           .warmup_steps = settings.warmup_steps};
 }
 

@@ -57,6 +57,7 @@ struct TrainingSettings {
   int64_t warmup_steps = 0;
   std::optional<double> decay_rate;
   std::optional<int64_t> decay_steps;
+  std::optional<int64_t> decay_patience;
   double minimum_learning_rate = 0.0;
 
   std::vector<std::string> metrics;           // of scores, by their names in the list (results/metrics.h)

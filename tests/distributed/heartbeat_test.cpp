@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "distributed/store_of_two.h"
@@ -50,14 +52,30 @@ TEST_F(HeartbeatOfTwo, TakesNoHeartbeatThatNoRankSends) {
   }
 }
 
+// Who can write into the store could else keep a rank that is suspended alive for the others.
+TEST_F(HeartbeatOfTwo, TakesNoEarlierHeartbeatAgain) {
+  Heartbeat heartbeat(*store_, 0, 2);
+  write("beat/1", kForged + "|trains|12|30");
+  heartbeat.poll_until(milliseconds(5000), [](const RunStatus& now) { return now.ranks[1].num_operations == 12; });
+  write("beat/1", kForged + "|writes|11|29");
+  const RunStatus status = after_rounds(heartbeat, 2);
+  EXPECT_EQ(status.ranks[1].num_operations, 12);
+  EXPECT_FALSE(status.ranks[1].writes_files);
+  write("beat/1", kForged + "|left");
+  EXPECT_TRUE(after_rounds(heartbeat, 2).ranks[1].has_left);
+}
+
 TEST_F(HeartbeatOfTwo, SurvivesKeysThatAreDeleted) {
   Heartbeat heartbeat(*store_, 0, 2);
-  for (int i = 0; i < 200; ++i) {
-    write("failure", "x");
-    store_->deleteKey("failure");
-    store_->deleteKey("beat/0");
-  }
-  EXPECT_FALSE(after_rounds(heartbeat, 2).is_store_gone);
+  std::atomic<bool> is_enough = false;
+  const std::jthread stranger([&, store = open()] {
+    while (!is_enough) {
+      put_text(*store, "failure", "x");
+      for (const char* key : {"failure", "beat/0"}) store->deleteKey(key);
+    }
+  });
+  EXPECT_FALSE(after_rounds(heartbeat, 4).is_store_gone);
+  is_enough = true;
 }
 
 }  // namespace

@@ -16,10 +16,15 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 
 constexpr const char* kLoopback = "127.0.0.1";
-constexpr milliseconds kShort{300};
+constexpr milliseconds kShort{1000};
+
+class LinksOfRank : public Links {
+ public:
+  explicit LinksOfRank(int64_t rank) : Links(rank) { listen(kLoopback); }
+};
 
 TEST(Links, TellWhoAnswersAndWhoReachesTheStore) {
-  Links first(0, kLoopback), second(1, kLoopback), third(2, kLoopback);
+  LinksOfRank first(0), second(1), third(2);
   first.set_entries({first.entry(), second.entry(), third.entry()});
   second.serve([] { return true; });
   third.serve([] { return false; });
@@ -28,16 +33,16 @@ TEST(Links, TellWhoAnswersAndWhoReachesTheStore) {
 
 // A suspended process accepts connections, because the system does so, but it does not answer.
 TEST(Links, TellASuspendedRankFromOneThatHasEnded) {
-  Links first(0, kLoopback);
-  const Links suspended(1, kLoopback);
-  auto ended = std::make_unique<Links>(2, kLoopback);
+  LinksOfRank first(0);
+  const LinksOfRank suspended(1);
+  auto ended = std::make_unique<LinksOfRank>(2);
   first.set_entries({first.entry(), suspended.entry(), ended->entry()});
   ended.reset();
   EXPECT_THAT(first.probe(kShort), ElementsAre(LinkState::kReachesStore, LinkState::kSilent, LinkState::kRefuses));
 }
 
 TEST(Links, HearWhoReports) {
-  Links first(0, kLoopback), second(1, kLoopback);
+  LinksOfRank first(0), second(1);
   first.set_entries({first.entry(), second.entry()});
   second.serve([] { return true; });
   EXPECT_FALSE(second.has_heard_report());
@@ -49,7 +54,7 @@ TEST(Links, HearWhoReports) {
 
 // A process that was suspended meanwhile finds the report when it continues.
 TEST(Links, HearAReportThatCameBeforeTheyServe) {
-  Links first(0, kLoopback), second(1, kLoopback);
+  LinksOfRank first(0), second(1);
   first.set_entries({first.entry(), second.entry()});
   first.announce_report();
   second.serve([] { return true; });
@@ -58,7 +63,7 @@ TEST(Links, HearAReportThatCameBeforeTheyServe) {
 }
 
 TEST(Links, AnswerNobodyWithoutTheirToken) {
-  Links first(0, kLoopback), second(1, kLoopback);
+  LinksOfRank first(0), second(1);
   second.serve([] { return true; });
   const std::vector<std::string> parts = split(second.entry(), ' ');
   first.set_entries({first.entry(), parts[0] + " " + parts[1] + " " + std::string(parts[2].size(), '0')});
@@ -69,7 +74,7 @@ TEST(Links, AnswerNobodyWithoutTheirToken) {
 }
 
 TEST(Links, KnowNothingFromEntriesThatNoRankWrites) {
-  Links links(0, kLoopback);
+  LinksOfRank links(0);
   const std::string token(64, 'a');
   links.set_entries({links.entry(), "", "127.0.0.1 80", "127.0.0.1 0 " + token, "127.0.0.1 65536 " + token,
                      "localhost 80 " + token, "127.0.0.1 80 " + std::string(64, 'g'), "127.0.0.1 80 aa",
@@ -81,7 +86,7 @@ TEST(Links, KnowNothingFromEntriesThatNoRankWrites) {
 }
 
 TEST(Links, ShowAddresses) {
-  Links links(0, kLoopback);
+  LinksOfRank links(0);
   const std::string token(64, 'a');
   links.set_entries({"10.0.0.2 41234 " + token, "fd00::2 41234 " + token});
   EXPECT_EQ(links.address_of(0), "10.0.0.2:41234");
@@ -91,7 +96,7 @@ TEST(Links, ShowAddresses) {
 
 TEST(Links, TellOfAPortWhetherItIsOpen) {
   EXPECT_EQ(state_of_port("no host has this name.invalid", 80), LinkState::kUnknown);
-  auto listening = std::make_unique<Links>(0, kLoopback);
+  auto listening = std::make_unique<LinksOfRank>(0);
   const int64_t port = std::stoll(split(listening->entry(), ' ')[1]);
   EXPECT_EQ(state_of_port(kLoopback, port), LinkState::kSilent);
   listening.reset();

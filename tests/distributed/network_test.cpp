@@ -43,21 +43,18 @@ UserError network_error_of(const std::function<void()>& work) {
 // A socket that listens, and is closed at the end.
 class Listening {
  public:
-  explicit Listening(const std::string& address) : descriptor_(listen_at(address, 0)) {}
-  ~Listening() { ::close(descriptor_); }
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
+  explicit Listening(const std::string& address) : socket_(listen_at(address, 0)) {}
 
   sockaddr_in6 address() const {
     sockaddr_in6 address{};
     socklen_t size = sizeof address;
-    ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &size);
+    ::getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&address), &size);
     return address;
   }
   int64_t port() const { return ntohs(address().sin6_port); }
 
  private:
-  int descriptor_;
+  Socket socket_;
 };
 
 bool has_ipv6() {

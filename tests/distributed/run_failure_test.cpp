@@ -86,6 +86,14 @@ TEST_F(RunFailure, ReplacesAFailureThatNoRankCanHave) {
   EXPECT_EQ(failure_in(*store_, 2).value().message, "true") << "the first failure counts";
 }
 
+TEST_F(RunFailure, CountsAReportThatARankCanHaveClaimed) {
+  EXPECT_FALSE(is_report_claimed(*store_, 2));
+  write("told", "7\nthe message");
+  EXPECT_FALSE(is_report_claimed(*store_, 2));
+  write("told", "1\nthe message");
+  EXPECT_TRUE(is_report_claimed(*store_, 2));
+}
+
 TEST_F(RunFailure, ReportsThoughAStrangerHasClaimedTheReport) {
   for (const char* wrong : {"", "7\nthe message", "x\nthe message", "1", "1\n", "1\n2\n3"}) {
     write("told", wrong);

@@ -22,12 +22,12 @@ a=rnnlab-$$-a b=rnnlab-$$-b
 remove() { for host in $a $b; do ip netns del $host 2>/dev/null; rm -rf /etc/netns/$host; done; }
 trap remove EXIT
 hosts() {
-  ip netns add $a && ip netns add $b && ip link add eth7 netns $a type veth peer name eth7 netns $b || exit 77
+  ip netns add $a && ip netns add $b && ip link add eth7 netns $a type veth peer name eth7 netns $b || exit 1
   for host in $a:1 $b:2; do
     name=${host%:*} number=${host#*:}
     ip netns exec $name sh -c "ip link set lo up; ip addr add 10.77.0.$number/24 dev eth7; ip link set eth7 up"
     mkdir -p /etc/netns/$name
-    printf '127.0.0.1 localhost\n%s\n' "$1" > /etc/netns/$name/hosts
+    printf '127.0.0.1 localhost\n%b\n' "$1" > /etc/netns/$name/hosts
   done
 }
 ranks() {
@@ -51,12 +51,21 @@ training: {epochs: 1, batch_size: 32, num_threads: 1}
 distributed: {start_timeout: 30}
 )";
 
+int64_t count_of(const std::string& text, const std::string& word) {
+  int64_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
 class Hosts : public ::testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root";
-    if (program_.run_in_shell("ip netns add rnnlab-$$ && ip netns del rnnlab-$$").exit_code != 0)
-      GTEST_SKIP() << "needs network namespaces (Debian: iproute2)";
+    constexpr const char* kTry =
+        "ip netns add rnnlab-$$ && ip -n rnnlab-$$ link add eth7 type veth peer name eth8; ok=$?; ip netns del "
+        "rnnlab-$$; exit $ok";
+    if (program_.run_in_shell(kTry).exit_code != 0)
+      GTEST_SKIP() << "needs network namespaces with pairs of interfaces (Debian: iproute2)";
     program_.write("small.yaml", kYaml);
   }
   ProgramResult on_hosts(const std::string& commands) const { return program_.run_in_shell(kHosts + commands); }
@@ -75,6 +84,13 @@ TEST_F(Hosts, TrainIfMasterAddrIsTheNameOfDebianOnRank0) {
   EXPECT_EQ(result.output, "0 0\n") << result.errors;
 }
 
+// The address of the loopback interface comes first, whatever the order of the lines.
+TEST_F(Hosts, TrainIfMasterAddrHasAlsoTheAddressOfDebian) {
+  const ProgramResult result =
+      on_hosts("hosts '127.0.1.1 host0\n10.77.0.1 host0'; echo 10.77.0.1 host0 > /etc/netns/$b/hosts; ranks host0");
+  EXPECT_EQ(result.output, "0 0\n") << result.errors;
+}
+
 TEST_F(Hosts, TrainIfTheirNamesDoNotResolve) {
   const ProgramResult result = on_hosts("hosts ''; ranks 10.77.0.1 distributed.interface=eth7");
   EXPECT_EQ(result.output, "0 0\n") << result.errors;
@@ -83,6 +99,7 @@ TEST_F(Hosts, TrainIfTheirNamesDoNotResolve) {
 TEST_F(Hosts, AreToldOnceThatTheirInterfaceIsTheLoopback) {
   const ProgramResult result = on_hosts("hosts ''; ranks 10.77.0.1 distributed.interface=lo");
   EXPECT_EQ(result.output, "4 4\n");
+  EXPECT_EQ(count_of(result.errors, "error:"), 1) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("distributed.interface: lo has the address 127.0.0.1, which other hosts cannot "
                                        "reach, but rank 0 is at 10.77.0.1: name another interface"));
 }

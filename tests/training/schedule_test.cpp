@@ -48,6 +48,16 @@ TEST(Schedule, StepFallsAtEachMultipleOfDecaySteps) {
                {0.1, 0.1, 0.05, 0.05, 0.025, 0.0125});
 }
 
+TEST(Schedule, PlateauFallsWithTheNumberOfPlateausOnly) {
+  auto schedule = schedule_of(ScheduleKind::kPlateau, 0.5, 1);
+  schedule.minimum = 0.02;
+  schedule.warmup_steps = 4;
+  expect_rates(schedule, {0, 3, 4, 1000}, {0.025, 0.1, 0.1, 0.1});
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 1000, 1), 0.05);
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 5, 2), 0.025);
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 1000, 3), 0.02) << "the minimum";
+}
+
 TEST(Schedule, CosineFallsToTheMinimumAndStaysThere) {
   auto schedule = schedule_of(ScheduleKind::kCosine, 1, 8);
   schedule.minimum = 0.02;

@@ -143,11 +143,11 @@ TEST(ScoreMetrics, AreThoseOfOneProcessForAnyNumberOfRanks) {
       for (int64_t batch = rank; batch < 3; batch += size)
         of_ranks.back().add(outputs.slice(0, 2 * batch, std::min<int64_t>(2 * batch + 2, 5)), {});
       RankInTurn ranks(rank, size, sent);
-      of_ranks.back().results(2, &ranks);
+      of_ranks.back().results(2, ranks);
     }
     for (int64_t rank = 0; rank < size; ++rank) {
       RankInTurn ranks(rank, size, sent);
-      of_ranks[static_cast<size_t>(rank)].results(2, &ranks);
+      of_ranks[static_cast<size_t>(rank)].results(2, ranks);
       EXPECT_EQ(last_outputs, expected) << "rank " << rank << " of " << size;
     }
   }

@@ -110,6 +110,16 @@ TEST(Snapshot, WithMomentumAndASchedule) {
   }));
 }
 
+// With so high a rate the loss does not improve after the first epochs, so the rate falls before and after the resume.
+TEST(Snapshot, WithPlateaus) {
+  expect_exact_resume(work_with([](Work& w) {
+    w.options.settings.schedule = ScheduleKind::kPlateau;
+    w.options.settings.learning_rate = 3.0;
+    w.options.settings.decay_rate = 0.1;
+    w.options.settings.decay_patience = 1;
+  }));
+}
+
 TEST(Snapshot, WithBatchesPreparedByAThread) {
   expect_exact_resume(work_with([](Work& w) { w.options.placement = Placement::kHost; }));
 }

@@ -49,6 +49,31 @@ TEST(EarlyStopping, StopsAfterPatienceEpochsWithoutABetterLoss) {
   EXPECT_EQ(state.stop_text, "valid_loss has not improved by more than 0 for 2 epochs (best 0.5 at epoch 2)");
 }
 
+// Returns the epochs at which a plateau ended, for the validation loss of each epoch.
+std::vector<int64_t> plateaus(const Schedule& schedule, const std::vector<double>& losses) {
+  const EarlyStopping best({});
+  TrainingState state;
+  std::vector<int64_t> ends;
+  for (const double loss : losses) {
+    best.update_best({.epoch = ++state.epoch, .train_loss = 1.0, .valid_loss = loss}, state);
+    count_plateaus(schedule, state);
+    if (std::ssize(ends) < state.num_plateaus.value_or(0)) ends.push_back(*state.plateau_epoch);
+  }
+  return ends;
+}
+
+TEST(Plateaus, AreEpochsWithoutABetterOne) {
+  const Schedule schedule{.kind = ScheduleKind::kPlateau, .decay_patience = 2};
+  EXPECT_THAT(plateaus(schedule, {5, 4, 3, 2, 1}), ::testing::IsEmpty());
+  EXPECT_THAT(plateaus(schedule, {5, 4, 4, 4, 3, 3}), ::testing::ElementsAre(4));
+  EXPECT_THAT(plateaus(schedule, {5, 5, 5, 5, 5, 5, 5}), ::testing::ElementsAre(3, 5, 7))
+      << "each has its own patience";
+}
+
+TEST(Plateaus, AreOfNoInterestToOtherSchedules) {
+  EXPECT_THAT(plateaus({.kind = ScheduleKind::kStep, .decay_patience = 2}, {5, 5, 5, 5}), ::testing::IsEmpty());
+}
+
 TEST(EarlyStopping, AnAccuracyImprovesUpwards) {
   const auto state = after(watching("train_accuracy", 1), {0.5, 0.7, 0.6});
   EXPECT_EQ(state.stop_text, "train_accuracy has not improved by more than 0 for 1 epoch (best 0.7 at epoch 2)");

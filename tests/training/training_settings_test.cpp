@@ -79,6 +79,8 @@ TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
   EXPECT_EQ(complaint("{carry_state: true, shards: 2}"),
             "training.yaml:1:15: carry_state and shards (training.yaml:1:29): states are carried by one process "
             "without shards: remove shards");
+  EXPECT_EQ(complaint("{decay_patience: 2}"),
+            "training.yaml:1:18: schedule (default) and decay_patience: constant has no decay_patience");
   EXPECT_EQ(complaint("{decay_steps: 10}"),
             "training.yaml:1:15: schedule (default) and decay_steps: constant has no decay_steps");
 }
