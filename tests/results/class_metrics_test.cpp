@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "results/metric_of.h"
@@ -11,10 +10,9 @@ namespace rnnlab {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kUnknown;
 using testing::metric_of;
 using testing::reason_of;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Logits that predict the classes 0 0 1 1 2 0 of six rows.
 const std::vector<double> kLogits = {3, 1, 0, 2, 0, 1, 0, 5, 1, 1, 2, 0, 0, 0, 9, 4, 0, 0};
@@ -44,7 +42,7 @@ TEST(MacroF1, CountsAClassThatOnlyPredictionsHave) {
 }
 
 TEST(MacroF1, HasTwoClassesForABinaryTarget) {
-  const std::vector<double> targets = {1, 1, 0, 0, kNan}, logits = {2, -1, -3, 0, 7};
+  const std::vector<double> targets = {1, 1, 0, 0, kUnknown}, logits = {2, -1, -3, 0, 7};
   // The class 1 has an F1 of 2 * 1 / (2 + 1), and the class 0 one of 2 * 2 / (2 + 3): a logit of 0 predicts 0.
   EXPECT_DOUBLE_EQ(metric_of("macro_f1", of_binary(targets, logits)), (2.0 / 3 + 0.8) / 2);
 }
@@ -72,7 +70,7 @@ TEST(RocAuc, CountsThePairsInTheRightOrder) {
 }
 
 TEST(RocAuc, CountsEqualScoresHalf) {
-  const std::vector<double> targets = {0, 1, 1, 0, kNan}, logits = {1, 1, 2, 0, 50};
+  const std::vector<double> targets = {0, 1, 1, 0, kUnknown}, logits = {1, 1, 2, 0, 50};
   EXPECT_DOUBLE_EQ(metric_of("roc_auc", of_binary(targets, logits)), 3.5 / 4);
   const std::vector<double> equal = {3, 3, 3, 3, 3};
   EXPECT_DOUBLE_EQ(metric_of("roc_auc", of_binary(targets, equal)), 0.5);

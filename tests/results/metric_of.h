@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <variant>
 
 #include "results/metrics.h"
 
 namespace rnnlab::testing {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 inline MetricResult result_of(const std::string& name, const PartScores& part) {
   const MetricInfo& metric = *find_metric(name);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include <limits>
 #include <vector>
 
 #include "results/metric_of.h"
@@ -9,10 +8,9 @@
 namespace rnnlab {
 namespace {
 
+using testing::kUnknown;
 using testing::metric_of;
 using testing::reason_of;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 PartScores of_numbers(const std::vector<double>& targets, const std::vector<double>& outputs, int64_t num_outputs = 1,
                       const std::vector<double>& naive_errors = {}) {
@@ -24,11 +22,11 @@ PartScores of_numbers(const std::vector<double>& targets, const std::vector<doub
 }
 
 // Two targets of three rows, of which one is missing.
-const std::vector<double> kTwoTargets = {1, 10, 2, kNan, 3, 30};
+const std::vector<double> kTwoTargets = {1, 10, 2, kUnknown, 3, 30};
 const std::vector<double> kTwoOutputs = {2, 10, 2, 99, 3, 20};
 
 TEST(R2, IsThePartOfTheVarianceThatIsExplained) {
-  const std::vector<double> targets = {3, -0.5, 2, 7, kNan}, outputs = {2.5, 0, 2, 8, 5};
+  const std::vector<double> targets = {3, -0.5, 2, 7, kUnknown}, outputs = {2.5, 0, 2, 8, 5};
   EXPECT_NEAR(metric_of("r2", of_numbers(targets, outputs)), 1 - 1.5 / 29.1875, 1e-12);
 }
 
@@ -48,18 +46,18 @@ TEST(R2, IsNotDefinedForEqualTargets) {
   const std::vector<double> targets = {0.1, 0.1, 0.1}, outputs = {0.1, 0.2, 0.1}, one = {4};
   EXPECT_EQ(reason_of("r2", of_numbers(targets, outputs)), "all targets are equal, so none deviates from their mean");
   EXPECT_EQ(reason_of("r2", of_numbers(one, one)), "all targets are equal, so none deviates from their mean");
-  const std::vector<double> second = {1, 5, 2, 5, 3, kNan};
+  const std::vector<double> second = {1, 5, 2, 5, 3, kUnknown};
   EXPECT_EQ(reason_of("r2", of_numbers(second, second, 2)),
             "all targets in column 1 (from 0) are equal, so none deviates from their mean");
 }
 
 TEST(R2, IsNotDefinedWithoutAKnownTarget) {
-  const std::vector<double> targets = {1, kNan, 2, kNan}, outputs = {1, 1, 1, 1};
+  const std::vector<double> targets = {1, kUnknown, 2, kUnknown}, outputs = {1, 1, 1, 1};
   EXPECT_EQ(reason_of("r2", of_numbers(targets, outputs, 2)), "no target in column 1 (from 0) is known");
 }
 
 TEST(Mase, IsTheErrorOverTheNaiveErrorOfTheTrainingPart) {
-  const std::vector<double> targets = {1, 2, 3, kNan}, outputs = {2, 2, 5, 0};
+  const std::vector<double> targets = {1, 2, 3, kUnknown}, outputs = {2, 2, 5, 0};
   EXPECT_DOUBLE_EQ(metric_of("mase", of_numbers(targets, outputs, 1, {0.5})), 2);
 }
 
@@ -73,14 +71,14 @@ TEST(Mase, IsNotDefinedWithoutANaiveError) {
             "the naive error of the training part is unknown: it needs data.source: csv with data.window");
   EXPECT_EQ(reason_of("mase", of_numbers(targets, targets, 1, {0})),
             "targets of the training part do not change from season to season");
-  EXPECT_EQ(reason_of("mase", of_numbers(targets, targets, 1, {kNan})),
+  EXPECT_EQ(reason_of("mase", of_numbers(targets, targets, 1, {kUnknown})),
             "the training part does not have two targets that are a season apart");
   EXPECT_EQ(reason_of("mase", of_numbers(targets, targets, 2, {1, 0})),
             "targets in column 1 (from 0) of the training part do not change from season to season");
 }
 
 TEST(Smape, IsThePercentageOfTheMeanSize) {
-  const std::vector<double> targets = {100, -50, kNan, 80}, outputs = {110, -50, 7, 120};
+  const std::vector<double> targets = {100, -50, kUnknown, 80}, outputs = {110, -50, 7, 120};
   EXPECT_NEAR(metric_of("smape", of_numbers(targets, outputs)), (2000.0 / 210 + 0 + 8000.0 / 200) / 3, 1e-12);
 }
 
