@@ -117,8 +117,7 @@ TEST(EarlyStopping, WatchesEveryMetric) {
 
 // Each name is that of a column of epochs.csv.
 TEST(EarlyStopping, NamesMetricsAsTheLogDoes) {
-  const std::vector<std::string> columns = epoch_csv_columns();
-  for (const std::string& name : metric_columns()) EXPECT_EQ(std::ranges::count(columns, name), 1) << name;
+  for (const std::string& name : metric_columns()) EXPECT_NE(find_column(name), nullptr) << name;
 }
 
 TEST(StopTarget, IsTheFirstEpochThatReachesIt) {
