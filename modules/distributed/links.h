@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds out which other ranks this process reaches, without the store of the run: each rank listens at a port of its
-// own, and answers those that send its token. A rank stores its address, port and token in the store when all ranks have
-// sent a heartbeat (heartbeat.h).
+// own, and answers those that send its token. A rank stores its address, port and token in the store when all ranks
+// have sent a heartbeat (heartbeat.h).
 #pragma once
 
 #include <chrono>

@@ -69,7 +69,7 @@ struct RunAllOutcome {
   std::vector<RunOutcome> finished;      // in order, including one that a signal interrupted
   ExitCode exit_code = ExitCode::kDone;  // of the signal, or of the first run that failed
   bool can_resume = false;               // --resume can do the unfinished part
-  std::string beyond_network;            // why this process ended, if it cannot reach rank 0, which else reports it
+  std::string beyond_network = {};       // why this process ended, if it cannot reach rank 0, which else reports it
 };
 
 // Runs several experiments one after another: the combinations of a sweep, or the files of one command. An experiment
