@@ -57,8 +57,9 @@ TEST_F(EvaluateModel, SaysWhyAMetricHasNoValue) {
   const TrainedModel trained = load(series, {"data.path=" + name("other.csv")});
   const InferenceData data = load_data(trained, Targets::kRequired);
   const ModelEvaluation evaluation = evaluate_model(trained, data.samples);
-  EXPECT_THAT(evaluation.undefined, testing::ElementsAre(testing::Pair("mase", testing::HasSubstr("is unknown"))));
-  EXPECT_THAT(evaluation_text(trained, data, evaluation), testing::HasSubstr("\nmase                no value: "));
+  EXPECT_THAT(evaluation.undefined,
+              ::testing::ElementsAre(::testing::Pair("mase", ::testing::HasSubstr("is unknown"))));
+  EXPECT_THAT(evaluation_text(trained, data, evaluation), ::testing::HasSubstr("\nmase                no value: "));
   const auto json = nlohmann::json::parse(evaluation_json(trained, data, evaluation));
   EXPECT_TRUE(json["metrics"]["mase"].is_null());
   EXPECT_TRUE(json["undefined_metrics"]["mase"].is_string());
