@@ -228,6 +228,7 @@ TEST(Ranks, LetOneOfThemTell) {
 TEST(Ranks, LetAnotherTellWhereRank0IsSilent) {
   std::atomic<int> num_telling = 0;
   as_ranks(3, [&](Ranks& ranks) {
+    ranks.all_gather_texts("all have connected");
     if (!ranks.is_first()) num_telling += ranks.claim_report("rank 0 was killed") ? 1 : 0;
   });
   EXPECT_EQ(num_telling, 1);
