@@ -22,6 +22,7 @@
 #include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -274,6 +275,13 @@ class Field {
     return *this;
   }
 
+  // Accepts only these texts, as an enum accepts only its names.
+  Field& one_of(std::vector<std::string> names) requires std::same_as<Element, std::string> {
+    spec_.kind = ScalarKind::kChoice;
+    spec_.choices = std::move(names);
+    return *this;
+  }
+
   // Adds advice on a refused text, such as " (write cuda)"; it returns "" for a text that it does not know.
   Field& advise(std::function<std::string(const std::string& text)> advice) {
     spec_.advice = std::move(advice);
@@ -348,6 +356,25 @@ class Schema {
   Field<V> field(std::string key, V T::*member, std::string help) {
     spec_.entries.push_back({std::move(key), std::move(help), make_field_spec(member)});
     return Field<V>(spec_.entries.back());
+  }
+
+  // A number in a map, which does not have the key if the number is not set.
+  Field<std::optional<double>> entry(const std::string& key, std::map<std::string, double> T::*member,
+                                     std::string help) {
+    FieldSpec spec;
+    spec.kind = ScalarKind::kNumber;
+    spec.arity = Arity::kOptional;
+    spec.get = [key, member](const void* object) {
+      const auto& map = static_cast<const T*>(object)->*member;
+      return map.contains(key) ? std::vector<Scalar>{map.at(key)} : std::vector<Scalar>{};
+    };
+    spec.set = [key, member](void* object, const std::vector<Scalar>& scalars) {
+      auto& map = static_cast<T*>(object)->*member;
+      map.erase(key);
+      if (!scalars.empty()) map[key] = std::get<double>(scalars[0]);
+    };
+    spec_.entries.push_back({key, std::move(help), std::move(spec)});
+    return Field<std::optional<double>>(spec_.entries.back());
   }
 
   // `schema` must outlive this object.

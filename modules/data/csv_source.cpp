@@ -454,6 +454,7 @@ void add_samples(Dataset& dataset, const Parts& parts, const CsvScalings& scalin
   dataset.valid = samples_in(parts.valid(), valid.windows, scalings);
   give_both_lengths(dataset.train, dataset.valid);
   dataset.naive_forecasts = naive_forecasts(parts.valid(), valid.windows, scalings, settings);
+  dataset.naive_errors = naive_errors(parts.train, parts.rows.train, settings);
   for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part"),
                            note_on_breaks(train, "training part"), note_on_breaks(valid, "validation part"),
                            note_on_gaps(train, "training part"), note_on_gaps(valid, "validation part"),
@@ -509,6 +510,7 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
     if (note) loaded.notes.push_back(*note);
   loaded.samples = samples_in(file, windows, scalings);
   const bool has_all_targets = part != DataPart::kAll || targets == Targets::kRequired;
+  if (part == DataPart::kTrain) loaded.naive_errors = naive_errors(file, parts.rows.train, settings);
   if (has_all_targets) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
   if (targets == Targets::kRequired) return loaded;
   loaded.rows =

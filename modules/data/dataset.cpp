@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -99,6 +100,16 @@ bool has_missing(const at::Tensor& targets) {
 }
 
 }  // namespace
+
+at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data) {
+  if (data.target_scales.empty()) return values.to(at::kDouble);
+  std::vector<double> factors, offsets;
+  for (const ColumnScale& target : data.target_scales) {
+    factors.push_back(target.scale);
+    offsets.push_back(target.offset);
+  }
+  return values.to(at::kDouble) * at::tensor(factors, at::kDouble) + at::tensor(offsets, at::kDouble);
+}
 
 at::Tensor known_classes(const Samples& samples) {
   const at::Tensor classes = target_rows(samples);

@@ -138,6 +138,9 @@ struct FittedData {
   std::optional<std::string> time = {};
 };
 
+// Returns scaled targets or outputs (N, K) as (N, K) float64 in the units of the targets.
+at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data);
+
 // A forecast of the targets of a part that needs no model: a value that the series had before.
 struct NaiveForecast {
   std::string name;   // "last value"
@@ -148,9 +151,10 @@ struct Dataset : FittedData {
   Samples train;
   Samples valid;
   std::vector<NaiveForecast> naive_forecasts;  // csv with a window: what valid.targets are compared with
-  std::vector<std::string> notes;              // sentences about changes to the data while loading
-  std::string description;                     // one line
-  std::string fingerprint;                     // SHA-256 of shapes, types and bytes of all tensors, in hexadecimal
+  std::vector<double> naive_errors;  // csv with a window: of the training part, see naive_forecasts.h; else empty
+  std::vector<std::string> notes;    // sentences about changes to the data while loading
+  std::string description;           // one line
+  std::string fingerprint;           // SHA-256 of shapes, types and bytes of all tensors, in hexadecimal
 };
 
 // The order in which an epoch visits the samples: a pure function of its arguments, equal on every machine, so that a

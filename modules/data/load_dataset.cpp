@@ -294,8 +294,8 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   keep_rows_of(loaded.samples, is_per_step, loaded.rows);
   if (is_for_predicting) name_samples(loaded, is_per_step);
   note_rows_without_prediction(loaded);
-  return {loaded.samples, description_of(loaded, part, fitted.shape), std::move(loaded.notes), std::move(loaded.rows),
-          std::move(loaded.naive_forecasts)};
+  return {loaded.samples,         description_of(loaded, part, fitted.shape), std::move(loaded.notes),
+          std::move(loaded.rows), std::move(loaded.naive_forecasts),          std::move(loaded.naive_errors)};
 }
 
 namespace {

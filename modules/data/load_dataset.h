@@ -22,6 +22,7 @@ struct InferenceData {
   std::vector<std::string> notes;                   // sentences about changes to the data while loading
   FileRows rows = {};                               // only with Targets::kIfPresent
   std::vector<NaiveForecast> naive_forecasts = {};  // of a series' targets; empty for kAll with kIfPresent
+  std::vector<double> naive_errors = {};            // of kTrain: Dataset::naive_errors
 };
 
 // Throws UserError as load_dataset, and kData if the data do not fit the model (different features, or a class or token

@@ -105,6 +105,34 @@ std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& w
   return forecasts;
 }
 
+namespace {
+
+double naive_error(const CsvPart& part, const std::vector<double>& values, const std::vector<int64_t>& rows,
+                   int64_t lag) {
+  double sum = 0, count = 0;
+  for (auto row = rows.begin(), before = row; row != rows.end(); ++row) {
+    while (*before < *row - lag) ++before;
+    if (*before != *row - lag || *before < part.series_of(*row).rows.begin || part.has_break(*before, *row)) continue;
+    const double difference = values[static_cast<size_t>(*row)] - values[static_cast<size_t>(*before)];
+    if (std::isnan(difference)) continue;
+    sum += std::abs(difference);
+    ++count;
+  }
+  return sum / count;
+}
+
+}  // namespace
+
+std::vector<double> naive_errors(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings) {
+  if (settings.window == 0 || settings.target_per != TargetPer::kSequence) return {};
+  std::vector<double> errors;
+  for (const NumericColumn& column : part.targets) {
+    const double error = naive_error(part, column.values, rows, settings.season.value_or(1));
+    errors.insert(errors.end(), settings.horizon.size(), error);
+  }
+  return errors;
+}
+
 std::optional<std::string> note_on_season(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
   if (!settings.season || windows.target.empty() || windows_of_last_season(part, windows, settings))
     return std::nullopt;

@@ -3,6 +3,7 @@
 // replaced by the latest one before it that is known, of the same series and for a season of the same place in it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,13 @@ at::Tensor targets_in(const std::vector<NumericColumn>& targets, const std::vect
 // Returns none without windows or targets. A forecast is missing where no value before it is known.
 std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
                                            const DataSettings& settings);
+
+// Returns for each target the mean absolute difference between rows of the training part that are data.season rows of a
+// series apart, or one row without data.season: the error in the units of the targets by which Hyndman and Koehler,
+// Another look at measures of forecast accuracy (2006), divide. `rows` are those of the training part, ascending. Pairs
+// with a missing value, and pairs with a gap in time between them, do not count. Empty unless the targets are numbers
+// of a series; NaN for a target without a pair.
+std::vector<double> naive_errors(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings);
 
 // Returns why the forecasts do not have that of data.season, if they should.
 std::optional<std::string> note_on_season(const CsvPart& part, const Windows& windows, const DataSettings& settings);

@@ -89,6 +89,7 @@ struct LoadedPart {
   FileRows rows = {};
   std::vector<int64_t> file_samples = {};  // the numbers of the samples in their file, from 0, if they are a part of it
   std::vector<NaiveForecast> naive_forecasts = {};  // of the targets of a series' part
+  std::vector<double> naive_errors = {};            // of kTrain: Dataset::naive_errors
 };
 
 // Numbers of samples of generated data.

@@ -69,7 +69,7 @@ DryRun dry_run(const Experiment& experiment, const std::vector<std::string>& com
                  .batch_size = std::min(training.batch_size, run.dataset.train.size()),
                  .batches_per_step = training.accumulate,
                  .max_seconds = training.max_seconds,
-                 .may_end_early = training.early_stopping || !training.stop_at.targets().empty()};
+                 .may_end_early = training.early_stopping || !training.stop_at.values.empty()};
   const StepTimes times = run.trainer->measure();
   run.refuse_fallbacks();
   const std::vector<std::string> on_graphs = graph_notes(run);

@@ -252,31 +252,39 @@ struct WatchedMetric {
 
 std::vector<WatchedMetric> watched_metrics(const Experiment& e) {
   std::vector<WatchedMetric> watched;
-  if (const auto& metric = e.training.early_stopping)
-    watched.push_back({"training.early_stopping", std::string(config::name_of(*metric))});
-  for (const auto& [metric, value] : e.training.stop_at.targets())
+  for (const std::string& metric : e.training.metrics) watched.push_back({"training.metrics", metric});
+  if (const auto& metric = e.training.early_stopping) watched.push_back({"training.early_stopping", *metric});
+  for (const auto& [metric, value] : e.training.stop_at.values)
     watched.push_back({"training.stop_at." + metric, metric});
   return watched;
 }
 
-// Returns why the experiment has no such metric, or "".
-std::string missing_metric(const Experiment& e, const std::string& metric) {
-  const ModelInfo& model = info_of(e.model.kind);
+// Returns whether the metric is defined for what the model and the loss predict, as far as a file says it.
+bool has_metric(const Experiment& e, const MetricInfo& metric) {
   const LossKind loss = e.training.loss;
-  const bool are_numbers = loss == LossKind::kAuto ? fits(LossKind::kMse, model) : info_of(loss).measures_errors();
-  if (metric.ends_with("_accuracy") && are_numbers)
-    return fmt::format("{} has no accuracy", config::name_of(loss == LossKind::kAuto ? LossKind::kMse : loss));
-  if ((metric.ends_with("_mae") || metric.ends_with("_rmse")) && !are_numbers)
-    return fmt::format("only {} has MAE and RMSE", names_of_losses(LossTargets::kNumbers));
-  const bool is_of_text = metric.ends_with("_perplexity") || metric.ends_with("_per_character");
-  return is_of_text && model.input != ModelInput::kTokens ? "only a language model has a perplexity" : "";
+  return std::ranges::any_of(info_of(e.model.kind).tasks, [&](Task task) {
+    return metric.suits(metric_task(loss == LossKind::kAuto ? natural_loss(task) : loss, task));
+  });
+}
+
+// Returns why the experiment does not have the metric, and the ones of the same part that it has; "" if it has it.
+std::string missing_metric(const Experiment& e, const std::string& name) {
+  const MetricInfo& metric = *find_metric(name);
+  if (has_metric(e, metric)) return "";
+  const std::string part = name.substr(0, name.size() - metric.name.size());
+  std::vector<std::string> tasks, others;
+  for (const MetricTask task : metric.tasks) tasks.emplace_back(config::name_of(task));
+  for (const MetricInfo& other : metric_list())
+    if (has_metric(e, other) && (part.empty() ? other.is_of_scores() : part == "valid_" || other.is_of_training()))
+      others.push_back(part + std::string(other.name));
+  return fmt::format("{} is defined for {}; use {}", name, join_with_or(tasks), join_with_or(others));
 }
 
 void check_metrics(const Experiment& e, Checker& checker) {
   for (const auto& [key, metric] : watched_metrics(e)) {
     if (const std::string reason = missing_metric(e, metric); !reason.empty())
-      checker.complain({key, "training.loss", "model.kind"}, reason + "; use a different metric");
-    if (metric.starts_with("valid_") && e.data.num_valid == 0)
+      checker.complain({key, "training.loss", "model.kind"}, reason);
+    if (!metric.starts_with("train_") && e.data.num_valid == 0)
       checker.complain({key, "data.num_valid"},
                        key == "training.early_stopping"
                            ? "there are no validation data; set data.num_valid or use a train_ metric"

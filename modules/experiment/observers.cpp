@@ -87,7 +87,15 @@ void ConsoleObserver::on_epoch_end(const TrainingState& state, const EpochRow& r
   if (!table_) logger_.info(table_.emplace(row, table_width_, validation).header());
   seconds_of_validation_ = row.valid_seconds.value_or(0);
   logger_.info(table_->line(row, cut_short_text(state, plan_).empty() ? "" : "cut short"));
+  warn_of_undefined(row);
   logger_.check();
+}
+
+void ConsoleObserver::warn_of_undefined(const EpochRow& row) {
+  for (const auto& [metric, reason] : row.undefined) {
+    if (undefined_[metric] != reason) logger_.warn(fmt::format("{} has no value: {}", metric, reason));
+    undefined_[metric] = reason;
+  }
 }
 
 void ConsoleObserver::on_run_end(const TrainingState& state) {
@@ -254,7 +262,7 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
 }  // namespace
 
 std::string scalar_tag(const EpochColumn& column) {
-  std::string name(column.name);
+  std::string name = column.name;
   if (contains(kNoScalars, name)) return "";
   if (contains(kOfTraining, name)) return "training/" + name;
   if (column.role == ColumnRole::kMeasurement) return "measured/" + name;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,23 +47,26 @@ class ConsoleObserver : public Observer {
  private:
   const std::string& loss_text(const StepProgress& progress);
   double num_epochs_after(const TrainingState& state) const;
+  void warn_of_undefined(const EpochRow& row);
 
   Logger& logger_;
   const size_t table_width_;
   ProgressBar bar_;
   RunPlan plan_;
   std::optional<EpochTable> table_;
-  std::string loss_text_;             // of the last reading
-  double seconds_of_loss_ = 0;        // since the epoch began
-  double seconds_of_validation_ = 0;  // in the epoch before
+  std::map<std::string, std::string> undefined_;  // EpochRow::undefined of earlier epochs
+  std::string loss_text_;                         // of the last reading
+  double seconds_of_loss_ = 0;                    // since the epoch began
+  double seconds_of_validation_ = 0;              // in the epoch before
 };
 
 // Writes epochs.csv and epochs.jsonl.
 class FileObserver : public Observer {
  public:
-  // `rows` are those that the log already has.
-  FileObserver(const std::filesystem::path& run_folder, std::vector<EpochRow> rows)
-      : log_(run_folder), rows_(std::move(rows)) {}
+  // `rows` are those that the log already has. `on_request` are the columns of metrics that the run asks for.
+  FileObserver(const std::filesystem::path& run_folder, std::vector<EpochRow> rows,
+               const std::vector<std::string>& on_request)
+      : log_(run_folder, on_request), rows_(std::move(rows)) {}
 
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
   void on_run_end(const TrainingState& state) override;

@@ -89,7 +89,7 @@ void finish_summary(Summary& summary, const RunContext& run, const std::vector<E
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier.seconds + seconds.count();
   summary.was_resumed = earlier.seconds > 0;
-  summary.target = target_record(run.experiment.training.stop_at.targets(), whole_epochs(rows, summary.epochs));
+  summary.target = target_record(run.experiment.training.stop_at.values, whole_epochs(rows, summary.epochs));
   if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer->why_no_graphs().empty();
 }
 
@@ -210,7 +210,7 @@ class RunObservers {
 
 RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
                            const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger)
-    : files_(folder, rows),
+    : files_(folder, rows, asked_columns(run.experiment.training)),
       console_(logger, request.console),
       trace_(make_trace(run, folder, request, logger)),
       strict_(run) {

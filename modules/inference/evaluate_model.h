@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -14,11 +15,13 @@
 namespace rnnlab {
 
 struct ModelEvaluation {
-  Metrics metrics;
+  MetricValues metrics;                               // by their names in the list (results/metrics.h)
+  std::map<std::string, std::string> undefined = {};  // why a metric that is asked for has no value
   PassTimes times;
 };
 
-// Evaluates the model `num_passes` times; all passes give equal metrics. `samples` must not be empty.
+// Evaluates the model `num_passes` times; all passes give equal metrics. `samples` must not be empty. For a metric that
+// needs the training part, that part is read again; if it cannot be read, the metric has no value.
 ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples, int64_t num_passes = 1);
 
 // Returns one line on the model, one on the data, one for each metric and baseline, one that says who wins, one on the

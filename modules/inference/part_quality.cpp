@@ -16,15 +16,9 @@ namespace {
 
 constexpr std::string_view kValid = "valid_";
 
-MetricValues values_of(const Metrics& metrics) {
-  MetricValues values = {{"valid_loss", metrics.loss}};
-  const std::pair<const char*, std::optional<double>> others[] = {{"valid_accuracy", metrics.accuracy},
-                                                                  {"valid_perplexity", metrics.perplexity},
-                                                                  {"valid_bits_per_character", metrics.bits_per_token},
-                                                                  {"valid_mae", metrics.mean_absolute_error},
-                                                                  {"valid_rmse", metrics.root_mean_squared_error}};
-  for (const auto& [name, value] : others)
-    if (value) values[name] = *value;
+MetricValues named_as_of_validation(const MetricValues& metrics) {
+  MetricValues values;
+  for (const auto& [name, value] : metrics) values[std::string(kValid) + name] = value;
   return values;
 }
 
@@ -55,8 +49,8 @@ bool is_naive(const Baseline& baseline, const InferenceData& data) {
 
 }  // namespace
 
-PartQuality quality_on_part(const TrainedModel& trained, const InferenceData& data, const Metrics& metrics) {
-  PartQuality quality{.part = trained.part, .model = values_of(metrics), .baselines = {}, .notes = {}};
+PartQuality quality_on_part(const TrainedModel& trained, const InferenceData& data, const MetricValues& metrics) {
+  PartQuality quality{.part = trained.part, .model = named_as_of_validation(metrics), .baselines = {}, .notes = {}};
   const std::optional<Samples> train = training_part(trained, quality.notes);
   Dataset dataset;
   static_cast<FittedData&>(dataset) = trained.data;

@@ -19,9 +19,9 @@ struct PartQuality {
   std::vector<std::string> notes;   // why a baseline is missing
 };
 
-// `data` are those that gave the metrics, loaded with their targets. Frequencies and means are those of the training
-// part, which is read again.
-PartQuality quality_on_part(const TrainedModel& trained, const InferenceData& data, const Metrics& metrics);
+// `data` are those that gave the metrics, by their names in the list, and are loaded with their targets. Frequencies
+// and means are those of the training part, which is read again.
+PartQuality quality_on_part(const TrainedModel& trained, const InferenceData& data, const MetricValues& metrics);
 
 // Returns "test" for a part of the data; "" for all of other data.
 std::string name_of_part(DataPart part);

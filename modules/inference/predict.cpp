@@ -6,11 +6,11 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include "base/error.h"
 #include "data/csv_part.h"
 #include "training/losses.h"
+#include "training/score_metrics.h"
 
 namespace rnnlab {
 namespace {
@@ -21,13 +21,10 @@ Samples with_some_targets(Samples samples) {
   return samples;
 }
 
-// Returns (M, K) float32 on the host: an output for each sample, or for each step of each sample.
 at::Tensor output_of(const TrainedModel& trained, const Batch& batch) {
   const at::NoGradGuard no_grad;
   const AutocastGuard autocast(trained.experiment.precision, trained.device);
-  at::Tensor output = trained.model->forward(batch).to(at::kCPU, at::kFloat);
-  if (!trained.data.shape.target_per_step) return output;
-  return rows_within(output.transpose(0, 1), batch.lengths, TimeAxis::kSecond);
+  return output_rows(trained.model->forward(batch), batch, trained.data.shape.target_per_step);
 }
 
 at::Tensor outputs_of_all(const TrainedModel& trained, Batches& batches) {
@@ -79,16 +76,6 @@ std::vector<std::string> output_names(const TrainedModel& trained, PredictionKin
 }
 
 }  // namespace
-
-at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data) {
-  if (data.target_scales.empty()) return values.to(at::kDouble);
-  std::vector<double> factors, offsets;
-  for (const ColumnScale& target : data.target_scales) {
-    factors.push_back(target.scale);
-    offsets.push_back(target.offset);
-  }
-  return values.to(at::kDouble) * at::tensor(factors, at::kDouble) + at::tensor(offsets, at::kDouble);
-}
 
 Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
   RNNLAB_INVARIANT(trained.data.shape.task != Task::kLanguageModel, "predict() does not support language models");

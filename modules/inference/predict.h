@@ -30,9 +30,6 @@ struct Predictions {
   std::string row = "sample";            // what each of the N rows is: "sample", or "step" if each step has a target
 };
 
-// Returns scaled values (N, K) as (N, K) float64 in the units of the targets.
-at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data);
-
 // Language models are refused (see generate_text.h). Batches have training.valid_batch_size samples. All passes give
 // equal outputs.
 Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes = 1);

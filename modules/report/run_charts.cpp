@@ -92,8 +92,8 @@ std::string with_underscores_as(char other, std::string_view name) {
 
 // Returns "valid loss", or "valid RMSE", because an abbreviation has capital letters.
 std::string name_in_titles(const EpochColumn& column) {
-  const bool is_abbreviated = column.name.ends_with("_mae") || column.name.ends_with("_rmse");
-  return is_abbreviated ? std::string(column.heading) : with_underscores_as(' ', column.name);
+  const bool is_abbreviated = std::ranges::any_of(column.heading, [](char c) { return c >= 'A' && c <= 'Z'; });
+  return is_abbreviated ? column.heading : with_underscores_as(' ', column.name);
 }
 
 // Returns the sentence that says what a line of the chart is.

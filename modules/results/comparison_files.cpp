@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/numbers.h"
 #include "base/text.h"
 #include "results/comparison_output.h"
@@ -10,18 +12,22 @@
 namespace rnnlab {
 namespace {
 
-std::vector<std::string> metric_names() {
+// Of the metrics on request, those of the compared runs.
+std::vector<std::string> metric_names(const Comparison& comparison) {
   std::vector<std::string> names;
-  for (const EpochColumn& column : epoch_columns())
-    if (column.role == ColumnRole::kMetric) names.emplace_back(column.name);
+  for (const EpochColumn& column : epoch_columns()) {
+    const auto has_it = [&](const GroupResult& group) { return group.final_metrics.contains(column.name); };
+    if (column.role != ColumnRole::kMetric) continue;
+    if (!column.is_on_request || std::ranges::any_of(comparison.groups, has_it)) names.push_back(column.name);
+  }
   return names;
 }
 
-std::string header() {
+std::string header(const std::vector<std::string>& metrics) {
   std::vector<std::string> names = {"label",      "baseline",       "seeds",        "num_processes", "num_timed_epochs",
                                     "seconds",    "low_seconds",    "high_seconds", "ratio",         "ratio_low",
                                     "ratio_high", "mann_whitney_p", "verdict"};
-  for (const std::string& metric : metric_names()) names.push_back("final_" + metric);
+  for (const std::string& metric : metrics) names.push_back("final_" + metric);
   for (const char* name : {"paths",
                            "folders",
                            "forced",
@@ -51,7 +57,7 @@ std::string header() {
                            "other_work",
                            "best_epochs"})
     names.emplace_back(name);
-  for (const std::string& metric : metric_names()) names.push_back("best_" + metric);
+  for (const std::string& metric : metrics) names.push_back("best_" + metric);
   for (const char* name :
        {"joules", "watts", "joules_per_sample", "is_energy_of_cpu", "is_energy_shared", "share_of_best_rate", "price"})
     names.emplace_back(name);
@@ -68,11 +74,12 @@ std::vector<std::string> device_fields(const GroupResult& group) {
           csv_number(group.slowest_over_fastest)};
 }
 
-std::vector<std::string> metric_fields(const std::map<std::string, MetricSpread>& metrics) {
+std::vector<std::string> metric_fields(const std::vector<std::string>& metrics,
+                                       const std::map<std::string, MetricSpread>& values) {
   std::vector<std::string> fields;
-  for (const std::string& name : metric_names()) {
-    const auto value = metrics.find(name);
-    fields.push_back(value == metrics.end() ? "" : csv_number(value->second.median));
+  for (const std::string& name : metrics) {
+    const auto value = values.find(name);
+    fields.push_back(value == values.end() ? "" : csv_number(value->second.median));
   }
   return fields;
 }
@@ -96,7 +103,7 @@ std::vector<std::string> cost_fields(const GroupResult& group) {
   return fields;
 }
 
-std::string line(const GroupResult& group, const Comparison& comparison) {
+std::string line(const GroupResult& group, const Comparison& comparison, const std::vector<std::string>& metrics) {
   std::vector<std::string> fields = {group.label,
                                      comparison.baseline,
                                      fmt::format("{}", fmt::join(group.seeds, " ")),
@@ -110,7 +117,7 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
                                      csv_number(group.ratio_high),
                                      csv_number(group.mann_whitney_p),
                                      group.verdict ? std::string(config::name_of(*group.verdict)) : ""};
-  for (const std::string& field : metric_fields(group.final_metrics)) fields.push_back(field);
+  for (const std::string& field : metric_fields(metrics, group.final_metrics)) fields.push_back(field);
   for (const auto& texts : {group.paths, group.folders, comparison.forced, texts_of(comparison.warnings),
                             comparison.notes, comparison.differences})
     fields.push_back(join(texts, "; "));
@@ -124,7 +131,7 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
   fields.emplace_back(group.is_other_work ? "1" : "0");
   fields.push_back(join(comparison.other_work, "; "));
   fields.push_back(fmt::format("{}", fmt::join(group.best_epochs, " ")));
-  for (const auto& more : {metric_fields(group.best_metrics), cost_fields(group)})
+  for (const auto& more : {metric_fields(metrics, group.best_metrics), cost_fields(group)})
     fields.insert(fields.end(), more.begin(), more.end());
   return csv_line(fields);
 }
@@ -132,8 +139,9 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
 }  // namespace
 
 std::string comparison_csv(const Comparison& comparison) {
-  std::string text = header();
-  for (const GroupResult& group : comparison.groups) text += line(group, comparison);
+  const std::vector<std::string> metrics = metric_names(comparison);
+  std::string text = header(metrics);
+  for (const GroupResult& group : comparison.groups) text += line(group, comparison, metrics);
   return text;
 }
 

@@ -36,13 +36,12 @@ struct ShownMetric {
 };
 
 std::optional<ShownMetric> shown_metric(const EpochColumn& column, const Comparison& comparison) {
-  const std::string name(column.name);
   std::vector<double> values;
   for (const GroupResult& group : comparison.groups)
-    if (const auto found = group.final_metrics.find(name); found != group.final_metrics.end())
+    if (const auto found = group.final_metrics.find(column.name); found != group.final_metrics.end())
       values.push_back(found->second.median);
   if (!is_shown(column) || values.empty()) return std::nullopt;
-  return ShownMetric{name, column_format(column, values)};
+  return ShownMetric{column.name, column_format(column, values)};
 }
 
 std::vector<ShownMetric> shown_metrics(const Comparison& comparison) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -56,10 +57,9 @@ std::string shown_cell(const Json& line, const std::string& column) {
 std::optional<std::string> disagreement(const EpochRow& row, const Json& line) {
   const Json own = Json::parse(epoch_jsonl_line(row));
   for (const EpochColumn& column : epoch_columns()) {
-    const std::string name(column.name);
-    const std::string in_csv = shown_cell(own, name), in_jsonl = shown_cell(line, name);
+    const std::string in_csv = shown_cell(own, column.name), in_jsonl = shown_cell(line, column.name);
     if (in_csv != in_jsonl)
-      return fmt::format("epoch {}, {}: {} in epochs.csv, {} in epochs.jsonl", row.epoch, name, in_csv,
+      return fmt::format("epoch {}, {}: {} in epochs.csv, {} in epochs.jsonl", row.epoch, column.name, in_csv,
                          on_one_line(in_jsonl));
   }
   return std::nullopt;
@@ -102,10 +102,11 @@ std::string first_lines(const std::string& text, int64_t count) {
 
 }  // namespace
 
-EpochLog::EpochLog(const std::filesystem::path& run_folder)
+EpochLog::EpochLog(const std::filesystem::path& run_folder, const std::vector<std::string>& on_request)
     : csv_(run_folder / kEpochsCsvFile), jsonl_(run_folder / kEpochsJsonlFile) {
   if (csv_.is_empty()) {
     columns_ = epoch_csv_columns();
+    columns_.insert(columns_.end(), on_request.begin(), on_request.end());
     csv_.append(epoch_csv_header(columns_));
   } else {
     columns_ = columns_in_header(read_file(run_folder / kEpochsCsvFile, kMaxBytes));
@@ -133,14 +134,17 @@ std::vector<EpochRow> read_first_epochs(const std::filesystem::path& run_folder,
 }
 
 void rewrite_epochs(const std::filesystem::path& run_folder, std::span<const EpochRow> rows) {
-  const std::vector<std::string> columns = epoch_csv_columns(rows);
+  std::vector<std::string> columns = epoch_csv_columns(rows);
+  const std::filesystem::path path = run_folder / kEpochsCsvFile;
+  if (path_exists(path))
+    for (const std::string& column : columns_in_header(read_file(path, kMaxBytes))) add_once(columns, column);
   std::string csv = epoch_csv_header(columns);
   std::string jsonl;
   for (const EpochRow& row : rows) {
     csv += epoch_csv_line(row, columns);
     jsonl += epoch_jsonl_line(row);
   }
-  write_file_atomically(run_folder / kEpochsCsvFile, csv);
+  write_file_atomically(path, csv);
   write_file_atomically(run_folder / kEpochsJsonlFile, jsonl);
 }
 

@@ -27,8 +27,9 @@ std::optional<std::string> disagreement(std::span<const EpochRow> rows, std::str
 // epoch. A full disk is an error.
 class EpochLog {
  public:
-  // Creates both files, or appends to existing files. Throws UserError kDevice.
-  explicit EpochLog(const std::filesystem::path& run_folder);
+  // Creates both files, with these columns of metrics on request, or appends to existing files. Throws UserError
+  // kDevice.
+  explicit EpochLog(const std::filesystem::path& run_folder, const std::vector<std::string>& on_request = {});
 
   // Throws UserError kDevice if one of the files cannot take the whole row.
   void append(const EpochRow& row);
@@ -47,7 +48,8 @@ class EpochLog {
 // row is missing.
 std::vector<EpochRow> read_first_epochs(const std::filesystem::path& run_folder, int64_t last);
 
-// Writes both files again with these rows, each file atomically. Throws UserError kDevice.
+// Writes both files again with these rows and the columns that they have, each file atomically. Throws UserError
+// kDevice.
 void rewrite_epochs(const std::filesystem::path& run_folder, std::span<const EpochRow> rows);
 
 // Reads the rows of `run_folder`/epochs.csv. Throws UserError kData with file and line.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -16,15 +15,31 @@
 
 namespace rnnlab {
 
-std::span<const EpochColumn> epoch_columns() {
+namespace {
+
+std::string heading_of(const MetricInfo& metric, std::string_view column) {
+  const std::string heading(metric.heading);
+  if (!metric.is_of_training()) return heading;
+  return (column.starts_with("train_") ? "train " : "valid ") + heading;
+}
+
+EpochColumn metric_column(std::string name, std::optional<EpochMember> member = std::nullopt) {
+  const MetricInfo* metric = find_metric(name);
+  RNNLAB_INVARIANT(metric != nullptr, "the column of a metric must be of one in the list");
+  std::string heading = heading_of(*metric, name);
+  return {std::move(name), std::move(heading), metric->kind, ColumnRole::kMetric, member, metric->is_of_scores()};
+}
+
+// The order is that of the files, so that later versions add columns at the end.
+std::vector<EpochColumn> make_columns() {
   using enum ColumnRole;
   using enum NumberKind;
-  static const auto columns = std::to_array<EpochColumn>({
+  std::vector<EpochColumn> columns = {
       {"epoch", "epoch", kCount, kMeasurement, &EpochRow::epoch},
-      {"train_loss", "train loss", kLoss, kMetric, &EpochRow::train_loss},
-      {"train_accuracy", "train acc", kShare, kMetric, &EpochRow::train_accuracy},
-      {"valid_loss", "valid loss", kLoss, kMetric, &EpochRow::valid_loss},
-      {"valid_accuracy", "valid acc", kShare, kMetric, &EpochRow::valid_accuracy},
+      metric_column("train_loss", &EpochRow::train_loss),
+      metric_column("train_accuracy"),
+      metric_column("valid_loss", &EpochRow::valid_loss),
+      metric_column("valid_accuracy"),
       {"learning_rate", "learn rate", kMeasure, kMeasurement, &EpochRow::learning_rate},
       {"gradient_norm", "grad norm", kMeasure, kMeasurement, &EpochRow::gradient_norm},
       {"train_seconds", "train", kSeconds, kMeasurement, &EpochRow::train_seconds},
@@ -33,13 +48,13 @@ std::span<const EpochColumn> epoch_columns() {
       {"samples_per_second", "samples/s", kCount, kMeasurement, &EpochRow::samples_per_second},
       {"peak_memory_bytes", "peak", kBytes, kMeasurement, &EpochRow::peak_memory_bytes},
       {"warmup", "", kCount, kMeasurement, &EpochRow::warmup},
-      {"train_perplexity", "train ppl", kMeasure, kMetric, &EpochRow::train_perplexity},
-      {"valid_perplexity", "valid ppl", kMeasure, kMetric, &EpochRow::valid_perplexity},
-      {"valid_bits_per_character", "bits/char", kLoss, kMetric, &EpochRow::valid_bits_per_character},
-      {"train_mae", "train MAE", kMeasure, kMetric, &EpochRow::train_mae},
-      {"valid_mae", "valid MAE", kMeasure, kMetric, &EpochRow::valid_mae},
-      {"train_rmse", "train RMSE", kMeasure, kMetric, &EpochRow::train_rmse},
-      {"valid_rmse", "valid RMSE", kMeasure, kMetric, &EpochRow::valid_rmse},
+      metric_column("train_perplexity"),
+      metric_column("valid_perplexity"),
+      metric_column("valid_bits_per_character"),
+      metric_column("train_mae"),
+      metric_column("valid_mae"),
+      metric_column("train_rmse"),
+      metric_column("valid_rmse"),
       {"skipped_steps", "skipped", kCount, kMeasurement, &EpochRow::skipped_steps},
       {"device_seconds", "", kSeconds, kMeasurement, &EpochRow::device_seconds},
       {"cpu_seconds", "", kSeconds, kMeasurement, &EpochRow::cpu_seconds},
@@ -53,8 +68,38 @@ std::span<const EpochColumn> epoch_columns() {
       {"exchange_seconds", "", kSeconds, kMeasurement, &EpochRow::exchange_seconds},
       {"slowest_process_seconds", "", kSeconds, kMeasurement, &EpochRow::slowest_process_seconds},
       {"fastest_process_seconds", "", kSeconds, kMeasurement, &EpochRow::fastest_process_seconds},
-  });
+  };
+  for (const MetricInfo* metric : score_metrics())
+    columns.push_back(metric_column("valid_" + std::string(metric->name)));
   return columns;
+}
+
+bool is_in(const EpochRow& row, const EpochColumn& column) {
+  return !column.is_on_request || row.metrics.contains(column.name) || row.undefined.contains(column.name);
+}
+
+std::optional<double> metric_of(const EpochRow& row, const std::string& name) {
+  const auto found = row.metrics.find(name);
+  return found == row.metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
+// Calls `use` with the value of the column, of the type that it has in the row.
+template <class Use>
+auto with_value(const EpochRow& row, const EpochColumn& column, Use use) {
+  if (!column.member) return use(metric_of(row, column.name));
+  return std::visit([&](auto member) { return use(row.*member); }, *column.member);
+}
+
+}  // namespace
+
+std::span<const EpochColumn> epoch_columns() {
+  static const std::vector<EpochColumn> columns = make_columns();
+  return columns;
+}
+
+const EpochColumn* find_column(std::string_view name) {
+  const auto found = std::ranges::find(epoch_columns(), name, &EpochColumn::name);
+  return found == epoch_columns().end() ? nullptr : &*found;
 }
 
 namespace {
@@ -73,7 +118,7 @@ std::optional<double> to_number(const std::optional<T>& value) {
 }  // namespace
 
 std::optional<double> number_in(const EpochRow& row, const EpochColumn& column) {
-  return std::visit([&](auto member) { return to_number(row.*member); }, column.member);
+  return with_value(row, column, [](const auto& value) { return to_number(value); });
 }
 
 namespace {
@@ -87,7 +132,7 @@ std::string to_text(const std::optional<T>& value) {
 }
 
 std::string field_text(const EpochRow& row, const EpochColumn& column) {
-  return std::visit([&](auto member) { return to_text(row.*member); }, column.member);
+  return with_value(row, column, [](const auto& value) { return to_text(value); });
 }
 
 std::optional<double> parse_any_double(std::string_view text) {
@@ -146,11 +191,6 @@ struct FileColumn {
   const EpochColumn* known = nullptr;
 };
 
-const EpochColumn* find_column(std::string_view name) {
-  const auto found = std::ranges::find(epoch_columns(), name, &EpochColumn::name);
-  return found == epoch_columns().end() ? nullptr : &*found;
-}
-
 template <class T>
 constexpr bool kIsOptional = false;
 template <class T>
@@ -158,7 +198,7 @@ constexpr bool kIsOptional<std::optional<T> EpochRow::*> = true;
 
 // A column that is not optional exists in every version.
 bool is_required(const EpochColumn& column) {
-  return std::visit([](auto member) { return !kIsOptional<decltype(member)>; }, column.member);
+  return column.member && std::visit([](auto member) { return !kIsOptional<decltype(member)>; }, *column.member);
 }
 
 std::vector<FileColumn> parse_header(const Line& line) {
@@ -186,11 +226,13 @@ void read_field(const Line& line, const FileColumn& column, const std::string& t
     row.other_columns[column.name] = text;
     return;
   }
-  const auto read = [&](auto member) {
-    if (!from_text(text, row.*member))
-      throw_at(line, "{} is {}, expected {}", column.name, in_quotes(text), wanted(row.*member));
+  const auto read = [&](auto& value) {
+    if (!from_text(text, value)) throw_at(line, "{} is {}, expected {}", column.name, in_quotes(text), wanted(value));
   };
-  std::visit(read, column.known->member);
+  if (column.known->member) return std::visit([&](auto member) { read(row.*member); }, *column.known->member);
+  std::optional<double> metric;
+  read(metric);
+  if (metric) row.metrics[column.name] = *metric;
 }
 
 EpochRow parse_row(const Line& line, const std::vector<FileColumn>& columns) {
@@ -207,7 +249,10 @@ EpochRow parse_row(const Line& line, const std::vector<FileColumn>& columns) {
 
 std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows) {
   std::vector<std::string> names;
-  for (const EpochColumn& column : epoch_columns()) names.emplace_back(column.name);
+  for (const EpochColumn& column : epoch_columns()) {
+    const auto has_it = [&](const EpochRow& row) { return is_in(row, column); };
+    if (!column.is_on_request || std::ranges::any_of(rows, has_it)) names.push_back(column.name);
+  }
   for (const EpochRow& row : rows)
     for (const auto& [name, text] : row.other_columns) add_once(names, name);
   return names;
@@ -230,7 +275,8 @@ std::string epoch_csv_line(const EpochRow& row, const std::vector<std::string>& 
 std::string epoch_jsonl_line(const EpochRow& row) {
   Json line = {{"schema_version", kFileVersion}};
   for (const EpochColumn& column : epoch_columns())
-    line[std::string(column.name)] = std::visit([&](auto member) { return to_json(row.*member); }, column.member);
+    if (is_in(row, column))
+      line[column.name] = with_value(row, column, [](const auto& value) { return to_json(value); });
   for (const auto& [name, text] : row.other_columns) line[name] = text;
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

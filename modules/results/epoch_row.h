@@ -14,30 +14,25 @@
 #include <variant>
 #include <vector>
 
+#include "results/metrics.h"
+
 namespace rnnlab {
 
-// A value that does not apply (accuracy of a regression) or was not measured is absent.
+// A value that was not measured is absent.
 struct EpochRow {
   int64_t epoch = 0;  // from 1
   double train_loss = 0;
-  std::optional<double> train_accuracy = std::nullopt;  // 0..1
   std::optional<double> valid_loss = std::nullopt;
-  std::optional<double> valid_accuracy = std::nullopt;  // 0..1
-  double learning_rate = 0;                             // at the epoch's last step
-  std::optional<double> gradient_norm = std::nullopt;   // mean over the epoch's steps, before clipping
+  MetricValues metrics = {};                           // other than the losses, by column: "valid_rmse"
+  std::map<std::string, std::string> undefined = {};   // why a metric that the run asks for has no value, by column
+  double learning_rate = 0;                            // at the epoch's last step
+  std::optional<double> gradient_norm = std::nullopt;  // mean over the epoch's steps, before clipping
   double train_seconds = 0;  // from the first batch to the last step, with the device synchronised at both ends
   std::optional<double> valid_seconds = std::nullopt;
   double data_seconds = 0;  // the part of train_seconds spent waiting for batches
   double samples_per_second = 0;
   std::optional<int64_t> peak_memory_bytes = std::nullopt;
-  bool warmup = false;  // not counted in medians
-  std::optional<double> train_perplexity = std::nullopt;
-  std::optional<double> valid_perplexity = std::nullopt;
-  std::optional<double> valid_bits_per_character = std::nullopt;
-  std::optional<double> train_mae = std::nullopt;
-  std::optional<double> valid_mae = std::nullopt;
-  std::optional<double> train_rmse = std::nullopt;
-  std::optional<double> valid_rmse = std::nullopt;
+  bool warmup = false;                                  // not counted in medians
   std::optional<int64_t> skipped_steps = std::nullopt;  // steps whose gradients overflowed float16 under the loss scale
   std::optional<double> device_seconds = std::nullopt;  // the span of train_seconds by the GPU's own clock
   // The operating system and the GPU measure these values over the same span (system/counters.h).
@@ -61,19 +56,19 @@ using EpochMember = std::variant<int64_t EpochRow::*, double EpochRow::*, bool E
 
 enum class ColumnRole { kMetric, kMeasurement };
 
-// Determines how tables show the numbers of a column (epoch_table.h). kMeasure is a number whose size depends on the
-// data, such as an error in the targets' unit.
-enum class NumberKind { kCount, kShare, kLoss, kMeasure, kSeconds, kBytes };
-
 struct EpochColumn {
-  std::string_view name;     // in the files
-  std::string_view heading;  // in tables, without the unit; empty: not shown there
+  std::string name;     // in the files
+  std::string heading;  // in tables, without the unit; empty: not shown there
   NumberKind kind;
-  ColumnRole role;  // metrics go into the summary
-  EpochMember member;
+  ColumnRole role;                    // metrics go into the summary
+  std::optional<EpochMember> member;  // nothing: in EpochRow::metrics
+  bool is_on_request = false;         // only in the files of runs that ask for the metric
 };
 
 std::span<const EpochColumn> epoch_columns();
+
+// Returns null if there is no such column.
+const EpochColumn* find_column(std::string_view name);
 
 // Returns the column's value as a number, or nothing if it is absent. A bool is 0 or 1.
 std::optional<double> number_in(const EpochRow& row, const EpochColumn& column);
@@ -84,7 +79,7 @@ std::optional<double> number_in(const EpochRow& row, const EpochColumn& column);
 // An absent value is an empty CSV field and a JSON null. A value that is not finite is nan, inf or -inf in CSV, and the
 // same word as a string in JSON, because JSON does not have such numbers.
 
-// Returns this version's columns, and then the unknown columns of the rows.
+// Returns this version's columns, of those on request the ones of the rows, and then the unknown columns of the rows.
 std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows = {});
 
 // Returns the text of a row's column; "" if the value is absent.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -77,7 +78,7 @@ ColumnFormat with_unit(const EpochColumn& column, const Unit& unit, double small
 ColumnFormat column_format(const EpochColumn& column, std::span<const double> values) {
   constexpr int kMostDecimals = 8, kMostOfTimes = 3, kMostOfSizes = 2, kUsual = 4;
   const double smallest = smallest_magnitude(values);
-  const std::string heading(column.heading);
+  const std::string& heading = column.heading;
   switch (column.kind) {
     case NumberKind::kCount:
       return {heading, 1, 0};
@@ -110,25 +111,30 @@ std::string number_text(const ColumnFormat& format, double value, size_t width) 
 
 namespace {
 
-const EpochColumn& column_named(std::string_view name) {
-  return *std::ranges::find(epoch_columns(), name, &EpochColumn::name);
-}
-
 // The first row lacks the validation if it was cut short.
 bool belongs_to_validation(const EpochColumn& column, const EpochRow& first, Validation validation) {
   constexpr std::string_view kPrefix = "valid_";
   if (validation == Validation::kNo || !column.name.starts_with(kPrefix)) return false;
   if (column.name == "valid_seconds") return true;
-  const std::string of_training = "train_" + std::string(column.name.substr(kPrefix.size()));
-  const auto found = std::ranges::find(epoch_columns(), of_training, &EpochColumn::name);
-  return found != epoch_columns().end() && number_in(first, *found);
+  const EpochColumn* const of_training = find_column("train_" + column.name.substr(kPrefix.size()));
+  return of_training != nullptr && number_in(first, *of_training);
+}
+
+// Metrics that a run asks for come after the usual ones.
+std::vector<std::string> by_importance() {
+  std::vector<std::string> names(kByImportance.begin(), kByImportance.end());
+  auto place = std::ranges::find(names, "train_loss");
+  for (const EpochColumn& column : epoch_columns())
+    if (column.is_on_request) place = std::next(names.insert(place, column.name));
+  return names;
 }
 
 std::vector<const EpochColumn*> columns_of(const EpochRow& first, Validation validation) {
   std::vector<const EpochColumn*> found;
-  for (const std::string_view name : kByImportance) {
-    const EpochColumn& column = column_named(name);
-    if (number_in(first, column) || belongs_to_validation(column, first, validation)) found.push_back(&column);
+  for (const std::string& name : by_importance()) {
+    const EpochColumn& column = *find_column(name);
+    if (number_in(first, column) || first.undefined.contains(name) || belongs_to_validation(column, first, validation))
+      found.push_back(&column);
   }
   return found;
 }

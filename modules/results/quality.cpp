@@ -14,30 +14,28 @@ MetricValues metrics_of(const EpochRow& row) {
   MetricValues metrics;
   for (const EpochColumn& column : epoch_columns())
     if (const auto value = number_in(row, column); column.role == ColumnRole::kMetric && value)
-      metrics[std::string(column.name)] = *value;
+      metrics[column.name] = *value;
   return metrics;
 }
 
 std::optional<double> metric_in(const EpochRow& row, std::string_view metric) {
-  const auto columns = epoch_columns();
-  const auto found = std::ranges::find(columns, metric, &EpochColumn::name);
-  return found == columns.end() || found->role != ColumnRole::kMetric ? std::nullopt : number_in(row, *found);
+  const EpochColumn* const column = find_column(metric);
+  return column == nullptr || column->role != ColumnRole::kMetric ? std::nullopt : number_in(row, *column);
 }
 
-bool is_larger_better(std::string_view metric) { return metric.ends_with("accuracy"); }
+bool is_larger_better(std::string_view metric) {
+  const MetricInfo* const info = find_metric(metric);
+  return info != nullptr && info->range.better == Better::kLarger;
+}
 
 bool is_better(std::string_view metric, double value, double other) {
   return is_larger_better(metric) ? value > other : value < other;
 }
 
-namespace {
-
 bool is_perfect(std::string_view metric, double value) {
-  if (is_larger_better(metric)) return value >= 1;
-  return metric.ends_with("perplexity") ? value <= 1 : value <= 0;
+  const MetricInfo* const info = find_metric(metric);
+  return info != nullptr && (value == info->range.perfect || is_better(metric, value, info->range.perfect));
 }
-
-}  // namespace
 
 std::string own_metric(const MetricValues& metrics) {
   constexpr std::array<const char*, 8> kInOrder = {"valid_rmse", "valid_perplexity", "valid_accuracy", "valid_loss",
@@ -47,9 +45,8 @@ std::string own_metric(const MetricValues& metrics) {
 }
 
 std::string heading_of(const std::string& metric) {
-  const auto columns = epoch_columns();
-  const auto found = std::ranges::find(columns, metric, &EpochColumn::name);
-  return found == columns.end() ? metric : std::string(found->heading);
+  const EpochColumn* const column = find_column(metric);
+  return column == nullptr ? metric : column->heading;
 }
 
 std::string heading_on(const std::string& metric, std::string_view part) {

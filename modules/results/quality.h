@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,10 +11,9 @@
 #include <vector>
 
 #include "results/epoch_row.h"
+#include "results/metrics.h"
 
 namespace rnnlab {
-
-using MetricValues = std::map<std::string, double>;  // by name: "valid_rmse"
 
 // Returns the values of a row's metrics.
 MetricValues metrics_of(const EpochRow& row);
@@ -23,10 +21,13 @@ MetricValues metrics_of(const EpochRow& row);
 // Returns the value of one metric; nothing if the row or the version lacks it.
 std::optional<double> metric_in(const EpochRow& row, std::string_view metric);
 
-// Returns whether a larger value of the metric is better: only of accuracies.
+// Returns whether a larger value of the metric is better: not of a metric that the list does not have.
 bool is_larger_better(std::string_view metric);
 
 bool is_better(std::string_view metric, double value, double other);
+
+// Returns whether no value is better.
+bool is_perfect(std::string_view metric, double value);
 
 // Returns the metric by which a task is usually judged, of those that are there: valid_rmse, valid_perplexity,
 // valid_accuracy or valid_loss, else the same of training; "" without metrics.

@@ -162,9 +162,8 @@ bool is_ranked_before(const RankedRuns& a, const RankedRuns& b, const std::strin
 std::vector<std::string> metrics_in(const std::vector<RunRecord>& runs) {
   std::vector<std::string> names;
   for (const EpochColumn& column : epoch_columns()) {
-    const std::string name(column.name);
-    const auto has_it = [&](const RunRecord& run) { return value_at_best(run, name).has_value(); };
-    if (column.role == ColumnRole::kMetric && std::ranges::any_of(runs, has_it)) names.push_back(name);
+    const auto has_it = [&](const RunRecord& run) { return value_at_best(run, column.name).has_value(); };
+    if (column.role == ColumnRole::kMetric && std::ranges::any_of(runs, has_it)) names.push_back(column.name);
   }
   return names;
 }
@@ -237,9 +236,7 @@ namespace {
 
 constexpr const char* kAbsent = "-";
 
-const EpochColumn& column_of(const std::string& metric) {
-  return *std::ranges::find(epoch_columns(), metric, &EpochColumn::name);
-}
+const EpochColumn& column_of(const std::string& metric) { return *find_column(metric); }
 
 std::string number_cell(const ColumnFormat& format, const std::optional<double>& value) {
   return value ? number_text(format, *value) : kAbsent;

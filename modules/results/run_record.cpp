@@ -262,7 +262,7 @@ std::optional<EpochRow> best_row(const RunRecord& run) {
 
 const EpochRow* best_epoch_of(const RunRecord& run) {
   const std::string name = value_or_absent(run.config, "training.early_stopping");
-  const bool has_metric = std::ranges::find(epoch_columns(), name, &EpochColumn::name) != epoch_columns().end();
+  const bool has_metric = find_column(name) != nullptr;
   const auto delta = parse_double(value_or_absent(run.config, "training.min_delta"));
   return best_epoch(whole_epochs(run), has_metric ? name : "", has_metric ? delta.value_or(0) : 0);
 }
@@ -272,8 +272,7 @@ namespace {
 // Returns the metric by which training chooses the best epoch; "" if no epoch of the run was validated.
 std::string watched_metric(const RunRecord& run) {
   std::string name = value_or_absent(run.config, "training.early_stopping");
-  const auto columns = epoch_columns();
-  if (std::ranges::find(columns, name, &EpochColumn::name) != columns.end()) return name;
+  if (find_column(name) != nullptr) return name;
   return !run.rows.empty() && run.rows.back().valid_loss ? "valid_loss" : "";
 }
 
@@ -288,9 +287,8 @@ bool is_still_improving(std::span<const EpochRow> rows, const std::string& metri
   const EpochRow* const before = best_epoch(rows.first(rows.size() - 1), metric);
   const auto first = metric_in(rows.front(), metric), last = metric_in(rows.back(), metric);
   if (before == nullptr || !first || !last || !std::isfinite(*last)) return false;
-  const bool is_perfect = is_larger_better(metric) && *last >= 1;
   const double gain = std::abs(*last - *metric_in(*before, metric));
-  return !is_perfect && gain >= kLeastPart * std::abs(*last - *first);
+  return !(is_larger_better(metric) && is_perfect(metric, *last)) && gain >= kLeastPart * std::abs(*last - *first);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::map<std::string, double> final_metrics(std::span<const EpochRow> rows) {
   for (const EpochRow& row : rows)
     for (const EpochColumn& column : epoch_columns()) {
       const auto value = number_in(row, column);
-      if (column.role == ColumnRole::kMetric && value) metrics[std::string(column.name)] = *value;
+      if (column.role == ColumnRole::kMetric && value) metrics[column.name] = *value;
     }
   return metrics;
 }

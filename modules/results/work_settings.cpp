@@ -15,9 +15,10 @@ namespace {
 
 // These settings determine how long a run lasts, are compared separately, or change how a step is started, but never
 // what the step computes. Hashes of stored runs depend on this list.
-constexpr std::array<std::string_view, 14> kNotCompared = {"training.epochs",
+constexpr std::array<std::string_view, 15> kNotCompared = {"training.epochs",
                                                            "training.max_steps",
                                                            "training.max_seconds",
+                                                           "training.metrics",
                                                            "training.early_stopping",
                                                            "training.patience",
                                                            "training.min_delta",

@@ -101,7 +101,7 @@ void put_evidence(const EpochMeasurements& evidence, EpochRow& row) {
 }  // namespace
 
 void EpochProgress::add(const StepRow& row) {
-  tally_.totals.add(row);
+  add_row(row, tally_.totals);
   tally_.skipped_steps += row.skipped ? 1 : 0;
   tally_.gradient_norm_sum += norm_of(row.gradient_norms);
 }
@@ -130,21 +130,32 @@ EpochRow EpochProgress::training_row(const Objective& objective) const {
   return row;
 }
 
-void put_training_metrics(const Metrics& metrics, EpochRow& row) {
-  row.train_loss = metrics.loss;
-  row.train_accuracy = metrics.accuracy;
-  row.train_perplexity = metrics.perplexity;
-  row.train_mae = metrics.mean_absolute_error;
-  row.train_rmse = metrics.root_mean_squared_error;
+namespace {
+
+void put_metrics(const MetricValues& metrics, const std::string& part, EpochRow& row) {
+  for (const auto& [name, value] : metrics) {
+    const EpochColumn* const column = find_column(part + name);
+    if (column != nullptr && !column->member) row.metrics[column->name] = value;
+  }
 }
 
-void put_validation_metrics(const Metrics& metrics, EpochRow& row) {
-  row.valid_loss = metrics.loss;
-  row.valid_accuracy = metrics.accuracy;
-  row.valid_perplexity = metrics.perplexity;
-  row.valid_bits_per_character = metrics.bits_per_token;
-  row.valid_mae = metrics.mean_absolute_error;
-  row.valid_rmse = metrics.root_mean_squared_error;
+}  // namespace
+
+void put_training_metrics(const MetricValues& metrics, EpochRow& row) {
+  row.train_loss = metrics.at("loss");
+  put_metrics(metrics, "train_", row);
+}
+
+void put_validation_metrics(const MetricValues& metrics, EpochRow& row) {
+  row.valid_loss = metrics.at("loss");
+  put_metrics(metrics, "valid_", row);
+}
+
+void put_validation_metrics(const MetricResults& results, EpochRow& row) {
+  for (const auto& [name, result] : results) {
+    if (result.value) row.metrics["valid_" + name] = *result.value;
+    if (!result.value) row.undefined["valid_" + name] = result.reason;
+  }
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include "results/epoch_row.h"
 #include "system/counters.h"
 #include "training/objective.h"
+#include "training/score_metrics.h"
 #include "training/snapshot.h"
 
 namespace rnnlab {
@@ -88,8 +89,10 @@ class EpochProgress {
   std::optional<double> exchange_seconds_;
 };
 
-void put_training_metrics(const Metrics& metrics, EpochRow& row);
-void put_validation_metrics(const Metrics& metrics, EpochRow& row);
+// Put metrics, by their names in the list, into the columns of a row that it has for them.
+void put_training_metrics(const MetricValues& metrics, EpochRow& row);
+void put_validation_metrics(const MetricValues& metrics, EpochRow& row);
+void put_validation_metrics(const MetricResults& results, EpochRow& row);
 
 // Returns the row of an epoch that several processes trained. Losses and metrics are the same in all `rows`, one of
 // each rank; times differ. The result is `own` with the times of the slowest rank, the largest memory, the energy of

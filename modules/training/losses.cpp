@@ -67,6 +67,19 @@ LossTargets targets_of(Task task) {
 
 bool LossInfo::suits(Task task) const { return targets == targets_of(task); }
 
+MetricTask metric_task(LossKind loss, Task task) {
+  if (task == Task::kLanguageModel) return MetricTask::kTokens;
+  switch (info_of(loss).targets) {
+    case LossTargets::kClasses:
+      return MetricTask::kClasses;
+    case LossTargets::kBinary:
+      return MetricTask::kBinary;
+    case LossTargets::kNumbers:
+      return MetricTask::kNumbers;
+  }
+  fail_invariant("listed targets", __FILE__, __LINE__, "no metrics are known for the targets of the loss");
+}
+
 const LossInfo& info_of(LossKind loss) {
   const auto found = std::ranges::find(kLosses, loss, &LossInfo::kind);
   RNNLAB_INVARIANT(found != kLosses.end(), "a loss must be in the list of losses");

@@ -11,13 +11,14 @@
 #include <string_view>
 
 #include "data/dataset.h"
+#include "results/metrics.h"
 #include "training/kernels/loss.h"
 #include "training/training_settings.h"
 
 namespace rnnlab {
 
 // What the outputs of a model that is trained by the loss mean: scores of classes, logits of targets that are 0 or 1,
-// or numbers. Classes and binary targets are measured by accuracy, numbers by MAE and RMSE.
+// or numbers.
 enum class LossTargets { kClasses, kBinary, kNumbers };
 
 struct LossInfo {
@@ -32,6 +33,9 @@ struct LossInfo {
   bool measures_errors() const { return targets == LossTargets::kNumbers; }
   bool suits(Task task) const;
 };
+
+// Returns what the metrics are of (results/metrics.h).
+MetricTask metric_task(LossKind loss, Task task);
 
 // Call this function with a resolved loss: it throws InvariantError for kAuto (see natural_loss) and for any value that
 // the list does not have.

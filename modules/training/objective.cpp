@@ -14,10 +14,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <mutex>
-#include <numbers>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -190,16 +188,16 @@ ErrorUnits error_units(const std::vector<ColumnScale>& scales, c10::Device devic
 
 }  // namespace
 
-void Totals::add(const StepRow& row) {
-  loss_sum += row.loss * static_cast<double>(row.count);
-  weighted_loss_sum += row.weighted_loss * static_cast<double>(row.count);
-  metric_sum += row.metric_sum;
-  count += row.count;
+void add_row(const StepRow& row, Totals& totals) {
+  totals.loss_sum += row.loss * static_cast<double>(row.count);
+  totals.weighted_loss_sum += row.weighted_loss * static_cast<double>(row.count);
+  totals.metric_sum += row.metric_sum;
+  totals.count += row.count;
 }
 
 Objective::Objective(LossKind loss, const FittedData& data, c10::Device device)
     : loss_(resolve(loss, data.shape.task)),
-      task_(data.shape.task),
+      task_(metric_task(loss_, data.shape.task)),
       error_units_(error_units(data.target_scales, device)) {}
 
 Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) const {
@@ -218,23 +216,7 @@ Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) con
                           has_missing ? std::optional(count) : std::nullopt);
 }
 
-Metrics Objective::metrics(const Totals& totals) const {
-  RNNLAB_INVARIANT(totals.count > 0, "metrics need at least one target");
-  const auto count = static_cast<double>(totals.count);
-  Metrics metrics;
-  metrics.loss = totals.loss_sum / count;
-  if (info_of(loss_).measures_errors()) {
-    metrics.mean_absolute_error = error_units_.unit * totals.metric_sum / count;
-    metrics.root_mean_squared_error = error_units_.unit * std::sqrt(totals.weighted_loss_sum / count);
-    return metrics;
-  }
-  metrics.accuracy = totals.metric_sum / count;
-  if (task_ == Task::kLanguageModel) {
-    metrics.perplexity = std::exp(metrics.loss);
-    metrics.bits_per_token = metrics.loss / std::numbers::ln2;
-  }
-  return metrics;
-}
+MetricValues Objective::metrics(const Totals& totals) const { return metrics_of(totals, task_, error_units_.unit); }
 
 at::Tensor balanced_class_weights(const Samples& samples, int64_t num_classes) {
   const at::Tensor classes = known_classes(samples);
@@ -289,13 +271,15 @@ std::vector<StepRow> rows_of_all(Ranks& ranks, const std::vector<StepRow>& own, 
 
 }  // namespace
 
-BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision) {
-  return [&model, &objective, precision](std::span<const Batch> batches, int64_t /*slot*/) {
+BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision, ScoreMetrics* scores) {
+  return [&model, &objective, precision, scores](std::span<const Batch> batches, int64_t /*slot*/) {
     const TraceRange range("forward");
     const Batch& batch = batches.front();
     const at::NoGradGuard no_grad;
     const AutocastGuard autocast(precision, batch.inputs.device());
-    return evaluated_step(objective.evaluate(model.forward(batch), batch));
+    const at::Tensor output = model.forward(batch);
+    if (scores != nullptr && !scores->empty()) scores->add(output, batch);
+    return evaluated_step(objective.evaluate(output, batch));
   };
 }
 
@@ -311,7 +295,7 @@ Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device dev
   append(record.take(), rows);
   rows = rows_of_all(ranks, rows, batches.whole_batches_per_epoch());
   Totals totals;
-  for (const StepRow& row : rows) totals.add(row);
+  for (const StepRow& row : rows) add_row(row, totals);
   return totals;
 }
 

@@ -7,13 +7,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <optional>
-
 #include "data/dataset.h"
 #include "distributed/ranks.h"
 #include "models/model.h"
+#include "results/metrics.h"
 #include "training/batch_loop.h"
 #include "training/precision.h"
+#include "training/score_metrics.h"
 #include "training/step_record.h"
 #include "training/training_settings.h"
 
@@ -29,37 +29,7 @@ Evaluation evaluate_on_gpu(LossKind loss, const at::Tensor& output, const at::Te
 // that finds it need not multiply by it.
 const at::Tensor& unscaled_gradient(c10::Device device);
 
-// Holds sums over the targets of any number of steps, on the host.
-struct Totals {
-  double loss_sum = 0.0;
-  double weighted_loss_sum = 0.0;
-  double metric_sum = 0.0;
-  int64_t count = 0;
-
-  void add(const StepRow& row);
-
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("loss_sum", self.loss_sum);
-    field("weighted_loss_sum", self.weighted_loss_sum);
-    field("metric_sum", self.metric_sum);
-    field("count", self.count);
-  }
-};
-
-// An optional metric is empty if it does not apply to the task.
-struct Metrics {
-  double loss = 0.0;
-  // This is the share of correct answers. For binary targets an answer is correct if (logit > 0) equals (target >=
-  // 0.5).
-  std::optional<double> accuracy = std::nullopt;
-  std::optional<double> perplexity = std::nullopt;      // exp(loss), language models
-  std::optional<double> bits_per_token = std::nullopt;  // loss / ln 2, language models
-  // These two metrics apply to losses of numbers. Both are over all targets of all samples, in the targets' own units;
-  // if targets were scaled, this is undone.
-  std::optional<double> mean_absolute_error = std::nullopt;
-  std::optional<double> root_mean_squared_error = std::nullopt;
-};
+void add_row(const StepRow& row, Totals& totals);
 
 // Converts a scaled error to its target's own units: error times `unit` times the target's weight. The largest weight
 // is 1, so a mean of weighted squares is finite if the loss is finite.
@@ -83,15 +53,19 @@ class Objective {
   // the output. Binary cross-entropy takes logits and any real targets, as in sum(softplus(x) - t x); with targets
   // outside [0, 1] it has no lower bound. Missing targets (Batch::target_counts) do not count: their losses, gradients
   // and metrics are 0, and means are over the others. `metric_sum` is the number of correct answers (cross-entropies)
-  // or the sum of absolute weighted errors (losses of numbers).
+  // or the sum of absolute weighted errors (losses of numbers). For binary targets an answer is correct if (logit > 0)
+  // equals (target >= 0.5).
   Evaluation evaluate(const at::Tensor& output, const Batch& batch) const;
 
-  Metrics metrics(const Totals& totals) const;
+  // Returns the metrics of the task by their names in the list (results/metrics.h). Errors are over all targets of all
+  // samples, in the targets' own units; if targets were scaled, this is undone.
+  MetricValues metrics(const Totals& totals) const;
   LossKind loss() const { return loss_; }
+  MetricTask task() const { return task_; }
 
  private:
   LossKind loss_;
-  Task task_;
+  MetricTask task_;
   ErrorUnits error_units_;
   at::Tensor class_weights_ = {};  // undefined: all classes have the weight 1
 };
@@ -104,8 +78,10 @@ at::Tensor balanced_class_weights(const Samples& samples, int64_t num_classes);
 // Computes a model's loss and metric over a set of samples: without dropout and gradients, in the run's precision. The
 // sums are those of training, so that both can be compared.
 
-// Returns the work that evaluates one batch in a BatchLoop. Model and objective must outlive the work.
-BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision);
+// Returns the work that evaluates one batch in a BatchLoop, and adds its outputs to `scores` unless that is null or has
+// no metrics; such work waits for the device, so its loop must not replay graphs. All arguments must outlive the work.
+BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision,
+                                ScoreMetrics* scores = nullptr);
 
 // Evaluates one epoch of `batches` with `loop`, which must have been made of these batches and of evaluation_work().
 // Waits for the device at the end and restores the model's mode. If there are several `ranks`, each evaluates its share

@@ -12,12 +12,13 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/mapped_inputs.h"
+#include "results/quality.h"
 #include "training/losses.h"
 
 namespace rnnlab {
 
 EarlyStopping::EarlyStopping(const TrainingSettings& settings)
-    : metric_(settings.early_stopping ? config::name_of(*settings.early_stopping) : ""),
+    : metric_(settings.early_stopping.value_or("")),
       patience_(settings.patience),
       min_delta_(settings.early_stopping ? settings.min_delta : 0.0) {}
 

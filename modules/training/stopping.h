@@ -44,7 +44,7 @@ void count_plateaus(const Schedule& schedule, TrainingState& state);
 // Ends a run when an epoch reaches the values of training.stop_at. Like EarlyStopping it has no state of its own.
 class StopTarget {
  public:
-  explicit StopTarget(const TrainingSettings& settings) : targets_(settings.stop_at.targets()) {}
+  explicit StopTarget(const TrainingSettings& settings) : targets_(settings.stop_at.values) {}
 
   // Records the first whole epoch that reaches the values.
   void update(const EpochRow& row, TrainingState& state) const;

@@ -147,6 +147,7 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       train_loop_(
           train_batches_, options.settings.accumulate,
           [this](auto batches, int64_t slot) { return step_.run(batches, slot); }, replay(options), agreement(options)),
+      score_metrics_(asked_metrics(options.settings), objective_.task(), dataset, dataset.valid, dataset.naive_errors),
       epoch_(options.device) {
   if (options.settings.carry_state && has_ranks())
     throw_error(ExitCode::kUsage,
@@ -155,7 +156,8 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
   if (options.settings.carry_state) model.carry_states(options.settings.batch_size);
   if (has_exchange()) step_.enable_exchange(exchange_options(options), options.seed);
   if (valid_batches_)
-    valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
+    valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision, &score_metrics_),
+                        score_metrics_.empty() ? replay(options) : Replay::kNever);
 }
 
 // If a rank has ended, a plain wait for the device would never return.
@@ -520,9 +522,11 @@ bool Trainer::should_validate() const {
 void Trainer::validate(EpochRow& row) {
   const TraceRange range("validate");
   const auto began = Clock::now();
+  score_metrics_.clear();
   const auto totals = evaluate(model_, *valid_batches_, *valid_loop_, options_.device, *options_.ranks);
-  row.valid_seconds = seconds_since(began);
   put_validation_metrics(objective_.metrics(totals), row);
+  put_validation_metrics(score_metrics_.results(valid_batches_->batch_size(), *options_.ranks), row);
+  row.valid_seconds = seconds_since(began);
   if (std::isfinite(*row.valid_loss)) return;
   throw_diverged_in_validation(state_.epoch, state_.step, *row.valid_loss, optimizer().parameters(), dataset_.valid);
 }

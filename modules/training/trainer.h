@@ -23,6 +23,7 @@
 #include "training/observer.h"
 #include "training/optimizer.h"
 #include "training/precision.h"
+#include "training/score_metrics.h"
 #include "training/snapshot.h"
 #include "training/stopping.h"
 #include "training/train_step.h"
@@ -171,6 +172,7 @@ class Trainer {
   TrainStep step_;
   StepRecord record_;
   BatchLoop train_loop_;
+  ScoreMetrics score_metrics_;  // of validation
   std::optional<BatchLoop> valid_loop_;
   TrainingState state_;
   std::vector<Observer*> observers_;

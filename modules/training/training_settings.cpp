@@ -34,6 +34,12 @@ void list_bounds(config::Schema<Settings>& s) {
       .may_change(config::Change::kOnCompare);
 }
 
+std::vector<std::string> names_of_score_metrics() {
+  std::vector<std::string> names;
+  for (const MetricInfo* metric : score_metrics()) names.emplace_back(metric->name);
+  return names;
+}
+
 bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
 
 void list_batches(config::Schema<Settings>& s) {
@@ -130,8 +136,15 @@ void list_schedule(config::Schema<Settings>& s) {
 }
 
 void list_stopping_and_timing(config::Schema<Settings>& s) {
+  s.field("metrics", &Settings::metrics,
+          "metrics of validation besides those that every run has (docs/quality.md); they need all outputs for the "
+          "part, so each batch of validation waits for the device")
+      .one_of(names_of_score_metrics())
+      .may_change(config::Change::kOnUse)
+      .may_change(config::Change::kOnCompare);
   s.field("early_stopping", &Settings::early_stopping,
           "the metric that must keep improving, and that the best checkpoint is chosen by")
+      .one_of(metric_columns())
       .may_change(config::Change::kOnCompare);
   s.field("patience", &Settings::patience, "early stopping: epochs without improvement after which the run ends")
       .unit("epochs")
@@ -258,18 +271,13 @@ void check_tensorboard(const Settings& t, Checker& checker) {
 
 config::Schema<StopAt> make_stop_at_schema() {
   config::Schema<StopAt> s("The values of validation at which a run ends");
-  s.field("valid_loss", &StopAt::valid_loss, "at most this loss").at_least(-kMostFloat).at_most(kMostFloat);
-  s.field("valid_accuracy", &StopAt::valid_accuracy, "at least this part of right answers").above(0.0).at_most(1.0);
-  s.field("valid_perplexity", &StopAt::valid_perplexity, "at most this perplexity").at_least(1.0).at_most(kMostFloat);
-  s.field("valid_bits_per_character", &StopAt::valid_bits_per_character, "at most this number of bits for a token")
-      .at_least(0.0)
-      .at_most(kMostFloat);
-  s.field("valid_mae", &StopAt::valid_mae, "at most this mean absolute error, in units of the targets")
-      .at_least(0.0)
-      .at_most(kMostFloat);
-  s.field("valid_rmse", &StopAt::valid_rmse, "at most this root mean squared error, in units of the targets")
-      .at_least(0.0)
-      .at_most(kMostFloat);
+  for (const MetricInfo& metric : metric_list()) {
+    const char* const bound = metric.range.better == Better::kLarger ? "at least" : "at most";
+    auto field =
+        s.entry(fmt::format("valid_{}", metric.name), &StopAt::values, fmt::format("{} this {}", bound, metric.help));
+    metric.kind == NumberKind::kShare ? field.above(metric.range.least) : field.at_least(metric.range.least);
+    field.at_most(metric.range.most);
+  }
   return s;
 }
 
@@ -296,20 +304,6 @@ config::Schema<Settings> make_schema() {
 const config::Schema<StopAt>& StopAt::schema() {
   static const config::Schema<StopAt> schema = make_stop_at_schema();
   return schema;
-}
-
-MetricValues StopAt::targets() const {
-  MetricValues values;
-  const auto add = [&](const char* name, const std::optional<double>& value) {
-    if (value) values[name] = *value;
-  };
-  add("valid_loss", valid_loss);
-  add("valid_accuracy", valid_accuracy);
-  add("valid_perplexity", valid_perplexity);
-  add("valid_bits_per_character", valid_bits_per_character);
-  add("valid_mae", valid_mae);
-  add("valid_rmse", valid_rmse);
-  return values;
 }
 
 namespace {

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "config/schema.h"
-#include "results/quality.h"
+#include "results/metrics.h"
 #include "training/schedule.h"
 
 namespace rnnlab {
@@ -17,32 +19,9 @@ enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp };
 enum class ClassWeights { kNone, kBalanced };
 enum class LossKind { kAuto, kCrossEntropy, kBinaryCrossEntropy, kMse, kMae, kHuber };
 
-// The metrics of an epoch's row, by which the best epoch is chosen.
-enum class StoppingMetric {
-  kTrainLoss,
-  kTrainAccuracy,
-  kTrainPerplexity,
-  kTrainMae,
-  kTrainRmse,
-  kValidLoss,
-  kValidAccuracy,
-  kValidPerplexity,
-  kValidBitsPerCharacter,
-  kValidMae,
-  kValidRmse
-};
-
 // The values of validation at which a run ends: all that are set must be reached in one epoch.
 struct StopAt {
-  std::optional<double> valid_loss;
-  std::optional<double> valid_accuracy;
-  std::optional<double> valid_perplexity;
-  std::optional<double> valid_bits_per_character;
-  std::optional<double> valid_mae;
-  std::optional<double> valid_rmse;
-
-  // Returns the values that are set, by the names of epochs.csv.
-  MetricValues targets() const;
+  MetricValues values;  // by the columns of epochs.csv: "valid_rmse"
 
   static const config::Schema<StopAt>& schema();
 };
@@ -81,7 +60,8 @@ struct TrainingSettings {
   std::optional<int64_t> decay_patience;
   double minimum_learning_rate = 0.0;
 
-  std::optional<StoppingMetric> early_stopping;
+  std::vector<std::string> metrics;           // of scores, by their names in the list (results/metrics.h)
+  std::optional<std::string> early_stopping;  // a column of epochs.csv: "valid_rmse"
   int64_t patience = 3;
   double min_delta = 0.0;
   StopAt stop_at;
@@ -130,22 +110,6 @@ template <>
 struct EnumNames<ClassWeights> {
   static constexpr std::array<std::pair<ClassWeights, std::string_view>, 2> kNames = {
       {{ClassWeights::kNone, "none"}, {ClassWeights::kBalanced, "balanced"}}};
-};
-
-template <>
-struct EnumNames<StoppingMetric> {
-  static constexpr std::array<std::pair<StoppingMetric, std::string_view>, 11> kNames = {
-      {{StoppingMetric::kTrainLoss, "train_loss"},
-       {StoppingMetric::kTrainAccuracy, "train_accuracy"},
-       {StoppingMetric::kTrainPerplexity, "train_perplexity"},
-       {StoppingMetric::kTrainMae, "train_mae"},
-       {StoppingMetric::kTrainRmse, "train_rmse"},
-       {StoppingMetric::kValidLoss, "valid_loss"},
-       {StoppingMetric::kValidAccuracy, "valid_accuracy"},
-       {StoppingMetric::kValidPerplexity, "valid_perplexity"},
-       {StoppingMetric::kValidBitsPerCharacter, "valid_bits_per_character"},
-       {StoppingMetric::kValidMae, "valid_mae"},
-       {StoppingMetric::kValidRmse, "valid_rmse"}}};
 };
 
 }  // namespace rnnlab::config

@@ -355,6 +355,25 @@ TEST_F(LoadCsv, ForecastsASeriesByItsLastSeason) {
   EXPECT_THAT(values_of<float>(data.naive_forecasts[1].values), ElementsAre(5, 6)) << "of the training part's rows too";
 }
 
+// The naive errors are those of the rows of the training part, whatever the horizon and the scaling are.
+TEST_F(LoadCsv, HasTheNaiveErrorOfTheTrainingPart) {
+  write("a.csv", "value,tens\n1,10\n4,10\n2,10\n2,10\n7,20\n3,99\n9,99\n");
+  const std::string more = "target: [value, tens]\nwindow: 1\nhorizon: [1, 2]\nnum_valid: 1\n";
+  EXPECT_THAT(load(more).naive_errors, ElementsAre((3 + 2 + 0 + 5) / 4.0, (3 + 2 + 0 + 5) / 4.0, 2.5, 2.5));
+  EXPECT_THAT(load(more + "season: 2\n").naive_errors,
+              ElementsAre((1 + 2 + 5) / 3.0, (1 + 2 + 5) / 3.0, 10 / 3.0, 10 / 3.0));
+  EXPECT_THAT(load("target: [value]\nwindow: 1\nseason: 6\nnum_valid: 2\n").naive_errors,
+              ElementsAre(testing::IsNan()));
+  EXPECT_THAT(load("target: [value]\nnum_valid: 1\n").naive_errors, testing::IsEmpty()) << "not a series";
+}
+
+TEST_F(LoadCsv, HasNaiveErrorsWithinSeriesAndOfKnownValues) {
+  write("a.csv", "station,x\nnorth,1\nnorth,3\nnorth,\nnorth,4\nnorth,5\nsouth,100\nsouth,101\nsouth,101\n");
+  const Dataset data =
+      load("target: [x]\nfeatures: [x]\nwindow: 1\ngroup: station\nnum_valid: 0\nmissing: previous\nnormalize: none\n");
+  EXPECT_THAT(data.naive_errors, ElementsAre((2 + 1 + 1 + 0) / 4.0));
+}
+
 // The row one season before the target of a long horizon is not known yet.
 TEST_F(LoadCsv, GoesBackAsManySeasonsAsTheHorizonNeeds) {
   write_series();

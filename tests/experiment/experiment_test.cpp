@@ -215,7 +215,9 @@ TEST(Experiment, RefusesToWatchAMissingAccuracy) {
   EXPECT_THAT(
       findings_in("data: {source: csv, path: a.csv, target: [y], window: 3}\nmodel: {kind: sequence_regressor}\n"
                   "training: {early_stopping: valid_accuracy}\n"),
-      ElementsAre(HasSubstr("mse has no accuracy; use a different metric")));
+      ElementsAre(
+          HasSubstr("valid_accuracy is defined for classes, binary targets or tokens; use valid_loss, valid_mae "
+                    "or valid_rmse")));
 }
 
 TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
@@ -225,7 +227,7 @@ TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
 
 TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {
   EXPECT_THAT(findings_in("training: {early_stopping: valid_rmse}\n"),
-              ElementsAre(HasSubstr("only mse, mae or huber has MAE and RMSE; use a different metric")));
+              ElementsAre(HasSubstr("valid_rmse is defined for numbers; use valid_loss or valid_accuracy")));
   EXPECT_THAT(findings_in("training: {stop_at: {valid_perplexity: 3}}\n"),
               ElementsAre(HasSubstr("training.stop_at.valid_perplexity")));
   EXPECT_THAT(
@@ -235,6 +237,19 @@ TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {
   EXPECT_THAT(findings_in("data: {source: text}\nmodel: {kind: language_model}\n"
                           "training: {early_stopping: valid_bits_per_character, stop_at: {valid_perplexity: 3}}\n"),
               IsEmpty());
+}
+
+TEST(Experiment, RefusesToComputeAMetricOfOtherTasks) {
+  EXPECT_THAT(findings_in("training: {metrics: [macro_f1, roc_auc]}\n"), IsEmpty());
+  EXPECT_THAT(findings_in("training: {metrics: [macro_f1, mase]}\n"),
+              ElementsAre(HasSubstr("mase is defined for numbers; use macro_f1, balanced_accuracy or roc_auc")));
+  EXPECT_THAT(findings_in("training: {early_stopping: valid_r2}\n"),
+              ElementsAre(HasSubstr("valid_r2 is defined for numbers; use valid_loss, valid_accuracy, valid_macro_f1, "
+                                    "valid_balanced_accuracy or valid_roc_auc")));
+  EXPECT_THAT(findings_in("training: {metrics: [macro_f2]}\n"),
+              ElementsAre(HasSubstr("expected macro_f1, balanced_accuracy, roc_auc, r2, mase or smape")));
+  EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {metrics: [macro_f1]}\n"),
+              ElementsAre(HasSubstr("there are no validation data; set data.num_valid")));
 }
 
 TEST(Experiment, RefusesATargetWithoutValidation) {

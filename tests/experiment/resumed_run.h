@@ -15,6 +15,7 @@
 #include "experiment/tiny_experiment.h"
 #include "results/checks.h"
 #include "results/epoch_log.h"
+#include "results/quality.h"
 #include "results/run_folder.h"
 #include "system/locks.h"
 #include "system/temporary_folder.h"
@@ -58,8 +59,8 @@ struct FinalState {
 };
 
 inline std::string computed_part(const EpochRow& row) {
-  return fmt::format("{} {} {} {} {} {} {}", row.epoch, row.train_loss, row.train_accuracy.value_or(-1),
-                     row.valid_loss.value_or(-1), row.valid_accuracy.value_or(-1), row.learning_rate,
+  return fmt::format("{} {} {} {} {} {} {}", row.epoch, row.train_loss, metric_in(row, "train_accuracy").value_or(-1),
+                     row.valid_loss.value_or(-1), metric_in(row, "valid_accuracy").value_or(-1), row.learning_rate,
                      row.gradient_norm.value_or(-1));
 }
 

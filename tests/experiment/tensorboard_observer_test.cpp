@@ -33,7 +33,7 @@ TEST(Scalars, AreWhatAnEpochsRowHas) {
   EpochRow row;
   row.epoch = 3;
   row.train_loss = 0.25;
-  row.valid_accuracy = 0.5;
+  row.metrics["valid_accuracy"] = 0.5;
   row.learning_rate = 0.125;
   row.train_seconds = 2;
   row.warmup = true;

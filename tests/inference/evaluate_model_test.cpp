@@ -16,10 +16,10 @@ using testing::TrainedRuns;
 
 class EvaluateModel : public TrainedRuns {
  protected:
-  Metrics metrics(const TrainedModel& trained) const {
+  MetricValues metrics(const TrainedModel& trained) const {
     return evaluate_model(trained, load_data(trained, Targets::kRequired).samples).metrics;
   }
-  Metrics last(const std::filesystem::path& run, const std::vector<std::string>& overrides = {}) const {
+  MetricValues last(const std::filesystem::path& run, const std::vector<std::string>& overrides = {}) const {
     return metrics(load_trained_model({.run = run, .checkpoint = "last", .overrides = overrides}));
   }
 };
@@ -27,26 +27,56 @@ class EvaluateModel : public TrainedRuns {
 TEST_F(EvaluateModel, GivesTheDigitsOfTheRunsLog) {
   const auto flowers = train_flowers();
   const EpochRow row = read_epochs(flowers).back();
-  EXPECT_EQ(last(flowers).loss, row.valid_loss);
-  EXPECT_EQ(last(flowers).accuracy, row.valid_accuracy);
+  EXPECT_EQ(last(flowers).at("loss"), row.valid_loss);
+  EXPECT_EQ(last(flowers).at("accuracy"), row.metrics.at("valid_accuracy"));
   const auto series = train_series();
-  EXPECT_EQ(last(series).root_mean_squared_error, read_epochs(series).back().valid_rmse);
+  EXPECT_EQ(last(series).at("rmse"), read_epochs(series).back().metrics.at("valid_rmse"));
   const auto text = train_text();
-  EXPECT_EQ(last(text).perplexity, read_epochs(text).back().valid_perplexity);
+  EXPECT_EQ(last(text).at("perplexity"), read_epochs(text).back().metrics.at("valid_perplexity"));
+}
+
+TEST_F(EvaluateModel, HasTheMetricsThatTheRunAsksFor) {
+  const auto series = train_series({"training.metrics=[r2, mase, smape]"});
+  const EpochRow row = read_epochs(series).back();
+  for (const std::string metric : {"r2", "mase", "smape"})
+    EXPECT_EQ(last(series).at(metric), row.metrics.at("valid_" + metric)) << metric;
+  const auto flowers = train_flowers({"training.early_stopping=valid_macro_f1"});
+  EXPECT_EQ(last(flowers).at("macro_f1"), read_epochs(flowers).back().metrics.at("valid_macro_f1"));
+}
+
+TEST_F(EvaluateModel, HasTheMetricsThatTheUserAsksFor) {
+  const auto flowers = train_flowers();
+  EXPECT_FALSE(last(flowers).contains("macro_f1"));
+  EXPECT_TRUE(last(flowers, {"training.metrics=[macro_f1]"}).contains("macro_f1"));
+}
+
+// The training part is gone when the model is used.
+TEST_F(EvaluateModel, SaysWhyAMetricHasNoValue) {
+  const auto series = train_series({"training.metrics=[r2, mase]"});
+  std::filesystem::rename(name("series.csv"), name("other.csv"));
+  const TrainedModel trained = load(series, {"data.path=" + name("other.csv")});
+  const InferenceData data = load_data(trained, Targets::kRequired);
+  const ModelEvaluation evaluation = evaluate_model(trained, data.samples);
+  EXPECT_THAT(evaluation.undefined,
+              ::testing::ElementsAre(::testing::Pair("mase", ::testing::HasSubstr("is unknown"))));
+  EXPECT_THAT(evaluation_text(trained, data, evaluation), ::testing::HasSubstr("\nmase                no value: "));
+  const auto json = nlohmann::json::parse(evaluation_json(trained, data, evaluation));
+  EXPECT_TRUE(json["metrics"]["mase"].is_null());
+  EXPECT_TRUE(json["undefined_metrics"]["mase"].is_string());
 }
 
 TEST_F(EvaluateModel, GivesTheDigitsOfTheLogForGeneratedImagesInBatches) {
   const auto run = train(
       "data: {source: digits, num_train: 200, num_valid: 50}\nmodel: {hidden_size: 8}\n"
       "training: {epochs: 2, batch_size: 50, valid_batch_size: 16}\n");
-  EXPECT_EQ(last(run).loss, read_epochs(run).back().valid_loss);
+  EXPECT_EQ(last(run).at("loss"), read_epochs(run).back().valid_loss);
 }
 
 TEST_F(EvaluateModel, TakesTheBestCheckpointWhereOneIsMarked) {
   const auto run = train_flowers({"training.epochs=6", "training.learning_rate=0.2", "checkpoint.every_seconds=0"});
   double best = 1e9;
   for (const EpochRow& row : read_epochs(run)) best = std::min(best, row.valid_loss.value());
-  EXPECT_EQ(metrics(load(run)).loss, best);
+  EXPECT_EQ(metrics(load(run)).at("loss"), best);
 }
 
 TEST_F(EvaluateModel, LooksAtThePartThatIsNamed) {
@@ -114,7 +144,7 @@ TEST_F(EvaluateModel, NamesFeaturesThatDoNotFit) {
 TEST_F(EvaluateModel, ReportsForPeopleAndPrograms) {
   const TrainedModel trained = load(train_flowers());
   const InferenceData data = load_data(trained, Targets::kRequired);
-  const ModelEvaluation evaluation{.metrics = {.loss = 0.25, .accuracy = 0.5},
+  const ModelEvaluation evaluation{.metrics = {{"loss", 0.25}, {"accuracy", 0.5}},
                                    .times = {.num_samples = 4, .seconds = {0.0032, 0.003, 0.0035}}};
   const std::filesystem::path checkpoints = trained.checkpoint.parent_path();
   const std::string shared = "small/" + checkpoints.parent_path().filename().string() + "/checkpoints/" +

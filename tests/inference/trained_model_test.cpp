@@ -115,7 +115,8 @@ TEST_F(LoadTrainedModel, RefusesToChangeWhatWasTrained) {
                "data.train_lengths, data.valid_inputs, data.valid_targets, data.valid_lengths, data.test_inputs, "
                "data.test_targets, data.test_lengths, data.memory, data.train_file, data.valid_file, data.test_file, "
                "data.delimiter, data.decimal, data.header, data.id, data.missing, data.missing_words, data.time, "
-               "data.unsorted, data.duplicates, data.gaps, training.valid_batch_size and training.num_threads",
+               "data.unsorted, data.duplicates, data.gaps, training.valid_batch_size, training.metrics and "
+               "training.num_threads",
                [&] { load(run, {"model.hidden_size=8"}); });
   expect_error(ExitCode::kUsage, "layer: auto works only for training; choose a layer, such as fused",
                [&] { load(run, {"layer=auto"}); });

@@ -9,6 +9,7 @@
 
 #include "base/expect_error.h"
 #include "results/epoch_row.h"
+#include "results/quality.h"
 #include "results/sample_runs.h"
 #include "system/small_disk.h"
 #include "system/temporary_folder.h"
@@ -167,6 +168,46 @@ std::string csv_of(const std::vector<EpochRow>& rows) {
   return text;
 }
 
+EpochRow row_of_macro_f1(int64_t epoch, double value) {
+  EpochRow row = sample_row(epoch, 2);
+  row.metrics["valid_macro_f1"] = value;
+  return row;
+}
+
+TEST(EpochLog, HasAColumnOfAMetricThatTheRunAsksFor) {
+  const TemporaryFolder folder;
+  EpochRow undefined = sample_row(2, 2);
+  undefined.undefined["valid_macro_f1"] = "a reason";
+  {
+    EpochLog log(folder.path(), {"valid_macro_f1"});
+    log.append(row_of_macro_f1(1, 0.25));
+    log.append(undefined);
+  }
+  const std::string csv = read_text(folder.path() / "epochs.csv"), jsonl = read_text(folder.path() / "epochs.jsonl");
+  EXPECT_EQ(columns_in_header(csv).back(), "valid_macro_f1");
+  const std::vector<EpochRow> rows = read_epochs(folder.path());
+  EXPECT_EQ(metric_in(rows[0], "valid_macro_f1"), 0.25);
+  EXPECT_EQ(metric_in(rows[1], "valid_macro_f1"), std::nullopt);
+  EXPECT_THAT(jsonl, ::testing::HasSubstr("\"valid_macro_f1\":null"));
+  EXPECT_EQ(disagreement(rows, jsonl), std::nullopt);
+}
+
+TEST(EpochLog, HasNoColumnOfAMetricThatTheRunDoesNotAskFor) {
+  const TemporaryFolder folder;
+  EpochLog(folder.path()).append(sample_row(1, 2));
+  for (const char* file : {"epochs.csv", "epochs.jsonl"})
+    EXPECT_THAT(read_text(folder.path() / file), ::testing::Not(::testing::HasSubstr("macro_f1"))) << file;
+}
+
+// A run that is resumed before its first row, or whose rows lack the value, keeps the column.
+TEST(RewriteEpochs, KeepsTheColumns) {
+  const TemporaryFolder folder;
+  { EpochLog log(folder.path(), {"valid_macro_f1"}); }
+  rewrite_epochs(folder.path(), {});
+  EpochLog(folder.path()).append(row_of_macro_f1(1, 0.5));
+  EXPECT_EQ(metric_in(read_epochs(folder.path()).at(0), "valid_macro_f1"), 0.5);
+}
+
 TEST(RowsSha256, IsThatOfWhatIsReadBack) {
   std::vector<EpochRow> rows = sample_rows({9, 1.0 / 3, 2});
   rows[0].warmup = true;
@@ -181,7 +222,8 @@ TEST(RowsSha256, IsOfEveryValueAndTheOrder) {
   const std::vector<EpochRow> rows = sample_rows({9, 1, 2});
   for (const EpochColumn& column : epoch_columns()) {
     std::vector<EpochRow> other = rows;
-    std::visit([&](auto member) { other[1].*member = {}; }, column.member);
+    other[1].metrics.erase(column.name);
+    if (column.member) std::visit([&](auto member) { other[1].*member = {}; }, *column.member);
     const bool is_changed = epoch_csv_line(other[1]) != epoch_csv_line(rows[1]);
     EXPECT_EQ(rows_sha256(other) != rows_sha256(rows), is_changed) << column.name;
   }

@@ -53,13 +53,11 @@ TEST(EpochJsonl, StaysJsonWhenTheLossIsNot) {
 TEST(ParseEpochsCsv, ReadsBackEveryColumn) {
   EpochRow row = {.epoch = 7,
                   .train_loss = 0.1,
-                  .train_accuracy = 1.0 / 3,
                   .valid_loss = std::numeric_limits<double>::infinity(),
+                  .metrics = {{"train_accuracy", 1.0 / 3}, {"valid_perplexity", 3.25}, {"valid_rmse", 5e-324}},
                   .learning_rate = 1e-300,
                   .train_seconds = 12345.678,
-                  .warmup = true,
-                  .valid_perplexity = 3.25,
-                  .valid_rmse = 5e-324};
+                  .warmup = true};
   const std::string text = epoch_csv_header() + epoch_csv_line(row);
   const std::vector<EpochRow> rows = parse_epochs_csv(text, "epochs.csv");
   ASSERT_EQ(rows.size(), 1u);

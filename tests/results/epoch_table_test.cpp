@@ -29,17 +29,22 @@ EpochRow regressor_row() {
   return {.epoch = 1,
           .train_loss = 0.3608,
           .valid_loss = 0.2694,
+          .metrics = {{"train_mae", 3.745}, {"valid_mae", 3.305}, {"train_rmse", 4.59}, {"valid_rmse", 3.966}},
           .learning_rate = 0.001,
           .gradient_norm = 0.72,
           .train_seconds = 2.477,
           .valid_seconds = 0.259,
           .samples_per_second = 2808,
           .peak_memory_bytes = 193'784'000,
-          .warmup = true,
-          .train_mae = 3.745,
-          .valid_mae = 3.305,
-          .train_rmse = 4.59,
-          .valid_rmse = 3.966};
+          .warmup = true};
+}
+
+TEST(EpochTable, HasMetricsThatTheRunAsksForBehindTheUsualOnes) {
+  EpochRow row{.epoch = 1, .train_loss = 0.5, .metrics = {{"train_accuracy", 0.5}, {"valid_roc_auc", 0.75}}};
+  row.undefined["valid_macro_f1"] = "a reason";
+  const EpochTable table(row, 60, Validation::kNo);
+  EXPECT_EQ(table.header(), "epoch  train acc  macro F1  ROC-AUC  train loss");
+  EXPECT_EQ(table.line(row), "    1     0.5000         -   0.7500      0.5000");
 }
 
 TEST(EpochTable, LinesUpAndMarksWarmUp) {
@@ -62,7 +67,8 @@ TEST(EpochTable, HasTheColumnsOfTheTaskFirstAndFitsIntoTheWidth) {
   EXPECT_EQ(regressor.header(), "epoch  valid RMSE  valid MAE  train loss  valid loss  train s");
   EXPECT_EQ(regressor.line(regressor_row()),
             "    1       3.966      3.305      0.3608      0.2694    2.477  (warm-up)");
-  const EpochTable language_model({.epoch = 1, .train_loss = 2, .train_perplexity = 7.4}, 60, Validation::kNo);
+  const EpochTable language_model({.epoch = 1, .train_loss = 2, .metrics = {{"train_perplexity", 7.4}}}, 60,
+                                  Validation::kNo);
   EXPECT_EQ(language_model.header(), "epoch  train ppl  train loss  train ms");
 }
 
@@ -80,7 +86,7 @@ TEST(EpochTable, ShowsAGivenMarkInPlaceOfWarmUp) {
 }
 
 TEST(EpochTable, HasColumnsOfTheValidationThoughTheFirstEpochWasCutShort) {
-  EpochRow row{.epoch = 1, .train_loss = 2, .train_accuracy = 0.5};
+  EpochRow row{.epoch = 1, .train_loss = 2, .metrics = {{"train_accuracy", 0.5}}};
   const EpochTable table(row, 80, Validation::kYes);
   EXPECT_EQ(table.header(), "epoch  train acc  valid acc  train loss  valid loss  train ms");
   EXPECT_EQ(table.line(row), "    1     0.5000          -      2.0000           -     0.000");
@@ -88,13 +94,15 @@ TEST(EpochTable, HasColumnsOfTheValidationThoughTheFirstEpochWasCutShort) {
 
 TEST(EpochTable, KeepsItsColumnsWhateverTheNumbers) {
   const double kNan = std::numeric_limits<double>::quiet_NaN();
-  const EpochTable table({.epoch = 1, .train_loss = 0.012345, .valid_rmse = 0.5}, 60, Validation::kNo);
-  EXPECT_EQ(table.line({.epoch = 1, .train_loss = 0.012345, .valid_rmse = 0.5}),
+  const EpochTable table({.epoch = 1, .train_loss = 0.012345, .metrics = {{"valid_rmse", 0.5}}}, 60, Validation::kNo);
+  EXPECT_EQ(table.line({.epoch = 1, .train_loss = 0.012345, .metrics = {{"valid_rmse", 0.5}}}),
             "    1      0.5000     0.01235     0.000");
-  EXPECT_EQ(table.line({.epoch = 2, .train_loss = 1.234e30, .valid_rmse = 123456}),
+  EXPECT_EQ(table.line({.epoch = 2, .train_loss = 1.234e30, .metrics = {{"valid_rmse", 123456}}}),
             "    2  123456.000   1.234e+30     0.000");
-  EXPECT_EQ(table.line({.epoch = 3, .train_loss = -kNan, .valid_rmse = -std::numeric_limits<double>::infinity()}),
-            "    3        -inf         nan     0.000");
+  EXPECT_EQ(
+      table.line(
+          {.epoch = 3, .train_loss = -kNan, .metrics = {{"valid_rmse", -std::numeric_limits<double>::infinity()}}}),
+      "    3        -inf         nan     0.000");
 }
 
 TEST(EpochTable, ShowsShortTimesInMilliseconds) {

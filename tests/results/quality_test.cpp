@@ -65,7 +65,7 @@ TEST(WinnerText, SaysWhoPredictsThePartBetter) {
 
 EpochRow row_with(int64_t epoch, double accuracy, double loss) {
   EpochRow row = sample_row(epoch, 2.0);
-  row.valid_accuracy = accuracy;
+  row.metrics["valid_accuracy"] = accuracy;
   row.valid_loss = loss;
   return row;
 }

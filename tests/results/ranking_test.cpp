@@ -34,7 +34,7 @@ RunRecord run_of(const std::string& cell, int64_t seed, const std::vector<double
     EpochRow& row = run.rows.emplace_back();
     row.epoch = std::ssize(run.rows);
     row.train_seconds = 2;
-    row.valid_rmse = error;
+    row.metrics["valid_rmse"] = error;
     row.valid_loss = error * error;
   }
   run.summary.epoch_time = epoch_time(run.rows);
@@ -140,8 +140,8 @@ TEST(Rank, RefusesNothing) {
   classifier.summary.name = "digits";
   classifier.summary.identity.data_fingerprint = "other";
   classifier.summary.ending = RunEnding::kDiverged;
-  classifier.rows[0].valid_rmse.reset();
-  classifier.rows[0].valid_accuracy = 0.9;
+  classifier.rows[0].metrics.erase("valid_rmse");
+  classifier.rows[0].metrics["valid_accuracy"] = 0.9;
   RunRecord on_gpu = run_of("lstm", 1, {1});
   on_gpu.summary.device = "cuda:0";
   const Ranking ranking = rank({run_of("gru", 1, {2}), classifier, on_gpu});

@@ -32,7 +32,7 @@ RunRecord run_with_validation(std::vector<double> losses, std::vector<double> ac
   run.summary.epochs = 3;
   for (size_t i = 0; i < 3; ++i) {
     run.rows[i].valid_loss = losses[i];
-    run.rows[i].valid_accuracy = accuracies[i];
+    run.rows[i].metrics["valid_accuracy"] = accuracies[i];
   }
   return run;
 }
@@ -345,7 +345,7 @@ RunRecord record_of_losses(const std::vector<double>& losses) {
   for (const double loss : losses) {
     run.rows.push_back(testing::sample_row(std::ssize(run.rows) + 1, 1.0));
     run.rows.back().valid_loss = loss;
-    run.rows.back().valid_accuracy.reset();
+    run.rows.back().metrics.erase("valid_accuracy");
   }
   return run;
 }
@@ -376,7 +376,7 @@ TEST(TrainLongerAdvice, IsNotForARunThatEndedForAnotherReason) {
   EXPECT_FALSE(train_longer_advice(run)) << "a training loss falls with every epoch";
   run = record_of_losses({1, 0.8, 0.7});
   run.config["training.early_stopping"] = "valid_accuracy";
-  for (EpochRow& row : run.rows) row.valid_accuracy = row.epoch < 3 ? 0.9 : 1.0;
+  for (EpochRow& row : run.rows) row.metrics["valid_accuracy"] = row.epoch < 3 ? 0.9 : 1.0;
   EXPECT_FALSE(train_longer_advice(run)) << "no accuracy is better than 1";
 }
 

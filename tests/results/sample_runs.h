@@ -43,9 +43,8 @@ std::string sample_training_hash();
 inline EpochRow sample_row(int64_t epoch, double train_seconds) {
   return {.epoch = epoch,
           .train_loss = 0.5,
-          .train_accuracy = 0.75,
           .valid_loss = 0.25,
-          .valid_accuracy = 0.875,
+          .metrics = {{"train_accuracy", 0.75}, {"valid_accuracy", 0.875}},
           .learning_rate = 0.001,
           .gradient_norm = 1.5,
           .train_seconds = train_seconds,

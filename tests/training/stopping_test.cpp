@@ -10,12 +10,13 @@
 
 #include "base/error.h"
 #include "models/model.h"
+#include "results/quality.h"
 #include "training/toy.h"
 
 namespace rnnlab {
 namespace {
 
-TrainingSettings watching(StoppingMetric metric, int64_t patience, double min_delta = 0.0) {
+TrainingSettings watching(const std::string& metric, int64_t patience, double min_delta = 0.0) {
   TrainingSettings settings;
   settings.early_stopping = metric;
   settings.patience = patience;
@@ -31,7 +32,7 @@ TrainingState after(const TrainingSettings& settings, const std::vector<double>&
   for (const double value : values) {
     ++row.epoch;
     row.train_loss = row.valid_loss.emplace(value);
-    row.train_accuracy = row.valid_accuracy = value;
+    row.metrics["train_accuracy"] = row.metrics["valid_accuracy"] = value;
     state.epoch = row.epoch;
     early_stopping.update_best(row, state);
     early_stopping.stop_if_patience_is_over(state);
@@ -41,7 +42,7 @@ TrainingState after(const TrainingSettings& settings, const std::vector<double>&
 }
 
 TEST(EarlyStopping, StopsAfterPatienceEpochsWithoutABetterLoss) {
-  const auto state = after(watching(StoppingMetric::kValidLoss, 2), {0.9, 0.5, 0.6, 0.5, 0.1});
+  const auto state = after(watching("valid_loss", 2), {0.9, 0.5, 0.6, 0.5, 0.1});
   EXPECT_EQ(state.epoch, 4);
   EXPECT_EQ(state.best_epoch, 2);
   EXPECT_EQ(state.stop_reason, StopReason::kEarlyStopping);
@@ -74,63 +75,60 @@ TEST(Plateaus, AreOfNoInterestToOtherSchedules) {
 }
 
 TEST(EarlyStopping, AnAccuracyImprovesUpwards) {
-  const auto state = after(watching(StoppingMetric::kTrainAccuracy, 1), {0.5, 0.7, 0.6});
+  const auto state = after(watching("train_accuracy", 1), {0.5, 0.7, 0.6});
   EXPECT_EQ(state.stop_text, "train_accuracy has not improved by more than 0 for 1 epoch (best 0.7 at epoch 2)");
 }
 
 TEST(EarlyStopping, WatchesTheErrorsOfARegression) {
-  const EarlyStopping early_stopping(watching(StoppingMetric::kValidRmse, 1));
+  const EarlyStopping early_stopping(watching("valid_rmse", 1));
   TrainingState state;
   for (const double rmse : {3.0, 2.5, 2.7}) {
-    early_stopping.update_best({.epoch = ++state.epoch, .valid_loss = 1 / rmse, .valid_rmse = rmse}, state);
+    early_stopping.update_best({.epoch = ++state.epoch, .valid_loss = 1 / rmse, .metrics = {{"valid_rmse", rmse}}},
+                               state);
     early_stopping.stop_if_patience_is_over(state);
   }
   EXPECT_EQ(state.stop_text, "valid_rmse has not improved by more than 0 for 1 epoch (best 2.5 at epoch 2)");
 }
 
 // Returns the best value of two epochs, of which the first is the better one by `metric` alone.
-double best_of_two(StoppingMetric metric, const EpochRow& better, const EpochRow& worse) {
+double best_of_two(const std::string& metric, const EpochRow& better, const EpochRow& worse) {
   TrainingState state;
   const EarlyStopping early_stopping(watching(metric, 1));
   for (const EpochRow& row : {worse, better}) early_stopping.update_best(row, state);
-  EXPECT_EQ(state.best_epoch, better.epoch) << config::name_of(metric);
+  EXPECT_EQ(state.best_epoch, better.epoch) << metric;
   return state.best_value.value();
 }
 
-TEST(EarlyStopping, WatchesErrorsAndPerplexities) {
+TEST(EarlyStopping, WatchesEveryMetric) {
   EpochRow better, worse;
   better.epoch = 2;
   worse.epoch = 1;
   better.train_loss = worse.train_loss = 1;
   better.valid_loss = 2;
   worse.valid_loss = 1;
-  better.valid_rmse = better.valid_mae = better.train_rmse = better.train_mae = 3;
-  worse.valid_rmse = worse.valid_mae = worse.train_rmse = worse.train_mae = 4;
-  better.valid_perplexity = better.train_perplexity = better.valid_bits_per_character = 5;
-  worse.valid_perplexity = worse.train_perplexity = worse.valid_bits_per_character = 6;
-  using enum StoppingMetric;
-  for (const StoppingMetric metric : {kValidRmse, kValidMae, kTrainRmse, kTrainMae})
-    EXPECT_EQ(best_of_two(metric, better, worse), 3);
-  for (const StoppingMetric metric : {kValidPerplexity, kTrainPerplexity, kValidBitsPerCharacter})
-    EXPECT_EQ(best_of_two(metric, better, worse), 5);
+  for (const std::string& metric : metric_columns()) {
+    const bool is_larger = is_larger_better(metric);
+    better.metrics[metric] = is_larger ? 4 : 3;
+    worse.metrics[metric] = is_larger ? 3 : 4;
+    if (metric.ends_with("_loss")) continue;
+    EXPECT_EQ(best_of_two(metric, better, worse), better.metrics[metric]) << metric;
+  }
 }
 
 // Each name is that of a column of epochs.csv.
 TEST(EarlyStopping, NamesMetricsAsTheLogDoes) {
-  const std::vector<std::string> columns = epoch_csv_columns();
-  for (const auto& [metric, name] : config::EnumNames<StoppingMetric>::kNames)
-    EXPECT_EQ(std::ranges::count(columns, name), 1) << name;
+  for (const std::string& name : metric_columns()) EXPECT_NE(find_column(name), nullptr) << name;
 }
 
 TEST(StopTarget, IsTheFirstEpochThatReachesIt) {
   TrainingSettings settings;
-  settings.stop_at.valid_accuracy = 0.9;
+  settings.stop_at.values["valid_accuracy"] = 0.9;
   const StopTarget target(settings);
   TrainingState state;
   EpochRow row;
   for (const double accuracy : {0.5, 0.92, 0.95}) {
     ++row.epoch;
-    row.valid_accuracy = accuracy;
+    row.metrics["valid_accuracy"] = accuracy;
     target.update(row, state);
     target.stop_if_reached(state);
     EXPECT_EQ(state.stopped(), row.epoch >= 2);
@@ -140,12 +138,12 @@ TEST(StopTarget, IsTheFirstEpochThatReachesIt) {
 }
 
 TEST(EarlyStopping, SmallImprovementsDoNotCount) {
-  EXPECT_FALSE(after(watching(StoppingMetric::kValidLoss, 2, 0.1), {1.0, 0.8, 0.6, 0.4}).stopped());
-  EXPECT_TRUE(after(watching(StoppingMetric::kValidLoss, 2, 0.1), {1.0, 0.95, 0.92, 0.4}).stopped());
+  EXPECT_FALSE(after(watching("valid_loss", 2, 0.1), {1.0, 0.8, 0.6, 0.4}).stopped());
+  EXPECT_TRUE(after(watching("valid_loss", 2, 0.1), {1.0, 0.95, 0.92, 0.4}).stopped());
 }
 
 TEST(EarlyStopping, AnImprovementRestartsThePatience) {
-  EXPECT_FALSE(after(watching(StoppingMetric::kTrainLoss, 2), {0.9, 1.0, 0.8, 1.0, 0.7, 1.0}).stopped());
+  EXPECT_FALSE(after(watching("train_loss", 2), {0.9, 1.0, 0.8, 1.0, 0.7, 1.0}).stopped());
 }
 
 TEST(EarlyStopping, WithoutItTheBestLossIsRememberedAndNothingStops) {
@@ -156,7 +154,7 @@ TEST(EarlyStopping, WithoutItTheBestLossIsRememberedAndNothingStops) {
 }
 
 TEST(EarlyStopping, PassesOverAnEpochThatLacksTheMetric) {
-  const EarlyStopping early_stopping(watching(StoppingMetric::kValidLoss, 1));
+  const EarlyStopping early_stopping(watching("valid_loss", 1));
   TrainingState state;
   EpochRow row;
   row.epoch = 1;

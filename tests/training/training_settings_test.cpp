@@ -33,7 +33,7 @@ TEST(TrainingSettings, WhatIsPrintedReadsBack) {
   settings.clip_norm = 0.25;
   settings.schedule = ScheduleKind::kInverseTime;
   settings.decay_rate = 1e-5;
-  settings.early_stopping = StoppingMetric::kValidAccuracy;
+  settings.early_stopping = "valid_accuracy";
   const auto text = config::print(settings, TrainingSettings::schema());
   const auto [again, complaints] = read(text);
   EXPECT_THAT(complaints, IsEmpty());
