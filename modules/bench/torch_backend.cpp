@@ -118,8 +118,10 @@ std::vector<std::string> throttling(const GpuSurvey& survey) {
 namespace {
 
 std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerKind kind) {
-  if (const auto reason = unsupported_reason(kind, problem.device)) throw_error(ExitCode::kUsage, "{}", *reason);
-  auto layer = make_layer(kind, problem.combination.options);
+  const BenchCase& combination = problem.combination;
+  require_supported(kind,
+                    work_on(problem.device, {.options = combination.options, .precision = combination.precision}));
+  auto layer = make_layer(kind, combination.options);
   copy_weights(*problem.weights, *layer);
   layer->to(problem.device);
   layer->train();

@@ -13,6 +13,19 @@
 #include "training/optimizers.h"
 
 namespace rnnlab {
+
+int64_t element_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return 4;
+    case Precision::kBf16:
+    case Precision::kFp16:
+      return 2;
+  }
+  fail_invariant("a listed precision", __FILE__, __LINE__, "element_bytes does not know the precision");
+}
+
 namespace {
 
 int64_t product(std::initializer_list<int64_t> factors) {
@@ -25,11 +38,6 @@ int64_t sum(std::initializer_list<int64_t> terms) {
   int64_t result = 0;
   for (const int64_t term : terms) result = saturating_add(result, term);
   return result;
-}
-
-// Returns the bytes of one output; autocast halves them.
-int64_t element_bytes(Precision precision) {
-  return precision == Precision::kFp32 || precision == Precision::kTf32 ? 4 : 2;
 }
 
 // Holds the number of steps and samples of a batch.

@@ -54,12 +54,26 @@ void ModelGraph::add_recurrent(const ModelSettings& settings) {
   }
 }
 
+namespace {
+
+const char* operation_of(Activation activation) {
+  switch (activation) {
+    case Activation::kTanh:
+      return "Tanh";
+    case Activation::kRelu:
+      return "ReLU";
+  }
+  fail_invariant("a listed activation", __FILE__, __LINE__, "operation_of does not know the activation");
+}
+
+}  // namespace
+
 void ModelGraph::add_dense_layers(const ModelSettings& settings) {
-  const bool is_relu = settings.dense_activation == Activation::kRelu;
   for (size_t i = 0; i < settings.dense.size(); ++i) {
     const std::string scope = fmt::format("dense{}", i);
     add_linear(scope, settings.dense[i]);
-    add(is_relu ? scope + "/relu" : scope + "/tanh", is_relu ? "ReLU" : "Tanh", shape_);
+    add(fmt::format("{}/{}", scope, config::name_of(settings.dense_activation)),
+        operation_of(settings.dense_activation), shape_);
     add_dropout(scope + "/dropout", settings.dense_dropout);
   }
 }

@@ -142,9 +142,9 @@ void require_same_function(const LayoutMetadata& metadata, const RecurrentOption
   require_same("cell", metadata.cell, options.cell, file);
   if (options.cell == Cell::kGru) require_same("reset_gate", metadata.reset_gate, options.reset_gate, file);
   require_same("activation", metadata.activation, options.activation, file);
-  if (metadata.heads && *metadata.heads != options.num_heads)
+  if (metadata.heads && *metadata.heads != options.heads)
     throw_checkpoint_error("{}: its weights are for model.heads: {}, and the model has {}; set model.heads={}", file,
-                           *metadata.heads, options.num_heads, *metadata.heads);
+                           *metadata.heads, options.heads, *metadata.heads);
 }
 
 namespace {

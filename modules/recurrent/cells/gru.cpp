@@ -41,7 +41,7 @@ const CellInfo& gru_cell() {
   static const CellInfo info = {.description = "gated recurrent unit",
                                 .num_gates = 3,
                                 .states = {"hidden"},
-                                .options = {CellOption::kResetGate, CellOption::kActivation},
+                                .options = {RecurrentOption::kResetGate, RecurrentOption::kActivation},
                                 .library = LibraryCell::kGru,
                                 .parameters = library_parameters,
                                 .equations = make_equations<GruEquations>};
