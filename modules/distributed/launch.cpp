@@ -21,7 +21,7 @@ namespace rnnlab {
 namespace {
 
 constexpr const char* kParentProcess = "(parent process)";  // not a variable, but read like one
-constexpr int64_t kMostRanks = 65'536, kLastPort = 65'535;
+constexpr int64_t kMostRanks = 65'536;
 
 // The names of a launcher's environment variables.
 struct Names {

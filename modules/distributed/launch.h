@@ -45,6 +45,7 @@ inline constexpr const char* kSecretVariable = "RNNLAB_LAUNCH_SECRET";
 std::string random_secret();
 
 inline constexpr const char* kLoopback = "127.0.0.1";
+inline constexpr int64_t kLastPort = 65'535;
 
 // Returns whether this process holds the store.
 bool holds_store(const Launch& launch);

@@ -32,7 +32,6 @@ using std::chrono::milliseconds;
 constexpr char kQuestion = '?', kReport = '!', kReachesStoreReply = 's', kAnswersReply = 'a';
 constexpr size_t kTokenDigits = 64;
 constexpr size_t kRequestBytes = 1 + kTokenDigits;
-constexpr int64_t kLastPort = 65'535;
 constexpr size_t kMostBytesOfEntry = 256;
 constexpr int kWaiting = 256;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Represents the processes that train one run together, for the code that trains: a few collective operations, which
 // every rank must call at the same place of its program. Tensors on CPUs are sent by LibTorch's ProcessGroupGloo, those
-// on GPUs by NCCL (GpuGroup). A run of one process has no Ranks.
+// on GPUs by NCCL (GpuGroup). A run of one process has the sole_rank(), whose operations cost nothing.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -48,6 +48,7 @@ class Ranks {
   int64_t rank() const { return rank_; }
   int64_t size() const { return size_; }
   bool is_first() const { return rank_ == 0; }
+  bool is_sole() const { return size_ == 1; }
 
   // Replaces `values`, which must be contiguous, by the sum over all ranks, with the same bits on each rank. The
   // backend chooses the order of the sum.
@@ -68,7 +69,7 @@ class Ranks {
   // Waits until `has_ended`, which is called repeatedly, returns true. The function is for queued work of a GPU,
   // because a plain wait would never end if a rank is missing.
   virtual void wait_for(const std::function<bool()>& has_ended);
-  void wait_for(c10::Device device);  // waits for the work on its current stream; returns at once on a CPU
+  virtual void wait_for(c10::Device device);  // for the work on its current stream; returns at once on a CPU
 
   // Returns "gloo", "nccl" or "symmetric_memory".
   virtual std::string backend() const = 0;
@@ -126,20 +127,19 @@ class Ranks {
   int64_t size_;
 };
 
-// Marks this process as writing files during its lifetime. `ranks` may be null.
+// The Ranks of a process that trains alone, which fails and reports for itself. It lives as long as the process.
+Ranks& sole_rank();
+
+// Marks this process as writing files during its lifetime.
 class WritingFiles {
  public:
-  explicit WritingFiles(Ranks* ranks) : ranks_(ranks) {
-    if (ranks_ != nullptr) ranks_->set_writing(true);
-  }
-  ~WritingFiles() {
-    if (ranks_ != nullptr) ranks_->set_writing(false);
-  }
+  explicit WritingFiles(Ranks& ranks) : ranks_(ranks) { ranks_.set_writing(true); }
+  ~WritingFiles() { ranks_.set_writing(false); }
   WritingFiles(const WritingFiles&) = delete;
   WritingFiles& operator=(const WritingFiles&) = delete;
 
  private:
-  Ranks* ranks_;
+  Ranks& ranks_;
 };
 
 struct RanksOptions {

@@ -236,9 +236,9 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
   return end.exit_code;
 }
 
-std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
+std::shared_ptr<Ranks> join_ranks(const Experiment& experiment) {
   const auto& launch = this_launch();
-  if (!launch) return nullptr;
+  if (!launch) return {&sole_rank(), [](Ranks*) {}};  // which lives as long as the process
   report_once([&] {
     require_agreement(experiment, *launch);
     require_shards_for(experiment, launch->size);
@@ -287,20 +287,20 @@ void require_equal_facts(Ranks& ranks, const SharedFacts& facts) {
   }
 }
 
-void connect_gpus(Ranks* ranks, const Experiment& experiment) {
-  if (ranks == nullptr) return;
+void connect_gpus(Ranks& ranks, const Experiment& experiment) {
+  if (ranks.is_sole()) return;
   const c10::Device device = device_of_process(experiment);
   const DistributedSettings& settings = experiment.distributed;
-  require_exchange(experiment, device, ranks->size());
+  require_exchange(experiment, device, ranks.size());
   if (device.is_cpu()) return;
   auto equal = effective_settings(experiment);  // because they decide which messages there are
   equal.erase("distributed.interface");         // each host has its own
-  require_equal_facts(*ranks, {equal.begin(), equal.end()});
+  require_equal_facts(ranks, {equal.begin(), equal.end()});
   remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts
-  ranks->connect_gpus({.device = device,
-                       .is_shared = are_shared(ranks->all_gather_texts(uuid_of_gpu(device))),
-                       .exchange = settings.exchange,
-                       .channels = settings.channels.value_or(DistributedSettings::kUsualChannels)});
+  ranks.connect_gpus({.device = device,
+                      .is_shared = are_shared(ranks.all_gather_texts(uuid_of_gpu(device))),
+                      .exchange = settings.exchange,
+                      .channels = settings.channels.value_or(DistributedSettings::kUsualChannels)});
 }
 
 void report_once(const std::function<void()>& work) {
@@ -324,10 +324,9 @@ ExitCode finish_process(ExitCode exit_code) {
 
 // Sums depend on the number of threads, so with shards this number must not depend on the number of processes. With
 // GPUs, threads only prepare batches.
-Experiment experiment_for_rank(Experiment experiment, const Ranks* ranks) {
-  const int64_t num_ranks = ranks == nullptr ? 1 : ranks->size();
-  const int64_t num_parts = experiment.training.shards.value_or(num_ranks);
-  if (ranks != nullptr || experiment.devices == kAllGpus) experiment.devices = num_ranks;
+Experiment experiment_for_rank(Experiment experiment, const Ranks& ranks) {
+  const int64_t num_parts = experiment.training.shards.value_or(ranks.size());
+  if (!ranks.is_sole() || experiment.devices == kAllGpus) experiment.devices = ranks.size();
   if (num_parts > 1 && !experiment.training.num_threads && device_of_process(experiment).is_cpu())
     experiment.training.num_threads = std::max<int64_t>(1, default_num_threads() / num_parts);
   return experiment;

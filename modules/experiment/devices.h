@@ -72,9 +72,9 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
                        const std::function<void(const std::string&)>& on_line,
                        const std::function<bool()>& must_end = {});
 
-// Connects this process to the others that a launcher started; returns null if this process trains alone. Throws
-// UserError kUsage if `devices` and the launcher contradict each other, kDevice if there are too few GPUs.
-std::unique_ptr<Ranks> join_ranks(const Experiment& experiment);
+// Connects this process to the others that a launcher started; returns the sole_rank() if this process trains alone.
+// Throws UserError kUsage if `devices` and the launcher contradict each other, kDevice if there are too few GPUs.
+std::shared_ptr<Ranks> join_ranks(const Experiment& experiment);
 
 // Returns the device of this process: each of several processes on GPUs has its own GPU. Throws UserError kDevice if
 // there are too few.
@@ -87,7 +87,7 @@ void require_equal_facts(Ranks& ranks, const SharedFacts& facts);
 
 // Call this function after joining; it connects the GPUs if the ranks train on GPUs. Throws UserError kDevice on all
 // ranks if two have the same GPU, and kUsage if their settings differ.
-void connect_gpus(Ranks* ranks, const Experiment& experiment);
+void connect_gpus(Ranks& ranks, const Experiment& experiment);
 
 // Runs `work`, which each process of a launcher does before it joins the others. If `work` fails, the other processes
 // end too, and all processes but one throw ReportedElsewhere. run_as_rank() reports failures after a run was joined.
@@ -98,6 +98,6 @@ void report_once(const std::function<void()>& work);
 ExitCode finish_process(ExitCode exit_code);
 
 // Returns the experiment that a rank runs: with `devices`, and with its part of the CPUs' threads.
-Experiment experiment_for_rank(Experiment experiment, const Ranks* ranks);
+Experiment experiment_for_rank(Experiment experiment, const Ranks& ranks);
 
 }  // namespace rnnlab

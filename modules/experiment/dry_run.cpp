@@ -70,14 +70,14 @@ DryRun dry_run(const Experiment& experiment, const std::vector<std::string>& com
                  .batches_per_step = training.accumulate,
                  .max_seconds = training.max_seconds,
                  .may_end_early = training.early_stopping || !training.stop_at.targets().empty()};
-  const StepTimes times = run.trainer.measure();
+  const StepTimes times = run.trainer->measure();
   run.refuse_fallbacks();
   const std::vector<std::string> on_graphs = graph_notes(run);
   log_notes(on_graphs, logger);
   append_notes(outcome.notes, run.path.notes);
   append_notes(outcome.notes, on_graphs);
   outcome.memory = dry_memory(run);
-  add_times(outcome, times, run.trainer.plan());
+  add_times(outcome, times, run.trainer->plan());
   return outcome;
 }
 

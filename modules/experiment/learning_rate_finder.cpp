@@ -104,7 +104,7 @@ RateSearch find_learning_rate(const Experiment& experiment, const std::vector<st
   Opening opening(logger, {});
   opening.log_run(run);
   opening.log_path(run.path);
-  const RateCurve curve = measured_curve(run.trainer);
+  const RateCurve curve = measured_curve(*run.trainer);
   run.refuse_fallbacks();
   log_notes(graph_notes(run), logger);
   const RateSuggestion suggestion = suggest_rate(curve);

@@ -337,7 +337,7 @@ void TensorBoardObserver::on_run_begin(const RunPlan&) {
 void TensorBoardObserver::on_epoch_end(const TrainingState& state, const EpochRow& row) {
   std::string summary = scalars_of(row);
   if (run_.experiment.training.tensorboard_histograms) {
-    for (const auto& [name, tensor] : run_.trainer.optimizer().parameters()) {
+    for (const auto& [name, tensor] : run_.trainer->optimizer().parameters()) {
       summary += histogram_of("weights/" + with_slashes(name), tensor);
       summary += histogram_of("gradients/" + with_slashes(name), tensor.grad());
     }

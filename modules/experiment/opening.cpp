@@ -54,7 +54,7 @@ void add_notes(std::vector<std::string>& lines, const std::vector<std::string>& 
 
 std::vector<std::string> device_lines(const RunContext& run) {
   std::vector<std::string> lines = {"device    " + device_text(run)};
-  if (run.options.ranks != nullptr) lines.push_back("ranks     " + ranks_text(run));
+  if (!run.options.ranks->is_sole()) lines.push_back("ranks     " + ranks_text(run));
   if (!run.exchange_note.empty()) lines.push_back(as_note(run.exchange_note));
   return lines;
 }
@@ -101,7 +101,7 @@ std::set<std::string> lines_of_log(const std::filesystem::path& run_folder) {
 std::vector<std::string> graph_notes(const RunContext& run) {
   if (!run.experiment.training.cuda_graph) return {};
   if (run.device.is_cpu()) return {"training.cuda_graph does not apply on a CPU"};
-  const std::string& reason = run.trainer.why_no_graphs();
+  const std::string& reason = run.trainer->why_no_graphs();
   if (reason.empty()) return {"every step is one CUDA graph (training.cuda_graph)"};
   return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
 }

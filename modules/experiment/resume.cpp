@@ -242,7 +242,7 @@ std::vector<Warning> warnings_of_summary(const fs::path& folder) {
 // Nothing in the folder changes before everything is checked.
 ResumedHistory restore_state(LatestState found, RunContext& run, const fs::path& folder) {
   require_same_data(found, run);
-  require_resumable(found.saved, run.trainer, run.device, found.path);
+  require_resumable(found.saved, *run.trainer, run.device, found.path);
   const RunProgress progress = found.saved.snapshot.progress;
   const int64_t num_whole_epochs = progress.state.epoch - (progress.epoch_is_over ? 0 : 1);
   auto changes = environment_changes(found.saved.facts, run);
@@ -258,7 +258,7 @@ ResumedHistory restore_state(LatestState found, RunContext& run, const fs::path&
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
     add_once(earlier.warnings, {warning::kScheduleChanged, *change});
   run.identity.initial_weights_sha256 = found.saved.facts.identity.initial_weights_sha256;
-  run.trainer.restore(std::move(found.saved.snapshot));
+  run.trainer->restore(std::move(found.saved.snapshot));
   return earlier;
 }
 
@@ -285,9 +285,9 @@ void resolve_best_mark(const fs::path& checkpoints, const RunContext& run, std::
   } catch (const UserError& error) {
     return remove_best_mark(checkpoints, error.what(), warnings);
   }
-  const TrainingState& state = run.trainer.state();
+  const TrainingState& state = run.trainer->state();
   if (!marked || marked->step <= state.step) return;
-  const int64_t best_until_now = state.best_epoch * run.trainer.plan().steps_per_epoch;
+  const int64_t best_until_now = state.best_epoch * run.trainer->plan().steps_per_epoch;
   for (const CheckpointPlace& place : list_checkpoints(checkpoints))
     if (place.step == best_until_now) return mark_best_checkpoint(checkpoints, place.step);
   remove_best_mark(
@@ -306,7 +306,7 @@ void truncate_logs(const fs::path& folder, const ResumedHistory& earlier) {
 // If the bounds are already reached and the summary exists, nothing is trained and no file changes.
 std::optional<RunOutcome> finished_outcome(const RunContext& run, const fs::path& folder, Logger& logger) {
   std::error_code ignored;
-  const TrainingState& state = run.trainer.state();
+  const TrainingState& state = run.trainer->state();
   if (!state.stopped() || !fs::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
   logger.info(fmt::format("{}: nothing to resume: {}; to train on, {}", folder.string(), state.stop_text,
                           how_to_train_on(*state.stop_reason, run.experiment.training)));
@@ -346,7 +346,7 @@ Turn saved_turn(const fs::path& folder) {
 
 // A later version refuses data that an earlier one accepted, and what its message advises may be fixed for the run.
 RunContext context_of(const std::optional<LatestState>& found, const Experiment& wanted, const RunRequest& request,
-                      Ranks* ranks) {
+                      Ranks& ranks) {
   try {
     return RunContext(experiment_for_rank(wanted, ranks), request.command_line,
                       found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
@@ -361,12 +361,11 @@ RunContext context_of(const std::optional<LatestState>& found, const Experiment&
 }
 
 RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, const RunRequest& request, Logger& logger,
-                            Ranks* ranks) {
-  const bool is_first = ranks == nullptr || ranks->is_first();
+                            Ranks& ranks) {
   std::optional<StopDeadline> deadline(std::in_place,
                                        stop_message_before_first_step(RunKind::kResumed, request, logger));
   std::optional<FolderLock> lock;
-  if (is_first) lock.emplace(folder, request.when_taken);
+  if (ranks.is_first()) lock.emplace(folder, request.when_taken);
   if (lock && !lock->warning().empty()) logger.warn(lock->warning());
   std::vector<Warning> warnings;
   auto found = latest_state(folder, warnings);
@@ -375,13 +374,13 @@ RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, co
   RunContext run = context_of(found, wanted, request, ranks);
   ResumedHistory earlier =
       found ? restore_state(*std::exchange(found, std::nullopt), run, folder) : restart_history(folder);
-  if (ranks != nullptr) require_same_run(*ranks, run);
-  if (ranks != nullptr) record_ranks(*ranks, run.environment);
+  require_same_run(ranks, run);
+  record_ranks(ranks, run.environment);
   if (auto outcome = finished_outcome(run, folder, logger)) return *std::move(outcome);
   note_exchange(run);
   deadline.reset();
   throw_if_stop_requested(RunKind::kResumed);
-  if (!is_first) return train_on_other_rank(run, request);
+  if (!ranks.is_first()) return train_on_other_rank(run, request);
   clean_run_folder(folder);
   resolve_best_mark(folder / kCheckpointsFolder, run, warnings);
   truncate_logs(folder, earlier);
@@ -422,11 +421,10 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
     wanted = settings_of_run(folder, overrides);
   });
   RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes was started in one process");
-  const std::unique_ptr<Ranks> ranks = join_ranks(wanted);
+  const std::shared_ptr<Ranks> ranks = join_ranks(wanted);
   RunRequest resume_request = request;
   if (resume_request.turn.measurement.empty()) resume_request.turn = saved_turn(folder);
-  return run_as_rank(ranks.get(),
-                     [&] { return resume_in_folder(folder, wanted, resume_request, logger, ranks.get()); });
+  return run_as_rank(*ranks, [&] { return resume_in_folder(folder, wanted, resume_request, logger, *ranks); });
 }
 
 }  // namespace rnnlab

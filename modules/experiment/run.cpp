@@ -38,8 +38,8 @@ namespace {
 
 // An interrupted epoch has a row, but does not count as an epoch.
 int64_t num_whole_epochs(const RunContext& run, const std::vector<EpochRow>& rows) {
-  const int64_t steps_per_epoch = std::max<int64_t>(run.trainer.plan().steps_per_epoch, 1);
-  return std::min<int64_t>(std::ssize(rows), run.trainer.state().step / steps_per_epoch);
+  const int64_t steps_per_epoch = std::max<int64_t>(run.trainer->plan().steps_per_epoch, 1);
+  return std::min<int64_t>(std::ssize(rows), run.trainer->state().step / steps_per_epoch);
 }
 
 // Each process draws its name once.
@@ -85,12 +85,12 @@ void finish_summary(Summary& summary, const RunContext& run, const std::vector<E
   summary.final_metrics = final_metrics(rows);
   summary.epoch_time = epoch_time(rows);
   summary.rows_sha256 = rows_sha256(rows);
-  summary.fit_seconds = run.trainer.run_seconds();
+  summary.fit_seconds = run.trainer->run_seconds();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier.seconds + seconds.count();
   summary.was_resumed = earlier.seconds > 0;
   summary.target = target_record(run.experiment.training.stop_at.targets(), whole_epochs(rows, summary.epochs));
-  if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer.why_no_graphs().empty();
+  if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer->why_no_graphs().empty();
 }
 
 // Returns nothing after a short fit, because measuring the best rate may take two seconds, for sequences with lengths
@@ -100,7 +100,7 @@ std::optional<ProductWork> product_work(const RunContext& run, double fit_second
   constexpr double kPassesOfTraining = 3;  // forward, and backward with respect to inputs and to weights
   const DataShape& shape = run.dataset.shape;
   if (fit_seconds < kShortestFit || shape.has_lengths) return std::nullopt;
-  const double num_devices = run.options.ranks == nullptr ? 1 : static_cast<double>(run.options.ranks->size());
+  const auto num_devices = static_cast<double>(run.options.ranks->size());
   try {
     return ProductWork{.flops_per_sample = kPassesOfTraining * forward_flops(draw_model(run.experiment.model, shape)),
                        .best_flops_per_second = num_devices * best_product_rate(run.device, run.experiment.precision)};
@@ -110,7 +110,7 @@ std::optional<ProductWork> product_work(const RunContext& run, double fit_second
 }
 
 int64_t epochs_before_trace(const RunContext& run) {
-  return run.trainer.state().epoch + run.experiment.training.warmup_epochs;
+  return run.trainer->state().epoch + run.experiment.training.warmup_epochs;
 }
 
 std::optional<TraceObserver> make_trace(const RunContext& run, const std::filesystem::path& folder,
@@ -137,24 +137,24 @@ class ObserverOfRanks : public Observer {
  public:
   ObserverOfRanks(Ranks& ranks, Observer& observer) : ranks_(ranks), observer_(observer) {}
   void on_run_begin(const RunPlan& plan) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_run_begin(plan);
   }
   void on_epoch_begin(const TrainingState& state) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_epoch_begin(state);
   }
   void on_step(const StepProgress& progress) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_step(progress);
   }
   bool needs_sync_at(int64_t step) const override { return observer_.needs_sync_at(step); }
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_epoch_end(state, row);
   }
   void on_run_end(const TrainingState& state) override {
-    const WritingFiles writing(&ranks_);
+    const WritingFiles writing(ranks_);
     observer_.on_run_end(state);
   }
 
@@ -168,7 +168,7 @@ class StrictObserver : public Observer {
  public:
   explicit StrictObserver(const RunContext& run) : run_(run) {}
   void on_step(const StepProgress& /*progress*/) override {
-    if (!run_.trainer.why_no_graphs().empty()) run_.refuse_fallbacks();
+    if (!run_.trainer->why_no_graphs().empty()) run_.refuse_fallbacks();
   }
 
  private:
@@ -216,7 +216,7 @@ RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder,
       strict_(run) {
   if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);
   if (run.experiment.checkpoint.save)
-    checkpoints_.emplace(folder, facts_to_save(run, warnings), run.trainer, [this] { sync(); });
+    checkpoints_.emplace(folder, facts_to_save(run, warnings), *run.trainer, [this] { sync(); });
   add(run, files_);
   add(run, console_);
   if (tensorboard_) add(run, *tensorboard_);
@@ -227,9 +227,8 @@ RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder,
 }
 
 void RunObservers::add(RunContext& run, Observer& observer) {
-  if (run.options.ranks == nullptr) return run.trainer.add_observer(observer);
   of_ranks_.push_back(std::make_unique<ObserverOfRanks>(*run.options.ranks, observer));
-  run.trainer.add_observer(*of_ranks_.back());
+  run.trainer->add_observer(*of_ranks_.back());
 }
 
 void RunObservers::finish() {
@@ -265,7 +264,8 @@ void warn_of_contention(const ContentionMonitor& contention, Summary& summary, L
 }
 
 int64_t num_ranks_here(const RunContext& run) {
-  return run.options.ranks != nullptr && this_launch()->is_one_host ? run.options.ranks->size() : 1;
+  const auto& launch = this_launch();
+  return launch && launch->is_one_host ? run.options.ranks->size() : 1;
 }
 
 void warn_of_waiting(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
@@ -302,7 +302,7 @@ bool has_noise_as_targets(const DataSettings& data) {
 
 // A stopped run is not checked, because training may not have had time to learn.
 void warn_of_baseline(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
-  const TrainingState& end = run.trainer.state();
+  const TrainingState& end = run.trainer->state();
   const auto best = std::ranges::find(rows, end.best_epoch, &EpochRow::epoch);
   if (end.exit_code != ExitCode::kDone || best == rows.end() || has_noise_as_targets(run.experiment.data)) return;
   const auto warning = baseline_warning(summary.baselines, metrics_of(*best));
@@ -313,7 +313,7 @@ void warn_of_baseline(const RunContext& run, const std::vector<EpochRow>& rows, 
 
 // A stopped run is not checked, because training may not have had time to lower the loss.
 void warn_of_high_loss(const RunContext& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
-  if (rows.empty() || run.trainer.state().exit_code != ExitCode::kDone) return;
+  if (rows.empty() || run.trainer->state().exit_code != ExitCode::kDone) return;
   auto warning = high_loss_warning(rows.back().train_loss, loss_of_zero_outputs(loss_of(run), run.dataset));
   if (!warning) warning = grown_loss_warning(rows.front().train_loss, rows.back().train_loss);
   if (!warning) return;
@@ -339,12 +339,12 @@ void open_folder(const RunContext& run, const std::filesystem::path& folder, Ope
 }
 
 const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {
-  if (run.options.ranks == nullptr) return run.trainer.run();
+  if (run.options.ranks->is_sole()) return run.trainer->run();
   std::optional<TracedSteps> traced;
   if (request.trace_steps) traced.emplace(*request.trace_steps, epochs_before_trace(run));
-  WeightsObserver weights(*run.options.ranks, run.trainer, run.experiment.checkpoint.every_steps, traced);
-  run.trainer.add_observer(weights);
-  return run.trainer.run();
+  WeightsObserver weights(*run.options.ranks, *run.trainer, run.experiment.checkpoint.every_steps, traced);
+  run.trainer->add_observer(weights);
+  return run.trainer->run();
 }
 
 }  // namespace
@@ -355,17 +355,16 @@ RunOutcome train_on_other_rank(RunContext& run, const RunRequest& request) {
   return outcome;
 }
 
-RunOutcome run_as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
-  if (ranks == nullptr) return work();
+RunOutcome run_as_rank(Ranks& ranks, const std::function<RunOutcome()>& work) {
   try {
     RunOutcome outcome = work();
-    ranks->finish();
+    ranks.finish();
     return outcome;
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    if (!is_of_type<RankFailed>(std::current_exception())) ranks->post_failure(failure.exit_code, failure.message);
-    if (ranks->claim_report(failure.message)) throw;
-    if (ranks->is_cut_off()) throw ReportedBeyondNetwork(failure.exit_code, failure.message);
+    if (!is_of_type<RankFailed>(std::current_exception())) ranks.post_failure(failure.exit_code, failure.message);
+    if (ranks.claim_report(failure.message)) throw;
+    if (ranks.is_cut_off()) throw ReportedBeyondNetwork(failure.exit_code, failure.message);
     throw ReportedElsewhere(failure.exit_code, failure.message);
   }
 }
@@ -383,7 +382,7 @@ StopDeadline::OnDeadline stop_message_before_first_step(RunKind beginning, const
 
 RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
                      const RunRequest& request, Logger& logger) {
-  auto writing = std::make_unique<WritingFiles>(run.options.ranks);
+  auto writing = std::make_unique<WritingFiles>(*run.options.ranks);
   Opening opening(logger, request.previous_run);
   open_folder(run, folder, opening, logger);
   log_notes(earlier.notes, logger);
@@ -400,7 +399,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
   try {
     writing.reset();
     const TrainingState& end = run_trainer(run, request);
-    writing = std::make_unique<WritingFiles>(run.options.ranks);
+    writing = std::make_unique<WritingFiles>(*run.options.ranks);
     finish_summary(outcome.summary, run, observers.rows(), earlier, ending_of(end), end.stop_text);
     log_target(outcome.summary, logger);
     warn_of_contention(contention, outcome.summary, logger);
@@ -416,7 +415,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
     outcome.exit_code = end.exit_code;
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
-    writing = std::make_unique<WritingFiles>(run.options.ranks);
+    writing = std::make_unique<WritingFiles>(*run.options.ranks);
     finish_summary(outcome.summary, run, observers.rows(), earlier, RunEnding::kDiverged, error.what());
     finish_diverged(outcome, observers, logger);
     throw;
@@ -436,17 +435,17 @@ std::filesystem::path make_folder(const RunContext& run, const RunRequest& reque
   return create_run_folder(request.out, {run.experiment.name, device_label(run.device), layer, std::time(nullptr)});
 }
 
-RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request, Logger& logger, Ranks* ranks) {
+RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request, Logger& logger, Ranks& ranks) {
   std::optional<StopDeadline> deadline(std::in_place, stop_message_before_first_step(RunKind::kNew, request, logger));
   connect_gpus(ranks, experiment);
   RunContext run(experiment_for_rank(experiment, ranks), request.command_line, WeightsFrom::kExperiment,
                  request.auto_layers, ranks);
-  if (ranks != nullptr) require_same_run(*ranks, run);
+  require_same_run(ranks, run);
   note_exchange(run);
-  if (ranks != nullptr) record_ranks(*ranks, run.environment);
+  record_ranks(ranks, run.environment);
   deadline.reset();
   throw_if_stop_requested(RunKind::kNew);
-  if (ranks != nullptr && !ranks->is_first()) return train_on_other_rank(run, request);
+  if (!ranks.is_first()) return train_on_other_rank(run, request);
   const auto folder = make_folder(run, request);
   const FolderLock lock(folder, WhenTaken::kRefuse);
   if (!lock.warning().empty()) logger.warn(lock.warning());
@@ -459,8 +458,8 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
   RNNLAB_INVARIANT(!needs_ranks(experiment), "a run of several processes was started in one process");
   report_once([] { throw_if_stop_requested(RunKind::kNew); });
-  const std::unique_ptr<Ranks> ranks = join_ranks(experiment);
-  return run_as_rank(ranks.get(), [&] { return run_prepared(experiment, request, logger, ranks.get()); });
+  const std::shared_ptr<Ranks> ranks = join_ranks(experiment);
+  return run_as_rank(*ranks, [&] { return run_prepared(experiment, request, logger, *ranks); });
 }
 
 }  // namespace rnnlab

@@ -104,7 +104,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
 // Trains a prepared run on a rank that is not the first. Only the first rank writes files.
 RunOutcome train_on_other_rank(RunContext& run, const RunRequest& request);
 
-// Runs `work` as one rank of a run; if it fails, the other ranks get the reason. `ranks` may be null.
-RunOutcome run_as_rank(Ranks* ranks, const std::function<RunOutcome()>& work);
+// Runs `work` as one rank of a run; if it fails, the other ranks get the reason.
+RunOutcome run_as_rank(Ranks& ranks, const std::function<RunOutcome()>& work);
 
 }  // namespace rnnlab

@@ -173,10 +173,10 @@ namespace {
 
 // Returns the experiment with the device that `auto` chose. Throws UserError kUsage if the layer or the precision does
 // not support the device. Each rank on GPUs has its own GPU, so the device is then just "cuda".
-Experiment with_device(Experiment experiment, c10::Device device, const Ranks* ranks) {
+Experiment with_device(Experiment experiment, c10::Device device, const Ranks& ranks) {
   require_runs_on(experiment, device);
   refuse_if_strict(experiment, [&] { return fallbacks_of_settings(experiment, device); });
-  const bool is_one_of_several = ranks != nullptr && device.is_cuda();
+  const bool is_one_of_several = !ranks.is_sole() && device.is_cuda();
   experiment.device = is_one_of_several ? "cuda" : device.str();
   return experiment;
 }
@@ -209,25 +209,23 @@ FastestLayer choice_of_first_rank(const std::string& layer) {
           {fmt::format("layer: auto chose {}, as rank 0 measured", layer)}};
 }
 
-// Sets auto_layer to the choice of `auto`.
-const Experiment& resolve_layer(Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
-                                AutoLayers* earlier, std::vector<std::string>& notes) {
-  if (experiment.layer != LayerKind::kAuto || experiment.auto_layer) return experiment;
+// Returns the choice of `auto`, or nothing if the experiment names its layer.
+std::optional<LayerKind> chosen_layer(const Experiment& experiment, const Dataset& dataset,
+                                      const TrainerOptions& options, AutoLayers* earlier,
+                                      std::vector<std::string>& notes) {
+  if (experiment.layer != LayerKind::kAuto || experiment.auto_layer) return experiment.auto_layer;
   std::optional<FastestLayer> fastest;
-  const bool is_first = options.ranks == nullptr || options.ranks->is_first();
+  const bool is_first = options.ranks->is_first();
   if (is_first) fastest = choose_layer(experiment, dataset, options, earlier);
-  if (options.ranks != nullptr) {
-    const auto choices = options.ranks->all_gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
-    if (!is_first) fastest = choice_of_first_rank(choices.front());
-  }
+  const auto choices = options.ranks->all_gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
+  if (!is_first) fastest = choice_of_first_rank(choices.front());
   notes.insert(notes.end(), fastest->notes.begin(), fastest->notes.end());
   if (earlier != nullptr) earlier->remember(experiment, fastest->kind);
-  experiment.auto_layer = fastest->kind;
-  return experiment;
+  return fastest->kind;
 }
 
-TrainerOptions options_with(Ranks* ranks, TrainerOptions options) {
-  options.ranks = ranks;
+TrainerOptions options_with(Ranks& ranks, TrainerOptions options) {
+  options.ranks = &ranks;
   return options;
 }
 
@@ -260,20 +258,19 @@ std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const Fi
 }  // namespace
 
 RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights,
-                       AutoLayers* auto_layers, Ranks* ranks)
-    : device(device_of_process(wanted)),
-      notes(device_notes(wanted.device, device)),
-      experiment(with_device(wanted, device, ranks)),
-      memory_warnings(check_memory_before_loading(experiment, device)),
-      environment(set_up(experiment, device, command_line)),
-      dataset(load_within_memory(experiment, device, memory_warnings)),
-      options(options_with(ranks, trainer_options(experiment, device))),
-      model(
-          make_initial_model(resolve_layer(experiment, dataset, options, auto_layers, notes), dataset, weights, notes)),
-      trainer(*model, dataset, options),
-      identity(
-          make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),
-      path(observe_training_path(*model, dataset, options)) {
+                       AutoLayers* auto_layers, Ranks& ranks) {
+  device = device_of_process(wanted);
+  notes = device_notes(wanted.device, device);
+  experiment = with_device(wanted, device, ranks);
+  memory_warnings = check_memory_before_loading(experiment, device);
+  environment = set_up(experiment, device, command_line);
+  dataset = load_within_memory(experiment, device, memory_warnings);
+  options = options_with(ranks, trainer_options(experiment, device));
+  experiment.auto_layer = chosen_layer(experiment, dataset, options, auto_layers, notes);
+  model = make_initial_model(experiment, dataset, weights, notes);
+  trainer = std::make_unique<Trainer>(*model, dataset, options);
+  identity = make_identity({experiment, device, trainer->placement(), trainer->order(0), dataset, *model, environment});
+  path = observe_training_path(*model, dataset, options);
   refuse_fallbacks();
   if (info_of(computed_layer(experiment)).compiles_kernels) load_kernels(*model, dataset, options);
 }
@@ -281,7 +278,7 @@ RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>&
 void RunContext::refuse_fallbacks() const {
   refuse_if_strict(experiment, [this] {
     return fallbacks_of_run(experiment, device,
-                            {.path = path, .precision = identity.precision, .why_no_graphs = trainer.why_no_graphs()});
+                            {.path = path, .precision = identity.precision, .why_no_graphs = trainer->why_no_graphs()});
   });
 }
 
@@ -340,8 +337,8 @@ std::string text_of(const ScalingEstimate& estimate) {
 }
 
 void note_exchange(RunContext& run) {
-  if (run.options.ranks == nullptr) return;
-  const GradientExchange::Alone exchange = run.trainer.measure_exchange();
+  if (run.options.ranks->is_sole()) return;
+  const GradientExchange::Alone exchange = run.trainer->measure_exchange();
   const bool has_shards = run.options.settings.shards.has_value();  // their passes are smaller
   if (run.device.is_cuda() && !has_shards)
     run.exchange_note = text_of(estimate_of(run, exchange));
@@ -361,7 +358,7 @@ SharedFacts shared_facts(const RunContext& run) {
       {"the order of the samples", run.identity.order_sha256},
       {"the placement of the samples (data.placement, or data.memory if it is auto)", run.identity.placement},
       {"the initial weights", run.identity.initial_weights_sha256},
-      {"the step to resume from", std::to_string(run.trainer.state().step)}};
+      {"the step to resume from", std::to_string(run.trainer->state().step)}};
   for (const auto& [key, value] : effective_settings(run.experiment)) facts.emplace_back(key, value);
   return facts;
 }
@@ -371,6 +368,7 @@ SharedFacts shared_facts(const RunContext& run) {
 void require_same_run(Ranks& ranks, const RunContext& run) { require_equal_facts(ranks, shared_facts(run)); }
 
 void record_ranks(Ranks& ranks, Environment& environment) {
+  if (ranks.is_sole()) return;
   record_ranks(environment, ranks.all_gather_texts(text_of(describe_rank(environment))), ranks.backend());
 }
 

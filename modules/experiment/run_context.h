@@ -63,9 +63,10 @@ struct RunContext {
   // Sets threads, determinism and precision of the whole process; a later RunContext overrides them. Throws UserError
   // kDevice, kData, kCheckpoint or kUsage if this machine or the data do not support the experiment. `auto_layers` has
   // the choices of `layer: auto` in earlier runs of the same command, and gets the choice of this run. `ranks` are the
-  // processes that train the run with this process, or null; the first rank then makes the choice of `auto`.
+  // processes that train the run, with this one; the first rank then makes the choice of `auto`.
   RunContext(const Experiment& wanted, const std::vector<std::string>& command_line,
-             WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr, Ranks* ranks = nullptr);
+             WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr,
+             Ranks& ranks = sole_rank());
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
 
@@ -74,7 +75,7 @@ struct RunContext {
   void refuse_fallbacks() const;
 
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-  c10::Device device;
+  c10::Device device = c10::kCPU;
   std::vector<std::string> notes;            // the choices of "auto", and their reasons
   std::string exchange_note;                 // on several processes, for the log only: the time of an exchange
   Experiment experiment;                     // with the device and the layer (auto_layer) that `auto` chose
@@ -83,7 +84,7 @@ struct RunContext {
   Dataset dataset;
   TrainerOptions options;
   std::shared_ptr<Model> model;  // on the device
-  Trainer trainer;
+  std::unique_ptr<Trainer> trainer;
   Identity identity;
   ExecutionPath path;  // of one training step
 };

@@ -30,13 +30,13 @@ void require_bound(const RunPlan& plan) {
 // Returns the orders of the samples, (epochs, samples of an epoch).
 at::Tensor orders(const RunContext& run) {
   std::vector<at::Tensor> all;
-  for (int64_t epoch = 0; epoch < num_epochs(run.trainer.plan()); ++epoch) all.push_back(run.trainer.order(epoch));
+  for (int64_t epoch = 0; epoch < num_epochs(run.trainer->plan()); ++epoch) all.push_back(run.trainer->order(epoch));
   return at::stack(all);
 }
 
 // Returns the learning rates, (steps), float64.
 at::Tensor learning_rates(const RunContext& run) {
-  const int64_t total_steps = run.trainer.plan().total_steps;
+  const int64_t total_steps = run.trainer->plan().total_steps;
   const Schedule schedule = make_schedule(run.experiment.training, total_steps);
   std::vector<double> rates;
   for (int64_t step = 0; step < total_steps; ++step) rates.push_back(learning_rate_at(schedule, step));
@@ -71,7 +71,7 @@ std::vector<NamedTensor> tensors_of(const RunContext& run) {
 
 Json shape_json(const RunContext& run) {
   const DataShape& shape = run.dataset.shape;
-  const RunPlan& plan = run.trainer.plan();
+  const RunPlan& plan = run.trainer->plan();
   return {{"task", std::string(config::name_of(shape.task))},
           {"input_size", shape.input_size},
           {"num_outputs", shape.num_outputs},
@@ -103,10 +103,10 @@ std::string text_of(const WorkSize& size) {
 WorkSize write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
                          const std::filesystem::path& out) {
   const RunContext run(experiment, command_line);
-  require_bound(run.trainer.plan());
+  require_bound(run.trainer->plan());
   const std::vector<NamedTensor> tensors = tensors_of(run);
   write_safetensors(out, SafetensorsImage(views_of(tensors), metadata_of(run)));
-  const RunPlan& plan = run.trainer.plan();
+  const RunPlan& plan = run.trainer->plan();
   return {.num_train = plan.num_train, .num_epochs = num_epochs(plan), .steps_per_epoch = plan.steps_per_epoch};
 }
 

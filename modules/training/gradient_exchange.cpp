@@ -80,10 +80,10 @@ GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<N
       parameters_(std::move(parameters)) {
   RNNLAB_INVARIANT(num_own_shards_ * num_ranks() == num_shards_,
                    "the number of ranks must divide the number of shards");
-  RNNLAB_INVARIANT(ranks_ != nullptr || options.shards, "one process that has no shards needs no exchange");
+  RNNLAB_INVARIANT(!ranks_->is_sole() || options.shards, "one process that has no shards needs no exchange");
   const auto floats = parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false);
   own_request_on_device_ = at::zeros({}, floats);
-  if (ranks_ != nullptr && can_use_own_kernels(own_request_on_device_)) {
+  if (!ranks_->is_sole() && can_use_own_kernels(own_request_on_device_)) {
     clock_ = at::zeros({2}, floats.dtype(at::kLong));
     clock_stream_ = stream_from_pool(clock_.device(), kHighPriority);
   }
@@ -94,7 +94,7 @@ GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<N
   }
   layout_ = layout_of(parameters_, tail, Pieces::kOne);
   messages_ = at::zeros({num_own_shards_, layout_.piece_sizes.front()}, floats);
-  if (ranks_ != nullptr) messages_of_all_ = at::zeros({num_ranks(), layout_.piece_sizes.front()}, floats);
+  if (!ranks_->is_sole()) messages_of_all_ = at::zeros({num_ranks(), layout_.piece_sizes.front()}, floats);
   result_ = (messages_of_all_.defined() ? messages_of_all_ : messages_)[0];
 }
 
@@ -141,8 +141,11 @@ void GradientExchange::end_step() {
 }
 
 void GradientExchange::set_sums(const Evaluation& sums, double factor) {
-  MessageTail tail{
-      .sums = sums, .factor = factor, .request = own_request_on_device_, .rank = rank(), .num_ranks = num_ranks()};
+  MessageTail tail{.sums = sums,
+                   .factor = factor,
+                   .request = own_request_on_device_,
+                   .rank = ranks_->rank(),
+                   .num_ranks = num_ranks()};
   tail.sums.loss = sums.loss.detach();
   if (pieces_)
     pieces_->set_tail(std::move(tail));
@@ -184,7 +187,7 @@ void GradientExchange::sum_pieces() {
 
 void GradientExchange::sum_shards() {
   sum_in_tree(messages_);
-  if (ranks_ != nullptr) queue_exchange();
+  if (!ranks_->is_sole()) queue_exchange();
   for (size_t i = 0; i < parameters_.size(); ++i)
     parameters_[i].tensor.mutable_grad() = place_in(result_, layout_.places[i].offset, parameters_[i].tensor);
 }
@@ -213,7 +216,7 @@ Evaluation GradientExchange::all_reduce(std::span<const Batch> batches) {
 
 std::optional<double> GradientExchange::take_seconds() {
   const double seconds = pieces_ ? pieces_->take_seconds() : std::exchange(seconds_, 0);
-  if (ranks_ == nullptr) return std::nullopt;
+  if (ranks_->is_sole()) return std::nullopt;
   if (is_on_cpu()) return seconds;
   if (!clock_.defined()) return std::nullopt;
   const auto now = clock_[1].item<int64_t>();

@@ -54,7 +54,7 @@ class DelayedValues {
 };
 
 struct ExchangeOptions {
-  Ranks* ranks = nullptr;         // must outlive the exchange; null if this process trains alone
+  Ranks* ranks = &sole_rank();    // must outlive the exchange
   std::optional<int64_t> shards;  // a power of two that the number of ranks divides, or empty
   bool overlaps = false;          // whether gradients travel while the backward pass computes; not with shards
   std::optional<int64_t> piece_bytes = std::nullopt;  // as of layout_of()
@@ -65,7 +65,7 @@ class GradientExchange {
   GradientExchange(const ExchangeOptions& options, std::vector<NamedTensor> parameters);
 
   // This rank has num_own_shards() shards from first_shard() on.
-  int64_t first_shard() const { return rank() * num_own_shards_; }
+  int64_t first_shard() const { return ranks_->rank() * num_own_shards_; }
   int64_t num_own_shards() const { return num_own_shards_; }
 
   int64_t num_shards() const { return num_shards_; }  // number of shards of all ranks
@@ -131,8 +131,7 @@ class GradientExchange {
   void clear_stop_requests() { delayed_requests_.clear(); }
 
  private:
-  int64_t rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
-  int64_t num_ranks() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
+  int64_t num_ranks() const { return ranks_->size(); }
   bool is_on_cpu() const { return own_request_on_device_.is_cpu(); }
   at::Tensor tail() const;  // of the summed message: the sums, then the requests
   void read_clock();

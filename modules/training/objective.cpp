@@ -299,7 +299,7 @@ BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precis
   };
 }
 
-Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks* ranks) {
+Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks& ranks) {
   const EvaluationMode evaluation_mode(model);
   std::vector<StepRow> rows;
   StepRecord record(/*num_gradient_norms=*/0, device);
@@ -309,7 +309,7 @@ Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device dev
     record.append(step->rows, step->counts);
   }
   append(record.take(), rows);
-  if (ranks != nullptr) rows = rows_of_all(*ranks, rows, batches.whole_batches_per_epoch());
+  rows = rows_of_all(ranks, rows, batches.whole_batches_per_epoch());
   Totals totals;
   for (const StepRow& row : rows) totals.add(row);
   return totals;

@@ -108,9 +108,9 @@ at::Tensor balanced_class_weights(const Samples& samples, int64_t num_classes);
 BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision);
 
 // Evaluates one epoch of `batches` with `loop`, which must have been made of these batches and of evaluation_work().
-// Waits for the device at the end and restores the model's mode. If `ranks` is not null, each rank evaluates its share
+// Waits for the device at the end and restores the model's mode. If there are several `ranks`, each evaluates its share
 // of the batches (BatchShare::Kind::kWholeBatches); every rank returns the same totals, bit for bit those of one
 // process.
-Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks* ranks = nullptr);
+Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks& ranks = sole_rank());
 
 }  // namespace rnnlab

@@ -31,9 +31,8 @@ int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
   return settings.max_steps ? std::min(*by_epochs, *settings.max_steps) : *by_epochs;
 }
 
-BatchShare share_of(const Ranks* ranks, BatchShare::Kind kind) {
-  if (ranks == nullptr) return {};
-  return {.kind = kind, .index = ranks->rank(), .count = ranks->size()};
+BatchShare share_of(const Ranks& ranks, BatchShare::Kind kind) {
+  return {.kind = kind, .index = ranks.rank(), .count = ranks.size()};
 }
 
 }  // namespace
@@ -58,7 +57,7 @@ Batches make_train_batches(const Samples& train, const TrainerOptions& options) 
       .order = order_of(settings),
       .seed = options.seed,
       .placement = options.placement,
-      .share = share_of(options.ranks, BatchShare::Kind::kPartOfEach)};
+      .share = share_of(*options.ranks, BatchShare::Kind::kPartOfEach)};
   return Batches(train, batch_options, options.device);
 }
 
@@ -80,7 +79,7 @@ std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOpt
                                    .order = Order::kSequential,
                                    .seed = 0,
                                    .placement = options.placement,
-                                   .share = share_of(options.ranks, BatchShare::Kind::kWholeBatches)};
+                                   .share = share_of(*options.ranks, BatchShare::Kind::kWholeBatches)};
   return Batches(valid, batch_options, options.device);
 }
 
@@ -122,7 +121,6 @@ ExchangeOptions exchange_options(const TrainerOptions& options) {
 }
 
 BatchLoop::Agree agreement(const TrainerOptions& options) {
-  if (options.ranks == nullptr) return {};
   return [ranks = options.ranks](bool is_so) { return ranks->is_true_on_all(is_so); };
 }
 
@@ -162,7 +160,7 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
 
 // If a rank has ended, a plain wait for the device would never return.
 void Trainer::wait_for_device() const {
-  if (has_ranks()) options_.ranks->wait_for(options_.device);
+  options_.ranks->wait_for(options_.device);
   wait_for(options_.device);
 }
 
@@ -479,7 +477,7 @@ void Trainer::end_epoch() {
   auto row = training_row();
   if (should_validate()) validate(row);
   row.peak_memory_bytes = peak_memory_bytes(options_.device);
-  if (has_ranks()) row = row_over_ranks(*options_.ranks, row);
+  row = row_over_ranks(*options_.ranks, row);
   epoch_.set_over(is_whole() && row.valid_loss.has_value() == valid_batches_.has_value());
   if (epoch_.is_over()) {
     early_stopping_.update_best(row, state_);
@@ -517,7 +515,7 @@ bool Trainer::should_validate() const {
 void Trainer::validate(EpochRow& row) {
   const TraceRange range("validate");
   const auto began = Clock::now();
-  const auto totals = evaluate(model_, *valid_batches_, *valid_loop_, options_.device, options_.ranks);
+  const auto totals = evaluate(model_, *valid_batches_, *valid_loop_, options_.device, *options_.ranks);
   row.valid_seconds = seconds_since(began);
   put_validation_metrics(objective_.metrics(totals), row);
   if (std::isfinite(*row.valid_loss)) return;

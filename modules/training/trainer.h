@@ -37,7 +37,7 @@ struct TrainerOptions {
   c10::Device device = c10::Device(c10::kCPU);
   Precision precision = Precision::kFp32;
   Placement placement = Placement::kAutomatic;
-  Ranks* ranks = nullptr;  // of all processes of this run, each with a part of every batch; null: this one alone
+  Ranks* ranks = &sole_rank();           // of all processes of this run, each with a part of every batch
   DistributedSettings distributed = {};  // how they exchange gradients
 };
 
@@ -117,7 +117,7 @@ class Trainer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool has_ranks() const { return options_.ranks != nullptr; }
+  bool has_ranks() const { return !options_.ranks->is_sole(); }
   bool has_exchange() const { return has_ranks() || options_.settings.shards; }
   void wait_for_device() const;
   void begin_epoch();

@@ -138,8 +138,8 @@ double final_loss(std::vector<std::string> overrides, double learning_rate) {
     void on_epoch_end(const TrainingState&, const EpochRow& row) override { loss = row.train_loss; }
     double loss = 0;
   } last;
-  run.trainer.add_observer(last);
-  run.trainer.run();
+  run.trainer->add_observer(last);
+  run.trainer->run();
   return last.loss;
 }
 

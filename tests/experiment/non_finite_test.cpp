@@ -54,15 +54,15 @@ void fill(const at::Tensor& tensor, double value) {
 
 const std::vector<Plant> kPlants = {
     {"Weight", "weight recurrent.weight_ih_l0 is not finite",
-     [](RunContext& run, double value) { fill(run.trainer.optimizer().parameters().front().tensor, value); }},
+     [](RunContext& run, double value) { fill(run.trainer->optimizer().parameters().front().tensor, value); }},
     {"Gradient", "gradient of recurrent.weight_ih_l0 is not finite",
      [](RunContext& run, double value) {
-       at::Tensor(run.trainer.optimizer().parameters().front().tensor)
+       at::Tensor(run.trainer->optimizer().parameters().front().tensor)
            .register_hook([value](const at::Tensor& gradient) { return at::full_like(gradient, value); });
      }},
     {"OptimizerState", "is not finite after the update of step ",
      [](RunContext& run, double value) {
-       for (const auto& [name, tensor] : run.trainer.optimizer_state())
+       for (const auto& [name, tensor] : run.trainer->optimizer_state())
          if (name == "recurrent.weight_ih_l0.exp_avg") fill(tensor, value);
      }},
     {"Data", "the inputs of training sample 0 (from 0) are not finite; weights are those of step ",
@@ -99,7 +99,7 @@ TEST_P(NotFinite, IsLocatedAndNeverSaved) {
                                     "checkpoint.keep=100", saving}),
                    {});
     Planter planter([&] { plant.plant(run, value); });
-    run.trainer.add_observer(planter);
+    run.trainer->add_observer(planter);
     try {
       train_run(run, folder, {}, request(), logger_);
       FAIL() << "expected an error";
