@@ -49,7 +49,7 @@ struct RecurrentOptions {
 #define RNNLAB_OPTION(enumerator, name, type, usual) type name = usual;
 #include "recurrent/option_list.inc"
 
-  // These affect no value of a result, and every layer has both: `cudnn` alone has algorithms to choose.
+  // Every layer accepts these. Only `cudnn` reads its algorithm, which affects speed, not results.
   bool batch_first = false;  // (B, T, I) in and (B, T, D * H) out; the states are (L * D, B, H) either way
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
 
