@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -15,15 +16,9 @@
 namespace rnnlab {
 
 int64_t element_bytes(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-    case Precision::kTf32:
-      return 4;
-    case Precision::kBf16:
-    case Precision::kFp16:
-      return 2;
-  }
-  fail_invariant("a listed precision", __FILE__, __LINE__, "element_bytes does not know the precision");
+  static const std::map<Precision, int64_t> kBytes = {
+      {Precision::kFp32, 4}, {Precision::kTf32, 4}, {Precision::kBf16, 2}, {Precision::kFp16, 2}};
+  return kBytes.at(precision);
 }
 
 namespace {

@@ -54,26 +54,14 @@ void ModelGraph::add_recurrent(const ModelSettings& settings) {
   }
 }
 
-namespace {
-
-const char* operation_of(Activation activation) {
-  switch (activation) {
-    case Activation::kTanh:
-      return "Tanh";
-    case Activation::kRelu:
-      return "ReLU";
-  }
-  fail_invariant("a listed activation", __FILE__, __LINE__, "operation_of does not know the activation");
-}
-
-}  // namespace
-
 void ModelGraph::add_dense_layers(const ModelSettings& settings) {
+  static const std::map<Activation, const char*> kOperations = {{Activation::kTanh, "Tanh"},
+                                                                {Activation::kRelu, "ReLU"}};
   for (size_t i = 0; i < settings.dense.size(); ++i) {
     const std::string scope = fmt::format("dense{}", i);
     add_linear(scope, settings.dense[i]);
     add(fmt::format("{}/{}", scope, config::name_of(settings.dense_activation)),
-        operation_of(settings.dense_activation), shape_);
+        kOperations.at(settings.dense_activation), shape_);
     add_dropout(scope + "/dropout", settings.dense_dropout);
   }
 }

@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
+#include <map>
 
 #include "models/model_graph.h"
 #include "models/operations.h"
@@ -122,10 +123,12 @@ const char* operation_of(Pooling pooling) {
 }
 
 void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
+  static const std::map<Pooling, const char*> kPoolings = {{Pooling::kLast, "LastStep"},
+                                                           {Pooling::kMean, "MeanOverSteps"}};
   graph.add("sequences", "Input", {shape.sequence_length, kAnyBatchSize, shape.input_size});
   if (!shape.category_sizes.empty()) draw_step_vectors(graph, settings, shape);
   graph.add_recurrent(settings);
-  if (!shape.target_per_step) graph.add("pooling", operation_of(settings.pooling), {kAnyBatchSize, graph.width()});
+  if (!shape.target_per_step) graph.add("pooling", kPoolings.at(settings.pooling), {kAnyBatchSize, graph.width()});
   graph.add_dropout("output_dropout", settings.output_dropout);
   graph.add_dense_layers(settings);
   graph.add_linear("output", shape.num_outputs);

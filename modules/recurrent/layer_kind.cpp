@@ -42,7 +42,9 @@ std::vector<LayerKind> layer_kinds() {
   return kinds;
 }
 
-bool has_cell(LayerKind kind, Cell cell) { return std::ranges::count(info_of(kind).cells, cell) > 0; }
+static bool lists(const auto& values, auto value) { return std::ranges::find(values, value) != values.end(); }
+
+bool has_cell(LayerKind kind, Cell cell) { return lists(info_of(kind).cells, cell); }
 
 bool has_option(const LayerInfo& layer, const UsedOption& option) {
   return std::ranges::any_of(layer.options, [&](const OptionValue& one) {
@@ -53,11 +55,6 @@ bool has_option(const LayerInfo& layer, const UsedOption& option) {
 // ---- why a layer does not support some work ----
 
 namespace {
-
-std::optional<Refusal> refusal_of_processor(const LayerInfo& layer, Processor processor) {
-  if (std::ranges::count(layer.processors, processor) > 0) return std::nullopt;
-  return Refusal{std::string(layer.other_processor), {"layer", "device"}};
-}
 
 std::optional<Refusal> refusal_of_gpu(const LayerInfo& layer, const Gpu& gpu) {
   const auto refusal = [](std::string message) { return Refusal{std::move(message), {"layer", "device"}}; };
@@ -73,36 +70,28 @@ std::optional<Refusal> refusal_of_gpu(const LayerInfo& layer, const Gpu& gpu) {
   return reason ? std::optional(refusal(fmt::format("cannot run: {}; or use layer: cudnn", *reason))) : std::nullopt;
 }
 
-std::optional<Refusal> refusal_of_options(const LayerInfo& layer, const RecurrentOptions& options) {
-  constexpr auto kOtherLayers = Refusal::Advice::kOtherLayers;
-  if (std::ranges::count(layer.cells, options.cell) == 0)
-    return Refusal{
-        fmt::format("does not support cell: {}", name_of(options.cell)), {"layer", "model.cell"}, kOtherLayers};
-  for (const UsedOption& used : used_options(options))
-    if (!has_option(layer, used))
-      return Refusal{fmt::format("does not support {}: {}{}{}", used.key, used.value,
-                                 used.usual.empty() ? "" : ", only ", used.usual),
-                     {"layer", fmt::format("model.{}", used.key), "model.cell"},
-                     kOtherLayers};
-  return std::nullopt;
-}
-
-std::optional<Refusal> refusal_of_precision(const LayerInfo& layer, Precision precision) {
-  if (std::ranges::count(layer.precisions, precision) > 0) return std::nullopt;
-  return Refusal{fmt::format("does not support precision: {}", name_of(precision)),
-                 {"layer", "precision"},
-                 Refusal::Advice::kOtherLayers};
+std::optional<Refusal> refusal_of_values(const LayerInfo& layer, const LayerWork& work) {
+  const auto refusal = [](std::string_view key, std::string_view value, std::vector<std::string> keys) {
+    return Refusal{fmt::format("does not support {}: {}", key, value), std::move(keys), Refusal::Advice::kOtherLayers};
+  };
+  if (work.options && !lists(layer.cells, work.options->cell))
+    return refusal("cell", name_of(work.options->cell), {"layer", "model.cell"});
+  if (work.options)
+    for (const UsedOption& used : used_options(*work.options))
+      if (!has_option(layer, used))
+        return refusal(used.key, used.usual.empty() ? used.value : fmt::format("{}, only {}", used.value, used.usual),
+                       {"layer", fmt::format("model.{}", used.key), "model.cell"});
+  if (work.precision && !lists(layer.precisions, *work.precision))
+    return refusal("precision", name_of(*work.precision), {"layer", "precision"});
+  return work.options && layer.size_limit != nullptr ? layer.size_limit(*work.options, work) : std::nullopt;
 }
 
 std::optional<Refusal> refusal_by(const LayerInfo& layer, const LayerWork& work) {
   const auto processor = work.gpu ? Processor::kGpu : work.processor;
-  std::optional<Refusal> refusal;
-  if (processor) refusal = refusal_of_processor(layer, *processor);
-  if (!refusal && work.gpu) refusal = refusal_of_gpu(layer, *work.gpu);
-  if (!refusal && work.options) refusal = refusal_of_options(layer, *work.options);
-  if (!refusal && work.precision) refusal = refusal_of_precision(layer, *work.precision);
-  if (!refusal && work.options && layer.size_limit != nullptr) refusal = layer.size_limit(*work.options, work);
-  return refusal;
+  if (processor && !lists(layer.processors, *processor))
+    return Refusal{std::string(layer.other_processor), {"layer", "device"}};
+  const auto refusal = work.gpu ? refusal_of_gpu(layer, *work.gpu) : std::nullopt;
+  return refusal ? refusal : refusal_of_values(layer, work);
 }
 
 std::string layers_that_can(const LayerWork& work) {

@@ -77,18 +77,7 @@ template <class E>
 }
 
 // The plain cells have the same weights.
-bool is_plain(Cell cell) {
-  if (!info_of(cell).library) return false;
-  switch (library_cell(cell)) {
-    case LibraryCell::kRnnTanh:
-    case LibraryCell::kRnnRelu:
-      return true;
-    case LibraryCell::kLstm:
-    case LibraryCell::kGru:
-      return false;
-  }
-  return false;
-}
+bool is_plain(Cell cell) { return info_of(cell).library && num_gates(cell) == 1; }
 
 // Returns whether both are the cell of the same tensors, as far as their names and number of rows show it.
 bool has_tensors_of(Cell known, Cell found) {

@@ -113,8 +113,9 @@ TEST(Experiment, RefusesACellThatTheLayerDoesNotHave) {
 TEST(Experiment, RefusesASizeThatTheLayerDoesNotHave) {
   const auto lines = findings_in("layer: persistent\nmodel: {hidden_size: 100}\n");
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], HasSubstr("layer: persistent does not support hidden_size: 100 (its kernels have multiples of 8 from "
-                                  "8 to 1536, in fp32 to 1024); use layer: naive"));
+  EXPECT_THAT(lines[0],
+              HasSubstr("layer: persistent does not support hidden_size: 100 (its kernels have multiples of 8 from "
+                        "8 to 1536, in fp32 to 1024); use layer: naive"));
   EXPECT_THAT(lines[0], HasSubstr("model.hidden_size"));
   EXPECT_THAT(findings_in("layer: persistent\nmodel: {hidden_size: 104}\n"), IsEmpty());
 }

@@ -90,7 +90,7 @@ TEST(WhyUnsupported, KnowsWhatEachLayerSupports) {
 constexpr int kUnknown = 99;
 
 TEST(WhyUnsupported, RefusesAnOptionThatNoRecordLists) {
-  const UsedOption zoneout = {static_cast<RecurrentOption>(kUnknown), "zoneout", 0, "0.1", ""};
+  const UsedOption zoneout = {.option = static_cast<RecurrentOption>(kUnknown), .key = "zoneout", .value = "0.1"};
   for (const LayerKind kind : layer_kinds()) EXPECT_FALSE(has_option(info_of(kind), zoneout)) << config::name_of(kind);
 }
 

@@ -54,23 +54,7 @@ std::vector<ParameterSpec> input_parameters(const RecurrentOptions& options, int
 
 namespace {
 
-// Describes an option of cells.
-struct CellOption {
-  RecurrentOption option;
-  std::string_view noun;  // the part that the cells with the option have
-};
-
-constexpr CellOption kCellOptions[] = {
-#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) {RecurrentOption::enumerator, noun},
-#include "recurrent/option_list.inc"
-};
-
 bool reads(Cell cell, RecurrentOption option) { return std::ranges::count(info_of(cell).options, option) > 0; }
-
-// Options of a stack have a meaning for every cell.
-bool has_option(Cell cell, RecurrentOption option) {
-  return reads(cell, option) || std::ranges::count(kCellOptions, option, &CellOption::option) == 0;
-}
 
 std::vector<std::string> names_of_cells_with(RecurrentOption option) {
   std::vector<std::string> names;
@@ -79,13 +63,12 @@ std::vector<std::string> names_of_cells_with(RecurrentOption option) {
   return names;
 }
 
-template <class Value>
-UsedOption used(RecurrentOption option, std::string_view key, Value value, Value usual) {
-  if constexpr (std::is_enum_v<Value>)
-    return {option, key, static_cast<int64_t>(value), std::string(config::name_of(value)),
-            std::string(config::name_of(usual))};
-  else
-    return {option, key, 0, fmt::format("{}", value), ""};
+void set_values(UsedOption& used, auto value, auto /*usual*/) { used.value = fmt::format("{}", value); }
+template <config::NamedEnum Value>
+void set_values(UsedOption& used, Value value, Value usual) {
+  used.number = static_cast<int64_t>(value);
+  used.value = config::name_of(value);
+  used.usual = config::name_of(usual);
 }
 
 // These functions return values that an option has besides the usual one.
@@ -109,8 +92,12 @@ std::vector<UsedOption> used_options(const RecurrentOptions& options) {
   [[maybe_unused]] const auto& [cell, input_size, hidden_size,
 #include "recurrent/option_list.inc"
                                 batch_first, cudnn_algorithm] = options;
-#define RNNLAB_OPTION(enumerator, name, type, usual) \
-  if (name != type{usual}) all.push_back(used(RecurrentOption::enumerator, #name, name, type{usual}));
+  const auto add = [&](const UsedOption& used, auto value, auto usual) {
+    if (value != usual) set_values(all.emplace_back(used), value, usual);
+  };
+#define RNNLAB_OPTION(enumerator, name, type, usual) add({RecurrentOption::enumerator, #name}, name, type{usual});
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
+  add({RecurrentOption::enumerator, #name, noun}, name, type{usual});
 #include "recurrent/option_list.inc"
   return all;
 }
@@ -119,11 +106,11 @@ std::vector<RecurrentOptions> unusual_options(Cell cell) {
   std::vector<RecurrentOptions> all;
 #define RNNLAB_OPTION(enumerator, name, type, usual)                    \
   for (const type value : other_values(type{usual})) {                  \
-    if (!has_option(cell, RecurrentOption::enumerator)) break;          \
     all.push_back({.cell = cell, .input_size = 64, .hidden_size = 64}); \
     all.back().name = value;                                            \
   }
 #include "recurrent/option_list.inc"
+  std::erase_if(all, [](const RecurrentOptions& options) { return !contradictions(options).empty(); });
   return all;
 }
 
@@ -139,12 +126,11 @@ std::string cells_with(RecurrentOption option) { return join_with_and(names_of_c
 std::vector<Contradiction> contradictions(const RecurrentOptions& options) {
   std::vector<Contradiction> all;
   for (const UsedOption& one : used_options(options)) {
-    if (has_option(options.cell, one.option)) continue;
-    const std::string_view noun = std::ranges::find(kCellOptions, one.option, &CellOption::option)->noun;
-    const char* verb = names_of_cells_with(one.option).size() == 1 ? "has" : "have";
+    if (one.noun.empty() || reads(options.cell, one.option)) continue;
+    const std::vector<std::string> cells = names_of_cells_with(one.option);
     all.push_back(
         {{std::string(one.key), "cell"},
-         fmt::format("only {} {} {}", cells_with(one.option), verb, noun),
+         fmt::format("only {} {} {}", join_with_and(cells), cells.size() == 1 ? "has" : "have", one.noun),
          fmt::format("{}: {} means nothing with cell: {}; ", one.key, one.value, config::name_of(options.cell))});
   }
   const auto fault = info_of(options.cell).fault;

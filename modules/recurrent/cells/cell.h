@@ -85,17 +85,17 @@ std::string described_cells();
 // An option with another value than its usual one.
 struct UsedOption {
   RecurrentOption option;
-  std::string_view key;  // "reset_gate"
-  int64_t number;        // of the value in its enumeration; 0 for options that are not enumerations
-  std::string value;     // "before"
-  std::string usual;     // the name of the usual value, "after"; "" for options that are not enumerations
+  std::string_view key;         // "reset_gate"
+  std::string_view noun = {};   // what the cells with the option have, "a reset gate"; "" for options of every cell
+  int64_t number = 0;           // of the value, if it is one of an enumeration
+  std::string value = {};       // "before"
+  std::string_view usual = {};  // "after", if it is one of an enumeration
 };
 
 // Returns the options that these settings use, in the order of the list.
 std::vector<UsedOption> used_options(const RecurrentOptions& options);
 
-// Returns options of a layer with this cell that each use one option, with one value, for every option that the cell
-// has; numbers have one value.
+// Returns options that each use one option of this cell: with each other value of an enumeration, or one number.
 std::vector<RecurrentOptions> unusual_options(Cell cell);
 
 // Returns the cells that read the option, such as "lstm and gru".

@@ -5,20 +5,14 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <optional>
 #include <string_view>
 
 #include "recurrent/kernels/element_type.h"
-#include "recurrent/recurrent_options.h"
 
 namespace rnnlab {
 
-// Returns the name that experiment files use: "float64", "float32", "float16" or "bfloat16". Throws InvariantError for
-// other types.
+// Returns the name that experiment files use. Throws InvariantError for types that kernels do not have.
 std::string_view number_type_name(at::ScalarType type);
-
-// Returns the precision in which products of values of this type are computed now; nothing for float64.
-std::optional<Precision> precision_of_products(at::ScalarType type);
 
 // Returns the kernels' name of float64, float32, float16 or bfloat16. Throws InvariantError for other types.
 kernels::ElementType element_type(at::ScalarType type);

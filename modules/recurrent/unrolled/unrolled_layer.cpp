@@ -84,8 +84,9 @@ at::Tensor joined(const std::vector<at::Tensor>& blocks) {
 
 // persistent_pass() is defined only if there is a GPU.
 void require_persistent_on_gpu(LayerKind kind, const at::Tensor& sequence, const RecurrentOptions& options) {
+  const bool is_fp32 = sequence.scalar_type() == at::kFloat && !rounds_to_tf32();  // which has the fewest sizes
   require_supported(kind, {.options = options,
-                           .precision = precision_of_products(sequence.scalar_type()),
+                           .precision = is_fp32 ? std::optional(Precision::kFp32) : std::nullopt,
                            .processor = processor_of(sequence.device())});
   persistent_pass().require(sequence);
 }

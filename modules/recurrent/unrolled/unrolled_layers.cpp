@@ -15,6 +15,17 @@ constexpr UnrolledVariant kBlockedVariant = {.kind = LayerKind::kBlocked,
 
 using enum RecurrentOption;
 
+LayerInfo step_on_both(std::string_view description, int speed_rank, decltype(LayerInfo::make) make) {
+  return {.description = description,
+          .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+          .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+          .processors = {Processor::kCpu, Processor::kGpu},
+          .needs_own_kernels = true,
+          .speed_rank = speed_rank,
+          .is_optimisation_step = true,
+          .make = make};
+}
+
 constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: blocked";
 
 }  // namespace
@@ -48,39 +59,20 @@ const LayerInfo& streamed_layer_info() {
 }
 
 const LayerInfo& fused_pointwise_layer_info() {
-  static const LayerInfo info = {.description = "streamed, with one own kernel for all of a step but its products",
-                                 .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
-                                 .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
-                                 .processors = {Processor::kCpu, Processor::kGpu},
-                                 .needs_own_kernels = true,
-                                 .speed_rank = 4,
-                                 .is_optimisation_step = true,
-                                 .make = make_unrolled<kFusedPointwiseVariant>};
+  static const LayerInfo info = step_on_both("streamed, with one own kernel for all of a step but its products", 4,
+                                             make_unrolled<kFusedPointwiseVariant>);
   return info;
 }
 
 const LayerInfo& pretransposed_layer_info() {
-  static const LayerInfo info = {
-      .description = "fused_pointwise, with the weights transposed once for the backward pass",
-      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
-      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
-      .processors = {Processor::kCpu, Processor::kGpu},
-      .needs_own_kernels = true,
-      .speed_rank = 5,
-      .is_optimisation_step = true,
-      .make = make_unrolled<kPretransposedVariant>};
+  static const LayerInfo info = step_on_both("fused_pointwise, with the weights transposed once for the backward pass",
+                                             5, make_unrolled<kPretransposedVariant>);
   return info;
 }
 
 const LayerInfo& hoisted_layer_info() {
-  static const LayerInfo info = {.description = "pretransposed, with one product for the inputs of all steps",
-                                 .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
-                                 .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
-                                 .processors = {Processor::kCpu, Processor::kGpu},
-                                 .needs_own_kernels = true,
-                                 .speed_rank = 6,
-                                 .is_optimisation_step = true,
-                                 .make = make_unrolled<kHoistedVariant>};
+  static const LayerInfo info =
+      step_on_both("pretransposed, with one product for the inputs of all steps", 6, make_unrolled<kHoistedVariant>);
   return info;
 }
 
