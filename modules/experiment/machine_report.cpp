@@ -169,18 +169,16 @@ std::vector<std::string> refusals_of(LayerKind kind, const std::vector<Gpu>& gpu
     const auto refusal = why_unsupported(kind, work);
     if (!refusal) return;
     // Cells have an option in common, and different layers that can.
-    const std::string limit = refusal->message.substr(0, refusal->message.find("; use layer: "));
-    const auto is_known = [&](const std::string& reason) { return reason.starts_with(limit); };
-    if (std::ranges::none_of(reasons, is_known)) reasons.push_back(refusal->message);
+    const auto limit_of = [](const std::string& reason) { return reason.substr(0, reason.find("; use layer: ")); };
+    if (std::ranges::count(reasons, limit_of(refusal->message), limit_of) == 0) reasons.push_back(refusal->message);
   };
   add({.processor = Processor::kCpu});
   add({.processor = Processor::kGpu});
   for (const Gpu& gpu : gpus) add({.gpu = gpu});
-  for (const Cell cell : all_cells()) {
-    add({.options = RecurrentOptions{.cell = cell, .hidden_size = 64}});
-    if (has_cell(kind, cell))
-      for (const RecurrentOptions& options : unusual_options(cell)) add({.options = options});
-  }
+  for (const Cell cell : all_cells())
+    if (info_of(cell).library) add({.options = RecurrentOptions{.cell = cell, .hidden_size = 64}});
+  for (const Cell cell : info_of(kind).cells)
+    for (const RecurrentOptions& options : unusual_options(cell)) add({.options = options});
   return reasons;
 }
 
