@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "experiment/memory_estimate.h"
 #include "recurrent/cells/cell.h"
 
 namespace rnnlab {

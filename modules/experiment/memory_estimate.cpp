@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -14,13 +13,6 @@
 #include "training/optimizers.h"
 
 namespace rnnlab {
-
-int64_t element_bytes(Precision precision) {
-  static const std::map<Precision, int64_t> kBytes = {
-      {Precision::kFp32, 4}, {Precision::kTf32, 4}, {Precision::kBf16, 2}, {Precision::kFp16, 2}};
-  return kBytes.at(precision);
-}
-
 namespace {
 
 int64_t product(std::initializer_list<int64_t> factors) {

@@ -22,9 +22,6 @@ namespace rnnlab {
 
 enum class Purpose { kTraining, kInference };
 
-// Returns the bytes of an element of inputs and outputs; autocast halves them.
-int64_t element_bytes(Precision precision);
-
 // All members are in bytes.
 struct MemoryEstimate {
   int64_t data = 0;

@@ -37,6 +37,19 @@ enum class CudnnAlgorithm { kAuto, kStandard, kPersistStatic, kPersistDynamic, k
 // of TF32, or values of 16 bits by autocast.
 enum class Precision { kFp32, kTf32, kBf16, kFp16 };
 
+// Returns the bytes of an element of inputs and outputs; autocast halves them.
+constexpr int64_t element_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return 4;
+    case Precision::kBf16:
+    case Precision::kFp16:
+      return 2;
+  }
+  return 0;
+}
+
 enum class RecurrentOption {
 #define RNNLAB_OPTION(enumerator, name, type, usual) enumerator,
 #include "recurrent/option_list.inc"
