@@ -55,6 +55,9 @@ def convolutional():
                          nn.Linear(1024, 10)).to(memory_format=torch.channels_last)
 
 
+WORKS = ("mnist_rows", "char_lm", "paper", "gru", "cnn")
+
+
 def work_of(name):
     """Returns model, inputs, targets, loss and the steps that are timed together."""
     if name == "mnist_rows":
@@ -69,7 +72,9 @@ def work_of(name):
     if name == "gru":
         model = Last([nn.GRU(500, 1024, batch_first=True)], nn.Linear(1024, 1))
         return model, torch.randn(256, 50, 500), torch.rand(256, 1), F.binary_cross_entropy_with_logits, 48
-    return convolutional(), torch.rand(128, 1, 28, 28), torch.randint(10, (128,)), F.cross_entropy, 232
+    if name == "cnn":
+        return convolutional(), torch.rand(128, 1, 28, 28), torch.randint(10, (128,)), F.cross_entropy, 232
+    raise ValueError(f"no work is named {name}")
 
 
 def step_of(model, inputs, targets, loss, flat, options):
@@ -135,7 +140,7 @@ def milliseconds(name, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--works", nargs="+", default=["mnist_rows", "char_lm", "paper", "gru", "cnn"], metavar="WORK")
+    parser.add_argument("--works", nargs="+", default=WORKS, choices=WORKS)
     parser.add_argument("--precision", choices=("tf32", "bf16"), default="tf32")
     parser.add_argument("--eager", action="store_true", help="DistributedDataParallel without graphs")
     options = parser.parse_args()

@@ -25,10 +25,12 @@ SUPPORTED = {
     "precision": ("fp32", "tf32", "bf16"),
     "model.kind": ("sequence_classifier", "sequence_regressor", "language_model"),
     "model.cell": ("lstm", "gru", "rnn_tanh", "rnn_relu"),
+    "model.pooling": ("last", "mean"),
+    "model.dense_activation": ("relu", "tanh"),
     "training.optimizer": ("adam",),
     "training.loss": ("auto", "cross_entropy", "binary_cross_entropy", "mse"),
-    **dict.fromkeys(("model.hidden_size", "model.num_layers", "model.dropout", "model.pooling", "model.output_dropout",
-                     "model.dense", "model.dense_activation", "model.dense_dropout", "model.embedding_size",
+    **dict.fromkeys(("model.hidden_size", "model.num_layers", "model.dropout", "model.output_dropout",
+                     "model.dense", "model.dense_dropout", "model.embedding_size",
                      "training.beta1", "training.beta2", "training.epsilon", "training.clip_norm", "training.cuda_graph")),
 }
 TYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
@@ -93,7 +95,7 @@ def make_network(work):
     """A function of weights, key and a batch's inputs (batch first), to outputs (steps first)."""
     cell, num_layers, sizes = work.text("model.cell"), work.count("model.num_layers"), work.sizes("model.dense")
     between, after, dense_part = (work.number(f"model.{each}") for each in ("dropout", "output_dropout", "dense_dropout"))
-    activation = jax.nn.relu if work.text("model.dense_activation") == "relu" else jnp.tanh
+    activation = {"relu": jax.nn.relu, "tanh": jnp.tanh}[work.text("model.dense_activation")]
     is_language, takes_mean = work.shape["task"] == "language_model", work.text("model.pooling") == "mean"
 
     def network(p, key, inputs):
@@ -122,9 +124,9 @@ def make_loss(work):
         return lambda outputs, targets: cross_entropy(outputs, targets.T)
     if task == "classification":
         return cross_entropy
-    if kind == "binary_cross_entropy" or (kind == "auto" and task == "binary"):
-        return lambda outputs, targets: (jax.nn.softplus(outputs) - outputs * targets).mean()
-    return lambda outputs, targets: jnp.square(outputs - targets).mean()
+    natural = {"binary": "binary_cross_entropy", "regression": "mse"}
+    return {"binary_cross_entropy": lambda outputs, targets: (jax.nn.softplus(outputs) - outputs * targets).mean(),
+            "mse": lambda outputs, targets: jnp.square(outputs - targets).mean()}[natural[task] if kind == "auto" else kind]
 
 
 def as_bfloat16(tree):

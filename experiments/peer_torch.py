@@ -17,9 +17,9 @@ nn = torch.nn
 SUPPORTED = {
     "precision": ("fp32", "tf32", "bf16"),
     "model.kind": ("sequence_classifier", "sequence_regressor", "language_model", "image_classifier"),
-    "model.cell": ("lstm", "gru", "rnn_tanh", "rnn_relu"),
-    **dict.fromkeys(("model.hidden_size", "model.num_layers", "model.dropout", "model.pooling", "model.output_dropout",
-                     "model.dense", "model.dense_activation", "model.dense_dropout", "model.num_convolutions",
+    "model.pooling": ("last", "mean"),
+    **dict.fromkeys(("model.hidden_size", "model.num_layers", "model.dropout", "model.output_dropout",
+                     "model.dense", "model.dense_dropout", "model.num_convolutions",
                      "model.embedding_size", "training.momentum", "training.beta1", "training.beta2", "training.alpha",
                      "training.epsilon", "training.weight_decay", "training.clip_norm",
                      "training.cuda_graph")),
@@ -33,6 +33,9 @@ LOSSES = {
 }
 NATURAL_LOSSES = {"classification": "cross_entropy", "binary": "binary_cross_entropy", "regression": "mse"}
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop}
+CELLS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn_tanh": nn.RNN, "rnn_relu": nn.RNN}
+ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}
+SUPPORTED |= {"model.cell": tuple(CELLS), "model.dense_activation": tuple(ACTIVATIONS)}
 SUPPORTED |= {"training.loss": ("auto", *LOSSES), "training.optimizer": tuple(OPTIMIZERS)}
 TYPES = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64}
 FORMATS = {torch.bfloat16: "bf16", torch.float16: "fp16"}
@@ -48,7 +51,7 @@ class Recurrent(nn.Module):
 
     def __init__(self, work, input_size, is_split):
         super().__init__()
-        make = {"lstm": nn.LSTM, "gru": nn.GRU}.get(work.text("model.cell"), nn.RNN)
+        make = CELLS[work.text("model.cell")]
         cell = {"nonlinearity": work.text("model.cell")[len("rnn_"):]} if make is nn.RNN else {}
         hidden, num_layers = work.count("model.hidden_size"), work.count("model.num_layers")
         self.dropout = nn.Dropout(work.number("model.dropout"))
@@ -75,8 +78,8 @@ class Recurrent(nn.Module):
 def dense_layers(work, width, num_outputs):
     layers = []
     for size in work.sizes("model.dense"):
-        activation = nn.ReLU() if work.text("model.dense_activation") == "relu" else nn.Tanh()
-        layers += [nn.Linear(width, size), activation, nn.Dropout(work.number("model.dense_dropout"))]
+        activation = ACTIVATIONS[work.text("model.dense_activation")]
+        layers += [nn.Linear(width, size), activation(), nn.Dropout(work.number("model.dense_dropout"))]
         width = size
     return nn.Sequential(*layers, nn.Linear(width, num_outputs))
 

@@ -10,12 +10,6 @@ namespace {
 
 using config::name_of;
 
-// Returns the bytes of an element in memory. Autocast also reads the weights in float32 once; this is left out.
-double element_bytes(Precision precision) {
-  const bool is_float32 = precision == Precision::kFp32 || precision == Precision::kTf32;
-  return is_float32 ? 4 : 2;
-}
-
 // The elements of one layer, for all steps and sequences and both directions.
 struct LayerSize {
   double inputs = 0;
@@ -93,7 +87,7 @@ std::vector<BenchCase> expand_grid(const BenchSettings& s) {
                                .hidden_size = hidden_size,
                                .num_layers = s.num_layers[i[8]],
                                .bidirectional = s.bidirectional,
-                               .num_heads = s.heads,
+                               .heads = s.heads,
                                .cudnn_algorithm = s.cudnn_algorithm[i[4]]},
                    .batch_size = s.batch_size[i[6]],
                    .num_steps = s.num_steps[i[7]]});
@@ -106,7 +100,7 @@ std::string to_string(const BenchCase& c) {
   const std::string inputs = o.input_size == o.hidden_size ? "" : fmt::format(" I {}", o.input_size);
   const bool is_usual = o.cudnn_algorithm == CudnnAlgorithm::kAuto;
   const std::string algorithm = is_usual ? "" : fmt::format(" {}", name_of(o.cudnn_algorithm));
-  const std::string heads = o.num_heads == 1 ? "" : fmt::format(" heads {}", o.num_heads);
+  const std::string heads = o.heads == 1 ? "" : fmt::format(" heads {}", o.heads);
   return fmt::format("{} {} {} {}{}{} H {}{} B {} T {} L {}{}", c.device, name_of(c.mode), name_of(c.precision),
                      name_of(o.cell), algorithm, inputs, o.hidden_size, heads, c.batch_size, c.num_steps, o.num_layers,
                      o.bidirectional ? " bidirectional" : "");
@@ -116,7 +110,8 @@ double forward_flops(const BenchCase& combination) { return 2 * size_of_all(comb
 
 LeastBytes least_bytes(const BenchCase& combination) {
   const LayerSize size = size_of_all(combination);
-  const double bytes = element_bytes(combination.precision);
+  // Autocast also reads the weights in float32 once; this is left out.
+  const auto bytes = static_cast<double>(element_bytes(combination.precision));
   return {.forward = bytes * (size.weights + size.inputs + size.outputs + size.gates),
           .backward_data = bytes * (size.weights + 2 * size.gates + size.outputs + size.inputs),
           .backward_weights = bytes * (size.gates + size.inputs + size.outputs + size.weights)};

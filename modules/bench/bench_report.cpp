@@ -238,7 +238,7 @@ RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& comb
           .num_layers = combination.options.num_layers,
           .input_size = combination.options.input_size,
           .bidirectional = combination.options.bidirectional,
-          .heads = combination.options.num_heads};
+          .heads = combination.options.heads};
 }
 
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling) {

@@ -118,8 +118,10 @@ std::vector<std::string> throttling(const GpuSurvey& survey) {
 namespace {
 
 std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerKind kind) {
-  if (const auto reason = unsupported_reason(kind, problem.device)) throw_error(ExitCode::kUsage, "{}", *reason);
-  auto layer = make_layer(kind, problem.combination.options);
+  const BenchCase& combination = problem.combination;
+  require_supported(kind,
+                    work_on(problem.device, {.options = combination.options, .precision = combination.precision}));
+  auto layer = make_layer(kind, combination.options);
   copy_weights(*problem.weights, *layer);
   layer->to(problem.device);
   layer->train();
@@ -176,8 +178,17 @@ void TimedLayer::step(Pass pass) {
   }
   // The layer chooses its output type under autocast, so the gradient is converted to this type.
   if (!output_gradient_.defined()) output_gradient_ = problem_.output_gradient.to(result.output.scalar_type());
-  if (pass == Pass::kForward) return;
-  torch::autograd::grad({result.output}, pass == Pass::kBackward ? data_and_weights_ : data_, {output_gradient_});
+  const auto differentiate = [&](const std::vector<at::Tensor>& by) {
+    torch::autograd::grad({result.output}, by, {output_gradient_});
+  };
+  switch (pass) {
+    case Pass::kForward:
+      return;
+    case Pass::kBackwardData:
+      return differentiate(data_);
+    case Pass::kBackward:
+      return differentiate(data_and_weights_);
+  }
 }
 
 void TimedLayer::capture(Pass pass) {

@@ -57,8 +57,6 @@ std::string device_error(const std::string& name) {
   return fmt::format("device: got {}, but {}; use device=cpu, or see `rnnlab info`", name, available_gpus(count));
 }
 
-Processor processor_of(c10::Device device) { return device.is_cpu() ? Processor::kCpu : Processor::kGpu; }
-
 c10::Device resolve_device(const std::string& name) {
   if (const std::string reason = device_error(name); !reason.empty()) throw_error(ExitCode::kDevice, "{}", reason);
   const bool is_auto_without_gpu = name == "auto" && torch::cuda::device_count() == 0;

@@ -17,12 +17,9 @@
 #include "base/error.h"
 #include "distributed/ranks.h"
 #include "experiment/experiment.h"
-#include "recurrent/layer_kind.h"
 #include "system/gpu_info.h"
 
 namespace rnnlab {
-
-Processor processor_of(c10::Device device);
 
 // `auto` is the first GPU, or the CPU if there is no GPU; `cuda` is `cuda:0`. Throws UserError kDevice if this machine
 // lacks the GPU; the message lists its GPUs. Requires is_device_name(name).

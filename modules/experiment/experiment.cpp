@@ -98,29 +98,13 @@ bool is_plain_name(const std::string& name) {
   return !name.empty() && name.size() <= 100 && name[0] != '.' && std::ranges::all_of(name, is_plain);
 }
 
-// Options that no layer supports contradict each other; the model's own checks report that.
-bool is_for_some_layer(const RecurrentOptions& options) {
-  return std::ranges::any_of(layer_kinds(), [&](LayerKind kind) { return !unsupported_reason(kind, options); });
-}
-
 bool has_recurrent_layers(const Experiment& e) { return info_of(e.model.kind).has_recurrent_layers(); }
 
 Processor named_processor(const Experiment& e) { return e.device == "cpu" ? Processor::kCpu : Processor::kGpu; }
 
-// Another limit of a layer that does not run on the device would recommend layers that do not run there either.
-bool may_run_on_device(const Experiment& e) {
-  return e.device == "auto" || runs_on(computed_layer(e), named_processor(e));
-}
-
 void check_layer(const Experiment& e, Checker& checker) {
-  if (!has_recurrent_layers(e) || !may_run_on_device(e)) return;
-  const RecurrentOptions options = recurrent_options(e.model, 1);
-  const auto reason = unsupported_reason(computed_layer(e), options);
-  if (!reason || !is_for_some_layer(options)) return;
-  if (!has_cell(computed_layer(e), e.model.cell)) return checker.complain({"layer", "model.cell"}, *reason);
-  const bool by_activation = e.model.activation != Activation::kTanh;
-  checker.complain(
-      {"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell", "model.hidden_size"}, *reason);
+  if (const auto refusal = why_unsupported(computed_layer(e), layer_work(e)))
+    checker.complain(refusal->keys, refusal->message);
 }
 
 void check_auto_layer(const Experiment& e, Checker& checker) {
@@ -131,13 +115,6 @@ void check_auto_layer(const Experiment& e, Checker& checker) {
     checker.complain({"auto_layer"}, "expected the layer that auto chose; remove auto_layer to measure again");
 }
 
-// The check needs a named device; for `auto` it is made when the device is known.
-void check_layer_on_device(const Experiment& e, Checker& checker) {
-  if (e.device == "auto") return;
-  if (const auto reason = unsupported_reason(computed_layer(e), named_processor(e)))
-    checker.complain({"layer", "device"}, *reason);
-}
-
 void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
   const bool may_be_cudnn = e.layer == LayerKind::kCudnn || e.layer == LayerKind::kAuto;
   if (e.cudnn_algorithm == CudnnAlgorithm::kAuto || may_be_cudnn) return;
@@ -145,13 +122,6 @@ void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
       {"cudnn_algorithm", "layer"},
       fmt::format("only layer: cudnn has an algorithm for cuDNN, and layer: {} does not; remove cudnn_algorithm",
                   config::name_of(e.layer)));
-}
-
-// The layer itself detects this limit only when it runs.
-void check_layer_in_precision(const Experiment& e, Checker& checker) {
-  if (!has_recurrent_layers(e) || !may_run_on_device(e)) return;
-  if (const auto reason = unsupported_reason(e.layer, recurrent_options(e.model, 1), e.precision))
-    checker.complain({"layer", "precision", "model.hidden_size"}, *reason);
 }
 
 // Reports a key that applies only to a different kind of network.
@@ -364,9 +334,7 @@ config::Schema<Experiment> make_schema() {
   list_fields(s);
   s.check(check_layer);
   s.check(check_auto_layer);
-  s.check(check_layer_on_device);
   s.check(check_cudnn_algorithm);
-  s.check(check_layer_in_precision);
   s.check(check_implementation);
   s.check(check_precision);
   s.check(check_kind);
@@ -383,6 +351,15 @@ config::Schema<Experiment> make_schema() {
 }
 
 }  // namespace
+
+LayerWork layer_work(const Experiment& experiment) {
+  LayerWork work = {.precision = experiment.precision};
+  if (experiment.device != "auto") work.processor = named_processor(experiment);
+  if (!has_recurrent_layers(experiment)) return work;
+  const RecurrentOptions options = recurrent_options(experiment.model, 1);
+  if (contradictions(options).empty()) work.options = options;  // the model's own checks report contradictions
+  return work;
+}
 
 std::string_view implementation_name(const Experiment& experiment) {
   if (!has_recurrent_layers(experiment)) return config::name_of(experiment.convolution);

@@ -78,6 +78,10 @@ struct Experiment {
 // Returns the kind that computes the recurrent layers: the choice of `layer: auto` if it is known.
 LayerKind computed_layer(const Experiment& experiment);
 
+// Returns what the layer is asked to do, as far as the settings alone say it: the processor unless `device` is auto,
+// and options unless the model has none or they contradict each other.
+LayerWork layer_work(const Experiment& experiment);
+
 // Returns the implementation's name, with "auto" if it was chosen by measurement: "auto (blocked)".
 std::string implementation_label(const Experiment& experiment);
 

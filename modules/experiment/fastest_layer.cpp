@@ -301,7 +301,7 @@ std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision pre
   std::vector<LayerKind> kinds = layer_kinds();
   std::erase_if(kinds, [&](LayerKind kind) {
     const auto is_less_precise = info_of(kind).is_less_precise;
-    return unsupported_reason(kind, options) || unsupported_reason(kind, processor) ||
+    return why_unsupported(kind, {.options = options, .precision = precision, .processor = processor}) ||
            (is_less_precise != nullptr && is_less_precise(options, precision));
   });
   std::ranges::sort(kinds, std::ranges::greater(), [](LayerKind kind) { return info_of(kind).speed_rank; });
@@ -336,7 +336,7 @@ void AutoLayers::remember(const Experiment& experiment, LayerKind kind) {
 
 MeasureLayer measure_training(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options) {
   return [&experiment, &dataset, &options](LayerKind kind) {
-    if (const auto reason = unsupported_reason(kind, options.device)) throw_error(ExitCode::kUsage, "{}", *reason);
+    require_supported(kind, work_on(options.device, layer_work(experiment)));
     const auto model = make_model(experiment.model, {kind, experiment.cudnn_algorithm}, dataset.shape);
     model->to(options.device);
     model->train();

@@ -82,7 +82,7 @@ class AutoLayers {
   std::map<std::string, LayerKind> taken_;  // by the settings that affect the layer
 };
 
-// Returns a reason without the layer's name: "cannot do ..." for "layer: hoisted cannot do ...".
+// Returns a reason without the layer's name: "does not support ..." for "layer: hoisted does not support ...".
 std::string without_layer(const std::string& reason, std::string_view layer);
 
 // Returns a function that builds a model of the kind on the device, times it and destroys it.

@@ -164,16 +164,21 @@ Libraries libraries() { return {software_versions(), instruction_sets()}; }
 namespace {
 
 std::vector<std::string> refusals_of(LayerKind kind, const std::vector<Gpu>& gpus) {
-  const std::vector<RecurrentOptions> unusual = {{.cell = Cell::kLstm, .activation = Activation::kRelu},
-                                                 {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}};
   std::vector<std::string> reasons;
-  if (const auto reason = unsupported_reason(kind, Processor::kCpu)) reasons.push_back(*reason);
-  if (const auto reason = unsupported_reason(kind, Processor::kGpu)) reasons.push_back(*reason);
-  for (const Gpu& gpu : gpus)
-    if (const auto reason = unsupported_reason(kind, gpu)) add_once(reasons, *reason);
-  if (const auto reason = why_no_compiler(kind); reason && !gpus.empty()) reasons.push_back(*reason);
-  for (const RecurrentOptions& options : unusual)
-    if (const auto reason = unsupported_reason(kind, options)) reasons.push_back(*reason);
+  const auto add = [&](const LayerWork& work) {
+    const auto refusal = why_unsupported(kind, work);
+    if (!refusal) return;
+    // Cells have an option in common, and different layers that can.
+    const auto limit_of = [](const std::string& reason) { return reason.substr(0, reason.find("; use layer: ")); };
+    if (std::ranges::count(reasons, limit_of(refusal->message), limit_of) == 0) reasons.push_back(refusal->message);
+  };
+  add({.processor = Processor::kCpu});
+  add({.processor = Processor::kGpu});
+  for (const Gpu& gpu : gpus) add({.gpu = gpu});
+  for (const Cell cell : all_cells())
+    if (info_of(cell).library) add({.options = RecurrentOptions{.cell = cell, .hidden_size = 64}});
+  for (const Cell cell : info_of(kind).cells)
+    for (const RecurrentOptions& options : unusual_options(cell)) add({.options = options});
   return reasons;
 }
 

@@ -27,11 +27,6 @@ int64_t sum(std::initializer_list<int64_t> terms) {
   return result;
 }
 
-// Returns the bytes of one output; autocast halves them.
-int64_t element_bytes(Precision precision) {
-  return precision == Precision::kFp32 || precision == Precision::kTf32 ? 4 : 2;
-}
-
 // Holds the number of steps and samples of a batch.
 struct BatchSize {
   int64_t num_steps = 0;

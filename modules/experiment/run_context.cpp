@@ -37,12 +37,7 @@
 namespace rnnlab {
 
 void require_runs_on(const Experiment& experiment, c10::Device device) {
-  if (const auto reason = unsupported_reason(computed_layer(experiment), device))
-    throw_error(ExitCode::kUsage, "{}", *reason);
-  if (device.is_cuda())
-    if (const auto reason = unsupported_size(computed_layer(experiment), recurrent_options(experiment.model, 1),
-                                             experiment.precision, gpu_of(device)))
-      throw_error(ExitCode::kUsage, "{}", *reason);
+  require_supported(computed_layer(experiment), work_on(device, layer_work(experiment)));
   if (const auto reason = unsupported_on_cpu(experiment.precision); reason && device.is_cpu())
     throw_error(ExitCode::kUsage, "{}", *reason);
 }

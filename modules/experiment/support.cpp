@@ -10,6 +10,7 @@
 #include "experiment/memory_estimate.h"
 #include "experiment/run_context.h"
 #include "experiment/strict.h"
+#include "recurrent/device/gpu_support.h"
 
 namespace rnnlab {
 namespace {
@@ -32,7 +33,9 @@ void require_memory(const Experiment& experiment, c10::Device device) {
 
 std::optional<std::string> unsupported_work(const Experiment& experiment, c10::Device device, AskGpu ask) {
   if (ask == AskGpu::kYes || device.is_cpu()) return error_of([&] { require_runs_on(experiment, device); });
-  return unsupported_reason(computed_layer(experiment), processor_of(device));
+  LayerWork work = layer_work(experiment);
+  work.processor = processor_of(device);
+  return error_of([&] { require_supported(computed_layer(experiment), work); });
 }
 
 }  // namespace

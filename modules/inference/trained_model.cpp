@@ -75,17 +75,17 @@ void choose_device(Experiment& experiment, const Overrides& overrides, std::vect
 }
 
 // Returns a layer with which the device can compute the trained model.
-LayerKind supported_layer(const Experiment& experiment, c10::Device device) {
-  const RecurrentOptions options = recurrent_options(experiment.model, 1);
+LayerKind supported_layer(const LayerWork& work) {
   for (const LayerKind kind : {LayerKind::kFused, LayerKind::kHoisted})
-    if (!unsupported_reason(kind, options) && !unsupported_reason(kind, device)) return kind;
+    if (!why_unsupported(kind, work)) return kind;
   return LayerKind::kNaive;
 }
 
 void choose_layer(Experiment& experiment, c10::Device device, const Overrides& overrides,
                   std::vector<std::string>& notes) {
-  if (overrides.has("layer") || !unsupported_reason(experiment.layer, device)) return;
-  const LayerKind instead = supported_layer(experiment, device);
+  const LayerWork work = work_on(device, layer_work(experiment));
+  if (overrides.has("layer") || !why_unsupported(experiment.layer, work)) return;
+  const LayerKind instead = supported_layer(work);
   notes.push_back(fmt::format("trained with layer {}, which does not run on this device: runs with layer {}",
                               config::name_of(experiment.layer), config::name_of(instead)));
   experiment.layer = instead;

@@ -6,7 +6,6 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/tanh.h>
 #include <fmt/format.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
@@ -18,6 +17,7 @@
 #include "models/model.h"
 #include "models/model_graph.h"
 #include "models/operations.h"
+#include "recurrent/cells/equations.h"
 #include "recurrent/device/gpu_support.h"
 #include "recurrent/device/number_types.h"
 #include "recurrent/dropout.h"
@@ -84,7 +84,7 @@ ExecutionPath path_without_own_kernels(c10::Device device) {
   const Gpu gpu = gpu_of(device);
   return {"LibTorch's operators for bias, ReLU and pooling",
           {fmt::format("this build has no own kernels for compute capability {} ({}); to get them {}",
-                       text_of(gpu.capability), gpu.name, how_to_get_own_kernels(gpu))}};
+                       text_of(gpu.capability), gpu.name, kernels::how_to_get_code(gpu.capability))}};
 }
 
 void report_missing_kernels(c10::Device device) {
@@ -154,8 +154,7 @@ at::Tensor ImageModel::forward(const Batch& batch) {
   const bool has_own_end = kind_ == ConvolutionKind::kFused && can_end_by_own_kernel();
   for (auto& layer : dense_) {
     if (has_own_end && layer.ptr() == dense_.back().ptr()) return end_by_own_kernel(values);
-    values = layer(values);
-    values = settings_.dense_activation == Activation::kRelu ? at::relu(values) : at::tanh(values);
+    values = activate(settings_.dense_activation, layer(values));
     if (is_training() && settings_.dense_dropout > 0.0) values = apply_dropout(values, settings_.dense_dropout);
   }
   return output_(values);

@@ -204,19 +204,19 @@ int64_t pytorch_fan(const Model& model, const std::string& name) {
   return num_inputs(parameters[weight]);
 }
 
-at::Tensor drawn_as_pytorch(const Model& model, const std::string& name, const at::Tensor& values,
-                            const at::Generator& generator) {
+void draw_as_pytorch(const Model& model, const std::string& name, const at::Tensor& values,
+                     const at::Generator& generator) {
   const bool is_embedding = name == "embedding.weight" || name.starts_with("category");
-  if (is_embedding) return values.normal_(0.0, 1.0, generator);
+  if (is_embedding) return static_cast<void>(values.normal_(0.0, 1.0, generator));
   const double bound = 1.0 / std::sqrt(static_cast<double>(pytorch_fan(model, name)));
-  return values.uniform_(-bound, bound, generator);
+  values.uniform_(-bound, bound, generator);
 }
 
 // Vectors are biases, and weights from a unit to itself.
-at::Tensor drawn_as_xavier(const at::Tensor& values, const at::Generator& generator) {
-  if (values.dim() == 1) return values.zero_();
+void draw_as_xavier(const at::Tensor& values, const at::Generator& generator) {
+  if (values.dim() == 1) return static_cast<void>(values.zero_());
   const double bound = std::sqrt(6.0 / static_cast<double>(num_outputs(values) + num_inputs(values)));
-  return values.uniform_(-bound, bound, generator);
+  values.uniform_(-bound, bound, generator);
 }
 
 }  // namespace
@@ -226,9 +226,15 @@ void initialize(Model& model, Initialization initialization, uint64_t seed) {
   for (auto& parameter : model.named_parameters()) {
     const auto& name = parameter.key();
     const auto generator = at::detail::createCPUGenerator(seed_of(seed, name));
-    auto values = at::empty(parameter.value().sizes(), at::TensorOptions().dtype(at::kFloat));
-    values = initialization == Initialization::kXavier ? drawn_as_xavier(values, generator)
-                                                       : drawn_as_pytorch(model, name, values, generator);
+    const auto values = at::empty(parameter.value().sizes(), at::TensorOptions().dtype(at::kFloat));
+    switch (initialization) {
+      case Initialization::kPyTorch:
+        draw_as_pytorch(model, name, values, generator);
+        break;
+      case Initialization::kXavier:
+        draw_as_xavier(values, generator);
+        break;
+    }
     parameter.value().copy_(values);  // in place: the layer may keep its weights in one flat buffer
   }
 }

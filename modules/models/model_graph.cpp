@@ -55,11 +55,13 @@ void ModelGraph::add_recurrent(const ModelSettings& settings) {
 }
 
 void ModelGraph::add_dense_layers(const ModelSettings& settings) {
-  const bool is_relu = settings.dense_activation == Activation::kRelu;
+  static const std::map<Activation, const char*> kOperations = {{Activation::kTanh, "Tanh"},
+                                                                {Activation::kRelu, "ReLU"}};
   for (size_t i = 0; i < settings.dense.size(); ++i) {
     const std::string scope = fmt::format("dense{}", i);
     add_linear(scope, settings.dense[i]);
-    add(is_relu ? scope + "/relu" : scope + "/tanh", is_relu ? "ReLU" : "Tanh", shape_);
+    add(fmt::format("{}/{}", scope, config::name_of(settings.dense_activation)),
+        kOperations.at(settings.dense_activation), shape_);
     add_dropout(scope + "/dropout", settings.dense_dropout);
   }
 }

@@ -13,17 +13,13 @@
 namespace rnnlab {
 
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size) {
-  return {.cell = settings.cell,
-          .input_size = input_size,
-          .hidden_size = settings.hidden_size,
-          .num_layers = settings.num_layers,
-          .bidirectional = settings.bidirectional,
-          .dropout = settings.dropout,
-          .batch_first = false,
-          .reset_gate = settings.reset_gate,
-          .activation = settings.activation,
-          .candidate = settings.candidate,
-          .num_heads = settings.heads};
+  return {
+      .cell = settings.cell,
+      .input_size = input_size,
+      .hidden_size = settings.hidden_size,
+#define RNNLAB_OPTION(enumerator, name, type, usual) .name = settings.name,
+#include "recurrent/option_list.inc"
+  };
 }
 
 namespace {
@@ -36,6 +32,16 @@ std::string described_models() {
   for (const auto& [kind, name] : config::EnumNames<ModelKind>::kNames)
     lines.push_back(fmt::format("{}: {}", name, info_of(kind).description));
   return join(lines, "; ");
+}
+
+template <config::NamedEnum Value>
+void list_cell_option(config::Schema<Settings>& s, const char* key, Value Settings::*member, const std::string& help) {
+  s.field(key, member, help);
+}
+
+void list_cell_option(config::Schema<Settings>& s, const char* key, int64_t Settings::*member,
+                      const std::string& help) {
+  s.field(key, member, help).unit(key).at_least(1).at_most(65536);
 }
 
 void list_recurrent(config::Schema<Settings>& s) {
@@ -51,20 +57,9 @@ void list_recurrent(config::Schema<Settings>& s) {
       .at_most(1024);
   s.field("bidirectional", &Settings::bidirectional, "read each sequence in both directions");
   s.field("dropout", &Settings::dropout, "probability of a zero, between recurrent layers").at_least(0.0).below(1.0);
-  s.field("reset_gate", &Settings::reset_gate,
-          cells_with(CellOption::kResetGate) + ": reset gate after the recurrent product (cuDNN's form) or before it");
-  s.field(
-      "activation", &Settings::activation,
-      cells_with(CellOption::kActivation) + ": non-linearity of the cell; fused, cudnn and persistent have tanh only");
-  s.field("candidate", &Settings::candidate,
-          cells_with(CellOption::kCandidate) +
-              ": candidate state of a sum x; positive: x + 0.5 where x >= 0, else sigmoid(x); linear: x");
-  s.field("heads", &Settings::heads,
-          cells_with(CellOption::kHeads) +
-              ": equal groups of units; a group's gates read only the hidden states of the same group")
-      .unit("heads")
-      .at_least(1)
-      .at_most(65536);
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
+  list_cell_option(s, #name, &Settings::name, fmt::format("{}: {}", cells_with(RecurrentOption::enumerator), help));
+#include "recurrent/option_list.inc"
 }
 
 void list_head(config::Schema<Settings>& s) {
@@ -103,10 +98,7 @@ void list_head(config::Schema<Settings>& s) {
 }
 
 void check_recurrent(const Settings& m, Checker& checker) {
-  for (const UnreadOption& unread : unread_options(recurrent_options(m, 1)))
-    checker.complain({unread.key, "cell"}, unread.message);
-  if (const std::string fault = cell_fault(recurrent_options(m, 1)); !fault.empty())
-    checker.complain({"heads", "hidden_size"}, fault);
+  for (const Contradiction& one : contradictions(recurrent_options(m, 1))) checker.complain(one.keys, one.message);
   if (m.dropout > 0.0 && m.num_layers == 1) {
     checker.complain({"dropout", "num_layers"},
                      "dropout applies between recurrent layers, and there is only one: use output_dropout");
@@ -183,8 +175,13 @@ bool ModelInfo::reads(std::string_view key) const {
 }
 
 std::vector<std::string_view> recurrent_keys_and(std::initializer_list<std::string_view> more) {
-  std::vector<std::string_view> keys = {"cell",       "hidden_size", "num_layers", "bidirectional", "dropout",
-                                        "reset_gate", "activation",  "candidate",  "heads",         "output_dropout"};
+  std::vector<std::string_view> keys = {
+      "cell",
+      "hidden_size",
+      "output_dropout",
+#define RNNLAB_OPTION(enumerator, name, type, usual) #name,
+#include "recurrent/option_list.inc"
+  };
   keys.insert(keys.end(), more);
   return keys;
 }

@@ -61,10 +61,8 @@ struct ModelSettings {
   int64_t num_layers = 1;
   bool bidirectional = false;
   double dropout = 0.0;
-  ResetGate reset_gate = ResetGate::kAfter;
-  Activation activation = Activation::kTanh;
-  Candidate candidate = Candidate::kPositive;
-  int64_t heads = 1;
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) type name = usual;
+#include "recurrent/option_list.inc"
 
   Pooling pooling = Pooling::kLast;
   double output_dropout = 0.0;

@@ -2,14 +2,13 @@
 #include "models/sequence_model.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/tanh.h>
 
 #include <algorithm>
 
 #include "models/model_graph.h"
 #include "models/operations.h"
 #include "models/output_layer.h"
+#include "recurrent/cells/equations.h"
 
 namespace rnnlab {
 
@@ -25,10 +24,6 @@ int64_t step_vector_size(const ModelSettings& settings, const DataShape& shape) 
 }
 
 namespace {
-
-at::Tensor activated(const at::Tensor& values, Activation activation) {
-  return activation == Activation::kRelu ? at::relu(values) : at::tanh(values);
-}
 
 // `hidden` is (L * D, B, H). The gradient of squeeze() is a view, and that of an index a copy into zeros.
 at::Tensor last_layer_state(const at::Tensor& hidden, bool bidirectional) {
@@ -61,7 +56,7 @@ at::Tensor SequenceModel::forward(const Batch& batch) {
   const bool has_own_end = can_end_by_own_kernel();
   for (auto& layer : dense_) {
     if (has_own_end && layer.ptr() == dense_.back().ptr()) return end_by_own_kernel(values, dropout);
-    values = activated(layer(dropped(values, dropout)), settings_.dense_activation);
+    values = activate(settings_.dense_activation, layer(dropped(values, dropout)));
     dropout = settings_.dense_dropout;
   }
   return output_layer(dropped(values, dropout), output_);
@@ -89,10 +84,15 @@ at::Tensor SequenceModel::end_by_own_kernel(const at::Tensor& values, double dro
 }
 
 at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& lengths) const {
-  if (settings_.pooling == Pooling::kMean) return mean_over_steps(result.output, lengths);
   const bool is_last_output = !lengths.defined() && !settings_.bidirectional;
-  if (is_last_output && !recurrent().has_own_final_states()) return result.output[-1];
-  return last_layer_state(result.state.hidden, settings_.bidirectional);
+  switch (settings_.pooling) {
+    case Pooling::kMean:
+      return mean_over_steps(result.output, lengths);
+    case Pooling::kLast:
+      if (is_last_output && !recurrent().has_own_final_states()) return result.output[-1];
+      return last_layer_state(result.state.hidden, settings_.bidirectional);
+  }
+  fail_invariant("a listed pooling", __FILE__, __LINE__, "pool does not know the pooling");
 }
 
 namespace {
@@ -111,13 +111,21 @@ void draw_step_vectors(ModelGraph& graph, const ModelSettings& settings, const D
             lookups);
 }
 
+const char* operation_of(Pooling pooling) {
+  switch (pooling) {
+    case Pooling::kMean:
+      return "MeanOverSteps";
+    case Pooling::kLast:
+      return "LastStep";
+  }
+  fail_invariant("a listed pooling", __FILE__, __LINE__, "operation_of does not know the pooling");
+}
+
 void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) {
   graph.add("sequences", "Input", {shape.sequence_length, kAnyBatchSize, shape.input_size});
   if (!shape.category_sizes.empty()) draw_step_vectors(graph, settings, shape);
   graph.add_recurrent(settings);
-  if (!shape.target_per_step)
-    graph.add("pooling", settings.pooling == Pooling::kMean ? "MeanOverSteps" : "LastStep",
-              {kAnyBatchSize, graph.width()});
+  if (!shape.target_per_step) graph.add("pooling", operation_of(settings.pooling), {kAnyBatchSize, graph.width()});
   graph.add_dropout("output_dropout", settings.output_dropout);
   graph.add_dense_layers(settings);
   graph.add_linear("output", shape.num_outputs);

@@ -18,7 +18,7 @@ inline constinit CudaFunction<std::shared_ptr<RecurrentLayer>(const RecurrentOpt
 
 // persistent/persistent_pass.h and persistent/slstm_pass.h document these functions.
 struct PersistentPass {
-  void (*require)(const at::Tensor& sequence, int64_t hidden_size);
+  void (*require)(const at::Tensor& sequence);
   ExecutionPath (*path)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
   void (*run_forward)(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, std::vector<at::Tensor>& masks);
   PassGradients (*run_backward)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,

@@ -25,21 +25,10 @@ namespace rnnlab {
 
 namespace {
 
-bool is_gated(Cell cell) {
-  switch (library_cell(cell)) {
-    case LibraryCell::kLstm:
-    case LibraryCell::kGru:
-      return true;
-    case LibraryCell::kRnnTanh:
-    case LibraryCell::kRnnRelu:
-      return false;
-  }
-  return false;
-}
-
 int64_t small_hidden_limit(Cell cell, CudnnPass pass) {
-  if (pass == CudnnPass::kForward) return is_gated(cell) ? 192 : 384;
-  return is_gated(cell) ? 128 : 256;
+  const bool is_gated = num_gates(cell) > 1;
+  if (pass == CudnnPass::kForward) return is_gated ? 192 : 384;
+  return is_gated ? 128 : 256;
 }
 
 bool fits_persist_static(const CudnnCall& call) {

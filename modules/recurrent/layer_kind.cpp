@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "recurrent/cells/cell.h"
+#include "recurrent/device/gpu_device.h"
 
 namespace rnnlab {
 
@@ -29,6 +29,7 @@ const LayerInfo& info_of(LayerKind kind) {
 const LayerInfo& auto_layer_info() {
   static const LayerInfo info = {.description = "the fastest of the other layers for this work, by measurement",
                                  .cells = all_cells(),
+                                 .options = {},  // it is asked for its layers
                                  .processors = {Processor::kCpu, Processor::kGpu}};
   return info;
 }
@@ -40,67 +41,84 @@ std::vector<LayerKind> layer_kinds() {
   return kinds;
 }
 
-bool has_cell(LayerKind kind, Cell cell) { return std::ranges::count(info_of(kind).cells, cell) > 0; }
+static bool lists(const auto& values, auto value) { return std::ranges::find(values, value) != values.end(); }
 
-bool runs_on(LayerKind kind, Processor processor) {
-  return std::ranges::count(info_of(kind).processors, processor) > 0;
+bool has_cell(LayerKind kind, Cell cell) { return lists(info_of(kind).cells, cell); }
+
+bool has_option(const LayerInfo& layer, const UsedOption& option) {
+  return std::ranges::any_of(layer.options, [&](const OptionValue& one) {
+    return one.option == option.option && one.number.value_or(option.number) == option.number;
+  });
 }
+
+// ---- why a layer does not support some work ----
 
 namespace {
 
-// Returns what no kind supports, because the cell does not read the option, or because of the option's value.
-std::optional<std::string> contradiction(const RecurrentOptions& options) {
-  const std::vector<UnreadOption> unread = unread_options(options);
-  const std::string fault = cell_fault(options);
-  if (unread.empty()) return fault.empty() ? std::nullopt : std::optional(fault);
-  const auto& [key, value, message] = unread.front();
-  return fmt::format("{}: {} means nothing with cell: {}; {}", key, value, name_of(options.cell), message);
+std::optional<Refusal> refusal_of_gpu(const LayerInfo& layer, const Gpu& gpu) {
+  const auto refusal = [](std::string message) { return Refusal{std::move(message), {"layer", "device"}}; };
+  if (gpu.capability < layer.min_gpu_capability)
+    return refusal(fmt::format("needs compute capability {}, and {} has {}; use layer: cudnn",
+                               text_of(layer.min_gpu_capability), gpu.name, text_of(gpu.capability)));
+  if (layer.needs_own_kernels && !gpu.has_own_kernels)
+    return refusal(fmt::format(
+        "needs own kernels for compute capability {} ({}), and this build has {}; use layer: fused, or {}",
+        text_of(gpu.capability), gpu.name, kernels::described(kernels::own_code()), kernels::how_to_get_code(gpu.capability)));
+  if (!layer.compiles_kernels || !why_no_persistent_kernels.is_defined()) return std::nullopt;
+  const auto reason = why_no_persistent_kernels();
+  return reason ? std::optional(refusal(fmt::format("cannot run: {}; or use layer: cudnn", *reason))) : std::nullopt;
 }
 
-// Returns the predicate of a sentence whose subject is the layer.
-std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& options) {
-  if (!has_cell(kind, options.cell)) return fmt::format("has no cell: {}", name_of(options.cell));
-  const auto unsupported_option = info_of(kind).unsupported_option;
-  if (unsupported_option == nullptr) return std::nullopt;
-  const auto option = unsupported_option(options);
-  return option ? std::optional("cannot do " + *option) : std::nullopt;
+std::optional<Refusal> refusal_of_values(const LayerInfo& layer, const LayerWork& work) {
+  const auto refusal = [](std::string_view key, std::string_view value, std::vector<std::string> keys) {
+    return Refusal{fmt::format("does not support {}: {}", key, value), std::move(keys), Refusal::Advice::kOtherLayers};
+  };
+  if (work.options && !lists(layer.cells, work.options->cell))
+    return refusal("cell", name_of(work.options->cell), {"layer", "model.cell"});
+  if (work.options)
+    for (const UsedOption& used : used_options(*work.options))
+      if (!has_option(layer, used))
+        return refusal(used.key, used.usual.empty() ? used.value : fmt::format("{}, only {}", used.value, used.usual),
+                       {"layer", fmt::format("model.{}", used.key), "model.cell"});
+  if (work.precision && !lists(layer.precisions, *work.precision))
+    return refusal("precision", name_of(*work.precision), {"layer", "precision"});
+  return work.options && layer.size_limit != nullptr ? layer.size_limit(*work.options, work) : std::nullopt;
 }
 
-std::string kinds_that_can(const RecurrentOptions& options) {
+std::optional<Refusal> refusal_by(const LayerInfo& layer, const LayerWork& work) {
+  const auto processor = work.gpu ? Processor::kGpu : work.processor;
+  if (processor && !lists(layer.processors, *processor))
+    return Refusal{std::string(layer.other_processor), {"layer", "device"}};
+  const auto refusal = work.gpu ? refusal_of_gpu(layer, *work.gpu) : std::nullopt;
+  return refusal ? refusal : refusal_of_values(layer, work);
+}
+
+std::string layers_that_can(const LayerWork& work) {
   std::vector<std::string> names;
   for (const LayerKind kind : layer_kinds())
-    if (!unsupported(kind, options)) names.emplace_back(name_of(kind));
-  return join_with_or(names);
+    if (!refusal_by(info_of(kind), work)) names.emplace_back(name_of(kind));
+  return names.empty() ? "no layer supports it" : "use layer: " + join_with_or(names);
+}
+
+bool is_for_some_layer(const LayerWork& work) {
+  return std::ranges::any_of(layer_kinds(), [&](LayerKind kind) { return !refusal_by(info_of(kind), work); });
 }
 
 }  // namespace
 
-std::optional<std::string> unsupported_reason(LayerKind kind, const RecurrentOptions& options) {
-  if (const auto reason = contradiction(options)) return reason;
-  const auto reason = unsupported(kind, options);
-  if (!reason) return std::nullopt;
-  return fmt::format("layer: {} {}; use layer: {}", name_of(kind), *reason, kinds_that_can(options));
+std::optional<Refusal> why_unsupported(LayerKind kind, const LayerWork& work) {
+  if (work.options)
+    for (const Contradiction& one : contradictions(*work.options)) return Refusal{one.opening + one.message, one.keys};
+  if (kind == LayerKind::kAuto && is_for_some_layer(work)) return std::nullopt;
+  std::optional<Refusal> refusal = refusal_by(info_of(kind), work);
+  if (!refusal) return std::nullopt;
+  refusal->message = fmt::format("layer: {} {}", name_of(kind), refusal->message);
+  if (refusal->advice == Refusal::Advice::kOtherLayers) refusal->message += "; " + layers_that_can(work);
+  return refusal;
 }
 
-std::optional<std::string> unsupported_reason(LayerKind kind, Processor processor) {
-  if (runs_on(kind, processor)) return std::nullopt;
-  return fmt::format("layer: {} {}", name_of(kind), info_of(kind).other_processor);
-}
-
-std::optional<std::string> unsupported_reason(LayerKind kind, const RecurrentOptions& options, Precision precision) {
-  const auto unsupported_precision = info_of(kind).unsupported_precision;
-  if (unsupported_precision == nullptr) return std::nullopt;
-  const auto reason = unsupported_precision(options, precision);
-  return reason ? std::optional(fmt::format("layer: {} {}", name_of(kind), *reason)) : std::nullopt;
-}
-
-std::optional<std::string> unsupported_by_library(std::string_view library, const RecurrentOptions& options) {
-  if (options.activation != Activation::kTanh)
-    return fmt::format("activation: {} ({}'s {} has tanh only)", name_of(options.activation), library,
-                       name_of(options.cell));
-  if (options.reset_gate == ResetGate::kBefore)
-    return fmt::format("reset_gate: before ({}'s gru applies the reset gate after the recurrent product)", library);
-  return std::nullopt;
+void require_supported(LayerKind kind, const LayerWork& work) {
+  if (const auto refusal = why_unsupported(kind, work)) throw_error(ExitCode::kUsage, "{}", refusal->message);
 }
 
 }  // namespace rnnlab

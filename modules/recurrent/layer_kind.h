@@ -11,17 +11,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "config/enum_names.h"
+#include "recurrent/cells/cell.h"
 #include "recurrent/kernels/own_code.h"
 #include "recurrent/recurrent_options.h"
 
 namespace rnnlab {
 
 class RecurrentLayer;  // recurrent_layer.h
-struct Gpu;            // device/gpu_support.h
 
 enum class LayerKind {
 #define RNNLAB_LAYER(enumerator, name) enumerator,
@@ -44,12 +45,60 @@ enum class Processor { kCpu, kGpu };
 // has all its optimisations.
 enum class AutoUse { kAlways, kIfNoOther };
 
-// Describes a layer. A reason is the rest of a message that begins with "layer: NAME ".
+// A value of an option, or all of its values.
+struct OptionValue {
+  RecurrentOption option;
+  std::optional<int64_t> number;  // of the value in its enumeration
+
+  OptionValue(RecurrentOption with_any_value) : option(with_any_value) {}
+
+  // value: of an enumeration that only one option has.
+  template <config::NamedEnum Value>
+  OptionValue(Value value) : option(option_with<Value>()), number(static_cast<int64_t>(value)) {}
+
+ private:
+  template <class Value>
+  static consteval RecurrentOption option_with() {
+#define RNNLAB_OPTION(enumerator, name, type, usual) \
+  if (std::is_same_v<Value, type>) return RecurrentOption::enumerator;
+#include "recurrent/option_list.inc"
+    throw "no option has values of this type";
+  }
+};
+
+struct Gpu {
+  std::string name;
+  kernels::Capability capability;
+  bool has_own_kernels = false;  // whether this build has code for it
+};
+
+// What a layer is asked to do. What is not known yet is left out, and is not a reason against a layer.
+struct LayerWork {
+  std::optional<RecurrentOptions> options = {};
+  std::optional<Precision> precision = {};
+  std::optional<Processor> processor = {};
+  std::optional<Gpu> gpu = {};  // if the processor is a GPU
+};
+
+// Why a layer does not support some work.
+struct Refusal {
+  std::string message;            // in a layer's record, the rest of one that begins with "layer: NAME "
+  std::vector<std::string> keys;  // of an experiment, those that are in conflict
+
+  // Whether the layers that can do the work are to be added to a record's message; otherwise it says what to do.
+  enum class Advice { kIsInMessage, kOtherLayers } advice = Advice::kIsInMessage;
+};
+
+// Describes a layer by what it supports: it refuses everything else.
 struct LayerInfo {
   std::string_view description;           // how it computes, for people
   std::vector<Cell> cells;                // the cells that it computes
+  std::vector<OptionValue> options;       // the values of options that it computes besides the usual ones
   std::vector<Processor> processors;      // on which it runs
   std::string_view other_processor = {};  // the reason why it does not run on the other processor, and an alternative
+
+  // The precisions in which it computes; all four are LibTorch's switches and autocast.
+  std::vector<Precision> precisions = {Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16};
 
   // What it needs of a GPU.
   bool needs_own_kernels = false;               // this build must have code for the GPU
@@ -65,18 +114,9 @@ struct LayerInfo {
   // Makes the layer, for options that it supports.
   std::shared_ptr<RecurrentLayer> (*make)(const RecurrentOptions& options) = nullptr;
 
-  // Returns an option of a cell that it computes which it does not support, such as "reset_gate: before (...)". Null if
-  // it supports all options.
-  std::optional<std::string> (*unsupported_option)(const RecurrentOptions& options) = nullptr;
-
-  // Returns the reason why it does not compute the options in this precision, and an alternative. Null if it supports
-  // all precisions.
-  std::optional<std::string> (*unsupported_precision)(const RecurrentOptions& options, Precision precision) = nullptr;
-
-  // Returns the reason why it does not compute layers of this size in this precision on this GPU, and an alternative.
-  // Null if it supports all sizes that it supports on any GPU.
-  std::optional<std::string> (*unsupported_size)(const RecurrentOptions& options, Precision precision,
-                                                 const Gpu& gpu) = nullptr;
+  // Returns why it does not compute layers of this size, in this precision, on this GPU, as far as they are known. Null
+  // if it computes all sizes.
+  std::optional<Refusal> (*size_limit)(const RecurrentOptions& options, const LayerWork& work) = nullptr;
 
   // Returns whether its results are less precise than those of other layers, so that users must ask for it. Null if
   // they never are.
@@ -90,18 +130,16 @@ const LayerInfo& info_of(LayerKind kind);
 std::vector<LayerKind> layer_kinds();
 
 bool has_cell(LayerKind kind, Cell cell);
-bool runs_on(LayerKind kind, Processor processor);
 
-// These functions return a whole message: why `kind` does not support something, and what to use instead. They return
-// nothing if it is supported.
+// Returns whether the record lists the option with this value.
+bool has_option(const LayerInfo& layer, const UsedOption& option);
 
-// The message names the option and the kinds that support it.
-std::optional<std::string> unsupported_reason(LayerKind kind, const RecurrentOptions& options);
-std::optional<std::string> unsupported_reason(LayerKind kind, Processor processor);
-std::optional<std::string> unsupported_reason(LayerKind kind, const RecurrentOptions& options, Precision precision);
+// Returns the one reason to give why `kind` does not support the work, with the values and what to do instead. Returns
+// nothing if it supports the work. `auto` supports what at least one layer supports.
+std::optional<Refusal> why_unsupported(LayerKind kind, const LayerWork& work);
 
-// Returns the option of an LSTM or GRU that libraries do not have, for the records of layers that call `library`.
-std::optional<std::string> unsupported_by_library(std::string_view library, const RecurrentOptions& options);
+// Throws UserError kUsage with the message of why_unsupported() if there is one.
+void require_supported(LayerKind kind, const LayerWork& work);
 
 }  // namespace rnnlab
 

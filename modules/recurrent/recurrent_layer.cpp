@@ -188,7 +188,7 @@ std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOption
 }
 
 std::shared_ptr<RecurrentLayer> make_layer_without_weights(LayerKind kind, const RecurrentOptions& options) {
-  if (const auto reason = unsupported_reason(kind, options)) throw_error(ExitCode::kUsage, "{}", *reason);
+  require_supported(kind, {.options = options});
   const auto make = info_of(kind).make;
   RNNLAB_INVARIANT(make != nullptr,
                    fmt::format("layer: {} was not resolved to another layer before make_layer", config::name_of(kind)));

@@ -114,7 +114,7 @@ std::shared_ptr<RecurrentLayer> make_layer_of(const RecurrentOptions& options) {
 }
 
 // Returns a layer with weights and biases drawn from U(-1/sqrt(H), 1/sqrt(H)), as in PyTorch, in float32 on the CPU.
-// Throws UserError kUsage if unsupported_reason(kind, options) has a reason.
+// Throws UserError kUsage if the kind does not support the options.
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options);
 
 // Works like make_layer, but the layer has no parameters, and no random numbers are drawn. Give it weights

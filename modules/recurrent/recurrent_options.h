@@ -37,19 +37,34 @@ enum class CudnnAlgorithm { kAuto, kStandard, kPersistStatic, kPersistDynamic, k
 // of TF32, or values of 16 bits by autocast.
 enum class Precision { kFp32, kTf32, kBf16, kFp16 };
 
+// Returns the bytes of an element of inputs and outputs; autocast halves them.
+constexpr int64_t element_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return 4;
+    case Precision::kBf16:
+    case Precision::kFp16:
+      return 2;
+  }
+  return 0;
+}
+
+enum class RecurrentOption {
+#define RNNLAB_OPTION(enumerator, name, type, usual) enumerator,
+#include "recurrent/option_list.inc"
+};
+
 struct RecurrentOptions {
   Cell cell = Cell::kLstm;
   int64_t input_size = 1;
   int64_t hidden_size = 1;
-  int64_t num_layers = 1;
-  bool bidirectional = false;
-  double dropout = 0.0;      // between layers, in training only; the probability of a zero
+#define RNNLAB_OPTION(enumerator, name, type, usual) type name = usual;
+#include "recurrent/option_list.inc"
+
+  // Every layer accepts these. Only `cudnn` reads its algorithm, which affects speed, not results.
   bool batch_first = false;  // (B, T, I) in and (B, T, D * H) out; the states are (L * D, B, H) either way
-  ResetGate reset_gate = ResetGate::kAfter;
-  Activation activation = Activation::kTanh;
-  Candidate candidate = Candidate::kPositive;
-  int64_t num_heads = 1;                                   // blocks of an sLSTM's recurrent weights
-  CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;  // affects speed, not results; for layer: cudnn
+  CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
 
   int64_t num_directions() const { return bidirectional ? 2 : 1; }
   bool operator==(const RecurrentOptions&) const = default;

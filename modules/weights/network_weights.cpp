@@ -77,18 +77,7 @@ template <class E>
 }
 
 // The plain cells have the same weights.
-bool is_plain(Cell cell) {
-  if (!info_of(cell).library) return false;
-  switch (library_cell(cell)) {
-    case LibraryCell::kRnnTanh:
-    case LibraryCell::kRnnRelu:
-      return true;
-    case LibraryCell::kLstm:
-    case LibraryCell::kGru:
-      return false;
-  }
-  return false;
-}
+bool is_plain(Cell cell) { return info_of(cell).library && num_gates(cell) == 1; }
 
 // Returns whether both are the cell of the same tensors, as far as their names and number of rows show it.
 bool has_tensors_of(Cell known, Cell found) {
@@ -142,9 +131,9 @@ void require_same_function(const LayoutMetadata& metadata, const RecurrentOption
   require_same("cell", metadata.cell, options.cell, file);
   if (options.cell == Cell::kGru) require_same("reset_gate", metadata.reset_gate, options.reset_gate, file);
   require_same("activation", metadata.activation, options.activation, file);
-  if (metadata.heads && *metadata.heads != options.num_heads)
+  if (metadata.heads && *metadata.heads != options.heads)
     throw_checkpoint_error("{}: its weights are for model.heads: {}, and the model has {}; set model.heads={}", file,
-                           *metadata.heads, options.num_heads, *metadata.heads);
+                           *metadata.heads, options.heads, *metadata.heads);
 }
 
 namespace {

@@ -164,7 +164,7 @@ NetworkWeights read_xlstm_layout(const TensorFile& file) {
   NetworkWeights network = start_network(file);
   set_cell(network, Cell::kSlstm, file);
   network.metadata.heads = heads;
-  network.options.num_heads = heads;
+  network.options.heads = heads;
   network.options.hidden_size = hidden_size;
   network.options.input_size = weight_ih.size(1);
   network.recurrent.push_back(

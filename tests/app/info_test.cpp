@@ -29,7 +29,7 @@ TEST(Info, SaysALimitOfSeveralLayersOnce) {
   const std::string output = Program().run({"info"}).output;
   const std::string limit = "  streamed, wavefront, diagonal\n    - needs CUDA streams; on a CPU use layer: blocked\n";
   EXPECT_THAT(output, HasSubstr(limit));
-  EXPECT_EQ(output.find("reset gate, so the products"), output.rfind("reset gate, so the products"));
+  EXPECT_EQ(output.find("reset_gate: before, only after"), output.rfind("reset_gate: before, only after"));
 }
 
 TEST(Info, ListsThePrecisionsOfTheDevicesThatAreHere) {

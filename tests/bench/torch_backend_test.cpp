@@ -15,6 +15,7 @@
 #include "base/expect_error.h"
 #include "bench/run_bench.h"
 #include "recurrent/on_cuda.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab {
 namespace {
@@ -103,8 +104,8 @@ TEST_P(WholeBench, MeasuresEveryLayerThatDoesNotRefuse) {
   const Processor processor = GetParam().first == std::string("cpu") ? Processor::kCpu : Processor::kGpu;
   for (const BenchRow& row : outcome.report.rows) {
     const auto kind = config::from_name<LayerKind>(row.key.layer).value();
-    auto reason = unsupported_reason(kind, processor);
-    if (!reason) reason = unsupported_reason(kind, RecurrentOptions{.input_size = 4, .hidden_size = 4});
+    auto reason = refusal_of(kind, processor);
+    if (!reason) reason = refusal_of(kind, RecurrentOptions{.input_size = 4, .hidden_size = 4});
     EXPECT_EQ(row.reason, reason.value_or("")) << row.key.layer << " " << row.key.precision;
     EXPECT_EQ(row.measurement.has_value(), !reason);
     EXPECT_EQ(row.path.empty(), reason.has_value());
@@ -216,7 +217,7 @@ TEST(TimedLayer, OnlyTheLastComputesGradientsOfWeights) {
 
 TEST(TimedLayer, ALayerThatTheDeviceDoesNotHaveIsRefused) {
   const Problem problem = make_problem(small_combination(), c10::kCPU, 1);
-  testing::expect_error(ExitCode::kUsage, unsupported_reason(LayerKind::kStreamed, Processor::kCpu).value(),
+  testing::expect_error(ExitCode::kUsage, refusal_of(LayerKind::kStreamed, Processor::kCpu).value(),
                         [&] { TimedLayer(problem, LayerKind::kStreamed, nullptr); });
 }
 
@@ -224,7 +225,7 @@ class LayerProgramsOnCuda : public ::testing::TestWithParam<LayerKind> {
  protected:
   void SetUp() override {
     if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA";
-    if (const auto reason = unsupported_reason(GetParam(), c10::Device(c10::kCUDA, 0))) GTEST_SKIP() << *reason;
+    if (const auto reason = refusal_of(GetParam(), work_on(c10::Device(c10::kCUDA, 0)))) GTEST_SKIP() << *reason;
   }
 };
 
@@ -243,7 +244,7 @@ TEST_P(LayerProgramsOnCuda, GraphsOfAllProgramsRunInTurns) {
 std::vector<LayerKind> kinds_for_gpus() {
   std::vector<LayerKind> kinds = layer_kinds();
   std::erase_if(kinds, [](LayerKind kind) {
-    return unsupported_reason(kind, Processor::kGpu) || unsupported_reason(kind, small_combination().options);
+    return refusal_of(kind, Processor::kGpu) || refusal_of(kind, small_combination().options);
   });
   return kinds;
 }

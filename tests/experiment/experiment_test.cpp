@@ -97,14 +97,14 @@ TEST(Experiment, BoundsEveryNumberButSeeds) {
 
 TEST(Experiment, RefusesWhatTheLayerCannotDo) {
   EXPECT_THAT(findings_in("layer: fused\nmodel: {activation: relu}\n"),
-              ElementsAre(HasSubstr("layer: fused cannot do activation: relu")));
+              ElementsAre(HasSubstr("layer: fused does not support activation: relu, only tanh")));
   EXPECT_THAT(findings_in("layer: naive\nmodel: {activation: relu}\n"), IsEmpty());
 }
 
 TEST(Experiment, RefusesACellThatTheLayerDoesNotHave) {
   const auto lines = findings_in("layer: fused\nmodel: {cell: min_gru}\n");
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], HasSubstr("layer: fused has no cell: min_gru; use layer: naive or scan"));
+  EXPECT_THAT(lines[0], HasSubstr("layer: fused does not support cell: min_gru; use layer: naive or scan"));
   EXPECT_THAT(lines[0], HasSubstr("model.cell"));
   for (const std::string layer : {"naive", "scan", "auto"})
     EXPECT_THAT(findings_in("layer: " + layer + "\nmodel: {cell: min_gru}\n"), IsEmpty());
@@ -113,8 +113,9 @@ TEST(Experiment, RefusesACellThatTheLayerDoesNotHave) {
 TEST(Experiment, RefusesASizeThatTheLayerDoesNotHave) {
   const auto lines = findings_in("layer: persistent\nmodel: {hidden_size: 100}\n");
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], HasSubstr("layer: persistent cannot do hidden_size: 100 (its kernels have multiples of 8 from "
-                                  "8 to 1536, in fp32 to 1024); use layer: naive"));
+  EXPECT_THAT(lines[0],
+              HasSubstr("layer: persistent does not support hidden_size: 100 (its kernels have multiples of 8 from "
+                        "8 to 1536, in fp32 to 1024); use layer: naive"));
   EXPECT_THAT(lines[0], HasSubstr("model.hidden_size"));
   EXPECT_THAT(findings_in("layer: persistent\nmodel: {hidden_size: 104}\n"), IsEmpty());
 }

@@ -13,6 +13,7 @@
 #include "experiment/run_context.h"
 #include "experiment/tiny_experiment.h"
 #include "recurrent/device/gpu_support.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -44,8 +45,10 @@ TEST(Candidates, IncludePersistentOnAGpuWithoutClusters) {
   const RecurrentOptions lstm = {.cell = Cell::kLstm, .hidden_size = 1024};
   const Gpu a100 = {.name = "NVIDIA A100", .capability = {8, 0}, .has_own_kernels = true};
   EXPECT_THAT(candidates(lstm, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kPersistent));
-  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, a100), std::nullopt);
-  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, lstm, Precision::kTf32, a100), std::nullopt);
+  EXPECT_EQ(refusal_of(LayerKind::kPersistent, a100), std::nullopt);
+  EXPECT_EQ(refusal_of(LayerKind::kPersistent,
+                       LayerWork{.options = RecurrentOptions(lstm), .precision = Precision::kTf32, .gpu = a100}),
+            std::nullopt);
 }
 
 TEST(Candidates, AreOneWhereOnlyOneCan) {

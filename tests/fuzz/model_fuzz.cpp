@@ -8,6 +8,7 @@
 #include "fuzz/choices.h"
 #include "fuzz/fuzz_support.h"
 #include "models/model.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -62,7 +63,7 @@ bool is_small(const ModelCase& one) {
 
 bool is_for_this_layer(const ModelCase& one) {
   if (!info_of(one.settings.kind).has_recurrent_layers()) return true;
-  return one.layer != LayerKind::kAuto && !unsupported_reason(one.layer, Processor::kCpu);
+  return one.layer != LayerKind::kAuto && !refusal_of(one.layer, Processor::kCpu);
 }
 
 Batch batch_of(const ModelCase& one) {

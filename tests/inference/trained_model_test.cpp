@@ -8,6 +8,7 @@
 #include "inference/export_weights.h"
 #include "inference/predict.h"
 #include "inference/trained_runs.h"
+#include "recurrent/refusals.h"
 #include "results/run_folder.h"
 
 namespace rnnlab {
@@ -138,8 +139,7 @@ constexpr double kSameToRounding = 3e-6;
 std::vector<std::string> layers_for(const RecurrentOptions& options) {
   std::vector<std::string> names;
   for (const LayerKind kind : layer_kinds())
-    if (!unsupported_reason(kind, Processor::kCpu) && !unsupported_reason(kind, options))
-      names.emplace_back(config::name_of(kind));
+    if (!refusal_of(kind, Processor::kCpu) && !refusal_of(kind, options)) names.emplace_back(config::name_of(kind));
   return names;
 }
 

@@ -20,6 +20,7 @@
 #include "recurrent/blocked/work_split.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/recurrent_layer.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab {
 namespace {
@@ -148,8 +149,8 @@ TEST(Blocked, TellsItsPath) {
 }
 
 TEST(Blocked, IsForTheCpu) {
-  EXPECT_EQ(unsupported_reason(LayerKind::kBlocked, Processor::kCpu), std::nullopt);
-  EXPECT_EQ(unsupported_reason(LayerKind::kBlocked, Processor::kGpu),
+  EXPECT_EQ(refusal_of(LayerKind::kBlocked, Processor::kCpu), std::nullopt);
+  EXPECT_EQ(refusal_of(LayerKind::kBlocked, Processor::kGpu),
             "layer: blocked is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn");
 }
 

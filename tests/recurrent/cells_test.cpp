@@ -37,7 +37,7 @@ TEST(Cells, OfNaiveAloneHaveParametersOfTheirOwn) {
   EXPECT_THAT(parameters_with({.cell = Cell::kMinLstm}), ElementsAre("weight_ih (12, 3)", "bias_ih (12)"));
   EXPECT_THAT(parameters_with({.cell = Cell::kLstmPeephole}),
               ElementsAre("weight_ih (16, 3)", "weight_hh (16, 4)", "bias_ih (16)", "bias_hh (16)", "peephole (12)"));
-  EXPECT_THAT(parameters_with({.cell = Cell::kSlstm, .num_heads = 2}),
+  EXPECT_THAT(parameters_with({.cell = Cell::kSlstm, .heads = 2}),
               ElementsAre("weight_ih (16, 3)", "weight_hh (16, 2)", "bias_ih (16)"));
 }
 
@@ -65,12 +65,20 @@ TEST(Cells, StayFiniteWhereGatesAreFarFromZero) {
 }
 
 TEST(Cells, TellWhichOptionsTheyDoNotRead) {
-  EXPECT_TRUE(unread_options({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}).empty());
-  const auto unread = unread_options({.cell = Cell::kRnnTanh, .reset_gate = ResetGate::kBefore});
+  EXPECT_TRUE(contradictions({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}).empty());
+  const auto unread = contradictions({.cell = Cell::kRnnTanh, .num_layers = 2, .reset_gate = ResetGate::kBefore});
   ASSERT_EQ(unread.size(), 1U);
-  EXPECT_EQ(unread[0].key, "reset_gate");
-  EXPECT_EQ(unread[0].value, "before");
+  EXPECT_THAT(unread[0].keys, ElementsAre("reset_gate", "cell"));
   EXPECT_EQ(unread[0].message, "only gru has a reset gate");
+}
+
+TEST(Cells, HaveTheValuesOfTheOptionsThatTheyRead) {
+  std::vector<std::string> used;
+  for (const RecurrentOptions& options : unusual_options(Cell::kGru))
+    for (const UsedOption& one : used_options(options)) used.push_back(fmt::format("{}: {}", one.key, one.value));
+  EXPECT_THAT(used, ElementsAre("num_layers: 2", "bidirectional: true", "dropout: 0.5", "reset_gate: before",
+                                "activation: relu"));
+  EXPECT_TRUE(used_options({.cell = Cell::kGru, .input_size = 3, .hidden_size = 5, .batch_first = true}).empty());
 }
 
 TEST(CellsOfLayers, AreAllForNaiveAndThoseOfLibrariesForTheLayersMadeForThem) {

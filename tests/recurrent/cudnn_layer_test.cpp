@@ -14,6 +14,7 @@
 #include "recurrent/execution_path.h"
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab {
 namespace {
@@ -61,7 +62,7 @@ TEST(CudnnLayer, RefusesTheCpuWithItsReason) {
   EXPECT_EQ(complaint_of([&] {
               layer->forward(at::zeros({2, 2, 3}));
             }),
-            *unsupported_reason(LayerKind::kCudnn, Processor::kCpu));
+            *refusal_of(LayerKind::kCudnn, Processor::kCpu));
 }
 
 // Answers of `auto` go to a folder of the test's own.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "recurrent/on_cuda.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab {
 namespace {
@@ -45,19 +46,22 @@ TEST(OwnCode, IsDescribedForPeople) {
 }
 
 TEST(Refusal, OfPersistentNamesTheCapabilityThatItNeedsAndTheOneThatIsThere) {
-  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, kT4),
+  EXPECT_EQ(refusal_of(LayerKind::kPersistent, kT4),
             "layer: persistent needs compute capability 8.0, and Tesla T4 has 7.5; use layer: cudnn");
-  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, kH200), std::nullopt);
+  EXPECT_EQ(refusal_of(LayerKind::kPersistent, kH200), std::nullopt);
 }
 
 TEST(Refusal, OfPersistentNamesASizeThatOnlyOtherGpusHaveKernelsFor) {
   const Gpu b200 = {.name = "NVIDIA B200", .capability = {10, 0}, .has_own_kernels = true};
   const auto reason = [](LayerKind kind, int64_t hidden_size, const Gpu& gpu) {
-    return unsupported_size(kind, {.hidden_size = hidden_size}, Precision::kTf32, gpu);
+    return refusal_of(
+        kind,
+        LayerWork{.options = RecurrentOptions{.hidden_size = hidden_size}, .precision = Precision::kTf32, .gpu = gpu});
   };
-  EXPECT_EQ(reason(LayerKind::kPersistent, 1280, b200),
-            "layer: persistent cannot do hidden_size: 1280 on NVIDIA B200 (compute capability 10.0): its kernels for "
-            "more than 1024 units need compute capability 9.0; use layer: cudnn");
+  EXPECT_EQ(
+      reason(LayerKind::kPersistent, 1280, b200),
+      "layer: persistent does not support hidden_size: 1280 on NVIDIA B200 (compute capability 10.0): its kernels for "
+      "more than 1024 units need compute capability 9.0; use layer: cudnn");
   EXPECT_EQ(reason(LayerKind::kPersistent, 1024, b200), std::nullopt);
   EXPECT_EQ(reason(LayerKind::kPersistent, 1280, kH200), std::nullopt);
   EXPECT_EQ(reason(LayerKind::kCudnn, 1280, b200), std::nullopt);
@@ -66,18 +70,18 @@ TEST(Refusal, OfPersistentNamesASizeThatOnlyOtherGpusHaveKernelsFor) {
 TEST(Refusal, OfLayersMadeOfOwnKernelsSaysHowToGetCodeForTheGpu) {
   for (const LayerKind kind : {LayerKind::kFusedPointwise, LayerKind::kPretransposed, LayerKind::kHoisted,
                                LayerKind::kWavefront, LayerKind::kDiagonal}) {
-    const std::string reason = unsupported_reason(kind, kA100WithoutKernels).value_or("");
+    const std::string reason = refusal_of(kind, kA100WithoutKernels).value_or("");
     EXPECT_THAT(reason, StartsWith(fmt::format("layer: {} needs own kernels for compute capability 8.0 (NVIDIA A100)",
                                                config::name_of(kind))));
     EXPECT_THAT(reason, HasSubstr("use layer: fused, or configure the build with -DRNNLAB_CUDA_ARCHITECTURES=80-real"));
-    EXPECT_EQ(unsupported_reason(kind, kT4), std::nullopt) << config::name_of(kind);
+    EXPECT_EQ(refusal_of(kind, kT4), std::nullopt) << config::name_of(kind);
   }
 }
 
 TEST(Refusal, LeavesLibrariesAndPlainLoopsToEveryGpu) {
   for (const LayerKind kind :
        {LayerKind::kNaive, LayerKind::kGrouped, LayerKind::kStreamed, LayerKind::kFused, LayerKind::kCudnn})
-    EXPECT_EQ(unsupported_reason(kind, kA100WithoutKernels), std::nullopt) << config::name_of(kind);
+    EXPECT_EQ(refusal_of(kind, kA100WithoutKernels), std::nullopt) << config::name_of(kind);
 }
 
 TEST(HasOwnKernels, IsFalseForACpu) { EXPECT_FALSE(has_own_kernels(c10::Device(c10::kCPU))); }

@@ -8,6 +8,7 @@
 
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab {
 namespace {
@@ -24,7 +25,7 @@ struct CellForm {
   ResetGate reset_gate = ResetGate::kAfter;
   Activation activation = Activation::kTanh;
   Candidate candidate = Candidate::kPositive;
-  int64_t num_heads = 1;
+  int64_t heads = 1;
 };
 
 constexpr CellForm kForms[] = {
@@ -43,7 +44,7 @@ constexpr CellForm kForms[] = {
     {.cell = Cell::kLstmPeephole},
     {.cell = Cell::kLstmPeephole, .activation = Activation::kRelu},
     {.cell = Cell::kSlstm},
-    {.cell = Cell::kSlstm, .num_heads = 2},
+    {.cell = Cell::kSlstm, .heads = 2},
 };
 
 RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_t hidden_size = 4) {
@@ -53,7 +54,7 @@ RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_
           .reset_gate = form.reset_gate,
           .activation = form.activation,
           .candidate = form.candidate,
-          .num_heads = form.num_heads,
+          .heads = form.heads,
           .cudnn_algorithm = CudnnAlgorithm::kStandard};  // auto would measure every tiny shape
 }
 
@@ -66,7 +67,7 @@ struct Case {
 
 std::vector<RecurrentOptions> stacks_of(LayerKind kind, const RecurrentOptions& options) {
   auto stacks = reference::stacks_of(options);
-  std::erase_if(stacks, [&](const RecurrentOptions& stack) { return unsupported_reason(kind, stack).has_value(); });
+  std::erase_if(stacks, [&](const RecurrentOptions& stack) { return refusal_of(kind, stack).has_value(); });
   return stacks;
 }
 
@@ -93,7 +94,7 @@ bool runs(LayerKind kind, const CellForm& form, at::DeviceType device) {
   const auto processor = device == at::kCUDA ? Processor::kGpu : Processor::kCpu;
   const bool runs_on_one_lane =
       kind == LayerKind::kStreamed || kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
-  return !unsupported_reason(kind, options_of(form)) && (runs_on_one_lane || !unsupported_reason(kind, processor));
+  return !refusal_of(kind, options_of(form)) && (runs_on_one_lane || !refusal_of(kind, processor));
 }
 
 std::vector<at::ScalarType> short_types_on(at::DeviceType device) {
@@ -118,7 +119,7 @@ std::vector<Case> cases_here(at::DeviceType device, bool (*condition)(const Case
   std::vector<Case> cases = cases_on(device);
   const bool is_on_cuda = device == at::kCUDA;
   std::erase_if(cases, [&](const Case& c) {
-    return !condition(c) || (is_on_cuda && unsupported_reason(c.kind, c10::Device(at::kCUDA, 0)));
+    return !condition(c) || (is_on_cuda && refusal_of(c.kind, work_on(c10::Device(at::kCUDA, 0))));
   });
   return cases;
 }
@@ -131,7 +132,7 @@ std::string name_of_form(const CellForm& form) {
   if (form.reset_gate == ResetGate::kBefore) name += "_before";
   if (form.activation == Activation::kRelu) name += "_relu";
   if (form.candidate == Candidate::kLinear) name += "_linear";
-  if (form.num_heads > 1) name += fmt::format("_{}_heads", form.num_heads);
+  if (form.heads > 1) name += fmt::format("_{}_heads", form.heads);
   return name;
 }
 

@@ -153,7 +153,7 @@ std::string describe(const LayerShape& shape, const NumberClass& numbers) {
   const RecurrentOptions& options = shape.options;
   return fmt::format(
       "{}: {} {}, H {} in {} heads, I {}, T {}, B {}, {} layers{}{}{}", config::name_of(shape.kind),
-      config::name_of(options.cell), numbers.name, options.hidden_size, options.num_heads, options.input_size,
+      config::name_of(options.cell), numbers.name, options.hidden_size, options.heads, options.input_size,
       shape.num_steps, shape.batch_size, options.num_layers, options.bidirectional ? ", both directions" : "",
       shape.ends == Ends::kVaried ? ", varied lengths" : "", shape.states == States::kGiven ? ", given states" : "");
 }

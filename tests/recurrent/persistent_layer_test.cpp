@@ -19,6 +19,7 @@
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent_check.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab {
 namespace {
@@ -40,34 +41,35 @@ std::string user_error_of(const std::function<void()>& action) {
 
 TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
   const auto reason = [](const RecurrentOptions& options) {
-    return unsupported_reason(LayerKind::kPersistent, options).value_or("none");
+    return refusal_of(LayerKind::kPersistent, options).value_or("none");
   };
   for (const Cell cell : kCells)
     for (const int64_t size : {8, 64, 72, 128, 1024, 1536})
       EXPECT_EQ(reason({.cell = cell, .hidden_size = size}), "none");
   EXPECT_EQ(reason({.hidden_size = 1024, .num_layers = 3, .bidirectional = true, .dropout = 0.5}), "none");
   EXPECT_EQ(reason({.cell = Cell::kGru, .hidden_size = 128, .reset_gate = ResetGate::kBefore}),
-            "layer: persistent cannot do reset_gate: before (its kernel for gru applies the reset gate after the "
-            "recurrent product); use layer: naive");
+            "layer: persistent does not support reset_gate: before, only after; use layer: naive");
   EXPECT_THAT(reason({.hidden_size = 128, .activation = Activation::kRelu}),
-              HasSubstr("cannot do activation: relu (its kernels for lstm have tanh only); use layer: naive"));
+              HasSubstr("does not support activation: relu, only tanh; use layer: naive"));
   EXPECT_THAT(reason({.cell = Cell::kGru, .hidden_size = 128, .activation = Activation::kRelu}),
-              HasSubstr("cannot do activation: relu (its kernels for gru have tanh only); use layer: naive"));
+              HasSubstr("does not support activation: relu, only tanh; use layer: naive"));
   for (const int64_t size : {1, 12, 100, 1540, 1544})
     EXPECT_THAT(
         reason({.hidden_size = size}),
         HasSubstr(fmt::format(
-            "cannot do hidden_size: {} (its kernels have multiples of 8 from 8 to 1536, in fp32 to 1024)", size)));
+            "does not support hidden_size: {} (its kernels have multiples of 8 from 8 to 1536, in fp32 to 1024)",
+            size)));
 }
 
 TEST(PersistentRefusal, EarlierVariantsHaveTheSizesOfClusters) {
   for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams}) {
-    EXPECT_EQ(unsupported_reason(kind, {.hidden_size = 1024}), std::nullopt);
-    EXPECT_THAT(unsupported_reason(kind, {.hidden_size = 1032}).value_or("none"),
-                HasSubstr(fmt::format("layer: {} cannot do hidden_size: 1032 (its kernels have multiples of 8 from 64 "
-                                      "to 1024); use layer: naive",
-                                      config::name_of(kind))));
-    EXPECT_EQ(unsupported_reason(kind, Processor::kCpu),
+    EXPECT_EQ(refusal_of(kind, {.hidden_size = 1024}), std::nullopt);
+    EXPECT_THAT(
+        refusal_of(kind, {.hidden_size = 1032}).value_or("none"),
+        HasSubstr(fmt::format("layer: {} does not support hidden_size: 1032 (its kernels have multiples of 8 from 64 "
+                              "to 1024); use layer: naive",
+                              config::name_of(kind))));
+    EXPECT_EQ(refusal_of(kind, Processor::kCpu),
               fmt::format("layer: {} needs a GPU of compute capability 9.0 or later; on a CPU use layer: blocked, or "
                           "naive for any cell",
                           config::name_of(kind)));
@@ -76,35 +78,40 @@ TEST(PersistentRefusal, EarlierVariantsHaveTheSizesOfClusters) {
 
 TEST(PersistentRefusal, BlocksHaveSmallSizes) {
   for (const int64_t size : {8, 64, 128})
-    EXPECT_EQ(unsupported_reason(LayerKind::kPersistentBlock, {.hidden_size = size}), std::nullopt);
-  EXPECT_THAT(unsupported_reason(LayerKind::kPersistentBlock, {.hidden_size = 136}).value_or("none"),
-              HasSubstr("layer: persistent_block cannot do hidden_size: 136 (its kernels have multiples of 8 from 8 to "
-                        "128); use layer: naive"));
+    EXPECT_EQ(refusal_of(LayerKind::kPersistentBlock, {.hidden_size = size}), std::nullopt);
+  EXPECT_THAT(
+      refusal_of(LayerKind::kPersistentBlock, {.hidden_size = 136}).value_or("none"),
+      HasSubstr("layer: persistent_block does not support hidden_size: 136 (its kernels have multiples of 8 from 8 to "
+                "128); use layer: naive"));
 }
 
 TEST(PersistentRefusal, AGpuWithoutClustersHasSizesForTheWholeGpu) {
   const Gpu gpu = {.name = "NVIDIA A100", .capability = {8, 0}, .has_own_kernels = true};
   const auto reason = [&](int64_t hidden_size, Precision precision) {
-    return unsupported_size(LayerKind::kPersistent, {.hidden_size = hidden_size}, precision, gpu);
+    return refusal_of(
+        LayerKind::kPersistent,
+        LayerWork{.options = RecurrentOptions{.hidden_size = hidden_size}, .precision = precision, .gpu = gpu});
   };
-  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, gpu), std::nullopt);
+  EXPECT_EQ(refusal_of(LayerKind::kPersistent, gpu), std::nullopt);
   EXPECT_EQ(reason(1024, Precision::kTf32), std::nullopt);
-  EXPECT_EQ(reason(1032, Precision::kTf32),
-            "layer: persistent cannot do hidden_size: 1032 on NVIDIA A100 (compute capability 8.0): its kernels for "
-            "more than 1024 units need compute capability 9.0; use layer: cudnn");
+  EXPECT_EQ(
+      reason(1032, Precision::kTf32),
+      "layer: persistent does not support hidden_size: 1032 on NVIDIA A100 (compute capability 8.0): its kernels for "
+      "more than 1024 units need compute capability 9.0; use layer: cudnn");
   EXPECT_EQ(reason(128, Precision::kFp32), std::nullopt);
   EXPECT_EQ(reason(136, Precision::kFp32),
-            "layer: persistent cannot do hidden_size: 136 on NVIDIA A100 (compute capability 8.0) in fp32: its kernels "
+            "layer: persistent does not support hidden_size: 136 on NVIDIA A100 (compute capability 8.0) in fp32: its "
+            "kernels "
             "for more than 128 units in fp32 need compute capability 9.0 or later; use precision: tf32 or bf16, or "
             "layer: cudnn");
-  EXPECT_NE(unsupported_reason(LayerKind::kPersistentClusters, gpu), std::nullopt);
+  EXPECT_NE(refusal_of(LayerKind::kPersistentClusters, gpu), std::nullopt);
 }
 
 TEST(PersistentRefusal, IsForAGpu) {
-  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, Processor::kCpu),
+  EXPECT_EQ(refusal_of(LayerKind::kPersistent, Processor::kCpu),
             "layer: persistent needs a GPU of compute capability 8.0 or later; on a CPU use layer: blocked, or naive "
             "for any cell");
-  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, Processor::kGpu), std::nullopt);
+  EXPECT_EQ(refusal_of(LayerKind::kPersistent, Processor::kGpu), std::nullopt);
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}));
@@ -344,7 +351,7 @@ TEST_F(PersistentOnHopper, RefusesInFloat32WhatHasRoomInSixteenBitsOnly) {
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}, at::kCUDA));
             }),
-            "layer: persistent cannot do hidden_size: 1032 in fp32 (its kernels for fp32 have at most 1024 units); "
+            "layer: persistent supports at most 1024 units in fp32; "
             "use precision: tf32 or bf16, or layer: cudnn");
 }
 

@@ -33,8 +33,8 @@ int64_t between(Random& random, int64_t least, int64_t most) {
 
 void give_heads(Random& random, RecurrentOptions& options) {
   options.cell = Cell::kSlstm;
-  options.num_heads = between(random, 1, 5);
-  options.hidden_size = options.num_heads * 8 * between(random, 1, 16);
+  options.heads = between(random, 1, 5);
+  options.hidden_size = options.heads * 8 * between(random, 1, 16);
 }
 
 // A third of the layers is small, and half of the small ones run by one block for each group. Most shapes are short and

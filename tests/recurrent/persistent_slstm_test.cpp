@@ -9,6 +9,7 @@
 
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab {
 namespace {
@@ -19,16 +20,17 @@ using reference::Shape;
 using reference::Start;
 
 RecurrentOptions heads_of(int64_t head_size, int64_t num_heads, int64_t input_size = 3) {
-  return {.cell = Cell::kSlstm, .input_size = input_size, .hidden_size = num_heads * head_size, .num_heads = num_heads};
+  return {.cell = Cell::kSlstm, .input_size = input_size, .hidden_size = num_heads * head_size, .heads = num_heads};
 }
 
 TEST(PersistentSlstmRefusal, NamesTheSizesOfHeads) {
   for (const LayerKind kind : {LayerKind::kPersistent, LayerKind::kPersistentBlock}) {
-    EXPECT_EQ(unsupported_reason(kind, heads_of(128, 8)), std::nullopt);
-    EXPECT_EQ(unsupported_reason(kind, heads_of(256, 2)),
-              fmt::format("layer: {} cannot do hidden_size: 512 with heads: 2 (its kernels for slstm have heads of a "
-                          "multiple of 8 units from 8 to 128); use layer: naive",
-                          config::name_of(kind)));
+    EXPECT_EQ(refusal_of(kind, heads_of(128, 8)), std::nullopt);
+    EXPECT_EQ(
+        refusal_of(kind, heads_of(256, 2)),
+        fmt::format("layer: {} does not support hidden_size: 512 with heads: 2 (its kernels for slstm have heads of a "
+                    "multiple of 8 units from 8 to 128); use layer: naive",
+                    config::name_of(kind)));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "recurrent/cuda_functions.h"
 #include "recurrent/layer_under_test.h"
+#include "recurrent/refusals.h"
 
 namespace rnnlab {
 namespace {
@@ -33,7 +34,7 @@ class EveryKind : public testing::TestWithParam<LayerKind> {
  protected:
   // Returns whether this kind does not support the options. If it does not, making the layer must fail with the reason.
   static bool lacks(const RecurrentOptions& options) {
-    const auto reason = unsupported_reason(GetParam(), options);
+    const auto reason = refusal_of(GetParam(), options);
     if (reason) {
       EXPECT_EQ(message_of([&] { make_layer(GetParam(), options); }), *reason);
     }
@@ -285,71 +286,6 @@ TEST(RecurrentOptions, OutOfRangeBreakAnInvariant) {
   EXPECT_THAT(error({.hidden_size = -1}), HasSubstr("hidden_size is -1, wanted at least 1"));
   EXPECT_THAT(error({.num_layers = 0}), HasSubstr("num_layers is 0, wanted at least 1"));
   EXPECT_THAT(error({.dropout = 1}), HasSubstr("dropout is 1, wanted at least 0 and below 1"));
-}
-
-TEST(UnsupportedReason, NamesTheOptionAndTheLayersThatCan) {
-  EXPECT_EQ(unsupported_reason(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}),
-            "layer: fused cannot do activation: relu (LibTorch's lstm has tanh only); use layer: naive, grouped, "
-            "streamed, fused_pointwise, pretransposed, hoisted, blocked, wavefront or diagonal");
-  EXPECT_EQ(unsupported_reason(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
-            "layer: fused cannot do reset_gate: before (LibTorch's gru applies the reset gate after the recurrent "
-            "product); use layer: naive");
-  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
-            std::nullopt);
-  EXPECT_EQ(unsupported_reason(LayerKind::kFused, {.cell = Cell::kRnnRelu}), std::nullopt);
-}
-
-TEST(UnsupportedReason, NamesWhatAnUnrolledLayerCannotDo) {
-  EXPECT_EQ(unsupported_reason(LayerKind::kHoisted, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
-            "layer: hoisted cannot do reset_gate: before (its candidate's product waits for the reset gate, so the "
-            "products of a step are not one); use layer: naive");
-  EXPECT_EQ(unsupported_reason(LayerKind::kGrouped, {.cell = Cell::kGru}),
-            "layer: grouped has no cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
-            "wavefront, fused or cudnn");
-  EXPECT_EQ(unsupported_reason(LayerKind::kDiagonal, {.cell = Cell::kGru}),
-            "layer: diagonal has no cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
-            "wavefront, fused or cudnn");
-  EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
-            "layer: wavefront cannot do bidirectional: true (a layer waits for the whole reverse sequence of the one "
-            "below: there is no diagonal); use layer: naive, grouped, streamed, fused_pointwise, pretransposed, "
-            "hoisted, blocked, fused or cudnn");
-}
-
-TEST(UnsupportedReason, NamesACellThatTheLayerDoesNotHave) {
-  for (const LayerKind kind : layer_kinds()) {
-    if (has_cell(kind, Cell::kLstmPeephole)) continue;
-    EXPECT_EQ(unsupported_reason(kind, {.cell = Cell::kLstmPeephole, .hidden_size = 64}),
-              fmt::format("layer: {} has no cell: lstm_peephole; use layer: naive", config::name_of(kind)));
-  }
-  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kSlstm}), std::nullopt);
-  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kSlstm, .hidden_size = 4, .num_heads = 3}),
-            "the number of heads must divide hidden_size: 4");
-}
-
-TEST(UnsupportedReason, NamesWhatNeedsStreams) {
-  EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, Processor::kCpu),
-            "layer: wavefront needs CUDA streams; on a CPU use layer: blocked");
-  EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
-  EXPECT_EQ(unsupported_reason(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
-}
-
-TEST(UnsupportedReason, NamesWhatMeansNothing) {
-  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}),
-            "reset_gate: before means nothing with cell: lstm; only gru has a reset gate");
-  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kRnnTanh, .activation = Activation::kRelu}),
-            "activation: relu means nothing with cell: rnn_tanh; only lstm, gru and lstm_peephole have an activation "
-            "to choose; a "
-            "plain cell's activation is in its name: use rnn_relu");
-}
-
-TEST(UnsupportedReason, IsWhatMakeLayerThrows) {
-  try {
-    make_layer(LayerKind::kFused, {.activation = Activation::kRelu});
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    EXPECT_THAT(error.what(), StartsWith("layer: fused cannot do activation: relu (LibTorch's lstm has tanh only)"));
-  }
 }
 
 }  // namespace

@@ -98,8 +98,8 @@ TEST(Reference, PeepholeLstmGradientsAreFiniteDifferences) {
 }
 
 TEST(Reference, SlstmGradientsAreFiniteDifferencesForAnyNumberOfHeads) {
-  for (const int64_t num_heads : {1, 2, 4})
-    expect_all_gradients_of_stacks({.cell = Cell::kSlstm, .input_size = 2, .hidden_size = 4, .num_heads = num_heads});
+  for (const int64_t heads : {1, 2, 4})
+    expect_all_gradients_of_stacks({.cell = Cell::kSlstm, .input_size = 2, .hidden_size = 4, .heads = heads});
 }
 
 // The test has one unit and one input, and computes the equations by hand.

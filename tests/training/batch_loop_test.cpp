@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "recurrent/device/gpu_support.h"
+#include "recurrent/refusals.h"
 #include "training/stop_signal.h"
 #include "training/toy.h"
 
@@ -59,7 +60,7 @@ class GraphsAgainstSteps : public testing::TestWithParam<LayerKind> {
  protected:
   void SetUp() override {
     if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
-    if (const auto reason = unsupported_reason(GetParam(), c10::Device(c10::kCUDA, 0))) GTEST_SKIP() << *reason;
+    if (const auto reason = refusal_of(GetParam(), work_on(c10::Device(c10::kCUDA, 0)))) GTEST_SKIP() << *reason;
   }
 
   static ToyRun train(bool cuda_graph, void (*change)(TrainingSettings&)) {

@@ -144,7 +144,7 @@ TEST(LayoutRefusals, WeightsOfAnotherFunction) {
           "a different function: set model.reset_gate=before");
   LayoutMetadata two_heads = {.cell = Cell::kSlstm, .reset_gate = {}, .activation = {}};
   two_heads.heads = 2;
-  refusal(two_heads, {.cell = Cell::kSlstm, .num_heads = 4},
+  refusal(two_heads, {.cell = Cell::kSlstm, .heads = 4},
           "a.st: its weights are for model.heads: 2, and the model has 4; set model.heads=2");
   EXPECT_NO_THROW(require_same_function({}, {.cell = Cell::kRnnRelu}, "a.st"));
 }

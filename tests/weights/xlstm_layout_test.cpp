@@ -83,7 +83,7 @@ float at_place(const at::Tensor& tensor, int64_t row, int64_t column) { return t
 TEST(XlstmLayout, HasItsGatesApartAndItsHeadsWithinAGate) {
   const NetworkWeights network = read_xlstm(vanilla());
   EXPECT_EQ(network.options.cell, Cell::kSlstm);
-  EXPECT_EQ(network.options.num_heads, kHeads);
+  EXPECT_EQ(network.options.heads, kHeads);
   EXPECT_EQ(network.options.hidden_size, kUnits);
   const DirectionWeights& weights = network.recurrent.front();
   ASSERT_THAT(weights.weight_hh.sizes(), ElementsAre(kRows, kSize));

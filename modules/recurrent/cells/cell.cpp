@@ -54,48 +54,65 @@ std::vector<ParameterSpec> input_parameters(const RecurrentOptions& options, int
 
 namespace {
 
-std::vector<std::string> names_of_cells_with(CellOption option) {
+bool reads(Cell cell, RecurrentOption option) { return std::ranges::count(info_of(cell).options, option) > 0; }
+
+std::vector<std::string> names_of_cells_with(RecurrentOption option) {
   std::vector<std::string> names;
   for (const auto& [cell, name] : config::EnumNames<Cell>::kNames)
-    if (std::ranges::count(info_of(cell).options, option) > 0) names.emplace_back(name);
+    if (reads(cell, option)) names.emplace_back(name);
   return names;
 }
 
-// Returns the option's value, or "" if it has its default.
-std::string value_of(CellOption option, const RecurrentOptions& options) {
-  const RecurrentOptions defaults;
-  const auto name_unless = [](auto value, auto usual) {
-    return value == usual ? std::string() : std::string(config::name_of(value));
-  };
-  switch (option) {
-    case CellOption::kResetGate:
-      return name_unless(options.reset_gate, defaults.reset_gate);
-    case CellOption::kActivation:
-      return name_unless(options.activation, defaults.activation);
-    case CellOption::kCandidate:
-      return name_unless(options.candidate, defaults.candidate);
-    case CellOption::kHeads:
-      return options.num_heads == defaults.num_heads ? "" : std::to_string(options.num_heads);
-  }
-  fail_invariant("a listed option", __FILE__, __LINE__, "value_of does not know the option");
+void set_values(UsedOption& used, auto value, auto /*usual*/) { used.value = fmt::format("{}", value); }
+template <config::NamedEnum Value>
+void set_values(UsedOption& used, Value value, Value usual) {
+  used.number = static_cast<int64_t>(value);
+  used.value = config::name_of(value);
+  used.usual = config::name_of(usual);
 }
 
-struct OptionText {
-  CellOption option;
-  const char* key;
-  const char* noun;         // the part that the cells with the option have
-  const char* advice = "";  // an alternative for cells without the option
-};
-
-constexpr OptionText kOptionTexts[] = {
-    {CellOption::kResetGate, "reset_gate", "a reset gate"},
-    {CellOption::kActivation, "activation", "an activation to choose",
-     "; a plain cell's activation is in its name: use rnn_relu"},
-    {CellOption::kCandidate, "candidate", "a form of the candidate to choose"},
-    {CellOption::kHeads, "heads", "heads"},
-};
+// These functions return values that an option has besides the usual one.
+std::vector<bool> other_values(bool usual) { return {!usual}; }
+std::vector<int64_t> other_values(int64_t usual) { return {usual + 1}; }
+std::vector<double> other_values(double usual) { return {usual + 0.5}; }
+template <config::NamedEnum Value>
+std::vector<Value> other_values(Value usual) {
+  std::vector<Value> others;
+  for (const auto& [value, name] : config::EnumNames<Value>::kNames)
+    if (value != usual) others.push_back(value);
+  return others;
+}
 
 }  // namespace
+
+std::vector<UsedOption> used_options(const RecurrentOptions& options) {
+  std::vector<UsedOption> all;
+  // This names every member: one that is not in the list does not compile, because each layer would accept it.
+#define RNNLAB_OPTION(enumerator, name, type, usual) name,
+  [[maybe_unused]] const auto& [cell, input_size, hidden_size,
+#include "recurrent/option_list.inc"
+                                batch_first, cudnn_algorithm] = options;
+  const auto add = [&](const UsedOption& used, auto value, auto usual) {
+    if (value != usual) set_values(all.emplace_back(used), value, usual);
+  };
+#define RNNLAB_OPTION(enumerator, name, type, usual) add({RecurrentOption::enumerator, #name}, name, type{usual});
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
+  add({RecurrentOption::enumerator, #name, noun}, name, type{usual});
+#include "recurrent/option_list.inc"
+  return all;
+}
+
+std::vector<RecurrentOptions> unusual_options(Cell cell) {
+  std::vector<RecurrentOptions> all;
+#define RNNLAB_OPTION(enumerator, name, type, usual)                    \
+  for (const type value : other_values(type{usual})) {                  \
+    all.push_back({.cell = cell, .input_size = 64, .hidden_size = 64}); \
+    all.back().name = value;                                            \
+  }
+#include "recurrent/option_list.inc"
+  std::erase_if(all, [](const RecurrentOptions& options) { return !contradictions(options).empty(); });
+  return all;
+}
 
 std::string described_cells() {
   std::vector<std::string> lines;
@@ -104,27 +121,21 @@ std::string described_cells() {
   return join(lines, "; ");
 }
 
-std::string cells_with(CellOption option) {
-  const std::vector<std::string> names = names_of_cells_with(option);
-  if (names.size() < 2) return join(names, "");
-  return join(std::span(names).first(names.size() - 1), ", ") + " and " + names.back();
-}
+std::string cells_with(RecurrentOption option) { return join_with_and(names_of_cells_with(option)); }
 
-std::string cell_fault(const RecurrentOptions& options) {
-  const auto fault = info_of(options.cell).fault;
-  return fault == nullptr ? "" : fault(options);
-}
-
-std::vector<UnreadOption> unread_options(const RecurrentOptions& options) {
-  std::vector<UnreadOption> unread;
-  for (const OptionText& text : kOptionTexts) {
-    const std::string value = value_of(text.option, options);
-    if (value.empty() || std::ranges::count(info_of(options.cell).options, text.option) > 0) continue;
-    const char* verb = names_of_cells_with(text.option).size() == 1 ? "has" : "have";
-    unread.push_back(
-        {text.key, value, fmt::format("only {} {} {}{}", cells_with(text.option), verb, text.noun, text.advice)});
+std::vector<Contradiction> contradictions(const RecurrentOptions& options) {
+  std::vector<Contradiction> all;
+  for (const UsedOption& one : used_options(options)) {
+    if (one.noun.empty() || reads(options.cell, one.option)) continue;
+    const std::vector<std::string> cells = names_of_cells_with(one.option);
+    all.push_back(
+        {{std::string(one.key), "cell"},
+         fmt::format("only {} {} {}", join_with_and(cells), cells.size() == 1 ? "has" : "have", one.noun),
+         fmt::format("{}: {} means nothing with cell: {}; ", one.key, one.value, config::name_of(options.cell))});
   }
-  return unread;
+  const auto fault = info_of(options.cell).fault;
+  if (const auto found = fault == nullptr ? std::nullopt : fault(options)) all.push_back(*found);
+  return all;
 }
 
 }  // namespace rnnlab

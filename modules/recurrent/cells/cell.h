@@ -26,8 +26,12 @@ class CellEquations;  // cells/equations.h
 // default, so that it never confuses two cells.
 enum class LibraryCell { kLstm, kGru, kRnnTanh, kRnnRelu };
 
-// A key of the model that changes the equations of some cells and has no meaning for other cells.
-enum class CellOption { kResetGate, kActivation, kCandidate, kHeads };
+// Why no layer can compute some options.
+struct Contradiction {
+  std::vector<std::string> keys;  // of `model:`
+  std::string message;            // "only gru has a reset gate"
+  std::string opening = {};       // that the message needs without the keys: "reset_gate: before means nothing ...; "
+};
 
 // The name is "weight_ih" in a cell's record, and "weight_ih_l0_reverse" in a layer (parameters.h).
 struct ParameterSpec {
@@ -37,11 +41,11 @@ struct ParameterSpec {
 
 // Describes a cell with H hidden units and G gates.
 struct CellInfo {
-  std::string_view description;             // a short description for people
-  int64_t num_gates = 1;                    // G: weight_ih has G * H rows
-  std::vector<std::string_view> states;     // "hidden", which is also the output, then states that only the cell reads
-  std::vector<CellOption> options = {};     // the keys that it reads
-  std::optional<LibraryCell> library = {};  // the same cell in libraries, if they have it
+  std::string_view description;          // a short description for people
+  int64_t num_gates = 1;                 // G: weight_ih has G * H rows
+  std::vector<std::string_view> states;  // "hidden", which is also the output, then states that only the cell reads
+  std::vector<RecurrentOption> options = {};  // the options of cells that its equations read
+  std::optional<LibraryCell> library = {};    // the same cell in libraries, if they have it
 
   // Returns the parameters of one direction of a layer that reads vectors of `num_inputs`.
   std::vector<ParameterSpec> (*parameters)(const RecurrentOptions& options, int64_t num_inputs) = nullptr;
@@ -50,8 +54,8 @@ struct CellInfo {
   std::unique_ptr<CellEquations> (*equations)(const RecurrentOptions& options,
                                               std::span<const at::Tensor> weights) = nullptr;
 
-  // Returns why the options that the cell reads contradict each other, or "". Null if all values are allowed.
-  std::string (*fault)(const RecurrentOptions& options) = nullptr;
+  // Returns why the values of options that the cell reads do not fit together. Null if all of them do.
+  std::optional<Contradiction> (*fault)(const RecurrentOptions& options) = nullptr;
 };
 
 const CellInfo& info_of(Cell cell);
@@ -78,20 +82,27 @@ std::vector<ParameterSpec> input_parameters(const RecurrentOptions& options, int
 // Returns every cell with its description: "lstm: long short-term memory; gru: ...".
 std::string described_cells();
 
-// Returns the cells that read the option, such as "lstm and gru".
-std::string cells_with(CellOption option);
-
-// An option that is set although the cell does not read it.
-struct UnreadOption {
-  std::string key;      // "reset_gate"
-  std::string value;    // "before"
-  std::string message;  // "only gru has a reset gate"
+// An option with another value than its usual one.
+struct UsedOption {
+  RecurrentOption option;
+  std::string_view key;         // "reset_gate"
+  std::string_view noun = {};   // what the cells with the option have, "a reset gate"; "" for options of every cell
+  int64_t number = 0;           // of the value, if it is one of an enumeration
+  std::string value = {};       // "before"
+  std::string_view usual = {};  // "after", if it is one of an enumeration
 };
 
-// Returns the options that are set although the cell does not read them.
-std::vector<UnreadOption> unread_options(const RecurrentOptions& options);
+// Returns the options that these settings use, in the order of the list.
+std::vector<UsedOption> used_options(const RecurrentOptions& options);
 
-// Returns why the values of options that the cell reads do not fit together, or "".
-std::string cell_fault(const RecurrentOptions& options);
+// Returns options that each use one option of this cell: with each other value of an enumeration, or one number.
+std::vector<RecurrentOptions> unusual_options(Cell cell);
+
+// Returns the cells that read the option, such as "lstm and gru".
+std::string cells_with(RecurrentOption option);
+
+// Returns each option that is used although the cell does not read it, and why the values of options that the cell
+// reads do not fit together.
+std::vector<Contradiction> contradictions(const RecurrentOptions& options);
 
 }  // namespace rnnlab

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "recurrent/cells/cell.h"
 
 namespace rnnlab {
@@ -71,11 +72,23 @@ class InputGate {
 
 // Returns the candidate state of minGRU and minLSTM.
 inline at::Tensor candidate_of(Candidate form, const at::Tensor& x) {
-  return form == Candidate::kLinear ? x : at::where(x >= 0, x + 0.5, at::sigmoid(x));
+  switch (form) {
+    case Candidate::kPositive:
+      return at::where(x >= 0, x + 0.5, at::sigmoid(x));
+    case Candidate::kLinear:
+      return x;
+  }
+  fail_invariant("a listed candidate", __FILE__, __LINE__, "candidate_of does not know the form");
 }
 
 inline at::Tensor activate(Activation activation, const at::Tensor& x) {
-  return activation == Activation::kTanh ? at::tanh(x) : at::relu(x);
+  switch (activation) {
+    case Activation::kTanh:
+      return at::tanh(x);
+    case Activation::kRelu:
+      return at::relu(x);
+  }
+  fail_invariant("a listed activation", __FILE__, __LINE__, "activate does not know the activation");
 }
 
 }  // namespace rnnlab

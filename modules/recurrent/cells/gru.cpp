@@ -23,13 +23,21 @@ class GruEquations : public CellEquations {
     const at::Tensor& h = states[0];
     const at::Tensor r = at::sigmoid(reset_(x, h));
     const at::Tensor z = at::sigmoid(update_(x, h));
-    const at::Tensor recurrent =
-        reset_gate_ == ResetGate::kAfter ? r * candidate_.of_hidden(h) : candidate_.of_hidden(r * h);
-    const at::Tensor n = activate(activation_, candidate_.of_input(x) + recurrent);
+    const at::Tensor n = activate(activation_, candidate_.of_input(x) + reset_product(r, h));
     return {(1 - z) * n + z * h};
   }
 
  private:
+  at::Tensor reset_product(const at::Tensor& r, const at::Tensor& h) const {
+    switch (reset_gate_) {
+      case ResetGate::kAfter:
+        return r * candidate_.of_hidden(h);
+      case ResetGate::kBefore:
+        return candidate_.of_hidden(r * h);
+    }
+    fail_invariant("a listed reset gate", __FILE__, __LINE__, "gru does not know the reset gate");
+  }
+
   Gate reset_, update_, candidate_;
   Activation activation_;
   ResetGate reset_gate_;
@@ -41,7 +49,7 @@ const CellInfo& gru_cell() {
   static const CellInfo info = {.description = "gated recurrent unit",
                                 .num_gates = 3,
                                 .states = {"hidden"},
-                                .options = {CellOption::kResetGate, CellOption::kActivation},
+                                .options = {RecurrentOption::kResetGate, RecurrentOption::kActivation},
                                 .library = LibraryCell::kGru,
                                 .parameters = library_parameters,
                                 .equations = make_equations<GruEquations>};

@@ -40,7 +40,7 @@ const CellInfo& lstm_cell() {
   static const CellInfo info = {.description = "long short-term memory with a forget gate",
                                 .num_gates = 4,
                                 .states = {"hidden", "cell"},
-                                .options = {CellOption::kActivation},
+                                .options = {RecurrentOption::kActivation},
                                 .library = LibraryCell::kLstm,
                                 .parameters = library_parameters,
                                 .equations = make_equations<LstmEquations>};

@@ -49,7 +49,7 @@ const CellInfo& lstm_peephole_cell() {
   static const CellInfo info = {.description = "LSTM whose gates see the cell state",
                                 .num_gates = 4,
                                 .states = {"hidden", "cell"},
-                                .options = {CellOption::kActivation},
+                                .options = {RecurrentOption::kActivation},
                                 .parameters = peephole_parameters,
                                 .equations = make_equations<PeepholeLstmEquations>};
   return info;

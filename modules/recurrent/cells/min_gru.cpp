@@ -31,7 +31,7 @@ const CellInfo& min_gru_cell() {
   static const CellInfo info = {.description = "minGRU, whose gate reads the input alone",
                                 .num_gates = 2,
                                 .states = {"hidden"},
-                                .options = {CellOption::kCandidate},
+                                .options = {RecurrentOption::kCandidate},
                                 .parameters = input_parameters,
                                 .equations = make_equations<MinGruEquations>};
   return info;

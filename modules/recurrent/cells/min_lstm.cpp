@@ -37,7 +37,7 @@ const CellInfo& min_lstm_cell() {
   static const CellInfo info = {.description = "minLSTM, whose gates read the input alone",
                                 .num_gates = 3,
                                 .states = {"hidden"},
-                                .options = {CellOption::kCandidate},
+                                .options = {RecurrentOption::kCandidate},
                                 .parameters = input_parameters,
                                 .equations = make_equations<MinLstmEquations>};
   return info;

@@ -27,10 +27,10 @@ namespace {
 class HeadGate {
  public:
   HeadGate(CellWeights weights, int64_t index, const RecurrentOptions& options) {
-    const int64_t hidden_size = options.hidden_size, num_heads = options.num_heads;
+    const int64_t hidden_size = options.hidden_size, heads = options.heads;
     const auto rows = [&](const at::Tensor& stacked) { return stacked.narrow(0, index * hidden_size, hidden_size); };
     weight_ih_ = rows(weights[0]);
-    blocks_ = rows(weights[1]).reshape({num_heads, hidden_size / num_heads, -1}).transpose(1, 2);
+    blocks_ = rows(weights[1]).reshape({heads, hidden_size / heads, -1}).transpose(1, 2);
     bias_ = rows(weights[2]);
   }
 
@@ -73,13 +73,14 @@ class SlstmEquations : public CellEquations {
 std::vector<ParameterSpec> slstm_parameters(const RecurrentOptions& options, int64_t num_inputs) {
   const int64_t rows = 4 * options.hidden_size;
   return {{"weight_ih", {rows, num_inputs}},
-          {"weight_hh", {rows, options.hidden_size / options.num_heads}},
+          {"weight_hh", {rows, options.hidden_size / options.heads}},
           {"bias_ih", {rows}}};
 }
 
-std::string slstm_fault(const RecurrentOptions& options) {
-  if (options.hidden_size % options.num_heads == 0) return "";
-  return fmt::format("the number of heads must divide hidden_size: {}", options.hidden_size);
+std::optional<Contradiction> slstm_fault(const RecurrentOptions& options) {
+  if (options.hidden_size % options.heads == 0) return std::nullopt;
+  return Contradiction{{"heads", "hidden_size"},
+                       fmt::format("the number of heads must divide hidden_size: {}", options.hidden_size)};
 }
 
 }  // namespace
@@ -88,7 +89,7 @@ const CellInfo& slstm_cell() {
   static const CellInfo info = {.description = "sLSTM of xLSTM, with exponential gates and heads",
                                 .num_gates = 4,
                                 .states = {"hidden", "cell", "normalizer", "stabilizer"},
-                                .options = {CellOption::kHeads},
+                                .options = {RecurrentOption::kHeads},
                                 .parameters = slstm_parameters,
                                 .equations = make_equations<SlstmEquations>,
                                 .fault = slstm_fault};

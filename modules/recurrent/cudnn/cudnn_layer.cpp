@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "recurrent/cudnn/plan_cache.h"
+#include "recurrent/device/gpu_support.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/parameters.h"
 #include "recurrent/stacked_layer.h"
@@ -245,8 +246,7 @@ CudnnLayer::CudnnLayer(const RecurrentOptions& options)
       plans_(groups_.size(), PlanCache(options.cudnn_algorithm)) {}
 
 RecurrentResult CudnnLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
-  if (const auto reason = unsupported_reason(kind(), input.is_cuda() ? Processor::kGpu : Processor::kCpu))
-    throw_error(ExitCode::kUsage, "{}", *reason);
+  require_supported(kind(), {.processor = processor_of(input.device())});
   const c10::cuda::CUDAGuard device(input.device());
   const FreeCopy free_copy(has_own_weights() ? nullptr : &space_);
   prepare_space();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides which of this build's own kernels and which layers a GPU supports. All code with own kernels asks
 // has_own_kernels() and uses LibTorch's operators if it returns false. If a layer consists of own kernels that
-// are missing, unsupported_reason has a message, and the run ends before it begins.
+// are missing, why_unsupported() has a message, and the run ends before it begins.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -9,8 +9,6 @@
 
 #include <map>
 #include <mutex>
-#include <optional>
-#include <string>
 
 #include "recurrent/kernels/own_code.h"
 #include "recurrent/layer_kind.h"
@@ -37,12 +35,6 @@ class DeviceAnswers {
 
 using kernels::Capability;
 
-struct Gpu {
-  std::string name;
-  Capability capability;
-  bool has_own_kernels = false;  // whether this build has code for it
-};
-
 // Returns whether this build has code of its own kernels for this GPU; false for a CPU. CUDA is asked once for each
 // GPU.
 bool has_own_kernels(c10::Device device);
@@ -50,22 +42,9 @@ bool has_own_kernels(c10::Device device);
 // Requires a GPU that exists.
 Gpu gpu_of(c10::Device device);
 
-// Returns why `kind` does not run on a GPU, with its requirement and the GPU's property; nothing if it runs. The
-// options and the class of numbers are not checked.
-std::optional<std::string> unsupported_reason(LayerKind kind, const Gpu& gpu);
+inline Processor processor_of(c10::Device device) { return device.is_cpu() ? Processor::kCpu : Processor::kGpu; }
 
-// Returns why `kind` has no kernels for layers of this size in this precision on this GPU; nothing if it has kernels.
-std::optional<std::string> unsupported_size(LayerKind kind, const RecurrentOptions& options, Precision precision,
-                                            const Gpu& gpu);
-
-// Returns why kernels of `kind` cannot be compiled on this machine, for any GPU; nothing if they can or `kind` has
-// none.
-std::optional<std::string> why_no_compiler(LayerKind kind);
-
-// Returns why `kind` does not run on an existing device, for one of the reasons above.
-std::optional<std::string> unsupported_reason(LayerKind kind, c10::Device device);
-
-// Returns what the user can do if has_own_kernels is false, as the end of a sentence.
-std::string how_to_get_own_kernels(const Gpu& gpu);
+// Returns the work on an existing device, with its processor and GPU.
+LayerWork work_on(c10::Device device, LayerWork work = {});
 
 }  // namespace rnnlab

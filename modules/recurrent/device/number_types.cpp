@@ -5,6 +5,7 @@
 #include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -12,9 +13,8 @@
 namespace rnnlab {
 
 std::string_view number_type_name(at::ScalarType type) {
-  if (type == at::kDouble) return "float64";
-  if (type == at::kBFloat16) return "bfloat16";
-  return type == at::kHalf ? "float16" : "float32";
+  constexpr std::array<std::string_view, 4> kNames = {"float32", "float64", "float16", "bfloat16"};  // as ElementType
+  return kNames.at(static_cast<size_t>(element_type(type)));
 }
 
 kernels::ElementType element_type(at::ScalarType type) {

@@ -11,7 +11,7 @@
 
 namespace rnnlab {
 
-// Returns the name that experiment files use; "float32" for every type without a different name here.
+// Returns the name that experiment files use. Throws InvariantError for types that kernels do not have.
 std::string_view number_type_name(at::ScalarType type);
 
 // Returns the kernels' name of float64, float32, float16 or bfloat16. Throws InvariantError for other types.

@@ -339,15 +339,14 @@ void FusedLayer::train(bool on) {
 }  // namespace
 
 const LayerInfo& fused_layer_info() {
+  using enum RecurrentOption;
   static const LayerInfo info = {
       .description = "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU",
       .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+      .options = {kNumLayers, kBidirectional, kDropout},
       .processors = {Processor::kCpu, Processor::kGpu},
       .speed_rank = 9,
-      .make = make_layer_of<FusedLayer>,
-      .unsupported_option = [](const RecurrentOptions& options) {
-        return unsupported_by_library("LibTorch", options);
-      }};
+      .make = make_layer_of<FusedLayer>};
   return info;
 }
 

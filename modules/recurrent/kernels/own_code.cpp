@@ -66,6 +66,11 @@ bool runs_on(std::string_view code, Capability gpu) {
   return false;
 }
 
+std::string how_to_get_code(Capability gpu) {
+  return "configure the build with -DRNNLAB_CUDA_ARCHITECTURES=" + std::to_string(gpu.major) +
+         std::to_string(gpu.minor) + "-real";
+}
+
 std::string described(std::string_view code) {
   const std::vector<CodeFor> all = parsed(code);
   const std::string real = described(all, CodeForm::kCode, "code"), ptx = described(all, CodeForm::kPtx, "PTX");

@@ -31,6 +31,9 @@ std::string_view own_code();
 // version, PTX on all later versions.
 bool runs_on(std::string_view code, Capability gpu);
 
+// Returns what the user can do if a build has no code for a GPU, as the end of a sentence.
+std::string how_to_get_code(Capability gpu);
+
 // Returns the list for people: "code for 8.0 and 9.0, PTX for 9.0".
 std::string described(std::string_view code);
 

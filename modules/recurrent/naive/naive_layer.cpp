@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements `naive`: the plain loop over steps, with one small GEMM for every gate and side, and a separate operation
 // for every point-wise operation. It is written for readers and as the baseline; nothing is grouped, hoisted or fused.
-// It supports every cell and every option.
+// It supports every cell and every option of cells.
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
@@ -51,8 +51,18 @@ DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeigh
 }  // namespace
 
 const LayerInfo& naive_layer_info() {
+  using enum RecurrentOption;
   static const LayerInfo info = {.description = "a plain loop over steps, two products a gate",
                                  .cells = all_cells(),
+                                 // A cell's equations compute every value of the options that the cell lists.
+                                 .options =
+                                     {
+                                         kNumLayers,
+                                         kBidirectional,
+                                         kDropout,
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) enumerator,
+#include "recurrent/option_list.inc"
+                                     },
                                  .processors = {Processor::kCpu, Processor::kGpu},
                                  .speed_rank = 1,
                                  .auto_use = AutoUse::kIfNoOther,

@@ -83,12 +83,12 @@ struct CheckedSize {
 };
 
 double difference_of_layer(Cell cell, const CheckedSize& size, at::ScalarType type, c10::Device device) {
-  const int64_t num_heads = cell == Cell::kSlstm ? 2 : 1;
+  const int64_t heads = cell == Cell::kSlstm ? 2 : 1;
   const RecurrentOptions options = {.cell = cell,
                                     .input_size = size.input_size,
-                                    .hidden_size = num_heads * size.hidden_size,
+                                    .hidden_size = heads * size.hidden_size,
                                     .num_layers = size.num_layers,
-                                    .num_heads = num_heads};
+                                    .heads = heads};
   const auto persistent = make_layer(LayerKind::kPersistent, options);
   const auto reference = make_layer(has_cell(LayerKind::kFused, cell) ? LayerKind::kFused : LayerKind::kNaive, options);
   copy_weights(*persistent, *reference);
@@ -212,8 +212,7 @@ void require_checked_gpu(c10::Device device, at::ScalarType type) {
 void require_gpu_with_kernels(c10::Device device) {
   static DeviceAnswers accepts;
   accepts.of(device, [&] {
-    if (const auto reason = unsupported_reason(LayerKind::kPersistent, device))
-      throw_error(ExitCode::kUsage, "{}", *reason);
+    require_supported(LayerKind::kPersistent, work_on(device));
     return true;
   });
 }
@@ -226,18 +225,11 @@ std::string_view persistent_class_name(at::ScalarType type) {
   return "float32: each factor as two float16, float32 sums";
 }
 
-void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
+void require_persistent(const at::Tensor& sequence) {
   require_gpu_with_kernels(sequence.device());
   const at::ScalarType type = sequence.scalar_type();
   if (type == at::kDouble)
     throw_error(ExitCode::kUsage, "layer: persistent does not support float64; use layer: cudnn");
-  const bool is_float32 = type == at::kFloat && !rounds_to_tf32();
-  const auto operands = is_float32 ? kernels::Operands::kFloat32 : kernels::Operands::kTf32;
-  if (!kernels::has_persistent_layer(hidden_size, operands, kernels::PersistentKernels::kAll))
-    throw_error(ExitCode::kUsage,
-                "layer: persistent cannot do hidden_size: {} in fp32 (its kernels for fp32 have at most 1024 units); "
-                "use precision: tf32 or bf16, or layer: cudnn",
-                hidden_size);
   require_checked_gpu(sequence.device(), type);
   throw_if_kernel_timed_out();
 }

@@ -15,10 +15,10 @@
 
 namespace rnnlab {
 
-// Throws UserError kUsage if the pass cannot run as `layer: persistent`: the processor is not a GPU of compute
-// capability 8.0 or later, its kernels cannot be compiled, the kind of GPU failed its check, the type
-// is float64, or float32 has no kernels for this many units. Throws kDevice if an earlier pass on this GPU timed out.
-void require_persistent(const at::Tensor& sequence, int64_t hidden_size);
+// Throws UserError kUsage if no pass can run as `layer: persistent` on this GPU or in this type: its compute capability
+// is below 8.0, its kernels cannot be compiled, the kind of GPU failed its check, or the type is float64. Throws
+// kDevice if an earlier pass on this GPU timed out.
+void require_persistent(const at::Tensor& sequence);
 
 // Returns the class of numbers of a pass on tensors of this type, for people.
 std::string_view persistent_class_name(at::ScalarType type);

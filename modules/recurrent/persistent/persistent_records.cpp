@@ -10,6 +10,7 @@
 namespace rnnlab {
 namespace {
 
+using enum RecurrentOption;
 using kernels::PersistentKernels;
 using kernels::persistent::has_blocks;
 
@@ -34,61 +35,53 @@ constexpr UnrolledVariant kTeamsVariant =
 constexpr UnrolledVariant kPersistentVariant = persistent_variant(LayerKind::kPersistent, PersistentKernels::kAll);
 
 // Each head of sLSTM has a block of its own.
-std::optional<std::string> unsupported_heads(const RecurrentOptions& options) {
-  constexpr auto kBlocks = PersistentKernels::kBlocks;
-  const int64_t head_size = options.hidden_size / options.num_heads;
-  if (kernels::has_persistent_layer(head_size, kernels::Operands::kTf32, kBlocks)) return std::nullopt;
-  const auto sizes = kernels::persistent_sizes(kernels::Operands::kTf32, kBlocks);
-  return fmt::format(
-      "hidden_size: {} with heads: {} (its kernels for slstm have heads of a multiple of 8 units from {} "
-      "to {})",
-      options.hidden_size, options.num_heads, sizes.least, sizes.most);
+PersistentKernels kernels_for(Cell cell, PersistentKernels kernels) {
+  return cell == Cell::kSlstm ? PersistentKernels::kBlocks : kernels;
 }
 
-template <const UnrolledVariant& variant>
-std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& options) {
-  if (options.activation != Activation::kTanh)
-    return fmt::format("activation: {} (its kernels for {} have tanh only)", config::name_of(options.activation),
-                       config::name_of(options.cell));
-  if (options.reset_gate == ResetGate::kBefore)
-    return "reset_gate: before (its kernel for gru applies the reset gate after the recurrent product)";
-  if (options.cell == Cell::kSlstm) return unsupported_heads(options);
-  if (kernels::has_persistent_layer(options.hidden_size, kernels::Operands::kTf32, variant.kernels))
-    return std::nullopt;
-  const auto sizes = kernels::persistent_sizes(kernels::Operands::kTf32, variant.kernels);
-  const int64_t in_float32 = kernels::persistent_sizes(kernels::Operands::kFloat32, variant.kernels).most;
-  return fmt::format("hidden_size: {} (its kernels have multiples of 8 from {} to {}{})", options.hidden_size,
-                     sizes.least, sizes.most,
-                     in_float32 < sizes.most ? fmt::format(", in fp32 to {}", in_float32) : "");
-}
-
-template <const UnrolledVariant& variant>
-std::optional<std::string> precision_unsupported_by_persistent(const RecurrentOptions& options, Precision precision) {
-  const auto has_kernels = [&](kernels::Operands factors) {
-    return kernels::has_persistent_layer(options.hidden_size / options.num_heads, factors, variant.kernels);
-  };
-  const bool lacks_float32 = has_kernels(kernels::Operands::kTf32) && !has_kernels(kernels::Operands::kFloat32);
-  if (precision != Precision::kFp32 || !lacks_float32) return std::nullopt;
-  return "supports at most 1024 units in fp32; use precision: tf32 or bf16, or layer: cudnn";
+Refusal refusal_of_every_gpu(const RecurrentOptions& options, PersistentKernels kernels) {
+  const auto sizes = kernels::persistent_sizes(kernels::Operands::kTf32, kernels);
+  const int64_t in_float32 = kernels::persistent_sizes(kernels::Operands::kFloat32, kernels).most;
+  const bool is_of_heads = options.cell == Cell::kSlstm;
+  const std::string size = fmt::format("hidden_size: {}", options.hidden_size);
+  return {
+      fmt::format("does not support {} (its kernels {} from {} to {}{})",
+                  is_of_heads ? fmt::format("{} with heads: {}", size, options.heads) : size,
+                  is_of_heads ? "for slstm have heads of a multiple of 8 units" : "have multiples of 8", sizes.least,
+                  sizes.most, in_float32 < sizes.most ? fmt::format(", in fp32 to {}", in_float32) : ""),
+      {"layer", "model.hidden_size"},
+      Refusal::Advice::kOtherLayers};
 }
 
 // Before compute capability 9.0, layers that one block does not hold have kernels over the whole GPU, but not in fp32.
 // Layers of more than 1024 units need exactly 9.0.
-std::optional<std::string> size_unsupported_by_persistent(const RecurrentOptions& options, Precision precision,
-                                                          const Gpu& gpu) {
-  const int64_t hidden_size = options.hidden_size / options.num_heads;
+std::optional<Refusal> refusal_of_gpu(int64_t hidden_size, bool is_fp32, const Gpu& gpu) {
   const bool has_wgmma = gpu.capability.major == kFirstWithClusters.major;
   if (has_wgmma || hidden_size <= kernels::kLargestOfBlocks) return std::nullopt;
-  const std::string size = fmt::format("cannot do hidden_size: {} on {} (compute capability {})", hidden_size, gpu.name,
-                                       text_of(gpu.capability));
-  if (gpu.capability < kFirstWithClusters && precision == Precision::kFp32)
-    return fmt::format(
-        "{} in fp32: its kernels for more than {} units in fp32 need compute capability 9.0 or later; use precision: "
-        "tf32 or bf16, or layer: cudnn",
-        size, kernels::kLargestOfBlocks);
+  const std::string size = fmt::format("does not support hidden_size: {} on {} (compute capability {})", hidden_size,
+                                       gpu.name, text_of(gpu.capability));
+  if (gpu.capability < kFirstWithClusters && is_fp32)
+    return Refusal{fmt::format("{} in fp32: its kernels for more than {} units in fp32 need compute capability 9.0 or "
+                               "later; use precision: tf32 or bf16, or layer: cudnn",
+                               size, kernels::kLargestOfBlocks),
+                   {"layer", "model.hidden_size", "precision"}};
   if (hidden_size <= kernels::kLargestOfGridsByMma) return std::nullopt;
-  return fmt::format("{}: its kernels for more than {} units need compute capability 9.0; use layer: cudnn", size,
-                     kernels::kLargestOfGridsByMma);
+  return Refusal{fmt::format("{}: its kernels for more than {} units need compute capability 9.0; use layer: cudnn",
+                             size, kernels::kLargestOfGridsByMma),
+                 {"layer", "model.hidden_size"}};
+}
+
+template <const UnrolledVariant& variant>
+std::optional<Refusal> size_limit_of(const RecurrentOptions& options, const LayerWork& work) {
+  const PersistentKernels kernels = kernels_for(options.cell, variant.kernels);
+  const int64_t size = options.hidden_size / options.heads;
+  if (!kernels::has_persistent_layer(size, kernels::Operands::kTf32, kernels))
+    return refusal_of_every_gpu(options, kernels);
+  const bool is_fp32 = work.precision == Precision::kFp32;
+  if (is_fp32 && !kernels::has_persistent_layer(size, kernels::Operands::kFloat32, kernels))
+    return Refusal{"supports at most 1024 units in fp32; use precision: tf32 or bf16, or layer: cudnn",
+                   {"layer", "precision", "model.hidden_size"}};
+  return work.gpu ? refusal_of_gpu(size, is_fp32, *work.gpu) : std::nullopt;
 }
 
 // In fp32 the kernels compute small factors with fewer digits; in tf32, hidden states of rnn_relu may overflow float16.
@@ -121,6 +114,7 @@ template <const UnrolledVariant& variant>
 LayerInfo persistent_info(std::string_view description, int speed_rank, AutoUse auto_use) {
   return {.description = description,
           .cells = cells_of(variant.kernels),
+          .options = {kNumLayers, kBidirectional, kDropout, kHeads},
           .processors = {Processor::kGpu},
           .other_processor = has_blocks(variant.kernels)
                                  ? std::string_view("needs a GPU of compute capability 8.0 or later; on a CPU use "
@@ -133,9 +127,7 @@ LayerInfo persistent_info(std::string_view description, int speed_rank, AutoUse 
           .speed_rank = speed_rank,
           .auto_use = auto_use,
           .make = make_persistent<variant>,
-          .unsupported_option = unsupported_by_persistent<variant>,
-          .unsupported_precision = precision_unsupported_by_persistent<variant>,
-          .unsupported_size = size_unsupported_by_persistent,
+          .size_limit = size_limit_of<variant>,
           .is_less_precise = persistent_is_less_precise};
 }
 

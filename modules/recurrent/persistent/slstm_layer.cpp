@@ -74,8 +74,8 @@ at::Tensor without_dead_steps(const at::Tensor& sums, const at::Tensor& alive, i
 }  // namespace
 
 DirectionResult PersistentSlstm::run_direction(const DirectionInput& input, CellWeights weights) {
-  const int64_t num_heads = options().num_heads, head_size = options().hidden_size / num_heads;
-  require_persistent_on_gpu(kind(), input.sequence, head_size);
+  const int64_t num_heads = options().heads, head_size = options().hidden_size / num_heads;
+  require_persistent_on_gpu(kind(), input.sequence, options());
   const SequenceEnds ends(input.lengths, input.sequence.size(0), input.sequence.device());
   // A sequence that ends early is read in reverse from its own last step, so a reversed copy of it runs forward.
   const bool runs_reversed_copy = input.direction == Direction::kReverse && !ends.all_whole();

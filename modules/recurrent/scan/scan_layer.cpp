@@ -288,11 +288,13 @@ DirectionResult ScanLayer::run_direction(const DirectionInput& input, CellWeight
 }  // namespace
 
 const LayerInfo& scan_layer_info() {
+  using enum RecurrentOption;
   static const LayerInfo info = {
       .description =
           "the inputs of all steps as one product, then all steps as one scan; for cells whose gates do not "
           "read the state",
       .cells = {Cell::kMinGru, Cell::kMinLstm},
+      .options = {kNumLayers, kBidirectional, kDropout, Candidate::kLinear},
       .processors = {Processor::kCpu, Processor::kGpu},
       .speed_rank = 16,
       .make = make_layer_of<ScanLayer>};

@@ -87,10 +87,16 @@ class ForwardPass {
 // With fewer steps in a group, the layer above begins sooner; with more steps, there are fewer products and waits. This
 // number keeps the time for which layers wait, (L - 1) groups, near the number of groups.
 int64_t steps_per_group(const UnrolledSpec& spec, int64_t num_steps, size_t num_layers) {
-  if (spec.variant.input_products == InputProducts::kOneStep) return 1;
-  if (spec.variant.input_products == InputProducts::kAllSteps) return num_steps;
   const double balanced = std::sqrt(static_cast<double>(num_steps) / static_cast<double>(num_layers));
-  return std::clamp<int64_t>(std::llround(balanced), 1, num_steps);
+  switch (spec.variant.input_products) {
+    case InputProducts::kOneStep:
+      return 1;
+    case InputProducts::kAllSteps:
+      return num_steps;
+    case InputProducts::kGroupOfSteps:
+      return std::clamp<int64_t>(std::llround(balanced), 1, num_steps);
+  }
+  fail_invariant("listed products", __FILE__, __LINE__, "steps_per_group does not know the products of the inputs");
 }
 
 }  // namespace

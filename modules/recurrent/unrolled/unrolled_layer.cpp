@@ -11,6 +11,7 @@
 #include <c10/core/GradMode.h>
 
 #include "recurrent/cuda_functions.h"
+#include "recurrent/device/gpu_support.h"
 #include "recurrent/device/number_types.h"
 #include "recurrent/dropout.h"
 #include "recurrent/unrolled/passes.h"
@@ -82,15 +83,12 @@ at::Tensor joined(const std::vector<at::Tensor>& blocks) {
 }  // namespace
 
 // persistent_pass() is defined only if there is a GPU.
-void require_persistent_on_gpu(LayerKind kind, const at::Tensor& sequence, int64_t hidden_size) {
-  if (const auto reason = unsupported_reason(kind, sequence.is_cuda() ? Processor::kGpu : Processor::kCpu))
-    throw_error(ExitCode::kUsage, "{}", *reason);
-  persistent_pass().require(sequence, hidden_size);
-}
-
-std::optional<std::string> unsupported_by_unrolled(const RecurrentOptions& options) {
-  if (options.reset_gate != ResetGate::kBefore) return std::nullopt;
-  return "reset_gate: before (its candidate's product waits for the reset gate, so the products of a step are not one)";
+void require_persistent_on_gpu(LayerKind kind, const at::Tensor& sequence, const RecurrentOptions& options) {
+  const bool is_fp32 = sequence.scalar_type() == at::kFloat && !rounds_to_tf32();  // which has the fewest sizes
+  require_supported(kind, {.options = options,
+                           .precision = is_fp32 ? std::optional(Precision::kFp32) : std::nullopt,
+                           .processor = processor_of(sequence.device())});
+  persistent_pass().require(sequence);
 }
 
 UnrolledLayer::UnrolledLayer(const UnrolledVariant& variant, const RecurrentOptions& options)
@@ -107,7 +105,7 @@ std::vector<UnrolledLayer::Block> UnrolledLayer::blocks() const {
 RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   const SequenceEnds ends(lengths, input.size(0), input.device());
   at::Tensor sequence = in_product_type(input);
-  if (variant_.is_persistent) require_persistent_on_gpu(kind(), sequence, options().hidden_size);
+  if (variant_.is_persistent) require_persistent_on_gpu(kind(), sequence, options());
   std::vector<at::Tensor> hidden, cell;
   for (const Block& block : blocks()) {
     if (block.first_layer > 0 && options().dropout > 0 && is_training())
@@ -134,7 +132,7 @@ bool UnrolledLayer::reads_tokens(const at::Tensor& table, int64_t num_tokens) co
 RecurrentResult UnrolledLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
                                           const RecurrentState& initial) {
   const at::TensorOptions type_of_products = table.options().dtype(product_type(table));
-  require_persistent_on_gpu(kind(), at::empty({0}, type_of_products), options().hidden_size);
+  require_persistent_on_gpu(kind(), at::empty({0}, type_of_products), options());
   const SequenceEnds all_whole({}, tokens.size(0), tokens.device());
   return run_direction(blocks().front(), Direction::kForward, {table, tokens}, initial, all_whole);
 }

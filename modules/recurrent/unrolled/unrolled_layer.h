@@ -42,7 +42,7 @@ class SequenceEnds {
 };
 
 // Throws UserError kUsage, or kDevice, if a persistent layer of this kind cannot run (persistent/persistent_pass.h).
-void require_persistent_on_gpu(LayerKind kind, const at::Tensor& sequence, int64_t hidden_size);
+void require_persistent_on_gpu(LayerKind kind, const at::Tensor& sequence, const RecurrentOptions& options);
 
 class UnrolledLayer : public RecurrentLayer {
  public:
@@ -110,8 +110,5 @@ template <const UnrolledVariant& variant>
 std::shared_ptr<RecurrentLayer> make_unrolled(const RecurrentOptions& options) {
   return std::make_shared<UnrolledLayer>(variant, options);
 }
-
-// Implements LayerInfo::unsupported_option for layers that compute the products of a step as one product.
-std::optional<std::string> unsupported_by_unrolled(const RecurrentOptions& options);
 
 }  // namespace rnnlab

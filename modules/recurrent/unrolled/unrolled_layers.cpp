@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of the unrolled layers.
+// The records of the unrolled layers. None has reset_gate: before, because its candidate's product waits for the reset
+// gate, so that the products of a step are not one. `wavefront` and `diagonal` are not bidirectional, because a layer
+// waits for the whole reverse sequence of the layer below, so that there is no diagonal.
 #include "recurrent/unrolled/unrolled_layer.h"
 
 namespace rnnlab {
@@ -11,13 +13,20 @@ constexpr UnrolledVariant kBlockedVariant = {.kind = LayerKind::kBlocked,
                                              .input_products = InputProducts::kAllSteps,
                                              .is_blocked = true};
 
-constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: blocked";
+using enum RecurrentOption;
 
-std::optional<std::string> unsupported_by_pipelined(const RecurrentOptions& options) {
-  if (const auto option = unsupported_by_unrolled(options)) return option;
-  if (!options.bidirectional) return std::nullopt;
-  return "bidirectional: true (a layer waits for the whole reverse sequence of the one below: there is no diagonal)";
+LayerInfo step_on_both(std::string_view description, int speed_rank, decltype(LayerInfo::make) make) {
+  return {.description = description,
+          .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+          .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+          .processors = {Processor::kCpu, Processor::kGpu},
+          .needs_own_kernels = true,
+          .speed_rank = speed_rank,
+          .is_optimisation_step = true,
+          .make = make};
 }
+
+constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: blocked";
 
 }  // namespace
 
@@ -26,12 +35,12 @@ const LayerInfo& grouped_layer_info() {
   static const LayerInfo info = {
       .description = "the products of all gates as one, two a step; own backward pass through time",
       .cells = {Cell::kLstm},
+      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
       .processors = {Processor::kCpu, Processor::kGpu},
       .speed_rank = 2,
       .auto_use = AutoUse::kIfNoOther,
       .is_optimisation_step = true,
-      .make = make_unrolled<kGroupedVariant>,
-      .unsupported_option = unsupported_by_unrolled};
+      .make = make_unrolled<kGroupedVariant>};
   return info;
 }
 
@@ -39,50 +48,31 @@ const LayerInfo& streamed_layer_info() {
   static const LayerInfo info = {
       .description = "grouped, with the input's and the recurrent product on two CUDA streams",
       .cells = {Cell::kLstm},
+      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
       .processors = {Processor::kGpu},
       .other_processor = kNeedsStreams,
       .speed_rank = 3,
       .auto_use = AutoUse::kIfNoOther,
       .is_optimisation_step = true,
-      .make = make_unrolled<kStreamedVariant>,
-      .unsupported_option = unsupported_by_unrolled};
+      .make = make_unrolled<kStreamedVariant>};
   return info;
 }
 
 const LayerInfo& fused_pointwise_layer_info() {
-  static const LayerInfo info = {.description = "streamed, with one own kernel for all of a step but its products",
-                                 .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
-                                 .processors = {Processor::kCpu, Processor::kGpu},
-                                 .needs_own_kernels = true,
-                                 .speed_rank = 4,
-                                 .is_optimisation_step = true,
-                                 .make = make_unrolled<kFusedPointwiseVariant>,
-                                 .unsupported_option = unsupported_by_unrolled};
+  static const LayerInfo info = step_on_both("streamed, with one own kernel for all of a step but its products", 4,
+                                             make_unrolled<kFusedPointwiseVariant>);
   return info;
 }
 
 const LayerInfo& pretransposed_layer_info() {
-  static const LayerInfo info = {
-      .description = "fused_pointwise, with the weights transposed once for the backward pass",
-      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
-      .processors = {Processor::kCpu, Processor::kGpu},
-      .needs_own_kernels = true,
-      .speed_rank = 5,
-      .is_optimisation_step = true,
-      .make = make_unrolled<kPretransposedVariant>,
-      .unsupported_option = unsupported_by_unrolled};
+  static const LayerInfo info = step_on_both("fused_pointwise, with the weights transposed once for the backward pass",
+                                             5, make_unrolled<kPretransposedVariant>);
   return info;
 }
 
 const LayerInfo& hoisted_layer_info() {
-  static const LayerInfo info = {.description = "pretransposed, with one product for the inputs of all steps",
-                                 .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
-                                 .processors = {Processor::kCpu, Processor::kGpu},
-                                 .needs_own_kernels = true,
-                                 .speed_rank = 6,
-                                 .is_optimisation_step = true,
-                                 .make = make_unrolled<kHoistedVariant>,
-                                 .unsupported_option = unsupported_by_unrolled};
+  static const LayerInfo info =
+      step_on_both("pretransposed, with one product for the inputs of all steps", 6, make_unrolled<kHoistedVariant>);
   return info;
 }
 
@@ -90,13 +80,13 @@ const LayerInfo& wavefront_layer_info() {
   static const LayerInfo info = {
       .description = "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams",
       .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+      .options = {kNumLayers, kDropout, Activation::kRelu},
       .processors = {Processor::kGpu},
       .other_processor = kNeedsStreams,
       .needs_own_kernels = true,
       .speed_rank = 7,
       .is_optimisation_step = true,
-      .make = make_unrolled<kWavefrontVariant>,
-      .unsupported_option = unsupported_by_pipelined};
+      .make = make_unrolled<kWavefrontVariant>};
   return info;
 }
 
@@ -106,13 +96,13 @@ const LayerInfo& diagonal_layer_info() {
   static const LayerInfo info = {
       .description = "wavefront step by step, with one batched product and one own kernel for all layers",
       .cells = {Cell::kLstm, Cell::kRnnTanh, Cell::kRnnRelu},
+      .options = {kNumLayers, kDropout, Activation::kRelu},
       .processors = {Processor::kGpu},
       .other_processor = kNeedsStreams,
       .needs_own_kernels = true,
       .speed_rank = 8,
       .is_optimisation_step = true,
-      .make = make_unrolled<kDiagonalVariant>,
-      .unsupported_option = unsupported_by_pipelined};
+      .make = make_unrolled<kDiagonalVariant>};
   return info;
 }
 
@@ -120,12 +110,12 @@ const LayerInfo& blocked_layer_info() {
   static const LayerInfo info = {
       .description = "hoisted for the CPU: packed weights, the batch cut between the threads, oneDNN's block kernels",
       .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
       .processors = {Processor::kCpu},
       .other_processor = "is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn",
       .speed_rank = 11,
       .is_optimisation_step = true,
-      .make = make_unrolled<kBlockedVariant>,
-      .unsupported_option = unsupported_by_unrolled};
+      .make = make_unrolled<kBlockedVariant>};
   return info;
 }
 

@@ -205,6 +205,7 @@ __device__ ElementResult squared_error(float output, float target) {
 
 template <ElementLossKind kind>
 __device__ ElementResult evaluate_element(float output, float target) {
+  static_assert(kind == ElementLossKind::kBinaryCrossEntropy || kind == ElementLossKind::kSquaredError);
   if constexpr (kind == ElementLossKind::kBinaryCrossEntropy)
     return binary_cross_entropy(output, target);
   else
@@ -247,14 +248,21 @@ __global__ void __launch_bounds__(kElementThreads) elements_kernel(const Element
   write_loss_part(work.results, sums);
 }
 
+auto kernel_of(ElementLossKind kind) -> void (*)(ElementLoss) {
+  switch (kind) {
+    case ElementLossKind::kBinaryCrossEntropy:
+      return elements_kernel<ElementLossKind::kBinaryCrossEntropy>;
+    case ElementLossKind::kSquaredError:
+      return elements_kernel<ElementLossKind::kSquaredError>;
+  }
+  throw std::logic_error("no kernel is known for the loss of elements");
+}
+
 }  // namespace
 
 void run(const ElementLoss& work, cudaStream_t stream) {
   const int64_t num_parts = num_loss_parts(work);
-  void (*const kernel)(ElementLoss) = work.kind == ElementLossKind::kBinaryCrossEntropy
-                                          ? elements_kernel<ElementLossKind::kBinaryCrossEntropy>
-                                          : elements_kernel<ElementLossKind::kSquaredError>;
-  launch_dependent(kernel, static_cast<uint32_t>(num_parts), kElementThreads, 0, stream, work);
+  launch_dependent(kernel_of(work.kind), static_cast<uint32_t>(num_parts), kElementThreads, 0, stream, work);
   if (num_parts > 1)
     launch_dependent(add_losses_kernel, 1, kPartThreads, 0, stream, work.results, num_parts, work.size);
   require_started("the kernel of binary cross-entropy or squared error");
