@@ -15,10 +15,10 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "experiment/experiment.h"
 #include "output.h"
 #include "results/run_folder.h"
 #include "run_names.h"
+#include "runs/experiment.h"
 
 namespace rnnlab::app {
 namespace {

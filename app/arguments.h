@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "config/document.h"
-#include "config/schema.h"
-#include "experiment/sweep.h"
-#include "inference/trained_model.h"
+#include "base/config/document.h"
+#include "base/config/schema.h"
+#include "runs/sweep.h"
+#include "runs/use/trained_model.h"
 
 namespace rnnlab::app {
 

@@ -7,12 +7,12 @@
 #include <variant>
 
 #include "arguments.h"
+#include "base/config/sweep.h"
+#include "base/system/json_fields.h"
 #include "base/text.h"
-#include "config/sweep.h"
-#include "experiment/experiment.h"
-#include "experiment/support.h"
 #include "output.h"
-#include "system/json_fields.h"
+#include "runs/experiment.h"
+#include "runs/support.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

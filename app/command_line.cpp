@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "arguments.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
-#include "experiment/experiment.h"
-#include "gpu/cuda_library.h"
+#include "layers/device/cuda_library.h"
+#include "layers/device/gpu_device.h"
 #include "output.h"
-#include "recurrent/device/gpu_device.h"
-#include "system/terminal.h"
+#include "runs/experiment.h"
 #include "version.h"
 
 namespace rnnlab::app {

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <map>
 
+#include "base/config/sweep.h"
 #include "base/text.h"
-#include "bench/bench_settings.h"
-#include "config/sweep.h"
-#include "experiment/experiment.h"
 #include "output.h"
 #include "results/run_folder.h"
+#include "runs/bench/bench_settings.h"
+#include "runs/experiment.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

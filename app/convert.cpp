@@ -11,10 +11,10 @@
 
 #include "arguments.h"
 #include "base/numbers.h"
+#include "base/system/json_fields.h"
 #include "base/text.h"
-#include "inference/export_weights.h"
 #include "output.h"
-#include "system/json_fields.h"
+#include "runs/use/export_weights.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

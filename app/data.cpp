@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "data/find_data.h"
 #include "data/inspect.h"
-#include "experiment/sweep.h"
 #include "output.h"
+#include "runs/sweep.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

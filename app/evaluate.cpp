@@ -10,13 +10,13 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "experiment/experiment.h"
-#include "inference/detailed_metrics.h"
-#include "inference/evaluate_model.h"
-#include "inference/predict.h"
 #include "output.h"
 #include "results/run_folder.h"
 #include "results/run_record.h"
+#include "runs/experiment.h"
+#include "runs/use/detailed_metrics.h"
+#include "runs/use/evaluate_model.h"
+#include "runs/use/predict.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "arguments.h"
-#include "experiment/run.h"
-#include "experiment/sweep.h"
+#include "base/system/json_fields.h"
 #include "output.h"
-#include "system/json_fields.h"
+#include "runs/run.h"
+#include "runs/sweep.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

@@ -3,8 +3,8 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
-#include "experiment/machine_report.h"
 #include "output.h"
+#include "runs/machine_report.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include "base/file_handles.h"
-#include "experiment/devices.h"
-#include "experiment/failure.h"
 #include "output.h"
-#include "training/determinism.h"
+#include "runs/devices.h"
+#include "runs/failure.h"
+#include "train/loop/determinism.h"
 #include "verbs.h"
 
 namespace {

@@ -14,11 +14,11 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/system/files.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
-#include "checkpoint/checkpoint.h"
+#include "results/checkpoint/checkpoint.h"
 #include "results/run_folder.h"
-#include "system/files.h"
-#include "system/terminal.h"
 
 namespace rnnlab::app {
 

@@ -55,7 +55,7 @@ void print_notice(std::string_view text);
 
 // Checks files that the user names for a verb to write. Each verb calls these functions before it reads or computes
 // anything, so that no work is lost because of a name that cannot be written. The files are written by
-// write_output_file (system/files.h), which checks them again.
+// write_output_file (base/system/files.h), which checks them again.
 //
 // Throws UserError kUsage if `out` cannot be written as a file (resolve_output_file, with its `advice`), is one of the
 // `inputs` of the verb, exists as an experiment, a sweep or a lock, is a run's own file, or is among its checkpoints.

@@ -8,13 +8,13 @@
 
 #include "arguments.h"
 #include "base/numbers.h"
+#include "base/system/files.h"
 #include "base/text.h"
 #include "data/find_data.h"
-#include "inference/generate_text.h"
-#include "inference/predict.h"
-#include "inference/prediction_files.h"
 #include "output.h"
-#include "system/files.h"
+#include "runs/use/generate_text.h"
+#include "runs/use/predict.h"
+#include "runs/use/prediction_files.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnnlab report: writes finished runs and benchmarks as one HTML page, as pictures, or as Markdown.
-#include "report/make_report.h"
+#include "runs/report/make_report.h"
 
 #include <fmt/format.h>
 
@@ -14,20 +14,20 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/numbers.h"
+#include "base/system/files.h"
+#include "base/system/json_fields.h"
 #include "base/text.h"
-#include "experiment/failure.h"
-#include "experiment/resume.h"
-#include "inference/evaluate_model.h"
-#include "inference/part_quality.h"
-#include "inference/predict.h"
-#include "inference/prediction_overview.h"
-#include "inference/trained_model.h"
 #include "output.h"
-#include "report/writers.h"
 #include "results/run_folder.h"
 #include "run_names.h"
-#include "system/files.h"
-#include "system/json_fields.h"
+#include "runs/failure.h"
+#include "runs/report/writers.h"
+#include "runs/resume.h"
+#include "runs/use/evaluate_model.h"
+#include "runs/use/part_quality.h"
+#include "runs/use/predict.h"
+#include "runs/use/prediction_overview.h"
+#include "runs/use/trained_model.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

@@ -13,9 +13,9 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "checkpoint/checkpoint.h"
-#include "experiment/resume.h"
+#include "results/checkpoint/checkpoint.h"
 #include "results/run_folder.h"
+#include "runs/resume.h"
 
 namespace rnnlab::app {
 namespace {

@@ -9,18 +9,18 @@
 #include <memory>
 
 #include "arguments.h"
+#include "base/config/sweep.h"
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "config/sweep.h"
-#include "experiment/auto_resume.h"
-#include "experiment/child_process.h"
-#include "experiment/devices.h"
-#include "experiment/sweep.h"
 #include "output.h"
 #include "results/comparison_output.h"
 #include "results/run_folder.h"
 #include "run_names.h"
+#include "runs/auto_resume.h"
+#include "runs/child_process.h"
+#include "runs/devices.h"
+#include "runs/sweep.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

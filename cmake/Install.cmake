@@ -16,7 +16,7 @@ install(TARGETS rnnlab RUNTIME DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
 install(TARGETS ${rnnlab_libraries} LIBRARY DESTINATION lib COMPONENT wheel EXCLUDE_FROM_ALL)
 
 # ---- for programs and other projects ----
-set(exported base config system gpu kernels recurrent)
+set(exported base layers)
 list(TRANSFORM exported PREPEND rnnlab_ OUTPUT_VARIABLE exported_targets)
 list(REMOVE_ITEM rnnlab_libraries ${exported_targets})
 install(TARGETS rnnlab RUNTIME DESTINATION bin)
@@ -24,7 +24,7 @@ install(TARGETS ${rnnlab_libraries} LIBRARY DESTINATION lib)
 install(TARGETS ${exported_targets} rnnlab_torch EXPORT rnnlab LIBRARY DESTINATION lib)
 set_target_properties(rnnlab_torch PROPERTIES EXPORT_NAME torch)
 install(EXPORT rnnlab NAMESPACE rnnlab:: FILE rnnlab-targets.cmake DESTINATION lib/cmake/rnnlab)
-foreach(module base config system gpu recurrent)
+foreach(module base layers)
   install(DIRECTORY "${CMAKE_SOURCE_DIR}/modules/${module}" DESTINATION include/rnnlab
     FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
 endforeach()

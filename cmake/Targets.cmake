@@ -44,22 +44,38 @@ function(rnnlab_optimise_little target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# rnnlab_module(NAME [ON_TORCH] SOURCES file... LINKS target...): the library rnnlab::NAME in modules/NAME, a shared one, because
-# librnnlab_cuda.so uses the modules of the program that loads it. LINKS may name only modules listed above it in
-# modules/CMakeLists.txt. ON_TORCH: most of its sources read LibTorch's headers.
+# rnnlab_module(NAME LINKS target...): the library rnnlab::NAME of the module in this folder, without its sources, which are
+# in parts. It is shared, because librnnlab_cuda.so uses the modules of the program that loads it. LINKS may name only
+# modules that modules/CMakeLists.txt lists above it.
 function(rnnlab_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ON_TORCH" "" "SOURCES;LINKS")
-  add_library(rnnlab_${name} SHARED ${arg_SOURCES})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
+  add_library(rnnlab_${name} SHARED)
   add_library(rnnlab::${name} ALIAS rnnlab_${name})
-  set_target_properties(rnnlab_${name} PROPERTIES EXPORT_NAME ${name})
+  set_target_properties(rnnlab_${name} PROPERTIES EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
   set_property(GLOBAL APPEND PROPERTY RNNLAB_MODULES rnnlab_${name})
+  set_property(GLOBAL PROPERTY RNNLAB_LINKS_OF_${name} ${arg_LINKS})
   target_link_options(rnnlab_${name} PRIVATE ${rnnlab_no_undefined})
   target_include_directories(rnnlab_${name} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/modules> $<INSTALL_INTERFACE:include/rnnlab>)
-  target_link_libraries(rnnlab_${name} PUBLIC ${arg_LINKS} PRIVATE rnnlab_warnings)
-  rnnlab_share_units(rnnlab_${name})
+  target_link_libraries(rnnlab_${name} PUBLIC ${arg_LINKS})
+endfunction()
+
+# rnnlab_part(NAME OF module [ON_TORCH] SOURCES file... [LINKS target...]): sources of one folder of a module, which are
+# compiled in their own way, as the target rnnlab_NAME_part. LINKS are libraries that only these sources use. ON_TORCH: most
+# of them read LibTorch's headers.
+function(rnnlab_part name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ON_TORCH" "OF" "SOURCES;LINKS")
+  set(part rnnlab_${name}_part)
+  add_library(${part} OBJECT ${arg_SOURCES})
+  set_target_properties(${part} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${part} PRIVATE "${CMAKE_SOURCE_DIR}/modules")
+  get_property(links GLOBAL PROPERTY RNNLAB_LINKS_OF_${arg_OF})
+  target_link_libraries(${part} PRIVATE ${links} ${arg_LINKS} rnnlab_warnings)
+  target_sources(rnnlab_${arg_OF} PRIVATE $<TARGET_OBJECTS:${part}>)
+  target_link_libraries(rnnlab_${arg_OF} PRIVATE ${arg_LINKS})
+  rnnlab_share_units(${part})
   if(arg_ON_TORCH)
-    rnnlab_precompile(rnnlab_${name} rnnlab_module_headers)
+    rnnlab_precompile(${part} rnnlab_module_headers)
   endif()
 endfunction()
 
@@ -77,7 +93,7 @@ function(rnnlab_test name)
   add_executable(${name}_tests ${arg_SOURCES} "${CMAKE_SOURCE_DIR}/tests/fixed_num_threads.cpp")
   if(arg_ON_GPUS)
     target_sources(${name}_tests PRIVATE "${CMAKE_SOURCE_DIR}/tests/load_cuda_library.cpp")
-    target_link_libraries(${name}_tests PRIVATE rnnlab::gpu)
+    target_link_libraries(${name}_tests PRIVATE rnnlab::layers)
     if(TARGET rnnlab_cuda)
       add_dependencies(${name}_tests rnnlab_cuda)
     endif()

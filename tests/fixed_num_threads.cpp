@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On a busy machine rnnlab chooses fewer threads for a run (experiment/fastest_layer.h), and results depend on the
+// On a busy machine rnnlab chooses fewer threads for a run (runs/fastest_layer.h), and results depend on the
 // number of threads. A number in OMP_NUM_THREADS is kept, here and in the programs that tests start.
 #include <cstdlib>
 #include <string>

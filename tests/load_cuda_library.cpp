@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests ask LibTorch for GPUs, which LibTorch searches only once, so librnnlab_cuda.so must be loaded before.
-#include "gpu/cuda_library.h"
+#include "layers/device/cuda_library.h"
 
 namespace {
 

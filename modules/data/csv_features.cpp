@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/config/value.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "config/value.h"
 #include "data/readers/row_numbers.h"
 #include "data/readers/times.h"
 

@@ -16,10 +16,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/config/value.h"
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "config/value.h"
 #include "data/csv_time.h"
 #include "data/readers/spellings.h"
 

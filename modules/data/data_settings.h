@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "config/schema.h"
+#include "base/config/schema.h"
 #include "data/batches.h"
 #include "data/readers/csv.h"
 #include "data/readers/text_file.h"

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "config/enum_names.h"
+#include "base/config/enum_names.h"
 #include "data/scaling.h"
 
 namespace rnnlab {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/system/machine.h"
 #include "data/data_settings.h"
-#include "system/machine.h"
 
 namespace rnnlab {
 

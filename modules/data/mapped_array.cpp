@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/regular_file.h"
-#include "system/terminal.h"
+#include "base/system/terminal.h"
 
 namespace rnnlab {
 

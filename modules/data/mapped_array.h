@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/system/files.h"
 #include "data/readers/array.h"
-#include "system/files.h"
 
 namespace rnnlab {
 

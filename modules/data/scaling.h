@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/enum_names.h"
+#include "base/config/enum_names.h"
 
 namespace rnnlab {
 

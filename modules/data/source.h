@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/config/enum_names.h"
 #include "base/text.h"
-#include "config/enum_names.h"
 #include "data/dataset.h"
 #include "data/split.h"
 

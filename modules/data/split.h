@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "config/enum_names.h"
+#include "base/config/enum_names.h"
 
 namespace rnnlab {
 

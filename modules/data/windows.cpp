@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/system/machine.h"
 #include "base/text.h"
-#include "system/machine.h"
 
 namespace rnnlab {
 namespace {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/system/warning.h"
 #include "results/epoch_row.h"
 #include "results/run_record.h"
-#include "system/warning.h"
 
 namespace rnnlab {
 
@@ -74,7 +74,7 @@ bool counts_warmup(const RunRecord& run);
 // The following functions detect runs and processes that waited: for a CPU, for data, for a quota, or for the slowest
 // process of a run.
 
-// The counters that the system recorded with the epoch times (system/counters.h) show whether a run had the CPUs
+// The counters that the system recorded with the epoch times (base/system/counters.h) show whether a run had the CPUs
 // that it needed. A run that was stopped, held by a quota or kept waiting by other processes is slow for external
 // reasons.
 

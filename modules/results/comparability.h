@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/system/warning.h"
 #include "results/conditions.h"
 #include "results/run_record.h"
-#include "system/warning.h"
 
 namespace rnnlab {
 

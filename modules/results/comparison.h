@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "base/system/files.h"
+#include "base/system/warning.h"
 #include "results/checks.h"
 #include "results/epoch_cost.h"
 #include "results/process_times.h"
 #include "results/quality.h"
 #include "results/run_record.h"
-#include "system/files.h"
-#include "system/warning.h"
 
 namespace rnnlab {
 

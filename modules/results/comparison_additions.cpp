@@ -13,12 +13,12 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/statistics.h"
+#include "base/system/json_fields.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
 #include "results/comparability.h"
 #include "results/conditions.h"
 #include "results/epoch_table.h"
-#include "system/json_fields.h"
-#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

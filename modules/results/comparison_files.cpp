@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "base/numbers.h"
+#include "base/system/json_fields.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
 #include "results/comparison_output.h"
-#include "system/json_fields.h"
-#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

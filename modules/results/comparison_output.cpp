@@ -7,10 +7,10 @@
 #include <array>
 
 #include "base/numbers.h"
+#include "base/system/json_fields.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
 #include "results/epoch_table.h"
-#include "system/json_fields.h"
-#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

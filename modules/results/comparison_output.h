@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/system/terminal.h"
 #include "results/comparison.h"
 #include "results/epoch_row.h"
 #include "results/run_record.h"
-#include "system/terminal.h"
 
 namespace rnnlab {
 

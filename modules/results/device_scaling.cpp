@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/system/json_fields.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
 #include "results/checks.h"
 #include "results/comparability.h"
@@ -18,8 +20,6 @@
 #include "results/conditions.h"
 #include "results/measuring_order.h"
 #include "results/run_folder.h"
-#include "system/json_fields.h"
-#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

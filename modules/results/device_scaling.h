@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/system/terminal.h"
+#include "base/system/warning.h"
 #include "results/comparison.h"
 #include "results/run_record.h"
-#include "system/terminal.h"
-#include "system/warning.h"
 
 namespace rnnlab {
 

@@ -20,10 +20,10 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
+#include "base/system/json_fields.h"
 #include "base/text.h"
 #include "results/run_folder.h"
 #include "results_git_revision.h"  // made by git_revision.cmake at every build
-#include "system/json_fields.h"
 
 namespace rnnlab {
 namespace {

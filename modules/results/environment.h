@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "system/files.h"
-#include "system/gpu_info.h"
-#include "system/machine.h"
-#include "system/warning.h"
+#include "base/system/files.h"
+#include "base/system/gpu_info.h"
+#include "base/system/machine.h"
+#include "base/system/warning.h"
 
 namespace rnnlab {
 

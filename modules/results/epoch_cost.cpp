@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/statistics.h"
-#include "system/warning.h"
+#include "base/system/warning.h"
 
 namespace rnnlab {
 namespace {

@@ -8,11 +8,11 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
+#include "base/system/files.h"
+#include "base/system/json_fields.h"
 #include "base/text.h"
 #include "results/epoch_row.h"
 #include "results/run_folder.h"
-#include "system/files.h"
-#include "system/json_fields.h"
 
 namespace rnnlab {
 namespace {

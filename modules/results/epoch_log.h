@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/system/files.h"
 #include "results/epoch_row.h"
-#include "system/files.h"
 
 namespace rnnlab {
 

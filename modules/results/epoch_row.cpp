@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/system/json_fields.h"
 #include "base/text.h"
-#include "system/json_fields.h"
 
 namespace rnnlab {
 

@@ -35,7 +35,7 @@ struct EpochRow {
   bool warmup = false;                                  // not counted in medians
   std::optional<int64_t> skipped_steps = std::nullopt;  // steps whose gradients overflowed float16 under the loss scale
   std::optional<double> device_seconds = std::nullopt;  // the span of train_seconds by the GPU's own clock
-  // The operating system and the GPU measure these values over the same span (system/counters.h).
+  // The operating system and the GPU measure these values over the same span (base/system/counters.h).
   std::optional<double> cpu_seconds = std::nullopt;
   std::optional<double> boot_seconds = std::nullopt;
   std::optional<double> steal_seconds = std::nullopt;

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/numbers.h"
-#include "system/terminal.h"
+#include "base/system/terminal.h"
 
 namespace rnnlab {
 namespace {

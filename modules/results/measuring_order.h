@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/system/warning.h"
 #include "results/run_record.h"
-#include "system/warning.h"
 
 namespace rnnlab {
 

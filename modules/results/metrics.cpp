@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/config/schema.h"
 #include "base/error.h"
-#include "config/schema.h"
 
 namespace rnnlab {
 namespace {

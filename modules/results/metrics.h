@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "config/enum_names.h"
+#include "base/config/enum_names.h"
 
 namespace rnnlab {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "config/schema.h"
+#include "base/config/schema.h"
 #include "results/metrics.h"
 
 namespace rnnlab {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/enum_names.h"
+#include "base/config/enum_names.h"
 #include "results/run_record.h"
 
 namespace rnnlab {

@@ -7,17 +7,17 @@
 #include <cmath>
 #include <set>
 
+#include "base/config/sweep.h"
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/statistics.h"
+#include "base/system/json_fields.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
-#include "config/sweep.h"
 #include "results/checks.h"
 #include "results/epoch_table.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
-#include "system/json_fields.h"
-#include "system/terminal.h"
 
 namespace rnnlab {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/system/files.h"
+#include "base/system/terminal.h"
 #include "results/quality.h"
 #include "results/run_record.h"
-#include "system/files.h"
-#include "system/terminal.h"
 
 namespace rnnlab {
 

@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "base/folder.h"
+#include "base/system/files.h"
 #include "base/text.h"
-#include "system/files.h"
 
 namespace rnnlab {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/document.h"
+#include "base/config/document.h"
 
 namespace rnnlab {
 

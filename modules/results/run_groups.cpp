@@ -9,9 +9,9 @@
 #include <set>
 #include <tuple>
 
+#include "base/config/sweep.h"
 #include "base/folder.h"
 #include "base/text.h"
-#include "config/sweep.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
 

@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
+#include "base/system/files.h"
+#include "base/system/json_fields.h"
 #include "base/text.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
-#include "system/files.h"
-#include "system/json_fields.h"
 
 namespace rnnlab {
 namespace {

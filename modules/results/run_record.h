@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/system/warning.h"
 #include "results/environment.h"
 #include "results/epoch_row.h"
 #include "results/summary.h"
 #include "results/work_settings.h"
-#include "system/warning.h"
 
 namespace rnnlab {
 
@@ -48,7 +48,7 @@ std::span<const EpochRow> whole_epochs(const RunRecord& run);
 const EpochRow* best_epoch_of(const RunRecord& run);
 
 // Returns the row of the epoch whose weights `predict` and `evaluate` use: the best of the whole epochs by
-// training.early_stopping, or else by the loss of the validation (training/stopping.h), if the run keeps it
+// training.early_stopping, or else by the loss of the validation (train/loop/stopping.h), if the run keeps it
 // (checkpoint.best). Nothing if the run keeps no such epoch, and for runs of other programs.
 std::optional<EpochRow> best_row(const RunRecord& run);
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/statistics.h"
+#include "base/system/json_fields.h"
 #include "results/run_folder.h"
-#include "system/json_fields.h"
 
 namespace rnnlab {
 namespace {

@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "config/enum_names.h"
+#include "base/config/enum_names.h"
+#include "base/system/files.h"
+#include "base/system/warning.h"
 #include "results/conditions.h"
 #include "results/epoch_row.h"
 #include "results/quality.h"
-#include "system/files.h"
-#include "system/warning.h"
 
 namespace rnnlab {
 
@@ -189,7 +189,7 @@ double num_samples(const EpochRow& row);
 
 std::optional<EpochTime> epoch_time(std::span<const EpochRow> rows);
 
-// Write and read `run_folder`/summary.json, which has a seal (system/json_fields.h). read_summary accepts a broken
+// Write and read `run_folder`/summary.json, which has a seal (base/system/json_fields.h). read_summary accepts a broken
 // seal, and run_record.h reports it. write_summary throws UserError kDevice. read_summary throws UserError kData with
 // the file and the key.
 void write_summary(const std::filesystem::path& run_folder, const Summary& summary);

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/program.h"
-#include "system/small_disk.h"
+#include "base/system/small_disk.h"
 
 namespace rnnlab {
 namespace {

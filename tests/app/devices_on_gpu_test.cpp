@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "app/program.h"
+#include "base/system/files.h"
 #include "results/run_record.h"
-#include "system/files.h"
 
 namespace rnnlab {
 namespace {

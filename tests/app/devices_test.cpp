@@ -19,9 +19,9 @@
 #include "app/program.h"
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/system/files.h"
 #include "base/text.h"
 #include "results/run_record.h"
-#include "system/files.h"
 
 namespace rnnlab {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/program.h"
-#include "checkpoint/safetensors.h"
+#include "results/checkpoint/safetensors.h"
 
 namespace rnnlab {
 namespace {

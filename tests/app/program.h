@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "experiment/tiny_yaml.h"
-#include "system/temporary_folder.h"
+#include "base/system/temporary_folder.h"
+#include "runs/tiny_yaml.h"
 
 namespace rnnlab::testing {
 

@@ -14,9 +14,9 @@
 
 #include "app/program.h"
 #include "base/error.h"
+#include "base/system/locks.h"
 #include "results/measuring_order.h"
 #include "results/run_record.h"
-#include "system/locks.h"
 
 namespace rnnlab {
 namespace {

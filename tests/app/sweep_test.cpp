@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "app/program.h"
+#include "base/system/json_fields.h"
 #include "results/run_folder.h"
 #include "results/run_record.h"
-#include "sweep/claim.h"
-#include "sweep/plan.h"
-#include "sweep/status.h"
-#include "system/json_fields.h"
+#include "runs/sweep/claim.h"
+#include "runs/sweep/plan.h"
+#include "runs/sweep/status.h"
 
 namespace rnnlab {
 namespace {

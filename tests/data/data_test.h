@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config/schema.h"
 #include "base/error.h"
-#include "config/schema.h"
 #include "data/data_settings.h"
 #include "npy_file.h"
 

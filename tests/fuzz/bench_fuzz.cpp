@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes a stored benchmark of unknown origin, as `rnnlab bench --against` reads it. A valid benchmark is written and
 // read again, and compared with a correct one.
-#include "bench/baseline.h"
-#include "bench/bench_report.h"
-#include "bench/sample_report.h"
+#include "base/system/json_fields.h"
 #include "fuzz/memory_file.h"
-#include "system/json_fields.h"
+#include "runs/bench/baseline.h"
+#include "runs/bench/bench_report.h"
+#include "runs/bench/sample_report.h"
 
 namespace rnnlab::testing {
 namespace {

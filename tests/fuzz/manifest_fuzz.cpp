@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes a manifest of unknown origin: unchanged, and with a valid seal, because a fuzzer does not find a SHA-256.
 #include "base/sha256.h"
-#include "checkpoint/checkpoint.h"
 #include "fuzz/fuzz_support.h"
+#include "results/checkpoint/checkpoint.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "fuzz/choices.h"
 #include "fuzz/fuzz_support.h"
-#include "models/model.h"
-#include "recurrent/refusals.h"
+#include "layers/refusals.h"
+#include "train/models/model.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes a file of a run folder of unknown origin, as `rnnlab compare` reads it: the first line is its name, the rest
 // its content. A valid file is written and read again, and compared with a correct run.
+#include "base/system/json_fields.h"
+#include "base/system/temporary_folder.h"
 #include "base/text.h"
 #include "fuzz/memory_file.h"
 #include "results/comparison_output.h"
 #include "results/epoch_row.h"
 #include "results/run_folder.h"
 #include "results/sample_runs.h"
-#include "system/json_fields.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

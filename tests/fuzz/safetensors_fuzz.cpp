@@ -2,8 +2,8 @@
 // Fuzzes a safetensors file of unknown origin. A valid file is written and read again: it must be the same.
 #include <algorithm>
 
-#include "checkpoint/safetensors.h"
 #include "fuzz/fuzz_support.h"
+#include "results/checkpoint/safetensors.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "config/sweep.h"
+#include "base/config/sweep.h"
 #include "fuzz/fuzz_support.h"
 
 namespace rnnlab::testing {

@@ -6,11 +6,11 @@
 
 #include <string>
 
-#include "config/schema.h"
+#include "base/config/schema.h"
 #include "data/data_settings.h"
-#include "models/model_settings.h"
-#include "recurrent/layer_kind.h"
-#include "training/training_settings.h"
+#include "layers/layer_kind.h"
+#include "train/loop/training_settings.h"
+#include "train/models/model_settings.h"
 
 namespace rnnlab::testing {
 

@@ -8,20 +8,20 @@
 #include <fstream>
 
 #include "base/sha256.h"
+#include "base/system/json_fields.h"
 #include "base/text.h"
-#include "checkpoint/checkpoint_folder.h"
 #include "data/load_dataset.h"
-#include "experiment/resume.h"
-#include "experiment/run_context.h"
-#include "experiment/sweep.h"
 #include "fuzz/choices.h"
 #include "fuzz/fuzz_support.h"
-#include "inference/evaluate_model.h"
-#include "inference/generate_text.h"
-#include "inference/predict.h"
+#include "results/checkpoint/checkpoint_folder.h"
 #include "results/run_folder.h"
-#include "system/json_fields.h"
-#include "training/trainer.h"
+#include "runs/resume.h"
+#include "runs/run_context.h"
+#include "runs/sweep.h"
+#include "runs/use/evaluate_model.h"
+#include "runs/use/generate_text.h"
+#include "runs/use/predict.h"
+#include "train/loop/trainer.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests promise R2 of docs/reliability.md: trains while the system fails: a system call that changes the run's folder
-// fails, once or from then on (checkpoint/failing_system.cpp). By default some calls fail; with RNNLAB_CALLS_APART=1
-// each call fails in turn.
+// fails, once or from then on (results/checkpoint/failing_system.cpp). By default some calls fail; with
+// RNNLAB_CALLS_APART=1 each call fails in turn.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "app/program.h"
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/checkpoint_folder.h"
 #include "reliability/trained_run.h"
+#include "results/checkpoint/checkpoint.h"
+#include "results/checkpoint/checkpoint_folder.h"
 #include "results/run_folder.h"
 
 namespace rnnlab::testing {

@@ -12,9 +12,9 @@
 #include <regex>
 
 #include "app/program.h"
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/checkpoint_folder.h"
 #include "reliability/trained_run.h"
+#include "results/checkpoint/checkpoint.h"
+#include "results/checkpoint/checkpoint_folder.h"
 #include "results/run_folder.h"
 
 namespace rnnlab::testing {

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "app/program.h"
-#include "checkpoint/checkpoint_folder.h"
 #include "reliability/trained_run.h"
+#include "results/checkpoint/checkpoint_folder.h"
 #include "results/run_folder.h"
 
 namespace rnnlab::testing {
@@ -33,8 +33,8 @@ class Limits : public ::testing::Test {
     program_.write("small.yaml", kSmallYaml);
   }
 
-  // Runs with the library of checkpoint/failing_system.cpp, which `variable` configures, and without GPUs, whose driver
-  // and autograd create threads of their own.
+  // Runs with the library of results/checkpoint/failing_system.cpp, which `variable` configures, and without GPUs,
+  // whose driver and autograd create threads of their own.
   ProgramResult run_with(const std::string& variable, const std::string& arguments) const {
     return program_.run_in_shell("CUDA_VISIBLE_DEVICES= LD_PRELOAD=" RNNLAB_FAILING_SYSTEM
                                  " ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 " +

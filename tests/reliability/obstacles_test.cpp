@@ -11,8 +11,8 @@
 
 #include "app/program.h"
 #include "base/text.h"
-#include "checkpoint/checkpoint_folder.h"
 #include "reliability/trained_run.h"
+#include "results/checkpoint/checkpoint_folder.h"
 #include "results/run_folder.h"
 
 namespace rnnlab::testing {

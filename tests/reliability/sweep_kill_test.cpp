@@ -17,8 +17,8 @@
 
 #include "app/program.h"
 #include "reliability/trained_run.h"
-#include "sweep/plan.h"
-#include "sweep/status.h"
+#include "runs/sweep/plan.h"
+#include "runs/sweep/status.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -7,12 +7,12 @@
 #include <sstream>
 
 #include "base/numbers.h"
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/checkpoint_folder.h"
+#include "base/system/json_fields.h"
+#include "base/system/temporary_folder.h"
+#include "results/checkpoint/checkpoint.h"
+#include "results/checkpoint/checkpoint_folder.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
-#include "system/json_fields.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/system/temporary_folder.h"
 #include "base/text.h"
 #include "results/sample_runs.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "base/expect_error.h"
 #include "base/statistics.h"
+#include "base/system/temporary_folder.h"
 #include "base/text.h"
 #include "results/sample_runs.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -11,9 +11,9 @@
 #include <functional>
 
 #include "base/expect_error.h"
+#include "base/system/temporary_folder.h"
 #include "results/conditions.h"
 #include "results/sample_runs.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

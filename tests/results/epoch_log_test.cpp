@@ -8,11 +8,11 @@
 #include <cmath>
 
 #include "base/expect_error.h"
+#include "base/system/small_disk.h"
+#include "base/system/temporary_folder.h"
 #include "results/epoch_row.h"
 #include "results/quality.h"
 #include "results/sample_runs.h"
-#include "system/small_disk.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

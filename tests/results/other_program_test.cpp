@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"
+#include "base/system/json_fields.h"
+#include "base/system/temporary_folder.h"
 #include "base/text.h"
 #include "results/comparison.h"
 #include "results/comparison_output.h"
 #include "results/sample_runs.h"
-#include "system/json_fields.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/expect_error.h"
+#include "base/system/temporary_folder.h"
 #include "results/comparison.h"
 #include "results/sample_runs.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

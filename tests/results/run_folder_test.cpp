@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/expect_error.h"
-#include "system/temporary_folder.h"
+#include "base/system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -8,14 +8,14 @@
 #include <functional>
 
 #include "base/expect_error.h"
+#include "base/system/json_fields.h"
+#include "base/system/temporary_folder.h"
 #include "base/text.h"
 #include "results/comparison.h"
 #include "results/epoch_log.h"
 #include "results/epoch_row.h"
 #include "results/run_folder.h"
 #include "results/sample_runs.h"
-#include "system/json_fields.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

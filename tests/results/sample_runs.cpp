@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "base/system/temporary_folder.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

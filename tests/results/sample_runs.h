@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/system/temporary_folder.h"
 #include "results/environment.h"
 #include "results/epoch_row.h"
 #include "results/run_record.h"
 #include "results/summary.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 

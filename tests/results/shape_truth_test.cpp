@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/system/temporary_folder.h"
 #include "results/comparison.h"
 #include "results/sample_runs.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

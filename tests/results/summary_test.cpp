@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/expect_error.h"
+#include "base/system/json_fields.h"
+#include "base/system/temporary_folder.h"
 #include "results/sample_runs.h"
-#include "system/json_fields.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -8,11 +8,11 @@
 #include <functional>
 
 #include "base/expect_error.h"
+#include "base/system/counters.h"
+#include "base/system/temporary_folder.h"
 #include "results/comparison.h"
 #include "results/conditions.h"
 #include "results/sample_runs.h"
-#include "system/counters.h"
-#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

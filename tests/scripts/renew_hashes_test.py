@@ -29,7 +29,7 @@ class RenewHashesTest(unittest.TestCase):
         self.index("numpy", {"numpy-2.2.6-cp310-cp310-manylinux_2_17_x86_64.manylinux2014_x86_64.whl": C})
 
     def write(self, *texts):
-        for name, text in zip(("requirements.txt", "requirements-test.txt", "tests/weights/layouts-requirements.txt"), texts):
+        for name, text in zip(("requirements.txt", "requirements-test.txt", "tests/train/weights/layouts-requirements.txt"), texts):
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             (self.root / name).write_text(text)
 
@@ -52,7 +52,7 @@ class RenewHashesTest(unittest.TestCase):
         self.assertEqual(self.text(), f"# LibTorch\ntorch==2.11.0 \\\n    --hash=sha256:{A} \\\n    --hash=sha256:{B}\n")
         self.assertEqual(self.text("requirements-test.txt"),
                          f"numpy==2.2.6; python_version < \"3.11\" \\\n    --hash=sha256:{C}\n")
-        self.assertEqual(self.text("tests/weights/layouts-requirements.txt"), "# none\n")
+        self.assertEqual(self.text("tests/train/weights/layouts-requirements.txt"), "# none\n")
 
     def test_leaves_out_what_no_supported_machine_installs(self):
         self.index("torch", {"torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl": A,
@@ -138,7 +138,7 @@ class RenewHashesTest(unittest.TestCase):
 class RepositoryTest(unittest.TestCase):
     def test_every_package_has_a_hash(self):
         root = SCRIPT.parents[1]
-        for name in (*root.glob("requirements*.txt"), "tests/weights/layouts-requirements.txt"):
+        for name in (*root.glob("requirements*.txt"), "tests/train/weights/layouts-requirements.txt"):
             lines = (root / name).read_text().replace(" \\\n", " ").splitlines()
             for line in lines:
                 if line and not line.startswith("#"):

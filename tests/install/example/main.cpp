@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "recurrent/recurrent_layer.h"
+#include "layers/recurrent_layer.h"
 
 int main() {
   const auto layer = rnnlab::make_layer(rnnlab::LayerKind::kHoisted, {.input_size = 1, .hidden_size = 16});

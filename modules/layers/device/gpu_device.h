@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs and their streams, by LibTorch's interface for all kinds of devices, which does not need CUDA's own libraries.
+#pragma once
+
+#include <c10/core/Event.h>
+#include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <string>
+#include <vector>
+
+#include "layers/device/cuda_library.h"
+
+namespace rnnlab {
+
+inline constexpr int kLowestPriority = 0;
+inline constexpr int kHighPriority = -1;
+
+inline c10::Stream current_stream(c10::Device device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
+// Returns one of LibTorch's streams. LibTorch has several of each priority and returns them in turn.
+inline c10::Stream stream_from_pool(c10::Device device, int priority) {
+  return c10::impl::VirtualGuardImpl(device.type()).getNewStream(device, priority);
+}
+
+// Work that is queued on stream `after` from now on waits for all work that is queued on stream `before` now.
+inline void order_streams(const c10::Stream& before, const c10::Stream& after) {
+  c10::Event event(before.device_type());
+  event.record(before);
+  event.block(after);
+}
+
+inline void synchronize(c10::Device device) {
+  c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+}
+
+inline constinit CudaFunction<int(c10::Stream)> priority_of_stream;
+
+struct GpuProperties {
+  std::string name;
+  int major = 0, minor = 0;  // the compute capability
+};
+inline constinit CudaFunction<GpuProperties(c10::Device)> properties_of_gpu;
+
+// Returns whether this build has code of its own kernels for the current GPU.
+inline constinit CudaFunction<bool()> has_own_code;
+
+// Returns why the kernels of `layer: persistent` cannot be compiled or loaded, as one sentence; nothing if they can.
+inline constinit CudaFunction<std::optional<std::string>()> why_no_persistent_kernels;
+
+// Returns notes for the user about kernels that were compiled since the last call, and the folder that stores them.
+inline constinit CudaFunction<std::vector<std::string>()> notes_on_compiled_kernels;
+inline std::vector<std::string> take_kernel_notes() {
+  return notes_on_compiled_kernels.is_defined() ? notes_on_compiled_kernels() : std::vector<std::string>();
+}
+
+// Returns the UUID as NVML writes it: "GPU-12345678-9abc-def0-1234-56789abcdef0".
+inline constinit CudaFunction<std::string(c10::Device)> uuid_of_gpu;
+
+}  // namespace rnnlab

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Implements `naive`: the plain loop over steps, with one small GEMM for every gate and side, and a separate operation
+// for every point-wise operation. It is written for readers and as the baseline; nothing is grouped, hoisted or fused.
+// It supports every cell and every option of cells.
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+
+#include "layers/stacked_layer.h"
+
+namespace rnnlab {
+namespace {
+
+// Returns the new states if the sequence continues, and the old states if it has ended or, in reverse, not begun.
+CellStates keep_ended(const at::Tensor& alive, CellStates next, const CellStates& states) {
+  for (size_t i = 0; i < next.size(); ++i) next[i] = at::where(alive, next[i], states[i]);
+  return next;
+}
+
+class NaiveLayer : public StackedLayer {
+ public:
+  explicit NaiveLayer(const RecurrentOptions& options) : StackedLayer(options) {}
+  LayerKind kind() const override { return LayerKind::kNaive; }
+
+ private:
+  DirectionResult run_direction(const DirectionInput& input, CellWeights weights) override;
+};
+
+DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeights weights) {
+  const auto cell = info_of(options().cell).equations(options(), weights);
+  const std::vector<at::Tensor> inputs = input.sequence.unbind(0);
+  const size_t num_steps = inputs.size();
+  std::vector<at::Tensor> outputs(num_steps);
+  CellStates states = input.initial;
+  for (size_t i = 0; i < num_steps; ++i) {
+    const size_t t = input.direction == Direction::kForward ? i : num_steps - 1 - i;
+    CellStates next = cell->step(inputs[t], states);
+    // Under autocast the hidden state keeps the type of the products, and the other states stay float32.
+    for (size_t k = 0; k < next.size(); ++k) next[k] = next[k].to(states[k].scalar_type());
+    if (!input.alive.defined()) {
+      states = std::move(next);
+      outputs[t] = states[0];
+    } else {
+      const at::Tensor alive = input.alive[static_cast<int64_t>(t)];
+      states = keep_ended(alive, std::move(next), states);
+      outputs[t] = at::where(alive, states[0], 0);
+    }
+  }
+  return {at::stack(outputs), states};
+}
+
+}  // namespace
+
+const LayerInfo& naive_layer_info() {
+  using enum RecurrentOption;
+  static const LayerInfo info = {.description = "a plain loop over steps, two products a gate",
+                                 .cells = all_cells(),
+                                 // A cell's equations compute every value of the options that the cell lists.
+                                 .options =
+                                     {
+                                         kNumLayers,
+                                         kBidirectional,
+                                         kDropout,
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) enumerator,
+#include "layers/option_list.inc"
+                                     },
+                                 .processors = {Processor::kCpu, Processor::kGpu},
+                                 .speed_rank = 1,
+                                 .auto_use = AutoUse::kIfNoOther,
+                                 .is_optimisation_step = true,
+                                 .make = make_layer_of<NaiveLayer>};
+  return info;
+}
+
+}  // namespace rnnlab

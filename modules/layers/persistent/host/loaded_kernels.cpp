@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/persistent/host/loaded_kernels.h"
+
+#include <c10/cuda/CUDAGraphsC10Utils.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/error.h"
+#include "layers/kernel_cache/kernel_cache.h"
+#include "layers/persistent/shared/sizes.h"
+
+namespace rnnlab::kernels::persistent {
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  (void)cudaGetLastError();  // otherwise the next kernel's check would report this error
+  throw std::runtime_error(std::string("layer: persistent: ") + what +
+                           " failed on this GPU: " + cudaGetErrorString(error));
+}
+
+namespace {
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+// Only one thread at a time may call get: chosen_pass (persistent_layer.cpp) locks.
+class LoadedPrograms {
+ public:
+  // The kernels of a program, in the order of its names.
+  const std::vector<cudaKernel_t>& get(const KernelProgram& program) {
+    std::vector<cudaKernel_t>& kernels = loaded_[program.architecture + " " + program.names.front()];
+    if (kernels.empty()) kernels = load(supply.get(program));
+    return kernels;
+  }
+
+  KernelProvider supply = make_kernel_provider();
+
+ private:
+  // Libraries stay as long as the process: a kernel may be running when it ends.
+  static std::vector<cudaKernel_t> load(const CompiledKernels& compiled) {
+    RNNLAB_INVARIANT(c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None,
+                     "a kernel is loaded while a CUDA graph is captured");
+    cudaLibrary_t library = nullptr;
+    check(cudaLibraryLoadData(&library, compiled.code.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+          "loading a kernel");
+    std::vector<cudaKernel_t> kernels;
+    for (const std::string& symbol : compiled.symbols) {
+      cudaKernel_t kernel = nullptr;
+      check(cudaLibraryGetKernel(&kernel, library, symbol.c_str()), "finding a kernel");
+      kernels.push_back(kernel);
+    }
+    return kernels;
+  }
+
+  std::map<std::string, std::vector<cudaKernel_t>> loaded_;  // by architecture and first name
+};
+
+LoadedPrograms& programs() {
+  static LoadedPrograms kIt;
+  return kIt;
+}
+
+}  // namespace
+
+KernelProvider& kernel_supply() { return programs().supply; }
+
+std::string kernels_as() {
+  const char* value = std::getenv("RNNLAB_KERNELS_AS");
+  return value == nullptr ? "" : value;
+}
+
+namespace {
+
+// The most shared memory of a block.
+int shared_bytes_of(int major, int minor) {
+  if (major >= 9) return major >= 12 ? kLittleShared : kMuchShared;
+  return minor == 0 || minor == 7 ? kMediumShared : kLittleShared;
+}
+
+// Sets the compute capability that RNNLAB_KERNELS_AS names, if it names one.
+void limit_capability(Gpu& gpu) {
+  const auto capability = capability_of(kernels_as());
+  if (!capability) return;
+  std::tie(gpu.major, gpu.minor) = *capability;
+  const GpuClass limit = class_of(gpu.major, gpu.minor);
+  gpu.runs = {.instructions = limit.instructions, .shared_bytes = std::min(limit.shared_bytes, gpu.runs.shared_bytes)};
+}
+
+}  // namespace
+
+std::optional<std::pair<int, int>> capability_of(std::string_view text) {
+  int major = 0, minor = 0;
+  const char* const end = text.data() + text.size();
+  const auto [point, error] = std::from_chars(text.data(), end, major);
+  if (error != std::errc() || point == end || *point != '.') return std::nullopt;
+  const auto [rest, minor_error] = std::from_chars(point + 1, end, minor);
+  if (minor_error != std::errc() || rest != end) return std::nullopt;
+  return std::pair(major, minor);
+}
+
+GpuClass class_of(int major, int minor) {
+  return {.instructions = instructions_of(major), .shared_bytes = shared_bytes_of(major, minor)};
+}
+
+Gpu current_gpu() {
+  Gpu gpu;
+  check(cudaGetDevice(&gpu.device), "cudaGetDevice");
+  gpu.major = attribute(cudaDevAttrComputeCapabilityMajor, gpu.device);
+  gpu.minor = attribute(cudaDevAttrComputeCapabilityMinor, gpu.device);
+  gpu.num_multiprocessors = attribute(cudaDevAttrMultiProcessorCount, gpu.device);
+  gpu.runs = {.instructions = instructions_of(gpu.major),
+              .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu.device)};
+  limit_capability(gpu);
+  return gpu;
+}
+
+std::string architecture_for(const Gpu& gpu, Instructions instructions) {
+  const char* const variant = instructions == Instructions::kWgmma ? "a" : "";
+  if (kernels_as() == "ptx")
+    return instructions == Instructions::kTensorCores ? "compute_80" : fmt::format("compute_90{}", variant);
+  if (capability_of(kernels_as())) return fmt::format("compute_{}{}{}", gpu.major, gpu.minor, variant);
+  return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, variant);
+}
+
+KernelProgram program_of(const KernelPlan& plan, const std::string& architecture) {
+  return {plan.source, kernel_sources(), architecture, {plan.kernel, plan.packing}};
+}
+
+LoadedKernels load(const KernelPlan& plan, const Gpu& gpu) {
+  const auto& kernels = programs().get(program_of(plan, architecture_for(gpu, plan.instructions)));
+  return {kernels.at(0), kernels.at(1)};
+}
+
+Instructions instructions_of(int major) {
+  if (major < 9) return Instructions::kTensorCores;
+  return major == 9 ? Instructions::kWgmma : Instructions::kClusters;
+}
+
+KernelProgram occupancy_probe(const std::string& architecture) {
+  return {"__global__ void occupancy_probe() {}\n", {}, architecture, {"occupancy_probe"}};
+}
+
+cudaKernel_t load_occupancy_probe(const Gpu& gpu) {
+  return programs().get(occupancy_probe(architecture_for(gpu, Instructions::kTensorCores))).front();
+}
+
+}  // namespace rnnlab::kernels::persistent

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/unrolled/passes.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "layers/unrolled/stream_set.h"
+
+namespace rnnlab {
+namespace {
+
+void sum_rows(at::Tensor& out, const at::Tensor& matrix) {
+  at::sum_out(out, matrix, 0, /*keepdim=*/false, out.scalar_type());
+}
+
+// The two sides of a GRU differ only in the candidate, so the sums of the reset and update gate are equal.
+void sum_recurrent_bias(const at::Tensor& recurrent_side, WeightGradients& weights) {
+  const int64_t hidden_size = recurrent_side.size(1) / 3;
+  const auto part = [&](const at::Tensor& bias, int64_t first, int64_t size) {
+    return bias.narrow(0, first * hidden_size, size * hidden_size);
+  };
+  part(weights.bias_hh, 0, 2).copy_(part(weights.bias_ih, 0, 2));
+  at::Tensor candidate = part(weights.bias_hh, 2, 1);
+  sum_rows(candidate, recurrent_side.narrow(1, 2 * hidden_size, hidden_size));
+}
+
+}  // namespace
+
+void multiply_into(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
+  at::Tensor result = out;
+  if (out.scalar_type() == left.scalar_type())
+    at::mm_out(result, left, right);
+  else
+    at::mm_out(result, left, right, out.scalar_type());
+}
+
+WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
+  const DirectionWeights& weights = trace.weights;
+  const auto empty_as = [&](const at::Tensor& weight) {
+    return at::empty_like(weight, weight.options().dtype(spec.parameter_type));
+  };
+  const at::Tensor bias_ih = empty_as(weights.bias_ih);
+  const at::Tensor bias_hh = has_two_sides(spec.cell) ? empty_as(weights.bias_hh) : bias_ih;
+  return {empty_as(weights.weight_ih), empty_as(weights.weight_hh), bias_ih, bias_hh};
+}
+
+void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights) {
+  multiply_into(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
+}
+
+void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights) {
+  sum_rows(weights.bias_ih, matrix_of(gradients.input_side));
+  if (has_two_sides(spec.cell)) sum_recurrent_bias(matrix_of(gradients.recurrent_side), weights);
+}
+
+void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
+                               WeightGradients& weights) {
+  multiply_input_weights(trace, gradients, weights);
+  const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
+  multiply_into(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
+  sum_bias_gradients(spec, gradients, weights);
+}
+
+namespace {
+
+class BackwardPass {
+ public:
+  BackwardPass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers, const std::vector<at::Tensor>& masks,
+               const ResultGradients& results, NeededGradients needs)
+      : spec_(spec),
+        layers_(layers),
+        masks_(masks),
+        results_(results),
+        needs_(needs),
+        gradients_(make_gradients()),
+        weights_(empty_weight_gradients(spec, layers, needs)),
+        operands_(make_operands()),
+        streams_(layers[0].gates.device(), /*num_side_streams=*/0, num_streams(spec, layers.size()) - 1),
+        groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
+
+  PassGradients run() {
+    run_loop();
+    for (size_t layer = 0; layer < weights_.size(); ++layer)
+      streams_.run(product_stream(spec_, layer),
+                   [&] { multiply_weight_gradients(spec_, layers_[layer], gradients_[layer], weights_[layer]); });
+    streams_.join();
+    PassGradients result = {gradients_[0].input, {}, weights_};
+    for (const LayerGradients& gradients : gradients_) result.initial.push_back(initial_gradients(gradients));
+    return result;
+  }
+
+ private:
+  struct Operands {
+    at::Tensor weight_ih, weight_hh;  // (G * H, I), (G * H, H)
+  };
+
+  void run_loop() {
+    along_diagonals(layers_.size(), groups_.size(), [&](size_t from_top, size_t from_last) {
+      run_group(layers_.size() - 1 - from_top, groups_[groups_.size() - 1 - from_last]);
+    });
+  }
+
+  void run_group(size_t layer, const Steps& steps) {
+    const size_t product = product_stream(spec_, layer);
+    const size_t recurrence = recurrence_stream(spec_, layer);
+    if (layer + 1 < layers_.size()) streams_.order(product_stream(spec_, layer + 1), recurrence);
+    streams_.run(recurrence, [&] {
+      for (int64_t i = steps.last; i-- > steps.first;) run_step(layer, i);
+    });
+    streams_.order(recurrence, product);
+    if (layer > 0 || needs_.input) streams_.run(product, [&] { multiply_inputs(layer, steps); });
+  }
+
+  void run_step(size_t layer, int64_t i) {
+    const LayerTrace& trace = layers_[layer];
+    LayerGradients& gradients = gradients_[layer];
+    const int64_t t = position_of(spec_.direction, i, trace.num_steps());
+    const bool is_last = i + 1 == trace.num_steps();
+    run_backward_step(spec_, trace, gradients, is_last ? NextStep::kMissing : NextStep::kExists, t);
+    at::mm_out(gradients.from_next_step, gradients.recurrent_side[t], operands_[layer].weight_hh);
+  }
+
+  // The gradient of the layer's input is the gradient of the outputs of the layer below.
+  void multiply_inputs(size_t layer, const Steps& steps) {
+    const LayerTrace& trace = layers_[layer];
+    LayerGradients& gradients = gradients_[layer];
+    const int64_t first = first_position_of(spec_.direction, steps, trace.num_steps());
+    at::Tensor product = matrix_of(gradients.input, first, steps.size());
+    at::mm_out(product, matrix_of(gradients.input_side, first, steps.size()), operands_[layer].weight_ih);
+    if (layer == 0) return;
+    const at::Tensor part = gradients.input.narrow(0, first, steps.size());
+    if (!masks_.empty()) part.mul_(masks_[layer - 1].narrow(0, first, steps.size()));
+    const at::Tensor& from_result = results_.hidden[layer - 1];
+    if (from_result.defined()) part.add_(from_result.narrow(0, first, steps.size()));
+  }
+
+  std::vector<LayerGradients> make_gradients() const {
+    std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs_);
+    for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = make_carry(layers_[layer]);
+    return all;
+  }
+
+  at::Tensor make_carry(const LayerTrace& trace) const {
+    if (has_cell_state(spec_.cell)) return at::zeros_like(trace.cell[0]);
+    if (!has_two_sides(spec_.cell)) return {};
+    return at::zeros_like(trace.hidden[0], trace.hidden.options().dtype(accumulation_type(trace.hidden.scalar_type())));
+  }
+
+  // Without a copy, the inner index of the product is the weights' slow index here, but the fast index in the forward
+  // pass, and cuBLAS is slower with a slow inner index.
+  std::vector<Operands> make_operands() const {
+    const bool transpose = spec_.variant.pretransposes;
+    const auto with_layout = [&](const at::Tensor& weight) { return transpose ? weight.t().contiguous().t() : weight; };
+    std::vector<Operands> all;
+    for (const LayerTrace& trace : layers_) {
+      const bool multiplies_inputs = !all.empty() || needs_.input;
+      all.push_back({multiplies_inputs ? with_layout(trace.weights.weight_ih) : at::Tensor(),
+                     with_layout(trace.weights.weight_hh)});
+    }
+    return all;
+  }
+
+  InitialGradients initial_gradients(const LayerGradients& gradients) const {
+    if (has_cell_state(spec_.cell)) return {gradients.from_next_step, gradients.carry};
+    if (!has_two_sides(spec_.cell)) return {gradients.from_next_step, {}};
+    return {gradients.from_next_step + gradients.carry.to(gradients.from_next_step.scalar_type()), {}};
+  }
+
+  const UnrolledSpec& spec_;
+  const std::vector<LayerTrace>& layers_;
+  const std::vector<at::Tensor>& masks_;
+  const ResultGradients& results_;
+  NeededGradients needs_;
+  std::vector<LayerGradients> gradients_;
+  std::vector<WeightGradients> weights_;
+  std::vector<Operands> operands_;
+  StreamSet streams_;  // begins after all that is prepared on the current stream
+  std::vector<Steps> groups_;
+};
+
+}  // namespace
+
+PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+                                const std::vector<at::Tensor>& masks, const ResultGradients& results,
+                                NeededGradients needs) {
+  return BackwardPass(spec, layers, masks, results, needs).run();
+}
+
+namespace {
+
+void allocate_sides(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients) {
+  gradients.input_side = at::empty_like(trace.gates);
+  gradients.recurrent_side = has_two_sides(spec.cell) ? at::empty_like(trace.gates) : gradients.input_side;
+}
+
+}  // namespace
+
+std::vector<LayerGradients> empty_gradients(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+                                            const ResultGradients& results, NeededGradients needs) {
+  std::vector<LayerGradients> all(layers.size());
+  for (size_t layer = layers.size(); layer-- > 0;) {
+    const LayerTrace& trace = layers[layer];
+    LayerGradients& gradients = all[layer];
+    const bool is_top = layer + 1 == layers.size();
+    gradients.output = is_top ? results.hidden[layer] : all[layer + 1].input;
+    if (!results.cell.empty()) gradients.cell_output = results.cell[layer];
+    if (!spec.variant.is_persistent) allocate_sides(spec, trace, gradients);
+    gradients.from_next_step = at::empty_like(trace.hidden[0]);
+    if (layer > 0 || needs.input) gradients.input = at::empty_like(trace.input);
+  }
+  return all;
+}
+
+std::vector<WeightGradients> empty_weight_gradients(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+                                                    NeededGradients needs) {
+  std::vector<WeightGradients> all;
+  if (!needs.weights) return all;
+  for (const LayerTrace& trace : layers) all.push_back(empty_weight_gradients(spec, trace));
+  return all;
+}
+
+}  // namespace rnnlab

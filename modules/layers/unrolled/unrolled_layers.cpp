@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of the unrolled layers. None has reset_gate: before, because its candidate's product waits for the reset
+// gate, so that the products of a step are not one. `wavefront` and `diagonal` are not bidirectional, because a layer
+// waits for the whole reverse sequence of the layer below, so that there is no diagonal.
+#include "layers/unrolled/unrolled_layer.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr UnrolledVariant kBlockedVariant = {.kind = LayerKind::kBlocked,
+                                             .fuses_pointwise = true,
+                                             .pretransposes = true,
+                                             .input_products = InputProducts::kAllSteps,
+                                             .is_blocked = true};
+
+using enum RecurrentOption;
+
+LayerInfo step_on_both(std::string_view description, int speed_rank, decltype(LayerInfo::make) make) {
+  return {.description = description,
+          .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+          .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+          .processors = {Processor::kCpu, Processor::kGpu},
+          .needs_own_kernels = true,
+          .speed_rank = speed_rank,
+          .is_optimisation_step = true,
+          .make = make};
+}
+
+constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: blocked";
+
+}  // namespace
+
+// The products of `grouped` and `streamed` are written only for LSTM.
+const LayerInfo& grouped_layer_info() {
+  static const LayerInfo info = {
+      .description = "the products of all gates as one, two a step; own backward pass through time",
+      .cells = {Cell::kLstm},
+      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+      .processors = {Processor::kCpu, Processor::kGpu},
+      .speed_rank = 2,
+      .auto_use = AutoUse::kIfNoOther,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kGroupedVariant>};
+  return info;
+}
+
+const LayerInfo& streamed_layer_info() {
+  static const LayerInfo info = {
+      .description = "grouped, with the input's and the recurrent product on two CUDA streams",
+      .cells = {Cell::kLstm},
+      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+      .processors = {Processor::kGpu},
+      .other_processor = kNeedsStreams,
+      .speed_rank = 3,
+      .auto_use = AutoUse::kIfNoOther,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kStreamedVariant>};
+  return info;
+}
+
+const LayerInfo& fused_pointwise_layer_info() {
+  static const LayerInfo info = step_on_both("streamed, with one own kernel for all of a step but its products", 4,
+                                             make_unrolled<kFusedPointwiseVariant>);
+  return info;
+}
+
+const LayerInfo& pretransposed_layer_info() {
+  static const LayerInfo info = step_on_both("fused_pointwise, with the weights transposed once for the backward pass",
+                                             5, make_unrolled<kPretransposedVariant>);
+  return info;
+}
+
+const LayerInfo& hoisted_layer_info() {
+  static const LayerInfo info =
+      step_on_both("pretransposed, with one product for the inputs of all steps", 6, make_unrolled<kHoistedVariant>);
+  return info;
+}
+
+const LayerInfo& wavefront_layer_info() {
+  static const LayerInfo info = {
+      .description = "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams",
+      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+      .options = {kNumLayers, kDropout, Activation::kRelu},
+      .processors = {Processor::kGpu},
+      .other_processor = kNeedsStreams,
+      .needs_own_kernels = true,
+      .speed_rank = 7,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kWavefrontVariant>};
+  return info;
+}
+
+// `diagonal` does not have GRU, because the gradients of a GRU's two sides differ, so the gradients of a step are not
+// one product.
+const LayerInfo& diagonal_layer_info() {
+  static const LayerInfo info = {
+      .description = "wavefront step by step, with one batched product and one own kernel for all layers",
+      .cells = {Cell::kLstm, Cell::kRnnTanh, Cell::kRnnRelu},
+      .options = {kNumLayers, kDropout, Activation::kRelu},
+      .processors = {Processor::kGpu},
+      .other_processor = kNeedsStreams,
+      .needs_own_kernels = true,
+      .speed_rank = 8,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kDiagonalVariant>};
+  return info;
+}
+
+const LayerInfo& blocked_layer_info() {
+  static const LayerInfo info = {
+      .description = "hoisted for the CPU: packed weights, the batch cut between the threads, oneDNN's block kernels",
+      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+      .processors = {Processor::kCpu},
+      .other_processor = "is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn",
+      .speed_rank = 11,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kBlockedVariant>};
+  return info;
+}
+
+}  // namespace rnnlab

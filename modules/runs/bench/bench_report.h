@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results of one `rnnlab bench`: the source of its table, CSV and JSON, and the baseline of later comparisons.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/statistics.h"
+#include "base/system/terminal.h"
+#include "results/environment.h"
+#include "runs/bench/backend.h"
+#include "runs/bench/bench_settings.h"
+
+namespace rnnlab {
+
+// Statistics from samples: the times of the three passes and of their differences, with intervals. A process gives
+// one number, the median of its samples. Several processes give the mean of their numbers, with the interval of this
+// mean. The interval of one process describes only its samples, not a different process. All functions are pure.
+
+// A number with its 95 % interval; for fewer than 6 samples of one process, and for 2 processes, with the range.
+struct Estimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("value", self.value);
+    field("low", self.low);
+    field("high", self.high);
+  }
+};
+
+Estimate estimate_of(const MeanEstimate& mean);
+
+// The seconds of one iteration in one process, by round, for the passes of backend.h; equal numbers of rounds.
+struct PassSamples {
+  std::vector<double> forward;
+  std::vector<double> forward_data;
+  std::vector<double> all;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("forward", self.forward);
+    field("forward_data", self.forward_data);
+    field("all", self.all);
+  }
+};
+
+// The times of the parts of a layer's training step, in seconds.
+struct PartTimes {
+  Estimate forward;
+  Estimate backward_data;     // forward_data - forward
+  Estimate backward_weights;  // all - forward_data
+  Estimate total;             // all
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("forward", self.forward);
+    field("backward_data", self.backward_data);
+    field("backward_weights", self.backward_weights);
+    field("total", self.total);
+  }
+};
+
+// Returns the times of at least one process. Means over processes are geometric for times of passes,
+// and arithmetic for differences between two passes.
+PartTimes part_times(const std::vector<PassSamples>& processes);
+
+// Returns how many times as fast as `base` the layer `own` was, by one pass. The i-th process of both sides is the
+// same process, which measured both in turn. Both sides have the same number of processes, at least one.
+Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSamples>& own,
+                 std::vector<double> PassSamples::*pass);
+
+// Returns median(whole) - median(part) of one process, of any sign. Whole rounds are resampled (10,000 times, fixed
+// seed), so that a slowdown of both samples of a round counts once: a percentile bootstrap (Efron and Tibshirani, 1993,
+// chapter 13).
+Estimate difference(const std::vector<double>& whole, const std::vector<double>& part);
+
+// The number of each part in each process.
+struct PartValues {
+  std::vector<double> forward, backward_data, backward_weights, total;
+};
+PartValues part_values(const std::vector<PassSamples>& processes);
+
+// The key of a row. Names are text, because a file may come from a version with different layers.
+struct RowKey {
+  std::string layer;
+  std::string device;  // "cpu", "cuda", "cuda1"
+  std::string mode;
+  std::string precision;
+  std::string cell;
+  std::string cudnn_algorithm;
+  int64_t hidden_size = 0;
+  int64_t batch_size = 0;
+  int64_t num_steps = 0;
+  int64_t num_layers = 0;
+  int64_t input_size = 0;
+  bool bidirectional = false;
+  int64_t heads = 1;
+
+  bool operator==(const RowKey&) const = default;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("layer", self.layer);
+    field("device", self.device);
+    field("mode", self.mode);
+    field("precision", self.precision);
+    field("cell", self.cell);
+    field("cudnn_algorithm", self.cudnn_algorithm);
+    field("hidden_size", self.hidden_size);
+    field("batch_size", self.batch_size);
+    field("num_steps", self.num_steps);
+    field("num_layers", self.num_layers);
+    field("input_size", self.input_size);
+    field("bidirectional", self.bidirectional);
+    field("heads", self.heads, kWhereGiven);
+  }
+};
+
+// The rates of one part of a step, computed from its median time.
+struct PartRate {
+  double microseconds_per_layer_step = 0;
+  double gflops = 0;           // 1e9 operations a second
+  double gemm_share = 0;       // part of the ceiling's rate; 1 is all of it
+  double least_bytes = 0;      // see least_bytes in bench_settings.h
+  double bandwidth_share = 0;  // part of the ceiling's copy rate, for these bytes
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("microseconds_per_layer_step", self.microseconds_per_layer_step);
+    field("gflops", self.gflops);
+    field("gemm_share", self.gemm_share);
+    field("least_bytes", self.least_bytes);
+    field("bandwidth_share", self.bandwidth_share);
+  }
+};
+
+// A part whose interval contains zero, which is possible for a difference, has no rate.
+struct PartRates {
+  std::optional<PartRate> forward;
+  std::optional<PartRate> backward_data;
+  std::optional<PartRate> backward_weights;
+  std::optional<PartRate> total;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("forward", self.forward);
+    field("backward_data", self.backward_data);
+    field("backward_weights", self.backward_weights);
+    field("total", self.total);
+  }
+};
+
+// The measurement of a layer.
+struct Measurement {
+  PartTimes seconds;
+  PartRates rates;
+  std::optional<Estimate> speedup_forward;  // over the first layer of the list; nullopt if that layer was not measured
+  std::optional<Estimate> speedup_total;
+  std::vector<int64_t> iterations;  // iterations of a sample, by pass; of the first process
+  PassSamples samples;              // of all processes, one after the other
+  // The rounds in `samples` of each process; 0 if it could not measure. Empty: one process measured all.
+  std::vector<int64_t> rounds_by_process;
+  // The seconds of sampling the combination's layers, over all processes: elapsed, and computed by all threads.
+  std::optional<double> wall_seconds, cpu_seconds;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("seconds", self.seconds);
+    field("rates", self.rates);
+    field("speedup_forward", self.speedup_forward);
+    field("speedup_total", self.speedup_total);
+    field("iterations", self.iterations);
+    field("samples", self.samples);
+    field("rounds_by_process", self.rounds_by_process, 3);
+    field("wall_seconds", self.wall_seconds, 3);
+    field("cpu_seconds", self.cpu_seconds, 3);
+  }
+};
+
+struct BenchRow {
+  RowKey key;
+  std::string reason;  // why it was not measured, or ""
+  std::optional<Measurement> measurement;
+  std::string path;  // what ran; "" if it was not inspected
+  std::vector<std::string> path_notes;
+  std::vector<KernelUse> kernels;
+  std::optional<int64_t> peak_memory_bytes;
+  std::vector<Warning> notes;  // reasons to doubt the row
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    RowKey::visit(self.key, field);
+    field("reason", self.reason);
+    field("measurement", self.measurement);
+    field("path", self.path);
+    field("path_notes", self.path_notes);
+    field("kernels", self.kernels);
+    field("peak_memory_bytes", self.peak_memory_bytes);
+    field("notes", self.notes);
+  }
+};
+
+struct BenchReport {
+  int64_t schema_version = kFileVersion;
+  Environment environment;
+  std::string settings;  // as YAML
+  std::vector<Warning> warnings;
+  std::vector<Ceiling> ceilings;
+  std::vector<BenchRow> rows;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("environment", self.environment);
+    field("settings", self.settings);
+    field("warnings", self.warnings);
+    field("ceilings", self.ceilings);
+    field("rows", self.rows);
+  }
+};
+
+// The four parts by name, in order, for code that prints or compares all of them.
+struct Part {
+  const char* name;  // "backward_data"
+  Estimate PartTimes::*seconds;
+  std::optional<PartRate> PartRates::*rate;
+};
+inline constexpr std::array<Part, 4> kParts = {{
+    {"forward", &PartTimes::forward, &PartRates::forward},
+    {"backward_data", &PartTimes::backward_data, &PartRates::backward_data},
+    {"backward_weights", &PartTimes::backward_weights, &PartRates::backward_weights},
+    {"total", &PartTimes::total, &PartRates::total},
+}};
+
+RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& combination);
+
+// Returns the rates for these times.
+PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling);
+
+// Returns the samples of each process that measured the row.
+std::vector<PassSamples> by_process(const Measurement& measurement);
+
+// Writes the report as JSON, which read_report reads back to an equal report. Throws UserError kDevice.
+void write_report(const std::string& file, const BenchReport& report);
+
+// Convert a report to JSON on one line and back; `source` is the name of the text in messages.
+std::string report_on_one_line(const BenchReport& report);
+BenchReport report_from(const std::string& json, const std::string& source);
+
+// Reads a report and checks its measurements: equal numbers of samples for all passes, at least one, all above 0, and
+// in total as many as the rounds of its processes. Throws UserError kData with the file and the key.
+BenchReport read_report(const std::string& file);
+
+// ---- tables for people and CSV for programs (bench_report_text.cpp) ----
+
+// The columns of row keys for people: values that all rows share are shown once, and each differing value has a column.
+struct KeyColumn {
+  const char* heading;                 // "H"
+  std::string (*text)(const RowKey&);  // "" for the usual value
+  const char* usual = "";              // text for the usual value, where it must be shown
+};
+
+// Returns the columns device, mode, precision, cell, cuDNN's algorithm, I, H, B, T, L, D, without the layer. The usual
+// values are algorithm auto, I equal to H, and D 1.
+const std::vector<KeyColumn>& key_columns();
+
+// Returns the columns in which not all of `rows` are equal.
+std::vector<KeyColumn> varying_columns(const std::vector<BenchRow>& rows);
+
+// Returns the values of the columns that do not vary: "cuda graph fp32 lstm H 512 B 64 T 100". "" if there are no rows.
+std::string shared_text(const std::vector<BenchRow>& rows);
+
+// Returns "12.81" or "1281" for four digits: whole numbers keep all digits, and there is never an exponent.
+std::string significant(double value, int digits);
+
+// Returns "naive" if no column varies, else "naive H 256 B 32".
+std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying);
+
+enum class TableWidth {
+  kNarrow,  // times with the half width of their interval, microseconds a layer-step, rates and speed-ups
+  kWide,    // and intervals, rates of the total, bytes, bandwidth, memory and the longest kernels
+};
+
+// Returns warnings, then the table, then the executed paths row by row, and the reasons for missing rows.
+std::string report_text(const BenchReport& report, TableWidth width);
+
+// These functions return the parts of report_text, for reports in different formats.
+TextTable report_table(const BenchReport& report, TableWidth width);
+std::vector<std::string> report_legend(const BenchReport& report);                   // explains the columns
+std::vector<std::string> report_ceilings(const BenchReport& report);                 // highest rates of the devices
+std::vector<std::string> report_paths(const BenchReport& report, TableWidth width);  // executed paths
+std::vector<Warning> report_warnings(const BenchReport& report);  // reasons for missing rows, and reasons to doubt rows
+
+// Returns one line for each row, without the samples and the environment. Absent values are empty.
+std::string report_csv(const BenchReport& report);
+
+}  // namespace rnnlab

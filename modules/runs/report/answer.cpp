@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "results/checks.h"
+#include "results/comparison_output.h"
+#include "results/ranking.h"
+#include "results/run_folder.h"
+#include "runs/report/sections.h"
+
+namespace rnnlab::report {
+namespace {
+
+constexpr size_t kMostSentences = 8;
+
+// Returns " (95 % interval 0.200 .. 0.300)"; "" if there are too few processes for an interval.
+std::string interval_text(const GroupResult& group) {
+  if (!group.ratio_low) return "";
+  return fmt::format(" (95 % interval {} .. {})", significant_digits(group.ratio_low, 3),
+                     significant_digits(group.ratio_high, 3));
+}
+
+const GroupResult& baseline_of(const Comparison& comparison) {
+  return *std::ranges::find(comparison.groups, comparison.baseline, &GroupResult::label);
+}
+
+std::string why_no_verdict(const GroupResult& group, const Comparison& comparison) {
+  return fmt::format("no verdict: it needs {} processes on each side and has {} and {}", kMinProcessesForVerdict,
+                     group.num_processes, baseline_of(comparison).num_processes);
+}
+
+// "3.31 times as fast" appears only if the table has the verdict faster.
+std::string verdict_text(const GroupResult& group, const Comparison& comparison) {
+  switch (group.verdict.value_or(TimeVerdict::kNone)) {
+    case TimeVerdict::kFaster:
+      return fmt::format("{:.3g} times as fast", 1 / *group.ratio);
+    case TimeVerdict::kSlower:
+      return fmt::format("{:.3g} times as long", *group.ratio);
+    case TimeVerdict::kNoDifference:
+      return "no difference shown";
+    case TimeVerdict::kUndecided:
+      return "undecided";
+    case TimeVerdict::kNone:
+      return why_no_verdict(group, comparison);
+  }
+  RNNLAB_INVARIANT(false, "the headlines do not handle this verdict");
+  return "";
+}
+
+std::string sentence(const GroupResult& group, const Comparison& comparison) {
+  return fmt::format("{}{}: {}; {} of the time of {}{}.", not_comparable(comparison), group.label,
+                     verdict_text(group, comparison), significant_digits(group.ratio, 3), comparison.baseline,
+                     interval_text(group));
+}
+
+std::string time_sentence(const GroupResult& group) {
+  if (!group.seconds) return group.label + ": no epoch after warm-up, so no time.";
+  return fmt::format("{}: {} s an epoch ({} {} .. {}), by {} of {}.", group.label, significant_digits(group.seconds, 4),
+                     group.bounds_are_spread ? "smallest and largest" : "95 % interval",
+                     significant_digits(group.low_seconds, 4), significant_digits(group.high_seconds, 4),
+                     counted(group.num_timed_epochs, "epoch"), counted(group.num_processes, "process"));
+}
+
+}  // namespace
+
+std::string not_comparable(const Comparison& comparison) { return comparison.forced.empty() ? "" : "NOT COMPARABLE: "; }
+
+std::vector<std::string> headlines(const Comparison& comparison) {
+  std::vector<const GroupResult*> compared;
+  std::vector<std::string> sentences;
+  for (const GroupResult& group : comparison.groups) {
+    if (group.ratio) compared.push_back(&group);
+    if (group.label == comparison.baseline) sentences.push_back(time_sentence(group));
+  }
+  if (compared.size() > kMostSentences) {
+    const auto [fastest, slowest] = std::ranges::minmax(compared, {}, [](const auto* group) { return *group->ratio; });
+    sentences.push_back("The fastest of " + std::to_string(comparison.groups.size()) + ": " +
+                        sentence(*fastest, comparison));
+    sentences.push_back("The slowest: " + sentence(*slowest, comparison));
+    return sentences;
+  }
+  for (const GroupResult* group : compared) sentences.push_back(sentence(*group, comparison));
+  return sentences;
+}
+
+// ---- the answer ----
+
+namespace {
+
+// Returns "a", "a and b", or "3 machines".
+std::string few_or_count(const std::vector<std::string>& values, const char* what) {
+  constexpr size_t kMostNamed = 2;
+  return values.size() <= kMostNamed ? join_with_and(values) : fmt::format("{} {}", values.size(), what);
+}
+
+std::string machine_of(const RunRecord& run) {
+  const Environment& environment = run.environment;
+  std::vector<std::string> parts;
+  if (is_on_gpu(run))
+    for (const GpuInfo& gpu : environment.nvidia.gpus) add_once(parts, gpu.name);
+  add_once(parts, environment.cpu.model);
+  parts.push_back(counted(environment.num_threads, "thread"));
+  return join(parts, ", ");
+}
+
+// Returns "pets.csv" for "\"data/pets.csv\""; "" for a list of files.
+std::string file_name_of(const std::string& setting) {
+  if (setting.starts_with('[')) return "";
+  const bool is_quoted = setting.size() > 1 && setting.front() == '"' && setting.back() == '"';
+  return last_name(is_quoted ? setting.substr(1, setting.size() - 2) : setting);
+}
+
+// Returns "pets.csv, 4000 training samples"; "" if the run records neither.
+std::string data_of(const RunRecord& run) {
+  std::vector<std::string> parts;
+  const auto source = run.config.find("data.source");
+  const auto path = run.config.find("data.path");
+  const std::string file = path == run.config.end() ? "" : file_name_of(path->second);
+  if (!file.empty())
+    parts.push_back(file);
+  else if (source != run.config.end())
+    parts.push_back(source->second);
+  const auto counts = [](const EpochRow& row) { return !row.warmup && std::isfinite(num_samples(row)); };
+  const auto row = std::ranges::find_if(run.rows, counts);
+  if (row != run.rows.end()) parts.push_back(fmt::format("{:.0f} training samples", num_samples(*row)));
+  return join(parts, ", ");
+}
+
+}  // namespace
+
+std::string conditions_of(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> machines, data;
+  std::set<std::string> days;
+  constexpr size_t kDay = 10;  // characters of "2026-11-21"
+  for (const RunRecord& run : runs) {
+    add_once(machines, machine_of(run));
+    if (const std::string known = data_of(run); !known.empty()) add_once(data, known);
+    days.insert(run.environment.start_time.substr(0, kDay));
+  }
+  const std::string last_day = days.size() > 1 ? " to " + *days.rbegin() : "";
+  const std::string of_data = data.empty() ? "" : "; data: " + few_or_count(data, "kinds of data");
+  return fmt::format("{}; {}{}{}", few_or_count(machines, "machines"), *days.begin(), last_day, of_data);
+}
+
+const RunRecord& best_run(const std::vector<const RunRecord*>& runs) {
+  const std::string metric = own_metric(runs[0]->summary.final_metrics);
+  const RunRecord* best = runs[0];
+  for (const RunRecord* run : runs) {
+    const auto value = value_at_best(*run, metric), least = value_at_best(*best, metric);
+    if (value && (!least || is_better(metric, *value, *least))) best = run;
+  }
+  return *best;
+}
+
+bool is_forecast(const RunRecord& run) {
+  return parse_int64(value_or_absent(run.config, "data.window")).value_or(0) > 0 &&
+         run.summary.final_metrics.contains("valid_rmse");
+}
+
+namespace {
+
+bool compares_times(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.groups, [](const GroupResult& group) { return group.ratio.has_value(); });
+}
+
+// Returns the quality of the run on the part of its predictions, or else on the validation part in its best epoch.
+PartQuality quality_of(const RunRecord& run, const std::vector<RunPredictions>& predictions) {
+  for (const RunPredictions& one : predictions)
+    if (one.folder == run.folder && one.quality) return *one.quality;
+  const auto best = best_row(run);
+  return {.part = DataPart::kValid,
+          .model = best ? metrics_of(*best) : run.summary.final_metrics,
+          .baselines = run.summary.baselines,
+          .notes = {}};
+}
+
+std::string label_of_run(const RunRecord& run, const Comparison& comparison) {
+  for (const GroupResult& group : comparison.groups)
+    if (std::ranges::find(group.folders, run.folder.string()) != group.folders.end()) return group.label;
+  return run.summary.name;
+}
+
+// Returns "The model wins: test RMSE 0.3993, against 1.164 for ....", or "" without metrics. Of several groups the best
+// run is named; without baselines the answer of the comparison says which is the best.
+std::string quality_sentence(const std::vector<RunRecord>& runs, const Comparison& comparison,
+                             const std::vector<RunPredictions>& predictions) {
+  std::vector<const RunRecord*> all;
+  for (const RunRecord& run : runs) all.push_back(&run);
+  const RunRecord& best = best_run(all);
+  const PartQuality quality = quality_of(best, predictions);
+  std::string text = winner_text(quality.model, quality.baselines, name_of_part(quality.part));
+  if (text.empty()) return "";
+  if (comparison.groups.size() > 1)
+    return quality.baselines.empty() ? "" : fmt::format("{}: {}.", label_of_run(best, comparison), text);
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + ".";
+}
+
+}  // namespace
+
+Question question_of(const std::vector<RunRecord>& runs, const Comparison& comparison) {
+  return !compares_times(comparison) || std::ranges::all_of(runs, is_forecast) ? Question::kQuality : Question::kTimes;
+}
+
+Answer answer_of(const std::vector<RunRecord>& runs, const Comparison& comparison, Question question,
+                 const std::vector<RunPredictions>& predictions) {
+  std::string sentence = not_comparable(comparison) + answer_sentence(comparison);
+  if (question == Question::kTimes) return {sentence, conditions_of(runs)};
+  const std::string quality = quality_sentence(runs, comparison, predictions);
+  if (quality.empty()) return {sentence, conditions_of(runs)};
+  const bool is_one = comparison.groups.size() == 1;  // its time is in its section
+  return {is_one ? quality : quality + " " + sentence, conditions_of(runs)};
+}
+
+}  // namespace rnnlab::report

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runs/report/sections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "layers/layer_kind.h"
+#include "results/environment.h"
+#include "runs/bench/bench_report.h"
+#include "runs/report/text.h"
+
+namespace rnnlab::report {
+namespace {
+
+constexpr size_t kMostWaterfalls = 6;  // sizes; heat maps show more sizes
+
+// Returns whether the layer adds one optimisation to the layer before it. The remaining layers are shown as whole
+// times.
+bool is_optimisation_step(const std::string& layer) {
+  const auto kind = config::from_name<LayerKind>(layer);
+  return kind && info_of(*kind).is_optimisation_step;
+}
+
+// The rows measured at one size.
+struct Size {
+  std::string label;  // "H 256 B 64", or "" if there is only one size
+  std::vector<const BenchRow*> rows;
+};
+
+std::string size_label(const RowKey& key, const std::vector<KeyColumn>& varying) {
+  RowKey nameless = key;
+  nameless.layer.clear();
+  return std::string(trim(row_label(nameless, varying)));
+}
+
+std::vector<Size> sizes_of(const BenchReport& report) {
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  std::vector<Size> sizes;
+  for (const BenchRow& row : report.rows) {
+    const std::string label = size_label(row.key, varying);
+    auto found = std::ranges::find(sizes, label, &Size::label);
+    if (found == sizes.end()) found = sizes.insert(sizes.end(), Size{label, {}});
+    if (row.measurement) found->rows.push_back(&row);
+  }
+  return sizes;
+}
+
+struct PartText {
+  const Part* part;
+  const char* name;
+};
+
+const Part& kForward = kParts[0];
+const Part& kTotal = kParts[3];
+
+const std::array<PartText, 2> kShownParts = {{{&kForward, "forward pass"}, {&kTotal, "forward and backward pass"}}};
+
+double milliseconds(const BenchRow& row, const Part& part) {
+  return 1e3 * (row.measurement->seconds.*part.seconds).value;
+}
+
+// ---- waterfalls ----
+
+std::vector<WaterfallStep> steps_of(const Size& size, const Part& part) {
+  std::vector<WaterfallStep> steps;
+  std::optional<double> last_step;
+  for (const BenchRow* row : size.rows) {
+    const double to = milliseconds(*row, part);
+    if (!is_optimisation_step(row->key.layer) || !last_step)
+      steps.push_back({row->key.layer, 0, to, StepKind::kWhole});
+    else
+      steps.push_back({row->key.layer, *last_step, to, to <= *last_step ? StepKind::kGain : StepKind::kLoss});
+    if (is_optimisation_step(row->key.layer)) last_step = to;
+  }
+  return steps;
+}
+
+std::string in_size(const Size& size) { return size.label.empty() ? "" : ", " + size.label; }
+
+Chart waterfall(const Size& size, const PartText& shown, const std::string& prefix) {
+  return {.id = fmt::format("{}-ladder-{}{}{}", prefix, shown.part->name, size.label.empty() ? "" : "-",
+                            size.label.empty() ? "" : slug(size.label)),
+          .title = fmt::format("The ladder, {}{}", shown.name, in_size(size)),
+          .description =
+              "Each step is the change from the previous step of the ladder; full bars are whole times: of the first "
+              "layer, and of layers that are not steps of the ladder.",
+          .data = Prominence::kFolded,
+          .body = Waterfall{{.name = "time", .unit = "ms"}, steps_of(size, *shown.part)}};
+}
+
+bool has_ladder(const Size& size) {
+  return std::ranges::count_if(size.rows, [](const BenchRow* row) { return is_optimisation_step(row->key.layer); }) > 1;
+}
+
+void add_waterfalls(std::vector<Chart>& charts, const std::vector<Size>& sizes, const std::string& prefix) {
+  if (sizes.size() > kMostWaterfalls) return;
+  for (const Size& size : sizes)
+    if (has_ladder(size))
+      for (const PartText& shown : kShownParts) charts.push_back(waterfall(size, shown, prefix));
+}
+
+// ---- bars ----
+
+std::vector<std::string> layers_of(const BenchReport& report) {
+  std::vector<std::string> layers;
+  for (const BenchRow& row : report.rows) add_once(layers, row.key.layer);
+  return layers;
+}
+
+// Only these have a colour, so that fewer layers share one.
+std::vector<std::string> measured_layers(const BenchReport& report) {
+  std::vector<std::string> layers;
+  for (const BenchRow& row : report.rows)
+    if (row.measurement) add_once(layers, row.key.layer);
+  return layers;
+}
+
+size_t position_of(const std::vector<std::string>& list, const std::string& item) {
+  return static_cast<size_t>(std::ranges::find(list, item) - list.begin());
+}
+
+void add_bars(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
+  constexpr size_t kMostBars = 60;
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  const std::vector<std::string> layers = measured_layers(report);
+  for (const PartText& shown : kShownParts) {
+    Bars bars = {{.name = "time", .unit = "ms"}, {}};
+    for (const BenchRow& row : report.rows) {
+      if (!row.measurement) continue;
+      const Estimate& seconds = row.measurement->seconds.*shown.part->seconds;
+      bars.bars.push_back({row_label(row.key, varying), 1e3 * seconds.value,
+                           Interval{1e3 * seconds.low, 1e3 * seconds.high}, position_of(layers, row.key.layer)});
+    }
+    if (bars.bars.empty() || bars.bars.size() > kMostBars) continue;
+    charts.push_back({.id = fmt::format("{}-times-{}", prefix, shown.part->name),
+                      .title = fmt::format("Time of the {}", shown.name),
+                      .description = "The whiskers are 95 % intervals. Less is faster.",
+                      .body = std::move(bars)});
+  }
+}
+
+// ---- heat maps ----
+
+// The rows and columns of a map: the last size that varies is on the horizontal axis.
+struct Grid {
+  std::vector<KeyColumn> down;
+  KeyColumn across;
+};
+
+std::string across_label(const Grid& grid, const RowKey& key) {
+  const std::string text = grid.across.text(key);
+  return text.empty() ? grid.across.usual : text;
+}
+
+std::string down_label(const Grid& grid, const RowKey& key) {
+  std::string label = size_label(key, grid.down);
+  if (!label.empty()) return label;
+  std::vector<std::string> usual_values;
+  for (const KeyColumn& column : grid.down) usual_values.emplace_back(column.usual);
+  return join(usual_values, " ");
+}
+
+HeatMap empty_map(const BenchReport& report, const Grid& grid) {
+  HeatMap map;
+  map.x.name = grid.across.heading;
+  for (const KeyColumn& column : grid.down) map.y.name += (map.y.name.empty() ? "" : " ") + std::string(column.heading);
+  for (const BenchRow& row : report.rows) {
+    add_once(map.columns, across_label(grid, row.key));
+    add_once(map.rows, down_label(grid, row.key));
+  }
+  map.cells.assign(map.rows.size(), std::vector<std::optional<double>>(map.columns.size()));
+  return map;
+}
+
+// The map of the first layer shows times; the maps of the remaining layers show gains over the first layer.
+Chart heat_map(const BenchReport& report, const Grid& grid, const std::string& layer, const std::string& prefix) {
+  const std::string& first = report.rows[0].key.layer;
+  const bool is_first = layer == first;
+  HeatMap map = empty_map(report, grid);
+  map.value = is_first ? Axis{.name = "forward and backward pass", .unit = "ms"}
+                       : Axis{.name = "gain over " + first, .unit = ""};
+  for (const BenchRow& row : report.rows) {
+    if (row.key.layer != layer || !row.measurement) continue;
+    std::optional<double>& cell = cell_of(map, down_label(grid, row.key), across_label(grid, row.key));
+    if (is_first)
+      cell = milliseconds(row, kTotal);
+    else if (row.measurement->speedup_total)
+      cell = row.measurement->speedup_total->value;
+  }
+  return {.id = fmt::format("{}-sweep-{}", prefix, slug(layer)),
+          .title = is_first ? fmt::format("The sweep: time of {}", layer) : fmt::format("The sweep: gain of {}", layer),
+          .description = is_first ? "Forward and backward pass with weight gradients, in milliseconds."
+                                  : fmt::format("How many times as fast as {}, forward and backward pass with weight "
+                                                "gradients. Empty: not measured.",
+                                                first),
+          .data = Prominence::kOpen,
+          .body = std::move(map)};
+}
+
+void add_heat_maps(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
+  std::vector<KeyColumn> varying = varying_columns(report.rows);
+  if (varying.size() < 2) return;
+  const KeyColumn across = varying.back();
+  varying.pop_back();
+  for (const std::string& layer : layers_of(report))
+    charts.push_back(heat_map(report, {varying, across}, layer, prefix));
+}
+
+}  // namespace
+
+std::vector<Chart> bench_charts(const BenchReport& report, const std::string& prefix) {
+  std::vector<Chart> charts;
+  add_waterfalls(charts, sizes_of(report), prefix);
+  add_heat_maps(charts, report, prefix);
+  add_bars(charts, report, prefix);
+  return charts;
+}
+
+namespace {
+
+std::vector<std::string> machine_lines(const Environment& environment) {
+  std::vector<std::string> gpus;
+  for (const GpuInfo& gpu : environment.nvidia.gpus) gpus.push_back(gpu.name);
+  return {fmt::format("Measured {} on {} with {}, {}.", environment.start_time, environment.cpu.model,
+                      counted(environment.num_threads, "thread"),
+                      gpus.empty() ? "no GPU" : join(gpus, ", ") + ", driver " + environment.nvidia.driver_version),
+          fmt::format("rnnlab {} ({}), {}.", environment.software.rnnlab, build_kind(environment.build),
+                      versions_text(environment.software))};
+}
+
+// Returns a row for each layer and path: what it ran, and why nothing faster ran.
+TextTable paths_table(const BenchReport& report) {
+  TextTable table;
+  for (const char* heading : {"layer", "what ran", "why nothing faster ran"}) table.add_column(heading, Align::kLeft);
+  std::vector<std::string> known;
+  for (const BenchRow& row : report.rows) {
+    if (row.path.empty()) continue;
+    const std::vector<std::string> cells = {row.key.layer, row.path,
+                                            row.path_notes.empty() ? "-" : join(row.path_notes, "; ")};
+    const size_t num_known = known.size();
+    add_once(known, join(cells, "\n"));
+    if (known.size() > num_known) table.add_row(cells);
+  }
+  return table;
+}
+
+TextTable settings_table(const std::string& settings) {
+  TextTable table;
+  table.add_column("settings", Align::kLeft);
+  for (const std::string& line : split(settings, '\n'))
+    if (!line.empty()) table.add_row({line});
+  return table;
+}
+
+}  // namespace
+
+namespace {
+
+// The gains of one layer over the first layer, forward and backward, at all sizes.
+struct Gains {
+  std::string layer;
+  std::vector<Estimate> at_sizes;
+};
+
+double mean_gain(const Gains& gains) {
+  double sum = 0;
+  for (const Estimate& gain : gains.at_sizes) sum += std::log(gain.value);
+  return std::exp(sum / static_cast<double>(gains.at_sizes.size()));
+}
+
+std::vector<Gains> gains_of(const BenchReport& report) {
+  std::vector<Gains> all;
+  for (const std::string& layer : layers_of(report)) {
+    Gains gains = {layer, {}};
+    for (const BenchRow& row : report.rows)
+      if (row.key.layer == layer && row.measurement && row.measurement->speedup_total)
+        gains.at_sizes.push_back(*row.measurement->speedup_total);
+    if (!gains.at_sizes.empty()) all.push_back(std::move(gains));
+  }
+  return all;
+}
+
+// Returns the number of sizes at which a layer was measured, for the layer with the most.
+size_t most_sizes(const std::vector<Gains>& all) {
+  size_t most = 0;
+  for (const Gains& gains : all) most = std::max(most, gains.at_sizes.size());
+  return most;
+}
+
+std::string range_words(const Gains& gains, const std::string& first) {
+  if (gains.at_sizes.size() == 1) {
+    const Estimate& gain = gains.at_sizes[0];
+    return fmt::format("{:.3g} times as fast as {} (95 % interval {:.3g} to {:.3g})", gain.value, first, gain.low,
+                       gain.high);
+  }
+  const auto [low, high] = std::ranges::minmax_element(gains.at_sizes, {}, &Estimate::value);
+  return fmt::format("{:.3g} to {:.3g} times as fast as {} at {} sizes", low->value, high->value, first,
+                     gains.at_sizes.size());
+}
+
+// A layer that was measured at few of the sizes is not compared with the others.
+std::string sentence_of(const BenchReport& report) {
+  std::vector<Gains> all = gains_of(report);
+  const size_t most = most_sizes(all);
+  std::erase_if(all, [&](const Gains& gains) { return gains.at_sizes.size() < most; });
+  if (all.empty()) return "No layer was compared with the first one.";
+  const std::string& first = report.rows[0].key.layer;
+  const Gains& best = *std::ranges::max_element(all, {}, mean_gain);
+  if (best.layer == first) return first + " is the fastest layer, forward and backward pass.";
+  return fmt::format("{} is {}, forward and backward pass.", best.layer, range_words(best, first));
+}
+
+}  // namespace
+
+Answer answer_of(const Benchmark& benchmark) {
+  const BenchReport& report = benchmark.report;
+  constexpr size_t kDay = 10;  // characters of "2026-11-21"
+  std::vector<std::string> machine;
+  for (const GpuInfo& gpu : report.environment.nvidia.gpus) add_once(machine, gpu.name);
+  machine.push_back(report.environment.cpu.model);
+  machine.push_back(counted(report.environment.num_threads, "thread"));
+  const std::string work = report.rows.empty() ? "" : "; " + shared_text(report.rows);
+  return {sentence_of(report),
+          fmt::format("{}; {}{}", join(machine, ", "), report.environment.start_time.substr(0, kDay), work)};
+}
+
+std::vector<Block> opening_notices(const Benchmark& benchmark) {
+  std::vector<Warning> all = benchmark.report.warnings;
+  for (const Warning& warning : warnings(benchmark.report.environment)) add_once(all, warning);
+  for (const Warning& warning : report_warnings(benchmark.report)) add_once(all, warning);
+  if (all.empty()) return {};
+  return {Notice{Severity::kWarning, "numbers of " + benchmark.file + " are missing or not reliable", texts_of(all)}};
+}
+
+Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
+  const BenchReport& report = benchmark.report;
+  Section section = {.id = prefix, .heading = "Benchmark " + benchmark.file, .blocks = {}};
+  std::vector<Block>& blocks = section.blocks;
+  Sentences opening = {machine_lines(report.environment)};
+  if (!report.rows.empty()) opening.lines.push_back("All rows: " + shared_text(report.rows) + ".");
+  for (const std::string& ceiling : report_ceilings(report)) opening.lines.push_back(ceiling);
+  blocks.emplace_back(opening);
+  blocks.emplace_back(NamedTable{prefix + "-rows", "Layers", report_table(report, TableWidth::kNarrow)});
+  blocks.emplace_back(Sentences{report_legend(report)});
+  std::vector<Chart> charts = without_empty_charts(bench_charts(report, prefix));
+  if (!charts.empty()) blocks.emplace_back(Heading{"Times and gains"});
+  for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
+  blocks.emplace_back(Heading{"What ran"});
+  const TextTable paths = paths_table(report);
+  if (!paths.rows().empty()) blocks.emplace_back(NamedTable{prefix + "-paths", "Paths of the layers", paths});
+  blocks.emplace_back(NamedTable{prefix + "-settings", "Settings of the benchmark", settings_table(report.settings),
+                                 Prominence::kFolded});
+  return section;
+}
+
+}  // namespace rnnlab::report

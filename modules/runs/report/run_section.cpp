@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runs/report/sections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "results/checks.h"
+#include "results/comparison_output.h"
+#include "results/device_scaling.h"
+#include "results/run_folder.h"
+
+namespace rnnlab::report {
+namespace {
+
+std::string gpu_text(const GpuInfo& gpu) {
+  return fmt::format("{}, {} % in use, SM clock {} of {} MHz, {} C", gpu.name, gpu.utilization_percent,
+                     gpu.sm_clock_mhz, gpu.max_sm_clock_mhz, gpu.temperature_celsius);
+}
+
+std::string gpus_text(const GpuSurvey& survey) {
+  std::vector<std::string> gpus;
+  for (const GpuInfo& gpu : survey.gpus) gpus.push_back(gpu_text(gpu));
+  return gpus.empty() ? "no GPU: " + survey.note : join(gpus, "; ");
+}
+
+const std::string kNothing = "-";  // as in the table of the comparison
+
+std::string build_text(const BuildInfo& build) { return build_kind(build) + ", " + build.compiler; }
+
+std::string revision_text(const BuildInfo& build) {
+  return build.git_revision.substr(0, 12) + (build.git_dirty ? " and changes" : "");
+}
+
+std::string cpu_text(const CpuInfo& cpu) {
+  return fmt::format("{}, {} of {} logical CPUs usable", cpu.model, cpu.usable_cpus, cpu.logical_cpus);
+}
+
+std::string load_text(const CpuInfo& cpu) {
+  std::vector<std::string> averages;
+  for (const double average : cpu.load_average) averages.push_back(fmt::format("{:.2f}", average));
+  return fmt::format("{:.0f} % busy at the start, load {}", 100 * cpu.busy_fraction, join(averages, " "));
+}
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+// Facts that name the machine and its user. Members that make_report.h has emptied are left out.
+Facts host_facts(const Environment& environment) {
+  Facts facts;
+  const HostInfo& host = environment.host;
+  if (!environment.command_line.empty()) facts.emplace_back("command", command_text(environment.command_line));
+  if (!host.hostname.empty()) facts.emplace_back("host", host.hostname);
+  facts.emplace_back("system", host.os + (host.kernel.empty() ? "" : ", " + host.kernel));
+  return facts;
+}
+
+// Returns the process and the round of a run. Facts that the run does not record are left out.
+Facts turn_facts(const Turn& turn) {
+  Facts facts;
+  if (!turn.process.empty()) facts.emplace_back("process", turn.process);
+  if (turn.round > 0)
+    facts.emplace_back("round",
+                       fmt::format("{} of measurement {}, place {}", turn.round, turn.measurement, turn.position));
+  return facts;
+}
+
+// Facts of a run of several processes.
+Facts rank_facts(const RunRecord& run) {
+  if (!run.environment.ranks) return {};
+  const RanksInfo& ranks = *run.environment.ranks;
+  Facts facts = {{"devices", fmt::format("{} on {} by {}", counted(ranks.num_processes, "process"),
+                                         counted(ranks.num_hosts, "host"), ranks.exchange)}};
+  if (const auto share = exchange_share(run.rows))
+    facts.emplace_back("exchange that is not overlapped", fmt::format("{:.1f} % of an epoch (median)", 100 * *share));
+  if (const auto quotient = slowest_over_fastest(run.rows))
+    facts.emplace_back("slowest process",
+                       fmt::format("computes {:.1f} % longer than the fastest (median)", 100 * (*quotient - 1)));
+  return facts;
+}
+
+// Returns the names of the facts of all runs, in the order of their first appearance.
+std::vector<std::string> names_of(const std::vector<RunFacts>& runs) {
+  std::vector<std::string> names;
+  std::map<std::string, bool> seen;
+  for (const RunFacts& run : runs)
+    for (const auto& [name, value] : run.values)
+      if (seen.emplace(name, true).second) names.push_back(name);
+  return names;
+}
+
+using Values = std::vector<std::map<std::string, std::string>>;
+
+Values values_by_name(const std::vector<RunFacts>& runs) {
+  Values values;
+  for (const RunFacts& run : runs) values.emplace_back(run.values.begin(), run.values.end());
+  return values;
+}
+
+bool is_shared(const Values& runs, const std::string& name) {
+  const auto first = runs[0].find(name);
+  if (first == runs[0].end()) return false;  // a later run has it
+  return std::ranges::all_of(runs, [&](const auto& values) {
+    const auto found = values.find(name);
+    return found != values.end() && found->second == first->second;
+  });
+}
+
+}  // namespace
+
+RunFacts environment_of(const RunRecord& run, const std::string& name) {
+  const Environment& environment = run.environment;
+  const Identity& identity = run.summary.identity;
+  constexpr size_t kDigitsShown = 12;
+  RunFacts facts{.run = name,
+                 .values = {{"folder", run.folder.string()},
+                            {"ended", run.summary.stop_reason},
+                            {"epochs", std::to_string(run.summary.epochs)},
+                            {"whole fit", format_seconds(run.summary.fit_seconds)},
+                            {"whole run", format_seconds(run.summary.total_seconds)},
+                            {"ran", run.summary.path},
+                            {"started", environment.start_time},
+                            {"memory", format_bytes(environment.host.memory_bytes)},
+                            {"CPU", cpu_text(environment.cpu)},
+                            {"CPU load", load_text(environment.cpu)},
+                            {"threads", std::to_string(environment.num_threads)},
+                            {"GPU", gpus_text(environment.nvidia)},
+                            {"NVIDIA driver", environment.nvidia.driver_version},
+                            {"LibTorch", environment.software.libtorch},
+                            {"CUDA", environment.software.cuda},
+                            {"cuDNN", environment.software.cudnn},
+                            {"rnnlab", environment.software.rnnlab + ", " + revision_text(environment.build)},
+                            {"build", build_text(environment.build)},
+                            {"precision", identity.precision},
+                            {"data on", identity.placement},
+                            {"data", identity.data_fingerprint.substr(0, kDigitsShown)},
+                            {"model", identity.model_hash.substr(0, kDigitsShown)},
+                            {"initial weights", identity.initial_weights_sha256.substr(0, kDigitsShown)},
+                            {"order of the samples", identity.order_sha256.substr(0, kDigitsShown)},
+                            {"training settings", identity.training_hash.substr(0, kDigitsShown)}}};
+  const Facts host = host_facts(environment);
+  const auto memory = std::ranges::find(facts.values, "memory", &std::pair<std::string, std::string>::first);
+  facts.values.insert(memory, host.begin(), host.end());
+  const Facts turn = turn_facts(run.summary.turn);
+  facts.values.insert(facts.values.end(), turn.begin(), turn.end());
+  const Facts ranks = rank_facts(run);
+  facts.values.insert(facts.values.end(), ranks.begin(), ranks.end());
+  return facts;
+}
+
+RunFacts settings_of(const RunRecord& run, const std::string& name) {
+  return {.run = name, .values = {run.config.begin(), run.config.end()}};
+}
+
+TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& what) {
+  TextTable table;
+  table.add_column(what, Align::kLeft);
+  table.add_column("of all runs", Align::kLeft);
+  const Values values = values_by_name(runs);
+  for (const std::string& name : names_of(runs))
+    if (is_shared(values, name)) table.add_row({name, values[0].at(name)});
+  return table;
+}
+
+TextTable differing_facts(const std::vector<RunFacts>& runs) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  const Values values = values_by_name(runs);
+  std::vector<std::string> differing;
+  for (const std::string& name : names_of(runs))
+    if (!is_shared(values, name)) differing.push_back(name);
+  for (const std::string& name : differing) table.add_column(name, Align::kLeft);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    std::vector<std::string> cells = {runs[i].run};
+    for (const std::string& name : differing) cells.push_back(value_or_absent(values[i], name));
+    table.add_row(cells);
+  }
+  return table;
+}
+
+namespace {
+
+void append_charts(std::vector<Block>& blocks, const std::string& heading, std::vector<Chart> charts) {
+  charts = without_empty_charts(std::move(charts));
+  if (charts.empty()) return;
+  blocks.emplace_back(Heading{heading});
+  for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
+}
+
+void append_to(std::vector<Chart>& charts, std::vector<Chart> more) {
+  std::ranges::move(more, std::back_inserter(charts));
+}
+
+std::vector<Chart> all_time_charts(const std::vector<RunGroup>& groups, const Comparison& comparison,
+                                   const std::string& prefix) {
+  std::vector<Chart> charts = time_bars(comparison, prefix);
+  append_to(charts, speed_up_curves(comparison, prefix));
+  append_to(charts, sweep_maps(groups, comparison, prefix));
+  append_to(charts, time_curves(groups, prefix));
+  return charts;
+}
+
+void append_table(std::vector<Block>& blocks, NamedTable table) {
+  if (!table.table.rows().empty() && table.table.columns().size() > 1) blocks.emplace_back(std::move(table));
+}
+
+void append_device_speed(std::vector<Block>& blocks, const Comparison& comparison, const std::string& prefix) {
+  const TextTable table = device_speed_table(comparison);
+  if (table.rows().empty()) return;
+  append_table(blocks, {prefix + "-devices", not_comparable(comparison) + "Speed-up by devices", table});
+  blocks.emplace_back(Sentences{device_speed_legend()});
+}
+
+void append_costs(std::vector<Block>& blocks, const Comparison& comparison, const std::string& prefix) {
+  const TextTable table = cost_table(comparison);
+  if (table.rows().empty()) return;
+  append_table(blocks, {prefix + "-cost", "What an epoch costs", table});
+  blocks.emplace_back(Sentences{cost_legend(comparison)});
+}
+
+// Returns a row for each group: what it ran, why no faster path ran, and what its work took.
+TextTable work_table(const Comparison& comparison) {
+  TextTable table;
+  for (const char* heading : {"run", "what ran", "why nothing faster ran", "train losses and those of the baseline"})
+    table.add_column(heading, Align::kLeft);
+  for (const char* heading : {"us a training sample", "s a whole fit"}) table.add_column(heading, Align::kRight);
+  for (const GroupResult& group : comparison.groups) {
+    const std::string agreement = group.loss_agreement ? agreement_text(*group.loss_agreement) : kNothing;
+    table.add_row({group.label, group.paths.empty() ? kNothing : join(group.paths, " and "),
+                   group.path_notes.empty() ? kNothing : join(group.path_notes, "; "), agreement,
+                   significant_digits(group.microseconds_per_sample, 4), significant_digits(group.fit_seconds, 4)});
+  }
+  return table;
+}
+
+std::vector<RunFacts> facts(const std::vector<RunGroup>& groups, RunFacts (*of)(const RunRecord&, const std::string&)) {
+  std::vector<RunFacts> all;
+  for (const RunGroup& group : groups) {
+    const std::vector<std::string> names = run_names(group);
+    for (size_t i = 0; i < group.runs.size(); ++i) all.push_back(of(*group.runs[i], names[i]));
+  }
+  return all;
+}
+
+void append_facts(std::vector<Block>& blocks, const std::vector<RunGroup>& groups, const Comparison& comparison,
+                  const std::string& prefix) {
+  const auto settings = facts(groups, settings_of);
+  const auto environments = facts(groups, environment_of);
+  blocks.emplace_back(Heading{"What ran, and where"});
+  append_table(blocks, {prefix + "-work", "Paths and work", work_table(comparison)});
+  append_table(blocks, {prefix + "-settings-that-differ", "Settings that differ", differing_facts(settings)});
+  append_table(blocks, {prefix + "-machines-that-differ", "What else differs, run by run",
+                        differing_facts(environments), Prominence::kFolded});
+  append_table(blocks, {prefix + "-machine", "Machine, build and work that all runs share",
+                        shared_facts(environments, "machine, build and work"), Prominence::kFolded});
+  append_table(blocks, {prefix + "-settings", "Settings that all runs share", shared_facts(settings, "setting"),
+                        Prominence::kFolded});
+}
+
+// Where two groups are compared, the answer at the top of the report says the rest.
+Sentences opening_sentences(const Comparison& comparison) {
+  std::vector<std::string> lines = headlines(comparison);
+  if (comparison.forced.empty() && comparison.groups.size() == 2) lines.resize(1);
+  return {lines};
+}
+
+}  // namespace
+
+namespace {
+
+// Adds a notice with the texts of some warnings, if there are any.
+void append_warnings(std::vector<Block>& blocks, const std::string& title, const std::vector<Warning>& warnings) {
+  if (!warnings.empty()) blocks.emplace_back(Notice{Severity::kWarning, title, texts_of(warnings)});
+}
+
+bool is_about_quality(const Warning& warning) {
+  return warning.kind == warning::kNotBetterThanBaseline || warning.kind == warning::kHighLoss;
+}
+
+}  // namespace
+
+std::vector<Block> opening_notices(const Comparison& comparison, const std::string& name, Question question) {
+  std::vector<Block> blocks;
+  if (!comparison.forced.empty())
+    blocks.emplace_back(Notice{Severity::kRefusal,
+                               fmt::format("the runs of {} are not a fair comparison. `rnnlab compare` refuses these "
+                                           "runs because they did not do the same work under the same conditions",
+                                           name),
+                               comparison.forced});
+  if (!comparison.other_work.empty())
+    blocks.emplace_back(Notice{
+        Severity::kNote,
+        num_of_same_work(comparison) > 1
+            ? fmt::format("Some runs of {} did other work than the baseline, so their times are not compared with its",
+                          name)
+            : fmt::format(
+                  "The runs of {} did different work, so their losses and metrics are compared, but not their times",
+                  name),
+        comparison.other_work});
+  std::vector<Warning> of_quality, of_times;
+  for (const Warning& warning : comparison.warnings)
+    (is_about_quality(warning) ? of_quality : of_times).push_back(warning);
+  append_warnings(blocks, fmt::format("the models of {} are not good", name), of_quality);
+  if (question == Question::kTimes)
+    append_warnings(blocks, fmt::format("the times of {} are not reliable", name), of_times);
+  return blocks;
+}
+
+namespace {
+
+std::vector<Warning> without_quality(const std::vector<Warning>& warnings) {
+  std::vector<Warning> others;
+  std::ranges::copy_if(warnings, std::back_inserter(others), [](const Warning& one) { return !is_about_quality(one); });
+  return others;
+}
+
+}  // namespace
+
+Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
+                    const std::string& prefix, Question question) {
+  const std::vector<RunGroup> groups = group_runs(runs);
+  Section section = {.id = prefix, .heading = heading, .blocks = {}};
+  std::vector<Block>& blocks = section.blocks;
+  blocks.emplace_back(opening_sentences(comparison));
+  if (question == Question::kQuality)
+    append_warnings(blocks, "the times are not reliable", without_quality(comparison.warnings));
+  append_table(blocks, {prefix + "-comparison", not_comparable(comparison) + "The comparison", time_table(comparison)});
+  blocks.emplace_back(Sentences{comparison_legend(comparison)});
+  append_table(blocks, {prefix + "-quality", "Losses and metrics", quality_table(comparison)});
+  blocks.emplace_back(Sentences{{kQualityLegend}});
+  append_device_speed(blocks, comparison, prefix);
+  append_costs(blocks, comparison, prefix);
+  if (!comparison.notes.empty()) blocks.emplace_back(Notice{Severity::kNote, "Notes", comparison.notes});
+  append_charts(blocks, "Times", all_time_charts(groups, comparison, prefix));
+  append_charts(blocks, "Losses and metrics", metric_curves(groups, prefix));
+  append_facts(blocks, groups, comparison, prefix);
+  return section;
+}
+
+}  // namespace rnnlab::report

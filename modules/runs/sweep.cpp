@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runs/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <span>
+
+#include "base/config/sweep.h"
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/random.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "results/run_folder.h"
+#include "results/work_settings.h"
+#include "runs/devices.h"
+#include "runs/experiment.h"
+#include "runs/failure.h"
+#include "runs/fastest_layer.h"
+#include "runs/resume.h"
+#include "runs/support.h"
+#include "runs/sweep_file.h"
+#include "train/loop/determinism.h"
+#include "train/loop/profiling.h"
+#include "train/loop/stop_signal.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr int64_t kMaxPlannedRuns = 100'000;
+
+void require_plannable(const std::vector<ExperimentCase>& cases) {
+  for (const ExperimentCase& one : cases)
+    if (one.repeats.until)
+      throw_error(
+          ExitCode::kUsage,
+          "{}: repeats.until needs results, but a plan is made before the runs; use a number, such as repeats=5",
+          name_of(one));
+  if (const int64_t count = num_runs_of(cases); count > kMaxPlannedRuns)
+    throw_error(ExitCode::kUsage, "the files ask for {} runs, expected at most {}; plan several sweeps", count,
+                kMaxPlannedRuns);
+}
+
+}  // namespace
+
+void refuse_equal_cases(const config::Sweep& sweep, std::span<const Experiment> cases, config::Findings& findings) {
+  if (sweep.is_drawn() || !findings.empty()) return;
+  std::map<std::string, size_t> numbers;  // by settings
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto [first, is_new] = numbers.emplace(config::print(cases[i], Experiment::schema()), i);
+    if (is_new) continue;
+    findings.add(sweep.place(), fmt::format("sweep: {} and {} are equal settings, which would run twice: remove one of "
+                                            "the two, or write repeats: 2 to run every case twice",
+                                            sweep.label(first->second), sweep.label(i)));
+    return;
+  }
+}
+
+std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Findings& findings) {
+  const config::Repeats repeats = config::repeats_of(whole, findings);
+  const config::Document document = config::without_repeats(whole);
+  const auto folder = std::filesystem::path(document.source()).parent_path();
+  std::vector<ExperimentCase> cases;
+  const config::Sweep sweep(document, findings, &Experiment::schema().spec());
+  for (size_t i = 0; i < sweep.num_cases(); ++i) {
+    const config::Document one = sweep.document(i);
+    Experiment experiment = config::read(one, Experiment::schema(), findings);
+    choose_split(experiment.data);
+    cases.push_back({.label = sweep.label(i),
+                     .experiment = with_paths_beside(std::move(experiment), folder),
+                     .places = config::places_of_keys(one),
+                     .repeats = repeats});
+  }
+  refuse_equal_cases(sweep, experiments_of(cases), findings);
+  return cases;
+}
+
+int64_t num_runs_of(const std::vector<ExperimentCase>& cases) {
+  int64_t count = 0;
+  for (const ExperimentCase& one : cases) count += one.repeats.at_most;
+  return count;
+}
+
+std::string name_of(const ExperimentCase& one) { return one.label.empty() ? one.experiment.name : one.label; }
+
+std::vector<Experiment> experiments_of(const std::vector<ExperimentCase>& cases) {
+  std::vector<Experiment> experiments;
+  for (const ExperimentCase& one : cases) experiments.push_back(one.experiment);
+  return experiments;
+}
+
+std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
+  std::vector<SweepEntry> entries;
+  for (const ExperimentCase& one : cases)
+    entries.push_back({.label = name_of(one),
+                       .experiment = config::print(one.experiment, Experiment::schema()),
+                       .folder = std::nullopt,
+                       .case_number = std::ssize(entries) + 1});
+  return entries;
+}
+
+std::string comparison_of(const Experiment& experiment) {
+  const Settings settings = effective_settings(experiment);
+  const WorkHashes hashes = work_hashes(settings);
+  std::string text = fmt::format("{}\n{}\n", hashes.model, hashes.training);
+  for (const auto& [key, value] : settings) {
+    const bool is_held_equal = key.starts_with("data.") || key == "seed" || key == "precision" ||
+                               key == "model.initial_weights" || key == "training.batch_size" ||
+                               key == "training.num_threads";
+    if (is_held_equal) text += fmt::format("{}={}\n", key, value);
+  }
+  return text;
+}
+
+SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> hardware,
+                     std::vector<std::string> command_line) {
+  require_plannable(cases);
+  SweepPlan plan{.measurement = random_name(),
+                 .spread = spread,
+                 .command_line = std::move(command_line),
+                 .cases = {},
+                 .tasks = {},
+                 .hardware = std::move(hardware)};
+  std::vector<PlanSide> sides;
+  for (const ExperimentCase& one : cases) {
+    plan.cases.push_back({name_of(one), config::print(one.experiment, Experiment::schema())});
+    sides.push_back({name_of(one), comparison_of(one.experiment), one.repeats.at_most});
+  }
+  plan.tasks = make_tasks(sides, spread, plan.measurement);
+  return plan;
+}
+
+namespace {
+
+// Returns "" if there is nothing to resume.
+std::string advice(const RunAllOutcome& all, const SweepFile* sweep, const RunRequest& request) {
+  if (sweep != nullptr) return how_to_resume(sweep->path());
+  if (all.exit_code == ExitCode::kUsage) return "";                              // the run would be refused again
+  if (all.finished.empty()) return pending_stop() ? request.how_to_resume : "";  // before the first step of the run
+  const auto& folder = all.finished.back().folder;
+  return has_checkpoint(folder) ? how_to_resume(folder) : "";
+}
+
+// The exit code of a signal promises that everything was saved; these failures contradict the promise.
+bool is_replaced_by_signal(ExitCode exit_code) {
+  return exit_code != ExitCode::kDevice && exit_code != ExitCode::kCheckpoint && exit_code != ExitCode::kInternal;
+}
+
+}  // namespace
+
+void record_failure(RunAllOutcome& all, ExitCode exit_code) {
+  if (all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
+  if (exit_code != ExitCode::kDiverged) all.can_resume = true;
+}
+
+std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
+  return "to resume: rnnlab train --resume " + shell_quoted(run_or_sweep.string());
+}
+
+void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepFile* sweep, const RunRequest& request,
+                 Logger& logger) {
+  if (const auto stop = pending_stop()) {
+    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not started", stop->text, num_left, count));
+    if (is_replaced_by_signal(all.exit_code)) all.exit_code = stop->exit_code;
+    all.can_resume = true;
+  }
+  const std::string line = all.can_resume ? advice(all, sweep, request) : "";
+  if (!line.empty()) logger.info(line);
+  if (!all.can_resume && sweep != nullptr) sweep->remove();
+}
+
+namespace {
+
+// This warning comes before the other runs take their time.
+void warn_of_failing_runs(const std::vector<ExperimentCase>& cases, AskGpu ask, Logger& logger) {
+  for (const std::string& sentence : unsupported_runs(experiments_of(cases), ask)) logger.warn(sentence);
+}
+
+// Represents one of the runs of a command, which is new or resumed.
+struct PendingRun {
+  std::string label;
+  std::function<RunOutcome(const RunRequest&, Logger&)> run;
+};
+
+std::string heading(const PendingRun& task, size_t number, size_t count, const SweepClock& clock) {
+  std::vector<int64_t> cases_left(count - number + 1);
+  std::iota(cases_left.begin(), cases_left.end(), static_cast<int64_t>(number));
+  const std::string time = clock.text(cases_left);
+  return fmt::format("=== run {} of {}: {}{}", number, count, task.label, time.empty() ? "" : " (" + time + ")");
+}
+
+// If several processes train one run, one of them reports why it ended. Call this function within a catch block.
+void report_failure(const std::string& message, RunAllOutcome& all, Logger& logger) {
+  write_error_file(message);
+  if (is_of_type<ReportedBeyondNetwork>(std::current_exception())) all.beyond_network = message;
+  if (is_of_type<ReportedElsewhere>(std::current_exception())) return;
+  const bool names_a_rank = is_first_process() || message.starts_with("rank ");
+  logger.error(names_a_rank ? message : fmt::format("rank {}: {}", this_launch()->rank, message));
+}
+
+// A failed log is reported only if the run itself has not failed.
+void run_one(const PendingRun& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
+  try {
+    all.finished.push_back(task.run(request, logger));
+    if (all.finished.back().exit_code != ExitCode::kDone) record_failure(all, all.finished.back().exit_code);
+    logger.close_file();
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    report_failure(failure.message, all, logger);
+    record_failure(all, failure.exit_code);
+    logger.abandon_file();
+  }
+  release_cached_memory();
+}
+
+// Runs the runs of a sweep or of a single command one after another.
+class RunsInOrder {
+ public:
+  RunsInOrder(const std::vector<PendingRun>& tasks, SweepFile* sweep, RunRequest request, Logger& logger)
+      : tasks_(tasks), sweep_(sweep), request_(std::move(request)), logger_(logger) {}
+
+  RunAllOutcome run() {
+    size_t num_begun = 0;
+    // The first run begins even after a signal: it throws the error that says what the signal left undone.
+    while (num_begun < tasks_.size() && (num_begun == 0 || !pending_stop())) {
+      if (sweep_ == nullptr)
+        run_one(tasks_[num_begun], request_, logger_, all_);
+      else
+        run_of_sweep(num_begun);
+      ++num_begun;
+    }
+    end_command(all_, tasks_.size() - num_begun, tasks_.size(), sweep_, request_, logger_);
+    return std::move(all_);
+  }
+
+ private:
+  void run_of_sweep(size_t index) {
+    const size_t num_finished = all_.finished.size();
+    std::filesystem::path folder;
+    logger_.info(heading(tasks_[index], index + 1, tasks_.size(), clock_));
+    request_.turn.case_number = static_cast<int64_t>(index) + 1;
+    request_.on_folder = [&](const std::filesystem::path& its_folder) {
+      folder = its_folder;
+      sweep_->set_folder(index, its_folder);
+    };
+    run_one(tasks_[index], request_, logger_, all_);
+    if (!folder.empty()) request_.previous_run = folder;
+    if (all_.finished.size() > num_finished)
+      clock_.record(request_.turn.case_number, all_.finished.back().summary.total_seconds);
+    logger_.info("");
+  }
+
+  const std::vector<PendingRun>& tasks_;
+  SweepFile* sweep_;
+  RunRequest request_;
+  Logger& logger_;
+  SweepClock clock_;
+  RunAllOutcome all_;
+};
+
+// If another rnnlab process started this one, that process announces the stop; it also forwards the signal, so the
+// signal may arrive twice.
+StopSignalGuard command_signal_guard() {
+  return has_rnnlab_parent() ? StopSignalGuard({}, SecondSignal::kIsIgnored)
+                             : StopSignalGuard({"training stops after the current step", kLostTraining});
+}
+
+RunAllOutcome run_in_order(const std::vector<PendingRun>& tasks, SweepFile* sweep, const RunRequest& request,
+                           Logger& logger) {
+  if (sweep != nullptr && !sweep->lock_warning().empty()) logger.warn(sweep->lock_warning());
+  return RunsInOrder(tasks, sweep, request, logger).run();
+}
+
+// An error about a key gets the place where the key is set.
+template <class Work>
+auto with_places(const ExperimentCase& one, const Work& work) {
+  try {
+    return work();
+  } catch (const ReportedElsewhere&) {
+    throw;
+  } catch (const UserError& error) {
+    throw UserError(error.exit_code(), config::with_place(error.what(), one.places));
+  }
+}
+
+// On a busy CPU the runs get fewer threads: one number for all runs of a command, so that their times can be compared.
+// The number is put into the settings of the runs, so that a resumed run keeps it.
+std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, const MeasureSpeeds& measure,
+                                             Logger& logger) {
+  if (std::ranges::none_of(experiments_of(cases), chooses_num_threads)) return cases;
+  const auto choice =
+      choose_num_threads(measure ? measure(default_num_threads()) : measure_speeds(default_num_threads()));
+  if (!choice) return cases;
+  logger.warn(fmt::format(
+      "The CPU is busy: {}. These runs use training.num_threads: {}; set the key to choose a different number.",
+      choice->reason, choice->num_threads));
+  for (ExperimentCase& one : cases)
+    if (has_default_threads(one.experiment)) one.experiment.training.num_threads = choice->num_threads;
+  return cases;
+}
+
+bool has_repeats(const ExperimentCase& one) { return one.repeats.at_most > 1; }
+
+void refuse_repeats_with_launcher(const std::vector<ExperimentCase>& cases) {
+  if (!this_launch() || std::ranges::none_of(cases, has_repeats)) return;
+  throw_error(ExitCode::kUsage, "repeats: starts new processes, but {} started this one; remove repeats",
+              name_of(this_launch()->launcher));
+}
+
+// Repeats run in processes of their own, and so do the ranks of a run.
+bool needs_own_processes(const ExperimentCase& one) { return has_repeats(one) || needs_ranks(one.experiment); }
+
+void refuse_sweep_with_launcher() {
+  if (!this_launch()) return;
+  throw_error(ExitCode::kUsage,
+              "sweep: {} started {} processes, which train one run: start one run at a time, or set devices so that "
+              "rnnlab starts the processes",
+              name_of(this_launch()->launcher), this_launch()->size);
+}
+
+// A trial trains a few steps of the first case in this process, and writes nothing.
+struct Trial {
+  const char* option;
+  const char* what;
+};
+
+constexpr Trial kDryRun = {"--dry-run", "a dry run"};
+constexpr Trial kRateSearch = {"--find-learning-rate", "the search"};
+
+void refuse_trial_by_several(const Trial& trial, const Experiment& experiment) {
+  if (this_launch())
+    throw_error(ExitCode::kUsage, "{}: {} started {}, and {} is one process: start it without {}", trial.option,
+                name_of(this_launch()->launcher), counted(this_launch()->size, "process"), trial.what,
+                name_of(this_launch()->launcher));
+  if (!needs_ranks(experiment)) return;
+  const int64_t count = num_devices(experiment);
+  throw_error(ExitCode::kUsage,
+              "{}: devices: {} processes would train this run, and {} is one process; set devices=1, and "
+              "training.batch_size={} for the part of one process",
+              trial.option, count, trial.what, (experiment.training.batch_size + count - 1) / count);
+}
+
+std::vector<ExperimentCase> cases_for(const Trial& trial, const std::vector<ExperimentCase>& wanted,
+                                      const RunRequest& request, Logger& logger) {
+  refuse_trial_by_several(trial, wanted.front().experiment);
+  std::vector<ExperimentCase> cases = with_num_threads(wanted, request.measure_speeds, logger);
+  if (cases.size() == 1) return cases;
+  logger.info(fmt::format("=== case 1 of {}: {}", cases.size(), name_of(cases.front())));
+  warn_of_failing_runs(cases, AskGpu::kYes, logger);
+  return cases;
+}
+
+// Throws the error of the first case if no case has its devices on this machine, so that no run begins.
+void require_devices_of_any(const std::vector<ExperimentCase>& cases) {
+  const auto has_devices = [](const ExperimentCase& one) { return !missing_devices(one.experiment); };
+  if (std::ranges::any_of(cases, has_devices)) return;
+  with_places(cases.front(), [&] { require_devices(cases.front().experiment); });
+}
+
+PendingRun pending_run(const ExperimentCase& one) {
+  return {name_of(one), [one](const RunRequest& request, Logger& logger) {
+            return with_places(one, [&] { return run_experiment(one.experiment, request, logger); });
+          }};
+}
+
+PendingRun pending_run(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
+  return {entry.label, [=](const RunRequest& request, Logger& logger) {
+            return run_entry(entry, source, overrides, request, logger);
+          }};
+}
+
+// Returns the folder of the run before this one in its round; empty for the first one.
+std::filesystem::path run_before(const std::vector<SweepEntry>& entries, const SweepEntry& entry) {
+  const auto is_before = [&](const SweepEntry& other) {
+    return other.round == entry.round && other.position == entry.position - 1 && other.folder;
+  };
+  const auto found = std::ranges::find_if(entries, is_before);
+  return found == entries.end() ? "" : *found->folder;
+}
+
+// Returns one name for all runs of a sweep in this process; it is the same when the sweep is resumed.
+std::string measurement_of(const SweepFile& sweep) {
+  constexpr size_t kDigits = 16;
+  return Sha256().update(sweep.path().stem().string()).hex().substr(0, kDigits);
+}
+
+}  // namespace
+
+RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
+  const StopSignalGuard signals = command_signal_guard();
+  const std::vector<ExperimentCase> cases =
+      this_launch() ? wanted : with_num_threads(wanted, request.measure_speeds, logger);
+  refuse_repeats_with_launcher(cases);
+  if (std::ranges::any_of(cases, needs_own_processes)) {
+    require_devices_of_any(cases);
+    warn_of_failing_runs(cases, AskGpu::kNo, logger);
+    return run_in_rounds(cases, request, logger);
+  }
+  std::vector<PendingRun> tasks;
+  for (const ExperimentCase& one : cases) tasks.push_back(pending_run(one));
+  if (cases.size() == 1) return run_in_order(tasks, nullptr, request, logger);
+  refuse_sweep_with_launcher();
+  require_devices_of_any(cases);
+  warn_of_failing_runs(cases, AskGpu::kYes, logger);
+  SweepFile sweep(request.out, entries_of(cases));
+  AutoLayers auto_layers;
+  RunRequest sweep_request = request;
+  sweep_request.auto_layers = &auto_layers;
+  sweep_request.turn.measurement = measurement_of(sweep);
+  sweep_request.how_to_resume = how_to_resume(sweep.path());
+  return run_in_order(tasks, &sweep, sweep_request, logger);
+}
+
+DryRun dry_run_first(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
+  const std::vector<ExperimentCase> cases = cases_for(kDryRun, wanted, request, logger);
+  const ExperimentCase& first = cases.front();
+  DryRun outcome = with_places(first, [&] { return dry_run(first.experiment, request.command_line, logger); });
+  outcome.label = first.label;
+  outcome.num_cases = std::ssize(cases);
+  outcome.num_runs = num_runs_of(cases);
+  return outcome;
+}
+
+RateSearch find_learning_rate_first(const std::vector<ExperimentCase>& wanted, const RunRequest& request,
+                                    Logger& logger) {
+  const ExperimentCase first = cases_for(kRateSearch, wanted, request, logger).front();
+  RateSearch search =
+      with_places(first, [&] { return find_learning_rate(first.experiment, request.command_line, logger); });
+  search.label = first.label;
+  return search;
+}
+
+RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
+                         const RunRequest& request, Logger& logger) {
+  const StopSignalGuard signals = command_signal_guard();
+  RunRequest resume_request = request;
+  resume_request.how_to_resume = how_to_resume(run_or_sweep);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(run_or_sweep, ignored)) {
+    const PendingRun task{"", [&](const RunRequest& asked, Logger& log) {
+                            if (auto outcome = resume_by_ranks(run_or_sweep, overrides, asked))
+                              return *std::move(outcome);
+                            return resume_experiment(run_or_sweep, overrides, asked, log);
+                          }};
+    return run_in_order({task}, nullptr, resume_request, logger);
+  }
+  if (run_or_sweep.extension() != ".json" || run_or_sweep.filename() == kSummaryFile)
+    throw_error(ExitCode::kUsage, "{}: a file, expected the folder of a run or the sweep-....json of a sweep",
+                run_or_sweep.string());
+  refuse_sweep_with_launcher();
+  SweepFile sweep(run_or_sweep);
+  resume_request.out = run_or_sweep.parent_path();
+  AutoLayers auto_layers;
+  for (const SweepEntry& entry : sweep.entries()) remember_auto_layer(entry, auto_layers);
+  resume_request.auto_layers = &auto_layers;
+  require_changeable_keys(overrides);
+  sweep.add_overrides(overrides);
+  if (sweep.repeats()) return resume_rounds(sweep, resume_request, logger);
+  resume_request.turn.measurement = measurement_of(sweep);
+  std::vector<PendingRun> tasks;
+  for (const SweepEntry& entry : sweep.entries())
+    tasks.push_back(pending_run(entry, run_or_sweep.string(), sweep.overrides()));
+  return run_in_order(tasks, &sweep, resume_request, logger);
+}
+
+RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry, const RunRequest& request,
+                                 Logger& logger) {
+  const StopSignalGuard signals({}, SecondSignal::kIsIgnored);
+  const SweepRecord sweep = read_sweep(path);
+  if (entry >= sweep.runs.size() || !sweep.repeats)
+    throw_error(ExitCode::kUsage, "{}: contains no run {} of a sweep with repeats", path.string(), entry);
+  const SweepEntry& one = sweep.runs[entry];
+  AutoLayers auto_layers;
+  for (const SweepEntry& each : sweep.runs) remember_auto_layer(each, auto_layers);
+  RunRequest run_request = request;
+  run_request.out = path.parent_path();
+  run_request.auto_layers = &auto_layers;
+  run_request.command_line = sweep.repeats->command_line;
+  run_request.previous_run = run_before(sweep.runs, one);
+  run_request.turn = {.process = "",
+                      .measurement = sweep.repeats->measurement,
+                      .round = one.round,
+                      .position = one.position,
+                      .case_number = one.case_number};
+  RunAllOutcome all;
+  run_one(pending_run(one, path.string(), sweep.overrides), run_request, logger, all);
+  if (const auto stop = pending_stop(); stop && all.exit_code == ExitCode::kDone) all.exit_code = stop->exit_code;
+  return all;
+}
+
+namespace {
+
+double sum_of(const std::vector<double>& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
+
+double mean_of(const std::vector<double>& seconds) { return sum_of(seconds) / static_cast<double>(seconds.size()); }
+
+std::string range_text(double low, double high) {
+  constexpr double kClose = 1.25;
+  if (high <= kClose * low) return fmt::format("about {} left", format_duration((low + high) / 2));
+  return fmt::format("{} to {} left", format_duration(low), format_duration(high));
+}
+
+}  // namespace
+
+void SweepClock::record(int64_t case_number, double seconds) { seconds_[case_number].push_back(seconds); }
+
+std::string SweepClock::text(std::span<const int64_t> cases) const {
+  std::vector<double> all;
+  for (const auto& [_, seconds] : seconds_) all.insert(all.end(), seconds.begin(), seconds.end());
+  if (all.empty()) return "";
+  const auto [shortest, longest] = std::ranges::minmax(all);
+  double low = 0, high = 0;
+  bool is_all_known = true;
+  for (const int64_t one : cases) {
+    const auto found = seconds_.find(one);
+    const bool is_known = found != seconds_.end();
+    low += is_known ? mean_of(found->second) : shortest;
+    high += is_known ? mean_of(found->second) : longest;
+    is_all_known = is_all_known && is_known;
+  }
+  const bool is_guess = all.size() == 1 && !is_all_known;
+  return fmt::format("{} so far, {}{}", format_duration(sum_of(all)), range_text(low, high),
+                     is_guess ? " if each run takes as long as the first" : "");
+}
+
+}  // namespace rnnlab

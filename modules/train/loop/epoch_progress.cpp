@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/loop/epoch_progress.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "layers/device/gpu_device.h"
+
+namespace rnnlab {
+
+namespace {
+
+void mark(std::optional<c10::Event>& event, c10::Device device) {
+  if (!event) event.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);  // PYTORCH_DEFAULT has no time
+  event->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+}
+
+}  // namespace
+
+DeviceTimer::DeviceTimer(c10::Device device) : device_(device) {}
+
+void DeviceTimer::start() {
+  if (device_.is_cuda()) mark(start_, device_);
+}
+
+void DeviceTimer::stop() {
+  if (device_.is_cuda()) mark(stop_, device_);
+}
+
+std::optional<double> DeviceTimer::seconds() const {
+  constexpr double kSecondsPerMillisecond = 1e-3;
+  if (!start_ || !stop_) return std::nullopt;
+  stop_->synchronize();
+  return start_->elapsedTime(*stop_) * kSecondsPerMillisecond;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+EpochProgress::EpochProgress(c10::Device device)
+    : device_timer_(device), witness_(device.is_cuda() ? uuid_of_gpu(device) : "") {}
+
+void EpochProgress::begin() {
+  tally_ = {};
+  is_over_ = was_resumed_ = false;
+}
+
+void EpochProgress::restore(const EpochTally& tally, bool is_over) {
+  tally_ = tally;
+  is_over_ = is_over;
+}
+
+void EpochProgress::start_clocks() {
+  witness_.start();
+  device_timer_.start();
+  training_since_ = Clock::now();
+}
+
+void EpochProgress::stop_clocks(double seconds_waited) {
+  tally_.seconds = seconds();
+  evidence_ = witness_.stop();
+  tally_.data_seconds += seconds_waited;
+  training_since_.reset();
+}
+
+double EpochProgress::seconds() const {
+  return tally_.seconds + (training_since_ ? seconds_since(*training_since_) : 0.0);
+}
+
+void EpochProgress::count_step(int64_t num_samples, double learning_rate) {
+  tally_.learning_rate = learning_rate;
+  ++tally_.steps;
+  tally_.samples += num_samples;
+}
+
+namespace {
+
+double norm_of(const std::vector<double>& norms) {
+  return std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0));
+}
+
+void put_evidence(const EpochMeasurements& evidence, EpochRow& row) {
+  row.cpu_seconds = evidence.cpu_seconds;
+  row.boot_seconds = evidence.boot_seconds;
+  row.steal_seconds = evidence.steal_seconds;
+  row.throttled_seconds = evidence.throttled_seconds;
+  row.voluntary_switches = evidence.voluntary_switches;
+  row.forced_switches = evidence.forced_switches;
+  row.gpu_joules = evidence.gpu_joules;
+  row.cpu_joules = evidence.cpu_joules;
+}
+
+}  // namespace
+
+void EpochProgress::add(const StepRow& row) {
+  add_row(row, tally_.totals);
+  tally_.skipped_steps += row.skipped ? 1 : 0;
+  tally_.gradient_norm_sum += norm_of(row.gradient_norms);
+}
+
+EpochTally EpochProgress::tally_now(double seconds_waited) const {
+  EpochTally tally = tally_;
+  tally.seconds = seconds();
+  if (training_since_) tally.data_seconds += seconds_waited;
+  return tally;
+}
+
+EpochRow EpochProgress::training_row(const Objective& objective) const {
+  EpochRow row;
+  put_training_metrics(objective.metrics(tally_.totals), row);
+  row.learning_rate = tally_.learning_rate;
+  if (tally_.skipped_steps < tally_.steps)
+    row.gradient_norm = tally_.gradient_norm_sum / static_cast<double>(tally_.steps - tally_.skipped_steps);
+  row.train_seconds = tally_.seconds;
+  row.data_seconds = tally_.data_seconds;
+  if (!was_resumed_) {
+    row.device_seconds = device_timer_.seconds();
+    row.exchange_seconds = exchange_seconds_;
+    put_evidence(evidence_, row);
+  }
+  row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;
+  return row;
+}
+
+namespace {
+
+void put_metrics(const MetricValues& metrics, const std::string& part, EpochRow& row) {
+  for (const auto& [name, value] : metrics) {
+    const EpochColumn* const column = find_column(part + name);
+    if (column != nullptr && !column->member) row.metrics[column->name] = value;
+  }
+}
+
+}  // namespace
+
+void put_training_metrics(const MetricValues& metrics, EpochRow& row) {
+  row.train_loss = metrics.at("loss");
+  put_metrics(metrics, "train_", row);
+}
+
+void put_validation_metrics(const MetricValues& metrics, EpochRow& row) {
+  row.valid_loss = metrics.at("loss");
+  put_metrics(metrics, "valid_", row);
+}
+
+void put_validation_metrics(const MetricResults& results, EpochRow& row) {
+  for (const auto& [name, result] : results) {
+    if (result.value) row.metrics["valid_" + name] = *result.value;
+    if (!result.value) row.undefined["valid_" + name] = result.reason;
+  }
+}
+
+namespace {
+
+// Each process measures these values for itself, and those of the slowest count.
+constexpr EpochMember kOfSlowest[] = {
+    &EpochRow::train_seconds,   &EpochRow::data_seconds,      &EpochRow::samples_per_second,
+    &EpochRow::device_seconds,  &EpochRow::cpu_seconds,       &EpochRow::boot_seconds,
+    &EpochRow::steal_seconds,   &EpochRow::throttled_seconds, &EpochRow::voluntary_switches,
+    &EpochRow::forced_switches, &EpochRow::cpu_joules,        &EpochRow::exchange_seconds};
+
+// These values are combined over all ranks.
+constexpr EpochMember kOfAll[] = {&EpochRow::peak_memory_bytes, &EpochRow::gpu_joules};
+
+std::vector<EpochMember> measures() {
+  std::vector<EpochMember> all(std::begin(kOfSlowest), std::end(kOfSlowest));
+  all.insert(all.end(), std::begin(kOfAll), std::end(kOfAll));
+  return all;
+}
+
+template <class T>
+double to_number(const T& value) {
+  return static_cast<double>(value);
+}
+
+template <class T>
+double to_number(const std::optional<T>& value) {
+  return value ? to_number(*value) : std::numeric_limits<double>::quiet_NaN();
+}
+
+template <class T>
+void from_number(double number, T& value) {
+  value = static_cast<T>(number);
+}
+
+template <class T>
+void from_number(double number, std::optional<T>& value) {
+  value.reset();
+  if (!std::isnan(number)) from_number(number, value.emplace());
+}
+
+at::Tensor numbers_of(const EpochRow& row) {
+  const std::vector<EpochMember> all = measures();
+  at::Tensor numbers = at::empty({std::ssize(all)}, at::kDouble);
+  double* values = numbers.mutable_data_ptr<double>();
+  for (const EpochMember& member : all) *values++ = std::visit([&](auto m) { return to_number(row.*m); }, member);
+  return numbers;
+}
+
+EpochRow row_of(const double* numbers) {
+  EpochRow row;
+  for (const EpochMember& member : measures()) {
+    std::visit([&](auto m) { from_number(*numbers, row.*m); }, member);
+    ++numbers;
+  }
+  return row;
+}
+
+double seconds_outside(const EpochRow& row) { return row.train_seconds - row.exchange_seconds.value_or(0); }
+
+void copy_measure(const EpochMember& member, const EpochRow& from, EpochRow& to) {
+  std::visit([&](auto m) { to.*m = from.*m; }, member);
+}
+
+std::optional<int64_t> largest_memory(std::span<const EpochRow> rows) {
+  std::optional<int64_t> largest;
+  for (const EpochRow& row : rows) largest = std::max(largest, row.peak_memory_bytes);
+  return largest;
+}
+
+// Returns nothing unless every rank has a value.
+std::optional<double> whole_energy(std::span<const EpochRow> rows) {
+  double sum = 0;
+  for (const EpochRow& row : rows) {
+    if (!row.gpu_joules) return std::nullopt;
+    sum += *row.gpu_joules;
+  }
+  return sum;
+}
+
+}  // namespace
+
+EpochRow combined_row(const EpochRow& own, std::span<const EpochRow> rows) {
+  const auto [fastest, slowest] = std::ranges::minmax_element(rows, {}, seconds_outside);
+  EpochRow row = own;
+  for (const EpochMember& member : kOfSlowest) copy_measure(member, *slowest, row);
+  row.peak_memory_bytes = largest_memory(rows);
+  row.gpu_joules = whole_energy(rows);
+  row.slowest_process_seconds = seconds_outside(*slowest);
+  row.fastest_process_seconds = seconds_outside(*fastest);
+  return row;
+}
+
+EpochRow row_over_ranks(Ranks& ranks, const EpochRow& own) {
+  if (ranks.is_sole()) return own;
+  const at::Tensor all = ranks.all_gather(numbers_of(own));
+  std::vector<EpochRow> rows;
+  for (int64_t rank = 0; rank < ranks.size(); ++rank)
+    rows.push_back(row_of(all.const_data_ptr<double>() + rank * all.size(1)));
+  return combined_row(own, rows);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/loop/objective.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <iterator>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "layers/device/run_kernels.h"
+#include "train/loop/kernels/loss.h"
+#include "train/loop/losses.h"
+#include "train/loop/profiling.h"
+#include "train/loop/step_record.h"
+
+namespace rnnlab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+template <class Work>
+void run_loss(Work work, const at::Tensor& output) {
+  const at::Tensor parts = at::empty({kernels::num_loss_parts(work), 2}, output.options());
+  work.results.parts = parts.mutable_data_ptr<float>();
+  run_kernels(work, output);
+}
+
+// The tensors must be contiguous.
+void run_loss(LossKind loss, const at::Tensor& output, const at::Tensor& targets, const kernels::LossResults& results) {
+  if (loss == LossKind::kCrossEntropy) {
+    return run_loss(kernels::CrossEntropy{.logits = output.const_data_ptr<float>(),
+                                          .classes = targets.const_data_ptr<int64_t>(),
+                                          .num_rows = output.size(0),
+                                          .num_classes = output.size(1),
+                                          .results = results},
+                    output);
+  }
+  run_loss(kernels::ElementLoss{.kind = *info_of(loss).own_kernel,
+                                .outputs = output.const_data_ptr<float>(),
+                                .targets = targets.const_data_ptr<float>(),
+                                .size = output.numel(),
+                                .results = results},
+           output);
+}
+
+class LossOnGpu : public torch::autograd::Function<LossOnGpu> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& given_output,
+                               const at::Tensor& given_targets, LossKind kind) {
+    const at::Tensor output = given_output.contiguous(), targets = given_targets.contiguous();
+    const at::Tensor loss = at::empty({}, output.options()), metric_sum = at::empty({}, output.options());
+    const at::Tensor gradient = given_output.requires_grad() ? at::empty_like(output) : at::Tensor();
+    run_loss(kind, output, targets,
+             {.gradient = gradient.defined() ? gradient.mutable_data_ptr<float>() : nullptr,
+              .loss = loss.mutable_data_ptr<float>(),
+              .metric_sum = metric_sum.mutable_data_ptr<float>()});
+    context->mark_non_differentiable({metric_sum});
+    context->save_for_backward({gradient});
+    context->set_materialize_grads(false);  // metric_sum needs no gradient, so LibTorch need not make zeros for it
+    return {loss, metric_sum};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    if (!gradients[0].defined()) return {at::Tensor(), at::Tensor(), at::Tensor()};
+    const at::Tensor gradient = context->get_saved_variables()[0];
+    const bool is_unscaled = gradients[0].is_same(unscaled_gradient(gradient.device()));
+    return {is_unscaled ? gradient : gradient.mul(gradients[0]), at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+const at::Tensor& unscaled_gradient(c10::Device device) {
+  // The tensors are never freed, because CUDA may end before static objects do.
+  static std::mutex mutex;
+  static auto& all = *new std::unordered_map<c10::Device, at::Tensor>;
+  const std::scoped_lock lock(mutex);
+  at::Tensor& one = all[device];
+  if (!one.defined()) one = at::ones({}, at::TensorOptions().dtype(at::kFloat).device(device));
+  return one;
+}
+
+Evaluation evaluate_on_gpu(LossKind loss, const at::Tensor& output, const at::Tensor& targets) {
+  const variable_list results = LossOnGpu::apply(output, targets, loss);
+  return {results[0], results[0].detach(), results[1], targets.numel()};
+}
+
+namespace {
+
+LossKind resolve(LossKind loss, Task task) {
+  if (loss == LossKind::kAuto) return natural_loss(task);
+  const bool has_classes = info_of(natural_loss(task)).takes_classes();
+  if (has_classes && !info_of(loss).takes_classes())
+    throw_error(ExitCode::kUsage, "training.loss: the data's targets are classes, which need cross_entropy (or auto)");
+  if (!has_classes && info_of(loss).takes_classes())
+    throw_error(ExitCode::kUsage,
+                "training.loss: cross_entropy needs classes, but the data's targets are numbers; use auto, "
+                "binary_cross_entropy, {}",
+                names_of_losses(LossTargets::kNumbers));
+  return loss;
+}
+
+constexpr int64_t kMissingClass = -1;
+
+// The metric counts right answers, without weights. `count` classes are not missing; weights may be undefined.
+Evaluation weighted_cross_entropy(const at::Tensor& logits, const at::Tensor& classes, const at::Tensor& weights,
+                                  int64_t count) {
+  const std::optional<at::Tensor> weight = weights.defined() ? std::optional(weights) : std::nullopt;
+  const auto losses = at::cross_entropy_loss(logits, classes, weight, at::Reduction::Sum, kMissingClass);
+  const auto loss = losses.div(static_cast<double>(count));
+  const at::NoGradGuard no_grad;
+  return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), count};
+}
+
+Evaluation cross_entropy(const at::Tensor& logits, const at::Tensor& classes) {
+  if (can_use_own_kernels(logits)) return evaluate_on_gpu(LossKind::kCrossEntropy, logits, classes);
+  const auto loss = info_of(LossKind::kCrossEntropy).compute(logits, classes, at::Reduction::Mean);
+  const at::NoGradGuard no_grad;
+  return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
+}
+
+// LibTorch's losses are differentiable in the targets too.
+bool suit_own_kernels(const at::Tensor& output, const at::Tensor& targets) {
+  return can_use_own_kernels({output, targets}) && !targets.requires_grad();
+}
+
+// The functions below compute losses of numbers and of binary targets. Missing targets are NaN, and `count` targets are
+// not missing.
+
+// A value that is filled in for a missing target gets a loss, which the mask then replaces by 0, and its gradient too.
+at::Tensor mean_of_known(const LossInfo& info, const at::Tensor& output, const at::Tensor& targets, int64_t count) {
+  const at::Tensor are_missing = targets.isnan();
+  const at::Tensor losses = info.compute(output, targets.masked_fill(are_missing, 0), at::Reduction::None);
+  return losses.masked_fill(are_missing, 0).sum().div(static_cast<double>(count));
+}
+
+Evaluation with_right_answers(const at::Tensor& loss, const at::Tensor& logits, const at::Tensor& targets,
+                              int64_t count) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor are_right = logits.gt(0).eq(targets.ge(0.5)).logical_and_(targets.isnan().logical_not_());
+  return {loss, loss.detach(), are_right.sum(at::kFloat), count};
+}
+
+// Errors are weighted by the units of their targets, if these differ (weights are undefined otherwise).
+Evaluation with_errors(const at::Tensor& loss, const LossInfo& info, const at::Tensor& output,
+                       const at::Tensor& targets, const at::Tensor& weights, int64_t count) {
+  const at::NoGradGuard no_grad;
+  at::Tensor errors = output.sub(targets).masked_fill_(targets.isnan(), 0);
+  if (weights.defined()) errors.mul_(weights);
+  const bool is_mean_square = info.kind == LossKind::kMse && !weights.defined();
+  const at::Tensor mean_square = is_mean_square ? loss.detach() : errors.square().sum().div(static_cast<double>(count));
+  return {loss, mean_square, errors.abs().sum(), count};
+}
+
+Evaluation elementwise_loss(const LossInfo& info, const at::Tensor& output, const at::Tensor& targets,
+                            const at::Tensor& weights, std::optional<int64_t> num_known) {
+  if (info.own_kernel && !num_known && !weights.defined() && suit_own_kernels(output, targets))
+    return evaluate_on_gpu(info.kind, output, targets);
+  const at::Tensor loss =
+      num_known ? mean_of_known(info, output, targets, *num_known) : info.compute(output, targets, at::Reduction::Mean);
+  const int64_t count = num_known.value_or(targets.numel());
+  if (info.measures_errors()) return with_errors(loss, info, output, targets, weights, count);
+  return with_right_answers(loss, output, targets, count);
+}
+
+ErrorUnits error_units(const std::vector<ColumnScale>& scales, c10::Device device) {
+  if (scales.empty()) return {};
+  double widest = 0.0;
+  for (const auto& target : scales) widest = std::max(widest, target.scale);
+  std::vector<double> weights;
+  for (const auto& target : scales) weights.push_back(target.scale / widest);
+  const bool all_equal = std::ranges::count(weights, 1.0) == std::ssize(weights);
+  return {widest, all_equal ? at::Tensor() : at::tensor(weights, at::kFloat).to(device)};
+}
+
+}  // namespace
+
+void add_row(const StepRow& row, Totals& totals) {
+  totals.loss_sum += row.loss * static_cast<double>(row.count);
+  totals.weighted_loss_sum += row.weighted_loss * static_cast<double>(row.count);
+  totals.metric_sum += row.metric_sum;
+  totals.count += row.count;
+}
+
+Objective::Objective(LossKind loss, const FittedData& data, c10::Device device)
+    : loss_(resolve(loss, data.shape.task)),
+      task_(metric_task(loss_, data.shape.task)),
+      error_units_(error_units(data.target_scales, device)) {}
+
+Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) const {
+  const TraceRange range("loss");
+  const bool is_per_step = has_target_per_step(batch.targets);
+  const auto values = (is_per_step ? rows_within(output, batch.lengths, TimeAxis::kFirst) : output).to(at::kFloat);
+  const auto targets = is_per_step ? rows_within(batch.targets, batch.lengths, TimeAxis::kFirst) : batch.targets;
+  const bool has_missing = batch.target_counts.defined();
+  const int64_t count = has_missing ? batch.num_targets() : targets.numel();
+  RNNLAB_INVARIANT(!has_missing || count > 0, "a batch has samples that have targets");
+  if (loss_ == LossKind::kCrossEntropy && (has_missing || class_weights_.defined()))
+    return weighted_cross_entropy(values, targets, class_weights_, count);
+  if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
+  RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "the output and the targets must have one shape");
+  return elementwise_loss(info_of(loss_), values, targets, error_units_.weights,
+                          has_missing ? std::optional(count) : std::nullopt);
+}
+
+MetricValues Objective::metrics(const Totals& totals) const { return metrics_of(totals, task_, error_units_.unit); }
+
+at::Tensor balanced_class_weights(const Samples& samples, int64_t num_classes) {
+  const at::Tensor classes = known_classes(samples);
+  const at::Tensor counts = at::bincount(classes, {}, num_classes).to(at::kDouble);
+  const at::Tensor weights = static_cast<double>(classes.numel()) / (counts * static_cast<double>(num_classes));
+  return weights.masked_fill(counts.eq(0), 0).to(at::kFloat);
+}
+
+namespace {
+
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(Model& model) : model_(model), was_training_(model.is_training()) { model_.eval(); }
+  ~EvaluationMode() { model_.train(was_training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  Model& model_;
+  bool was_training_;
+};
+
+void append(std::vector<StepRow> rows, std::vector<StepRow>& all) {
+  all.insert(all.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+}
+
+constexpr int64_t kNumColumns = 4;
+
+at::Tensor table_of(const std::vector<StepRow>& rows, int64_t num_rows) {
+  at::Tensor table = at::zeros({num_rows, kNumColumns}, at::kDouble);
+  double* cell = table.mutable_data_ptr<double>();
+  for (const StepRow& row : rows)
+    for (const double value : {row.loss, row.weighted_loss, row.metric_sum, static_cast<double>(row.count)})
+      *cell++ = value;
+  return table;
+}
+
+StepRow row_of(const at::Tensor& table) {
+  const double* cells = table.const_data_ptr<double>();
+  return {.loss = cells[0], .weighted_loss = cells[1], .metric_sum = cells[2], .count = static_cast<int64_t>(cells[3])};
+}
+
+// Gathers the rows of all ranks; rank r has the rows of batches r, r + size, r + 2 size and so on. The result is in the
+// order of the batches, and is the same on every rank and in one process.
+std::vector<StepRow> rows_of_all(Ranks& ranks, const std::vector<StepRow>& own, int64_t num_batches) {
+  const int64_t most = (num_batches + ranks.size() - 1) / ranks.size();
+  const at::Tensor tables = ranks.all_gather(table_of(own, most));
+  std::vector<StepRow> all;
+  for (int64_t i = 0; i < num_batches; ++i) all.push_back(row_of(tables[i % ranks.size()][i / ranks.size()]));
+  return all;
+}
+
+}  // namespace
+
+BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision, ScoreMetrics* scores) {
+  return [&model, &objective, precision, scores](std::span<const Batch> batches, int64_t /*slot*/) {
+    const TraceRange range("forward");
+    const Batch& batch = batches.front();
+    const at::NoGradGuard no_grad;
+    const AutocastGuard autocast(precision, batch.inputs.device());
+    const at::Tensor output = model.forward(batch);
+    if (scores != nullptr && !scores->empty()) scores->add(output, batch);
+    return evaluated_step(objective.evaluate(output, batch));
+  };
+}
+
+Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks& ranks) {
+  const EvaluationMode evaluation_mode(model);
+  std::vector<StepRow> rows;
+  StepRecord record(/*num_gradient_norms=*/0, device);
+  batches.start_epoch(0);
+  while (const auto step = loop.next()) {
+    if (record.full()) append(record.take(), rows);
+    record.append(step->rows, step->counts);
+  }
+  append(record.take(), rows);
+  rows = rows_of_all(ranks, rows, batches.whole_batches_per_epoch());
+  Totals totals;
+  for (const StepRow& row : rows) add_row(row, totals);
+  return totals;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/loop/score_metrics.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+bool is_asked_for(const MetricInfo& metric, const TrainingSettings& settings) {
+  const std::string name(metric.name), column = "valid_" + name;
+  return std::ranges::count(settings.metrics, name) > 0 || settings.early_stopping == column ||
+         settings.stop_at.values.contains(column);
+}
+
+template <class T>
+std::span<const T> span_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  return {tensor.const_data_ptr<T>(), static_cast<size_t>(tensor.numel())};
+}
+
+}  // namespace
+
+std::vector<const MetricInfo*> asked_metrics(const TrainingSettings& settings) {
+  std::vector<const MetricInfo*> asked = score_metrics();
+  std::erase_if(asked, [&](const MetricInfo* metric) { return !is_asked_for(*metric, settings); });
+  return asked;
+}
+
+std::vector<std::string> asked_columns(const TrainingSettings& settings) {
+  std::vector<std::string> columns;
+  for (const MetricInfo* metric : asked_metrics(settings)) columns.push_back("valid_" + std::string(metric->name));
+  return columns;
+}
+
+at::Tensor output_rows(const at::Tensor& output, const Batch& batch, bool is_per_step) {
+  const at::Tensor on_host = output.to(at::kCPU, at::kFloat);
+  return is_per_step ? rows_within(on_host.transpose(0, 1), batch.lengths, TimeAxis::kSecond) : on_host;
+}
+
+ScoreMetrics::ScoreMetrics(std::vector<const MetricInfo*> metrics, MetricTask task, FittedData data,
+                           const Samples& part, std::vector<double> naive_errors)
+    : metrics_(std::move(metrics)),
+      task_(task),
+      data_(std::move(data)),
+      part_(part),
+      naive_errors_(std::move(naive_errors)) {}
+
+void ScoreMetrics::add(const at::Tensor& output, const Batch& batch) {
+  outputs_.push_back(output_rows(output, batch, data_.shape.target_per_step));
+}
+
+std::vector<int64_t> ScoreMetrics::rows_of_batches(int64_t batch_size) const {
+  std::vector<int64_t> rows((part_.size() + batch_size - 1) / batch_size);
+  for (int64_t sample = 0; sample < part_.size(); ++sample)
+    rows[sample / batch_size] += data_.shape.target_per_step ? part_.length(sample) : 1;
+  return rows;
+}
+
+at::Tensor ScoreMetrics::own_outputs() const {
+  return outputs_.empty() ? at::zeros({0, data_.shape.num_outputs}) : at::cat(outputs_);
+}
+
+// Rank r has the batches r, r + size, r + 2 size and so on.
+at::Tensor ScoreMetrics::outputs_of_all(int64_t batch_size, Ranks& ranks) const {
+  const std::vector<int64_t> rows = rows_of_batches(batch_size);
+  std::vector<int64_t> rows_of_rank(ranks.size());
+  for (size_t batch = 0; batch < rows.size(); ++batch) rows_of_rank[batch % rows_of_rank.size()] += rows[batch];
+  const at::Tensor own = own_outputs();
+  const at::Tensor padded = at::zeros({std::ranges::max(rows_of_rank), own.size(1)});
+  padded.narrow(0, 0, own.size(0)).copy_(own);
+  const at::Tensor all = ranks.all_gather(padded);
+  std::vector<at::Tensor> in_order;
+  std::vector<int64_t> taken(ranks.size());
+  for (size_t batch = 0; batch < rows.size(); ++batch) {
+    const size_t rank = batch % taken.size();
+    in_order.push_back(all[static_cast<int64_t>(rank)].narrow(0, taken[rank], rows[batch]));
+    taken[rank] += rows[batch];
+  }
+  return at::cat(in_order);
+}
+
+MetricResult ScoreMetrics::compute(const MetricInfo& metric, const PartScores& scores) const {
+  if (metric.suits(task_)) return std::get<OfScores>(metric.compute)(scores);
+  std::vector<std::string> tasks;
+  for (const MetricTask task : metric.tasks) tasks.emplace_back(config::name_of(task));
+  return MetricResult::undefined(
+      fmt::format("it is defined for {}, but the model predicts {}", join_with_or(tasks), config::name_of(task_)));
+}
+
+MetricResults ScoreMetrics::results(int64_t batch_size, Ranks& ranks) const {
+  MetricResults results;
+  if (empty()) return results;
+  const at::Tensor raw = outputs_of_all(batch_size, ranks);
+  const bool are_finite = at::isfinite(raw).all().item<bool>(), are_numbers = task_ == MetricTask::kNumbers;
+  const at::Tensor outputs = (are_numbers ? in_units_of_targets(raw, data_) : raw.to(at::kDouble)).contiguous();
+  const at::Tensor rows = target_rows(part_).contiguous();
+  const bool are_classes = !rows.is_floating_point();
+  const at::Tensor targets =
+      are_numbers ? in_units_of_targets(rows, data_).contiguous() : rows.to(at::kDouble).contiguous();
+  const PartScores scores{.task = task_,
+                          .num_outputs = raw.size(1),
+                          .outputs = span_of<double>(outputs),
+                          .classes = are_classes ? span_of<int64_t>(rows) : std::span<const int64_t>(),
+                          .targets = are_classes ? std::span<const double>() : span_of<double>(targets),
+                          .naive_errors = naive_errors_};
+  for (const MetricInfo* metric : metrics_)
+    results[std::string(metric->name)] =
+        are_finite ? compute(*metric, scores) : MetricResult::undefined("an output of the model is not finite");
+  return results;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A language model over tokens: embedding, recurrent layers, dropout, and an output layer over the vocabulary at every
+// step. If it is tied, input and output share one weight matrix (Press and Wolf 2017). In training every batch starts
+// from a zero state, so text before the batch has no influence.
+#pragma once
+
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+
+#include "train/models/model.h"
+
+namespace rnnlab {
+
+struct LanguageModelResult {
+  at::Tensor logits;     // (T, B, vocabulary)
+  RecurrentState state;  // after the last token
+};
+
+class LanguageModel : public Model {
+ public:
+  LanguageModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
+
+  // Maps batch inputs (T, B) int64 to (T, B, vocabulary).
+  at::Tensor forward(const Batch& batch) override;
+
+  bool can_carry_states() const override { return true; }
+
+  // Reads more tokens (T, B) int64 after `state`; an empty state begins a text.
+  LanguageModelResult continue_text(const at::Tensor& tokens, const RecurrentState& state);
+
+ private:
+  const at::Tensor& embedding() const;
+
+  double output_dropout_;
+  // "embedding"; empty if the model is tied, because then the output layer's weights are the embedding.
+  torch::nn::Embedding embedding_ = nullptr;
+  torch::nn::Linear output_ = nullptr;  // "output"
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings under `model:`: the network between the data and the loss, and the record of each kind of model. The
+// implementation of the recurrent layer (`layer:`) and the numbers of inputs and outputs (from the data) are not part
+// of these settings. Plain values without LibTorch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/config/enum_names.h"
+#include "base/config/schema.h"
+#include "layers/recurrent_options.h"
+
+namespace rnnlab {
+
+// The implementations of an image model's convolutions. They differ only in the computation: from equal parameters
+// every kind gives equal results, up to rounding. Each kind adds one optimisation to the previous kind.
+enum class ConvolutionKind {
+  kPlain,         // torch.nn's: channels first, and a separate kernel for every operation
+  kChannelsLast,  // adjacent channels of a pixel, the fastest format for libraries' kernels
+  kFusedPool,     // bias, ReLU and pooling in one own kernel
+  kFused,         // on a GPU also the first convolution in its pooling's kernel, if it is pooled
+};
+
+}  // namespace rnnlab
+
+template <>
+struct rnnlab::config::EnumNames<rnnlab::ConvolutionKind> {
+  static constexpr std::array<std::pair<rnnlab::ConvolutionKind, std::string_view>, 4> kNames = {{
+      {rnnlab::ConvolutionKind::kPlain, "plain"},
+      {rnnlab::ConvolutionKind::kChannelsLast, "channels_last"},
+      {rnnlab::ConvolutionKind::kFusedPool, "fused_pool"},
+      {rnnlab::ConvolutionKind::kFused, "fused"},
+  }};
+};
+
+namespace rnnlab {
+
+enum class ModelKind {
+#define RNNLAB_MODEL(enumerator, name) enumerator,
+#include "train/models/model_list.inc"
+};
+
+// How a sequence's outputs become one vector: the outputs after its last step, or their mean over its steps.
+enum class Pooling { kLast, kMean };
+
+// pytorch: the distributions of torch.nn. xavier: Glorot and Bengio's uniform kernels and zero biases.
+enum class Initialization { kPyTorch, kXavier };
+
+struct ModelSettings {
+  ModelKind kind = ModelKind::kSequenceClassifier;
+  Cell cell = Cell::kLstm;
+  int64_t hidden_size = 128;
+  int64_t num_layers = 1;
+  bool bidirectional = false;
+  double dropout = 0.0;
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) type name = usual;
+#include "layers/option_list.inc"
+
+  Pooling pooling = Pooling::kLast;
+  double output_dropout = 0.0;
+  std::vector<int64_t> dense;
+  Activation dense_activation = Activation::kRelu;
+  double dense_dropout = 0.0;
+
+  int64_t num_convolutions = 2;
+
+  std::optional<int64_t> embedding_size;
+  bool tied = false;
+
+  Initialization initialization = Initialization::kPyTorch;
+  std::string initial_weights;
+
+  int64_t effective_embedding_size() const { return embedding_size.value_or(hidden_size); }
+
+  static const config::Schema<ModelSettings>& schema();
+};
+
+struct DataShape;  // data/dataset.h
+
+// Returns the length of the vector of a category with this number of values: model.embedding_size, or half of the
+// number of values and at most 50.
+int64_t category_vector_size(const ModelSettings& settings, int64_t num_values);
+
+// Returns the length of a step's vector that the recurrent layer of a sequence model reads: the numbers of the data and
+// the vectors of its categories.
+int64_t step_vector_size(const ModelSettings& settings, const DataShape& shape);
+
+// The recurrent layer's part of the settings, for a layer that reads vectors of `input_size`.
+RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size);
+
+class Model;         // train/models/model.h
+class ModelGraph;    // train/models/model_graph.h
+enum class Task;     // data/dataset.h
+struct LayerChoice;  // layers/layer_kind.h
+
+enum class ModelInput { kVectors, kTokens, kImages };
+
+// The record of a kind of model. Each model has a file in this folder with its record, and a line in model_list.inc.
+struct ModelInfo {
+  std::string_view description;  // a short description for people
+  ModelInput input;              // of a step of a sequence, or the whole sample if it is an image
+  std::vector<Task> tasks;       // the tasks that it fits; training.loss follows from them
+
+  // The keys of `model:` that it reads, besides the keys that every model reads. A model with the key "cell" has
+  // recurrent layers in its module "recurrent"; its first parameters are theirs.
+  std::vector<std::string_view> keys;
+
+  // Complains about settings that contradict each other, in addition to the checks of single keys. Null if there are no
+  // such settings.
+  void (*check)(const ModelSettings& settings, config::Checker& checker) = nullptr;
+
+  // Adds the operations and parameters from the inputs to the outputs. The shapes of the parameters are those of the
+  // model that `make` makes, in its order except for the recurrent layers.
+  void (*draw)(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) = nullptr;
+
+  // Returns the least number of values that a forward pass keeps for its backward pass, for estimates of memory;
+  // int64_t's maximum on overflow.
+  int64_t (*num_kept_values)(const ModelSettings& settings, const DataShape& shape, int64_t num_steps,
+                             int64_t num_samples) = nullptr;
+
+  // Makes the model on the CPU. `convolution` is how convolutions are computed if the model has any.
+  std::shared_ptr<Model> (*make)(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
+                                 ConvolutionKind convolution) = nullptr;
+
+  bool reads(std::string_view key) const;
+  bool has_recurrent_layers() const { return reads("cell"); }
+};
+
+const ModelInfo& info_of(ModelKind kind);
+
+// Returns the keys of `model:` that describe recurrent layers, and `more` keys.
+std::vector<std::string_view> recurrent_keys_and(std::initializer_list<std::string_view> more);
+
+// Returns ModelInfo::num_kept_values of the recurrent layers: the outputs of every layer at every step.
+int64_t num_recurrent_values(const ModelSettings& settings, const DataShape& shape, int64_t num_steps,
+                             int64_t num_samples);
+
+}  // namespace rnnlab
+
+namespace rnnlab::config {
+
+template <>
+struct EnumNames<ModelKind> {
+#define RNNLAB_MODEL(enumerator, name) std::pair<ModelKind, std::string_view>(ModelKind::enumerator, #name),
+  static constexpr std::array kNames = {
+#include "train/models/model_list.inc"
+  };
+};
+
+template <>
+struct EnumNames<Pooling> {
+  static constexpr std::array<std::pair<Pooling, std::string_view>, 2> kNames = {
+      {{Pooling::kLast, "last"}, {Pooling::kMean, "mean"}}};
+};
+
+template <>
+struct EnumNames<Initialization> {
+  static constexpr std::array<std::pair<Initialization, std::string_view>, 2> kNames = {
+      {{Initialization::kPyTorch, "pytorch"}, {Initialization::kXavier, "xavier"}}};
+};
+
+}  // namespace rnnlab::config

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sequence classifier and regressor, which are the same network: recurrent layers, pooling of a sequence to one
+// vector, dropout, dense layers, and an output layer without a non-linearity. They differ only in the loss. If each
+// step has a target (DataShape::target_per_step), there is no pooling, and each step has an output. The categories
+// among a step's features (DataShape::category_sizes) become vectors that are learned.
+#pragma once
+
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+
+#include <vector>
+
+#include "train/models/model.h"
+
+namespace rnnlab {
+
+class SequenceModel : public Model {
+ public:
+  SequenceModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
+
+  // Maps batch inputs (T, B, F) to (B, num_outputs), or to (T, B, num_outputs) if each step has a target. Steps beyond
+  // a sequence's length have no influence on the outputs of other steps.
+  at::Tensor forward(const Batch& batch) override;
+
+ private:
+  // Returns (B, D * H). Last: each direction's output after the last step that it reads, forward then reverse, as in
+  // Keras's Bidirectional and PyTorch's h_n; the reverse direction ends at the first step.
+  at::Tensor pool(const RecurrentResult& result, const at::Tensor& lengths) const;
+  // Returns (T, B, numbers and vectors of categories) of inputs (T, B, F).
+  at::Tensor step_vectors(const at::Tensor& inputs);
+  // Returns whether operations.h can compute the last dense layer and the output with own kernels on a GPU.
+  bool can_end_by_own_kernel() const;
+  at::Tensor end_by_own_kernel(const at::Tensor& values, double dropout);
+
+  ModelSettings settings_;
+  bool is_per_step_;
+  int64_t num_numbers_;                           // features that are no categories
+  std::vector<torch::nn::Embedding> categories_;  // "category0", "category1" ...
+  std::vector<torch::nn::Linear> dense_;          // "dense0", "dense1" ...
+  torch::nn::Linear output_ = nullptr;            // "output"
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/weights/network_weights.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/system/json_fields.h"
+#include "base/text.h"
+#include "layers/cells/cell.h"
+#include "results/checkpoint/safetensors.h"
+
+namespace rnnlab {
+
+at::Tensor reordered(const at::Tensor& rows, const std::vector<int64_t>& order) {
+  const std::vector<at::Tensor> blocks = rows.chunk(static_cast<int64_t>(order.size()), 0);
+  std::vector<at::Tensor> ordered;
+  for (const int64_t index : order) ordered.push_back(blocks[static_cast<size_t>(index)]);
+  return at::cat(ordered, 0);
+}
+
+DirectionWeights reordered(const DirectionWeights& weights, const std::vector<int64_t>& order) {
+  return {reordered(weights.weight_ih, order), reordered(weights.weight_hh, order), reordered(weights.bias_ih, order),
+          reordered(weights.bias_hh, order)};
+}
+
+DirectionWeights stacked(const DirectionWeights& first, const DirectionWeights& second) {
+  return {at::cat({first.weight_ih, second.weight_ih}), at::cat({first.weight_hh, second.weight_hh}),
+          at::cat({first.bias_ih, second.bias_ih}), at::cat({first.bias_hh, second.bias_hh})};
+}
+
+DirectionWeights rows_of(const DirectionWeights& weights, int64_t from, int64_t num_rows) {
+  const auto rows = [&](const at::Tensor& tensor) { return tensor.narrow(0, from, num_rows); };
+  return {rows(weights.weight_ih), rows(weights.weight_hh), rows(weights.bias_ih), rows(weights.bias_hh)};
+}
+
+at::Tensor half(const at::Tensor& bias) { return bias * 0.5; }
+
+namespace {
+
+constexpr const char* kCellKey = "rnnlab.cell";
+constexpr const char* kResetGateKey = "rnnlab.reset_gate";
+constexpr const char* kActivationKey = "rnnlab.activation";
+constexpr const char* kTiedKey = "rnnlab.tied";
+constexpr const char* kCategoriesKey = "rnnlab.categories";
+
+template <class E>
+std::optional<E> read_entry(const TensorFile& file, const char* key) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) return std::nullopt;
+  if (const auto value = config::from_name<E>(found->second)) return value;
+  throw_checkpoint_error("{}: metadata {}: got {}, expected {}", file.name, key, in_quotes(found->second),
+                         join_with_or(config::names_of<E>()));
+}
+
+template <class E>
+void add_entry(TensorMetadata& metadata, const char* key, const std::optional<E>& value) {
+  if (value) metadata[key] = config::name_of(*value);
+}
+
+template <class E>
+void require_same(const char* setting, const std::optional<E>& known, E wanted, const std::string& file) {
+  if (!known || *known == wanted) return;
+  throw_checkpoint_error(
+      "{}: its weights are for model.{}: {}, and the model has {}; with {} they would compute a different function: "
+      "set model.{}={}",
+      file, setting, config::name_of(*known), config::name_of(wanted), config::name_of(wanted), setting,
+      config::name_of(*known));
+}
+
+template <class E>
+[[noreturn]] void refuse_contradiction(const TensorFile& file, const char* key, E said, std::string_view found) {
+  throw_checkpoint_error("{}: metadata {}: got {}, but the tensors are those of {}", file.name, key,
+                         config::name_of(said), found);
+}
+
+// The plain cells have the same weights.
+bool is_plain(Cell cell) { return info_of(cell).library && num_gates(cell) == 1; }
+
+// Returns whether both are the cell of the same tensors, as far as their names and number of rows show it.
+bool has_tensors_of(Cell known, Cell found) {
+  return num_gates(known) == num_gates(found) &&
+         info_of(known).library.has_value() == info_of(found).library.has_value();
+}
+
+std::string_view cell_in_words(Cell cell) { return is_plain(cell) ? "a plain cell" : config::name_of(cell); }
+
+// Layouts of libraries are read for conversion and for a model of a library's cell.
+void require_library_cell(const std::optional<Cell>& cell, const TensorFile& file) {
+  if (!cell || info_of(*cell).library) return;
+  throw_checkpoint_error("{}: metadata {}: {} is a cell of rnnlab that no library's layout has; use the file as it is",
+                         file.name, kCellKey, config::name_of(*cell));
+}
+
+std::vector<CategoryColumn> categories_of(const TensorFile& file) {
+  std::vector<CategoryColumn> categories;
+  const auto found = file.metadata.find(kCategoriesKey);
+  if (found == file.metadata.end()) return categories;
+  const std::string place = fmt::format("{}: metadata {}", file.name, kCategoriesKey);
+  with_checkpoint_errors([&] {
+    const Json json = parse_json(found->second, place);
+    from_json(JsonPlace{json, place, ""}, categories);
+  });
+  return categories;
+}
+
+LayoutMetadata metadata_in(const TensorFile& file) {
+  return {.cell = read_entry<Cell>(file, kCellKey),
+          .reset_gate = read_entry<ResetGate>(file, kResetGateKey),
+          .activation = read_entry<Activation>(file, kActivationKey),
+          .heads = {},
+          .is_tied = file.metadata.contains(kTiedKey),
+          .categories = categories_of(file)};
+}
+
+}  // namespace
+
+TensorMetadata to_entries(const LayoutMetadata& metadata) {
+  TensorMetadata entries;
+  add_entry(entries, kCellKey, metadata.cell);
+  add_entry(entries, kResetGateKey, metadata.reset_gate);
+  add_entry(entries, kActivationKey, metadata.activation);
+  if (metadata.is_tied) entries[kTiedKey] = "true";
+  if (!metadata.categories.empty()) entries[kCategoriesKey] = to_json(metadata.categories).dump();
+  return entries;
+}
+
+void require_same_function(const LayoutMetadata& metadata, const RecurrentOptions& options, const std::string& file) {
+  require_same("cell", metadata.cell, options.cell, file);
+  if (options.cell == Cell::kGru) require_same("reset_gate", metadata.reset_gate, options.reset_gate, file);
+  require_same("activation", metadata.activation, options.activation, file);
+  if (metadata.heads && *metadata.heads != options.heads)
+    throw_checkpoint_error("{}: its weights are for model.heads: {}, and the model has {}; set model.heads={}", file,
+                           *metadata.heads, options.heads, *metadata.heads);
+}
+
+namespace {
+
+std::string quoted_names(const std::vector<CategoryColumn>& categories) {
+  std::vector<std::string> names;
+  for (const CategoryColumn& column : categories) names.push_back(in_quotes(column.name));
+  return names.empty() ? "no column" : join(names, ", ");
+}
+
+// Adds the first of the values that `others` lacks. Both are ascending.
+void add_first_only_in(const char* where, const std::vector<std::string>& values,
+                       const std::vector<std::string>& others, std::vector<std::string>& differences) {
+  std::vector<std::string> only;
+  std::ranges::set_difference(values, others, std::back_inserter(only));
+  if (!only.empty()) differences.push_back(fmt::format("{} is only in the {}", in_quotes(only.front()), where));
+}
+
+std::string difference_of(const std::vector<std::string>& in_file, const std::vector<std::string>& in_data) {
+  std::vector<std::string> differences;
+  add_first_only_in("file", in_file, in_data, differences);
+  add_first_only_in("data", in_data, in_file, differences);
+  return differences.empty() ? "their order differs" : join_with_and(differences);
+}
+
+}  // namespace
+
+void require_same_categories(const TensorFile& file, const std::vector<CategoryColumn>& categories) {
+  const std::vector<CategoryColumn> known = categories_of(file);
+  if (known.empty()) return;
+  if (!std::ranges::equal(known, categories, {}, &CategoryColumn::name, &CategoryColumn::name))
+    throw_checkpoint_error(
+        "{}: its vectors of categories are for {}, and data.categories names {}: name the same "
+        "columns in the same order, or use a file of the recurrent layers alone (rnnlab convert "
+        "--part recurrent)",
+        file.name, quoted_names(known), quoted_names(categories));
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (known[i].values == categories[i].values) continue;
+    throw_checkpoint_error(
+        "{}: its vectors of column {} are for other values than those of the training part: {}; "
+        "train on data with the same values, or use a file of the recurrent layers alone (rnnlab "
+        "convert --part recurrent)",
+        file.name, in_quotes(known[i].name), difference_of(known[i].values, categories[i].values));
+  }
+}
+
+NetworkWeights start_network(const TensorFile& file) {
+  NetworkWeights network{.options = {}, .metadata = metadata_in(file), .recurrent = {}, .embedding = {}, .dense = {}};
+  require_library_cell(network.metadata.cell, file);
+  network.options.reset_gate = network.metadata.reset_gate.value_or(ResetGate::kAfter);
+  network.options.activation = network.metadata.activation.value_or(Activation::kTanh);
+  return network;
+}
+
+void set_cell(NetworkWeights& network, Cell cell, const TensorFile& file) {
+  std::optional<Cell>& known = network.metadata.cell;
+  if (known && !has_tensors_of(*known, cell)) refuse_contradiction(file, kCellKey, *known, cell_in_words(cell));
+  if (!known && !is_plain(cell)) known = cell;
+  network.options.cell = known.value_or(cell);
+}
+
+void set_reset_gate(NetworkWeights& network, ResetGate reset_gate, const TensorFile& file) {
+  std::optional<ResetGate>& known = network.metadata.reset_gate;
+  if (known && *known != reset_gate) refuse_contradiction(file, kResetGateKey, *known, config::name_of(reset_gate));
+  network.options.reset_gate = known.emplace(reset_gate);
+}
+
+}  // namespace rnnlab

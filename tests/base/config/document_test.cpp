@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests files that are not configuration files, and findings about them.
+#include "base/config/document.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/config/settings.h"
+#include "base/error.h"
+
+namespace rnnlab::config::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+namespace fs = std::filesystem;
+
+class DocumentFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "rnnlab-config-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+
+  static std::vector<std::string> complaints(const std::string& path) {
+    Findings findings;
+    Document::from_file_with_base(path, findings);
+    return findings.lines();
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(DocumentFile, RefusesAFileOfDataWithTheWayToAnExperiment) {
+  const std::string file = write("my.csv", "day,x\n1,2\n");
+  EXPECT_THAT(complaints(file),
+              ElementsAre(::testing::EndsWith("`rnnlab data inspect " + file + " --yaml` writes an experiment")));
+}
+
+TEST_F(DocumentFile, KnowsThePlaceOfEveryValue) {
+  const std::string file = write("exp.yaml", "name: trial\ntraining:\n  epochs: 3\n");
+  Findings findings;
+  const Document document = Document::from_file(file, findings);
+  EXPECT_THAT(findings.lines(), IsEmpty());
+  EXPECT_EQ(to_string(find_path(document.root(), "training.epochs")->value.place), file + ":3:11");
+  EXPECT_EQ(to_string(find_path(document.root(), "training.epochs")->key_place), file + ":3:3");
+  EXPECT_EQ(find_path(document.root(), "training.epoch"), nullptr);
+  EXPECT_EQ(find_path(document.root(), "name.epochs"), nullptr);
+}
+
+TEST_F(DocumentFile, TakesOverTheKeysOfItsBase) {
+  const std::string base =
+      write("base.yaml", "name: slow\ndata: {source: digits, num_train: 9}\ntraining:\n  epochs: 3\n  clip_norm: 1\n");
+  const std::string file = write(
+      "exp.yaml", "base: base.yaml\nname: fast\ntraining: {clip_norm: ~, batch_size: 2}\ndata: {num_train: [1, 2]}\n");
+  Findings findings;
+  const Document document = Document::from_file_with_base(file, findings);
+  EXPECT_THAT(findings.lines(), IsEmpty());
+  EXPECT_EQ(to_flow(document.root()),
+            "{name: fast, data: {source: digits, num_train: [1, 2]}, training: {epochs: 3, batch_size: 2}}");
+  EXPECT_EQ(to_string(find_path(document.root(), "training.epochs")->value.place), base + ":4:11");
+  EXPECT_EQ(to_string(find_path(document.root(), "training.batch_size")->value.place), file + ":3:38");
+}
+
+// A distribution of the base beside one of the file would be a map of two keys.
+TEST_F(DocumentFile, ReplacesTheWholeSweepOfItsBase) {
+  write("base.yaml", "name: a\nsweep: {training.epochs: {log_uniform: [1, 9]}, seed: [1, 2], num_runs: 7}\n");
+  const std::string file = write("exp.yaml", "base: base.yaml\nsweep: {training: {epochs: {uniform: [1, 2]}}}\n");
+  Findings findings;
+  const Document document = Document::from_file_with_base(file, findings);
+  EXPECT_THAT(findings.lines(), IsEmpty());
+  EXPECT_EQ(to_flow(document.root()), "{name: a, sweep: {training: {epochs: {uniform: [1, 2]}}}}");
+}
+
+TEST_F(DocumentFile, OfARunHasNoBase) {
+  write("base.yaml", "name: a\n");
+  const std::string file = write("config.yaml", "base: base.yaml\nseed: 1\n");
+  Findings findings;
+  EXPECT_EQ(to_flow(Document::from_file(file, findings).root()), "{seed: 1}");
+  EXPECT_THAT(findings.lines(), ElementsAre(file + ":1:7: base: only an experiment file may name another file: write "
+                                                   "the keys of 'base.yaml' into this file"));
+}
+
+TEST_F(DocumentFile, AloneNamesABase) {
+  Findings findings;
+  Document document = Document::from_file(write("exp.yaml", "name: a\n"), findings);
+  document.apply_override("base=b.yaml", findings);
+  EXPECT_THAT(findings.lines(), ElementsAre("argument 'base=b.yaml': base can only be written in a file"));
+}
+
+TEST_F(DocumentFile, SaysWhatIsWrongWithItsBase) {
+  const std::string file = write("exp.yaml", "base: bsae.yaml\n");
+  write("base.yaml", "name: a\nbase: other.yaml\n");
+  EXPECT_THAT(complaints(file), ElementsAre(file + ":1:7: base: " + path("bsae.yaml") +
+                                            ": no such file (did you mean '" + path("base.yaml") + "'?)"));
+  EXPECT_THAT(complaints(write("exp.yaml", "base: base.yaml\n")),
+              ElementsAre(path("base.yaml") + ":2:7: base: a file that is a base has none itself: copy the keys of "
+                                              "'other.yaml' to this file"));
+  EXPECT_THAT(
+      complaints(write("exp.yaml", "base: [base.yaml]\n")),
+      ElementsAre(file + ":1:7: base: got a list, expected the path of a file, relative to this file's folder"));
+  EXPECT_THAT(complaints(write("exp.yaml", "base: base.yaml\nname: [\n")).size(), 1u);
+}
+
+TEST_F(DocumentFile, ThatIsMissingIsGuessed) {
+  write("mnist.yaml", "name: a\n");
+  EXPECT_THAT(complaints(path("mnsit.yaml")),
+              ElementsAre(path("mnsit.yaml") + ": no such file (did you mean '" + path("mnist.yaml") + "'?)"));
+  EXPECT_THAT(complaints(path("nowhere/else")), ElementsAre(path("nowhere/else") + ": no such file"));
+}
+
+TEST_F(DocumentFile, MustBeARegularFile) {
+  EXPECT_THAT(complaints(folder_.string()), ElementsAre(folder_.string() + ": a folder, expected a YAML file"));
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(complaints(path("pipe")), ElementsAre(path("pipe") + ": a pipe or device, expected a regular YAML file"));
+  EXPECT_THAT(complaints("/dev/zero"), ElementsAre("/dev/zero: a pipe or device, expected a regular YAML file"));
+}
+
+TEST_F(DocumentFile, MustBeReadable) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const std::string file = write("exp.yaml", "name: a\n");
+  fs::permissions(file, fs::perms::none);
+  EXPECT_THAT(complaints(file), ElementsAre(file + ": cannot be read (Permission denied)"));
+}
+
+TEST_F(DocumentFile, MustBeSmall) {
+  const std::string small = write("small.yaml", "name: a\n#" + std::string(kMaxFileBytes - 9, 'x'));
+  EXPECT_THAT(complaints(small), IsEmpty());
+  const std::string large = write("large.yaml", "name: a\n#" + std::string(kMaxFileBytes - 8, 'x'));
+  EXPECT_THAT(complaints(large),
+              ElementsAre(large + ": 1,048,577 bytes, expected at most 1,048,576; is this a configuration file?"));
+}
+
+TEST_F(DocumentFile, ThatCannotBeReadStillHasItsOverridesChecked) {
+  Findings findings;
+  Document document = Document::from_file(path("none.yaml"), findings);
+  document.apply_override("training.epochs=3", findings);
+  document.apply_override("oops", findings);
+  EXPECT_FALSE(document.is_whole());
+  EXPECT_EQ(find_path(document.root(), "training.epochs")->value.text, "3");
+  EXPECT_THAT(findings.lines(), ElementsAre(path("none.yaml") + ": no such file",
+                                            "argument 'oops': no '='; expected key=value, such as training.epochs=3"));
+}
+
+TEST(Findings, AreSortedAndReported) {
+  Findings findings;
+  EXPECT_NO_THROW(findings.throw_if_any());
+  findings.add({"argument 'b'", 0, 0, 2}, "fifth");
+  findings.add({"argument 'a'", 0, 0, 1}, "fourth");
+  findings.add({"exp.yaml", 2, 10}, "third");
+  findings.add({"exp.yaml", 2, 9}, "second");
+  findings.add({"exp.yaml"}, "first");
+  findings.add({"exp.yaml"}, "first");
+  try {
+    findings.throw_if_any();
+    FAIL() << "nothing was thrown";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    EXPECT_STREQ(
+        error.what(),
+        "exp.yaml: first\nexp.yaml:2:9: second\nexp.yaml:2:10: third\nargument 'a': fourth\nargument 'b': fifth");
+  }
+}
+
+TEST(Findings, TellOfAFloodItsBeginning) {
+  Findings findings;
+  for (int line = 1; line <= 150; ++line) findings.add({"exp.yaml", line, 1}, "wrong");
+  try {
+    findings.throw_if_any();
+    FAIL() << "nothing was thrown";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), ::testing::EndsWith("exp.yaml:100:1: wrong\nand 50 more"));
+  }
+}
+
+using ::testing::ElementsAre;
+
+const std::string kFile = "name: a\nfeatures: [x]\ntraining: {epochs: 3, batch_size: 7}\n";
+
+TEST(Override, SetsADottedKey) {
+  EXPECT_EQ(accepted(kFile, {"training.epochs=5"}).training.epochs, 5);
+  EXPECT_EQ(accepted(kFile, {"training.epochs=5"}).training.batch_size, 7);
+  EXPECT_EQ(accepted(kFile, {" training.epochs = 5 "}).training.epochs, 5);
+  EXPECT_EQ(accepted(kFile, {"model.cell=gru"}).model.cell, Cell::kGru);
+  EXPECT_EQ(accepted("training:\n", {"training.epochs=5"}).training.epochs, 5);
+}
+
+TEST(Override, LaterOnesWin) {
+  EXPECT_EQ(accepted(kFile, {"training.epochs=5", "training.epochs=6"}).training.epochs, 6);
+}
+
+TEST(Override, TakesListsMapsAndQuotesAsAFileDoes) {
+  EXPECT_EQ(accepted(kFile, {"features=[a, 'b, c']"}).features, (std::vector<std::string>{"a", "b, c"}));
+  EXPECT_EQ(accepted(kFile, {"name=\"tab\\there\""}).name, "tab\there");
+  EXPECT_EQ(accepted(kFile, {"limit=null"}).limit, std::nullopt);
+  EXPECT_EQ(accepted(kFile, {"limit="}).limit, std::nullopt);
+}
+
+TEST(Override, TakesAnythingElseAsItStands) {
+  EXPECT_EQ(accepted(kFile, {"name=run: #3, *all*"}).name, "run: #3, *all*");
+  EXPECT_EQ(accepted(kFile, {"name=a=b"}).name, "a=b");
+}
+
+TEST(Override, OfAGroupReplacesAllOfIt) {
+  const Experiment experiment = accepted(kFile, {"training={epochs: 4}"});
+  EXPECT_EQ(experiment.training.epochs, 4);
+  EXPECT_EQ(experiment.training.batch_size, Training{}.batch_size);
+}
+
+struct Refused {
+  std::string assignment;
+  std::string complaint;
+};
+
+void PrintTo(const Refused& refused, std::ostream* stream) { *stream << refused.assignment; }
+
+class RefusedOverride : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(RefusedOverride, IsNamed) {
+  EXPECT_THAT(complaints(kFile, {GetParam().assignment}),
+              ElementsAre("argument '" + GetParam().assignment + "': " + GetParam().complaint));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Malformed, RefusedOverride,
+    ::testing::Values(Refused{"training.epochs", "no '='; expected key=value, such as training.epochs=3"},
+                      Refused{"", "no '='; expected key=value, such as training.epochs=3"},
+                      Refused{"=3", "no key before '='"},
+                      Refused{"training..epochs=3", "key 'training..epochs' has an empty part"},
+                      Refused{"training.=3", "key 'training.' has an empty part"},
+                      Refused{"name.x=3", "'name.x' cannot be set, because 'name' is 'a' (exp.yaml:1:7)"},
+                      Refused{"features.0=b",
+                              "features is a list (exp.yaml:2:11), whose items cannot be set one by one; "
+                              "write features=[...]"},
+                      Refused{"features[0]=b", "items of a list cannot be set one by one; write features=[...]"},
+                      Refused{"features=[a, b", "this '[' has no matching ']', or lacks a ',' between its items"},
+                      Refused{"training={epochs: 4",
+                              "this '{' has no matching '}', or lacks a ',' between its members"},
+                      Refused{"features=[a]]", "this closing bracket was never opened"},
+                      Refused{"features=[a] [b]", "unexpected text after the value"},
+                      Refused{"features=[a], b", "unexpected text after the value"},
+                      Refused{"name='a' b", "unexpected text after the value"},
+                      Refused{"name='a", "this quoted text has no closing quote"},
+                      Refused{"training={epochs: 4, epochs: 5}", "key 'epochs' is given twice"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    AgainstTheSchema, RefusedOverride,
+    ::testing::Values(
+        Refused{"training.epochs=x", "training.epochs: got 'x', expected an integer, at least 1"},
+        Refused{"training.epochs=1e3", "training.epochs: got '1e3', expected an integer, at least 1 (write 1000)"},
+        Refused{"training.epochs=", "training.epochs: got nothing, expected an integer, at least 1"},
+        Refused{"training.epoch=3", "unknown key 'epoch' in training (did you mean 'epochs'?)"},
+        Refused{"epochs=3", "unknown key 'epochs' (did you mean 'training.epochs'?)"},
+        Refused{"training=3", "training: got '3', expected a map of keys"},
+        Refused{"training.decay_at=10,20",
+                "training.decay_at: got '10,20', expected a list, each an integer, at least 1 (write [10,20])"}));
+
+TEST(Override, ShowsHostileTextSafely) {
+  EXPECT_THAT(complaints(kFile, {"name='a'\nseed: 3"}),
+              ElementsAre("argument 'name='a'\\x0aseed: 3': unexpected text after the value"));
+  EXPECT_THAT(complaints(kFile, {"fea\ntures[0]=b"}),
+              ElementsAre("argument 'fea\\x0atures[0]=b': items of a list cannot be set one by one; write "
+                          "fea\\x0atures=[...]"));
+  EXPECT_THAT(complaints(kFile, {"name=\xff"}), ElementsAre("argument 'name=\\xff': not valid UTF-8 text"));
+  EXPECT_THAT(complaints(kFile, {std::string("name=\0", 6)}),
+              ElementsAre("argument 'name=\\x00': not valid UTF-8 text"));
+}
+
+TEST(Override, AreAllReported) {
+  EXPECT_THAT(
+      complaints(kFile, {"training.epochs=x", "oops", "seed=1.5"}),
+      ElementsAre(
+          "argument 'training.epochs=x': training.epochs: got 'x', expected an integer, at least 1",
+          "argument 'oops': no '='; expected key=value, such as training.epochs=3",
+          "argument 'seed=1.5': seed: got '1.5', expected an integer, at least -2147483648 and at most 2147483647"));
+}
+
+}  // namespace
+}  // namespace rnnlab::config::testing

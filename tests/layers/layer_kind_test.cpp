@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests what the records of the layers support, and why they do not support the rest.
+#include "layers/layer_kind.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "layers/recurrent_layer.h"
+#include "layers/refusals.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+
+// Returns "lstm, gru".
+std::string cells_of(LayerKind kind) {
+  std::vector<std::string> names;
+  for (const Cell cell : all_cells())
+    if (!why_unsupported(kind, {.options = RecurrentOptions{.cell = cell, .hidden_size = 64}}))
+      names.emplace_back(config::name_of(cell));
+  return join(names, ", ");
+}
+
+// Returns the values of options, each by itself, that the layer computes for at least one cell and, marked by "not",
+// for another cell does not: "num_layers: 2, not reset_gate: before".
+std::string options_of(LayerKind kind) {
+  std::vector<std::string> texts;
+  for (const Cell cell : all_cells()) {
+    if (why_unsupported(kind, {.options = RecurrentOptions{.cell = cell, .hidden_size = 64}})) continue;
+    for (const RecurrentOptions& options : unusual_options(cell)) {
+      const UsedOption used = used_options(options).front();
+      const bool is_refused = why_unsupported(kind, {.options = options}).has_value();
+      add_once(texts, fmt::format("{}{}: {}", is_refused ? "not " : "", used.key, used.value));
+    }
+  }
+  return join(texts, ", ");
+}
+
+struct Support {
+  std::string_view layer, cells, options;
+};
+
+constexpr std::string_view kAllCells = "lstm, gru, rnn_tanh, rnn_relu, min_gru, min_lstm, lstm_peephole, slstm";
+constexpr std::string_view kLibraryCells = "lstm, gru, rnn_tanh, rnn_relu";
+constexpr std::string_view kOfUnrolled =
+    "num_layers: 2, bidirectional: true, dropout: 0.5, activation: relu, not reset_gate: before";
+constexpr std::string_view kOfLibraries =
+    "num_layers: 2, bidirectional: true, dropout: 0.5, not activation: relu, not reset_gate: before";
+constexpr std::string_view kOfAll =
+    "num_layers: 2, bidirectional: true, dropout: 0.5, activation: relu, reset_gate: before, candidate: linear, heads: "
+    "2";
+
+constexpr Support kSupport[] = {
+    {"naive", kAllCells, kOfAll},
+    {"grouped", "lstm", "num_layers: 2, bidirectional: true, dropout: 0.5, activation: relu"},
+    {"streamed", "lstm", "num_layers: 2, bidirectional: true, dropout: 0.5, activation: relu"},
+    {"fused_pointwise", kLibraryCells, kOfUnrolled},
+    {"pretransposed", kLibraryCells, kOfUnrolled},
+    {"hoisted", kLibraryCells, kOfUnrolled},
+    {"blocked", kLibraryCells, kOfUnrolled},
+    {"wavefront", kLibraryCells,
+     "num_layers: 2, not bidirectional: true, dropout: 0.5, activation: relu, not reset_gate: before"},
+    {"diagonal", "lstm, rnn_tanh, rnn_relu", "num_layers: 2, not bidirectional: true, dropout: 0.5, activation: relu"},
+    {"persistent_block", "lstm, gru, rnn_tanh, rnn_relu, slstm",
+     "num_layers: 2, bidirectional: true, dropout: 0.5, not activation: relu, not reset_gate: before, heads: 2"},
+    {"persistent_clusters", kLibraryCells, kOfLibraries},
+    {"persistent_teams", kLibraryCells, kOfLibraries},
+    {"persistent", "lstm, gru, rnn_tanh, rnn_relu, slstm",
+     "num_layers: 2, bidirectional: true, dropout: 0.5, not activation: relu, not reset_gate: before, heads: 2"},
+    {"scan", "min_gru, min_lstm", "num_layers: 2, bidirectional: true, dropout: 0.5, candidate: linear"},
+    {"fused", kLibraryCells, kOfLibraries},
+    {"cudnn", kLibraryCells, kOfLibraries},
+    {"auto", kAllCells, kOfAll},
+};
+
+TEST(WhyUnsupported, KnowsWhatEachLayerSupports) {
+  EXPECT_EQ(std::size(kSupport), config::EnumNames<LayerKind>::kNames.size());
+  for (const Support& expected : kSupport) {
+    const LayerKind kind = config::from_name<LayerKind>(expected.layer).value();
+    EXPECT_EQ(cells_of(kind), expected.cells) << expected.layer;
+    EXPECT_EQ(options_of(kind), expected.options) << expected.layer;
+  }
+}
+
+constexpr int kUnknown = 99;
+
+TEST(WhyUnsupported, RefusesAnOptionThatNoRecordLists) {
+  const UsedOption zoneout = {.option = static_cast<RecurrentOption>(kUnknown), .key = "zoneout", .value = "0.1"};
+  for (const LayerKind kind : layer_kinds()) EXPECT_FALSE(has_option(info_of(kind), zoneout)) << config::name_of(kind);
+}
+
+TEST(WhyUnsupported, RefusesACellThatNoRecordLists) {
+  for (const LayerKind kind : layer_kinds())
+    EXPECT_FALSE(has_cell(kind, static_cast<Cell>(kUnknown))) << config::name_of(kind);
+}
+
+// `naive` has the values of a cell's options by switches over all of them, so that a new one does not compile.
+TEST(WhyUnsupported, RefusesAValueThatNoRecordLists) {
+  for (const LayerKind kind : layer_kinds()) {
+    if (kind == LayerKind::kNaive) continue;
+    for (const Cell cell : info_of(kind).cells) {
+      RecurrentOptions options = {.cell = cell, .hidden_size = 64};
+      options.activation = static_cast<Activation>(kUnknown);
+      EXPECT_TRUE(refusal_of(kind, options)) << config::name_of(kind);
+      options = {.cell = cell, .hidden_size = 64, .reset_gate = static_cast<ResetGate>(kUnknown)};
+      EXPECT_TRUE(refusal_of(kind, options)) << config::name_of(kind);
+      options = {.cell = cell, .hidden_size = 64, .candidate = static_cast<Candidate>(kUnknown)};
+      EXPECT_TRUE(refusal_of(kind, options)) << config::name_of(kind);
+    }
+  }
+}
+
+TEST(WhyUnsupported, RefusesAPrecisionAndAProcessorThatNoRecordLists) {
+  for (const LayerKind kind : layer_kinds()) {
+    EXPECT_TRUE(why_unsupported(kind, {.precision = static_cast<Precision>(kUnknown)})) << config::name_of(kind);
+    EXPECT_TRUE(why_unsupported(kind, {.processor = static_cast<Processor>(kUnknown)})) << config::name_of(kind);
+  }
+}
+
+TEST(WhyUnsupported, NamesTheKeysInConflict) {
+  const auto keys = [](LayerKind kind, const LayerWork& work) { return why_unsupported(kind, work).value().keys; };
+  const RecurrentOptions large = {.hidden_size = 1536};
+  EXPECT_THAT(keys(LayerKind::kFused, {.options = RecurrentOptions{.activation = Activation::kRelu}}),
+              ElementsAre("layer", "model.activation", "model.cell"));
+  EXPECT_THAT(keys(LayerKind::kFused, {.options = RecurrentOptions{.cell = Cell::kMinGru}}),
+              ElementsAre("layer", "model.cell"));
+  EXPECT_THAT(keys(LayerKind::kBlocked, {.processor = Processor::kGpu}), ElementsAre("layer", "device"));
+  EXPECT_THAT(keys(LayerKind::kPersistentBlock, {.options = large}), ElementsAre("layer", "model.hidden_size"));
+  EXPECT_THAT(keys(LayerKind::kPersistent, {.options = large, .precision = Precision::kFp32}),
+              ElementsAre("layer", "precision", "model.hidden_size"));
+  EXPECT_THAT(keys(LayerKind::kNaive, {.options = RecurrentOptions{.heads = 2}}), ElementsAre("heads", "cell"));
+}
+
+TEST(WhyUnsupported, AdvisesLayersForTheSameWork) {
+  const RecurrentOptions relu = {.activation = Activation::kRelu};
+  EXPECT_EQ(refusal_of(LayerKind::kFused, LayerWork{.options = relu, .processor = Processor::kCpu}),
+            "layer: fused does not support activation: relu, only tanh; use layer: naive, grouped, fused_pointwise, "
+            "pretransposed, hoisted or blocked");
+}
+
+TEST(WhyUnsupported, NamesTheOptionAndTheLayersThatCan) {
+  EXPECT_EQ(refusal_of(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}),
+            "layer: fused does not support activation: relu, only tanh; use layer: naive, grouped, "
+            "streamed, fused_pointwise, pretransposed, hoisted, blocked, wavefront or diagonal");
+  EXPECT_EQ(refusal_of(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
+            "layer: fused does not support reset_gate: before, only after; use layer: naive");
+  EXPECT_EQ(refusal_of(LayerKind::kNaive, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}), std::nullopt);
+  EXPECT_EQ(refusal_of(LayerKind::kFused, {.cell = Cell::kRnnRelu}), std::nullopt);
+}
+
+TEST(WhyUnsupported, NamesWhatAnUnrolledLayerCannotDo) {
+  EXPECT_EQ(refusal_of(LayerKind::kHoisted, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
+            "layer: hoisted does not support reset_gate: before, only after; use layer: naive");
+  EXPECT_EQ(
+      refusal_of(LayerKind::kGrouped, {.cell = Cell::kGru}),
+      "layer: grouped does not support cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
+      "wavefront, fused or cudnn");
+  EXPECT_EQ(
+      refusal_of(LayerKind::kDiagonal, {.cell = Cell::kGru}),
+      "layer: diagonal does not support cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
+      "wavefront, fused or cudnn");
+  EXPECT_EQ(refusal_of(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
+            "layer: wavefront does not support bidirectional: true; use layer: naive, grouped, streamed, "
+            "fused_pointwise, pretransposed, hoisted, blocked, fused or cudnn");
+}
+
+TEST(WhyUnsupported, NamesACellThatTheLayerDoesNotHave) {
+  for (const LayerKind kind : layer_kinds()) {
+    if (has_cell(kind, Cell::kLstmPeephole)) continue;
+    EXPECT_EQ(refusal_of(kind, {.cell = Cell::kLstmPeephole, .hidden_size = 64}),
+              fmt::format("layer: {} does not support cell: lstm_peephole; use layer: naive", config::name_of(kind)));
+  }
+  EXPECT_EQ(refusal_of(LayerKind::kNaive, {.cell = Cell::kSlstm}), std::nullopt);
+  EXPECT_EQ(refusal_of(LayerKind::kNaive, {.cell = Cell::kSlstm, .hidden_size = 4, .heads = 3}),
+            "the number of heads must divide hidden_size: 4");
+}
+
+TEST(WhyUnsupported, NamesWhatNeedsStreams) {
+  EXPECT_EQ(refusal_of(LayerKind::kWavefront, Processor::kCpu),
+            "layer: wavefront needs CUDA streams; on a CPU use layer: blocked");
+  EXPECT_EQ(refusal_of(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
+  EXPECT_EQ(refusal_of(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
+}
+
+TEST(WhyUnsupported, NamesWhatMeansNothing) {
+  EXPECT_EQ(refusal_of(LayerKind::kNaive, {.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}),
+            "reset_gate: before means nothing with cell: lstm; only gru has a reset gate");
+  EXPECT_EQ(refusal_of(LayerKind::kNaive, {.cell = Cell::kRnnTanh, .activation = Activation::kRelu}),
+            "activation: relu means nothing with cell: rnn_tanh; only lstm, gru and lstm_peephole have an activation "
+            "to choose; a "
+            "plain cell's activation is in its name: use rnn_relu");
+}
+
+TEST(WhyUnsupported, IsWhatMakeLayerThrows) {
+  try {
+    make_layer(LayerKind::kFused, {.activation = Activation::kRelu});
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    EXPECT_THAT(error.what(), StartsWith("layer: fused does not support activation: relu, only tanh"));
+  }
+}
+
+}  // namespace
+}  // namespace rnnlab

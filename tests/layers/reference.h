@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Implements the reference of a recurrent layer, in float64 and plain loops over one sequence at a time: forward, and
+// backward through time with hand-written gradients. It is written for comparison with the equations, without LibTorch
+// and without optimisation. Finite differences check it in reference_test.cpp, and every layer is checked against it in
+// parity_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "layers/recurrent_options.h"
+
+namespace rnnlab::reference {
+
+using Vector = std::vector<double>;
+
+struct Matrix {
+  int64_t rows = 0, columns = 0;
+  Vector values;  // row by row
+
+  double& at(int64_t row, int64_t column) { return values[static_cast<size_t>(row * columns + column)]; }
+  double at(int64_t row, int64_t column) const { return values[static_cast<size_t>(row * columns + column)]; }
+};
+
+// Holds the weights of one direction of one layer, with G gates stacked by rows. Parameters that a cell does not have
+// are empty.
+struct Weights {
+  Matrix weight_ih;  // (G * H, I)
+  Matrix weight_hh;  // (G * H, H)
+  Vector bias_ih, bias_hh;
+  Vector peephole = {};  // (3 * H)
+};
+
+// Returns the parameters of the cell, in the order of its record.
+std::vector<Vector*> vectors_of(Weights& weights);
+
+struct Problem {
+  RecurrentOptions options;      // the reference ignores dropout and batch_first
+  int64_t num_steps = 0;         // T
+  std::vector<int64_t> lengths;  // of each of the B sequences
+  std::vector<Weights> weights;  // layer 0 forward, layer 0 reverse, layer 1 forward ...
+  Vector input;                  // (T, B, I)
+  Vector hidden;                 // initial states, (L * D, B, H)
+  std::vector<Vector> inner;     // the cell's other states in the order of its record, in the same shape
+
+  int64_t batch_size() const { return static_cast<int64_t>(lengths.size()); }
+};
+
+// This struct also holds the gradients of a loss with respect to these values.
+struct Result {
+  Vector output;  // (T, B, D * H)
+  Vector hidden;
+  std::vector<Vector> inner;
+  // This is the smallest |x| before a relu, relative to the size of the summed terms. If it is as small as rounding, a
+  // layer may be on the other side of the kink, where its gradients differ.
+  double distance_to_kink = 1e300;
+};
+
+struct Gradients {
+  std::vector<Weights> weights;
+  Vector input, hidden;
+  std::vector<Vector> inner;
+};
+
+Result forward(const Problem& problem);
+
+// Returns the gradients of sum(result * upstream) over output and final states.
+Gradients backward(const Problem& problem, const Result& upstream);
+
+}  // namespace rnnlab::reference

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Returns why a layer does not support some work, as text to compare; nothing if it supports the work.
+#pragma once
+
+#include "layers/device/gpu_support.h"
+
+namespace rnnlab {
+
+inline std::optional<std::string> refusal_of(LayerKind kind, const LayerWork& work) {
+  const auto refusal = why_unsupported(kind, work);
+  return refusal ? std::optional(refusal->message) : std::nullopt;
+}
+
+inline std::optional<std::string> refusal_of(LayerKind kind, const RecurrentOptions& options) {
+  return refusal_of(kind, LayerWork{.options = options});
+}
+
+inline std::optional<std::string> refusal_of(LayerKind kind, Processor processor) {
+  return refusal_of(kind, LayerWork{.processor = processor});
+}
+
+inline std::optional<std::string> refusal_of(LayerKind kind, const Gpu& gpu) {
+  return refusal_of(kind, LayerWork{.gpu = gpu});
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library is not loaded here: the test shows the error of a machine without a GPU on which a step's kernel is
+// started.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "layers/device/run_kernels.h"
+#include "layers/kernels/pointwise.h"
+
+namespace rnnlab {
+namespace {
+
+TEST(StepKernels, FailAsTheDevicesFaultAndSayWhatToDo) {
+  kernels::LstmForward work;
+  work.step.hidden_size = 1;
+  const std::vector<kernels::LstmForward> works(2, work);
+  const auto fail = [](const auto& failing) {
+    try {
+      started_on_device([&] { kernels::run(failing, nullptr); });
+      ADD_FAILURE() << "it started";
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
+      EXPECT_THAT(error.what(), testing::MatchesRegex("a recurrent step's kernel did not start: .+; "
+                                                      "`rnnlab info` shows what this machine can do"));
+    }
+  };
+  fail(works.front());
+  fail(std::span<const kernels::LstmForward>(works));
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runs/bench/baseline.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/expect_error.h"
+#include "runs/bench/sample_report.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::expect_error;
+using ::testing::HasSubstr;
+using testing::measured_row;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// Returns a report of five processes, which is the smallest number for a verdict.
+BenchReport sample_of_five() { return testing::in_processes(testing::sample_report(), 5); }
+
+BenchReport report_with(const BenchRow& row) {
+  BenchReport report = sample_of_five();
+  report.rows = {testing::in_processes(row, 5)};
+  return report;
+}
+
+void set_gpu(BenchReport& report, const char* name) {
+  report.environment.nvidia.gpus.resize(1);
+  report.environment.nvidia.gpus[0].name = name;
+}
+
+RowVerdict verdict_of_naive(double forward, double forward_data, double all, double tolerance = 0.05) {
+  const BenchReport now = report_with(measured_row(LayerKind::kNaive, forward, forward_data, all));
+  return compare_to_baseline(now, sample_of_five(), "old.json", {.tolerance = tolerance}).rows.at(0).verdict;
+}
+
+TEST(BaselineComparison, TheSameIsTheSame) {
+  const BaselineComparison against = compare_to_baseline(sample_of_five(), sample_of_five(), "old.json", {});
+  ASSERT_THAT(against.rows, SizeIs(2)) << "what neither measured is left out";
+  for (const RowComparison& row : against.rows) EXPECT_EQ(row.verdict, RowVerdict::kSame);
+  EXPECT_FALSE(against.has_regression());
+}
+
+TEST(BaselineComparison, EveryPartHasItsRatio) {
+  const BenchReport now = report_with(measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95));
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
+  std::vector<double> ratios;
+  for (const auto& ratio : against.rows.at(0).ratios) ratios.push_back(ratio->value);
+  EXPECT_THAT(ratios, ElementsAre(::testing::DoubleEq(2), ::testing::DoubleNear(1.5, 1e-12),
+                                  ::testing::DoubleNear(1.25, 1e-12), ::testing::DoubleNear(1.625, 1e-12)));
+}
+
+TEST(BaselineComparison, ARowIsSlowerBeyondTheTolerance) {
+  EXPECT_EQ(verdict_of_naive(0.4, 1.0, 1.2), RowVerdict::kSame);
+  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236), RowVerdict::kSame);
+  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236, 0.02), RowVerdict::kSlower);
+  EXPECT_EQ(verdict_of_naive(0.44, 1.1, 1.32), RowVerdict::kSlower);
+  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08), RowVerdict::kFaster);
+  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08, 0.2), RowVerdict::kSame) << "one tolerance for both directions";
+}
+
+TEST(BaselineComparison, OnePartThatIsSlowerIsEnough) {
+  EXPECT_EQ(verdict_of_naive(0.4, 0.9, 1.19), RowVerdict::kSlower)
+      << "weights 0.2 -> 0.29, though the total is shorter";
+}
+
+TEST(BaselineComparison, AnIntervalThatReachesBelowIsNoRegression) {
+  BenchReport now = sample_of_five();
+  for (size_t i = 0; i < 6; ++i) now.rows[0].measurement->samples.all[i] += 1;  // all that the first process measured
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
+  EXPECT_GT(against.rows.at(0).ratios.back()->value, 1.1);
+  EXPECT_FALSE(against.has_regression());
+  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
+}
+
+TEST(BaselineComparison, OneProcessHasARatioWithoutIntervalOrVerdict) {
+  const BenchReport now = testing::in_processes(report_with(measured_row(LayerKind::kNaive, 0.8, 2, 2.4)), 1);
+  const BaselineComparison against = compare_to_baseline(now, testing::sample_report(), "old.json", {});
+  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
+  EXPECT_FALSE(against.has_regression());
+  const std::string text = baseline_text(against);
+  EXPECT_THAT(text, HasSubstr("  2.000"));
+  EXPECT_THAT(text, Not(HasSubstr("2.000 (")));
+  EXPECT_THAT(text,
+              HasSubstr("\n1 process now and 1 process before: no interval and no verdict for a different process. An "
+                        "interval needs 3 processes on both sides, a verdict needs 5: set processes.\n"));
+}
+
+TEST(BaselineComparison, ThreeProcessesHaveAnIntervalWithoutVerdict) {
+  const BenchReport three = testing::in_processes(testing::sample_report(), 3);
+  const BaselineComparison against = compare_to_baseline(three, sample_of_five(), "old.json", {});
+  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
+  EXPECT_THAT(baseline_text(against), HasSubstr("1.000 (1.000 .. 1.000)"));
+  EXPECT_THAT(baseline_text(against), HasSubstr("3 processes now and 5 processes before: no verdict"));
+}
+
+TEST(BaselineComparison, ADifferenceThatIsNotAboveZeroHasNoRatio) {
+  BenchReport now = sample_of_five();
+  for (size_t i = 0; i < 6; ++i) now.rows[0].measurement->samples.forward_data[i] = 0.3;  // less than forward
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
+  EXPECT_FALSE(against.rows.at(0).ratios.at(1));
+  EXPECT_TRUE(against.rows.at(0).ratios.at(2));
+}
+
+TEST(BaselineComparison, WhatIsNoLongerMeasuredIsARegression) {
+  BenchReport now = sample_of_five();
+  now.rows[1].measurement.reset();
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
+  EXPECT_EQ(against.rows.at(1).verdict, RowVerdict::kGone);
+  EXPECT_TRUE(against.has_regression());
+}
+
+TEST(BaselineComparison, WhatWasNotMeasuredBeforeCannotRegress) {
+  BenchReport before = sample_of_five();
+  before.rows[1].measurement.reset();
+  const BaselineComparison against = compare_to_baseline(sample_of_five(), before, "old.json", {});
+  EXPECT_FALSE(against.has_regression());
+  EXPECT_EQ(against.rows.at(1).verdict, RowVerdict::kNew);
+  EXPECT_THAT(baseline_text(against), HasSubstr("1 equal within that, 0 undecided; only before: 0, only now: 1\n"));
+}
+
+TEST(BaselineComparison, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
+  BenchReport before = sample_of_five();
+  before.environment.build.type = "Debug";
+  before.environment.build.optimized = false;
+  before.environment.cpu.model = "another CPU";
+  before.environment.num_threads = 8;
+  set_gpu(before, "a GPU that no row used");
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n"
+               "  build: Release now, Debug, not optimised before\n"
+               "  CPU: a CPU now, another CPU before\n"
+               "  number of threads: 2 now, 8 before\n"
+               "  use --force to compare anyway",
+               [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
+  const BaselineComparison forced =
+      compare_to_baseline(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce});
+  EXPECT_THAT(forced.forced, SizeIs(3));
+  EXPECT_THAT(baseline_text(forced), HasSubstr("FORCED: this is not a fair comparison.\n  build: Release now"));
+}
+
+TEST(BaselineComparison, WhatCannotBeComparedIsKnownBeforeItIsMeasured) {
+  BenchReport plan = sample_of_five(), before = sample_of_five();
+  for (BenchRow& row : plan.rows) row.measurement.reset();
+  before.environment.num_threads = 8;
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  number of threads: 2 now, 8 before\n"
+               "  use --force to compare anyway",
+               [&] { check_comparable(plan, before, "old.json", {}); });
+  check_comparable(plan, before, "old.json", {.on_difference = OnDifference::kForce});
+  check_comparable(plan, sample_of_five(), "old.json", {});
+}
+
+TEST(BaselineComparison, OnAGpuTheGpuMustBeTheSame) {
+  BenchReport now = sample_of_five(), before = sample_of_five();
+  for (BenchReport* report : {&now, &before})
+    for (BenchRow& row : report->rows) row.key.device = "cuda";
+  set_gpu(now, "NVIDIA H200");
+  set_gpu(before, "NVIDIA A100");
+  before.environment.cpu.model = "a CPU that no row used";
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  GPU: NVIDIA H200 now, NVIDIA A100 before\n"
+               "  use --force to compare anyway",
+               [&] { compare_to_baseline(now, before, "old.json", {}); });
+}
+
+TEST(BaselineComparison, OtherConditionsOfTheCpuAreRefused) {
+  BenchReport now = sample_of_five(), before = sample_of_five();
+  now.environment.instruction_sets.onednn = "Intel SSE4.1";
+  before.environment.instruction_sets.onednn = "Intel AVX2";
+  now.environment.variables = Variables{{"ONEDNN_MAX_CPU_ISA", "SSE41"}};
+  before.environment.variables = Variables();
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  instruction set of oneDNN: Intel SSE4.1 now, Intel AVX2 before\n"
+               "  variables that change kernels: ONEDNN_MAX_CPU_ISA=SSE41 now, no ONEDNN_MAX_CPU_ISA before\n"
+               "  use --force to compare anyway",
+               [&] { compare_to_baseline(now, before, "old.json", {}); });
+}
+
+TEST(BaselineComparison, OnAGpuItsHostIsToldAndItsDriverMustBeTheSame) {
+  BenchReport now = sample_of_five(), before = sample_of_five();
+  for (BenchReport* report : {&now, &before})
+    for (BenchRow& row : report->rows) row.key.device = "cuda";
+  now.environment.cpu.usable_cpus = 2;
+  before.environment.cpu.usable_cpus = 64;
+  EXPECT_THAT(compare_to_baseline(now, before, "old.json", {}).notes, ElementsAre("usable CPUs: 2 now, 64 before"));
+  now.environment.nvidia.driver_version = "580.1";
+  before.environment.nvidia.driver_version = "580.2";
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  NVIDIA driver: 580.1 now, 580.2 before\n"
+               "  use --force to compare anyway",
+               [&] { compare_to_baseline(now, before, "old.json", {}); });
+}
+
+TEST(BaselineComparison, OtherSoftwareAndAnotherMachineAreTold) {
+  BenchReport now = sample_of_five(), before = sample_of_five();
+  now.environment.host.machine_id = "a";
+  before.environment.host.machine_id = "b";
+  now.environment.software.cudnn = "9.19.0";
+  before.environment.software.cudnn = "9.18.0";
+  now.environment.cpu.quota = "none";
+  const BaselineComparison against = compare_to_baseline(now, before, "old.json", {});
+  EXPECT_THAT(against.notes, ElementsAre("machine: a now, b before", "cuDNN: 9.19.0 now, 9.18.0 before",
+                                         "not compared, because only one side recorded it: CPU quota"));
+  EXPECT_THAT(baseline_text(against), HasSubstr("\nmachine: a now, b before\n"));
+}
+
+TEST(BaselineComparison, AnotherPrecisionIsRefusedUnlessForced) {
+  BenchReport before = sample_of_five();
+  for (BenchRow& row : before.rows) row.key.precision = "bf16";
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  precision: fp32 now, bf16 before\n"
+               "  use --force to compare anyway",
+               [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
+  EXPECT_THAT(compare_to_baseline(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce}).rows,
+              SizeIs(2));
+}
+
+TEST(BaselineComparison, AFileAboutOtherSizesIsRefused) {
+  BenchReport before = sample_of_five();
+  for (BenchRow& row : before.rows) row.key.hidden_size = 128;
+  expect_error(ExitCode::kUsage,
+               "old.json: no row has a layer and sizes that were measured now; it has cpu eager fp32 "
+               "lstm I 512 H 128 B 64 T 100 L 4",
+               [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
+}
+
+TEST(BaselineComparison, RowsOfOneSideAreCounted) {
+  BenchReport now = sample_of_five();
+  now.rows[1].key.layer = "wavefront";
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
+  EXPECT_EQ(against.num_only_now, 1u);
+  EXPECT_EQ(against.num_only_before, 1u);
+}
+
+TEST(BaselineComparison, TheTable) {
+  BenchReport now = sample_of_five();
+  now.rows[0] = testing::in_processes(measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95), 5);
+  EXPECT_EQ(baseline_text(compare_to_baseline(now, sample_of_five(), "old.json", {})),
+            R"(now over old.json, cpu eager fp32 lstm H 512 B 64 T 100 L 4
+
+layer  before ms  now ms                 forward                bwd data             bwd weights                   total
+-----  ---------  ------  ----------------------  ----------------------  ----------------------  ----------------------  ------
+naive       1200    1950  2.000 (2.000 .. 2.000)  1.500 (1.500 .. 1.500)  1.250 (1.250 .. 1.250)  1.625 (1.625 .. 1.625)  SLOWER
+fused      600.0   600.0  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)
+
+Ratios of the processes' medians with 95 % intervals; below 1 is faster.
+1 slower by more than 5 %, 0 gone, 0 faster by more than that, 1 equal within that, 0 undecided; only before: 0, only now: 0
+)");
+}
+
+// naive takes 1.2 s in total in both reports, but the times of its processes differ.
+BenchReport noisy_report() {
+  BenchReport report = report_with(measured_row(LayerKind::kNaive, 0.4, 1.0, 1.2));
+  const std::vector<double> of_process = {1.05, 1.1, 1.2, 1.3, 1.4};
+  for (size_t i = 0; i < 30; ++i) report.rows[0].measurement->samples.all[i] = of_process[i / 6];
+  return report;
+}
+
+TEST(BaselineComparison, AWideIntervalIsNotTakenForTheSame) {
+  const BaselineComparison against = compare_to_baseline(noisy_report(), sample_of_five(), "old.json", {});
+  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
+  EXPECT_FALSE(against.has_regression());
+  const std::string text = baseline_text(against);
+  EXPECT_THAT(text, HasSubstr("0 equal within that, 1 undecided;"));
+  EXPECT_THAT(text, HasSubstr(fmt::format("\nnaive is undecided: between {:.3f} and {:.3f} of its time before\n",
+                                          against.rows[0].ratios.back()->low, against.rows[0].ratios.back()->high)));
+  EXPECT_THAT(text, HasSubstr("\nUse more processes on an idle machine "));
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runs/bench/bench_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct ReadSettings {
+  BenchSettings settings;
+  std::vector<std::string> findings;
+};
+
+ReadSettings read_settings(const std::string& yaml, const std::vector<std::string>& arguments = {}) {
+  config::Findings findings;
+  auto document = config::Document::from_text(yaml, "bench.yaml", findings);
+  for (const std::string& argument : arguments) document.apply_override(argument, findings);
+  BenchSettings settings = read_bench_settings(document, findings);
+  return {settings, findings.lines()};
+}
+
+TEST(BenchSettings, TheDefaultIsTheCaseOfThePaper) {
+  const auto read = read_settings("{}");
+  EXPECT_THAT(read.findings, IsEmpty());
+  EXPECT_THAT(read.settings.hidden_size, ElementsAre(512));
+  EXPECT_THAT(read.settings.batch_size, ElementsAre(64));
+  EXPECT_THAT(read.settings.num_steps, ElementsAre(100));
+  EXPECT_THAT(read.settings.num_layers, ElementsAre(4));
+}
+
+TEST(BenchSettings, AKeyTakesOneValueOrAList) {
+  const auto read = read_settings("hidden_size: 128\nbatch_size: [32, 64]\nlayer: fused\n");
+  EXPECT_THAT(read.findings, IsEmpty());
+  EXPECT_THAT(read.settings.hidden_size, ElementsAre(128));
+  EXPECT_THAT(read.settings.batch_size, ElementsAre(32, 64));
+  EXPECT_THAT(read.settings.layer, ElementsAre(LayerKind::kFused));
+}
+
+TEST(BenchSettings, AreReadBackFromTheirArguments) {
+  const auto read = read_settings(
+      "layer: [naive, cudnn]\ndevice: [cpu, 'cuda:1']\nprecision: [fp32, bf16]\n"
+      "hidden_size: [4, 8]\ninput_size: 3\nbidirectional: true\nsample_seconds: 1e-6\n");
+  ASSERT_THAT(read.findings, IsEmpty());
+  const auto again = read_settings("{}", arguments_of(read.settings));
+  EXPECT_THAT(again.findings, IsEmpty());
+  EXPECT_EQ(config::print(again.settings, BenchSettings::schema()),
+            config::print(read.settings, BenchSettings::schema()));
+}
+
+TEST(BenchSettings, AnArgumentIsCutAtItsCommas) {
+  const auto read = read_settings("hidden_size: 128\n", {"hidden_size=256, 512", "layer=naive,fused", "cell=[gru]"});
+  EXPECT_THAT(read.findings, IsEmpty());
+  EXPECT_THAT(read.settings.hidden_size, ElementsAre(256, 512));
+  EXPECT_THAT(read.settings.layer, ElementsAre(LayerKind::kNaive, LayerKind::kFused));
+  EXPECT_THAT(read.settings.cell, ElementsAre(Cell::kGru));
+}
+
+TEST(BenchSettings, EveryMistakeIsNamedWithItsPlace) {
+  const auto read = read_settings("hiden_size: 128\nbatch_size: [32, many]\n", {"num_steps=1,0", "repeats=3,4"});
+  EXPECT_THAT(read.findings,
+              ElementsAre("bench.yaml:1:1: unknown key 'hiden_size' (did you mean 'hidden_size'?)",
+                          "bench.yaml:2:18: batch_size, item 2: got 'many', expected an integer, at least 1 and at "
+                          "most 1048576",
+                          "argument 'num_steps=1,0': num_steps, item 2: got '0', expected an integer, at least 1 and "
+                          "at most 1048576",
+                          "argument 'repeats=3,4': repeats: got '3,4', expected an integer, at least 1 and at most "
+                          "100000"));
+}
+
+TEST(BenchSettings, SayThatACellIsNotALayer) {
+  EXPECT_THAT(
+      read_settings("layer: lstm\n").findings,
+      ElementsAre(::testing::HasSubstr(" (lstm is a cell: write cell: lstm; a layer is one way to compute it)")));
+}
+
+TEST(BenchSettings, NoProcessesAreOneMistake) {
+  EXPECT_THAT(read_settings("processes: 0\n").findings,
+              ElementsAre("bench.yaml:1:12: processes: got '0', expected an integer, at least 1 and at most 100"));
+}
+
+TEST(BenchSettings, AValueListedTwiceIsAMistake) {
+  EXPECT_THAT(read_settings("layer: [naive, fused, naive]\n").findings,
+              ElementsAre("bench.yaml:1:8: layer: item 3 is listed twice"));
+}
+
+TEST(BenchSettings, AutoStandsAlone) {
+  EXPECT_THAT(
+      read_settings("device: [auto, cpu]\n").findings,
+      ElementsAre(
+          "bench.yaml:1:9: device: auto cannot be listed with other devices; name the devices, or write only auto"));
+}
+
+TEST(BenchSettings, ALayerToBeChosenIsNone) {
+  EXPECT_THAT(read_settings("layer: [naive, auto]\n").findings,
+              ElementsAre("bench.yaml:1:8: layer: auto works only in experiments; name the layers to time"));
+}
+
+TEST(BenchSettings, ASweepIsWrittenAsLists) {
+  EXPECT_THAT(read_settings("sweep: {hidden_size: [1, 2]}\n").findings,
+              ElementsAre("bench.yaml:1:1: unknown key 'sweep': here every key takes a list, such as hidden_size: "
+                          "[256, 512]"));
+}
+
+TEST(BenchSettings, WhatIsPrintedReadsBack) {
+  const auto read = read_settings("{}", {"hidden_size=256,512", "mode=graph", "input_size=28"});
+  const auto again = read_settings(config::print(read.settings, BenchSettings::schema()));
+  EXPECT_THAT(again.findings, IsEmpty());
+  EXPECT_THAT(again.settings.hidden_size, ElementsAre(256, 512));
+  EXPECT_THAT(again.settings.mode, ElementsAre(BenchMode::kGraph));
+  EXPECT_EQ(again.settings.input_size, 28);
+}
+
+class ShippedBench : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ShippedBench, HasNoMistake) {
+  config::Findings findings;
+  const std::string file = std::string(RNNLAB_SOURCE_DIR) + "/experiments/" + GetParam();
+  read_bench_settings(config::Document::from_file(file, findings), findings);
+  EXPECT_THAT(findings.lines(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedBench,
+                         ::testing::Values("bench_ladder.yaml", "bench_persistent.yaml", "bench_slstm.yaml",
+                                           "bench_sweep.yaml"));
+
+TEST(BenchSettings, BoundsEveryNumberButTheSeed) {
+  for (const config::Entry& entry : BenchSettings::schema().spec().entries) {
+    const config::FieldSpec& field = *entry.field();
+    const bool is_number = field.kind == config::ScalarKind::kInteger || field.kind == config::ScalarKind::kNumber;
+    if (is_number && entry.key != "seed") {
+      EXPECT_TRUE(field.upper) << entry.key;
+    }
+  }
+}
+
+}  // namespace
+
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> texts(const BenchSettings& settings) {
+  std::vector<std::string> all;
+  for (const BenchCase& combination : expand_grid(settings)) all.push_back(to_string(combination));
+  return all;
+}
+
+BenchCase paper() { return expand_grid(BenchSettings{}).at(0); }
+
+TEST(BenchCase, TheGridHasEveryCombinationLayersFastest) {
+  BenchSettings settings;
+  settings.device = {"cpu", "cuda"};
+  settings.hidden_size = {128, 256};
+  settings.num_layers = {1, 2};
+  settings.batch_size = {8};
+  settings.num_steps = {5};
+  EXPECT_THAT(texts(settings),
+              ElementsAre("cpu eager fp32 lstm H 128 B 8 T 5 L 1", "cpu eager fp32 lstm H 128 B 8 T 5 L 2",
+                          "cpu eager fp32 lstm H 256 B 8 T 5 L 1", "cpu eager fp32 lstm H 256 B 8 T 5 L 2",
+                          "cuda eager fp32 lstm H 128 B 8 T 5 L 1", "cuda eager fp32 lstm H 128 B 8 T 5 L 2",
+                          "cuda eager fp32 lstm H 256 B 8 T 5 L 1", "cuda eager fp32 lstm H 256 B 8 T 5 L 2"));
+}
+
+TEST(BenchCase, EveryKeyOfTheGridArrives) {
+  BenchSettings settings;
+  settings.device = {"cuda:1"};
+  settings.mode = {BenchMode::kEager, BenchMode::kGraph};
+  settings.precision = {Precision::kTf32, Precision::kBf16};
+  settings.cell = {Cell::kGru};
+  settings.cudnn_algorithm = {CudnnAlgorithm::kAuto, CudnnAlgorithm::kPersistStatic};
+  settings.input_size = 28;
+  settings.bidirectional = true;
+  EXPECT_THAT(texts(settings),
+              ElementsAre("cuda:1 eager tf32 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 eager tf32 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 eager bf16 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 eager bf16 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 graph tf32 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 graph tf32 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 graph bf16 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 graph bf16 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional"));
+}
+
+TEST(BenchCase, NamesTheHeads) {
+  BenchSettings settings;
+  settings.device = {"cpu"};
+  settings.cell = {Cell::kSlstm};
+  settings.heads = 4;
+  EXPECT_THAT(texts(settings), ElementsAre("cpu eager fp32 slstm H 512 heads 4 B 64 T 100 L 4"));
+}
+
+TEST(BenchCase, ThePaperCaseTakes107GigaflopForward) {
+  EXPECT_DOUBLE_EQ(forward_flops(paper()), 107374182400.0);
+  EXPECT_EQ(num_layer_steps(paper()), 400);
+}
+
+// T 2, B 3, I 5, H 4, GRU, both directions: 3 gates; the second layer reads 8 inputs.
+BenchCase small() {
+  return {.options = {.cell = Cell::kGru, .input_size = 5, .hidden_size = 4, .num_layers = 2, .bidirectional = true},
+          .batch_size = 3,
+          .num_steps = 2};
+}
+
+TEST(BenchCase, FlopsCountBothDirectionsAndTheWiderInputsAbove) {
+  // 2 operations, 6 cells, 2 directions, 12 gate rows, (5 + 4) + (8 + 4) columns.
+  EXPECT_DOUBLE_EQ(forward_flops(small()), 2.0 * 6 * 2 * 12 * (9 + 12));
+  EXPECT_EQ(num_layer_steps(small()), 8);
+}
+
+TEST(BenchCase, LeastBytesCountEachArrayOnce) {
+  constexpr double kWeights = 2 * 12 * (5 + 4 + 2) + 2 * 12 * (8 + 4 + 2);
+  constexpr double kInputs = 6 * (5 + 8);
+  constexpr double kOutputs = 6 * 8 * 2;
+  constexpr double kGates = 6 * 12 * 2 * 2;
+  const LeastBytes bytes = least_bytes(small());
+  EXPECT_DOUBLE_EQ(bytes.forward, 4 * (kWeights + kInputs + kOutputs + kGates));
+  EXPECT_DOUBLE_EQ(bytes.backward_data, 4 * (kWeights + 2 * kGates + kOutputs + kInputs));
+  EXPECT_DOUBLE_EQ(bytes.backward_weights, 4 * (kGates + kInputs + kOutputs + kWeights));
+}
+
+TEST(BenchCase, HalfPrecisionHalvesTheBytes) {
+  BenchCase combination = small();
+  const double whole = least_bytes(combination).forward;
+  combination.precision = Precision::kBf16;
+  EXPECT_DOUBLE_EQ(least_bytes(combination).forward, whole / 2);
+}
+
+}  // namespace
+
+}  // namespace rnnlab

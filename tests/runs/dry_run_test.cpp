@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runs/dry_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "runs/sweep.h"
+#include "runs/tiny_experiment.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::cases_of;
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using ::testing::Not;
+using testing::tiny_experiment;
+
+DryRun quiet_dry_run(const std::vector<std::string>& overrides = {}) {
+  Logger logger(Verbosity::kErrors, Terminal{});
+  return dry_run(tiny_experiment(overrides), {}, logger);
+}
+
+// Returns numbers that a test can state.
+DryRun with_known_times(DryRun outcome) {
+  outcome.memory = {.least = {.data = 1 << 20, .weights = 1024}, .on_host = 1 << 21};
+  outcome.first_step_seconds = 0.5;
+  outcome.step_seconds = 0.01;
+  outcome.epoch_train_seconds = 0.04;
+  outcome.epoch_valid_seconds = 0.002;
+  outcome.run_seconds = 0.126;
+  return outcome;
+}
+
+TEST(DryRun, EstimatesAnEpochAndTheRunFromOneBatch) {
+  const DryRun outcome = quiet_dry_run();
+  EXPECT_GT(outcome.step_seconds, 0.0);
+  EXPECT_EQ(outcome.steps_per_epoch, 4);
+  EXPECT_EQ(outcome.num_steps, 12);
+  EXPECT_DOUBLE_EQ(outcome.epoch_train_seconds, 4 * outcome.step_seconds);
+  EXPECT_DOUBLE_EQ(outcome.run_seconds.value(), 12 * outcome.step_seconds + 3 * outcome.epoch_valid_seconds.value());
+  EXPECT_GT(outcome.memory.on_host, outcome.memory.least.weights);
+  EXPECT_FALSE(outcome.memory.on_gpu);
+  EXPECT_GT(outcome.memory.measured_peak.value_or(0), outcome.memory.least.weights);
+  EXPECT_THAT(outcome.path, HasSubstr("oneDNN"));
+}
+
+TEST(DryRun, CountsAStepOfSeveralBatchesAndAPartOfAnEpoch) {
+  const DryRun outcome =
+      quiet_dry_run({"training.accumulate=2", "training.max_steps=3", "training.early_stopping=valid_loss"});
+  EXPECT_EQ(outcome.batches_per_step, 2);
+  EXPECT_EQ(outcome.steps_per_epoch, 2);
+  EXPECT_EQ(outcome.num_steps, 3);
+  EXPECT_TRUE(outcome.may_end_early);
+  EXPECT_THAT(dry_run_text(outcome), HasSubstr(" for a step of 2 batches of 50 samples, "));
+  EXPECT_THAT(dry_run_text(outcome), HasSubstr(" at most for 2 epochs\n"));
+}
+
+TEST(DryRun, EndsWithTheTimeThatBoundsTheRun) {
+  const DryRun bounded = quiet_dry_run({"training.epochs=0", "training.max_seconds=90"});
+  EXPECT_EQ(bounded.run_seconds, 90);
+  EXPECT_THAT(dry_run_text(bounded), HasSubstr("run       1 min 30 s, by training.max_seconds\n"));
+  const DryRun cut = quiet_dry_run({"training.epochs=100000000", "training.max_seconds=1"});
+  EXPECT_EQ(cut.run_seconds, 1);
+  EXPECT_THAT(dry_run_text(cut), HasSubstr("run       about 1 s at most, by training.max_seconds, for "));
+}
+
+TEST(DryRun, TrainsWithoutValidationData) {
+  const DryRun outcome = quiet_dry_run({"data.num_valid=0"});
+  EXPECT_FALSE(outcome.epoch_valid_seconds);
+  EXPECT_DOUBLE_EQ(outcome.run_seconds.value(), 12 * outcome.step_seconds);
+  EXPECT_THAT(dry_run_text(outcome), Not(HasSubstr("validation")));
+}
+
+TEST(DryRun, FindsNaN) {
+  try {
+    quiet_dry_run({"training.optimizer=sgd", "training.learning_rate=1e38"});
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDiverged);
+  }
+}
+
+TEST(DryRun, SaysThatItsTimesAreEstimates) {
+  EXPECT_EQ(dry_run_text(with_known_times(quiet_dry_run())),
+            "tiny: fused on cpu; dry run: nothing was written\n"
+            "memory    at least 2.00 MiB on the host (data 1.00 MiB, weights 1.00 KiB)\n"
+            "batch     10 ms for a batch of 50 samples, measured after a first one of 500 ms\n"
+            "epoch     about 40 ms for 4 steps, and 2 ms for validation\n"
+            "run       about 126 ms for 3 epochs\n"
+            "The times of an epoch and of a run are estimates from one batch: they leave out the start and saving.\n");
+}
+
+TEST(DryRun, OfASweepDoesTheFirstCase) {
+  Logger logger(Verbosity::kErrors, Terminal{});
+  const auto cases = cases_of(std::string(kTinyYaml) + "repeats: 5\nsweep: {layer: [naive, fused, hoisted]}\n");
+  DryRun outcome = dry_run_first(cases, {.command_line = {}, .console = {}}, logger);
+  EXPECT_EQ(outcome.layer, "naive");
+  EXPECT_EQ(outcome.num_cases, 3);
+  EXPECT_EQ(outcome.num_runs, 15);
+  EXPECT_THAT(dry_run_text(outcome), HasSubstr("case      1 of 3 (layer=naive); 15 runs in all\n"));
+  outcome.run_seconds = 60;
+  EXPECT_THAT(dry_run_text(outcome),
+              HasSubstr("\nsum       about 15 min 0 s for 15 runs, if each takes as long as this one\n"));
+}
+
+TEST(DryRun, OfSeveralProcessesIsRefused) {
+  Logger logger(Verbosity::kErrors, Terminal{});
+  try {
+    dry_run_first(cases_of(kTinyYaml, {"devices=4"}), {.command_line = {}, .console = {}}, logger);
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    EXPECT_STREQ(error.what(),
+                 "--dry-run: devices: 4 processes would train this run, and a dry run is one process; set devices=1, "
+                 "and training.batch_size=13 for the part of one process");
+  }
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runs/failure.h"
+
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+namespace rnnlab {
+namespace {
+
+template <class Exception>
+Failure failure_of(const Exception& exception) {
+  return describe_failure(std::make_exception_ptr(exception));
+}
+
+TEST(DescribeFailure, KeepsAUsersMistakeAsItIs) {
+  const Failure failure = failure_of(UserError(ExitCode::kData, "a.csv:3: no number"));
+  EXPECT_EQ(failure.exit_code, ExitCode::kData);
+  EXPECT_EQ(failure.message, "a.csv:3: no number");
+}
+
+TEST(DescribeFailure, ShowsNoStackOfLibTorch) {
+  try {
+    TORCH_CHECK(false, "shapes differ\nsecond line");
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    EXPECT_EQ(failure.exit_code, ExitCode::kInternal);
+    EXPECT_EQ(failure.message, "LibTorch: shapes differ\n  this is a defect of rnnlab; please report it");
+  }
+}
+
+TEST(DescribeFailure, CallsAnErrorOfCudaTheDevices) {
+  try {
+    TORCH_CHECK(false, "CUDA error: an illegal memory access was encountered");
+  } catch (...) {
+    EXPECT_EQ(describe_failure(std::current_exception()).exit_code, ExitCode::kDevice);
+  }
+  const c10::AcceleratorError by_type({}, 700, "an illegal memory access was encountered");
+  EXPECT_EQ(failure_of(by_type).exit_code, ExitCode::kDevice);
+}
+
+TEST(DescribeFailure, SaysWhatToDoWhenMemoryIsShort) {
+  EXPECT_EQ(failure_of(std::bad_alloc()).exit_code, ExitCode::kDevice);
+  EXPECT_EQ(failure_of(std::bad_alloc()).message,
+            "out of memory\n  reduce training.batch_size, model.hidden_size or the sequences' length "
+            "(data.sequence_length, data.window), or data.num_train");
+}
+
+TEST(DescribeFailure, SaysWhatToDoWhenThereAreNoMoreThreads) {
+  const Failure failure = failure_of(std::system_error(EAGAIN, std::system_category()));
+  EXPECT_EQ(failure.exit_code, ExitCode::kDevice);
+  EXPECT_EQ(failure.message,
+            "no more threads can be made here: raise the limit (ulimit -u or -v, or the limit on processes of a "
+            "container), or lower num_threads");
+  EXPECT_EQ(failure_of(std::system_error(EINVAL, std::system_category())).exit_code, ExitCode::kInternal);
+}
+
+TEST(DescribeFailure, SaysWhatToDoWhenTooManyFilesAreOpen) {
+  const auto expect_named = [](const Failure& failure) {
+    EXPECT_EQ(failure.exit_code, ExitCode::kDevice);
+    EXPECT_TRUE(failure.message.ends_with("; raise the limit on open files (ulimit -n 1024)")) << failure.message;
+  };
+  expect_named(failure_of(std::system_error(EMFILE, std::generic_category())));
+  expect_named(failure_of(std::system_error(ENFILE, std::generic_category())));
+  for (const char* message : {"socket: Too many open files", "Failed to init uv loop"}) {
+    try {
+      TORCH_CHECK(false, message);
+    } catch (...) {
+      expect_named(describe_failure(std::current_exception()));
+    }
+  }
+}
+
+TEST(DescribeFailure, CallsAMissingDeviceOrConnectionTheEnvironments) {
+  const c10::DistNetworkError lost(c10::SourceLocation{}, "failed to connect to any network address");
+  EXPECT_EQ(failure_of(lost).exit_code, ExitCode::kDevice);
+  EXPECT_EQ(failure_of(lost).message,
+            "failed to connect to any network address\n  the processes of a run connect to each other: check the "
+            "network, also the interface lo");
+  try {
+    TORCH_CHECK(false, "Unable to open /dev/urandom");
+  } catch (...) {
+    EXPECT_EQ(describe_failure(std::current_exception()).exit_code, ExitCode::kDevice);
+  }
+}
+
+TEST(DescribeFailure, SaysWhatToDoWhenTheGpuIsFull) {
+  try {
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. Tried to allocate 2.00 GiB.\nadvice for Python");
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    EXPECT_EQ(failure.exit_code, ExitCode::kDevice);
+    EXPECT_EQ(failure.message,
+              "CUDA out of memory. Tried to allocate 2.00 GiB.\n  reduce training.batch_size, model.hidden_size or the "
+              "sequences' length (data.sequence_length, data.window), or set data.placement=host");
+  }
+}
+
+TEST(DescribeFailure, KnowsTheCpuAllocator) {
+  try {
+    TORCH_CHECK(false, "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory");
+  } catch (...) {
+    EXPECT_EQ(describe_failure(std::current_exception()).exit_code, ExitCode::kDevice);
+  }
+}
+
+TEST(DescribeFailure, OwnsItsDefects) { EXPECT_EQ(failure_of(InvariantError("x")).exit_code, ExitCode::kInternal); }
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runs/run_context.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+
+#include "runs/tiny_experiment.h"
+#include "train/models/model.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::tiny_experiment;
+
+TEST(RunContext, ResolvesAuto) {
+  const RunContext run(tiny_experiment({"device=auto", "data.placement=auto"}), {"rnnlab"});
+  EXPECT_EQ(run.experiment.device, run.device.str());
+  EXPECT_NE(run.experiment.device, "auto");
+  EXPECT_EQ(run.identity.placement, "device");
+}
+
+TEST(RunContext, IsIdentifiedByTheWeightsItStartsFrom) {
+  const RunContext run(tiny_experiment(), {});
+  EXPECT_EQ(run.identity.initial_weights_sha256, weights_sha256(*run.model));
+  EXPECT_EQ(run.identity.data_fingerprint, run.dataset.fingerprint);
+}
+
+TEST(RunContext, RefusesWhatTheDataCannotDo) {
+  try {
+    const RunContext run(tiny_experiment({"model.kind=sequence_regressor"}), {});
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    EXPECT_STREQ(error.what(),
+                 "model.kind: sequence_regressor does not fit data with 10 classes; use sequence_classifier");
+  }
+}
+
+TEST(ObserveTrainingPath, LeavesNoTraceInTheModel) {
+  const RunContext run(testing::tiny_experiment(), {});
+  const std::string before = weights_sha256(*run.model);
+  const ExecutionPath path = observe_training_path(*run.model, run.dataset, run.options);
+  EXPECT_NE(path.path, "");
+  EXPECT_EQ(weights_sha256(*run.model), before);
+  for (const auto& parameter : run.model->parameters()) EXPECT_FALSE(parameter.grad().defined());
+}
+
+TEST(ObserveTrainingPath, TakesABatchThatIsLargerThanTheData) {
+  const RunContext run(testing::tiny_experiment({"training.batch_size=100000", "layer=naive"}), {});
+  EXPECT_EQ(observe_training_path(*run.model, run.dataset, run.options).path.substr(0, 11), "native loop");
+}
+
+TEST(LoadKernels, LeavesNoTraceInTheModel) {
+  const RunContext run(testing::tiny_experiment({"training.batch_size=7", "training.valid_batch_size=3"}), {});
+  const std::string before = weights_sha256(*run.model);
+  load_kernels(*run.model, run.dataset, run.options);
+  EXPECT_EQ(weights_sha256(*run.model), before);
+  EXPECT_TRUE(run.model->is_training());
+  for (const auto& parameter : run.model->parameters()) EXPECT_FALSE(parameter.grad().defined());
+}
+
+// Notes how many samples the batches have that a model is given.
+class Watched : public Model {
+ public:
+  explicit Watched(Model& model) : model_(model) {}
+
+  at::Tensor forward(const Batch& batch) override {
+    sizes.insert(batch.size);
+    return model_.forward(batch);
+  }
+
+  std::set<int64_t> sizes;
+
+ private:
+  Model& model_;
+};
+
+TEST(LoadKernels, RunsEachBatchSizeOfTrainingAndValidation) {
+  const RunContext run(testing::tiny_experiment({"training.batch_size=7", "training.valid_batch_size=3"}), {});
+  const int64_t last = run.dataset.train.size() % 7, last_valid = run.dataset.valid.size() % 3;
+  ASSERT_GT(last, 0);
+  ASSERT_GT(last_valid, 0);
+  Watched watched(*run.model);
+  load_kernels(watched, run.dataset, run.options);
+  EXPECT_EQ(watched.sizes, (std::set<int64_t>{7, last, 3, last_valid}));
+}
+
+// A model that carries states has them for full batches only.
+TEST(LoadKernels, LeavesOutALastBatchThatTrainingDrops) {
+  RunContext run(testing::tiny_experiment({"training.batch_size=7"}), {});
+  for (bool* const drops : {&run.options.settings.drop_last, &run.options.settings.carry_state}) {
+    *drops = true;
+    Watched watched(*run.model);
+    load_kernels(watched, run.dataset, run.options);
+    EXPECT_FALSE(watched.sizes.contains(run.dataset.train.size() % 7));
+    *drops = false;
+  }
+}
+
+TEST(ScalingEstimate, AddsTheExchangeToThePartOfEachProcess) {
+  const ScalingEstimate estimate{.num_processes = 4,
+                                 .whole_seconds = 8e-3,
+                                 .part_seconds = 3e-3,
+                                 .exchange_seconds = 1e-3,
+                                 .num_bytes = 2 << 20,
+                                 .num_pieces = 3};
+  EXPECT_DOUBLE_EQ(estimate.speedup(), 2);
+  EXPECT_DOUBLE_EQ(estimate.weak_efficiency(), 8.0 / 9);
+  EXPECT_EQ(
+      text_of(estimate),
+      "expected: 2 times as fast as one GPU with this batch (a pass over it takes 8 ms, over a part of 4 3 ms; "
+      "gradients of 2.00 MiB are sent in 3 pieces, the last of which takes 1 ms); 89 % of 4 times if each GPU has a "
+      "batch of this size");
+}
+
+TEST(ScalingEstimate, IsMissingIfTheWholeBatchFailsOnOneGpu) {
+  const ScalingEstimate estimate{.num_processes = 2,
+                                 .whole_seconds = std::numeric_limits<double>::quiet_NaN(),
+                                 .part_seconds = 3e-3,
+                                 .exchange_seconds = 1e-3};
+  EXPECT_EQ(text_of(estimate), "no estimate: a pass over the whole batch fails on one GPU");
+}
+
+}  // namespace
+}  // namespace rnnlab

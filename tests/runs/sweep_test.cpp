@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runs/sweep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/expect_error.h"
+#include "base/system/temporary_folder.h"
+#include "results/checks.h"
+#include "results/run_folder.h"
+#include "results/run_record.h"
+#include "runs/devices.h"
+#include "runs/tiny_experiment.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::cases_of;
+using testing::expect_error;
+using testing::kTinyYaml;
+using testing::read_text;
+using testing::TemporaryFolder;
+
+RunAllOutcome run_quietly(const std::vector<ExperimentCase>& cases, const TemporaryFolder& out,
+                          const std::vector<Observer*>& observers = {}) {
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  return run_all(cases, {.out = out.path(), .command_line = {}, .console = {}, .observers = observers}, logger);
+}
+
+TEST(ReadCases, GivesOneCaseForEachCombination) {
+  const auto cases = cases_of("sweep: {layer: [naive, fused], model.hidden_size: [8, 16]}\n");
+  ASSERT_EQ(cases.size(), 4u);
+  EXPECT_EQ(cases[0].label, "layer=naive hidden_size=8");
+  EXPECT_EQ(cases[3].label, "layer=fused hidden_size=16");
+  EXPECT_EQ(cases[3].experiment.model.hidden_size, 16);
+}
+
+std::vector<std::string> complaints_about(const std::string& yaml) {
+  config::Findings findings;
+  read_cases(config::Document::from_text(yaml, "tiny.yaml", findings), findings);
+  return findings.lines();
+}
+
+TEST(ReadCases, RefusesEqualCasesHoweverTheirValuesAreSpelled) {
+  EXPECT_THAT(complaints_about("sweep: {training.learning_rate: [0.001, 1e-3, 0.01]}\n"),
+              ::testing::ElementsAre("tiny.yaml:1:1: sweep: learning_rate=0.001 and learning_rate=1e-3 are equal "
+                                     "settings, which would run twice: remove one of the two, or write repeats: 2 to "
+                                     "run every case twice"));
+  for (const std::string values :
+       {"training.learning_rate: [1, 1.0]", "training.learning_rate: [.01, 0.010]", "layer: [fused, 'fused']",
+        "model.hidden_size: [8, '8']", "training.shuffle: [true, 'true']", "model.dense: [[32, 16], [32,16]]",
+        "training.learning_rate: [1e-3, 2e-3], training: {learning_rate: [1e-3]}", "training.clip_norm: [~, null]"})
+    EXPECT_EQ(complaints_about("sweep: {" + values + "}\n").size(), 1u) << values;
+  EXPECT_THAT(complaints_about("sweep: {training.epochs: {int_uniform: [1, 2]}, num_runs: 9}\n"), ::testing::IsEmpty())
+      << "drawn values repeat by chance";
+  EXPECT_THAT(complaints_about("sweep: {seed: [1, 2], training.learning_rate: [1e-3, 2e-3]}\n"), ::testing::IsEmpty());
+}
+
+TEST(RunAll, RunsEveryCombination) {
+  const TemporaryFolder out;
+  const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, fused]}\n"), out);
+  EXPECT_EQ(all.exit_code, ExitCode::kDone);
+  ASSERT_EQ(all.finished.size(), 2u);
+  EXPECT_EQ(all.finished[0].summary.layer, "naive");
+}
+
+TEST(RunAll, ReusesTheChoiceOfAutoForAllSeeds) {
+  const TemporaryFolder out;
+  const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {seed: [1, 2, 3]}\n", {"layer=auto"}), out);
+  ASSERT_EQ(all.finished.size(), 3u);
+  const std::string layer = all.finished[0].summary.layer;
+  EXPECT_THAT(layer, ::testing::MatchesRegex("auto \\(.+\\)"));
+  for (const size_t later : {1, 2}) {
+    EXPECT_EQ(all.finished[later].summary.layer, layer);
+    EXPECT_THAT(all.finished[later].summary.path_notes,
+                ::testing::Contains(::testing::EndsWith("as in an earlier run with the same work")));
+  }
+}
+
+// These speeds are those of a busy CPU.
+std::map<int64_t, double> one_thread_is_fastest(int64_t) { return {{2, 1.0}, {1, 10.0}}; }
+
+TEST(RunAll, GivesAllRunsTheNumberOfThreadsThatABusyCpuIsFastestWith) {
+  const TemporaryFolder out;
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  const auto cases = cases_of(std::string(kTinyYaml) + "sweep: {seed: [1, 2]}\n");
+  const auto all = run_all(
+      cases, {.out = out.path(), .command_line = {}, .console = {}, .measure_speeds = one_thread_is_fastest}, logger);
+  ASSERT_EQ(all.finished.size(), 2u);
+  for (const RunOutcome& run : all.finished) {
+    EXPECT_EQ(run.summary.identity.num_threads, 1);
+    EXPECT_THAT(read_text(run.folder / "config.yaml"), ::testing::HasSubstr("num_threads: 1"));
+  }
+}
+
+TEST(RunAll, LeavesANumberOfThreadsThatIsSetAndMeasuresNothing) {
+  const TemporaryFolder out;
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  const auto never = [](int64_t) -> std::map<int64_t, double> { throw std::logic_error("measured"); };
+  const auto all = run_all(cases_of(kTinyYaml, {"training.num_threads=2"}),
+                           {.out = out.path(), .command_line = {}, .console = {}, .measure_speeds = never}, logger);
+  ASSERT_EQ(all.finished.size(), 1u);
+  EXPECT_EQ(all.finished[0].summary.identity.num_threads, 2);
+}
+
+TEST(RunAll, GivesAutoItsOwnRow) {
+  const TemporaryFolder out;
+  const auto by_auto = run_quietly(cases_of(kTinyYaml, {"layer=auto", "auto_layer=naive"}), out);
+  const auto by_name = run_quietly(cases_of(kTinyYaml, {"layer=naive"}), out);
+  const std::vector<RunRecord> runs = {load_run(by_auto.finished.at(0).folder),
+                                       load_run(by_name.finished.at(0).folder)};
+  const auto groups = group_runs(runs);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].label, "cpu auto (naive)");
+  EXPECT_EQ(groups[1].label, "cpu naive");
+}
+
+TEST(RunAll, ContinuesAfterAFailureAndReturnsItsExitCode) {
+  const TemporaryFolder out;
+  const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cuda:99, cpu]}\n"), out);
+  EXPECT_EQ(all.exit_code, ExitCode::kDevice);
+  ASSERT_EQ(all.finished.size(), 1u);
+  EXPECT_EQ(all.finished[0].summary.device, "cpu");
+}
+
+// Raises SIGTERM at a step of its run, or SIGINT at the run's end.
+class Signaller : public Observer {
+ public:
+  explicit Signaller(std::optional<int64_t> step) : step_(step) {}
+  void on_step(const StepProgress& progress) override {
+    if (progress.step == step_) std::raise(SIGTERM);
+  }
+  bool needs_sync_at(int64_t step) const override { return step == step_; }
+  void on_run_end(const TrainingState&) override {
+    if (!step_) std::raise(SIGINT);
+  }
+
+ private:
+  std::optional<int64_t> step_;
+};
+
+// Four runs of three epochs of four steps, if nothing stops them.
+RunAllOutcome run_four(Signaller signaller, const std::vector<std::string>& overrides = {}) {
+  const TemporaryFolder out;
+  const std::string sweep = "sweep: {layer: [naive, fused], seed: [1, 2]}\n";
+  return run_quietly(cases_of(kTinyYaml + sweep, overrides), out, {&signaller});
+}
+
+TEST(RunAll, BeginsNoRunAfterASignalAtTheEndOfOne) {
+  const auto all = run_four(Signaller(std::nullopt));
+  EXPECT_EQ(all.exit_code, ExitCode::kInterrupted);
+  ASSERT_EQ(all.finished.size(), 1u);
+  EXPECT_EQ(all.finished[0].summary.stop_reason, "the run reached training.epochs (3)");
+}
+
+TEST(RunAll, BeginsNoRunAfterASignalWithinOne) {
+  const auto all = run_four(Signaller(6));
+  EXPECT_EQ(all.exit_code, ExitCode::kTerminated);
+  ASSERT_EQ(all.finished.size(), 1u);
+  EXPECT_EQ(all.finished[0].summary.stop_reason, "terminated (SIGTERM)");
+  EXPECT_EQ(all.finished[0].summary.epochs, 1) << "whole ones";
+}
+
+TEST(RunAll, SaysWhichEpochWasCutShort) {
+  const TemporaryFolder out;
+  Signaller signaller(6);
+  const auto all = run_quietly(cases_of(kTinyYaml), out, {&signaller});
+  EXPECT_THAT(
+      testing::read_text(all.finished.at(0).folder / "train.log"),
+      ::testing::HasSubstr("terminated (SIGTERM); epoch 2 was cut short after 2 of 4 steps, so its time does not "
+                           "count\n"));
+  EXPECT_THAT(testing::read_text(all.finished[0].folder / "train.log"), ::testing::HasSubstr("  (cut short)\n"));
+  EXPECT_EQ(all.finished[0].summary.ending, RunEnding::kInterrupted);
+}
+
+TEST(RunAll, LeavesASummaryOfARunThatDivergedMarkedAsSuch) {
+  const TemporaryFolder out;
+  run_quietly(cases_of(kTinyYaml, {"training.optimizer=sgd", "training.learning_rate=1e38"}), out);
+  const auto run = run_folders_in(out.path() / "tiny").at(0);
+  EXPECT_EQ(read_summary(run).ending, RunEnding::kDiverged);
+}
+
+TEST(RunAll, AnswersASignalAtOnce) {
+  ::testing::internal::CaptureStderr();
+  run_four(Signaller(6));
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      ::testing::HasSubstr(
+          "rnnlab: training stops after the current step; a second Ctrl-C (SIGINT) or SIGTERM ends it at once\n"));
+}
+
+TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
+  const TemporaryFolder out;
+  ::testing::internal::CaptureStderr();
+  run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cpu, cuda:99], layer: [naive, fused]}\n"), out);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, ::testing::HasSubstr("2 of 4 cases cannot run on this machine: device: got cuda:99, but "));
+  EXPECT_LT(log.find("cannot run"), log.find("error"));
+}
+
+TEST(RunAll, BeginsNoRunIfNoCaseHasItsDevice) {
+  const TemporaryFolder out;
+  const auto run = [&] {
+    run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cuda:98, cuda:99]}\n"), out);
+  };
+  EXPECT_THROW(run(), UserError);
+  EXPECT_TRUE(std::filesystem::is_empty(out.path()));
+}
+
+TEST(RunAll, WarnsOfUnsupportedLayersBeforeAnythingTrains) {
+  if (device_error("cuda").empty()) GTEST_SKIP() << "a GPU has them all";
+  const TemporaryFolder out;
+  ::testing::internal::CaptureStderr();
+  run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, cudnn, fused]}\n", {"device=auto"}), out);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::HasSubstr("1 of 3 cases cannot run on this machine: layer: cudnn "));
+}
+
+TEST(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {
+  const TemporaryFolder out;
+  ::testing::internal::CaptureStderr();
+  run_quietly(cases_of(kTinyYaml, {"device=cuda:99"}), out);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::StartsWith("rnnlab: error: argument 'device=cuda:99': device: got cuda:99, but "));
+}
+
+TEST(ReadCases, ResolvesDataRelativeToTheFile) {
+  const TemporaryFolder folder;
+  testing::write_text(folder.path() / "mine" / "a.csv", "x,y\n1,2\n");
+  testing::write_text(folder.path() / "mine" / "a.yaml", "data: {source: csv, path: a.csv, target: [y]}\n");
+  config::Findings findings;
+  const auto document = config::Document::from_file((folder.path() / "mine" / "a.yaml").string(), findings);
+  const auto cases = read_cases(document, findings);
+  EXPECT_EQ(cases.at(0).experiment.data.path, (folder.path() / "mine" / "a.csv").string());
+}
+
+TEST(RunAll, BeginsNoRunAfterASignalInOneThatFails) {
+  const auto all = run_four(Signaller(2), {"training.optimizer=sgd", "training.learning_rate=1e38"});
+  EXPECT_EQ(all.exit_code, ExitCode::kTerminated);
+  EXPECT_TRUE(all.finished.empty());
+}
+
+SweepPlan plan_of(const std::string& more, Spread spread = Spread::kRounds) {
+  return plan_sweep(cases_of(kTinyYaml + more), spread, {}, {"rnnlab"});
+}
+
+TEST(PlanSweep, KeepsTheSidesOfAComparisonTogether) {
+  const SweepPlan plan = plan_of("sweep: {seed: [1, 2, 3], layer: [naive, fused]}\n");
+  EXPECT_EQ(plan.num_tasks(), 3) << "one of each seed";
+  EXPECT_EQ(plan.num_runs(), 6);
+  EXPECT_EQ(plan_of("sweep: {seed: [1, 2, 3], layer: [naive, fused]}\n", Spread::kRuns).num_tasks(), 6);
+}
+
+TEST(PlanSweep, SeparatesCasesThatCannotBeCompared) {
+  EXPECT_EQ(plan_of("sweep: {training.batch_size: [10, 20]}\n").num_tasks(), 2);
+  EXPECT_EQ(plan_of("sweep: {precision: [fp32, tf32]}\n").num_tasks(), 2);
+  EXPECT_EQ(plan_of("sweep: {model.hidden_size: [8, 16]}\n").num_tasks(), 2);
+  EXPECT_EQ(plan_of("sweep: {data.num_train: [100, 200]}\n").num_tasks(), 2);
+  EXPECT_EQ(plan_of("sweep: {training.cuda_graph: [false, true]}\n").num_tasks(), 1) << "does the same work";
+}
+
+TEST(PlanSweep, MakesARunOfEachRepeat) {
+  const SweepPlan plan = plan_of("sweep: {layer: [naive, fused]}\nrepeats: 5\n");
+  EXPECT_EQ(plan.num_tasks(), 5);
+  EXPECT_EQ(plan.num_runs(), 10);
+  EXPECT_EQ(plan.tasks[4].runs[1].round, 5);
+  EXPECT_EQ(plan.tasks[4].runs[1].position, 2);
+}
+
+TEST(PlanSweep, KeepsExperimentsWhole) {
+  const SweepPlan plan = plan_of("sweep: {seed: [1, 2]}\n");
+  EXPECT_EQ(cases_of(plan.cases[1].experiment)[0].experiment.seed, 2);
+}
+
+TEST(PlanSweep, RefusesRoundsUpToAPrecision) {
+  expect_error(ExitCode::kUsage,
+               "tiny: repeats.until needs results, but a plan is made before the runs; use a number, such as repeats=5",
+               [] { plan_of("repeats: {until: 1 %, at_most: 20}\n"); });
+}
+
+TEST(Sweep, ReportsAWrongDistributionOnce) {
+  const auto complaints = [](const std::string& sweep) {
+    config::Findings findings;
+    const auto document = config::Document::from_text(
+        std::string(testing::kTinyYaml) + "sweep: {model.hidden_size: {" + sweep + "}, num_runs: 20}\n", "a.yaml",
+        findings);
+    read_cases(document, findings);
+    return findings.lines();
+  };
+  EXPECT_THAT(complaints("normal: [16, 64]"),
+              ::testing::ElementsAre(::testing::HasSubstr(
+                  "sweep of 'model.hidden_size': 'normal' is not a distribution; the distributions are uniform, "
+                  "log_uniform, int_uniform and int_log_uniform")));
+  EXPECT_THAT(complaints("log_uniform: [16, 64]"),
+              ::testing::ElementsAre(::testing::HasSubstr(
+                  "sweep of 'model.hidden_size': log_uniform draws numbers with decimals, and the key takes integers: "
+                  "write int_log_uniform")));
+  EXPECT_THAT(complaints("uniform: [16, 64], int_uniform: [1, 2]"),
+              ::testing::Contains(::testing::HasSubstr("uniform is not the only key of its map")));
+  EXPECT_THAT(complaints("int_uniform: [16, 64]"), ::testing::IsEmpty());
+}
+
+TEST(SweepClock, KnowsNothingBeforeTheFirstRun) { EXPECT_EQ(SweepClock().text(std::vector<int64_t>{1, 2}), ""); }
+
+TEST(SweepClock, SaysThatTheFirstRunIsTheOnlyMeasure) {
+  SweepClock clock;
+  clock.record(1, 60);
+  EXPECT_EQ(clock.text(std::vector<int64_t>{2, 3, 4}),
+            "1 min 0 s so far, about 3 min 0 s left if each run takes as long as the first");
+}
+
+TEST(SweepClock, GivesARangeWhereRunsTakeUnequalTimes) {
+  SweepClock clock;
+  clock.record(1, 60);
+  clock.record(2, 20);
+  EXPECT_EQ(clock.text(std::vector<int64_t>{3}), "1 min 20 s so far, 20 s to 1 min 0 s left");
+}
+
+TEST(SweepClock, KnowsTheCasesThatHaveRunBefore) {
+  SweepClock clock;
+  clock.record(1, 60);
+  clock.record(2, 20);
+  clock.record(2, 22);
+  EXPECT_EQ(clock.text(std::vector<int64_t>{1, 2, 2}), "1 min 42 s so far, about 1 min 42 s left");
+  EXPECT_EQ(SweepClock(clock).text(std::vector<int64_t>{}), "1 min 42 s so far, about 0 s left");
+}
+
+}  // namespace
+}  // namespace rnnlab

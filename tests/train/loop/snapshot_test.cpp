@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/loop/snapshot.h"
+
+#include <ATen/ops/full_like.h>
+#include <gmock/gmock.h>
+#include <torch/cuda.h>
+
+#include <csignal>
+#include <limits>
+
+#include "base/sha256.h"
+#include "train/loop/stop_signal.h"
+#include "train/loop/toy.h"
+#include "train/models/model.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ThrowsMessage;
+
+// One process trains a part of a run: from the beginning or from a snapshot, to the end or to a signal.
+struct Part {
+  std::vector<EpochRow> rows;
+  Snapshot end;
+  TrainingState state;
+};
+
+struct Work {
+  TrainerOptions options = toy_options();
+  double output_dropout = 0.0;
+  LayerKind layer = LayerKind::kNaive;
+  Dataset dataset = toy_dataset();
+};
+
+Part train_part(const Work& work, const std::optional<Snapshot>& from, std::optional<int64_t> signal_at_step) {
+  const StopSignalGuard signals;
+  const auto model = toy_model(work.dataset, work.layer, work.output_dropout);
+  Trainer trainer(*model, work.dataset, work.options);
+  Recorder seen;
+  seen.at_step = [&](const StepProgress& progress) {
+    if (progress.step == signal_at_step) ::raise(SIGTERM);
+  };
+  seen.needs_sync = [&](int64_t step) { return step == signal_at_step; };
+  trainer.add_observer(seen);
+  if (from) trainer.restore(*from);
+  trainer.run();
+  return {.rows = seen.rows, .end = trainer.snapshot(), .state = trainer.state()};
+}
+
+std::string sha256_of(const std::vector<NamedTensor>& tensors) {
+  Sha256 hash;
+  for (const auto& [name, tensor] : tensors)
+    hash.update(name).update({static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()});
+  return hash.hex();
+}
+
+void expect_same_results(const EpochRow& a, const EpochRow& b) {
+  EXPECT_EQ(a.epoch, b.epoch);
+  EXPECT_EQ(a.train_loss, b.train_loss);
+  EXPECT_EQ(a.valid_loss, b.valid_loss);
+  EXPECT_EQ(a.metrics, b.metrics);
+  EXPECT_EQ(a.learning_rate, b.learning_rate);
+  EXPECT_EQ(a.gradient_norm, b.gradient_norm);
+  EXPECT_EQ(a.skipped_steps, b.skipped_steps);
+}
+
+// Stops after every possible step, resumes in a new trainer, and compares with a run that never stopped.
+void expect_exact_resume(const Work& work) {
+  const Part whole = train_part(work, std::nullopt, std::nullopt);
+  for (int64_t step = 1; step < whole.state.step; ++step) {
+    SCOPED_TRACE(fmt::format("stopped after step {}", step));
+    const Part first = train_part(work, std::nullopt, step);
+    ASSERT_EQ(first.state.step, step);
+    const Part second = train_part(work, first.end, std::nullopt);
+    EXPECT_EQ(sha256_of(second.end.model), sha256_of(whole.end.model));
+    EXPECT_EQ(sha256_of(second.end.optimizer), sha256_of(whole.end.optimizer));
+    EXPECT_EQ(second.state.best_epoch, whole.state.best_epoch);
+    EXPECT_EQ(second.state.best_value, whole.state.best_value);
+    EXPECT_EQ(second.state.stop_text, whole.state.stop_text);
+    const auto missing = whole.rows.size() - second.rows.size();
+    for (size_t i = 0; i < second.rows.size(); ++i) expect_same_results(second.rows[i], whole.rows[missing + i]);
+  }
+}
+
+Work work_with(void (*change)(Work&)) {
+  Work work;
+  change(work);
+  return work;
+}
+
+TEST(Snapshot, ARunGoesOnFromAnyStepAsIfItHadNeverStopped) { expect_exact_resume(Work()); }
+
+TEST(Snapshot, WithDropout) {
+  expect_exact_resume(work_with([](Work& w) { w.output_dropout = 0.5; }));
+}
+
+TEST(Snapshot, WithAccumulationThatDoesNotDivideTheEpoch) {
+  expect_exact_resume(work_with([](Work& w) {
+    w.options.settings.batch_size = 10;
+    w.options.settings.accumulate = 3;
+  }));
+}
+
+TEST(Snapshot, WithMomentumAndASchedule) {
+  expect_exact_resume(work_with([](Work& w) {
+    w.options.settings.optimizer = OptimizerKind::kSgd;
+    w.options.settings.momentum = 0.9;
+    w.options.settings.schedule = ScheduleKind::kCosine;
+    w.options.settings.warmup_steps = 2;
+  }));
+}
+
+// With so high a rate the loss does not improve after the first epochs, so the rate falls before and after the resume.
+TEST(Snapshot, WithPlateaus) {
+  expect_exact_resume(work_with([](Work& w) {
+    w.options.settings.schedule = ScheduleKind::kPlateau;
+    w.options.settings.learning_rate = 3.0;
+    w.options.settings.decay_rate = 0.1;
+    w.options.settings.decay_patience = 1;
+  }));
+}
+
+TEST(Snapshot, WithBatchesPreparedByAThread) {
+  expect_exact_resume(work_with([](Work& w) { w.options.placement = Placement::kHost; }));
+}
+
+TEST(Snapshot, OfARegression) {
+  expect_exact_resume(work_with([](Work& w) { w.dataset = toy_dataset(96, 32, Task::kRegression); }));
+}
+
+TEST(Snapshot, CountsTheSecondsOfAllParts) {
+  Work work;
+  Part first = train_part(work, std::nullopt, 1);
+  first.end.progress.seconds = 1000.0;
+  work.options.settings.max_seconds = 900.0;
+  EXPECT_EQ(train_part(work, first.end, std::nullopt).state.stop_text, "the run reached training.max_seconds (900)");
+}
+
+TEST(Snapshot, WithoutValidation) {
+  expect_exact_resume(work_with([](Work& w) { w.dataset = toy_dataset(96, 0); }));
+}
+
+TEST(Snapshot, WithEarlyStopping) {
+  expect_exact_resume(work_with([](Work& w) {
+    w.options.settings.epochs = 6;
+    w.options.settings.learning_rate = 0.0;
+    w.options.settings.early_stopping = "valid_loss";
+    w.options.settings.patience = 2;
+  }));
+}
+
+TEST(Snapshot, OnAGpuWithGraphsDropoutAndFloat16) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "needs a GPU";
+  set_determinism(Determinism::kOn);
+  for (const bool graphs : {false, true})
+    for (const auto precision : {Precision::kFp32, Precision::kFp16}) {
+      SCOPED_TRACE(fmt::format("graphs {}, {}", graphs, config::name_of(precision)));
+      Work work;
+      work.options.device = c10::Device(c10::kCUDA, 0);
+      work.options.precision = precision;
+      work.options.settings.cuda_graph = graphs;
+      work.options.settings.epochs = 4;
+      work.output_dropout = 0.5;
+      work.layer = LayerKind::kFused;
+      expect_exact_resume(work);
+    }
+  set_determinism(Determinism::kOff);
+}
+
+// An epoch has nine full batches and a tail: the first eight of the second epoch are one graph if no observer reads the
+// state at one of its steps.
+TEST(Snapshot, OnAGpuWithGraphsOfSeveralSteps) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "needs a GPU";
+  set_determinism(Determinism::kOn);
+  Work work;
+  work.options.device = c10::Device(c10::kCUDA, 0);
+  work.options.settings.cuda_graph = true;
+  work.options.settings.batch_size = 10;
+  work.options.settings.schedule = ScheduleKind::kCosine;
+  work.output_dropout = 0.5;
+  expect_exact_resume(work);
+  set_determinism(Determinism::kOff);
+}
+
+TEST(Snapshot, AFinishedRunIsDoneAtOnceAndGoesOnWhereItsBoundIsRaised) {
+  Work work;
+  const Part done = train_part(work, std::nullopt, std::nullopt);
+  const Part again = train_part(work, done.end, std::nullopt);
+  EXPECT_TRUE(again.rows.empty());
+  EXPECT_EQ(again.state.stop_text, "the run reached training.epochs (2)");
+  work.options.settings.epochs = 4;
+  const Part longer = train_part(work, done.end, std::nullopt);
+  ASSERT_EQ(longer.rows.size(), 2U);
+  EXPECT_EQ(longer.rows[0].epoch, 3);
+  EXPECT_EQ(sha256_of(longer.end.model), sha256_of(train_part(work, std::nullopt, std::nullopt).end.model));
+}
+
+TEST(Snapshot, AnEpochInTwoPiecesIsMarkedAsWarmup) {
+  Work work;
+  work.options.settings.epochs = 4;
+  work.options.settings.warmup_epochs = 1;
+  const Part first = train_part(work, std::nullopt, 5);  // in the second epoch of three steps
+  EXPECT_TRUE(first.rows[1].warmup);
+  EXPECT_FALSE(first.rows[1].valid_loss);
+  const Part second = train_part(work, first.end, std::nullopt);
+  ASSERT_EQ(second.rows.size(), 3U);
+  EXPECT_EQ(second.rows[0].epoch, 2);
+  EXPECT_TRUE(second.rows[0].warmup);
+  EXPECT_TRUE(second.rows[0].valid_loss);
+  EXPECT_FALSE(second.rows[1].warmup);
+}
+
+TEST(Snapshot, SecondsAddUp) {
+  const Work work;
+  const Part first = train_part(work, std::nullopt, 1);
+  const Part second = train_part(work, first.end, std::nullopt);
+  EXPECT_GT(second.rows[0].train_seconds, first.rows[0].train_seconds);
+  EXPECT_GT(second.end.progress.seconds, first.end.progress.seconds);
+}
+
+// Takes a snapshot after the run, with NaN planted in the tensor that `planted` returns.
+void expect_never_taken(const std::function<at::Tensor(Model&, Trainer&)>& planted, const std::string& message) {
+  const auto dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  Trainer trainer(*model, dataset, toy_options());
+  trainer.run();
+  const at::NoGradGuard no_grad;
+  planted(*model, trainer).fill_(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_THAT([&] { trainer.snapshot(); }, ThrowsMessage<UserError>(message));
+}
+
+TEST(Snapshot, IsNeverTakenOfWhatIsNotFinite) {
+  expect_never_taken([](Model& model, Trainer&) { return model.parameters().front(); },
+                     "training diverged at epoch 2, step 6: weight recurrent.weight_ih_l0 is not finite after the "
+                     "update of step 6; try a smaller training.learning_rate or training.clip_norm");
+  expect_never_taken([](Model&, Trainer& trainer) { return trainer.optimizer().state().back().tensor; },
+                     "training diverged at epoch 2, step 6: the optimiser's output.bias.exp_avg_sq is not finite after "
+                     "the update of step 6; try a smaller training.learning_rate or training.clip_norm");
+}
+
+TEST(Snapshot, RefusesAGeneratorStateThatIsNone) {
+  auto states = generator_states(c10::Device(c10::kCPU));
+  states["cpu"] = states["cpu"].slice(0, 0, 8).clone();
+  EXPECT_THROW(set_generator_states(states, c10::Device(c10::kCPU)), UserError);
+  EXPECT_THAT([] { set_generator_states({}, c10::Device(c10::kCPU)); },
+              ThrowsMessage<UserError>("the state of the cpu generator is missing"));
+}
+
+}  // namespace
+}  // namespace rnnlab

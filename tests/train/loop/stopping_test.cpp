@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/loop/stopping.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "results/quality.h"
+#include "train/loop/toy.h"
+#include "train/models/model.h"
+
+namespace rnnlab {
+namespace {
+
+TrainingSettings watching(const std::string& metric, int64_t patience, double min_delta = 0.0) {
+  TrainingSettings settings;
+  settings.early_stopping = metric;
+  settings.patience = patience;
+  settings.min_delta = min_delta;
+  return settings;
+}
+
+// Each value is that of one epoch, until early stopping ends the run.
+TrainingState after(const TrainingSettings& settings, const std::vector<double>& values) {
+  const EarlyStopping early_stopping(settings);
+  TrainingState state;
+  EpochRow row;
+  for (const double value : values) {
+    ++row.epoch;
+    row.train_loss = row.valid_loss.emplace(value);
+    row.metrics["train_accuracy"] = row.metrics["valid_accuracy"] = value;
+    state.epoch = row.epoch;
+    early_stopping.update_best(row, state);
+    early_stopping.stop_if_patience_is_over(state);
+    if (state.stopped()) break;
+  }
+  return state;
+}
+
+TEST(EarlyStopping, StopsAfterPatienceEpochsWithoutABetterLoss) {
+  const auto state = after(watching("valid_loss", 2), {0.9, 0.5, 0.6, 0.5, 0.1});
+  EXPECT_EQ(state.epoch, 4);
+  EXPECT_EQ(state.best_epoch, 2);
+  EXPECT_EQ(state.stop_reason, StopReason::kEarlyStopping);
+  EXPECT_EQ(state.stop_text, "valid_loss has not improved by more than 0 for 2 epochs (best 0.5 at epoch 2)");
+}
+
+// Returns the epochs at which a plateau ended, for the validation loss of each epoch.
+std::vector<int64_t> plateaus(const Schedule& schedule, const std::vector<double>& losses) {
+  const EarlyStopping best({});
+  TrainingState state;
+  std::vector<int64_t> ends;
+  for (const double loss : losses) {
+    best.update_best({.epoch = ++state.epoch, .train_loss = 1.0, .valid_loss = loss}, state);
+    count_plateaus(schedule, state);
+    if (std::ssize(ends) < state.num_plateaus.value_or(0)) ends.push_back(*state.plateau_epoch);
+  }
+  return ends;
+}
+
+TEST(Plateaus, AreEpochsWithoutABetterOne) {
+  const Schedule schedule{.kind = ScheduleKind::kPlateau, .decay_patience = 2};
+  EXPECT_THAT(plateaus(schedule, {5, 4, 3, 2, 1}), ::testing::IsEmpty());
+  EXPECT_THAT(plateaus(schedule, {5, 4, 4, 4, 3, 3}), ::testing::ElementsAre(4));
+  EXPECT_THAT(plateaus(schedule, {5, 5, 5, 5, 5, 5, 5}), ::testing::ElementsAre(3, 5, 7))
+      << "each has its own patience";
+}
+
+TEST(Plateaus, AreOfNoInterestToOtherSchedules) {
+  EXPECT_THAT(plateaus({.kind = ScheduleKind::kStep, .decay_patience = 2}, {5, 5, 5, 5}), ::testing::IsEmpty());
+}
+
+TEST(EarlyStopping, AnAccuracyImprovesUpwards) {
+  const auto state = after(watching("train_accuracy", 1), {0.5, 0.7, 0.6});
+  EXPECT_EQ(state.stop_text, "train_accuracy has not improved by more than 0 for 1 epoch (best 0.7 at epoch 2)");
+}
+
+TEST(EarlyStopping, WatchesTheErrorsOfARegression) {
+  const EarlyStopping early_stopping(watching("valid_rmse", 1));
+  TrainingState state;
+  for (const double rmse : {3.0, 2.5, 2.7}) {
+    early_stopping.update_best({.epoch = ++state.epoch, .valid_loss = 1 / rmse, .metrics = {{"valid_rmse", rmse}}},
+                               state);
+    early_stopping.stop_if_patience_is_over(state);
+  }
+  EXPECT_EQ(state.stop_text, "valid_rmse has not improved by more than 0 for 1 epoch (best 2.5 at epoch 2)");
+}
+
+// Returns the best value of two epochs, of which the first is the better one by `metric` alone.
+double best_of_two(const std::string& metric, const EpochRow& better, const EpochRow& worse) {
+  TrainingState state;
+  const EarlyStopping early_stopping(watching(metric, 1));
+  for (const EpochRow& row : {worse, better}) early_stopping.update_best(row, state);
+  EXPECT_EQ(state.best_epoch, better.epoch) << metric;
+  return state.best_value.value();
+}
+
+TEST(EarlyStopping, WatchesEveryMetric) {
+  EpochRow better, worse;
+  better.epoch = 2;
+  worse.epoch = 1;
+  better.train_loss = worse.train_loss = 1;
+  better.valid_loss = 2;
+  worse.valid_loss = 1;
+  for (const std::string& metric : metric_columns()) {
+    const bool is_larger = is_larger_better(metric);
+    better.metrics[metric] = is_larger ? 4 : 3;
+    worse.metrics[metric] = is_larger ? 3 : 4;
+    if (metric.ends_with("_loss")) continue;
+    EXPECT_EQ(best_of_two(metric, better, worse), better.metrics[metric]) << metric;
+  }
+}
+
+// Each name is that of a column of epochs.csv.
+TEST(EarlyStopping, NamesMetricsAsTheLogDoes) {
+  for (const std::string& name : metric_columns()) EXPECT_NE(find_column(name), nullptr) << name;
+}
+
+TEST(StopTarget, IsTheFirstEpochThatReachesIt) {
+  TrainingSettings settings;
+  settings.stop_at.values["valid_accuracy"] = 0.9;
+  const StopTarget target(settings);
+  TrainingState state;
+  EpochRow row;
+  for (const double accuracy : {0.5, 0.92, 0.95}) {
+    ++row.epoch;
+    row.metrics["valid_accuracy"] = accuracy;
+    target.update(row, state);
+    target.stop_if_reached(state);
+    EXPECT_EQ(state.stopped(), row.epoch >= 2);
+  }
+  EXPECT_EQ(state.stop_reason, StopReason::kTarget);
+  EXPECT_EQ(state.stop_text, "epoch 2 reached training.stop_at (valid_accuracy 0.9)");
+}
+
+TEST(EarlyStopping, SmallImprovementsDoNotCount) {
+  EXPECT_FALSE(after(watching("valid_loss", 2, 0.1), {1.0, 0.8, 0.6, 0.4}).stopped());
+  EXPECT_TRUE(after(watching("valid_loss", 2, 0.1), {1.0, 0.95, 0.92, 0.4}).stopped());
+}
+
+TEST(EarlyStopping, AnImprovementRestartsThePatience) {
+  EXPECT_FALSE(after(watching("train_loss", 2), {0.9, 1.0, 0.8, 1.0, 0.7, 1.0}).stopped());
+}
+
+TEST(EarlyStopping, WithoutItTheBestLossIsRememberedAndNothingStops) {
+  const auto state = after(TrainingSettings(), {0.9, 0.5, 0.6, 0.7, 0.8, 0.9});
+  EXPECT_FALSE(state.stopped());
+  EXPECT_EQ(state.best_epoch, 2);
+  EXPECT_EQ(state.best_value, 0.5);
+}
+
+TEST(EarlyStopping, PassesOverAnEpochThatLacksTheMetric) {
+  const EarlyStopping early_stopping(watching("valid_loss", 1));
+  TrainingState state;
+  EpochRow row;
+  row.epoch = 1;
+  early_stopping.update_best(row, state);
+  EXPECT_FALSE(state.best_value.has_value());
+}
+
+TEST(TrainingState, KeepsItsFirstStopReason) {
+  TrainingState state;
+  state.stop(StopReason::kSignal, "first", ExitCode::kInterrupted);
+  state.stop(StopReason::kEpochs, "second");
+  EXPECT_EQ(state.stop_reason, StopReason::kSignal);
+  EXPECT_EQ(state.stop_text, "first");
+  EXPECT_EQ(state.exit_code, ExitCode::kInterrupted);
+}
+
+}  // namespace
+namespace {
+
+struct Accident {
+  std::string message;
+  std::string weights;  // SHA-256 of the weights after the error
+};
+
+// An epoch has three steps, in the order of the samples.
+TrainerOptions plain_options() {
+  auto options = toy_options();
+  options.settings.shuffle = false;
+  return options;
+}
+
+Accident accident_of(Model& model, const Dataset& dataset, Recorder& recorder) {
+  Trainer trainer(model, dataset, plain_options());
+  trainer.add_observer(recorder);
+  Accident accident;
+  try {
+    trainer.run();
+    accident.message = "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDiverged);
+    accident.message = error.what();
+  }
+  accident.weights = weights_sha256(model);
+  return accident;
+}
+
+Accident accident_with(const Dataset& dataset) {
+  Recorder recorder;
+  return accident_of(*toy_model(dataset), dataset, recorder);
+}
+
+std::string weights_after(int64_t steps) {
+  auto options = plain_options();
+  options.settings.max_steps = steps;
+  return run_toy(toy_dataset(), options).weights;
+}
+
+TEST(Divergence, BlamesABadInputAndItsSample) {
+  auto dataset = toy_dataset();
+  dataset.train.inputs[40][2][1] = NAN;
+  const auto accident = accident_with(dataset);
+  EXPECT_EQ(
+      accident.message,
+      "training diverged at epoch 1, step 2: the inputs of training sample 40 (from 0) are not finite; weights are "
+      "those of step 1; correct or remove that sample");
+  EXPECT_EQ(accident.weights, weights_after(1));
+}
+
+TEST(Divergence, BlamesABadTarget) {
+  auto dataset = toy_dataset(96, 32, Task::kRegression);
+  dataset.train.targets[3][0] = INFINITY;
+  EXPECT_EQ(
+      accident_with(dataset).message,
+      "training diverged at epoch 1, step 1: the targets of training sample 3 (from 0) are not finite; weights are the "
+      "initial ones; correct or remove that sample");
+}
+
+TEST(Divergence, NamesALossThatOverflows) {
+  auto dataset = toy_dataset(96, 32, Task::kRegression);
+  dataset.train.targets[40][0] = 1e30;  // its square is more than float32 holds
+  EXPECT_TRUE(
+      accident_with(dataset).message.starts_with("training diverged at epoch 1, step 2: the loss is inf (loss 0."));
+}
+
+TEST(Divergence, NamesTheGradientAndTheLossBeforeAndKeepsTheLastGoodWeights) {
+  const auto dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  int backward_passes = 0;
+  model->named_parameters()["recurrent.weight_hh_l0"].register_hook(
+      [&](const at::Tensor& gradient) { return ++backward_passes == 5 ? gradient * NAN : gradient; });
+  Recorder recorder;
+  const auto accident = accident_of(*model, dataset, recorder);
+  EXPECT_EQ(
+      accident.message,
+      fmt::format(
+          "training diverged at epoch 2, step 5: gradient of recurrent.weight_hh_l0 is not finite (loss {:.6g} at "
+          "the step before); weights are those of step 4; try a smaller training.learning_rate or "
+          "training.clip_norm",
+          recorder.losses[3]));
+  EXPECT_EQ(accident.weights, weights_after(4));
+}
+
+TEST(Divergence, CountsTheOtherGradients) {
+  const auto dataset = toy_dataset();
+  for (const int others : {1, 2}) {
+    const auto model = toy_model(dataset);
+    const auto parameters = model->parameters();
+    for (int i = 0; i <= others; ++i)
+      parameters[static_cast<size_t>(i)].register_hook([](const at::Tensor& gradient) { return gradient * NAN; });
+    Recorder recorder;
+    EXPECT_THAT(
+        accident_of(*model, dataset, recorder).message,
+        ::testing::HasSubstr(others == 1 ? " is not finite (nor is 1 other)" : " is not finite (nor are 2 others)"));
+  }
+}
+
+TEST(Divergence, NamesAWeightThatTheLastUpdateSpoiled) {
+  const auto dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  Recorder recorder;
+  recorder.at_step = [&](const StepProgress& progress) {
+    const at::NoGradGuard no_grad;
+    if (progress.step == 2) model->named_parameters()["output.bias"].fill_(INFINITY);
+  };
+  const auto accident = accident_of(*model, dataset, recorder);
+  EXPECT_EQ(
+      accident.message,
+      fmt::format("training diverged at epoch 1, step 3: weight output.bias is not finite after the update of step 2 "
+                  "(loss {:.6g} at the step before); try a smaller training.learning_rate or training.clip_norm",
+                  recorder.losses[1]));
+}
+
+TEST(Divergence, BlamesTheValidationData) {
+  auto dataset = toy_dataset();
+  dataset.valid.inputs[5][0][0] = INFINITY;
+  dataset.valid.inputs[5][0][1] = -INFINITY;
+  dataset.valid.inputs[5][0][2] = NAN;
+  EXPECT_EQ(accident_with(dataset).message,
+            "training diverged at the validation of epoch 1, after step 3: the inputs of validation sample 5 (from 0) "
+            "are not "
+            "finite; correct or remove that sample");
+}
+
+TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {
+  Dataset dataset = toy_dataset();
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kCrossEntropy, dataset),
+                   std::log(static_cast<double>(dataset.shape.num_outputs)));
+  EXPECT_FLOAT_EQ(static_cast<float>(loss_of_zero_outputs(LossKind::kBinaryCrossEntropy, dataset)), std::log(2.0F));
+  dataset.train.targets = at::tensor({3.f, -1.f, 0.f, 2.f}).view({2, 2});
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMse, dataset), (9 + 1 + 4) / 4.0);
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMae, dataset), (3 + 1 + 2) / 4.0);
+  dataset.train.targets = at::tensor({3.f, NAN, NAN, 2.f}).view({2, 2});
+  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMse, dataset), (9 + 4) / 2.0) << "missing targets do not count";
+}
+
+TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {
+  EXPECT_EQ(high_loss_warning(7.6e30, 2.302585),
+            "the training loss of the last epoch is 7.6e+30, more than ten times the 2.303 of outputs that are all 0; "
+            "try a smaller training.learning_rate or training.clip_norm");
+  EXPECT_EQ(high_loss_warning(10.0, 1.0), std::nullopt);
+  EXPECT_EQ(high_loss_warning(-3.0, std::log(2.0)), std::nullopt);
+  EXPECT_EQ(high_loss_warning(1.0, 0.0), std::nullopt) << "all targets are 0";
+}
+
+TEST(Divergence, WarnsOfALossThatGrows) {
+  EXPECT_EQ(grown_loss_warning(0.5, 1.6),
+            "training diverges: the training loss grew from 0.5000 in the first epoch to 1.600 in the last; try a "
+            "smaller training.learning_rate or training.clip_norm");
+  EXPECT_EQ(grown_loss_warning(0.5, 1.5), std::nullopt);
+  EXPECT_EQ(grown_loss_warning(-0.5, 1.5), std::nullopt) << "a loss without a lower bound";
+}
+
+}  // namespace
+}  // namespace rnnlab
