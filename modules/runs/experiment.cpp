@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <span>
 
 #include "base/folder.h"
 #include "base/numbers.h"
@@ -229,31 +231,38 @@ std::vector<WatchedMetric> watched_metrics(const Experiment& e) {
   return watched;
 }
 
-// Returns whether the metric is defined for what the model and the loss predict, as far as a file says it.
-bool has_metric(const Experiment& e, const MetricInfo& metric) {
-  const LossKind loss = e.training.loss;
-  return std::ranges::any_of(info_of(e.model.kind).tasks, [&](Task task) {
+// Returns whether the metric is defined for one of the tasks, with this loss.
+bool has_metric(LossKind loss, std::span<const Task> tasks, const MetricInfo& metric) {
+  return std::ranges::any_of(tasks, [&](Task task) {
     return metric.suits(metric_task(loss == LossKind::kAuto ? natural_loss(task) : loss, task));
   });
 }
 
-// Returns why the experiment does not have the metric, and the ones of the same part that it has; "" if it has it.
-std::string missing_metric(const Experiment& e, const std::string& name) {
+// Returns why none of the tasks has the metric, and the metrics of the same part that one has; "" if one has it.
+std::string missing_metric(LossKind loss, std::span<const Task> possible, const std::string& name) {
   const MetricInfo& metric = *find_metric(name);
-  if (has_metric(e, metric)) return "";
+  if (has_metric(loss, possible, metric)) return "";
   const std::string part = name.substr(0, name.size() - metric.name.size());
   std::vector<std::string> tasks, others;
   for (const MetricTask task : metric.tasks) tasks.emplace_back(config::name_of(task));
   for (const MetricInfo& other : metric_list())
-    if (has_metric(e, other) && (part.empty() ? other.is_of_scores() : part == "valid_" || other.is_of_training()))
+    if (has_metric(loss, possible, other) &&
+        (part.empty() ? other.is_of_scores() : part == "valid_" || other.is_of_training()))
       others.push_back(part + std::string(other.name));
   return fmt::format("{} is defined for {}; use {}", name, join_with_or(tasks), join_with_or(others));
 }
 
+// Returns the tasks that the file may mean.
+std::vector<Task> possible_tasks(const Experiment& e) {
+  const auto task = named_task(e.data.task);
+  return task ? std::vector{*task} : info_of(e.model.kind).tasks;
+}
+
 void check_metrics(const Experiment& e, Checker& checker) {
+  const std::vector<Task> tasks = possible_tasks(e);
   for (const auto& [key, metric] : watched_metrics(e)) {
-    if (const std::string reason = missing_metric(e, metric); !reason.empty())
-      checker.complain({key, "training.loss", "model.kind"}, reason);
+    const std::string reason = missing_metric(e.training.loss, tasks, metric);
+    if (!reason.empty()) checker.complain({key, "training.loss", "model.kind"}, reason);
     if (!metric.starts_with("train_") && e.data.num_valid == 0)
       checker.complain({key, "data.num_valid"},
                        key == "training.early_stopping"
@@ -431,6 +440,12 @@ Experiment with_paths_beside(Experiment experiment, const std::filesystem::path&
   experiment.data.path = whole_if_there(resolve_data_path(experiment.data, folder));
   experiment.model.initial_weights = whole_if_there(file_beside(experiment.model.initial_weights, folder));
   return experiment;
+}
+
+void require_metrics(const Experiment& experiment, Task task) {
+  for (const auto& [key, metric] : watched_metrics(experiment))
+    if (const std::string reason = missing_metric(experiment.training.loss, std::array{task}, metric); !reason.empty())
+      throw_error(ExitCode::kUsage, "{}: with these data, {}", key, reason);
 }
 
 std::map<std::string, std::string> effective_settings(const Experiment& experiment) {

@@ -107,6 +107,10 @@ Experiment read_saved_experiment(config::Document document, const std::vector<st
 // `folder`. Existing paths become absolute, so that the experiment has the same meaning wherever it is read again.
 Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder);
 
+// Throws UserError kUsage if a metric that the settings name is not defined for the task of the data. A file that does
+// not name the task may mean several, so this is known when the data are loaded.
+void require_metrics(const Experiment& experiment, Task task);
+
 // Returns the settings in the experiment's config.yaml, by dotted key.
 std::map<std::string, std::string> effective_settings(const Experiment& experiment);
 

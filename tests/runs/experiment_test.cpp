@@ -212,13 +212,18 @@ TEST(Experiment, RefusesAMomentumThatTheOptimizerDoesNotHave) {
   EXPECT_THAT(findings_in("training: {optimizer: rmsprop, momentum: 0.9}\n"), IsEmpty());
 }
 
-TEST(Experiment, RefusesToWatchAMissingAccuracy) {
-  EXPECT_THAT(
-      findings_in("data: {source: csv, path: a.csv, target: [y], window: 3}\nmodel: {kind: sequence_regressor}\n"
-                  "training: {early_stopping: valid_accuracy}\n"),
-      ElementsAre(
-          HasSubstr("valid_accuracy is defined for classes, binary targets or tokens; use valid_loss, valid_mae "
-                    "or valid_rmse")));
+// Without `task`, numbers of 0 and 1 may be binary targets: then RunContext looks at the data.
+TEST(Experiment, RefusesToWatchAnAccuracyOfNumbers) {
+  const auto findings_with = [](const char* data, const char* training) {
+    return findings_in(
+        fmt::format("data: {{source: csv, path: a.csv, target: [y]{}}}\nmodel: {{kind: sequence_regressor}}\n"
+                    "training: {{early_stopping: valid_accuracy{}}}\n",
+                    data, training));
+  };
+  const auto refusal = ElementsAre(HasSubstr("valid_accuracy is defined for classes, binary targets or tokens"));
+  EXPECT_THAT(findings_with("", ", loss: mse"), refusal);
+  EXPECT_THAT(findings_with(", task: regression", ""), refusal);
+  EXPECT_THAT(findings_with("", ""), IsEmpty());
 }
 
 TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
@@ -228,7 +233,7 @@ TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
 
 TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {
   EXPECT_THAT(findings_in("training: {early_stopping: valid_rmse}\n"),
-              ElementsAre(HasSubstr("valid_rmse is defined for numbers; use valid_loss or valid_accuracy")));
+              ElementsAre(HasSubstr("valid_rmse is defined for numbers; use valid_loss, valid_accuracy")));
   EXPECT_THAT(findings_in("training: {stop_at: {valid_perplexity: 3}}\n"),
               ElementsAre(HasSubstr("training.stop_at.valid_perplexity")));
   EXPECT_THAT(

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "base/system/temporary_folder.h"
 #include "runs/tiny_experiment.h"
 #include "train/models/model.h"
 
@@ -35,6 +36,29 @@ TEST(RunContext, RefusesWhatTheDataCannotDo) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
     EXPECT_STREQ(error.what(),
                  "model.kind: sequence_regressor does not fit data with 10 classes; use sequence_classifier");
+  }
+}
+
+// Targets of 0 and 1 may be binary or numbers: the data decide which metrics there are.
+TEST(RunContext, RefusesToWatchAMetricThatTheDataDoNotHave) {
+  const testing::TemporaryFolder folder;
+  testing::write_text(folder.path() / "a.csv", "a,b\n1,0\n2,1\n3,0\n4,1\n5,0\n6,1\n7,0\n8,1\n");
+  const auto with = [&](const std::string& task) {
+    return testing::cases_of("name: tiny\ndevice: cpu\ndata: {source: csv, path: " + folder.name("a.csv") + task +
+                             ", target: [b], num_valid: 2}\nmodel: {kind: sequence_regressor, hidden_size: 2}\n"
+                             "training: {early_stopping: valid_accuracy}\n")
+        .front()
+        .experiment;
+  };
+  EXPECT_EQ(RunContext(with(", task: binary"), {}).experiment.training.early_stopping, "valid_accuracy");
+  try {
+    const RunContext run(with(""), {});
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    EXPECT_STREQ(error.what(),
+                 "training.early_stopping: with these data, valid_accuracy is defined for classes, binary targets or "
+                 "tokens; use valid_loss, valid_mae, valid_rmse, valid_r2, valid_mase or valid_smape");
   }
 }
 
