@@ -90,7 +90,7 @@ endfunction()
 # program runs, because it then starts once. ON_GPUS: it loads librnnlab_cuda.so at its start if there is one.
 function(rnnlab_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ON_GPUS" "" "SOURCES;LINKS")
-  add_executable(${name}_tests ${arg_SOURCES} "${CMAKE_SOURCE_DIR}/tests/fixed_num_threads.cpp")
+  add_executable(${name}_tests ${arg_SOURCES} "${CMAKE_SOURCE_DIR}/tests/test_process.cpp")
   if(arg_ON_GPUS)
     target_sources(${name}_tests PRIVATE "${CMAKE_SOURCE_DIR}/tests/load_cuda_library.cpp")
     target_link_libraries(${name}_tests PRIVATE rnnlab::layers)

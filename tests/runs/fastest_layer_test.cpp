@@ -295,7 +295,7 @@ TEST(ThreadChoice, MeasuresNothingForOneThread) {
 }
 
 TEST(ThreadChoice, MeasuresNothingIfTheUserHasChosen) {
-  ASSERT_NE(std::getenv("OMP_NUM_THREADS"), nullptr) << "as tests/fixed_num_threads.cpp sets it";
+  ASSERT_NE(std::getenv("OMP_NUM_THREADS"), nullptr) << "as tests/test_process.cpp sets it";
   EXPECT_TRUE(measure_speeds(4).empty());
 }
 

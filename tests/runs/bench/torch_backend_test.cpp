@@ -13,9 +13,11 @@
 #include <stdexcept>
 
 #include "base/expect_error.h"
+#include "layers/device/gpu_support.h"
 #include "layers/on_cuda.h"
 #include "layers/refusals.h"
 #include "runs/bench/run_bench.h"
+#include "runs/devices.h"
 
 namespace rnnlab {
 namespace {
@@ -101,11 +103,11 @@ TEST_P(WholeBench, MeasuresEveryLayerThatDoesNotRefuse) {
   const BenchOutcome outcome =
       run_bench(settings, backend, {.should_stop = [] { return false; }, .on_progress = [](const std::string&) {}});
   EXPECT_THAT(outcome.report.rows, SizeIs(2 * layer_kinds().size()));
-  const Processor processor = GetParam().first == std::string("cpu") ? Processor::kCpu : Processor::kGpu;
+  const c10::Device device = resolve_device(GetParam().first);
   for (const BenchRow& row : outcome.report.rows) {
     const auto kind = config::from_name<LayerKind>(row.key.layer).value();
-    auto reason = refusal_of(kind, processor);
-    if (!reason) reason = refusal_of(kind, RecurrentOptions{.input_size = 4, .hidden_size = 4});
+    const auto reason =
+        refusal_of(kind, work_on(device, {.options = RecurrentOptions{.input_size = 4, .hidden_size = 4}}));
     EXPECT_EQ(row.reason, reason.value_or("")) << row.key.layer << " " << row.key.precision;
     EXPECT_EQ(row.measurement.has_value(), !reason);
     EXPECT_EQ(row.path.empty(), reason.has_value());
