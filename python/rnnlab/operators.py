@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the operators of librnnlab_operators.so and tells PyTorch their shapes."""
+"""Loads the operators of librnnlab_torch_ops.so and tells PyTorch their shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._command import check_version
 
 def _load() -> None:
     check_version(torch.__version__)
-    torch.ops.load_library(pathlib.Path(__file__).parent / "lib" / "librnnlab_operators.so")
+    torch.ops.load_library(pathlib.Path(__file__).parent / "lib" / "librnnlab_torch_ops.so")
 
 
 _load()
