@@ -216,13 +216,18 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
                      .categories = facts.data.categories,
                      .time = facts.data.time};
   for (const auto& [name, state] : owner->generators) record.generators[name] = hex_of(state);
-  LayoutMetadata metadata;
+  LayoutMetadata metadata = function_of(facts.experiment);
   metadata.categories = facts.data.categories;
   return {.model = views_of(owner->model),
           .optimizer = views_of(owner->optimizer),
           .state = to_json(record),
           .owner = owner,
           .model_metadata = to_entries(metadata)};
+}
+
+LayoutMetadata function_of(const Experiment& experiment) {
+  if (!info_of(experiment.model.kind).has_recurrent_layers()) return {};
+  return function_of(recurrent_options(experiment.model, 1));
 }
 
 SavedRun read_saved_run(const std::filesystem::path& checkpoint) {

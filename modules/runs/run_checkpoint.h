@@ -14,6 +14,7 @@
 #include "results/summary.h"
 #include "runs/experiment.h"
 #include "train/loop/snapshot.h"
+#include "train/weights/network_weights.h"
 
 namespace rnnlab {
 
@@ -30,6 +31,9 @@ struct SavedRun {
   RunFacts facts;
   Snapshot snapshot;
 };
+
+// Returns the function of the model's recurrent layers; nothing if it has none.
+LayoutMetadata function_of(const Experiment& experiment);
 
 CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot);
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -24,6 +25,7 @@
 #include "runs/fastest_layer.h"
 #include "runs/machine_report.h"
 #include "runs/memory_estimate.h"
+#include "runs/run_checkpoint.h"
 #include "runs/strict.h"
 #include "train/loop/determinism.h"
 #include "train/loop/objective.h"
@@ -139,6 +141,14 @@ std::vector<NamedTensor> pytorch_tensors(const TensorFile& file, const Model& mo
   return export_tensors(network, Layout::kPyTorch);
 }
 
+// Checkpoints of earlier versions state the function of their weights only in their settings.
+LayoutMetadata stated_function(const TensorFile& file, const std::filesystem::path& path) {
+  LayoutMetadata stated = stated_in(file);
+  const bool is_of_checkpoint = path.filename() == kModelFile && path_exists(path.parent_path() / kStateFile);
+  if (stated.cell || !is_of_checkpoint) return stated;
+  return function_of(read_saved_run(path.parent_path()).facts.experiment);
+}
+
 std::vector<NamedTensor> parameters_with(const Model& model, const std::string& prefix) {
   std::vector<NamedTensor> parameters = named_parameters(model);
   std::erase_if(parameters, [&](const NamedTensor& one) { return !one.name.starts_with(prefix); });
@@ -159,6 +169,8 @@ std::vector<std::string> load_initial_weights(Model& model, const std::filesyste
   std::vector<std::string> notes;
   const TensorFile source = with_float32(read_safetensors(path), notes);
   require_same_categories(source, categories);
+  if (model.has_recurrent())
+    require_same_function(stated_function(source, path), std::as_const(model).recurrent().options(), source.name);
   std::vector<NamedTensor> tensors = pytorch_tensors(source, model);
   const TensorFile file{.name = path.string(), .tensors = views_of(tensors), .metadata = {}, .bytes = nullptr};
   const bool is_bare = has_bare_names(file);

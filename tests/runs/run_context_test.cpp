@@ -6,7 +6,11 @@
 #include <limits>
 #include <set>
 
+#include "base/expect_error.h"
+#include "base/system/logger.h"
 #include "base/system/temporary_folder.h"
+#include "results/checkpoint/checkpoint.h"
+#include "runs/run.h"
 #include "runs/tiny_experiment.h"
 #include "train/models/model.h"
 
@@ -60,6 +64,25 @@ TEST(RunContext, RefusesToWatchAMetricThatTheDataDoNotHave) {
                  "training.early_stopping: with these data, valid_accuracy is defined for classes, binary targets or "
                  "tokens; use valid_loss, valid_mae, valid_rmse, valid_r2, valid_mase or valid_smape");
   }
+}
+
+// The tensors of both forms of a GRU are the same, so what the file or its checkpoint states decides.
+TEST(RunContext, RefusesInitialWeightsOfAnotherFunction) {
+  const testing::TemporaryFolder out;
+  Logger logger(Verbosity::kQuiet, {});
+  const std::vector<std::string> gru = {"layer=naive", "model.cell=gru", "model.reset_gate=before"};
+  const RunOutcome run =
+      run_experiment(tiny_experiment(gru), {.out = out.path(), .command_line = {}, .console = {}}, logger);
+  const auto file = list_checkpoints(run.folder / kCheckpointsFolder).back().path / kModelFile;
+  const std::string weights = "model.initial_weights=" + file.string();
+  EXPECT_NO_THROW(RunContext(tiny_experiment({gru[0], gru[1], gru[2], weights}), {}));
+  testing::expect_error(ExitCode::kCheckpoint,
+                        file.string() +
+                            ": its weights are for model.reset_gate: before, and the model has after; with "
+                            "after they would compute a different function: set model.reset_gate=before",
+                        [&] {
+                          RunContext(tiny_experiment({gru[0], gru[1], weights}), {});
+                        });
 }
 
 TEST(ObserveTrainingPath, LeavesNoTraceInTheModel) {

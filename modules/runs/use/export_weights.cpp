@@ -50,11 +50,10 @@ void refuse_tied(const LayoutMetadata& metadata, Layout layout) {
 }
 
 LayoutMetadata layout_metadata(const RecurrentOptions& options, const TrainedModel& trained) {
-  return {.cell = options.cell,
-          .reset_gate = options.reset_gate,
-          .activation = options.activation,
-          .is_tied = trained.experiment.model.tied,
-          .categories = trained.data.categories};
+  LayoutMetadata metadata = function_of(options);
+  metadata.is_tied = trained.experiment.model.tied;
+  metadata.categories = trained.data.categories;
+  return metadata;
 }
 
 int64_t num_not_finite(const at::Tensor& tensor) { return tensor.numel() - at::isfinite(tensor).sum().item<int64_t>(); }

@@ -5,6 +5,7 @@
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
+#include <concepts>
 #include <iterator>
 
 #include "base/system/json_fields.h"
@@ -42,11 +43,10 @@ namespace {
 
 constexpr const char* kCellKey = "rnnlab.cell";
 constexpr const char* kResetGateKey = "rnnlab.reset_gate";
-constexpr const char* kActivationKey = "rnnlab.activation";
 constexpr const char* kTiedKey = "rnnlab.tied";
 constexpr const char* kCategoriesKey = "rnnlab.categories";
 
-template <class E>
+template <config::NamedEnum E>
 std::optional<E> read_entry(const TensorFile& file, const char* key) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end()) return std::nullopt;
@@ -55,19 +55,30 @@ std::optional<E> read_entry(const TensorFile& file, const char* key) {
                          join_with_or(config::names_of<E>()));
 }
 
-template <class E>
+template <config::NamedEnum E>
 void add_entry(TensorMetadata& metadata, const char* key, const std::optional<E>& value) {
   if (value) metadata[key] = config::name_of(*value);
 }
 
-template <class E>
-void require_same(const char* setting, const std::optional<E>& known, E wanted, const std::string& file) {
+// Of a number, which the sizes of the tensors show.
+template <std::integral T>
+std::optional<T> read_entry(const TensorFile& /*file*/, const char* /*key*/) {
+  return std::nullopt;
+}
+template <std::integral T>
+void add_entry(TensorMetadata& /*metadata*/, const char* /*key*/, const std::optional<T>& /*value*/) {}
+
+std::string_view value_text(config::NamedEnum auto value) { return config::name_of(value); }
+std::string value_text(std::integral auto value) { return std::to_string(value); }
+
+template <class T>
+void require_same(const char* setting, const std::optional<T>& known, T wanted, const std::string& file) {
   if (!known || *known == wanted) return;
   throw_checkpoint_error(
-      "{}: its weights are for model.{}: {}, and the model has {}; with {} they would compute a different function: "
-      "set model.{}={}",
-      file, setting, config::name_of(*known), config::name_of(wanted), config::name_of(wanted), setting,
-      config::name_of(*known));
+      "{0}: its weights are for model.{1}: {2}, and the model has {3}; with {3} they would compute a different "
+      "function: "
+      "set model.{1}={2}",
+      file, setting, value_text(*known), value_text(wanted));
 }
 
 template <class E>
@@ -106,22 +117,33 @@ std::vector<CategoryColumn> categories_of(const TensorFile& file) {
   return categories;
 }
 
-LayoutMetadata metadata_in(const TensorFile& file) {
-  return {.cell = read_entry<Cell>(file, kCellKey),
-          .reset_gate = read_entry<ResetGate>(file, kResetGateKey),
-          .activation = read_entry<Activation>(file, kActivationKey),
-          .heads = {},
-          .is_tied = file.metadata.contains(kTiedKey),
-          .categories = categories_of(file)};
+}  // namespace
+
+LayoutMetadata function_of(const RecurrentOptions& options) {
+  LayoutMetadata function{.cell = options.cell};
+  const std::vector<RecurrentOption>& read = info_of(options.cell).options;
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
+  if (std::ranges::find(read, RecurrentOption::enumerator) != read.end()) function.name = options.name;
+#include "layers/option_list.inc"
+  return function;
 }
 
-}  // namespace
+LayoutMetadata stated_in(const TensorFile& file) {
+  LayoutMetadata stated{.cell = read_entry<Cell>(file, kCellKey),
+                        .is_tied = file.metadata.contains(kTiedKey),
+                        .categories = categories_of(file)};
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
+  stated.name = read_entry<type>(file, "rnnlab." #name);
+#include "layers/option_list.inc"
+  return stated;
+}
 
 TensorMetadata to_entries(const LayoutMetadata& metadata) {
   TensorMetadata entries;
   add_entry(entries, kCellKey, metadata.cell);
-  add_entry(entries, kResetGateKey, metadata.reset_gate);
-  add_entry(entries, kActivationKey, metadata.activation);
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
+  add_entry(entries, "rnnlab." #name, metadata.name);
+#include "layers/option_list.inc"
   if (metadata.is_tied) entries[kTiedKey] = "true";
   if (!metadata.categories.empty()) entries[kCategoriesKey] = to_json(metadata.categories).dump();
   return entries;
@@ -129,11 +151,9 @@ TensorMetadata to_entries(const LayoutMetadata& metadata) {
 
 void require_same_function(const LayoutMetadata& metadata, const RecurrentOptions& options, const std::string& file) {
   require_same("cell", metadata.cell, options.cell, file);
-  if (options.cell == Cell::kGru) require_same("reset_gate", metadata.reset_gate, options.reset_gate, file);
-  require_same("activation", metadata.activation, options.activation, file);
-  if (metadata.heads && *metadata.heads != options.heads)
-    throw_checkpoint_error("{}: its weights are for model.heads: {}, and the model has {}; set model.heads={}", file,
-                           *metadata.heads, options.heads, *metadata.heads);
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
+  require_same(#name, metadata.name, options.name, file);
+#include "layers/option_list.inc"
 }
 
 namespace {
@@ -181,10 +201,11 @@ void require_same_categories(const TensorFile& file, const std::vector<CategoryC
 }
 
 NetworkWeights start_network(const TensorFile& file) {
-  NetworkWeights network{.options = {}, .metadata = metadata_in(file), .recurrent = {}, .embedding = {}, .dense = {}};
+  NetworkWeights network{.options = {}, .metadata = stated_in(file), .recurrent = {}, .embedding = {}, .dense = {}};
   require_library_cell(network.metadata.cell, file);
-  network.options.reset_gate = network.metadata.reset_gate.value_or(ResetGate::kAfter);
-  network.options.activation = network.metadata.activation.value_or(Activation::kTanh);
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
+  network.options.name = network.metadata.name.value_or(usual);
+#include "layers/option_list.inc"
   return network;
 }
 

@@ -23,9 +23,9 @@ inline constexpr const char* kCategoryPrefix = "category";     // of the vectors
 // same for tanh and relu, and PyTorch's tensors of a GRU are the same for both positions of its reset gate.
 struct LayoutMetadata {
   std::optional<Cell> cell;
-  std::optional<ResetGate> reset_gate;
-  std::optional<Activation> activation;
-  std::optional<int64_t> heads = {};            // of slstm; the sizes show it, so no file states it
+  // The options of cells. Files have those of an enumeration; the sizes of the tensors show `heads`.
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) std::optional<type> name = {};
+#include "layers/option_list.inc"
   bool is_tied = false;                         // a language model's output layer uses the weights of its embedding
   std::vector<CategoryColumn> categories = {};  // the values of each row of NetworkWeights::categories
 };
@@ -90,7 +90,13 @@ void set_cell(NetworkWeights& network, Cell cell, const TensorFile& file);
 // Sets the reset gate of a GRU. Throws UserError kCheckpoint if the metadata contradict it.
 void set_reset_gate(NetworkWeights& network, ResetGate reset_gate, const TensorFile& file);
 
-// Returns the entries of a file's metadata that start_network reads.
+// Returns the cell and those of its options that the cell reads.
+LayoutMetadata function_of(const RecurrentOptions& options);
+
+// Returns what the file's metadata say. Throws UserError kCheckpoint for an unknown value.
+LayoutMetadata stated_in(const TensorFile& file);
+
+// Returns the entries of a file's metadata that stated_in reads.
 TensorMetadata to_entries(const LayoutMetadata& metadata);
 
 // Checks that the weights of the file belong to the function that `options` describe, as far as the file states it.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"
+#include "layers/cells/cell.h"
 #include "train/weights/layouts.h"
 #include "train/weights/tensor_reader.h"
 
@@ -136,17 +137,28 @@ TEST(LayoutRefusals, WeightsOfAnotherFunction) {
   const auto refusal = [](const LayoutMetadata& known, const RecurrentOptions& options, const std::string& message) {
     expect_error(ExitCode::kCheckpoint, message, [&] { require_same_function(known, options, "a.st"); });
   };
-  refusal({.cell = Cell::kGru, .reset_gate = {}, .activation = {}}, {},
+  refusal({.cell = Cell::kGru}, {},
           "a.st: its weights are for model.cell: gru, and the model has lstm; with lstm they would compute a different "
           "function: set model.cell=gru");
-  refusal({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore, .activation = {}}, {.cell = Cell::kGru},
+  refusal({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}, {.cell = Cell::kGru},
           "a.st: its weights are for model.reset_gate: before, and the model has after; with after they would compute "
           "a different function: set model.reset_gate=before");
-  LayoutMetadata two_heads = {.cell = Cell::kSlstm, .reset_gate = {}, .activation = {}};
-  two_heads.heads = 2;
-  refusal(two_heads, {.cell = Cell::kSlstm, .heads = 4},
-          "a.st: its weights are for model.heads: 2, and the model has 4; set model.heads=2");
+  refusal({.cell = Cell::kSlstm, .heads = 2}, {.cell = Cell::kSlstm, .heads = 4},
+          "a.st: its weights are for model.heads: 2, and the model has 4; with 4 they would compute a different "
+          "function: set model.heads=2");
   EXPECT_NO_THROW(require_same_function({}, {.cell = Cell::kRnnRelu}, "a.st"));
+}
+
+// With every value of every option of every cell.
+TEST(LayoutRefusals, WeightsOfAnotherValueOfAnyOption) {
+  for (const Cell cell : all_cells())
+    for (const RecurrentOptions& options : unusual_options(cell)) {
+      const TensorFile file{
+          .name = "a.st", .tensors = {}, .metadata = to_entries(function_of(options)), .bytes = nullptr};
+      EXPECT_NO_THROW(require_same_function(stated_in(file), options, "a.st")) << config::name_of(cell);
+      if (options.heads != 1) continue;  // the sizes of the tensors show it
+      EXPECT_THROW(require_same_function(stated_in(file), {.cell = cell}, "a.st"), UserError) << config::name_of(cell);
+    }
 }
 
 TEST(LayoutRefusals, TwoNamesThatKeras3WouldNotTellApart) {
