@@ -46,17 +46,19 @@ TEST(RunContext, RefusesWhatTheDataCannotDo) {
 // Targets of 0 and 1 may be binary or numbers: the data decide which metrics there are.
 TEST(RunContext, RefusesToWatchAMetricThatTheDataDoNotHave) {
   const testing::TemporaryFolder folder;
-  testing::write_text(folder.path() / "a.csv", "a,b\n1,0\n2,1\n3,0\n4,1\n5,0\n6,1\n7,0\n8,1\n");
-  const auto with = [&](const std::string& task) {
-    return testing::cases_of("name: tiny\ndevice: cpu\ndata: {source: csv, path: " + folder.name("a.csv") + task +
-                             ", target: [b], num_valid: 2}\nmodel: {kind: sequence_regressor, hidden_size: 2}\n"
+  testing::write_text(folder.path() / "a.csv", "a,b,c\n1,0,0.5\n2,1,1\n3,0,2\n4,1,3.5\n5,0,1\n6,1,2\n7,0,4\n8,1,3\n");
+  const auto with_target = [&](const std::string& target) {
+    return testing::cases_of("name: tiny\ndevice: cpu\ndata: {source: csv, path: " + folder.name("a.csv") +
+                             ", features: [a], window: 2, num_valid: 2, " + target +
+                             "}\nmodel: {kind: sequence_regressor, hidden_size: 2}\n"
                              "training: {early_stopping: valid_accuracy}\n")
         .front()
         .experiment;
   };
-  EXPECT_EQ(RunContext(with(", task: binary"), {}).experiment.training.early_stopping, "valid_accuracy");
+  EXPECT_EQ(RunContext(with_target("target: [b], task: binary"), {}).experiment.training.early_stopping,
+            "valid_accuracy");
   try {
-    const RunContext run(with(""), {});
+    const RunContext run(with_target("target: [c]"), {});
     FAIL() << "expected an error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
