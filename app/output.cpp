@@ -158,7 +158,7 @@ void require_harmless_output(const fs::path& out, std::string_view advice, const
                 out.string());
 }
 
-void require_harmless_folder(const fs::path& folder) {
+void require_folder_for_runs(const fs::path& folder) {
   std::error_code ignored;
   if (folder.empty()) return;
   if (fs::is_symlink(folder, ignored) && !fs::exists(folder, ignored))
@@ -172,10 +172,6 @@ void require_harmless_folder(const fs::path& folder) {
     throw_error(ExitCode::kUsage,
                 "{}: belongs to checkpoints, and other files would damage them; choose a different folder",
                 folder.string());
-}
-
-void require_folder_for_runs(const fs::path& folder) {
-  require_harmless_folder(folder);
   if (is_run_folder(real_path(folder)))
     throw_error(ExitCode::kUsage, "{}: is the folder of a run; name a folder for new runs with --out, such as runs",
                 folder.string());

@@ -63,9 +63,6 @@ void print_notice(std::string_view text);
 void require_harmless_output(const std::filesystem::path& out, std::string_view advice,
                              const std::vector<std::filesystem::path>& inputs = {});
 
-// Does these checks for a folder that a verb fills with files, and creates the folder if it is missing.
-void require_harmless_folder(const std::filesystem::path& folder);
-
 // Does these checks for the folder of new run folders; throws UserError kUsage also if it is the folder of a run.
 void require_folder_for_runs(const std::filesystem::path& folder);
 

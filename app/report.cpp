@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rnnlab report: writes finished runs and benchmarks as one HTML page, as pictures, or as Markdown.
+// rnnlab report: writes finished runs and benchmarks as one HTML page, or as Markdown.
 #include "runs/report/make_report.h"
 
 #include <fmt/format.h>
@@ -44,13 +44,14 @@ Examples:
   rnnlab report runs/mnist_rows -o mnist_rows.html
   rnnlab report runs/flowers --predictions --price-per-hour 2.49
   rnnlab report runs/weather --part test
-  rnnlab report runs/gru_speed ladder.json --figures pictures --markdown > summary.md)";
+  rnnlab report runs/gru_speed ladder.json --markdown > summary.md)";
 
 constexpr const char* kDefaultPage = "report.html";
 
 struct ReportOptions {
   std::vector<std::string> sources;
-  std::string page, figures;
+  std::string page;
+  std::optional<std::string> figures;  // an option of earlier versions
   bool markdown = false;
   bool json = false;
   bool with_machine = false;
@@ -59,11 +60,8 @@ struct ReportOptions {
   std::string part;  // of the predictions
   std::optional<double> price_per_hour;
 
-  // The page is written unless only other forms were requested.
-  std::string page_to_write() const {
-    const bool has_other_forms = markdown || !figures.empty();
-    return page.empty() && !has_other_forms ? kDefaultPage : page;
-  }
+  // The page is written unless only Markdown was requested.
+  std::string page_to_write() const { return page.empty() && !markdown ? kDefaultPage : page; }
 };
 
 // A damaged run is left out, so that the report still has the others.
@@ -156,58 +154,41 @@ void add_predictions(const ReportOptions& options, report::Sources& sources) {
 void require_page_name(const std::string& page) {
   const auto extension = std::filesystem::path(page).extension();
   if (page.empty() || extension == ".html" || extension == ".htm") return;
-  throw_error(
-      ExitCode::kUsage,
-      "--out {}: the report is an HTML page; use a .html file (--markdown prints to standard output, and --figures "
-      "writes pictures)",
-      page);
+  throw_error(ExitCode::kUsage,
+              "--out {}: the report is an HTML page; use a .html file (--markdown prints to standard output)", page);
 }
 
-struct WrittenForms {
-  std::string page;  // "" without one
-  report::Figures figures;
-};
-
-std::string written_json(const WrittenForms& written, const std::vector<report::UnreadableSource>& left_out) {
-  Json json = {{"page", written.page.empty() ? Json(nullptr) : Json(written.page)},
-               {"figures", to_json(written.figures.files)},
-               {"charts_without_picture", Json::array()},
-               {"left_out", Json::array()}};
-  for (const report::SkippedChart& chart : written.figures.left_out)
-    json["charts_without_picture"].push_back({{"chart", chart.id}, {"reason", chart.reason}});
+// `page` is "" without one.
+std::string written_json(const std::string& page, const std::vector<report::UnreadableSource>& left_out) {
+  Json json = {{"page", page.empty() ? Json(nullptr) : Json(page)}, {"left_out", Json::array()}};
   for (const report::UnreadableSource& one : left_out)
     json["left_out"].push_back({{"source", one.source}, {"reason", one.reason}});
   return json_text(json);
 }
 
 ExitCode write_forms(const ReportOptions& options) {
+  if (options.figures)
+    throw_error(ExitCode::kUsage,
+                "--figures: gnuplot's figures were removed; write the page (-o FILE), open it in a browser, and save a "
+                "chart with its button 'Save SVG' or 'Save PNG', or its numbers with the link 'CSV'");
   const std::string page = options.page_to_write();
   require_page_name(page);
   require_harmless_output(page, "name an ordinary file; --markdown prints to standard output",
                           {options.sources.begin(), options.sources.end()});
-  require_harmless_folder(options.figures);
   report::Sources sources = read_sources(options.sources);
   sources.price_per_hour = options.price_per_hour;
   add_predictions(options, sources);
   for (const report::UnreadableSource& one : sources.left_out) print_notice("rnnlab: left out: " + one.reason + "\n");
   const report::Report report = report::make_report(options.with_machine ? sources : report::without_machine(sources));
-  WrittenForms written{.page = page, .figures = {}};
   if (!page.empty()) {
     const std::string html = report::html_of(report);
     const char* const replaced = path_exists(page) ? " in place of the file that was there" : "";
     write_output_file(page, html);
     print_notice(fmt::format("rnnlab: {} written{}, {}\n", page, replaced, format_bytes(std::ssize(html))));
   }
-  if (!options.figures.empty()) {
-    written.figures = report::write_figures(report, options.figures);
-    for (const report::SkippedChart& chart : written.figures.left_out)
-      print_notice(fmt::format("rnnlab: {}: no picture ({}); its CSV is written\n", chart.id, chart.reason));
-    print_notice(
-        fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(written.figures.files), "file"), options.figures));
-  }
   // Markdown is printed last, because the reader of a pipe may end early.
   if (options.markdown) print_data(report::markdown_of(report));
-  if (options.json) print_data(written_json(written, sources.left_out));
+  if (options.json) print_data(written_json(page, sources.left_out));
   return sources.left_out.empty() ? ExitCode::kDone : ExitCode::kData;
 }
 
@@ -225,8 +206,7 @@ void add_report(CLI::App& program, Action& chosen) {
       ->type_name("FILE");
   auto* markdown = command->add_flag("--markdown", options->markdown, "print the summary and the tables as Markdown");
   command->add_flag("--json", options->json, "print what was written and left out as JSON")->excludes(markdown);
-  command->add_option("--figures", options->figures, "write every chart as SVG, PNG and CSV into a folder (by gnuplot)")
-      ->type_name("DIR");
+  command->add_option("--figures", options->figures)->group("");
   auto* predictions = command->add_flag(
       "--predictions", options->predictions,
       "also show what the best run of each group predicts: confusion matrix or forecasts, largest errors; by default "

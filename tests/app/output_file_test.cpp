@@ -119,7 +119,7 @@ TEST_F(OutputFile, IsCheckedBeforeTheWorkBegins) {
   EXPECT_EQ(program().run({"convert", "no run", "-o", "nowhere/a.safetensors"}).errors,
             "rnnlab: error: nowhere/a.safetensors: the folder 'nowhere' does not exist; create it, or choose a "
             "different one\n");
-  EXPECT_EQ(program().run({"report", "no run", "--figures", "tiny.yaml"}).errors,
+  EXPECT_EQ(program().run({"train", "tiny.yaml", "--out", "tiny.yaml"}).errors,
             "rnnlab: error: tiny.yaml: is a file, expected a folder or an unused name\n");
 }
 
@@ -166,18 +166,15 @@ TEST_F(OutputFile, FoldersAreNotRunsOrDanglingLinks) {
   EXPECT_EQ(
       program().run({"train", "tiny.yaml", "--out", run()}).errors,
       "rnnlab: error: " + run() + ": is the folder of a run; name a folder for new runs with --out, such as runs\n");
-  EXPECT_EQ(program().run({"report", run(), "--figures", run() + "/checkpoints"}).errors,
+  EXPECT_EQ(program().run({"train", "tiny.yaml", "--out", run() + "/checkpoints"}).errors,
             "rnnlab: error: " + run() +
                 "/checkpoints: belongs to checkpoints, and other files would damage them; choose a different folder\n");
   fs::create_symlink("nowhere", program().folder() / "dangling");
-  for (const Words& words :
-       {Words{"report", run(), "--figures", "dangling"}, {"train", "tiny.yaml", "--out", "dangling"}}) {
-    const auto result = program().run(words);
-    EXPECT_EQ(result.exit_code, 2);
-    EXPECT_EQ(
-        result.errors,
-        "rnnlab: error: dangling: is a link to 'nowhere', which is missing; create that folder, or remove the link\n");
-  }
+  const auto result = program().run({"train", "tiny.yaml", "--out", "dangling"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(
+      result.errors,
+      "rnnlab: error: dangling: is a link to 'nowhere', which is missing; create that folder, or remove the link\n");
 }
 
 // A folder from an unknown source must not redirect output to a different place.
@@ -185,9 +182,9 @@ TEST_F(OutputFile, IsNotALinkInARunFolder) {
   program().write("elsewhere.csv", "old");
   const std::string link = run() + "/predictions.csv";
   fs::create_symlink(program().folder() / "elsewhere.csv", link);
-  fs::create_directory(run() + "/figures");
-  fs::create_symlink(program().folder() / "elsewhere.csv", run() + "/figures/deep.csv");
-  EXPECT_EQ(program().run({"predict", run(), "--out", run() + "/figures/deep.csv"}).exit_code, 2);
+  fs::create_directory(run() + "/tables");
+  fs::create_symlink(program().folder() / "elsewhere.csv", run() + "/tables/deep.csv");
+  EXPECT_EQ(program().run({"predict", run(), "--out", run() + "/tables/deep.csv"}).exit_code, 2);
   const auto result = program().run({"predict", run(), "--out", link});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.errors,

@@ -46,9 +46,7 @@ TEST_F(ReportVerb, PrintsMarkdownAndWritesThePageWhereItIsNamed) {
 TEST_F(ReportVerb, PrintsWhatItWroteAsJson) {
   const auto result = program_.run({"report", "runs/tiny", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_EQ(
-      nlohmann::json::parse(result.output),
-      nlohmann::json::parse(R"({"page": "report.html", "figures": [], "charts_without_picture": [], "left_out": []})"));
+  EXPECT_EQ(nlohmann::json::parse(result.output), nlohmann::json::parse(R"({"page": "report.html", "left_out": []})"));
   EXPECT_EQ(program_.run({"report", "runs/tiny", "--json", "--markdown"}).exit_code, 2);
 }
 
@@ -143,10 +141,16 @@ TEST_F(ReportVerb, NamesWhatIsNeitherARunNorABenchmark) {
 TEST_F(ReportVerb, WritesNoPageUnderTheNameOfSomethingElse) {
   const auto result = program_.run({"report", "runs/tiny", "--markdown", "-o", "summary.md"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(
-      result.errors,
-      "rnnlab: error: --out summary.md: the report is an HTML page; use a .html file (--markdown prints to standard "
-      "output, and --figures writes pictures)\n");
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: --out summary.md: the report is an HTML page; use a .html file (--markdown prints to "
+            "standard output)\n");
+}
+
+TEST_F(ReportVerb, SaysHowToSaveAChartInPlaceOfTheOldFigures) {
+  const auto result = program_.run({"report", "runs/tiny", "--figures", "pictures"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("'Save SVG'"));
+  EXPECT_FALSE(std::filesystem::exists(program_.folder() / "report.html"));
 }
 
 TEST_F(ReportVerb, NamesTheExperimentsOfAFolderOfThem) {

@@ -69,14 +69,6 @@ class Sharing : public ::testing::Test {
     EXPECT_THAT(text, Not(HasSubstr(fs::temp_directory_path().string() + "/"))) << what;
   }
 
-  static void expect_files_anonymous(const fs::path& folder) {
-    ASSERT_FALSE(fs::is_empty(folder));
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      expect_anonymous(entry.path().filename().string(), "a name");
-      expect_anonymous(read_text(entry.path()), entry.path().string());
-    }
-  }
-
   std::vector<std::string> event_files(const std::string& run) const {
     std::vector<std::string> files;
     for (const auto& entry : fs::directory_iterator(run))
@@ -97,12 +89,6 @@ TEST_F(Sharing, AReportHasNoDataAboutTheUser) {
   expect_anonymous(page, "the page");
   EXPECT_THAT(page, HasSubstr("pets.csv"));
   EXPECT_THAT(page, HasSubstr("pets/" + fs::path(run_).filename().string()));
-}
-
-TEST_F(Sharing, FiguresHaveNoDataAboutTheUser) {
-  const auto result = program_.run({"report", run_, "--figures", "figures"});
-  if (result.exit_code == 4) GTEST_SKIP() << "no gnuplot: " << result.errors;
-  expect_files_anonymous(program_.folder() / "figures");
 }
 
 TEST_F(Sharing, AReportHasTheMachineOnRequest) {

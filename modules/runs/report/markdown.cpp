@@ -81,8 +81,7 @@ struct BlockText {
     return chart_text(chart, details.empty() ? "" : fmt::format(" ({})", join(details, "; ")));
   }
   static std::string chart_text(const Chart& chart, const std::string& details) {
-    return bold(chart.title + details) + "\n\n" +
-           limited(data_of(chart, Digits::kFew), "of `--figures` and of the page");
+    return bold(chart.title + details) + "\n\n" + limited(data_of(chart, Digits::kFew), "of the page");
   }
   static std::string limited(const TextTable& table, const char* elsewhere) {
     constexpr size_t kMostColumns = 16;

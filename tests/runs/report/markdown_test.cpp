@@ -37,10 +37,8 @@ TEST(Markdown, HasTheMatrixOfEpochsAndRuns) {
 }
 
 TEST(Markdown, LeavesOutWhatNobodyReadsAndSaysSo) {
-  EXPECT_THAT(
-      markdown_of(with(matrix(200))),
-      HasSubstr(
-          "2 rows by 201 columns, too many for Markdown: the CSV of `--figures` and of the page contains them.\n"));
+  EXPECT_THAT(markdown_of(with(matrix(200))),
+              HasSubstr("2 rows by 201 columns, too many for Markdown: the CSV of the page contains them.\n"));
   Chart folded = matrix(2);
   folded.data = Prominence::kFolded;
   EXPECT_EQ(markdown_of(with(folded)), "# A \\*title\\*\n\n## Runs\n");

@@ -136,7 +136,9 @@ TEST_F(PageInBrowser, HasZoomOnlyWhereThereAreManyEpochs) {
       "--evaluate \"[...document.querySelectorAll('#rows-epoch-time button')].map((one) => "
       "one.firstChild.textContent)\"");
   if (is_skipped(checked)) GTEST_SKIP() << checked.output;
-  EXPECT_EQ(checked.output, "[\"Log scale\",\"Save SVG\"]\n[\"Log scale\",\"Zoom in\",\"Zoom out\",\"Save SVG\"]\n");
+  EXPECT_EQ(checked.output,
+            "[\"Log scale\",\"Save SVG\",\"Save PNG\"]\n[\"Log scale\",\"Zoom in\",\"Zoom out\",\"Save SVG\",\"Save "
+            "PNG\"]\n");
 }
 
 // The bar of a side, its curves and its entry in the legend.

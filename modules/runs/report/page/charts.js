@@ -2,7 +2,8 @@
 // reach the page as text nodes and as labels only, never as HTML.
 "use strict";
 const charts = (() => {
-  // The light colours are those of palette.h.
+  // Colours that colour-blind readers can distinguish (after Okabe and Ito, 2008); the light ones have a contrast of at
+  // least 3 to 1 against white.
   const themes = {
     light: {
       ink: "#1a1d21", quiet: "#525a64", line: "#d3d8de", ground: "#ffffff", gain: "#007a5e", loss: "#b3261e",

@@ -71,9 +71,19 @@
           button("Zoom out", () => this.zoom(2));
         }
       }
-      button("Save SVG", () => {
-        element("a", { href: this.drawing.getDataURL(), download: `${this.figure.id}.svg` }).click();
-      });
+      const save = (ending, address) => element("a", { href: address, download: `${this.figure.id}.${ending}` }).click();
+      button("Save SVG", () => save("svg", this.drawing.getDataURL()));
+      button("Save PNG", () => save("png", this.png()));
+    }
+
+    // The page draws SVG, so a PNG is drawn again, on a canvas with twice the pixels.
+    png() {
+      const [width, height] = [this.drawing.getWidth(), this.drawing.getHeight()];
+      const canvas = echarts.init(document.createElement("div"), null, { renderer: "canvas", width, height });
+      canvas.setOption(this.drawing.getOption());
+      const address = canvas.getDataURL({ pixelRatio: 2, backgroundColor: theme().ground });
+      canvas.dispose();
+      return address;
     }
 
     // About the middle of what is shown.
