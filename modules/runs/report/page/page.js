@@ -76,7 +76,7 @@
       button("Save PNG", () => save("png", this.png()));
     }
 
-    // The page draws SVG, so a PNG is drawn anew, on a canvas with twice the pixels.
+    // The page draws SVG, so a PNG is drawn again, on a canvas with twice the pixels.
     png() {
       const [width, height] = [this.drawing.getWidth(), this.drawing.getHeight()];
       const canvas = echarts.init(document.createElement("div"), null, { renderer: "canvas", width, height });
