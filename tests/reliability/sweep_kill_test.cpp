@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "app/program.h"
+#include "base/system/locks.h"
 #include "reliability/trained_run.h"
 #include "runs/sweep/plan.h"
 #include "runs/sweep/status.h"
@@ -118,11 +119,13 @@ class KilledSweep {
     return names;
   }
 
+  // A worker that is killed after the last write of a run leaves the run's lock file, which locks nothing.
   std::vector<std::string> leftovers_in_runs() const {
     std::vector<std::string> all;
     for (const PlannedTask& task : plan_.tasks)
       for (const PlannedRun& run : task.runs)
-        for (const std::string& name : leftovers_in(folder() / run.folder)) all.push_back(run.folder + "/" + name);
+        for (const std::string& name : leftovers_in(folder() / run.folder))
+          if (name != ".lock" || is_locked(folder() / run.folder)) all.push_back(run.folder + "/" + name);
     return all;
   }
 
