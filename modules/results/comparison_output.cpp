@@ -332,14 +332,14 @@ TextTable time_table(const Comparison& comparison) { return table_with({}, compa
 
 namespace {
 
-const MetricSpread* find_metric(const std::map<std::string, MetricSpread>& metrics, const std::string& name) {
+const MetricSpread* spread_in(const std::map<std::string, MetricSpread>& metrics, const std::string& name) {
   const auto found = metrics.find(name);
   return found == metrics.end() ? nullptr : &found->second;
 }
 
 bool differs_from_last(const GroupResult& group) {
   return std::ranges::any_of(group.best_metrics, [&](const auto& entry) {
-    const MetricSpread* last = find_metric(group.final_metrics, entry.first);
+    const MetricSpread* last = spread_in(group.final_metrics, entry.first);
     return last != nullptr && last->median != entry.second.median;
   });
 }
@@ -355,7 +355,7 @@ std::vector<std::string> best_epoch_cells(const GroupResult& group, const std::s
   std::vector<std::string> cells = {label, best_epochs_text(group)};
   for (const ShownMetric& metric : metrics)
     for (const auto* values : {&group.best_metrics, &group.final_metrics}) {
-      const MetricSpread* value = find_metric(*values, metric.name);
+      const MetricSpread* value = spread_in(*values, metric.name);
       cells.push_back(value == nullptr ? kNothing : number_text(metric.format, value->median));
     }
   return cells;
@@ -385,7 +385,7 @@ std::vector<std::string> quality_cells(const GroupResult& group, const std::vect
   const bool has_best = !group.best_epochs.empty();
   std::vector<std::string> cells = {marked_label(group), has_best ? best_epochs_text(group) : kNothing};
   for (const ShownMetric& metric : metrics) {
-    const MetricSpread* value = find_metric(has_best ? group.best_metrics : group.final_metrics, metric.name);
+    const MetricSpread* value = spread_in(has_best ? group.best_metrics : group.final_metrics, metric.name);
     cells.push_back(value == nullptr ? kNothing : number_text(metric.format, value->median));
   }
   return cells;

@@ -8,6 +8,7 @@
 
 #include "base/config/schema.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -78,6 +79,12 @@ std::string_view without_part(std::string_view name) {
 }  // namespace
 
 bool MetricInfo::suits(MetricTask task) const { return std::ranges::find(tasks, task) != tasks.end(); }
+
+std::string MetricInfo::tasks_in_words() const {
+  std::vector<std::string> names;
+  for (const MetricTask task : tasks) names.emplace_back(config::name_of(task));
+  return join_with_or(names);
+}
 
 std::span<const MetricInfo> metric_list() {
   static const std::vector<MetricInfo> list = make_list();

@@ -108,6 +108,7 @@ struct MetricInfo {
   MetricNeeds needs = MetricNeeds::kOwnPart;  // kTrainingPart: PartScores::naive_errors
 
   bool suits(MetricTask task) const;
+  std::string tasks_in_words() const;  // "classes, binary targets or tokens"
   bool is_of_scores() const { return std::holds_alternative<OfScores>(compute); }
   bool is_of_training() const { return parts == MetricParts::kBoth && !is_of_scores(); }
 };

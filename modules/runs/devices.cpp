@@ -296,7 +296,7 @@ std::string first_difference(const SharedFacts& facts, const FactsByName& first,
 
 SharedFacts equal_settings(const Experiment& experiment) {
   auto settings = effective_settings(experiment);
-  settings.erase("distributed.interface");  // each host has its own
+  settings.erase("distributed.interface");  // may differ from host to host
   return {settings.begin(), settings.end()};
 }
 

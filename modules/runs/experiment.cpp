@@ -243,13 +243,12 @@ std::string missing_metric(LossKind loss, std::span<const Task> possible, const 
   const MetricInfo& metric = *find_metric(name);
   if (has_metric(loss, possible, metric)) return "";
   const std::string part = name.substr(0, name.size() - metric.name.size());
-  std::vector<std::string> tasks, others;
-  for (const MetricTask task : metric.tasks) tasks.emplace_back(config::name_of(task));
+  std::vector<std::string> others;
   for (const MetricInfo& other : metric_list())
     if (has_metric(loss, possible, other) &&
         (part.empty() ? other.is_of_scores() : part == "valid_" || other.is_of_training()))
       others.push_back(part + std::string(other.name));
-  return fmt::format("{} is defined for {}; use {}", name, join_with_or(tasks), join_with_or(others));
+  return fmt::format("{} is defined for {}; use {}", name, metric.tasks_in_words(), join_with_or(others));
 }
 
 // Returns the tasks that the file may mean.

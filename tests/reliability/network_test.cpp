@@ -167,7 +167,7 @@ class RunOnHosts {
     std::string hosts = "127.0.0.1 localhost\n";
     for (int i = 0; i < kNumHosts; ++i) hosts += fmt::format("{} host{}\n", Network::address(i), i);
     program.write("hosts", hosts);
-    for (int rank = 0; rank < kNumHosts; ++rank) processes_.push_back(start(rank));
+    for (int rank = 0; rank < kNumHosts; ++rank) processes_.emplace_back(start(rank));
   }
   ~RunOnHosts() {
     for (const auto& process : processes_)
@@ -406,7 +406,7 @@ TEST_F(NetworkFaults, EndWithOneLineAndLoseNothing) {
   for (int64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
     const FaultyNetwork of = case_number(i, random);
     SCOPED_TRACE(fmt::format("number {}: {}", i, of.text()));
-    if (std::getenv("RNNLAB_SHOW")) std::cout << i << ": " << of.text() << std::endl;
+    if (std::getenv("RNNLAB_SHOW")) std::cout << i << ": " << of.text() << '\n' << std::flush;
     {
       RunOnHosts run(program_, network);
       wait_for_epoch(of.epoch);

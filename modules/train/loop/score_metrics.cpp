@@ -90,10 +90,8 @@ at::Tensor ScoreMetrics::outputs_of_all(int64_t batch_size, Ranks& ranks) const 
 
 MetricResult ScoreMetrics::compute(const MetricInfo& metric, const PartScores& scores) const {
   if (metric.suits(task_)) return std::get<OfScores>(metric.compute)(scores);
-  std::vector<std::string> tasks;
-  for (const MetricTask task : metric.tasks) tasks.emplace_back(config::name_of(task));
   return MetricResult::undefined(
-      fmt::format("it is defined for {}, but the model predicts {}", join_with_or(tasks), config::name_of(task_)));
+      fmt::format("it is defined for {}, but the model predicts {}", metric.tasks_in_words(), config::name_of(task_)));
 }
 
 MetricResults ScoreMetrics::results(int64_t batch_size, Ranks& ranks) const {

@@ -19,9 +19,10 @@ namespace rnnlab {
 Socket listen_at(const std::string& address, int64_t port);
 
 // Returns the numeric address at which rank 0 listens: the loopback interface if all ranks are on one host; else the
-// first address of MASTER_ADDR that this host has. If MASTER_ADDR is a name of this host for itself (127.0.1.1), or no
-// address of this host, it is that of `interface`, or of the first interface in GLOO_SOCKET_IFNAME; for such a name,
-// else that of the default route. Throws UserError kDevice if there is none.
+// first address of MASTER_ADDR that this host has. If MASTER_ADDR is not an address of this host, or is a name by which
+// this host refers to itself (127.0.1.1), it is the address of `interface`, or of the first interface in
+// GLOO_SOCKET_IFNAME. If neither is set, a name of the second kind means the address of the default route. Throws
+// UserError kDevice if no address is found.
 std::string address_of_store(const Launch& launch, const std::optional<std::string>& interface);
 
 // Returns the address at which rank 0 answers this process: MASTER_ADDR, or address_of_store() if MASTER_ADDR is a name
