@@ -46,7 +46,7 @@ class Case:
             return tensors(work(given))
 
     def wanted(self):
-        """torch.nn's results, or None if it cannot compute them."""
+        """torch.nn's results, or None if it cannot compute them: on a CPU without AVX-512 oneDNN has no bfloat16 LSTM."""
         try:
             return self.run(self.layer(torch.nn))
         except RuntimeError:
@@ -108,6 +108,8 @@ class TypesOfResults(unittest.TestCase):
             for implementation in ON_CPU if device == "cpu" else ON_CUDA:
                 with self.subTest(device=device, name=name, implementation=implementation):
                     case = Case(device, name, torch.bfloat16)
+                    if implementation == "torch" and case.wanted() is None:
+                        continue
                     layer = case.layer(rnnlab, implementation=implementation)
                     torch._dynamo.reset()
                     twice = torch.compile(lambda x: tensors(layer(x))[-1] * 2, backend="aot_eager")
@@ -122,7 +124,10 @@ class TypesOfResults(unittest.TestCase):
     def test_do_not_depend_on_what_auto_took(self):
         for device, name in itertools.product(DEVICES, CLASSES):
             case = Case(device, name, torch.bfloat16)
-            wanted = [t.dtype for t in case.wanted()]
+            results = case.wanted()
+            if results is None:
+                continue
+            wanted = [t.dtype for t in results]
             for names in itertools.permutations(("torch", "hoisted")):
                 with unittest.mock.patch.dict(choice._CANDIDATES, {"cpu": names, "cuda": names, "cuda float32": names}), \
                         unittest.mock.patch.object(choice, "_measure", lambda names, *_: names[0]):
