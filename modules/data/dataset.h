@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/config/enum_names.h"
+#include "base/fields.h"
 #include "data/scaling.h"
 
 namespace rnnlab {
@@ -101,11 +102,7 @@ struct CategoryColumn {
   std::string name;
   std::vector<std::string> values;  // ascending by their bytes
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("values", self.values);
-  }
+  RNNLAB_FIELDS(name, values)
 };
 
 // The scaling of one feature or target for training: scaled = (value - offset) / scale.
@@ -114,12 +111,7 @@ struct ColumnScale {
   double offset = 0;
   double scale = 1;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("offset", self.offset);
-    field("scale", self.scale);
-  }
+  RNNLAB_FIELDS(name, offset, scale)
 };
 
 std::vector<int64_t> category_sizes(const std::vector<CategoryColumn>& categories);  // with the unknown value

@@ -11,7 +11,10 @@
 #include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/text.h"
+#include "results/loss_agreement.h"
 #include "results/run_folder.h"
+#include "results/time_shape.h"
+#include "results/waiting.h"
 
 namespace rnnlab {
 namespace {

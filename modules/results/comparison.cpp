@@ -15,7 +15,9 @@
 #include "base/text.h"
 #include "results/checks.h"
 #include "results/comparability.h"
+#include "results/loss_agreement.h"
 #include "results/measuring_order.h"
+#include "results/waiting.h"
 
 namespace rnnlab {
 namespace {

@@ -11,10 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/files.h"
 #include "base/system/warning.h"
-#include "results/checks.h"
 #include "results/epoch_cost.h"
+#include "results/loss_agreement.h"
 #include "results/process_times.h"
 #include "results/quality.h"
 #include "results/run_record.h"
@@ -28,12 +29,7 @@ struct MetricSpread {
   double low = 0;
   double high = 0;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("median", self.median);
-    field("low", self.low);
-    field("high", self.high);
-  }
+  RNNLAB_FIELDS(median, low, high)
 };
 
 // Compares the speed of several devices with the speed of fewer devices at the same work. The intervals require at
@@ -48,17 +44,8 @@ struct DeviceSpeed {
   // have different numbers of threads, because more devices are then not more CPUs.
   std::optional<double> efficiency, efficiency_low, efficiency_high;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("reference", self.reference);
-    field("reference_devices", self.reference_devices);
-    field("speed_up", self.speed_up);
-    field("speed_up_low", self.speed_up_low);
-    field("speed_up_high", self.speed_up_high);
-    field("efficiency", self.efficiency);
-    field("efficiency_low", self.efficiency_low);
-    field("efficiency_high", self.efficiency_high);
-  }
+  RNNLAB_FIELDS(reference, reference_devices, speed_up, speed_up_low, speed_up_high, efficiency, efficiency_low,
+                efficiency_high)
 };
 
 // The seconds of training until training.stop_at was reached (TargetRecord), over the runs of a group.
@@ -69,15 +56,7 @@ struct TargetTime {
   std::optional<double> seconds;                    // the geometric mean, if all runs reached it
   std::optional<double> low_seconds, high_seconds;  // 95 % interval, for at least three runs
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("stop_at", self.stop_at);
-    field("num_runs", self.num_runs);
-    field("num_reached", self.num_reached);
-    field("seconds", self.seconds);
-    field("low_seconds", self.low_seconds);
-    field("high_seconds", self.high_seconds);
-  }
+  RNNLAB_FIELDS(stop_at, num_runs, num_reached, seconds, low_seconds, high_seconds)
 };
 
 // The members of TimeRatio are absent for the baseline itself.
@@ -105,41 +84,11 @@ struct GroupResult : GroupTime, TimeRatio {
   std::vector<std::string> paths;       // execution paths that were used
   std::vector<std::string> path_notes;  // why a faster path was not used
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("label", self.label);
-    field("folders", self.folders);
-    field("seeds", self.seeds);
-    field("ended", self.ended);
-    field("num_processes", self.num_processes);
-    field("num_timed_epochs", self.num_timed_epochs);
-    field("seconds", self.seconds);
-    field("low_seconds", self.low_seconds);
-    field("high_seconds", self.high_seconds);
-    field("bounds_are_spread", self.bounds_are_spread);
-    field("ratio", self.ratio);
-    field("ratio_low", self.ratio_low);
-    field("ratio_high", self.ratio_high);
-    field("is_paired", self.is_paired);
-    field("mann_whitney_p", self.mann_whitney_p);
-    field("verdict", self.verdict);
-    field("loss_agreement", self.loss_agreement);
-    field("microseconds_per_sample", self.microseconds_per_sample);
-    field("fit_seconds", self.fit_seconds);
-    field("devices", self.devices);
-    field("device_speed", self.device_speed);
-    field("exchange_share", self.exchange_share);
-    field("slowest_over_fastest", self.slowest_over_fastest);
-    field("is_other_work", self.is_other_work);
-    field("final_metrics", self.final_metrics);
-    field("best_epochs", self.best_epochs);
-    field("best_metrics", self.best_metrics);
-    field("target_time", self.target_time, kWhereGiven);
-    field("cost", self.cost, kWhereGiven);
-    field("baselines", self.baselines, kWhereGiven);
-    field("paths", self.paths);
-    field("path_notes", self.path_notes);
-  }
+  RNNLAB_FIELDS(label, folders, seeds, ended, num_processes, num_timed_epochs, seconds, low_seconds, high_seconds,
+                bounds_are_spread, ratio, ratio_low, ratio_high, is_paired, mann_whitney_p, verdict, loss_agreement,
+                microseconds_per_sample, fit_seconds, devices, device_speed, exchange_share, slowest_over_fastest,
+                is_other_work, final_metrics, best_epochs, best_metrics, where_given(target_time), where_given(cost),
+                where_given(baselines), paths, path_notes)
 };
 
 struct Comparison {
@@ -152,17 +101,7 @@ struct Comparison {
   std::vector<Warning> warnings;         // reasons to doubt the times
   std::vector<std::string> notes;        // pooled runs, and differences that are only noted
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("baseline", self.baseline);
-    field("groups", self.groups);
-    field("forced", self.forced);
-    field("differences", self.differences);
-    field("other_work", self.other_work);
-    field("warnings", self.warnings);
-    field("notes", self.notes);
-  }
+  RNNLAB_FIELDS(schema_version, baseline, groups, forced, differences, other_work, warnings, notes)
 };
 
 // Returns how many groups did the work of the baseline, itself included: those whose times are compared.

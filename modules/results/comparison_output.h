@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/terminal.h"
 #include "results/comparison.h"
 #include "results/epoch_row.h"
@@ -107,11 +108,7 @@ struct HeldCondition {
   std::string what;
   std::vector<std::string> values;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("what", self.what);
-    field("values", self.values);
-  }
+  RNNLAB_FIELDS(what, values)
 };
 
 struct HeldEqual {
@@ -119,12 +116,7 @@ struct HeldEqual {
   std::vector<HeldCondition> unequal;
   std::vector<std::string> unrecorded;  // not recorded by at least one run
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("equal", self.equal);
-    field("unequal", self.unequal);
-    field("unrecorded", self.unrecorded);
-  }
+  RNNLAB_FIELDS(equal, unequal, unrecorded)
 };
 
 HeldEqual held_equal(const std::vector<RunRecord>& runs);
@@ -147,15 +139,7 @@ struct EpochMatrices {
   // A cell is absent if no run finished the epoch, and NaN if one of several runs diverged.
   std::vector<std::vector<std::optional<double>>> train_seconds, train_loss;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("labels", self.labels);
-    field("epochs", self.epochs);
-    field("num_runs", self.num_runs);
-    field("is_warmup", self.is_warmup);
-    field("train_seconds", self.train_seconds);
-    field("train_loss", self.train_loss);
-  }
+  RNNLAB_FIELDS(labels, epochs, num_runs, is_warmup, train_seconds, train_loss)
 };
 
 EpochMatrices epoch_matrices(const std::vector<RunRecord>& runs);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "results/environment.h"
 
 namespace rnnlab {
@@ -37,27 +38,9 @@ struct Conditions {
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("machine_id", self.machine_id);
-    field("cpu_flags", self.cpu_flags);
-    field("usable_cpus", self.usable_cpus);
-    field("usable_cores", self.usable_cores, kWhereGiven);
-    field("cpu_quota", self.cpu_quota);
-    field("memory_bytes", self.memory_bytes);
-    field("instruction_sets", self.instruction_sets);
-    field("variables", self.variables);
-    field("driver", self.driver);
-    field("kernel", self.kernel);
-    field("libtorch", self.libtorch);
-    field("compiler", self.compiler);
-    field("sources", self.sources);
-    field("program_id", self.program_id);
-    field("cpu_frequency", self.cpu_frequency);
-    field("gpu_power_limit", self.gpu_power_limit);
-    field("huge_pages", self.huge_pages);
-    field("nice", self.nice);
-  }
+  RNNLAB_FIELDS(machine_id, cpu_flags, usable_cpus, where_given(usable_cores), cpu_quota, memory_bytes,
+                instruction_sets, variables, driver, kernel, libtorch, compiler, sources, program_id, cpu_frequency,
+                gpu_power_limit, huge_pages, nice)
 };
 
 Conditions conditions_of(const Environment& environment);

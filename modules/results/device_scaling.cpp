@@ -20,6 +20,7 @@
 #include "results/conditions.h"
 #include "results/measuring_order.h"
 #include "results/run_folder.h"
+#include "results/waiting.h"
 
 namespace rnnlab {
 namespace {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/terminal.h"
 #include "base/system/warning.h"
 #include "results/comparison.h"
@@ -34,23 +35,9 @@ struct ScalingResult {
   std::optional<double> exchange_share;  // part of an epoch in the exchange without overlap with other work (median)
   std::optional<double> slowest_over_fastest;  // slowest process of an epoch over the fastest (median)
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("label", self.label);
-    field("folders", self.folders);
-    field("devices", self.devices);
-    field("batch_size", self.batch_size);
-    field("num_processes", self.num_processes);
-    field("num_timed_epochs", self.num_timed_epochs);
-    field("samples_per_second", self.samples_per_second);
-    field("samples_per_second_of_device", self.samples_per_second_of_device);
-    field("efficiency", self.efficiency);
-    field("efficiency_low", self.efficiency_low);
-    field("efficiency_high", self.efficiency_high);
-    field("is_paired", self.is_paired);
-    field("exchange_share", self.exchange_share);
-    field("slowest_over_fastest", self.slowest_over_fastest);
-  }
+  RNNLAB_FIELDS(label, folders, devices, batch_size, num_processes, num_timed_epochs, samples_per_second,
+                samples_per_second_of_device, efficiency, efficiency_low, efficiency_high, is_paired, exchange_share,
+                slowest_over_fastest)
 };
 
 // The results are in ascending order of their numbers of devices. The first result is the reference of the others.
@@ -58,11 +45,7 @@ struct ScalingSeries {
   double samples_a_device = 0;  // of an update
   std::vector<ScalingResult> results;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("samples_a_device", self.samples_a_device);
-    field("results", self.results);
-  }
+  RNNLAB_FIELDS(samples_a_device, results)
 };
 
 struct DeviceScaling {
@@ -72,14 +55,7 @@ struct DeviceScaling {
   std::vector<Warning> warnings;    // reasons to doubt the times
   std::vector<std::string> notes;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("series", self.series);
-    field("forced", self.forced);
-    field("warnings", self.warnings);
-    field("notes", self.notes);
-  }
+  RNNLAB_FIELDS(schema_version, series, forced, warnings, notes)
 };
 
 // Throws UserError kUsage if no two runs have equal batches a device on different numbers of devices, or if runs differ

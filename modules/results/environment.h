@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/files.h"
 #include "base/system/gpu_info.h"
 #include "base/system/machine.h"
@@ -28,16 +29,7 @@ struct BuildInfo {
   std::string git_revision;  // of the sources, 40 hex digits, or "unknown" outside a git checkout
   bool git_dirty = false;    // the sources differ from that revision
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("type", self.type);
-    field("compiler", self.compiler);
-    field("optimized", self.optimized);
-    field("assertions", self.assertions);
-    field("sanitizer", self.sanitizer);
-    field("git_revision", self.git_revision);
-    field("git_dirty", self.git_dirty);
-  }
+  RNNLAB_FIELDS(type, compiler, optimized, assertions, sanitizer, git_revision, git_dirty)
 };
 
 // Describes the running program.
@@ -79,13 +71,7 @@ struct ProcessFacts {
   bool has_random_addresses = true;  // otherwise memory has the same layout in each process
   std::string program_id = "";       // identifies the program and its libraries as linked; "" if unknown
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("nice", self.nice);
-    field("is_traced", self.is_traced);
-    field("has_random_addresses", self.has_random_addresses);
-    field("program_id", self.program_id);
-  }
+  RNNLAB_FIELDS(nice, is_traced, has_random_addresses, program_id)
 };
 
 ProcessFacts process_facts();
@@ -112,15 +98,7 @@ struct SoftwareVersions {
   std::string libtorch_commit = {};  // of its sources, 40 hex digits
   std::string program = {};          // the program that trained the run: "PyTorch 2.11.0"; "": rnnlab
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("rnnlab", self.rnnlab);
-    field("libtorch", self.libtorch);
-    field("cuda", self.cuda);
-    field("cudnn", self.cudnn);
-    field("libtorch_commit", self.libtorch_commit, 3);
-    field("program", self.program, kWhereGiven);
-  }
+  RNNLAB_FIELDS(rnnlab, libtorch, cuda, cudnn, since<3>(libtorch_commit), where_given(program))
 };
 
 // Returns a text such as "LibTorch 2.11.0, CUDA 13.0, cuDNN not loaded".
@@ -135,12 +113,7 @@ struct InstructionSets {
 
   friend bool operator==(const InstructionSets&, const InstructionSets&) = default;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("aten", self.aten);
-    field("onednn", self.onednn);
-    field("mkl", self.mkl);
-  }
+  RNNLAB_FIELDS(aten, onednn, mkl)
 };
 
 // Holds what the computing libraries report about themselves.
@@ -161,16 +134,8 @@ struct RankInfo {
 
   friend bool operator==(const RankInfo&, const RankInfo&) = default;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("host", self.host);
-    field("machine_id", self.machine_id);
-    field("cpu", self.cpu);
-    field("gpu", self.gpu, kWhereGiven);
-    field("gpu_uuid", self.gpu_uuid, kWhereGiven);
-    field("driver_version", self.driver_version, kWhereGiven);
-    field("warnings", self.warnings, kWhereGiven);
-  }
+  RNNLAB_FIELDS(host, machine_id, cpu, where_given(gpu), where_given(gpu_uuid), where_given(driver_version),
+                where_given(warnings))
 };
 
 // Describes the processes that trained the run together.
@@ -182,13 +147,7 @@ struct RanksInfo {
 
   friend bool operator==(const RanksInfo&, const RanksInfo&) = default;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("num_processes", self.num_processes);
-    field("num_hosts", self.num_hosts);
-    field("exchange", self.exchange);
-    field("each", self.each, kWhereGiven);
-  }
+  RNNLAB_FIELDS(num_processes, num_hosts, exchange, where_given(each))
 };
 
 // Returns the models of the processors on which the ranks train, each once, sorted: "NVIDIA H200", "NVIDIA T4".
@@ -210,23 +169,9 @@ struct Environment {
   std::string used_gpus = {};           // UUIDs of the GPUs in use, with commas; "" without GPUs and in old files
   std::optional<RanksInfo> ranks = std::nullopt;  // nothing for a process that trains alone
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("start_time", self.start_time);
-    field("command_line", self.command_line);
-    field("num_threads", self.num_threads);
-    field("host", self.host);
-    field("cpu", self.cpu);
-    field("nvidia", self.nvidia);
-    field("build", self.build);
-    field("software", self.software);
-    field("instruction_sets", self.instruction_sets, 3);
-    field("variables", self.variables, 3);
-    field("process", self.process, 3);
-    field("used_gpus", self.used_gpus, kWhereGiven);
-    field("ranks", self.ranks, kWhereGiven);
-  }
+  RNNLAB_FIELDS(schema_version, start_time, command_line, num_threads, host, cpu, nvidia, build, software,
+                since<3>(instruction_sets), since<3>(variables), since<3>(process), where_given(used_gpus),
+                where_given(ranks))
 };
 
 // Remembers which other processes use the GPUs. The first call of this function or of collect_environment() counts.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "results/epoch_row.h"
 #include "results/run_record.h"
 #include "results/summary.h"
@@ -22,14 +23,7 @@ struct EnergyUse {
   bool is_of_cpu = false;  // of all programs on the machine's processors; else of the GPUs of the run
   bool is_shared = false;  // a different program used the device, so the energy includes its work
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("joules", self.joules);
-    field("watts", self.watts);
-    field("joules_per_sample", self.joules_per_sample);
-    field("is_of_cpu", self.is_of_cpu);
-    field("is_shared", self.is_shared);
-  }
+  RNNLAB_FIELDS(joules, watts, joules_per_sample, is_of_cpu, is_shared)
 };
 
 struct EpochCost {
@@ -37,12 +31,7 @@ struct EpochCost {
   std::optional<double> share_of_best_rate = std::nullopt;  // 1 is all of it
   std::optional<double> price = std::nullopt;               // of an epoch, in the currency of the price per hour
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("energy", self.energy);
-    field("share_of_best_rate", self.share_of_best_rate);
-    field("price", self.price);
-  }
+  RNNLAB_FIELDS(energy, share_of_best_rate, price)
 };
 
 // Returns the joules of the epoch on the device of the run; nothing if they were not measured, if the epoch was a

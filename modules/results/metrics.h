@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/config/enum_names.h"
+#include "base/fields.h"
 
 namespace rnnlab {
 
@@ -37,13 +38,7 @@ struct Totals {
   double metric_sum = 0.0;         // classes: of right answers; numbers: of absolute errors
   int64_t count = 0;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("loss_sum", self.loss_sum);
-    field("weighted_loss_sum", self.weighted_loss_sum);
-    field("metric_sum", self.metric_sum);
-    field("count", self.count);
-  }
+  RNNLAB_FIELDS(loss_sum, weighted_loss_sum, metric_sum, count)
 };
 
 // What a model gives for the targets of a whole part, over all processes of the run. A row is a sample, or a step if

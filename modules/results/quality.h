@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fields.h"
 #include "results/epoch_row.h"
 #include "results/metrics.h"
 
@@ -45,11 +46,7 @@ struct Baseline {
   std::string name;
   MetricValues metrics;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("metrics", self.metrics);
-  }
+  RNNLAB_FIELDS(name, metrics)
 };
 
 // Returns "last value: valid RMSE 2.255, valid MAE 1.727, valid loss 0.3123", with the task's own metric first.
@@ -88,12 +85,7 @@ struct TargetRecord {
   std::optional<int64_t> epoch;         // the first that reached them; nothing if none did
   std::optional<double> train_seconds;  // training of all epochs up to it, warm-up included, validation excluded
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("stop_at", self.stop_at);
-    field("epoch", self.epoch);
-    field("train_seconds", self.train_seconds);
-  }
+  RNNLAB_FIELDS(stop_at, epoch, train_seconds)
 };
 
 // Returns whether the row reaches all values; false if it lacks one of the metrics, or if there are no values.

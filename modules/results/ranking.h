@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/files.h"
 #include "base/system/terminal.h"
 #include "results/quality.h"
@@ -33,22 +34,8 @@ struct RankedRuns {
   std::optional<double> epoch_seconds;       // of training: the median over the runs of their median epoch
   std::optional<double> train_seconds;       // of training until the best epoch: the median over the runs
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("device", self.device);
-    field("layer", self.layer);
-    field("settings", self.settings);
-    field("folders", self.folders);
-    field("seeds", self.seeds);
-    field("ended", self.ended);
-    field("mean", self.mean);
-    field("standard_deviation", self.standard_deviation);
-    field("best", self.best);
-    field("best_epoch", self.best_epoch);
-    field("epoch_seconds", self.epoch_seconds);
-    field("train_seconds", self.train_seconds);
-  }
+  RNNLAB_FIELDS(name, device, layer, settings, folders, seeds, ended, mean, standard_deviation, best, best_epoch,
+                epoch_seconds, train_seconds)
 };
 
 struct Ranking {
@@ -59,15 +46,7 @@ struct Ranking {
   std::vector<Baseline> baselines;    // predictions without a model that have the metric
   std::vector<std::string> notes;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("metric", self.metric);
-    field("settings", self.settings);
-    field("ranks", self.ranks);
-    field("baselines", self.baselines);
-    field("notes", self.notes);
-  }
+  RNNLAB_FIELDS(schema_version, metric, settings, ranks, baselines, notes)
 };
 
 // Returns the value of the metric in the run's best epoch, as training chose it (best_epoch). Nothing without one.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/config/enum_names.h"
+#include "base/fields.h"
 #include "base/system/files.h"
 #include "base/system/warning.h"
 #include "results/conditions.h"
@@ -39,22 +40,8 @@ struct Identity {
   std::string gpu_model;  // GPU of the machine, even if the run did not use it; "" without a GPU
   Conditions conditions = {};
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("data_fingerprint", self.data_fingerprint);
-    field("batch_size", self.batch_size);
-    field("model_hash", self.model_hash);
-    field("initial_weights_sha256", self.initial_weights_sha256);
-    field("order_sha256", self.order_sha256);
-    field("training_hash", self.training_hash);
-    field("placement", self.placement);
-    field("precision", self.precision);
-    field("build_type", self.build_type);
-    field("cpu_model", self.cpu_model);
-    field("num_threads", self.num_threads);
-    field("gpu_model", self.gpu_model);
-    field("conditions", self.conditions, 3);
-  }
+  RNNLAB_FIELDS(data_fingerprint, batch_size, model_hash, initial_weights_sha256, order_sha256, training_hash,
+                placement, precision, build_type, cpu_model, num_threads, gpu_model, since<3>(conditions))
 };
 
 // Describes the training seconds of the epochs after warm-up.
@@ -64,13 +51,7 @@ struct EpochTime {
   double low_seconds = 0;  // 95 % interval of the median; the whole range for fewer than six epochs
   double high_seconds = 0;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("num_epochs", self.num_epochs);
-    field("median_seconds", self.median_seconds);
-    field("low_seconds", self.low_seconds);
-    field("high_seconds", self.high_seconds);
-  }
+  RNNLAB_FIELDS(num_epochs, median_seconds, low_seconds, high_seconds)
 };
 
 // A run ends as its settings require, or earlier: by a signal, or because its numbers diverged.
@@ -94,14 +75,7 @@ struct Turn {
   int64_t position = 0;     // within the round, from 1
   int64_t case_number = 0;  // number in the sweep, from 1, for any drawn order; 0 outside of a sweep
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("process", self.process);
-    field("measurement", self.measurement);
-    field("round", self.round);
-    field("position", self.position);
-    field("case_number", self.case_number);
-  }
+  RNNLAB_FIELDS(process, measurement, round, position, case_number)
 };
 
 // The work of a run beside what its devices can do at best, in floating-point operations of products. Both are of all
@@ -110,11 +84,7 @@ struct ProductWork {
   double flops_per_sample = 0;       // of a training step: three times those of the forward pass
   double best_flops_per_second = 0;  // of a large product in the run's precision, measured after the training
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("flops_per_sample", self.flops_per_sample);
-    field("best_flops_per_second", self.best_flops_per_second);
-  }
+  RNNLAB_FIELDS(flops_per_sample, best_flops_per_second)
 };
 
 struct Summary {
@@ -146,35 +116,10 @@ struct Summary {
   std::optional<TargetRecord> target = std::nullopt;       // of training.stop_at
   std::optional<ProductWork> product_work = std::nullopt;  // not measured after a short fit
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("name", self.name);
-    field("device", self.device);
-    field("layer", self.layer);
-    field("precision", self.precision);
-    field("seed", self.seed);
-    field("epochs", self.epochs);
-    field("stop_reason", self.stop_reason);
-    field("final_metrics", self.final_metrics);
-    field("epoch_time", self.epoch_time);
-    field("fit_seconds", self.fit_seconds);
-    field("total_seconds", self.total_seconds);
-    field("path", self.path);
-    field("path_notes", self.path_notes);
-    field("warnings", self.warnings);
-    field("identity", self.identity);
-    field("ending", self.ending, 3);
-    field("turn", self.turn, 3);
-    field("rows_sha256", self.rows_sha256, 3);
-    field("settings_sha256", self.settings_sha256, 3);
-    field("environment_sha256", self.environment_sha256, 3);
-    field("was_resumed", self.was_resumed, 3);
-    field("has_graphs", self.has_graphs, kWhereGiven);
-    field("baselines", self.baselines, kWhereGiven);
-    field("target", self.target, kWhereGiven);
-    field("product_work", self.product_work, kWhereGiven);
-  }
+  RNNLAB_FIELDS(schema_version, name, device, layer, precision, seed, epochs, stop_reason, final_metrics, epoch_time,
+                fit_seconds, total_seconds, path, path_notes, warnings, identity, since<3>(ending), since<3>(turn),
+                since<3>(rows_sha256), since<3>(settings_sha256), since<3>(environment_sha256), since<3>(was_resumed),
+                where_given(has_graphs), where_given(baselines), where_given(target), where_given(product_work))
 };
 
 // Returns the last value of each metric, by column name. An epoch without validation keeps the value of the epoch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "results/checks.h"
+#include "results/time_shape.h"
 
 #include <fmt/format.h>
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/logger.h"
 #include "runs/experiment.h"
 #include "runs/memory_estimate.h"
@@ -21,17 +22,10 @@ struct DryRunMemory {
   std::optional<int64_t> on_gpu = {};         // nothing on a CPU
   std::optional<int64_t> measured_peak = {};  // of the dry run: LibTorch's on a GPU, else that of the process
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("data_bytes", self.least.data);
-    field("weights_bytes", self.least.weights);
-    field("gradients_bytes", self.least.gradients);
-    field("optimizer_bytes", self.least.optimizer);
-    field("activations_bytes", self.least.activations);
-    field("on_host_bytes", self.on_host);
-    field("on_gpu_bytes", self.on_gpu);
-    field("measured_peak_bytes", self.measured_peak);
-  }
+  RNNLAB_FIELDS(named("data_bytes", least.data), named("weights_bytes", least.weights),
+                named("gradients_bytes", least.gradients), named("optimizer_bytes", least.optimizer),
+                named("activations_bytes", least.activations), named("on_host_bytes", on_host),
+                named("on_gpu_bytes", on_gpu), named("measured_peak_bytes", measured_peak))
 };
 
 // All times are in seconds. Those of an epoch and of the run are estimates from one step and one validation batch.
@@ -63,31 +57,11 @@ struct DryRun {
     return run_seconds ? std::optional(*run_seconds * static_cast<double>(num_runs)) : std::nullopt;
   }
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("case", self.label);
-    field("num_cases", self.num_cases);
-    field("num_runs", self.num_runs);
-    field("device", self.device);
-    field("layer", self.layer);
-    field("precision", self.precision);
-    field("path", self.path);
-    field("notes", self.notes);
-    field("memory", self.memory);
-    field("batch_size", self.batch_size);
-    field("batches_per_step", self.batches_per_step);
-    field("steps_per_epoch", self.steps_per_epoch);
-    field("num_steps", self.num_steps);
-    field("max_seconds", self.max_seconds);
-    field("may_end_early", self.may_end_early);
-    field("first_step_seconds", self.first_step_seconds);
-    field("step_seconds", self.step_seconds);
-    field("estimated_epoch_train_seconds", self.epoch_train_seconds);
-    field("estimated_epoch_valid_seconds", self.epoch_valid_seconds);
-    field("estimated_run_seconds", self.run_seconds);
-    field("estimated_seconds_of_all_runs", self.all_runs_seconds());
-  }
+  RNNLAB_FIELDS(name, named("case", label), num_cases, num_runs, device, layer, precision, path, notes, memory,
+                batch_size, batches_per_step, steps_per_epoch, num_steps, max_seconds, may_end_early,
+                first_step_seconds, step_seconds, named("estimated_epoch_train_seconds", epoch_train_seconds),
+                named("estimated_epoch_valid_seconds", epoch_valid_seconds),
+                named("estimated_run_seconds", run_seconds), named("estimated_seconds_of_all_runs", all_runs_seconds()))
 };
 
 // Logs the opening of the run (opening.h) without a folder. The experiment must be trained by one process. Throws the

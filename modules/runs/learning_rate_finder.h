@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/logger.h"
 #include "runs/experiment.h"
 
@@ -35,12 +36,7 @@ struct RatePoint {
   double loss = 0;           // of the batch before the update; NaN if the loss or a gradient is not finite
   double smoothed_loss = 0;  // an exponential average, with the correction of its bias (Kingma and Ba 2015)
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("learning_rate", self.learning_rate);
-    field("loss", self.loss);
-    field("smoothed_loss", self.smoothed_loss);
-  }
+  RNNLAB_FIELDS(learning_rate, loss, smoothed_loss)
 };
 
 class RateCurve {
@@ -93,22 +89,8 @@ struct RateSearch {
   // Returns the rate with the lowest smoothed loss.
   double best_learning_rate() const { return steps.at(lowest).learning_rate; }
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("case", self.label);
-    field("device", self.device);
-    field("layer", self.layer);
-    field("precision", self.precision);
-    field("optimizer", self.optimizer);
-    field("batch_size", self.batch_size);
-    field("batches_per_step", self.batches_per_step);
-    field("suggestion", self.suggestion);
-    field("reason", self.reason);
-    field("best_learning_rate", self.best_learning_rate());
-    field("diverged", self.diverged);
-    field("steps", self.steps);
-  }
+  RNNLAB_FIELDS(name, named("case", label), device, layer, precision, optimizer, batch_size, batches_per_step,
+                suggestion, reason, named("best_learning_rate", best_learning_rate()), diverged, steps)
 };
 
 // Logs the opening of the run (opening.h) without a folder. The experiment must be trained by one process. Throws the

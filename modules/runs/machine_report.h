@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fields.h"
 #include "layers/device/gpu_support.h"
 #include "results/environment.h"
 
@@ -33,12 +34,7 @@ struct LayerReport {
   std::string computes;               // how it computes, on each device
   std::vector<std::string> refusals;  // the options that it does not support
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("computes", self.computes);
-    field("refusals", self.refusals);
-  }
+  RNNLAB_FIELDS(name, computes, refusals)
 };
 
 struct GpuReport {
@@ -46,12 +42,7 @@ struct GpuReport {
   std::string compute_capability;
   bool has_own_kernels = false;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("compute_capability", self.compute_capability);
-    field("has_own_kernels", self.has_own_kernels);
-  }
+  RNNLAB_FIELDS(name, compute_capability, has_own_kernels)
 };
 
 struct MachineReport {
@@ -64,17 +55,7 @@ struct MachineReport {
   std::vector<LayerReport> layers;
   std::vector<Warning> warnings;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("environment", self.environment);
-    field("devices", self.devices);
-    field("cpu_kernels", self.cpu_kernels);
-    field("precisions", self.precisions);
-    field("own_kernels", self.own_kernels);
-    field("gpus", self.gpus);
-    field("layers", self.layers);
-    field("warnings", self.warnings);
-  }
+  RNNLAB_FIELDS(environment, devices, cpu_kernels, precisions, own_kernels, gpus, layers, warnings)
 };
 
 // Returns the options that each layer does not support, on any machine and on these GPUs.

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/config/document.h"
+#include "base/fields.h"
 #include "base/sha256.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
@@ -26,26 +27,14 @@ struct ShapeRecord {
   bool has_lengths = false;
   std::optional<bool> target_per_step;  // written if it is true
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("task", self.task);
-    field("input_size", self.input_size);
-    field("sequence_length", self.sequence_length);
-    field("num_outputs", self.num_outputs);
-    field("has_lengths", self.has_lengths);
-    field("target_per_step", self.target_per_step, kWhereGiven);
-  }
+  RNNLAB_FIELDS(task, input_size, sequence_length, num_outputs, has_lengths, where_given(target_per_step))
 };
 
 struct ColumnMean {
   std::string name;
   double mean = 0;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("mean", self.mean);
-  }
+  RNNLAB_FIELDS(name, mean)
 };
 
 struct StateRecord {
@@ -66,25 +55,9 @@ struct StateRecord {
   std::vector<CategoryColumn> categories;
   std::optional<std::string> time;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("progress", self.progress);
-    field("generators", self.generators);
-    field("experiment", self.experiment);
-    field("identity", self.identity);
-    field("software", self.software);
-    field("warnings", self.warnings);
-    field("shape", self.shape);
-    field("vocabulary", self.vocabulary);
-    field("vocabulary_is_hex", self.vocabulary_is_hex);
-    field("target_scales", self.target_scales);
-    field("normalization", self.normalization);
-    field("feature_scales", self.feature_scales);
-    field("column_means", self.column_means);
-    field("categories", self.categories, kWhereGiven);
-    field("time", self.time, kWhereGiven);
-  }
+  RNNLAB_FIELDS(schema_version, progress, generators, experiment, identity, software, warnings, shape, vocabulary,
+                vocabulary_is_hex, target_scales, normalization, feature_scales, column_means, where_given(categories),
+                where_given(time))
 };
 
 std::string hex_of(const at::Tensor& bytes) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/files.h"
 #include "base/system/locks.h"
 #include "runs/run.h"
@@ -24,15 +25,7 @@ struct SweepEntry {
   int64_t round = 0;                  // from 1; 0 without repeats
   int64_t position = 0;               // within the round, from 1
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("label", self.label);
-    field("experiment", self.experiment);
-    field("folder", self.folder);
-    field("case_number", self.case_number, 3);
-    field("round", self.round, 3);
-    field("position", self.position, 3);
-  }
+  RNNLAB_FIELDS(label, experiment, folder, since<3>(case_number), since<3>(round), since<3>(position))
 };
 
 // Holds the facts that are needed to resume a sweep with repeats.
@@ -42,13 +35,7 @@ struct SweepRepeats {
   std::optional<double> until;            // base/config/sweep.h
   std::vector<std::string> command_line;  // for environment.json
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("measurement", self.measurement);
-    field("at_most", self.at_most);
-    field("until", self.until);
-    field("command_line", self.command_line);
-  }
+  RNNLAB_FIELDS(measurement, at_most, until, command_line)
 };
 
 struct SweepRecord {
@@ -57,13 +44,7 @@ struct SweepRecord {
   std::vector<std::string> overrides;
   std::optional<SweepRepeats> repeats;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("runs", self.runs);
-    field("overrides", self.overrides);
-    field("repeats", self.repeats, 3);
-  }
+  RNNLAB_FIELDS(schema_version, runs, overrides, since<3>(repeats))
 };
 
 // Reads a sweep's file, with absolute folders; throws UserError kUsage if it is not a valid sweep. The function is for

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
+
 namespace rnnlab {
 
 struct GpuInfo {
@@ -32,23 +34,9 @@ struct GpuInfo {
   int64_t compute_capability_major = 0;
   int64_t compute_capability_minor = 0;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("uuid", self.uuid);
-    field("memory_total_bytes", self.memory_total_bytes);
-    field("memory_used_bytes", self.memory_used_bytes);
-    field("utilization_percent", self.utilization_percent);
-    field("sm_clock_mhz", self.sm_clock_mhz);
-    field("max_sm_clock_mhz", self.max_sm_clock_mhz);
-    field("memory_clock_mhz", self.memory_clock_mhz);
-    field("max_memory_clock_mhz", self.max_memory_clock_mhz);
-    field("temperature_celsius", self.temperature_celsius);
-    field("power_watts", self.power_watts);
-    field("throttle_reasons", self.throttle_reasons);
-    field("compute_pids", self.compute_pids);
-    field("power_limit_watts", self.power_limit_watts, 3);
-  }
+  RNNLAB_FIELDS(name, uuid, memory_total_bytes, memory_used_bytes, utilization_percent, sm_clock_mhz, max_sm_clock_mhz,
+                memory_clock_mhz, max_memory_clock_mhz, temperature_celsius, power_watts, throttle_reasons,
+                compute_pids, since<3>(power_limit_watts))
 };
 
 struct GpuSurvey {
@@ -57,12 +45,7 @@ struct GpuSurvey {
   std::vector<GpuInfo> gpus;
   int64_t cuda_version = 0;  // the newest that the driver supports, e.g. 13000 for 13.0; not in the field list
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("driver_version", self.driver_version);
-    field("note", self.note);
-    field("gpus", self.gpus);
-  }
+  RNNLAB_FIELDS(driver_version, note, gpus)
 };
 
 // Surveys the GPUs; values that NVML does not provide keep their defaults. `library` differs in tests.

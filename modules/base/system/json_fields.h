@@ -20,18 +20,16 @@
 
 #include "base/config/enum_names.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/numbers.h"
 #include "base/system/files.h"
 #include "base/text.h"
 
 namespace rnnlab {
 
-// A struct has one field list for both directions: a static `visit(self, field)` that calls field("key", self.member)
-// for each member. Reading is strict: a missing, unknown, duplicate or mistyped key throws UserError kData with the
-// file and the key. A field that was added later names its first version, field("key", self.member, 3): it is missing
-// in files of earlier versions and then keeps its default. A text, list or optional that only some files have is
-// field("key", self.member, kWhereGiven): it is written if it is not empty. All kinds of files share one version number
-// (files.h). Include this header only in .cpp files, because it includes nlohmann's header.
+// RNNLAB_FIELDS (base/fields.h) is the one field list of a struct for both directions. Reading is strict: a missing,
+// unknown, duplicate or mistyped key throws UserError kData with the file and the key. All kinds of files share one
+// version number (files.h). Include this header only in .cpp files, because it includes nlohmann's header.
 
 using Json = nlohmann::ordered_json;
 
@@ -51,12 +49,12 @@ bool is_given(const T&) {
 
 struct IgnoreField {
   template <class T>
-  void operator()(const char*, const T&, int64_t = 0) const {}
+  void operator()(const std::string&, const T&, int64_t) const {}
 };
 
 template <class T>
-concept HasFields = requires(T value) {
-  T::visit(value, IgnoreField{});
+concept HasFields = requires(const T& value) {
+  value.visit_fields(IgnoreField{});
 };
 
 // ---- writing ----
@@ -101,7 +99,7 @@ Json to_json(const std::map<std::string, T>& values) {
 template <HasFields T>
 Json to_json(const T& value) {
   Json object = Json::object();
-  T::visit(value, [&](const char* key, const auto& member, int64_t since = 0) {
+  value.visit_fields([&](const std::string& key, const auto& member, int64_t since) {
     if (since != kWhereGiven || is_given(member)) object[key] = to_json(member);
   });
   return object;
@@ -209,9 +207,9 @@ template <HasFields T>
 void from_json(const JsonPlace& place, T& value) {
   if (!place.json.is_object()) place.throw_unexpected("an object");
   std::vector<std::string> known;
-  T::visit(value, [&](const char* key, auto& member, int64_t since = 0) {
+  value.visit_fields([&](const std::string& key, auto& member, int64_t since) {
     if (place.version < since) return;
-    known.emplace_back(key);
+    known.push_back(key);
     const auto found = place.json.find(key);
     if (found == place.json.end() && since == kWhereGiven) return;
     if (found == place.json.end())

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/files.h"
 
 namespace rnnlab {
@@ -85,20 +86,8 @@ struct CpuInfo {
   std::string usable_list;                // the numbers of the usable CPUs, "0-3,8"; "" in files without it
   std::optional<int64_t> usable_cores = std::nullopt;  // cores whose threads the usable CPUs are; nothing if unknown
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("model", self.model);
-    field("logical_cpus", self.logical_cpus);
-    field("usable_cpus", self.usable_cpus);
-    field("cores", self.cores);
-    field("vector_flags", self.vector_flags);
-    field("load_average", self.load_average);
-    field("busy_fraction", self.busy_fraction);
-    field("quota", self.quota, 3);
-    field("frequency", self.frequency, 3);
-    field("usable_list", self.usable_list, kWhereGiven);
-    field("usable_cores", self.usable_cores, kWhereGiven);
-  }
+  RNNLAB_FIELDS(model, logical_cpus, usable_cpus, cores, vector_flags, load_average, busy_fraction, since<3>(quota),
+                since<3>(frequency), where_given(usable_list), where_given(usable_cores))
 };
 
 struct HostInfo {
@@ -110,16 +99,8 @@ struct HostInfo {
   std::string machine_id;           // machine_id()
   std::string huge_pages;           // transparent ones: "always", "madvise", "never"; "" if unknown
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("hostname", self.hostname);
-    field("os", self.os);
-    field("kernel", self.kernel);
-    field("memory_bytes", self.memory_bytes);
-    field("usable_memory_bytes", self.usable_memory_bytes, 3);
-    field("machine_id", self.machine_id, 3);
-    field("huge_pages", self.huge_pages, 3);
-  }
+  RNNLAB_FIELDS(hostname, os, kernel, memory_bytes, since<3>(usable_memory_bytes), since<3>(machine_id),
+                since<3>(huge_pages))
 };
 
 // Takes a tenth of a second, to measure the busy fraction. The load average is that of the process's first call,

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fields.h"
+
 namespace rnnlab {
 
 // States a reason to doubt the times of a run or a benchmark: a sentence for the reader and a code for programs, which
@@ -19,11 +21,7 @@ struct Warning {
 
   friend bool operator==(const Warning&, const Warning&) = default;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("kind", self.kind);
-    field("text", self.text);
-  }
+  RNNLAB_FIELDS(kind, text)
 };
 
 namespace warning {

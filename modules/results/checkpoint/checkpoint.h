@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/files.h"
 #include "base/system/json_fields.h"
 #include "results/checkpoint/safetensors.h"
@@ -38,11 +39,7 @@ struct FileRecord {
   int64_t bytes = 0;
   std::string sha256;  // 64 lower-case digits
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("bytes", self.bytes);
-    field("sha256", self.sha256);
-  }
+  RNNLAB_FIELDS(bytes, sha256)
   bool operator==(const FileRecord&) const = default;
 };
 
@@ -51,12 +48,7 @@ struct Manifest {
   int64_t step = 0;
   std::map<std::string, FileRecord> files;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("step", self.step);
-    field("files", self.files);
-  }
+  RNNLAB_FIELDS(schema_version, step, files)
   bool operator==(const Manifest&) const = default;
 };
 

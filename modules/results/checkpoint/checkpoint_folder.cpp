@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/system/files.h"
 #include "base/system/json_fields.h"
 #include "base/system/locks.h"
@@ -20,11 +21,7 @@ struct BestMark {
   int64_t schema_version = kFileVersion;
   int64_t step = 0;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("step", self.step);
-  }
+  RNNLAB_FIELDS(schema_version, step)
 };
 
 std::optional<int64_t> best_step(const fs::path& folder) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/system/warning.h"
 #include "runs/bench/bench_settings.h"
 #include "train/loop/operation_times.h"
@@ -40,13 +41,7 @@ struct Ceiling {
   double gemm_flops_per_second = 0;  // of one large square product
   double copy_bytes_per_second = 0;  // of one large copy, bytes read and bytes written
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("device", self.device);
-    field("precision", self.precision);
-    field("gemm_flops_per_second", self.gemm_flops_per_second);
-    field("copy_bytes_per_second", self.copy_bytes_per_second);
-  }
+  RNNLAB_FIELDS(device, precision, gemm_flops_per_second, copy_bytes_per_second)
 };
 
 // Observations of one step of Pass::kBackward, made outside the timing.

@@ -210,7 +210,7 @@ void check_rows(const BenchReport& report, const std::string& file) {
     if (!report.rows[i].measurement) continue;
     check_rounds(*report.rows[i].measurement, file, i);
     const PassSamples& samples = report.rows[i].measurement->samples;
-    PassSamples::visit(samples, [&](const char* name, const std::vector<double>& of_pass) {
+    samples.visit_fields([&](const std::string& name, const std::vector<double>& of_pass, int64_t) {
       check_samples(of_pass, samples.forward.size(), file, fmt::format("rows.{}.measurement.samples.{}", i, name));
     });
     check_values(*report.rows[i].measurement, file, i);

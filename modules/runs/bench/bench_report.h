@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/statistics.h"
 #include "base/system/terminal.h"
 #include "results/environment.h"
@@ -27,12 +28,7 @@ struct Estimate {
   double low = 0;
   double high = 0;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("value", self.value);
-    field("low", self.low);
-    field("high", self.high);
-  }
+  RNNLAB_FIELDS(value, low, high)
 };
 
 Estimate estimate_of(const MeanEstimate& mean);
@@ -43,12 +39,7 @@ struct PassSamples {
   std::vector<double> forward_data;
   std::vector<double> all;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("forward", self.forward);
-    field("forward_data", self.forward_data);
-    field("all", self.all);
-  }
+  RNNLAB_FIELDS(forward, forward_data, all)
 };
 
 // The times of the parts of a layer's training step, in seconds.
@@ -58,13 +49,7 @@ struct PartTimes {
   Estimate backward_weights;  // all - forward_data
   Estimate total;             // all
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("forward", self.forward);
-    field("backward_data", self.backward_data);
-    field("backward_weights", self.backward_weights);
-    field("total", self.total);
-  }
+  RNNLAB_FIELDS(forward, backward_data, backward_weights, total)
 };
 
 // Returns the times of at least one process. Means over processes are geometric for times of passes,
@@ -105,22 +90,8 @@ struct RowKey {
 
   bool operator==(const RowKey&) const = default;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("layer", self.layer);
-    field("device", self.device);
-    field("mode", self.mode);
-    field("precision", self.precision);
-    field("cell", self.cell);
-    field("cudnn_algorithm", self.cudnn_algorithm);
-    field("hidden_size", self.hidden_size);
-    field("batch_size", self.batch_size);
-    field("num_steps", self.num_steps);
-    field("num_layers", self.num_layers);
-    field("input_size", self.input_size);
-    field("bidirectional", self.bidirectional);
-    field("heads", self.heads, kWhereGiven);
-  }
+  RNNLAB_FIELDS(layer, device, mode, precision, cell, cudnn_algorithm, hidden_size, batch_size, num_steps, num_layers,
+                input_size, bidirectional, where_given(heads))
 };
 
 // The rates of one part of a step, computed from its median time.
@@ -131,14 +102,7 @@ struct PartRate {
   double least_bytes = 0;      // see least_bytes in bench_settings.h
   double bandwidth_share = 0;  // part of the ceiling's copy rate, for these bytes
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("microseconds_per_layer_step", self.microseconds_per_layer_step);
-    field("gflops", self.gflops);
-    field("gemm_share", self.gemm_share);
-    field("least_bytes", self.least_bytes);
-    field("bandwidth_share", self.bandwidth_share);
-  }
+  RNNLAB_FIELDS(microseconds_per_layer_step, gflops, gemm_share, least_bytes, bandwidth_share)
 };
 
 // A part whose interval contains zero, which is possible for a difference, has no rate.
@@ -148,13 +112,7 @@ struct PartRates {
   std::optional<PartRate> backward_weights;
   std::optional<PartRate> total;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("forward", self.forward);
-    field("backward_data", self.backward_data);
-    field("backward_weights", self.backward_weights);
-    field("total", self.total);
-  }
+  RNNLAB_FIELDS(forward, backward_data, backward_weights, total)
 };
 
 // The measurement of a layer.
@@ -170,18 +128,8 @@ struct Measurement {
   // The seconds of sampling the combination's layers, over all processes: elapsed, and computed by all threads.
   std::optional<double> wall_seconds, cpu_seconds;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("seconds", self.seconds);
-    field("rates", self.rates);
-    field("speedup_forward", self.speedup_forward);
-    field("speedup_total", self.speedup_total);
-    field("iterations", self.iterations);
-    field("samples", self.samples);
-    field("rounds_by_process", self.rounds_by_process, 3);
-    field("wall_seconds", self.wall_seconds, 3);
-    field("cpu_seconds", self.cpu_seconds, 3);
-  }
+  RNNLAB_FIELDS(seconds, rates, speedup_forward, speedup_total, iterations, samples, since<3>(rounds_by_process),
+                since<3>(wall_seconds), since<3>(cpu_seconds))
 };
 
 struct BenchRow {
@@ -194,17 +142,7 @@ struct BenchRow {
   std::optional<int64_t> peak_memory_bytes;
   std::vector<Warning> notes;  // reasons to doubt the row
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    RowKey::visit(self.key, field);
-    field("reason", self.reason);
-    field("measurement", self.measurement);
-    field("path", self.path);
-    field("path_notes", self.path_notes);
-    field("kernels", self.kernels);
-    field("peak_memory_bytes", self.peak_memory_bytes);
-    field("notes", self.notes);
-  }
+  RNNLAB_FIELDS(flattened(key), reason, measurement, path, path_notes, kernels, peak_memory_bytes, notes)
 };
 
 struct BenchReport {
@@ -215,15 +153,7 @@ struct BenchReport {
   std::vector<Ceiling> ceilings;
   std::vector<BenchRow> rows;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("environment", self.environment);
-    field("settings", self.settings);
-    field("warnings", self.warnings);
-    field("ceilings", self.ceilings);
-    field("rows", self.rows);
-  }
+  RNNLAB_FIELDS(schema_version, environment, settings, warnings, ceilings, rows)
 };
 
 // The four parts by name, in order, for code that prints or compares all of them.

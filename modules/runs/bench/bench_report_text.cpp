@@ -381,7 +381,7 @@ std::string csv_text(bool value) { return value ? "1" : "0"; }
 template <class T>
 void add_fields(CsvFields& fields, const std::string& prefix, const std::optional<T>& value) {
   const T one = value.value_or(T{});
-  T::visit(one, [&](const char* name, const auto& member, int64_t = 0) {
+  one.visit_fields([&](const std::string& name, const auto& member, int64_t) {
     fields.emplace_back(prefix + name, value ? csv_text(member) : "");
   });
 }

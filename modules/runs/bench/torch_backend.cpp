@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "layers/device/gpu_device.h"
 #include "layers/execution_path.h"
-#include "results/checks.h"
+#include "results/waiting.h"
 #include "runs/devices.h"
 #include "runs/memory_estimate.h"
 #include "train/loop/determinism.h"

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "results/checks.h"
 #include "results/comparison_output.h"
 #include "results/ranking.h"
 #include "results/run_folder.h"

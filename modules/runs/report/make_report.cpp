@@ -246,7 +246,7 @@ void clean(std::map<std::string, T>& values) {
 
 template <HasFields T>
 void clean(T& record) {
-  T::visit(record, [](const char*, auto& member, int64_t = 0) { clean(member); });
+  record.visit_fields([](const std::string&, auto& member, int64_t) { clean(member); });
 }
 
 // Whether two runs shared a machine is decided by its name if it has no id (results/measuring_order.cpp), so an

@@ -10,10 +10,11 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "results/checks.h"
 #include "results/comparison_output.h"
 #include "results/device_scaling.h"
+#include "results/loss_agreement.h"
 #include "results/run_folder.h"
+#include "results/waiting.h"
 
 namespace rnnlab::report {
 namespace {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fields.h"
 #include "base/system/files.h"
 
 namespace rnnlab {
@@ -28,15 +29,7 @@ struct WorkerId {
 
   friend bool operator==(const WorkerId&, const WorkerId&) = default;
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("host", self.host);
-    field("boot", self.boot);
-    field("process_space", self.process_space);
-    field("process", self.process);
-    field("started", self.started);
-    field("job", self.job);
-  }
+  RNNLAB_FIELDS(host, boot, process_space, process, started, job)
 };
 
 WorkerId this_worker();
@@ -87,13 +80,7 @@ struct ClaimRecord {
   std::string since;  // "2026-11-21T02:59:51Z", by the worker's clock
   std::string ended;  // when the worker released it; "" if it did not
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("worker", self.worker);
-    field("since", self.since);
-    field("ended", self.ended);
-  }
+  RNNLAB_FIELDS(schema_version, worker, since, ended)
 };
 
 class Claim {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/config/enum_names.h"
+#include "base/fields.h"
 #include "base/system/files.h"
 
 namespace rnnlab {
@@ -44,11 +45,7 @@ struct PlannedCase {
   std::string label;       // "device=cpu layer=naive"
   std::string experiment;  // as YAML
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("label", self.label);
-    field("experiment", self.experiment);
-  }
+  RNNLAB_FIELDS(label, experiment)
 };
 
 struct PlannedRun {
@@ -57,22 +54,13 @@ struct PlannedRun {
   int64_t round = 0;        // from 1; 0 if the sides of a round may run on different machines
   int64_t position = 0;     // within the round of its comparison, from 1; 0 as above
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("folder", self.folder);
-    field("case_number", self.case_number);
-    field("round", self.round);
-    field("position", self.position);
-  }
+  RNNLAB_FIELDS(folder, case_number, round, position)
 };
 
 struct PlannedTask {
   std::vector<PlannedRun> runs;  // in the order in which they run
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("runs", self.runs);
-  }
+  RNNLAB_FIELDS(runs)
 };
 
 struct SweepPlan {
@@ -85,16 +73,7 @@ struct SweepPlan {
   std::vector<std::string> hardware = {};  // which a machine must have to run tasks (hardware_here()); empty: any
   std::string hash = {};                   // of the file; not in the field list
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("measurement", self.measurement);
-    field("spread", self.spread);
-    field("command_line", self.command_line);
-    field("cases", self.cases);
-    field("tasks", self.tasks);
-    field("hardware", self.hardware, kWhereGiven);
-  }
+  RNNLAB_FIELDS(schema_version, measurement, spread, command_line, cases, tasks, where_given(hardware))
 
   const PlannedCase& case_of(const PlannedRun& run) const { return cases.at(static_cast<size_t>(run.case_number - 1)); }
   int64_t num_tasks() const { return std::ssize(tasks); }

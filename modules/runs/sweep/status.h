@@ -13,6 +13,7 @@
 
 #include "base/config/enum_names.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "runs/sweep/claim.h"
 #include "runs/sweep/plan.h"
 
@@ -54,15 +55,7 @@ struct TaskFailure {
   std::string host;
   std::string time;  // "2026-11-21T02:59:51Z"
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("run", self.run);
-    field("reason", self.reason);
-    field("exit_code", self.exit_code);
-    field("host", self.host);
-    field("time", self.time);
-  }
+  RNNLAB_FIELDS(schema_version, run, reason, exit_code, host, time)
 };
 
 struct TaskStatus {

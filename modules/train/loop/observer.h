@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/system/files.h"
 #include "results/epoch_row.h"
 
@@ -34,16 +35,8 @@ struct TrainingState {
 
   bool stopped() const { return stop_reason.has_value(); }
   // Visits all fields except the reason to stop.
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("epoch", self.epoch);
-    field("step", self.step);
-    field("best_epoch", self.best_epoch);
-    field("best_value", self.best_value);
-    field("target_epoch", self.target_epoch, kWhereGiven);
-    field("num_plateaus", self.num_plateaus, kWhereGiven);
-    field("plateau_epoch", self.plateau_epoch, kWhereGiven);
-  }
+  RNNLAB_FIELDS(epoch, step, best_epoch, best_value, where_given(target_epoch), where_given(num_plateaus),
+                where_given(plateau_epoch))
 
   // Sets the reason to stop, unless one is set already.
   void stop(StopReason reason, std::string text, ExitCode code = ExitCode::kDone) {

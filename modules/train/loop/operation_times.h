@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
+
 namespace torch::autograd::profiler {
 struct ProfilerResult;
 }  // namespace torch::autograd::profiler
@@ -19,12 +21,7 @@ struct KernelUse {
   int64_t count = 0;
   double seconds = 0;  // of the kernel, or of the operation without the operations that it calls
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("name", self.name);
-    field("count", self.count);
-    field("seconds", self.seconds);
-  }
+  RNNLAB_FIELDS(name, count, seconds)
 };
 
 // A call, which may be within a different call of its thread.

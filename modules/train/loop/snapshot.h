@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "layers/parameters.h"
 #include "train/loop/determinism.h"
 #include "train/loop/objective.h"
@@ -26,17 +27,7 @@ struct EpochTally {
   double seconds = 0.0;       // of training
   double data_seconds = 0.0;  // spent waiting for batches, part of `seconds`
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("totals", self.totals);
-    field("skipped_steps", self.skipped_steps);
-    field("gradient_norm_sum", self.gradient_norm_sum);
-    field("learning_rate", self.learning_rate);
-    field("steps", self.steps);
-    field("samples", self.samples);
-    field("seconds", self.seconds);
-    field("data_seconds", self.data_seconds);
-  }
+  RNNLAB_FIELDS(totals, skipped_steps, gradient_norm_sum, learning_rate, steps, samples, seconds, data_seconds)
 };
 
 // Holds the progress of a run in numbers.
@@ -49,14 +40,7 @@ struct RunProgress {
   std::optional<double> last_loss;
   double seconds = 0.0;  // since the run began, without the time between stop and resume
 
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("state", self.state);
-    field("epoch_is_over", self.epoch_is_over);
-    field("tally", self.tally);
-    field("last_loss", self.last_loss);
-    field("seconds", self.seconds);
-  }
+  RNNLAB_FIELDS(state, epoch_is_over, tally, last_loss, seconds)
 };
 
 struct Snapshot {
