@@ -6,6 +6,7 @@
 #include "app/program.h"
 #include "base/text.h"
 #include "data/npy_file.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -142,8 +143,7 @@ TEST(DataInspect, SuggestsLinesThatTrainOnFilesOfTheArchives) {
 TEST(DataInspect, SaysWhyThereIsNoExperimentToPrint) {
   const Program program;
   program.write("tiny.yaml", testing::kTinyYaml);
-  EXPECT_EQ(program.run({"data", "inspect", "tiny.yaml", "--yaml"}).errors,
-            "rnnlab: error: data inspect: tiny.yaml is an experiment already; remove --yaml, or pass a data file\n");
+  expect_golden(program.run({"data", "inspect", "tiny.yaml", "--yaml"}).errors);
 }
 
 TEST(DataInspect, MissingFileIsExitCode3) { EXPECT_EQ(Program().run({"data", "inspect", "nowhere.csv"}).exit_code, 3); }
@@ -153,7 +153,7 @@ TEST(DataInspect, NotesWhichLineOfTheExperimentMustBeFilledIn) {
   program.write("images.npy", npy_file("<f8", "20, 9, 3", std::vector<double>(20 * 9 * 3, 0.5)));
   const auto result = program.run({"data", "inspect", "images.npy", "--yaml"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.errors, "rnnlab: note: train_targets: write the file's name in place of FILL_IN before you train\n");
+  expect_golden(result.errors);
   EXPECT_THAT(result.output, HasSubstr("\n  train_targets: FILL_IN"));
 }
 
@@ -162,8 +162,7 @@ TEST(DataInspect, TakesOneFile) { EXPECT_EQ(Program().run({"data", "inspect", "a
 TEST(DataInspect, KeysBelongToExperiments) {
   const auto result = Program().run({"data", "inspect", "a.csv", "data.window=3"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors,
-            "rnnlab: error: data inspect: 'data.window=3' sets a key of an experiment, but 'a.csv' is a data file\n");
+  expect_golden(result.errors);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/program.h"
+#include "golden.h"
 #include "results/checkpoint/safetensors.h"
 
 namespace rnnlab {
@@ -34,7 +35,7 @@ class Export : public ::testing::Test {
 
 TEST_F(Export, HasSamplesOrdersRatesAndWeights) {
   const TensorFile file = exported({});
-  EXPECT_EQ(result_.output, "work.safetensors: 200 training samples an epoch, 3 epochs of 4 steps\n");
+  expect_golden(result_.output);
   EXPECT_EQ(shape(file, "train.inputs"), (std::vector<int64_t>{200, 28, 28}));
   EXPECT_EQ(shape(file, "train.targets"), (std::vector<int64_t>{200}));
   EXPECT_EQ(shape(file, "valid.inputs"), (std::vector<int64_t>{50, 28, 28}));
@@ -62,14 +63,11 @@ TEST_F(Export, HasTheIdentityOfARunOfTheSameExperiment) {
 }
 
 TEST_F(Export, IsOfOneRunWithABound) {
-  EXPECT_EQ(program_.run({"export", "tiny.yaml"}).errors,
-            "rnnlab: error: export: no output file is given; add -o FILE.safetensors\n");
-  EXPECT_EQ(program_.run({"export", "tiny.yaml", "sweep={seed: [1, 2]}", "-o", "w.safetensors"}).errors,
-            "rnnlab: error: export: tiny.yaml: its sweep asks for 2 runs, expected one; choose one by key=value\n");
-  EXPECT_EQ(program_.run({"export", "tiny.yaml", "training.epochs=0", "training.max_seconds=1", "-o", "w.safetensors"})
-                .errors,
-            "rnnlab: error: export: only time limits this run, so the number of its epochs is not known; set "
-            "training.epochs\n");
+  expect_golden(program_.run({"export", "tiny.yaml"}).errors);
+  expect_golden(program_.run({"export", "tiny.yaml", "sweep={seed: [1, 2]}", "-o", "w.safetensors"}).errors);
+  expect_golden(
+      program_.run({"export", "tiny.yaml", "training.epochs=0", "training.max_seconds=1", "-o", "w.safetensors"})
+          .errors);
 }
 
 TEST_F(Export, PrintsTheSizeOfTheWorkAsJson) {

@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "app/program.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -97,8 +98,7 @@ TEST_F(OutputFile, IsNotAPipeDeviceOrStream) {
     ::mkfifo((program().folder() / pipe).c_str(), 0600);
     const auto result = write(writer, pipe);
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_EQ(result.errors,
-              "rnnlab: error: " + pipe + ": is a pipe, expected a file to write; " + writer.advice + "\n");
+    expect_golden(result.errors);
     EXPECT_TRUE(fs::is_fifo(program().folder() / pipe));
     if (::mknod((program().folder() / device).c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0) {
       EXPECT_EQ(write(writer, device).exit_code, 2);
@@ -107,28 +107,20 @@ TEST_F(OutputFile, IsNotAPipeDeviceOrStream) {
     if (writer.ending == ".html") continue;  // the name is not that of a page
     const auto stream = write(writer, "/proc/self/fd/1");
     EXPECT_EQ(stream.exit_code, 2);
-    EXPECT_EQ(stream.errors, "rnnlab: error: /proc/self/fd/1: is the target of standard output or standard error; " +
-                                 writer.advice + "\n");
+    expect_golden(stream.errors);
   }
 }
 
 TEST_F(OutputFile, IsCheckedBeforeTheWorkBegins) {
-  EXPECT_EQ(
-      program().run({"predict", "no run", "--out", "nowhere/a.csv"}).errors,
-      "rnnlab: error: nowhere/a.csv: the folder 'nowhere' does not exist; create it, or choose a different one\n");
-  EXPECT_EQ(program().run({"convert", "no run", "-o", "nowhere/a.safetensors"}).errors,
-            "rnnlab: error: nowhere/a.safetensors: the folder 'nowhere' does not exist; create it, or choose a "
-            "different one\n");
-  EXPECT_EQ(program().run({"train", "tiny.yaml", "--out", "tiny.yaml"}).errors,
-            "rnnlab: error: tiny.yaml: is a file, expected a folder or an unused name\n");
+  expect_golden(program().run({"predict", "no run", "--out", "nowhere/a.csv"}).errors);
+  expect_golden(program().run({"convert", "no run", "-o", "nowhere/a.safetensors"}).errors);
+  expect_golden(program().run({"train", "tiny.yaml", "--out", "tiny.yaml"}).errors);
 }
 
 TEST_F(OutputFile, IsNotAFileOfARunThroughALink) {
   fs::create_symlink(run() + "/epochs.csv", program().folder() / "epochs link.csv");
   const std::string before = read_text(run() + "/epochs.csv");
-  EXPECT_EQ(program().run({"predict", run(), "--out", "epochs link.csv"}).errors,
-            "rnnlab: error: epochs link.csv: belongs to a run and writing it would damage the run; choose a different "
-            "output file\n");
+  expect_golden(program().run({"predict", run(), "--out", "epochs link.csv"}).errors);
   EXPECT_EQ(read_text(run() + "/epochs.csv"), before);
 }
 
@@ -147,34 +139,24 @@ TEST_F(OutputFile, IsNotAFileThatRunsNeed) {
   const auto among_checkpoints =
       program().run_in_shell("cd '" + run() + "/checkpoints'; \"$0\" bench --json best.json");
   EXPECT_EQ(among_checkpoints.errors, "rnnlab: error: best.json" + rest);
-  EXPECT_EQ(program().run({"convert", run(), "-o", "flowers.yaml"}).errors,
-            "rnnlab: error: flowers.yaml: has the name of an experiment file, which would be lost; choose a different "
-            "output file\n");
+  expect_golden(program().run({"convert", run(), "-o", "flowers.yaml"}).errors);
 }
 
 TEST_F(OutputFile, OfABenchmarkIsNotItsOwnSettings) {
   program().write("b.yaml", "device: cpu\n");
-  EXPECT_EQ(program().run({"bench", "b.yaml", "--json", "./b.yaml"}).errors,
-            "rnnlab: error: ./b.yaml: is an input file and would be lost; choose a different output file\n");
+  expect_golden(program().run({"bench", "b.yaml", "--json", "./b.yaml"}).errors);
   program().write("two.json", "");
   fs::create_symlink("two.json", program().folder() / "link to two.json");
-  EXPECT_EQ(program().run({"bench", "b.yaml", "--json", "two.json", "--csv", "link to two.json"}).errors,
-            "rnnlab: error: --csv and --json: both name two.json; name two files\n");
+  expect_golden(program().run({"bench", "b.yaml", "--json", "two.json", "--csv", "link to two.json"}).errors);
 }
 
 TEST_F(OutputFile, FoldersAreNotRunsOrDanglingLinks) {
-  EXPECT_EQ(
-      program().run({"train", "tiny.yaml", "--out", run()}).errors,
-      "rnnlab: error: " + run() + ": is the folder of a run; name a folder for new runs with --out, such as runs\n");
-  EXPECT_EQ(program().run({"train", "tiny.yaml", "--out", run() + "/checkpoints"}).errors,
-            "rnnlab: error: " + run() +
-                "/checkpoints: belongs to checkpoints, and other files would damage them; choose a different folder\n");
+  expect_golden(program().run({"train", "tiny.yaml", "--out", run()}).errors);
+  expect_golden(program().run({"train", "tiny.yaml", "--out", run() + "/checkpoints"}).errors);
   fs::create_symlink("nowhere", program().folder() / "dangling");
   const auto result = program().run({"train", "tiny.yaml", "--out", "dangling"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(
-      result.errors,
-      "rnnlab: error: dangling: is a link to 'nowhere', which is missing; create that folder, or remove the link\n");
+  expect_golden(result.errors);
 }
 
 // A folder from an unknown source must not redirect output to a different place.
@@ -187,8 +169,7 @@ TEST_F(OutputFile, IsNotALinkInARunFolder) {
   EXPECT_EQ(program().run({"predict", run(), "--out", run() + "/tables/deep.csv"}).exit_code, 2);
   const auto result = program().run({"predict", run(), "--out", link});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors,
-            "rnnlab: error: " + link + ": is a link, expected a file; remove it, or name another place\n");
+  expect_golden(result.errors);
   EXPECT_EQ(read_text(program().folder() / "elsewhere.csv"), "old");
 }
 

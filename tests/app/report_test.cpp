@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/program.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -132,18 +133,13 @@ TEST_F(ReportVerb, NamesWhatIsNeitherARunNorABenchmark) {
   EXPECT_THAT(missing.errors, Not(HasSubstr("folder")));
   const auto nothing = program_.run({"report", "nowhere"});
   EXPECT_EQ(nothing.exit_code, 2);
-  EXPECT_EQ(nothing.errors,
-            "rnnlab: error: nowhere: no such file or folder, and no runs/nowhere; pass the folder of a run, or the "
-            "name of an "
-            "experiment in runs\n");
+  expect_golden(nothing.errors);
 }
 
 TEST_F(ReportVerb, WritesNoPageUnderTheNameOfSomethingElse) {
   const auto result = program_.run({"report", "runs/tiny", "--markdown", "-o", "summary.md"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors,
-            "rnnlab: error: --out summary.md: the report is an HTML page; use a .html file (--markdown prints to "
-            "standard output)\n");
+  expect_golden(result.errors);
 }
 
 TEST_F(ReportVerb, SaysHowToSaveAChartInPlaceOfTheOldFigures) {
@@ -156,9 +152,7 @@ TEST_F(ReportVerb, SaysHowToSaveAChartInPlaceOfTheOldFigures) {
 TEST_F(ReportVerb, NamesTheExperimentsOfAFolderOfThem) {
   const auto result = program_.run({"report", "runs"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors,
-            "rnnlab: error: runs: not a run folder, but its subfolders contain runs; pass one of them, for example "
-            "runs/tiny\n");
+  expect_golden(result.errors);
 }
 
 TEST_F(ReportVerb, LeavesNoDamagedRunOutInSilence) {
@@ -189,16 +183,13 @@ TEST_F(ReportVerb, WritesNothingOverWhatItReads) {
   program_.write("tiny.html", "a report");
   const auto over_itself = program_.run({"report", "tiny.html", "-o", "tiny.html"});
   EXPECT_EQ(over_itself.exit_code, 2);
-  EXPECT_EQ(over_itself.errors,
-            "rnnlab: error: tiny.html: is an input file and would be lost; choose a different output file\n");
+  expect_golden(over_itself.errors);
 }
 
 TEST_F(ReportVerb, RefusesAPageThatCannotBeWrittenBeforeItReads) {
   const auto result = program_.run({"report", "runs/tiny", "-o", "nowhere/page.html"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(
-      result.errors,
-      "rnnlab: error: nowhere/page.html: the folder 'nowhere' does not exist; create it, or choose a different one\n");
+  expect_golden(result.errors);
 }
 
 }  // namespace

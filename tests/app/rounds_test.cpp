@@ -15,6 +15,7 @@
 #include "app/program.h"
 #include "base/error.h"
 #include "base/system/locks.h"
+#include "golden.h"
 #include "results/measuring_order.h"
 #include "results/run_record.h"
 
@@ -207,8 +208,7 @@ TEST(Rounds, AreRefusedInASweepAndWithResume) {
   EXPECT_THAT(swept.errors, HasSubstr("repeats cannot be swept: write the key outside the sweep"));
   EXPECT_EQ(program.run({"train", "--resume", "runs", "--repeats", "2"}).exit_code, 2);
   EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "0"}).exit_code, 2);
-  EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "5", "repeats=3"}).errors,
-            "rnnlab: error: --repeats 5 and repeats=3 set the same value twice: remove one of them\n");
+  expect_golden(program.run({"train", "tiny.yaml", "--repeats", "5", "repeats=3"}).errors);
 }
 
 // experiments/peers.py also does this, and runs other programs in between.
@@ -226,11 +226,8 @@ TEST(Turn, IsThatOfAScript) {
 TEST(Turn, IsRefusedIfInvalidOrForSeveralRuns) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
-  EXPECT_EQ(program.run({"train", "tiny.yaml", "--turn", "1:2"}).errors,
-            "rnnlab: error: --turn: got '1:2', expected MEASUREMENT:ROUND:POSITION:CASE, a name and three numbers from "
-            "1, such as a1b2:1:2:1\n");
-  EXPECT_EQ(program.run({"train", "tiny.yaml", "--turn", "a:1:1:1", "sweep={seed: [1, 2]}"}).errors,
-            "rnnlab: error: --turn: the arguments ask for several runs, expected one: leave out sweep and repeats\n");
+  expect_golden(program.run({"train", "tiny.yaml", "--turn", "1:2"}).errors);
+  expect_golden(program.run({"train", "tiny.yaml", "--turn", "a:1:1:1", "sweep={seed: [1, 2]}"}).errors);
 }
 
 TEST(Check, PrintsRepeats) {

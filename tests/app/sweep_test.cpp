@@ -12,6 +12,7 @@
 
 #include "app/program.h"
 #include "base/system/json_fields.h"
+#include "golden.h"
 #include "results/run_folder.h"
 #include "results/run_record.h"
 #include "runs/sweep/claim.h"
@@ -96,8 +97,7 @@ TEST_F(SweepVerb, PrintsTheSizeOfAPlanAsJson) {
 
 TEST_F(SweepVerb, NeedsAFolderForAPlan) {
   program_.write("tiny.yaml", kTinyYaml);
-  EXPECT_EQ(program_.run({"sweep", "plan", "tiny.yaml"}).errors,
-            "rnnlab: error: sweep plan: no folder given; name a new one for the sweep, such as --out sweeps/first\n");
+  expect_golden(program_.run({"sweep", "plan", "tiny.yaml"}).errors);
 }
 
 TEST_F(SweepVerb, RunsATaskByItsNumberOnce) {
@@ -299,17 +299,11 @@ TEST_F(SweepVerb, ExplainsWhatIsWrongWithANumber) {
   EXPECT_EQ(task("0", {"--out", "runs"}).exit_code, 2);
 }
 
-TEST_F(SweepVerb, ExplainsThatThePlanIsMissing) {
-  EXPECT_EQ(work().errors,
-            "rnnlab: error: sweep: has no sweep.json, expected a folder that `rnnlab sweep plan FILE... --out DIR` "
-            "made\n");
-}
+TEST_F(SweepVerb, ExplainsThatThePlanIsMissing) { expect_golden(work().errors); }
 
 TEST_F(SweepVerb, ExplainsThatAPlanIsNotResumed) {
   plan(kThreeSeeds);
-  EXPECT_EQ(program_.run({"train", "--resume", "sweep/sweep.json"}).errors,
-            "rnnlab: error: sweep/sweep.json: is the plan of a sweep; use `rnnlab sweep work sweep`, or `rnnlab train "
-            "--task K sweep`\n");
+  expect_golden(program_.run({"train", "--resume", "sweep/sweep.json"}).errors);
 }
 
 // ---- engines that only count ----

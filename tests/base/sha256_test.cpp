@@ -3,13 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include "golden.h"
+
 namespace rnnlab {
 namespace {
 
 // The examples of FIPS 180-2, appendix B.
 TEST(Sha256, DigestsThePublishedExamples) {
-  EXPECT_EQ(Sha256().hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(Sha256().update("abc").hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  expect_golden(Sha256().hex());
+  expect_golden(Sha256().update("abc").hex());
   EXPECT_EQ(Sha256().update("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq").hex(),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -226,9 +227,7 @@ TEST(Batches, SayWhenDroppingTheTailLeavesNothing) {
     FAIL() << "no error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    EXPECT_STREQ(error.what(),
-                 "a batch takes 8 samples, but there are only 7, and an incomplete batch is dropped: choose a "
-                 "batch size of at most 7 or set training.drop_last: false");
+    expect_golden(error.what());
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "data/load_dataset.h"
 #include "data_test.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -29,23 +30,20 @@ constexpr const char* kWordsOfTags =
 
 TEST_F(CsvWords, OfACategoryAreValuesOrMissing) {
   write("a.csv", "line,n,word,tag\n1,5,?,x\n1,6,null,y\n2,5,a,x\n2,7,NA,y\n");
-  EXPECT_THAT(load_error(kWordsOfTags), HasSubstr("a.csv:2: column 'word': the value is missing ('?')"));
+  expect_golden(load_error(kWordsOfTags));
   EXPECT_THAT(load_error(kWordsOfTags), HasSubstr("set data.missing_words"));
   const Dataset as_values = load(std::string(kWordsOfTags) + "missing_words: []\n");
   EXPECT_THAT(as_values.categories.at(0).values, ElementsAre("?", "NA", "a", "null"));
   const Dataset some = load(std::string(kWordsOfTags) + "missing_words: [\"?\"]\nmissing: zero\n");
   EXPECT_THAT(some.categories.at(0).values, ElementsAre("NA", "a", "null"));
-  EXPECT_THAT(some.notes, Contains("1 cell of 'word' is missing, and has the vector 0"));
+  expect_golden(some.notes);
 }
 
 TEST_F(CsvWords, OfAClassMayBeItsName) {
   write("a.csv", "x,country\n1.5,ZA\n2.5,NA\n3.5,ZA\n4.5,NA\n");
-  EXPECT_THAT(load_error("target: [country]\n"), HasSubstr("if 'NA' is the name of a class, set data.missing_words"));
+  expect_golden(load_error("target: [country]\n"));
   EXPECT_THAT(load("target: [country]\nmissing_words: []\n").vocabulary, ElementsAre("NA", "ZA"));
-  EXPECT_THAT(
-      load("target: [country]\nmissing: drop\nnum_valid: 0\n").notes,
-      Contains("column 'country' of a.csv has words for a missing class: 'NA' in 2 rows; if one is the name of a "
-               "class, take it out of data.missing_words"));
+  expect_golden(load("target: [country]\nmissing: drop\nnum_valid: 0\n").notes);
 }
 
 TEST_F(CsvWords, OfYourOwnMeanMissingNumbers) {
@@ -54,27 +52,24 @@ TEST_F(CsvWords, OfYourOwnMeanMissingNumbers) {
   EXPECT_THAT(values_of<float>(load(common).train.inputs), ElementsAre(1, -999, 0, 5));
   EXPECT_THAT(values_of<float>(load(common + "missing_words: [none, \"-999\"]\n").train.inputs),
               ElementsAre(1, 0, 0, 5));
-  EXPECT_THAT(load_error(common + "missing_words: [NONE]\n"), HasSubstr("a.csv:4: column 'x': got 'none'"));
+  expect_golden(load_error(common + "missing_words: [NONE]\n"));
 }
 
 TEST_F(CsvWords, OfSpreadsheetsAreMissingOrErrors) {
   write("a.csv", "p,y\n#N/A,1\n0.2,2\n0.3,3\n");
-  EXPECT_THAT(load_error("target: [y]\ntask: regression\n"),
-              HasSubstr("a.csv:2: column 'p': the value is missing ('#N/A')"));
+  expect_golden(load_error("target: [y]\ntask: regression\n"));
   EXPECT_EQ(load("target: [y]\ntask: regression\nmissing: drop\nnum_valid: 0\n").train.size(), 2);
   write("a.csv", "p,y\n#DIV/0!,1\n0.2,2\n0.3,3\n");
-  EXPECT_THAT(load_error("target: [y]\ntask: regression\n"),
-              HasSubstr("got '#DIV/0!', expected a number (an error of a spreadsheet); correct it"));
+  expect_golden(load_error("target: [y]\ntask: regression\n"));
 }
 
 TEST_F(CsvWords, TrueAndFalseAreNumbers) {
   write("a.csv", "x,holiday,y\n1,True,5\n2,false,6\n3,TRUE,7\n");
   const Dataset data = load("target: [y]\ntask: regression\nnum_valid: 0\nsplit: ordered\n");
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 1, 2, 0, 3, 1));
-  EXPECT_THAT(data.notes, Contains("true and false are the numbers 1 and 0 in 'holiday'"));
+  expect_golden(data.notes);
   write("a.csv", "x,holiday,y\n1,True,5\n2,0,6\n3,1,7\n");
-  EXPECT_THAT(load_error("target: [y]\ntask: regression\n"),
-              HasSubstr("a.csv:2: column 'holiday': got 'True', but line 3 has '0'"));
+  expect_golden(load_error("target: [y]\ntask: regression\n"));
 }
 
 constexpr const char* kDemand = "features: [x]\ntarget: [x]\nwindow: 1\ncategories: [day]\nnum_valid: 1\n";
@@ -93,14 +88,10 @@ TEST_F(CsvWords, AreCountedWhereTheyAreUnknown) {
   const Dataset data = load(kDemand);
   write("a.csv", "x,day\n10,mon\n11,sun\n12,mon\n");
   const InferenceData some = load_for_inference(settings(kDemand), data, DataPart::kAll, Targets::kIfPresent);
-  EXPECT_THAT(some.notes,
-              Contains("warning: 1 cell of 'day' is not a value of the training part, such as 'sun', and has "
-                       "the vector 0"));
+  expect_golden(some.notes);
   write("a.csv", "x,day\n10,1\n11,2\n12,1\n");
-  EXPECT_THAT(
-      error_of(ExitCode::kData,
-               [&] { load_for_inference(settings(kDemand), data, DataPart::kAll, Targets::kIfPresent); }),
-      HasSubstr("no cell of column 'day' has a value of the training part ('mon', 'tue'): the file has '1', '2'"));
+  expect_golden(error_of(ExitCode::kData,
+                         [&] { load_for_inference(settings(kDemand), data, DataPart::kAll, Targets::kIfPresent); }));
 }
 
 TEST_F(CsvWords, AreTheClassesOfTrainingInOtherSpellings) {
@@ -114,22 +105,19 @@ TEST_F(CsvWords, AreTheClassesOfTrainingInOtherSpellings) {
 
 TEST_F(CsvWords, OfAnIndexAreNoInputs) {
   write("a.csv", ",x,label\n0,1.5,well\n1,2.5,sick\n2,0.5,well\n3,1.5,sick\n");
-  EXPECT_THAT(
-      load_error("target: [label]\n"),
-      HasSubstr("a.csv: column 'column1' numbers the rows (0, 1 ...) and has no name, which is not an input unless "
-                "data.features names it: leave the column out: data.features: [x]; or name it in data.id"));
+  expect_golden(load_error("target: [label]\n"));
   EXPECT_EQ(load("target: [label]\nid: [column1]\n").shape.sequence_length, 1);
   EXPECT_EQ(load("target: [label]\nfeatures: [column1, x]\n").shape.sequence_length, 2);
 }
 
 TEST_F(CsvWords, OfTimesAreShownByOneThatIsKnown) {
   write("a.csv", "timestamp,x\n,1.5\n1700003600,2.5\n1700007200,3.5\n1700010800,3.5\n");
-  EXPECT_THAT(load_error("target: [x]\nwindow: 1\n"), HasSubstr("column 'timestamp' holds times such as 1700003600"));
+  expect_golden(load_error("target: [x]\nwindow: 1\n"));
 }
 
 TEST_F(CsvWords, OfTimesAreNoInputs) {
   write("a.csv", "timestamp,x\n1700000000,1.5\n1700003600,2.5\n1700007200,3.5\n1700010800,3.5\n");
-  EXPECT_THAT(load_error("target: [x]\nwindow: 1\n"), HasSubstr("column 'timestamp' holds times such as 1700000000"));
+  expect_golden(load_error("target: [x]\nwindow: 1\n"));
   EXPECT_EQ(load("target: [x]\nwindow: 1\ntime: timestamp\nnum_valid: 0\n").shape.input_size, 1);
 }
 
@@ -138,8 +126,7 @@ TEST_F(CsvWords, LeaveOutTheColumnAfterTheLastDelimiter) {
     write("a.csv", header + std::string("1,2,a,\n3,4,b,\n5,6,a,\n"));
     const Dataset data = load("target: [label]\nnum_valid: 0\nsplit: ordered\n");
     EXPECT_EQ(data.shape.sequence_length, 2) << header;
-    EXPECT_THAT(data.notes,
-                Contains("column 4 has neither a name nor values, and is left out: the lines end with ','"));
+    expect_golden(data.notes);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "data/find_data.h"
 
 #include "data_test.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -73,31 +74,16 @@ TEST_F(FindData, TakesAnAbsoluteNameAsItStands) {
 
 TEST_F(FindData, IsNotContentWithAFolder) {
   std::filesystem::create_directory("series.csv");
-  EXPECT_EQ(error_of(ExitCode::kData,
-                     [] {
-                       find_data({"series.csv", "", "", "advice"});
-                     }),
-            "series.csv: is a folder, expected a file: name a file in it");
+  expect_golden(error_of(ExitCode::kData, [] { find_data({"series.csv", "", "", "advice"}); }));
 }
 
 TEST_F(FindData, AsksForTheNameThatInspectLeftOpen) {
-  EXPECT_EQ(error_of(ExitCode::kData,
-                     [] {
-                       find_data({"mine", "FILL_IN", "", ""});
-                     }),
-            "data: 'FILL_IN' stands for the name of a file: write that name in its place");
+  expect_golden(error_of(ExitCode::kData, [] { find_data({"mine", "FILL_IN", "", ""}); }));
 }
 
 TEST_F(FindData, ListsEveryPlaceItLookedAt) {
   setenv("RNNLAB_DATA", path("central").c_str(), 1);
-  EXPECT_EQ(
-      error_of(ExitCode::kData,
-               [] {
-                 find_data({"mine", "a", "mnist", "advice"});
-               }),
-      "no such data file, with or without .gz; searched:\n  {}/mine/a\n  {}/central/mine/a\n  {}/data/mine/a\n"
-      "A relative data.path is searched from the current directory, then from the folder of the experiment's file.\n"
-      "advice");
+  expect_golden(error_of(ExitCode::kData, [] { find_data({"mine", "a", "mnist", "advice"}); }));
 }
 
 TEST_F(FindData, TakesAPathFromTheExperimentsFolderWhereItIsNotHere) {

@@ -3,6 +3,7 @@
 
 #include "data/load_dataset.h"
 #include "data_test.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -27,9 +28,8 @@ TEST_F(LoadText, PredictsTheNextTokenAtEveryStep) {
   EXPECT_THAT(values_of<int64_t>(data.train.inputs), ElementsAre(0, 1, 2, 0, 1, 2));
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1, 2, 0, 1, 2, 0));
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(1, 2, 0));
-  EXPECT_THAT(data.notes, ElementsAre("11 tokens in 3 windows; 1 token left over at the end"));
-  EXPECT_EQ(data.description,
-            fmt::format("text from {}: 2 training and 1 validation samples of 3 tokens, vocabulary 3", path("a.txt")));
+  expect_golden(data.notes);
+  expect_golden(data.description);
 }
 
 TEST_F(LoadText, TakesCharactersOrBytes) {
@@ -61,22 +61,14 @@ TEST_F(LoadText, KeepsNothingForValidationWhereNoneIsWanted) {
 
 TEST_F(LoadText, RefusesATextShorterThanAWindow) {
   write("a.txt", "abc");
-  EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 3"); }),
-            "{}/a.txt: got 3 tokens, expected at least 4 for a data.sequence_length of 3: use a shorter one, or a "
-            "longer text");
-  EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 2"); }),
-            "{}/a.txt: a split into training and validation needs at least 2 samples, got 1; set data.num_valid: 0 for "
-            "no validation");
+  expect_golden(error_of(ExitCode::kData, [&] { load("sequence_length: 3"); }));
+  expect_golden(error_of(ExitCode::kData, [&] { load("sequence_length: 2"); }));
 }
 
 TEST_F(LoadText, SaysHowToFetchTinyShakespeare) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder());
-  EXPECT_EQ(
-      error_of(ExitCode::kData, [] { load_dataset(parse_settings("source: text")); }),
-      "no such data file, with or without .gz; searched:\n  {}/data/input.txt\n  {}/data/tinyshakespeare/input.txt\n"
-      "Run `data/fetch tinyshakespeare` in the source folder of rnnlab to get this one, or set data.path to your own "
-      "text.");
+  expect_golden(error_of(ExitCode::kData, [] { load_dataset(parse_settings("source: text")); }));
   std::filesystem::current_path(before);
 }
 

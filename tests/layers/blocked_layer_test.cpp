@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "golden.h"
 #include "layers/blocked/panel.h"
 #include "layers/blocked/work_split.h"
 #include "layers/execution_path.h"
@@ -150,8 +151,7 @@ TEST(Blocked, TellsItsPath) {
 
 TEST(Blocked, IsForTheCpu) {
   EXPECT_EQ(refusal_of(LayerKind::kBlocked, Processor::kCpu), std::nullopt);
-  EXPECT_EQ(refusal_of(LayerKind::kBlocked, Processor::kGpu),
-            "layer: blocked is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn");
+  expect_golden(refusal_of(LayerKind::kBlocked, Processor::kGpu));
 }
 
 // Returns how the threads share an LSTM's forward pass.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/device/gpu_support.h"
+#include "golden.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -40,14 +41,13 @@ TEST(OwnCode, OfTheListForAllGpusRunsOnEachThatLibTorchRunsOn) {
 }
 
 TEST(OwnCode, IsDescribedForPeople) {
-  EXPECT_EQ(kernels::described("75-real 80-real 120"), "code for 7.5, 8.0 and 12.0, PTX for 12.0");
+  expect_golden(kernels::described("75-real 80-real 120"));
   EXPECT_EQ(kernels::described("75-virtual"), "PTX for 7.5");
   EXPECT_EQ(kernels::described("90-real"), "code for 9.0");
 }
 
 TEST(Refusal, OfPersistentNamesTheCapabilityThatItNeedsAndTheOneThatIsThere) {
-  EXPECT_EQ(refusal_of(LayerKind::kPersistent, kT4),
-            "layer: persistent needs compute capability 8.0, and Tesla T4 has 7.5; use layer: cudnn");
+  expect_golden(refusal_of(LayerKind::kPersistent, kT4));
   EXPECT_EQ(refusal_of(LayerKind::kPersistent, kH200), std::nullopt);
 }
 
@@ -58,10 +58,7 @@ TEST(Refusal, OfPersistentNamesASizeThatOnlyOtherGpusHaveKernelsFor) {
         kind,
         LayerWork{.options = RecurrentOptions{.hidden_size = hidden_size}, .precision = Precision::kTf32, .gpu = gpu});
   };
-  EXPECT_EQ(
-      reason(LayerKind::kPersistent, 1280, b200),
-      "layer: persistent does not support hidden_size: 1280 on NVIDIA B200 (compute capability 10.0): its kernels for "
-      "more than 1024 units need compute capability 9.0; use layer: cudnn");
+  expect_golden(reason(LayerKind::kPersistent, 1280, b200));
   EXPECT_EQ(reason(LayerKind::kPersistent, 1024, b200), std::nullopt);
   EXPECT_EQ(reason(LayerKind::kPersistent, 1280, kH200), std::nullopt);
   EXPECT_EQ(reason(LayerKind::kCudnn, 1280, b200), std::nullopt);
@@ -71,9 +68,8 @@ TEST(Refusal, OfLayersMadeOfOwnKernelsSaysHowToGetCodeForTheGpu) {
   for (const LayerKind kind : {LayerKind::kFusedPointwise, LayerKind::kPretransposed, LayerKind::kHoisted,
                                LayerKind::kWavefront, LayerKind::kDiagonal}) {
     const std::string reason = refusal_of(kind, kA100WithoutKernels).value_or("");
-    EXPECT_THAT(reason, StartsWith(fmt::format("layer: {} needs own kernels for compute capability 8.0 (NVIDIA A100)",
-                                               config::name_of(kind))));
-    EXPECT_THAT(reason, HasSubstr("use layer: fused, or configure the build with -DRNNLAB_CUDA_ARCHITECTURES=80-real"));
+    expect_golden(reason);
+    expect_golden(reason);
     EXPECT_EQ(refusal_of(kind, kT4), std::nullopt) << config::name_of(kind);
   }
 }

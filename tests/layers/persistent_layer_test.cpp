@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "golden.h"
 #include "layers/half_pass_count.h"
 #include "layers/layer_under_test.h"
 #include "layers/on_cuda.h"
@@ -47,42 +48,24 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
     for (const int64_t size : {8, 64, 72, 128, 1024, 1536})
       EXPECT_EQ(reason({.cell = cell, .hidden_size = size}), "none");
   EXPECT_EQ(reason({.hidden_size = 1024, .num_layers = 3, .bidirectional = true, .dropout = 0.5}), "none");
-  EXPECT_EQ(reason({.cell = Cell::kGru, .hidden_size = 128, .reset_gate = ResetGate::kBefore}),
-            "layer: persistent does not support reset_gate: before, only after; use layer: naive");
-  EXPECT_THAT(reason({.hidden_size = 128, .activation = Activation::kRelu}),
-              HasSubstr("does not support activation: relu, only tanh; use layer: naive"));
-  EXPECT_THAT(reason({.cell = Cell::kGru, .hidden_size = 128, .activation = Activation::kRelu}),
-              HasSubstr("does not support activation: relu, only tanh; use layer: naive"));
-  for (const int64_t size : {1, 12, 100, 1540, 1544})
-    EXPECT_THAT(
-        reason({.hidden_size = size}),
-        HasSubstr(fmt::format(
-            "does not support hidden_size: {} (its kernels have multiples of 8 from 8 to 1536, in fp32 to 1024)",
-            size)));
+  expect_golden(reason({.cell = Cell::kGru, .hidden_size = 128, .reset_gate = ResetGate::kBefore}));
+  expect_golden(reason({.hidden_size = 128, .activation = Activation::kRelu}));
+  expect_golden(reason({.cell = Cell::kGru, .hidden_size = 128, .activation = Activation::kRelu}));
+  for (const int64_t size : {1, 12, 100, 1540, 1544}) expect_golden(reason({.hidden_size = size}));
 }
 
 TEST(PersistentRefusal, EarlierVariantsHaveTheSizesOfClusters) {
   for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams}) {
     EXPECT_EQ(refusal_of(kind, {.hidden_size = 1024}), std::nullopt);
-    EXPECT_THAT(
-        refusal_of(kind, {.hidden_size = 1032}).value_or("none"),
-        HasSubstr(fmt::format("layer: {} does not support hidden_size: 1032 (its kernels have multiples of 8 from 64 "
-                              "to 1024); use layer: naive",
-                              config::name_of(kind))));
-    EXPECT_EQ(refusal_of(kind, Processor::kCpu),
-              fmt::format("layer: {} needs a GPU of compute capability 9.0 or later; on a CPU use layer: blocked, or "
-                          "naive for any cell",
-                          config::name_of(kind)));
+    expect_golden(refusal_of(kind, {.hidden_size = 1032}).value_or("none"));
+    expect_golden(refusal_of(kind, Processor::kCpu));
   }
 }
 
 TEST(PersistentRefusal, BlocksHaveSmallSizes) {
   for (const int64_t size : {8, 64, 128})
     EXPECT_EQ(refusal_of(LayerKind::kPersistentBlock, {.hidden_size = size}), std::nullopt);
-  EXPECT_THAT(
-      refusal_of(LayerKind::kPersistentBlock, {.hidden_size = 136}).value_or("none"),
-      HasSubstr("layer: persistent_block does not support hidden_size: 136 (its kernels have multiples of 8 from 8 to "
-                "128); use layer: naive"));
+  expect_golden(refusal_of(LayerKind::kPersistentBlock, {.hidden_size = 136}).value_or("none"));
 }
 
 TEST(PersistentRefusal, AGpuWithoutClustersHasSizesForTheWholeGpu) {
@@ -94,30 +77,17 @@ TEST(PersistentRefusal, AGpuWithoutClustersHasSizesForTheWholeGpu) {
   };
   EXPECT_EQ(refusal_of(LayerKind::kPersistent, gpu), std::nullopt);
   EXPECT_EQ(reason(1024, Precision::kTf32), std::nullopt);
-  EXPECT_EQ(
-      reason(1032, Precision::kTf32),
-      "layer: persistent does not support hidden_size: 1032 on NVIDIA A100 (compute capability 8.0): its kernels for "
-      "more than 1024 units need compute capability 9.0; use layer: cudnn");
+  expect_golden(reason(1032, Precision::kTf32));
   EXPECT_EQ(reason(128, Precision::kFp32), std::nullopt);
-  EXPECT_EQ(reason(136, Precision::kFp32),
-            "layer: persistent does not support hidden_size: 136 on NVIDIA A100 (compute capability 8.0) in fp32: its "
-            "kernels "
-            "for more than 128 units in fp32 need compute capability 9.0 or later; use precision: tf32 or bf16, or "
-            "layer: cudnn");
+  expect_golden(reason(136, Precision::kFp32));
   EXPECT_NE(refusal_of(LayerKind::kPersistentClusters, gpu), std::nullopt);
 }
 
 TEST(PersistentRefusal, IsForAGpu) {
-  EXPECT_EQ(refusal_of(LayerKind::kPersistent, Processor::kCpu),
-            "layer: persistent needs a GPU of compute capability 8.0 or later; on a CPU use layer: blocked, or naive "
-            "for any cell");
+  expect_golden(refusal_of(LayerKind::kPersistent, Processor::kCpu));
   EXPECT_EQ(refusal_of(LayerKind::kPersistent, Processor::kGpu), std::nullopt);
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
-  EXPECT_EQ(user_error_of([&] {
-              layer->forward(at::randn({2, 2, 3}));
-            }),
-            "layer: persistent needs a GPU of compute capability 8.0 or later; on a CPU use layer: blocked, or naive "
-            "for any cell");
+  expect_golden(user_error_of([&] { layer->forward(at::randn({2, 2, 3})); }));
 }
 
 // A relu whose sums stay away from its kink, as persistent_check.h has them: weights of a sixth.

@@ -84,7 +84,7 @@ TEST_F(FullDisk, IsAnErrorForEveryFileAndCostsNothingThatWasSaved) {
   mount_disk(10'000);
   ASSERT_EQ(train().exit_code, 0);
   const TrainedRun whole = read_trained_run(only_run_in(disk(), "small"));
-  const int64_t step = number_from_environment("RNNLAB_PAGES_APART", 9);
+  const int64_t step = number_from_environment("RNNLAB_PAGES_APART", 27);
   std::map<std::string, int> num_full;
   for (int64_t pages = 1;; pages += step) {
     SCOPED_TRACE(std::to_string(pages) + " pages");

@@ -140,7 +140,7 @@ class KilledRun {
 };
 
 TEST(Kill, LosesNothingAndTheRunEndsAsIfItHadNeverBeenInterrupted) {
-  const int64_t wanted = number_from_environment("RNNLAB_KILLS", 30);
+  const int64_t wanted = number_from_environment("RNNLAB_KILLS", 12);
   std::mt19937 random(static_cast<uint32_t>(number_from_environment("RNNLAB_SEED", 1)));
   const Program program;
   program.write("small.yaml", kSmallYaml);

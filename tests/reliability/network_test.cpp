@@ -400,7 +400,7 @@ TEST_F(NetworkFaults, EndWithOneLineAndLoseNothing) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can make network namespaces";
   const Network network;
   if (!network.is_there()) GTEST_SKIP() << "no network namespaces with a router can be made (needs ip and iptables)";
-  const int64_t count = number_from_environment("RNNLAB_NETWORK_FAULTS", 12);
+  const int64_t count = number_from_environment("RNNLAB_NETWORK_FAULTS", 5);
   std::mt19937 random(static_cast<uint32_t>(number_from_environment("RNNLAB_SEED", 1)));
   const TrainedRun expected = whole();
   for (int64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {

@@ -324,7 +324,7 @@ class RankEndings : public ::testing::Test {
 };
 
 TEST_F(RankEndings, LoseNothingAndLeaveNothingBehind) {
-  const int64_t count = number_from_environment("RNNLAB_RANK_ENDINGS", 12);
+  const int64_t count = number_from_environment("RNNLAB_RANK_ENDINGS", 6);
   std::mt19937 random(static_cast<uint32_t>(number_from_environment("RNNLAB_SEED", 1)));
   const TrainedRun expected = whole();
   for (int64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {

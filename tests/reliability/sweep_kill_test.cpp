@@ -145,7 +145,7 @@ class KilledSweep {
 };
 
 TEST(SweepKill, EachRunEndsWholeExactlyOnce) {
-  const int64_t num_rounds = number_from_environment("RNNLAB_SWEEP_ROUNDS", 3);
+  const int64_t num_rounds = number_from_environment("RNNLAB_SWEEP_ROUNDS", 2);
   std::mt19937 random(static_cast<uint32_t>(number_from_environment("RNNLAB_SEED", 1)));
   const Program program;
   program.write("small.yaml", std::string(kSmallYaml) + k24Seeds);

@@ -7,6 +7,7 @@
 
 #include "base/system/temporary_folder.h"
 #include "base/text.h"
+#include "golden.h"
 #include "results/sample_runs.h"
 
 namespace rnnlab::testing {
@@ -83,17 +84,11 @@ TEST(ComparisonLegend, SaysNothingOfIntervalsThatAreThere) {
 TEST(ComparisonLegend, SaysWhereOneProcessGivesNoInterval) {
   Comparison comparison = sample_comparison();
   take_for_one_process(comparison.groups[1]);
-  EXPECT_THAT(
-      legend_of(comparison),
-      ::testing::ElementsAre("* smallest and largest epoch; one process: no interval for other processes (cpu fused)",
-                             "no verdict with fewer than 5 processes on each side"));
+  expect_golden(legend_of(comparison));
   take_for_one_process(comparison.groups[0]);
-  EXPECT_EQ(legend_of(comparison)[0], "* smallest and largest epoch; one process: no interval for other processes");
+  expect_golden(legend_of(comparison)[0]);
   comparison.groups[0].num_processes = 2;
-  EXPECT_EQ(legend_of(comparison)[0],
-            "* smallest and largest epoch; one process: no interval for other processes (cpu fused); two processes: "
-            "too few for "
-            "an interval (cpu naive)");
+  expect_golden(legend_of(comparison)[0]);
 }
 
 TEST(ComparisonTable, HasNoVerdictForOneProcess) {
@@ -131,7 +126,7 @@ TEST(ComparisonText, SaysWhenATargetWasReached) {
   comparison.groups[1].target_time->num_reached = 4;
   comparison.groups[1].target_time->seconds.reset();
   naive.baselines = {{"most frequent class", {{"valid_accuracy", 0.11}}}};
-  EXPECT_EQ(comparison_work(comparison).back(), "without a model, most frequent class: valid acc 0.11");
+  expect_golden(comparison_work(comparison).back());
   EXPECT_THAT(comparison_text(comparison),
               ::testing::EndsWith("cpu naive reached valid_accuracy 0.98 after 12.25 s of training, with warm-up and "
                                   "without validation (95 % interval 11.50 .. 13.00 over 5 runs)\n"
@@ -211,25 +206,11 @@ TEST(ComparisonText, IsTheTableTheAnswerAndTheWarnings) {
   EXPECT_EQ(comparison_text(sample_comparison()), kWholeTable);
   Comparison comparison = sample_comparison();
   comparison.warnings = {{warning::kCpuBusy, "cpu naive: THE CPU IS BUSY"}, {warning::kLossesPart, "losses differ"}};
-  EXPECT_EQ(comparison_text(comparison),
-            kWholeTable + "\nWARNING: cpu naive: THE CPU IS BUSY\nWARNING: losses differ\n");
+  expect_golden(comparison_text(comparison));
 }
 
 TEST(ComparisonText, HasTheRestOnRequest) {
-  EXPECT_EQ(
-      comparison_text(sample_comparison(), kAnyWidth, Detail::kAll),
-      kWholeTable +
-          "\n"
-          "s/epoch: training seconds of a process's median epoch after warm-up; of several processes the geometric "
-          "mean.\n"
-          "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes.\n"
-          "cpu naive took 37.50 us a training sample; the whole fit took 17.25 s, validation included\n"
-          "cpu fused took 20.83 us a training sample\n"
-          "train losses of cpu naive and cpu fused agree to 5 digits over 7 epochs (largest relative difference "
-          "2.5e-06, at epoch 5)\n"
-          "cpu naive ran native loop\n"
-          "cpu fused ran oneDNN reference\n"
-          "  brgemm is for inference only\n");
+  expect_golden(comparison_text(sample_comparison(), kAnyWidth, Detail::kAll));
 }
 
 TEST(ComparisonText, HasOneLineOfDoubtWhereNoTimesAreCompared) {
@@ -384,25 +365,7 @@ TEST(ComparisonCsv, HasALineForEachGroup) {
   comparison.groups[0].best_metrics = {{"valid_loss", {0.125, 0.125, 0.125}}};
   comparison.groups[1].is_other_work = true;
   comparison.other_work = {"model differs"};
-  EXPECT_EQ(
-      comparison_csv(comparison),
-      "label,baseline,seeds,num_processes,num_timed_epochs,seconds,low_seconds,high_seconds,ratio,ratio_low,"
-      "ratio_high,mann_whitney_p,verdict,final_train_loss,final_train_accuracy,final_valid_loss,final_valid_accuracy,"
-      "final_train_perplexity,final_valid_perplexity,final_valid_bits_per_character,final_train_mae,"
-      "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
-      "bounds_are_spread,is_paired,microseconds_per_sample,fit_seconds,"
-      "largest_loss_difference,devices,speed_up,speed_up_low,speed_up_high,efficiency,efficiency_low,efficiency_high,"
-      "exchange_share,slowest_over_fastest,target_reached,target_seconds,target_low,target_high,is_other_work,other_"
-      "work,best_epochs,best_train_loss,best_train_accuracy,"
-      "best_valid_loss,best_valid_accuracy,best_train_perplexity,best_valid_perplexity,best_valid_bits_per_character,"
-      "best_train_mae,best_valid_mae,best_train_rmse,best_valid_rmse,"
-      "joules,watts,joules_per_sample,is_energy_of_cpu,is_energy_shared,share_of_best_rate,price\n"
-      "cpu naive,cpu naive,1 2,5,60,2.25,2,2.5,,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
-      "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,,1,,,,,,,,,,,,,0,model "
-      "differs,5,,,0.125,,,,,,,,,,,,,,,\n"
-      "cpu fused,cpu naive,1,5,30,1.25,1,1.5,0.5625,0.5,0.625,0.00794,faster,0.5,,,,,,,,,,,oneDNN reference,"
-      "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06,1,,,,,,,,,,,,,1,model "
-      "differs,,,,,,,,,,,,,,,,,,,\n");
+  expect_golden(comparison_csv(comparison));
 }
 
 TEST(ComparisonJson, HoldsEverything) {
@@ -508,22 +471,7 @@ class Matrices : public ::testing::Test {
 TEST_F(Matrices, HaveARowForEachEpochAndAColumnForEachSide) {
   add("naive", {9, 2, 2.5});
   add("fused", {8, 1, 1.5});
-  EXPECT_EQ(text(),
-            "Training seconds by epoch:\n"
-            "epoch  cpu naive  cpu fused\n"
-            "-----  ---------  ---------\n"
-            "    1     9.000*     8.000*\n"
-            "    2     2.000      1.000\n"
-            "    3     2.500      1.500\n"
-            "\n"
-            "Train loss by epoch:\n"
-            "epoch  cpu naive  cpu fused\n"
-            "-----  ---------  ---------\n"
-            "    1   0.500000   0.500000\n"
-            "    2   0.500000   0.500000\n"
-            "    3   0.500000   0.500000\n"
-            "\n"
-            "* warm-up, which does not count for s/epoch\n");
+  expect_golden(text());
 }
 
 TEST_F(Matrices, HaveColumnsBelowTheOthersOnANarrowTerminal) {

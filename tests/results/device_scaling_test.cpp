@@ -8,6 +8,7 @@
 
 #include "base/expect_error.h"
 #include "base/text.h"
+#include "golden.h"
 #include "results/comparison.h"
 #include "results/run_record.h"
 #include "results/sample_runs.h"
@@ -50,9 +51,7 @@ TEST(DeviceScaling, IsTheThroughputOfADeviceOverThatOfTheFewest) {
   EXPECT_TRUE(results[1].is_paired);
   EXPECT_NEAR(results[1].efficiency_low.value(), 0.8, 1e-9) << "what slows down a round cancels";
   EXPECT_THAT(texts_of(scaling.warnings), IsEmpty());
-  EXPECT_THAT(scaling.notes,
-              Contains("these runs did not train the same, because the batch of an update differs: 64 samples on 1 "
-                       "device, 128 on 2 and 256 on 4; so their losses are not compared"));
+  expect_golden(scaling.notes);
 }
 
 TEST(DeviceScaling, HasNoIntervalWithFewerThanThreeProcesses) {
@@ -72,12 +71,7 @@ TEST(DeviceScaling, HasASeriesForEachBatchOfADevice) {
 }
 
 TEST(DeviceScaling, NeedsTwoNumbersOfDevices) {
-  expect_error(ExitCode::kUsage,
-               "--scaling: no two of these runs have equal batches per device (training.batch_size over devices) on "
-               "different numbers of devices; train such runs, or compare these without --scaling",
-               [] {
-                 scaling_of({run_of_devices(1, 2), run_of_devices(2, 1)}, {1});
-               });
+  expect_error(ExitCode::kUsage, [] { scaling_of({run_of_devices(1, 2), run_of_devices(2, 1)}, {1}); });
 }
 
 TEST(DeviceScaling, RefusesWhatBearsOnTheSpeed) {
@@ -145,7 +139,7 @@ TEST(DeviceScaling, WarnsOfAnotherMachineAndOfMissingRounds) {
   for (size_t i = 0; i < runs.size(); ++i) runs[i].started = fmt::format("2026-11-21T{:02}:00:00Z", i);
   const std::vector<std::string> warnings = texts_of(device_scaling(runs, OnDifference::kRefuse).warnings);
   EXPECT_THAT(warnings, Contains(HasSubstr("machine: one in ")));
-  EXPECT_THAT(warnings, Contains(HasSubstr("no run of round 5 of the measurement")));
+  expect_golden(warnings);
 }
 
 TEST(DeviceScaling, IsForcedWithItsReasons) {
@@ -329,9 +323,7 @@ TEST_F(DeviceSpeedTest, HasNoEfficiencyWhereProcessesShareTheThreadsOfOne) {
   const Comparison comparison = compared({run_of_devices(1, 2), two});
   EXPECT_NEAR(comparison.groups[1].device_speed->speed_up, 1.6, 1e-12);
   EXPECT_FALSE(comparison.groups[1].device_speed->efficiency);
-  EXPECT_THAT(comparison.notes,
-              Contains("no efficiency of cpu fused devices=2: its processes have 1 thread each, that "
-                       "of cpu fused devices=1 has 2; set training.num_threads to give all processes the same number"));
+  expect_golden(comparison.notes);
 }
 
 TEST_F(DeviceSpeedTest, IsNotClaimedOfARunWhoseDevicesChanged) {
@@ -339,27 +331,15 @@ TEST_F(DeviceSpeedTest, IsNotClaimedOfARunWhoseDevicesChanged) {
   two.summary.warnings.emplace_back(warning::kDevicesChanged, "resumes with 2 processes but ran with 1 before");
   const Comparison comparison = compared({run_of_devices(1, 2), two});
   EXPECT_FALSE(comparison.groups[1].device_speed);
-  EXPECT_THAT(texts_of(comparison.warnings), Contains(HasSubstr("resumes with 2 processes but ran with 1 before")));
+  expect_golden(texts_of(comparison.warnings));
 }
 
 TEST_F(DeviceSpeedTest, OtherThreadsAndEnginesAreRefused) {
   SampleRun two = run_of_devices(2, 1.25), four = run_of_devices(4, 1);
   two.summary.identity.num_threads = two.environment.num_threads = 8;
-  expect_error(ExitCode::kUsage,
-               "these runs did not do the same work under the same conditions:\n"
-               "  number of threads (training.num_threads): 2 in cpu fused devices=1, 8 in cpu fused devices=2\n"
-               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
-               [&] {
-                 compared({run_of_devices(1, 2), two});
-               });
+  expect_error(ExitCode::kUsage, [&] { compared({run_of_devices(1, 2), two}); });
   four.environment.ranks->exchange = "nccl";
-  expect_error(ExitCode::kUsage,
-               "these runs did not do the same work under the same conditions:\n"
-               "  engine of the exchange: gloo in cpu fused devices=2, nccl in cpu fused devices=4\n"
-               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
-               [&] {
-                 compared({run_of_devices(2, 2), four});
-               });
+  expect_error(ExitCode::kUsage, [&] { compared({run_of_devices(2, 2), four}); });
 }
 
 // Unequal numbers of threads are the most common reason for a wrong efficiency.
@@ -372,33 +352,14 @@ TEST_F(DeviceSpeedTest, StepsTakenInAnotherWayAreRefused) {
     return run;
   };
   EXPECT_TRUE(compared({on_gpus(1, true), on_gpus(2, true)}).groups[1].device_speed);
-  expect_error(ExitCode::kUsage,
-               "these runs did not do the same work under the same conditions:\n"
-               "  CUDA graphs: used in cuda:0 fused devices=1, not used in cuda:0 fused devices=2\n"
-               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
-               [&] {
-                 compared({on_gpus(1, true), on_gpus(2, false)});
-               });
+  expect_error(ExitCode::kUsage, [&] { compared({on_gpus(1, true), on_gpus(2, false)}); });
   SampleRun cut = run_of_devices(2, 1.25);
   cut.config.replace(cut.config.find("batch_size: 128"), 15, "batch_size: 128\n  shards: 2");
-  expect_error(ExitCode::kUsage,
-               "these runs did not do the same work under the same conditions:\n"
-               "  training.shards: absent in cpu fused devices=1, 2 in cpu fused devices=2 shards=2\n"
-               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
-               [&] {
-                 compared({run_of_devices(1, 2), cut});
-               });
+  expect_error(ExitCode::kUsage, [&] { compared({run_of_devices(1, 2), cut}); });
 }
 
 TEST_F(DeviceSpeedTest, OfOtherBatchesIsAnotherComparison) {
-  expect_error(ExitCode::kUsage,
-               "these runs did not do the same work under the same conditions:\n"
-               "  batch size: 64 in cpu fused devices=1 batch_size=64, 128 in cpu fused devices=2 batch_size=128 (use "
-               "rnnlab compare --scaling to compare the work of each device)\n"
-               "Name fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
-               [&] {
-                 compared({run_of_equal_parts(1, 64, 2), run_of_equal_parts(2, 64, 2)});
-               });
+  expect_error(ExitCode::kUsage, [&] { compared({run_of_equal_parts(1, 64, 2), run_of_equal_parts(2, 64, 2)}); });
 }
 
 TEST_F(DeviceSpeedTest, WarnsOfAStraggler) {
@@ -412,8 +373,7 @@ TEST_F(DeviceSpeedTest, WarnsOfAStraggler) {
   const Comparison comparison = compare(runs, {});
   EXPECT_NEAR(comparison.groups[1].slowest_over_fastest.value(), 1.5, 1e-12);
   EXPECT_NEAR(comparison.groups[1].exchange_share.value(), 0.1, 1e-12);
-  EXPECT_THAT(texts_of(comparison.warnings),
-              Contains(HasSubstr("straggler: the slowest process of an epoch computes 50 %")));
+  expect_golden(texts_of(comparison.warnings));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/expect_error.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -65,16 +66,7 @@ TEST(Rank, GivesMeanAndSpreadOverSeeds) {
   EXPECT_EQ(rank(lstm_and_gru()).ranks.at(0).standard_deviation, std::nullopt) << "of a single run";
 }
 
-TEST(Rank, IsATable) {
-  EXPECT_EQ(ranking_text(rank(lstm_and_gru())),
-            "#  run        cell  seeds  valid RMSE  spread  best epoch  epoch s\n"
-            "-  ---------  ----  -----  ----------  ------  ----------  -------\n"
-            "1  cpu fused  gru   1           1.500       -           2    2.000\n"
-            "2  cpu fused  lstm  1,2         2.250   0.354           2    2.000\n"
-            "\n"
-            "valid_rmse: of each run's best epoch, the mean over its runs; spread: their standard deviation.\n"
-            "epoch: training time of the median epoch, without comparison: `rnnlab compare` compares times.\n");
-}
+TEST(Rank, IsATable) { expect_golden(ranking_text(rank(lstm_and_gru()))); }
 
 // A version that does not know a setting yet means its neutral value.
 TEST(Rank, PoolsRunsOfAnOlderVersion) {
@@ -97,13 +89,7 @@ TEST(Rank, ShowsTheSettingsThatTellRowsApart) {
   EXPECT_THAT(ranking_text(rank(runs)), HasSubstr("#  run        cell      a0   a1"));
 }
 
-TEST(Rank, IsCsvWithAllDigits) {
-  EXPECT_EQ(
-      ranking_csv(rank({run_of("gru", 3, {1.0 / 3})})),
-      "rank,name,device,layer,seeds,num_runs,ended,metric,mean,standard_deviation,best,best_epoch,epoch_seconds,"
-      "train_seconds,folders\n"
-      "1,levels,cpu,fused,3,1,complete,valid_rmse,0.3333333333333333,,0.3333333333333333,1,2,2,runs/levels/gru3\n");
-}
+TEST(Rank, IsCsvWithAllDigits) { expect_golden(ranking_csv(rank({run_of("gru", 3, {1.0 / 3})}))); }
 
 TEST(Rank, IsJson) {
   const auto json = nlohmann::json::parse(ranking_json(rank(lstm_and_gru())));
@@ -115,10 +101,7 @@ TEST(Rank, IsJson) {
 TEST(Rank, SortsByTheMetricThatIsNamed) {
   const Ranking ranking = rank(lstm_and_gru(), "valid_loss");
   EXPECT_EQ(ranking.ranks.at(0).mean, 2.25);
-  testing::expect_error(
-      ExitCode::kUsage,
-      "--by: got 'valid_rsme', expected train_loss, valid_loss or valid_rmse (did you mean 'valid_rmse'?)",
-      [] { rank(lstm_and_gru(), "valid_rsme"); });
+  testing::expect_error(ExitCode::kUsage, [] { rank(lstm_and_gru(), "valid_rsme"); });
 }
 
 TEST(Rank, TakesTheBestEpochByTheMetricOfEarlyStopping) {
@@ -149,10 +132,7 @@ TEST(Rank, RefusesNothing) {
   EXPECT_EQ(ranking.ranks[0].device, "cuda:0");
   EXPECT_EQ(ranking.ranks[2].name, "digits");
   EXPECT_EQ(ranking.ranks[2].mean, std::nullopt);
-  EXPECT_THAT(ranking.notes,
-              ElementsAre("these runs have 2 different sets of data, so their values are not of the same validation "
-                          "samples",
-                          "1 row without valid_rmse: last, and without a rank"));
+  expect_golden(ranking.notes);
   EXPECT_THAT(ranking_text(ranking), HasSubstr("\n-  digits  cpu fused (diverged)"));
   EXPECT_THAT(ranking_csv(ranking), HasSubstr("\n,digits,cpu,fused,"));
 }
@@ -184,7 +164,7 @@ TEST(Rank, CountsACopyOnce) {
   const Ranking ranking = rank({run_of("gru", 1, {2}), copy});
   ASSERT_THAT(ranking.ranks, SizeIs(1));
   EXPECT_THAT(ranking.ranks[0].folders, ElementsAre("runs/levels/gru1"));
-  EXPECT_THAT(ranking.notes, ElementsAre("1 folder left out, because a copied folder is not a second run"));
+  expect_golden(ranking.notes);
 }
 
 TEST(Rank, ShowsWhatAPredictionWithoutAModelReaches) {
@@ -196,8 +176,8 @@ TEST(Rank, ShowsWhatAPredictionWithoutAModelReaches) {
 TEST(Rank, TellsNoFoldersOfTheData) { EXPECT_THAT(ranking_text(rank(lstm_and_gru())), Not(HasSubstr("/home"))); }
 
 TEST(Rank, NeedsRuns) {
-  testing::expect_error(ExitCode::kUsage, "no runs to rank: name at least one run folder", [] { rank({}); });
-  testing::expect_error(ExitCode::kUsage, "none of 1 run has a whole epoch", [] { rank({run_of("gru", 1, {})}); });
+  testing::expect_error(ExitCode::kUsage, [] { rank({}); });
+  testing::expect_error(ExitCode::kUsage, [] { rank({run_of("gru", 1, {})}); });
 }
 
 }  // namespace

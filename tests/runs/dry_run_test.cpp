@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "golden.h"
 #include "runs/sweep.h"
 #include "runs/tiny_experiment.h"
 
@@ -83,15 +84,7 @@ TEST(DryRun, FindsNaN) {
   }
 }
 
-TEST(DryRun, SaysThatItsTimesAreEstimates) {
-  EXPECT_EQ(dry_run_text(with_known_times(quiet_dry_run())),
-            "tiny: fused on cpu; dry run: nothing was written\n"
-            "memory    at least 2.00 MiB on the host (data 1.00 MiB, weights 1.00 KiB)\n"
-            "batch     10 ms for a batch of 50 samples, measured after a first one of 500 ms\n"
-            "epoch     about 40 ms for 4 steps, and 2 ms for validation\n"
-            "run       about 126 ms for 3 epochs\n"
-            "The times of an epoch and of a run are estimates from one batch: they leave out the start and saving.\n");
-}
+TEST(DryRun, SaysThatItsTimesAreEstimates) { expect_golden(dry_run_text(with_known_times(quiet_dry_run()))); }
 
 TEST(DryRun, OfASweepDoesTheFirstCase) {
   Logger logger(Verbosity::kErrors, Terminal{});
@@ -113,9 +106,7 @@ TEST(DryRun, OfSeveralProcessesIsRefused) {
     FAIL() << "expected an error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    EXPECT_STREQ(error.what(),
-                 "--dry-run: devices: 4 processes would train this run, and a dry run is one process; set devices=1, "
-                 "and training.batch_size=13 for the part of one process");
+    expect_golden(error.what());
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "golden.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
 #include "runs/sweep.h"
@@ -30,8 +31,7 @@ TEST(Experiment, DefaultsAreAValidExperiment) { EXPECT_THAT(findings_in("name: s
 TEST(Experiment, WithATargetAtEveryStepPoolsNothing) {
   const std::string data = "data: {source: npy, path: a, train_inputs: x, train_targets: y, target_per: step}\n";
   EXPECT_THAT(findings_in(data), IsEmpty());
-  EXPECT_THAT(findings_in(data + "model: {pooling: mean}\n"),
-              ElementsAre(HasSubstr("each step has an output of its own, so nothing is pooled: remove pooling")));
+  expect_golden(findings_in(data + "model: {pooling: mean}\n"));
   EXPECT_THAT(findings_in("data: {source: idx, path: a, train_inputs: x, train_targets: y, target_per: step}\n"
                           "model: {kind: image_classifier}\n"),
               Contains(HasSubstr("only sequence_classifier and sequence_regressor have an output for each step")));
@@ -41,16 +41,12 @@ TEST(Experiment, CarriesStatesOfALanguageModelInOneProcess) {
   const std::string text = "data: {source: text}\nmodel: {kind: language_model}\n";
   const std::string carries = "training: {carry_state: true}\n";
   EXPECT_THAT(findings_in(text + carries), IsEmpty());
-  EXPECT_THAT(findings_in(carries), ElementsAre(HasSubstr("only a language model carries states from batch to batch: "
-                                                          "remove carry_state")));
-  EXPECT_THAT(findings_in(text + carries + "devices: 2\n"),
-              ElementsAre(HasSubstr("states are carried by one process: remove devices, or carry_state")));
+  expect_golden(findings_in(carries));
+  expect_golden(findings_in(text + carries + "devices: 2\n"));
 }
 
 TEST(Experiment, HasVectorsOfTokensAndCategoriesOnly) {
-  EXPECT_THAT(findings_in("model: {embedding_size: 4}\n"),
-              ElementsAre(HasSubstr("these data have neither tokens nor categories that get a vector: remove "
-                                    "embedding_size")));
+  expect_golden(findings_in("model: {embedding_size: 4}\n"));
   EXPECT_THAT(findings_in("data: {source: csv, path: a, target: [y], window: 2, categories: [b]}\n"
                           "model: {kind: sequence_regressor, embedding_size: 4}\n"),
               IsEmpty());
@@ -97,15 +93,14 @@ TEST(Experiment, BoundsEveryNumberButSeeds) {
 }
 
 TEST(Experiment, RefusesWhatTheLayerCannotDo) {
-  EXPECT_THAT(findings_in("layer: fused\nmodel: {activation: relu}\n"),
-              ElementsAre(HasSubstr("layer: fused does not support activation: relu, only tanh")));
+  expect_golden(findings_in("layer: fused\nmodel: {activation: relu}\n"));
   EXPECT_THAT(findings_in("layer: naive\nmodel: {activation: relu}\n"), IsEmpty());
 }
 
 TEST(Experiment, RefusesACellThatTheLayerDoesNotHave) {
   const auto lines = findings_in("layer: fused\nmodel: {cell: min_gru}\n");
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], HasSubstr("layer: fused does not support cell: min_gru; use layer: naive or scan"));
+  expect_golden(lines[0]);
   EXPECT_THAT(lines[0], HasSubstr("model.cell"));
   for (const std::string layer : {"naive", "scan", "auto"})
     EXPECT_THAT(findings_in("layer: " + layer + "\nmodel: {cell: min_gru}\n"), IsEmpty());
@@ -114,9 +109,7 @@ TEST(Experiment, RefusesACellThatTheLayerDoesNotHave) {
 TEST(Experiment, RefusesASizeThatTheLayerDoesNotHave) {
   const auto lines = findings_in("layer: persistent\nmodel: {hidden_size: 100}\n");
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0],
-              HasSubstr("layer: persistent does not support hidden_size: 100 (its kernels have multiples of 8 from "
-                        "8 to 1536, in fp32 to 1024); use layer: naive"));
+  expect_golden(lines[0]);
   EXPECT_THAT(lines[0], HasSubstr("model.hidden_size"));
   EXPECT_THAT(findings_in("layer: persistent\nmodel: {hidden_size: 104}\n"), IsEmpty());
 }
@@ -126,45 +119,33 @@ TEST(Experiment, TakesAnAlgorithmForCudnnWithItsOwnLayerOnly) {
   EXPECT_THAT(findings_in("layer: fused\ncudnn_algorithm: auto\n"), IsEmpty());
   const auto lines = findings_in("layer: fused\ncudnn_algorithm: standard\n");
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(
-      lines[0],
-      HasSubstr("only layer: cudnn has an algorithm for cuDNN, and layer: fused does not; remove cudnn_algorithm"));
+  expect_golden(lines[0]);
   EXPECT_THAT(lines[0], HasSubstr("cudnn_algorithm"));
 }
 
 TEST(Experiment, HasNoLargePersistentLayersInFloat32) {
   const std::string layer = "layer: persistent\ndevice: cuda\nmodel: {hidden_size: 1536}\n";
   EXPECT_THAT(findings_in(layer + "precision: tf32\n"), IsEmpty());
-  EXPECT_THAT(findings_in(layer + "precision: fp32\n"),
-              ElementsAre(HasSubstr("layer: persistent supports at most 1024 units in fp32; use "
-                                    "precision: tf32 or bf16, or layer: cudnn")));
+  expect_golden(findings_in(layer + "precision: fp32\n"));
 }
 
 TEST(Experiment, SaysHowANetworkIsComputedByTheKeyThatIsForIt) {
   const std::string classifier = "model: {kind: image_classifier}\n";
   EXPECT_THAT(findings_in(classifier + "convolution: plain\n"), IsEmpty());
-  EXPECT_THAT(findings_in(classifier + "layer: naive\n"),
-              ElementsAre("a.yaml:2:8: layer and model.kind (a.yaml:1:15): image_classifier has no recurrent "
-                          "layers; remove layer"));
-  EXPECT_THAT(findings_in("convolution: plain\n"),
-              ElementsAre("a.yaml:1:14: convolution and model.kind (default): sequence_classifier has no "
-                          "convolutions; remove convolution"));
+  expect_golden(findings_in(classifier + "layer: naive\n"));
+  expect_golden(findings_in("convolution: plain\n"));
 }
 
 TEST(Experiment, GivesAnImageClassifierImagesAndItsLoss) {
   const std::string classifier = "model: {kind: image_classifier}\n";
-  EXPECT_THAT(findings_in(classifier + "data: {source: csv, path: a.csv, target: [b]}\n"),
-              ElementsAre(HasSubstr("image_classifier reads images; use data.source: mnist, digits, idx or npy")));
-  EXPECT_THAT(findings_in(classifier + "data: {source: text, path: a.txt}\n"),
-              ElementsAre(HasSubstr("text is for a language model")));
-  EXPECT_THAT(findings_in(classifier + "training: {loss: binary_cross_entropy}\n"),
-              ElementsAre(HasSubstr("binary_cross_entropy does not fit image_classifier; use auto or cross_entropy")));
+  expect_golden(findings_in(classifier + "data: {source: csv, path: a.csv, target: [b]}\n"));
+  expect_golden(findings_in(classifier + "data: {source: text, path: a.txt}\n"));
+  expect_golden(findings_in(classifier + "training: {loss: binary_cross_entropy}\n"));
 }
 
 TEST(Experiment, ReportsAModelThatContradictsItselfOnce) {
-  EXPECT_THAT(findings_in("model: {reset_gate: before}\n"), ElementsAre(HasSubstr("only gru has a reset gate")));
-  EXPECT_THAT(findings_in("layer: naive\nmodel: {cell: rnn_tanh, activation: relu}\n"),
-              ElementsAre(HasSubstr("a plain cell's activation is in its name")));
+  expect_golden(findings_in("model: {reset_gate: before}\n"));
+  expect_golden(findings_in("layer: naive\nmodel: {cell: rnn_tanh, activation: relu}\n"));
 }
 
 TEST(Experiment, RefusesABidirectionalLanguageModelNamingBothKeys) {
@@ -178,38 +159,28 @@ TEST(Experiment, RefusesABidirectionalLanguageModelNamingBothKeys) {
 TEST(Experiment, RefusesAModelThatDoesNotFitTheData) {
   EXPECT_THAT(findings_in("data: {source: digits}\nmodel: {kind: language_model}\n"),
               ElementsAre(HasSubstr("a language model reads text")));
-  EXPECT_THAT(findings_in("data: {source: text, path: a.txt}\n"),
-              ElementsAre(HasSubstr("text is for a language model")));
+  expect_golden(findings_in("data: {source: text, path: a.txt}\n"));
 }
 
 TEST(Experiment, RefusesAClassifierForASeries) {
   const std::string series = "data: {source: csv, path: a, target: [y], window: 2";
-  EXPECT_THAT(findings_in(series + "}\n"),
-              ElementsAre(HasSubstr("a series is forecast as numbers, and a sequence_classifier predicts classes; set "
-                                    "model.kind: sequence_regressor")));
+  expect_golden(findings_in(series + "}\n"));
   EXPECT_THAT(findings_in(series + ", task: classification}\n"), IsEmpty());
   EXPECT_THAT(findings_in(series + "}\nmodel: {kind: sequence_regressor}\n"), IsEmpty());
 }
 
 TEST(Experiment, RefusesALayerOnADeviceThatItIsNotFor) {
-  EXPECT_THAT(findings_in("device: cpu\nlayer: wavefront\n"),
-              ElementsAre(HasSubstr("layer: wavefront needs CUDA streams; on a CPU use layer: blocked")));
+  expect_golden(findings_in("device: cpu\nlayer: wavefront\n"));
   EXPECT_THAT(findings_in("device: auto\nlayer: wavefront\n"), IsEmpty());
-  EXPECT_THAT(findings_in("device: cpu\nprecision: fp16\n"),
-              ElementsAre(HasSubstr("precision: fp16 needs a GPU; use bf16 or fp32 on the CPU")));
+  expect_golden(findings_in("device: cpu\nprecision: fp16\n"));
   EXPECT_THAT(findings_in("device: auto\nprecision: fp16\n"), IsEmpty());
   EXPECT_THAT(findings_in("device: cpu\nlayer: auto\n"), IsEmpty());
 }
 
-TEST(Experiment, RefusesALossThatDoesNotFitTheModel) {
-  EXPECT_THAT(
-      findings_in("training: {loss: mse}\n"),
-      ElementsAre(HasSubstr("mse does not fit sequence_classifier; use auto, cross_entropy or binary_cross_entropy")));
-}
+TEST(Experiment, RefusesALossThatDoesNotFitTheModel) { expect_golden(findings_in("training: {loss: mse}\n")); }
 
 TEST(Experiment, RefusesAMomentumThatTheOptimizerDoesNotHave) {
-  EXPECT_THAT(findings_in("training: {optimizer: adam, momentum: 0.9}\n"),
-              ElementsAre(HasSubstr("training.momentum and training.optimizer")));
+  expect_golden(findings_in("training: {optimizer: adam, momentum: 0.9}\n"));
   EXPECT_THAT(findings_in("training: {optimizer: rmsprop, momentum: 0.9}\n"), IsEmpty());
 }
 
@@ -228,15 +199,12 @@ TEST(Experiment, RefusesToWatchAnAccuracyOfNumbers) {
 }
 
 TEST(Experiment, NamesOneLimitOfALayerThatDoesNotRunOnTheDevice) {
-  EXPECT_THAT(findings_in("device: cpu\nlayer: persistent\nmodel: {hidden_size: 12}\n"),
-              ElementsAre(HasSubstr("on a CPU use layer: blocked, or naive for any cell")));
+  expect_golden(findings_in("device: cpu\nlayer: persistent\nmodel: {hidden_size: 12}\n"));
 }
 
 TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {
-  EXPECT_THAT(findings_in("training: {early_stopping: valid_rmse}\n"),
-              ElementsAre(HasSubstr("valid_rmse is defined for numbers; use valid_loss, valid_accuracy")));
-  EXPECT_THAT(findings_in("training: {stop_at: {valid_perplexity: 3}}\n"),
-              ElementsAre(HasSubstr("training.stop_at.valid_perplexity")));
+  expect_golden(findings_in("training: {early_stopping: valid_rmse}\n"));
+  expect_golden(findings_in("training: {stop_at: {valid_perplexity: 3}}\n"));
   EXPECT_THAT(
       findings_in("data: {source: csv, path: a.csv, target: [y], window: 3}\nmodel: {kind: sequence_regressor}\n"
                   "training: {early_stopping: valid_rmse, stop_at: {valid_mae: 0.5}}\n"),
@@ -248,34 +216,25 @@ TEST(Experiment, RefusesToWatchAMetricOfOtherTasks) {
 
 TEST(Experiment, RefusesToComputeAMetricOfOtherTasks) {
   EXPECT_THAT(findings_in("training: {metrics: [macro_f1, roc_auc]}\n"), IsEmpty());
-  EXPECT_THAT(findings_in("training: {metrics: [macro_f1, mase]}\n"),
-              ElementsAre(HasSubstr("mase is defined for numbers; use macro_f1, balanced_accuracy or roc_auc")));
-  EXPECT_THAT(findings_in("training: {early_stopping: valid_r2}\n"),
-              ElementsAre(HasSubstr("valid_r2 is defined for numbers; use valid_loss, valid_accuracy, valid_macro_f1, "
-                                    "valid_balanced_accuracy or valid_roc_auc")));
-  EXPECT_THAT(findings_in("training: {metrics: [macro_f2]}\n"),
-              ElementsAre(HasSubstr("expected macro_f1, balanced_accuracy, roc_auc, r2, mase or smape")));
-  EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {metrics: [macro_f1]}\n"),
-              ElementsAre(HasSubstr("there are no validation data; set data.num_valid")));
+  expect_golden(findings_in("training: {metrics: [macro_f1, mase]}\n"));
+  expect_golden(findings_in("training: {early_stopping: valid_r2}\n"));
+  expect_golden(findings_in("training: {metrics: [macro_f2]}\n"));
+  expect_golden(findings_in("data: {num_valid: 0}\ntraining: {metrics: [macro_f1]}\n"));
 }
 
 TEST(Experiment, RefusesATargetWithoutValidation) {
-  EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {stop_at: {valid_accuracy: 0.9}}\n"),
-              ElementsAre("a.yaml:2:38: training.stop_at.valid_accuracy and data.num_valid (a.yaml:1:19): there are no "
-                          "validation data; set data.num_valid"));
+  expect_golden(findings_in("data: {num_valid: 0}\ntraining: {stop_at: {valid_accuracy: 0.9}}\n"));
   EXPECT_THAT(findings_in("training: {stop_at: {valid_accuracy: 98}}\n"), ElementsAre(HasSubstr("at most 1")));
 }
 
 TEST(Experiment, RefusesToWatchMissingValidation) {
   EXPECT_THAT(findings_in("data: {num_valid: 0}\n"), IsEmpty());
-  EXPECT_THAT(findings_in("data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n"),
-              ElementsAre("a.yaml:2:28: training.early_stopping and data.num_valid (a.yaml:1:19): there are no "
-                          "validation data; set data.num_valid or use a train_ metric"));
+  expect_golden(findings_in("data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n"));
 }
 
 TEST(Experiment, ProposesWhatADeviceIsCalledHere) {
   const auto finding = [](const std::string& device) { return findings_in("device: " + device + "\n").at(0); };
-  EXPECT_EQ(finding("gpu"), "a.yaml:1:9: device: got 'gpu', expected auto, cpu, cuda or cuda:N (write cuda)");
+  expect_golden(finding("gpu"));
   EXPECT_THAT(finding("gpu:1"), HasSubstr(" (write cuda:1)"));
   EXPECT_THAT(finding("CUDA"), HasSubstr(" (write cuda)"));
   EXPECT_THAT(finding("cdua"), HasSubstr(" (did you mean 'cuda'?)"));
@@ -283,20 +242,17 @@ TEST(Experiment, ProposesWhatADeviceIsCalledHere) {
 }
 
 TEST(Experiment, SaysThatACellIsNotALayer) {
-  EXPECT_THAT(findings_in("layer: lstm\n"),
-              ElementsAre(HasSubstr(" (lstm is a cell: write model.cell: lstm; a layer is one way to compute it)")));
+  expect_golden(findings_in("layer: lstm\n"));
   EXPECT_THAT(findings_in("layer: naiv\n"), ElementsAre(HasSubstr(" (did you mean 'naive'?)")));
 }
 
 TEST(Experiment, SaysWhichLettersAreOfAName) {
-  EXPECT_THAT(findings_in("name: m\xC3\xA4rz\n"), ElementsAre(HasSubstr(" (of the letters only a to z and A to Z)")));
+  expect_golden(findings_in("name: m\xC3\xA4rz\n"));
   EXPECT_THAT(findings_in("name: a b\n"), ElementsAre(::testing::EndsWith("not starting with '.'")));
 }
 
 TEST(Experiment, ReportsEverythingInOneGo) {
-  EXPECT_THAT(findings_in("nmae: x\ndevice: gpu\nseed: -1\nmodel: {hiden_size: 3}\n"),
-              ElementsAre(HasSubstr("did you mean 'name'?"), HasSubstr("cuda:N"), HasSubstr("seed"),
-                          HasSubstr("did you mean 'hidden_size'?")));
+  expect_golden(findings_in("nmae: x\ndevice: gpu\nseed: -1\nmodel: {hiden_size: 3}\n"));
 }
 
 // A run of an earlier version is compared with one of this version, whose file has more keys.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/numbers.h"
+#include "golden.h"
 #include "runs/run_context.h"
 #include "runs/sweep.h"
 #include "runs/tiny_experiment.h"
@@ -94,7 +95,7 @@ TEST(SuggestRate, StaysTheSameWithNoise) {
 TEST(SuggestRate, SaysThatTheLossWasStillFalling) {
   const RateSuggestion suggestion = suggest_rate(curve_of([](double rate) { return 1 / (1 + rate); }));
   EXPECT_DOUBLE_EQ(suggestion.learning_rate.value(), 1.0);
-  EXPECT_THAT(suggestion.reason, HasSubstr("still falling at the highest rate"));
+  expect_golden(suggestion.reason);
 }
 
 TEST(SuggestRate, SuggestsNothingIfTheLossDoesNotFall) {
@@ -147,7 +148,7 @@ class RateSearchTrains : public ::testing::TestWithParam<std::vector<std::string
 
 TEST_P(RateSearchTrains, BetterThanAHundredthOfItsSuggestion) {
   std::vector<std::string> overrides = GetParam();
-  overrides.emplace_back("training.epochs=10");
+  overrides.emplace_back("training.epochs=4");
   const RateSearch search = quiet_search(overrides);
   ASSERT_TRUE(search.suggestion) << search.reason;
   const double loss = final_loss(overrides, *search.suggestion);
@@ -202,16 +203,7 @@ RateSearch known_search() {
 }
 
 TEST(RateSearch, PrintsTheCurveAndTheLineToSet) {
-  EXPECT_EQ(rate_search_text(known_search()),
-            "tiny: fused on cpu; 4 steps of adam with rising learning rates: nothing was written\n"
-            "rate            loss\n"
-            "1e-06          2.000  ##############################\n"
-            "0.2           0.7500   lowest\n"
-            "0.4            4.000  ############################## diverged\n"
-            "suggestion 0.02: a tenth of 0.2, the rate with the lowest smoothed loss\n"
-            "(the range test of Smith 2017, arXiv 1506.01186; the tenth is fastai's practice)\n"
-            "In the file:           training: {learning_rate: 0.02}\n"
-            "On the command line:   training.learning_rate=0.02\n");
+  expect_golden(rate_search_text(known_search()));
   RateSearch nothing = known_search();
   nothing.suggestion.reset();
   nothing.reason = "the loss does not fall";

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"
+#include "golden.h"
 #include "runs/run_context.h"
 #include "runs/tiny_experiment.h"
 #include "train/models/model.h"
@@ -111,35 +112,20 @@ TEST(MemoryEstimate, OfAFileDoesNotAddItToTheModel) {
 
 TEST(CheckMemory, RefusesWhatExceedsALimitOfTheHost) {
   const MemoryLimits host{.hard = {{8 * kMiB, "ulimit -v"}}, .available = std::nullopt};
-  expect_error(ExitCode::kDevice,
-               "model.hidden_size: this run (data 10.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, optimiser 6.00 MiB, "
-               "activations 4.00 MiB) needs at least 23.00 MiB of memory, and ulimit -v allows 8.00 MiB: use fewer or "
-               "smaller layers, or fewer outputs",
-               [&] { check_memory(sample_estimate(), {}, kCpu, host, {}); });
+  expect_error(ExitCode::kDevice, [&] { check_memory(sample_estimate(), {}, kCpu, host, {}); });
   MemoryEstimate of_data = sample_estimate();
   of_data.data = 100 * kMiB;
-  expect_error(ExitCode::kDevice,
-               "data.num_train: this run (data 100.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, optimiser 6.00 MiB, "
-               "activations 4.00 MiB) needs at least 113.00 MiB of memory, and ulimit -v allows 8.00 MiB: use fewer or "
-               "shorter samples",
-               [&] { check_memory(of_data, {}, kCpu, host, {}); });
+  expect_error(ExitCode::kDevice, [&] { check_memory(of_data, {}, kCpu, host, {}); });
 }
 
 TEST(CheckMemory, RefusesWhatExceedsTheGpu) {
   const MemoryLimits gpu{.hard = {{12 * kMiB, "the GPU"}}, .available = 5 * kMiB};
-  expect_error(ExitCode::kDevice,
-               "model.hidden_size: this run (data 10.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, optimiser 6.00 MiB, "
-               "activations 4.00 MiB) needs on cuda:0 at least 13.00 MiB of memory, and the GPU allows 12.00 MiB: use "
-               "fewer or smaller layers, or fewer outputs",
-               [&] { check_memory(sample_estimate(), {}, kGpu, {}, gpu); });
+  expect_error(ExitCode::kDevice, [&] { check_memory(sample_estimate(), {}, kGpu, {}, gpu); });
 }
 
 TEST(CheckMemory, WarnsOfWhatExceedsTheFreeMemory) {
   const MemoryLimits host{.hard = {{64 * kMiB, "ulimit -v"}}, .available = 20 * kMiB};
-  EXPECT_THAT(check_memory(sample_estimate(), {}, kCpu, host, {}),
-              ElementsAre("model.hidden_size: this run (data 10.00 MiB, weights 3.00 MiB, gradients 3.00 MiB, "
-                          "optimiser 6.00 MiB, activations 4.00 MiB) needs at least 23.00 MiB of memory, and 20.00 MiB "
-                          "are free: use fewer or smaller layers, or fewer outputs"));
+  expect_golden(check_memory(sample_estimate(), {}, kCpu, host, {}));
   EXPECT_THAT(check_memory(sample_estimate(), {}, kGpu, host, {}), IsEmpty());
 }
 

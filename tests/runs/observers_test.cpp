@@ -258,11 +258,7 @@ TEST(TraceObserver, ThrowsIfTheDiskIsFull) {
   state.epoch = 1;
   observer.on_epoch_begin(state);
   for (int i = 0; i < 500; ++i) const TraceRange range("range");
-  testing::expect_error(ExitCode::kDevice,
-                        file.string() +
-                            ": the trace could not be written completely; free some space or trace fewer steps "
-                            "(--trace-steps)",
-                        [&] { observer.on_run_end(state); });
+  testing::expect_error(ExitCode::kDevice, [&] { observer.on_run_end(state); });
   EXPECT_FALSE(std::filesystem::exists(file.string() + ".tmp")) << "nothing takes room on the full disk";
 }
 

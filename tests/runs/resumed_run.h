@@ -13,7 +13,6 @@
 #include "base/system/temporary_folder.h"
 #include "results/checkpoint/checkpoint.h"
 #include "results/checkpoint/checkpoint_folder.h"
-#include "results/checks.h"
 #include "results/epoch_log.h"
 #include "results/quality.h"
 #include "results/run_folder.h"

@@ -7,6 +7,7 @@
 
 #include "base/expect_error.h"
 #include "base/system/temporary_folder.h"
+#include "golden.h"
 #include "results/checkpoint/checkpoint_folder.h"
 #include "results/run_folder.h"
 #include "runs/tiny_experiment.h"
@@ -80,7 +81,7 @@ TEST_F(RunCheckpoint, IsRefusedIfItsExperimentIsInvalid) {
     FAIL() << "expected an error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kCheckpoint);
-    EXPECT_THAT(error.what(), ::testing::StartsWith((other / kStateFile).string() + ": its experiment is not valid: "));
+    expect_golden(error.what());
   }
 }
 

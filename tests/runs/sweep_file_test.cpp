@@ -88,24 +88,15 @@ TEST(SweepFile, KeepsWhereARunIsFromAnyWorkingFolder) {
 TEST(SweepFile, ThatIsInvalidIsAUsageError) {
   const TemporaryFolder folder;
   testing::write_text(folder.path() / "a.json", "{\"schema_version\": 1, \"runs\": [{\"label\": 3}]}");
-  expect_error(ExitCode::kUsage, folder.name("a.json") + ": runs.0.label is '3', expected a string",
-               [&] { SweepFile(folder.path() / "a.json"); });
+  expect_error(ExitCode::kUsage, [&] { SweepFile(folder.path() / "a.json"); });
   testing::write_text(folder.path() / "b.json", "{\"schema_version\": 9}");
-  expect_error(ExitCode::kUsage,
-               folder.name("b.json") +
-                   ": schema_version is '9', expected 1 to 3: a different version of rnnlab wrote it; use that "
-                   "version, or train again",
-               [&] { SweepFile(folder.path() / "b.json"); });
+  expect_error(ExitCode::kUsage, [&] { SweepFile(folder.path() / "b.json"); });
 }
 
 TEST(SweepFile, NeedsAPlace) {
   const TemporaryFolder folder;
   testing::write_text(folder.path() / "file", "");
-  expect_error(ExitCode::kDevice,
-               folder.name("file") +
-                   ": cannot create the folder: there is a file of this name; choose another "
-                   "place with --out",
-               [&] { SweepFile(folder.path() / "file", kTwoRuns); });
+  expect_error(ExitCode::kDevice, [&] { SweepFile(folder.path() / "file", kTwoRuns); });
 }
 
 }  // namespace

@@ -11,35 +11,12 @@
 #include "base/config/sweep.h"
 #include "base/config/value.h"
 #include "base/text.h"
+#include "golden.h"
 
 namespace rnnlab::config::testing {
 namespace {
 
-TEST(Print, CommentsEveryKey) {
-  EXPECT_EQ(print(Experiment{}, Experiment::schema()),
-            R"(# An experiment
-name: experiment  # names the run folder (default experiment)
-device: auto      # where it runs (default auto; auto, cpu or cuda:N)
-seed: 1           # start of every random number (default 1; at least -2147483648 and at most 2147483647)
-features: [x]     # columns to learn from (default [x]; a list of at least one item, each text)
-weights: []       # weight of each class (default []; a list, each a number, at least 0 and below 1)
-cells: []         # cells to compare (default []; a list, each lstm, gru or rnn_tanh)
-limit: 5          # samples to use (default 5; an integer, at least 1)
-model:            # the network
-  cell: lstm            # the recurrent cell (default lstm; lstm, gru or rnn_tanh)
-  hidden_size: 64       # units a layer (default 64; at least 1)
-  bidirectional: false  # read the sequence from both ends (default false)
-  kind: classifier      # what it predicts (default classifier)
-training:         # how the weights are fitted
-  epochs: 10            # passes over the training data (default 10; at least 1)
-  warmup_epochs: 1      # epochs left out of the timing [epochs] (default 1; at least 0)
-  batch_size: 128       # samples a step [samples] (default 128; at least 1 and at most 4096)
-  learning_rate: 0.001  # the optimiser's step (default 0.001; above 0)
-  # clip_norm:          # largest norm of the gradient (default none; a number, above 0)
-  deterministic: false  # bit-identical from run to run (default false)
-  decay_at: []          # epochs at which the rate drops (default []; a list, each an integer, at least 1)
-)");
-}
+TEST(Print, CommentsEveryKey) { expect_golden(print(Experiment{}, Experiment::schema())); }
 
 TEST(Print, KeepsCommentsTo120Columns) {
   Experiment experiment;
@@ -169,40 +146,14 @@ TEST(Print, OfAGroupWhoseKeysAreAllAbsentReadsBack) {
   Schema<Outer> outer("Outer");
   outer.group("inner", &Outer::inner, "a group", inner);
   const std::string printed = print(Outer{}, outer);
-  EXPECT_EQ(printed,
-            "# Outer\n"
-            "inner:  # a group\n"
-            "  # limit:  # none by default, in two lines (default none; an integer)\n");
+  expect_golden(printed);
   Findings findings;
   read(Document::from_text(printed, "exp.yaml", findings), outer, findings);
   EXPECT_THAT(findings.lines(), ::testing::IsEmpty());
 }
 
 TEST(Describe, ListsEveryKey) {
-  EXPECT_EQ(describe(Training::schema()),
-            R"(How the weights are fitted
-
-epochs         passes over the training data
-               an integer, at least 1 (default 10)
-warmup_epochs  epochs left out of the timing [epochs]
-               an integer, at least 0 (default 1)
-batch_size     samples a step [samples]
-               an integer, at least 1 and at most 4096 (default 128)
-learning_rate  the optimiser's step
-               a number, above 0 (default 0.001)
-clip_norm      largest norm of the gradient
-               a number, above 0 (default none)
-deterministic  bit-identical from run to run
-               true or false (default false)
-decay_at       epochs at which the rate drops
-               a list, each an integer, at least 1 (default [])
-base           another file, whose keys this file takes over
-               a path, relative to the folder of this file (default none)
-sweep          each combination of the listed values is a separate run
-               a map of keys, each with a list of values (default none)
-repeats        how often each case is measured, each time in a new process
-               a whole number from 1 to 1000, or a map such as {until: 1 %, at_most: 20} (default 1)
-)");
+  expect_golden(describe(Training::schema()));
   EXPECT_THAT(describe(Experiment::schema()), ::testing::HasSubstr("\nmodel.hidden_size       units a layer\n"));
 }
 
@@ -237,7 +188,7 @@ TEST(Markdown, LeavesOutAMissingSweep) {
   schema.refuse_sweep();
   schema.field("kind", &Model::kind, "what it is");
   EXPECT_THAT(markdown(schema), ::testing::Not(::testing::HasSubstr("sweep")));
-  EXPECT_EQ(describe(schema), "Fixed\n\nkind  what it is\n      text (default classifier)\n");
+  expect_golden(describe(schema));
 }
 
 TEST(Markdown, EscapesWhatWouldEndACell) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/config/settings.h"
+#include "golden.h"
 
 namespace rnnlab::config::testing {
 namespace {
@@ -73,9 +74,7 @@ TEST(Sweep, DrawsValuesOfDistributions) {
   EXPECT_NEAR(num_on_cpu, 20, 10);
   EXPECT_THAT(epochs, ElementsAre(2, 3, 4));
   EXPECT_NE(expand("seed: 8" + text.substr(7) + ", num_runs: 10}\n").labels, ten.labels);
-  EXPECT_EQ(ten.printed,
-            "sweep:\n  training.learning_rate: {log_uniform: [1e-4, 1e-2]}\n  training.epochs: {int_uniform: "
-            "[2, 4]}\n  device: [cpu, cuda:1]\n  num_runs: 10\n");
+  expect_golden(ten.printed);
 }
 
 TEST(Sweep, DrawsTheSameWithoutAKeyThatIsOverridden) {
@@ -90,20 +89,12 @@ TEST(Sweep, DrawsTheSameWithoutAKeyThatIsOverridden) {
 
 TEST(Sweep, SaysWhatIsWrongWithADistribution) {
   const auto complaint = [](const std::string& sweep) { return expand("sweep: {" + sweep + "}\n").complaints.at(0); };
-  EXPECT_EQ(complaint("training.epochs: {int_uniform: [1, 3]}"),
-            "exp.yaml:1:26: sweep of 'training.epochs': the number of runs is missing; add num_runs: 20 to the sweep");
-  EXPECT_EQ(
-      complaint("training.epochs: {int_uniform: [3, 1]}, num_runs: 3"),
-      "exp.yaml:1:40: sweep of 'training.epochs': int_uniform: got [3, 1], expected the first number to be smaller "
-      "than the second");
-  EXPECT_EQ(complaint("training.epochs: {int_uniform: [0.5, 1]}, num_runs: 3"),
-            "exp.yaml:1:40: sweep of 'training.epochs': int_uniform: got [0.5, 1], expected whole numbers");
-  EXPECT_EQ(complaint("training.epochs: {log_uniform: [0, 1]}, num_runs: 3"),
-            "exp.yaml:1:40: sweep of 'training.epochs': log_uniform: got [0, 1], expected numbers above 0");
-  EXPECT_EQ(complaint("training.epochs: {log_uniform: 3}, num_runs: 3"),
-            "exp.yaml:1:40: sweep of 'training.epochs': log_uniform: got 3, expected a list of two numbers");
-  EXPECT_EQ(complaint("device: [cpu, cuda:1], num_runs: many"),
-            "exp.yaml:1:42: sweep.num_runs: got 'many', expected a whole number from 1 to 1000");
+  expect_golden(complaint("training.epochs: {int_uniform: [1, 3]}"));
+  expect_golden(complaint("training.epochs: {int_uniform: [3, 1]}, num_runs: 3"));
+  expect_golden(complaint("training.epochs: {int_uniform: [0.5, 1]}, num_runs: 3"));
+  expect_golden(complaint("training.epochs: {log_uniform: [0, 1]}, num_runs: 3"));
+  expect_golden(complaint("training.epochs: {log_uniform: 3}, num_runs: 3"));
+  expect_golden(complaint("device: [cpu, cuda:1], num_runs: many"));
 }
 
 TEST(Sweep, TakesNestedMapsAsWell) {
@@ -118,14 +109,14 @@ TEST(Sweep, MayBeOverListsAndWholeGroups) {
   const Expansion expansion =
       expand("sweep: {features: [[a], [a, b]], training: [{epochs: 2}, {epochs: 3, batch_size: 1}]}\n");
   EXPECT_THAT(expansion.complaints, IsEmpty());
-  EXPECT_EQ(expansion.labels.back(), "features=[a, b] training={epochs: 3, batch_size: 1}");
+  expect_golden(expansion.labels.back());
   EXPECT_EQ(expansion.experiments.back().features, (Strings{"a", "b"}));
   EXPECT_EQ(expansion.experiments.back().training.batch_size, 1);
 }
 
 TEST(Sweep, LabelsWithTheWholeKeyIfTwoEndAlike) {
   const Expansion expansion = expand("sweep: {model.kind: [a], data.kind: [b], seed: [1]}\n");
-  EXPECT_THAT(expansion.labels, ElementsAre("model.kind=a data.kind=b seed=1"));
+  expect_golden(expansion.labels);
 }
 
 TEST(Sweep, IsOneCaseWithoutALabelIfThereIsNone) {
@@ -137,36 +128,21 @@ TEST(Sweep, IsOneCaseWithoutALabelIfThereIsNone) {
 }
 
 TEST(Sweep, ReportsABadItemOnceAtItsPlace) {
-  EXPECT_THAT(expand("sweep:\n  device: [cpu, tpu]\n  training.epochs: [2, x]\n  training.epoch: [3]\n").complaints,
-              ElementsAre("exp.yaml:2:17: device: got 'tpu', expected auto, cpu or cuda:N",
-                          "exp.yaml:3:24: training.epochs: got 'x', expected an integer, at least 1",
-                          "exp.yaml:4:3: unknown key 'epoch' in training (did you mean 'epochs'?)"));
+  expect_golden(expand("sweep:\n  device: [cpu, tpu]\n  training.epochs: [2, x]\n  training.epoch: [3]\n").complaints);
 }
 
 TEST(Sweep, CombinationsAreCheckedOneByOne) {
-  EXPECT_THAT(
-      expand("training: {epochs: 3}\nsweep: {training.warmup_epochs: [1, 3]}\n").complaints,
-      ElementsAre(
-          "exp.yaml:2:37: training.warmup_epochs and training.epochs (exp.yaml:1:20): no epoch is left to measure"));
+  expect_golden(expand("training: {epochs: 3}\nsweep: {training.warmup_epochs: [1, 3]}\n").complaints);
 }
 
 TEST(Sweep, ThatIsMalformedIsReported) {
-  EXPECT_THAT(expand("sweep: [1]").complaints,
-              ElementsAre("exp.yaml:1:8: sweep: got a list, expected a map from keys to lists of values"));
-  EXPECT_THAT(
-      expand("sweep: {device: cpu, seed: [], name: , weights: {}}").complaints,
-      ElementsAre("exp.yaml:1:17: sweep of 'device': got 'cpu', expected a list of at least one value (write [cpu])",
-                  "exp.yaml:1:28: sweep of 'seed': got an empty list, expected a list of at least one value",
-                  "exp.yaml:1:32: sweep of 'name': got nothing, expected a list of at least one value"));
-  EXPECT_THAT(expand("sweep: {seed: [1, 2, 1]}").complaints,
-              ElementsAre("exp.yaml:1:22: sweep of 'seed': 1 is listed twice"));
-  EXPECT_THAT(expand("sweep: {model.kind: [a], model: {kind: [b]}}").complaints,
-              ElementsAre("exp.yaml:1:34: sweep of 'model.kind' is given twice (first: exp.yaml:1:9)"));
-  EXPECT_THAT(expand("sweep: {training: [{epochs: 2}], training.epochs: [3]}").complaints,
-              ElementsAre("exp.yaml:1:34: sweep of 'training.epochs' overlaps the sweep of 'training' (exp.yaml:1:9)"));
-  EXPECT_THAT(expand("sweep: {sweep: [1]}").complaints, ElementsAre("exp.yaml:1:9: a sweep cannot be swept"));
-  EXPECT_THAT(expand("name: a\nsweep: {name.x: [1]}").complaints,
-              ElementsAre("exp.yaml:2:9: 'name.x' cannot be set, because 'name' is 'a' (exp.yaml:1:7)"));
+  expect_golden(expand("sweep: [1]").complaints);
+  expect_golden(expand("sweep: {device: cpu, seed: [], name: , weights: {}}").complaints);
+  expect_golden(expand("sweep: {seed: [1, 2, 1]}").complaints);
+  expect_golden(expand("sweep: {model.kind: [a], model: {kind: [b]}}").complaints);
+  expect_golden(expand("sweep: {training: [{epochs: 2}], training.epochs: [3]}").complaints);
+  expect_golden(expand("sweep: {sweep: [1]}").complaints);
+  expect_golden(expand("name: a\nsweep: {name.x: [1]}").complaints);
 }
 
 std::string list_of(int count) {
@@ -178,13 +154,13 @@ std::string list_of(int count) {
 TEST(Sweep, IsBounded) {
   EXPECT_EQ(expand(fmt::format("sweep: {{training.epochs: {}, seed: {}}}", list_of(25), list_of(40))).labels.size(),
             1000u);
-  EXPECT_THAT(expand(fmt::format("sweep: {{training.batch_size: {}, seed: {}}}", list_of(7), list_of(143))).complaints,
-              ElementsAre("exp.yaml:1:1: sweep has more than 1000 combinations"));
+  expect_golden(
+      expand(fmt::format("sweep: {{training.batch_size: {}, seed: {}}}", list_of(7), list_of(143))).complaints);
   EXPECT_THAT(expand(fmt::format("features: {}\nsweep: {{seed: {}}}", list_of(5000), list_of(500))).complaints,
               ElementsAre("exp.yaml:2:1: sweep has 500 combinations of 5002 values each, too many"));
   std::string many_keys;
   for (int i = 0; i <= 32; ++i) many_keys += fmt::format("k{}: [1], ", i);
-  EXPECT_THAT(expand("sweep: {" + many_keys + "}").complaints, Contains("exp.yaml:1:1: sweep has more than 32 keys"));
+  expect_golden(expand("sweep: {" + many_keys + "}").complaints);
 }
 
 TEST(Sweep, LeavesAKeyToTheCommandLine) {
@@ -208,8 +184,7 @@ TEST(Sweep, MayItselfBeOverridden) {
 }
 
 TEST(Sweep, OfAGroupDoesNotUndoAnArgument) {
-  EXPECT_THAT(expand("sweep: {training: [{epochs: 2}]}\n", {"training.epochs=4"}).complaints,
-              ElementsAre("exp.yaml:1:9: sweep of 'training' would override the argument that sets 'training.epochs'"));
+  expect_golden(expand("sweep: {training: [{epochs: 2}]}\n", {"training.epochs=4"}).complaints);
 }
 
 TEST(Sweep, PrintsAsItWillRun) {
@@ -274,17 +249,11 @@ TEST(Repeats, IsPrintedSoThatItReadsBack) {
 }
 
 TEST(Repeats, RefusesWhatMakesNoSense) {
-  EXPECT_THAT(
-      read_repeats("repeats: often\n").complaints,
-      ElementsAre("exp.yaml:1:10: repeats: got 'often', expected a whole number from 1 to 1000, or a map such as "
-                  "{until: 1 %, at_most: 20}"));
+  expect_golden(read_repeats("repeats: often\n").complaints);
   EXPECT_THAT(read_repeats("repeats: 0\n").complaints, ElementsAre(HasSubstr("repeats: got '0', expected")));
-  EXPECT_THAT(read_repeats("repeats: {until: 0 %}\n").complaints,
-              ElementsAre(HasSubstr("repeats.until: got '0 %', expected a part such as 1 %")));
-  EXPECT_THAT(read_repeats("repeats: {at_most: 1001}\n").complaints,
-              ElementsAre(HasSubstr("repeats.at_most: got '1001', expected a whole number from 1 to 1000")));
-  EXPECT_THAT(read_repeats("repeats: {times: 5}\n").complaints,
-              ElementsAre(HasSubstr("unknown key 'times' in repeats; its keys are until and at_most")));
+  expect_golden(read_repeats("repeats: {until: 0 %}\n").complaints);
+  expect_golden(read_repeats("repeats: {at_most: 1001}\n").complaints);
+  expect_golden(read_repeats("repeats: {times: 5}\n").complaints);
 }
 
 TEST(Repeats, LeavesTheRestOfTheDocument) {

@@ -5,6 +5,7 @@
 
 #include "base/config/document.h"
 #include "base/config/settings.h"
+#include "golden.h"
 
 namespace rnnlab::config::testing {
 namespace {
@@ -179,11 +180,7 @@ TEST(Yaml, HasNoLookalikesInArguments) {
               ElementsAre("argument 'features=[a,\u00a0b]': " + kNoBreakSpace));
 }
 
-TEST(Yaml, CountsColumnsInCharacters) {
-  EXPECT_THAT(complaints("training: {\u00e9\u00e9: 1, ephocs: 2}\n"),
-              ElementsAre(::testing::StartsWith("exp.yaml:1:12: unknown key '\u00e9\u00e9'"),
-                          "exp.yaml:1:19: unknown key 'ephocs' in training (did you mean 'epochs'?)"));
-}
+TEST(Yaml, CountsColumnsInCharacters) { expect_golden(complaints("training: {\u00e9\u00e9: 1, ephocs: 2}\n")); }
 
 TEST(Yaml, ContinuesAfterAnErrorThatCanBeSkipped) {
   EXPECT_THAT(
@@ -216,12 +213,9 @@ std::string repeated(const std::string& piece, size_t times) {
 }
 
 TEST(Yaml, IsBoundedInDepthAndNumber) {
-  EXPECT_THAT(complaints("name: " + repeated("[", 40) + repeated("]", 40)),
-              ElementsAre("exp.yaml:1:38: lists and maps are nested more than 32 deep"));
-  EXPECT_THAT(complaints("name:\n " + repeated("- ", 40)),
-              ElementsAre("exp.yaml:2:64: lists and maps are nested more than 32 deep"));
-  EXPECT_THAT(complaints("features:\n" + repeated("- a\n", 10000)),
-              ElementsAre("exp.yaml:9999:3: more than 10000 values"));
+  expect_golden(complaints("name: " + repeated("[", 40) + repeated("]", 40)));
+  expect_golden(complaints("name:\n " + repeated("- ", 40)));
+  expect_golden(complaints("features:\n" + repeated("- a\n", 10000)));
 }
 
 // Each alias of the last level would stand for 10^9 texts.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "golden.h"
+
 namespace rnnlab {
 namespace {
 
@@ -39,16 +41,13 @@ TEST(SurveyGpus, LeavesUnsupportedValuesAtZero) {
 }
 
 TEST(SurveyGpus, SaysWhyNoGpuIsFound) {
-  EXPECT_EQ(survey_gpus("libno-such-nvml.so.1").note, "libno-such-nvml.so.1 not found");
-  EXPECT_EQ(survey_gpus("libm.so.6").note, "libm.so.6 does not start: no driver is loaded");
+  expect_golden(survey_gpus("libno-such-nvml.so.1").note);
+  expect_golden(survey_gpus("libm.so.6").note);
 }
 
 TEST(DriverFault, NamesTheDriverThatIsThereAndTheOneThatIsWanted) {
   GpuSurvey survey = survey_gpus(RNNLAB_FAKE_NVML);
-  EXPECT_EQ(
-      driver_fault(survey, 13000),
-      "the NVIDIA driver 580.1 supports CUDA up to 12.2, but this build needs CUDA 13.0: install driver 580.65.06 or "
-      "newer");
+  expect_golden(driver_fault(survey, 13000));
   survey.cuda_version = 13010;
   EXPECT_EQ(driver_fault(survey, 13000), std::nullopt);
 }

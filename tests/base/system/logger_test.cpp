@@ -6,6 +6,7 @@
 
 #include "base/expect_error.h"
 #include "base/system/temporary_folder.h"
+#include "golden.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -24,11 +25,9 @@ std::string console_of(Verbosity verbosity, const Terminal& terminal) {
 }
 
 TEST(Logger, ObeysTheVerbosity) {
-  EXPECT_EQ(console_of(Verbosity::kQuiet, {}), "rnnlab: warning: a warning\nrnnlab: error: an error\n");
-  EXPECT_EQ(console_of(Verbosity::kNormal, {}),
-            "an information\nrnnlab: warning: a warning\nrnnlab: error: an error\n");
-  EXPECT_EQ(console_of(Verbosity::kVerbose, {}),
-            "a detail {}\nan information\nrnnlab: warning: a warning\nrnnlab: error: an error\n");
+  expect_golden(console_of(Verbosity::kQuiet, {}));
+  expect_golden(console_of(Verbosity::kNormal, {}));
+  expect_golden(console_of(Verbosity::kVerbose, {}));
 }
 
 TEST(Logger, ColoursOnlyIfTheTerminalDoes) {
@@ -45,9 +44,7 @@ TEST(Logger, WrapsDescriptionsOnATerminalButNotInTheFile) {
   logger.info(line);
   logger.info("the run reached a bound that is described in more than forty columns");
   logger.close_file();
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "data      csv from weather.csv: 6,955\n          training and 1,699 validation\n          samples\n"
-            "the run reached a bound that is described in more than forty columns\n");
+  expect_golden(::testing::internal::GetCapturedStderr());
   EXPECT_THAT(read_text(folder.path() / "train.log"), ::testing::HasSubstr(line + "\n"));
 }
 
@@ -110,8 +107,7 @@ TEST(Logger, AbandonsAFileThatIsNotWhole) {
 
 TEST(Logger, SaysThatTheFileCannotBeOpened) {
   Logger logger(Verbosity::kQuiet, {});
-  expect_error(ExitCode::kDevice, "/no/such/train.log: cannot open for writing: No such file or directory",
-               [&] { logger.open_file("/no/such/train.log"); });
+  expect_error(ExitCode::kDevice, [&] { logger.open_file("/no/such/train.log"); });
 }
 
 TEST(Logger, LetsTheBarMakeWayForLinesOnTheConsole) {

@@ -9,6 +9,7 @@
 
 #include "base/expect_error.h"
 #include "base/system/temporary_folder.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -382,25 +383,19 @@ TEST(RequireMemory, RefusesWhatIsBeyondTheSmallestLimit) {
   const MemoryLimits limits{.hard = {{8 * kGiB, "the memory of this machine"}, {4 * kGiB, "ulimit -v"}},
                             .available = 2 * kGiB};
   EXPECT_NO_THROW(require_memory(4 * kGiB, "x: this needs", "use less", limits));
-  expect_error(ExitCode::kDevice, "x: this needs at least 5.00 GiB of memory, and ulimit -v allows 4.00 GiB: use less",
-               [&] { require_memory(5 * kGiB, "x: this needs", "use less", limits); });
+  expect_error(ExitCode::kDevice, [&] { require_memory(5 * kGiB, "x: this needs", "use less", limits); });
   EXPECT_NO_THROW(require_memory(5 * kGiB, "x: this needs", "use less", {}));
 }
 
 TEST(RequireMemory, SaysHowMuchOfALimitIsSwap) {
   const MemoryLimits limits{.hard = {{9 * kGiB, "the memory of this machine", kGiB}}, .available = kGiB};
-  expect_error(
-      ExitCode::kDevice,
-      "x: this needs at least 10.00 GiB of memory, and the memory of this machine allows 9.00 GiB with 1.00 GiB "
-      "of swap: use less",
-      [&] { require_memory(10 * kGiB, "x: this needs", "use less", limits); });
+  expect_error(ExitCode::kDevice, [&] { require_memory(10 * kGiB, "x: this needs", "use less", limits); });
 }
 
 TEST(MemoryWarning, IsOfWhatIsFree) {
   const MemoryLimits limits{.hard = {}, .available = 2 * kGiB};
   EXPECT_EQ(memory_warning(2 * kGiB, "x: this needs", "use less", limits), std::nullopt);
-  EXPECT_EQ(memory_warning(3 * kGiB, "x: this needs", "use less", limits),
-            "x: this needs at least 3.00 GiB of memory, and 2.00 GiB are free: use less");
+  expect_golden(memory_warning(3 * kGiB, "x: this needs", "use less", limits));
 }
 
 }  // namespace

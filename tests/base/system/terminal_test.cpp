@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "golden.h"
+
 namespace rnnlab {
 namespace {
 
@@ -58,9 +60,8 @@ TEST(FormatProgress, ShrinksWithTheTerminal) {
 TEST(FormatProgress, ShowsTheTimeOfAllEpochsBesideThatOfThisOne) {
   Progress progress = kHalf;
   progress.after = {.pieces = 1, .seconds_between = 2};
-  EXPECT_EQ(format_progress(progress, 100),
-            "epoch 2/3 [###############...............]  50 % 234/468, 0:12 left, 0:39 of all epochs, loss 0.1234");
-  EXPECT_EQ(format_progress(progress, 70), "epoch 2/3 [######.......]  50 % 234/468, 0:12 left, 0:39 of all epochs");
+  expect_golden(format_progress(progress, 100));
+  expect_golden(format_progress(progress, 70));
   progress.done = 0;
   EXPECT_EQ(format_progress(progress, 50), "epoch 2/3 [.....]   0 % 0/468, ? left, loss 0.1234");
 }
@@ -191,30 +192,15 @@ TEST(Table, LeavesOutItsLeastImportantColumnsUntilItFits) {
   EXPECT_EQ(table.fitted(41, least_important).table.text(), table.text());
   EXPECT_EQ(table.fitted(41, least_important).note("--csv"), "");
   const FittedTable narrow = table.fitted(30, least_important);
-  EXPECT_EQ(narrow.table.text(),
-            "run    s/epoch  ratio\n"
-            "-----  -------  -----\n"
-            "naive     2.25      1\n"
-            "fused     1.25   0.56\n");
-  EXPECT_EQ(narrow.note("--csv"),
-            "left out, because the terminal is narrow: interval of s/epoch and interval of ratio (--csv has "
-            "them)\n");
+  expect_golden(narrow.table.text());
+  expect_golden(narrow.note("--csv"));
   EXPECT_EQ(table.fitted(1, least_important).table.width(), 12u) << "run and ratio always stay";
 }
 
 TEST(Table, IsDividedIntoBlocksThatFit) {
   const TextTable table = table_of_times();
   EXPECT_EQ(table.text_in_blocks(41), table.text());
-  EXPECT_EQ(table.text_in_blocks(30, 1, 2),
-            "run    s/epoch  interval\n"
-            "-----  -------  --------\n"
-            "naive     2.25    2 .. 3\n"
-            "fused     1.25    1 .. 2\n"
-            "\n"
-            "run    ratio  interval\n"
-            "-----  -----  --------\n"
-            "naive      1         -\n"
-            "fused   0.56  0.5 .. 1\n");
+  expect_golden(table.text_in_blocks(30, 1, 2));
 }
 
 TEST(Table, OfRepeatedColumnsOnlyIsNotDivided) {

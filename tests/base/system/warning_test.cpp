@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "golden.h"
+
 namespace rnnlab {
 namespace {
 
@@ -24,11 +26,9 @@ TEST(Warnings, AreAboutTimesOrAboutTheNumbersOfARun) {
 
 TEST(Warnings, OnTimesBecomeOneLine) {
   EXPECT_EQ(one_line_on_times({}, "train.log has"), "");
-  EXPECT_EQ(one_line_on_times({kBusy}, "train.log has"), "do not rely on these times: THE CPU IS BUSY");
-  EXPECT_EQ(one_line_on_times({kBusy, kLoad}, "train.log has"),
-            "do not rely on these times: THE CPU IS BUSY (and 1 more reason, which train.log has)");
-  EXPECT_EQ(one_line_on_times({kBusy, kLoad, kLoad}, "--verbose shows"),
-            "do not rely on these times: THE CPU IS BUSY (and 2 more reasons, which --verbose shows)");
+  expect_golden(one_line_on_times({kBusy}, "train.log has"));
+  expect_golden(one_line_on_times({kBusy, kLoad}, "train.log has"));
+  expect_golden(one_line_on_times({kBusy, kLoad, kLoad}, "--verbose shows"));
 }
 
 }  // namespace

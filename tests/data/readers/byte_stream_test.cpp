@@ -13,6 +13,7 @@
 #include <string>
 
 #include "data/readers/reader_files.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -41,31 +42,25 @@ TEST_F(FileTest, ReadsInOrderAndStopsAtTheEnd) {
 
 TEST_F(FileTest, SuggestsANameBesideAMissingFile) {
   write("train-images.idx", "x");
-  EXPECT_EQ(open_error(path("train-image.idx")),
-            "train-image.idx: no such file (did you mean 'train-images.idx'?): check the path");
-  EXPECT_EQ(open_error(path("nothing-like-it")), "nothing-like-it: no such file: check the path");
+  expect_golden(open_error(path("train-image.idx")));
+  expect_golden(open_error(path("nothing-like-it")));
 }
 
-TEST_F(FileTest, NamesAMissingFolder) {
-  EXPECT_EQ(open_error(path("missing/a.csv")), "missing/a.csv: folder 'missing' does not exist: check the path");
-}
+TEST_F(FileTest, NamesAMissingFolder) { expect_golden(open_error(path("missing/a.csv"))); }
 
 TEST_F(FileTest, RefusesAFolder) {
   fs::create_directory(path("folder"));
-  EXPECT_EQ(open_error(path("folder")), "folder: got a folder, expected a regular file: name a file");
+  expect_golden(open_error(path("folder")));
   for (const char* name : {"f", "e", "d", "c", "b", "a"}) std::ofstream(path("folder") / name) << "1\n";
-  EXPECT_EQ(open_error(path("folder")),
-            "folder: got a folder, expected a regular file: name a file in it: a, b, c, d, e (and 1 more)");
+  expect_golden(open_error(path("folder")));
 }
 
 TEST_F(FileTest, RefusesAFifoWithoutWaitingForAWriter) {
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
-  EXPECT_EQ(open_error(path("fifo")), "fifo: got a pipe, expected a regular file: write the data to a file first");
+  expect_golden(open_error(path("fifo")));
 }
 
-TEST_F(FileTest, RefusesADevice) {
-  EXPECT_EQ(open_error("/dev/null"), "/dev/null: got a device, expected a regular file: check the path");
-}
+TEST_F(FileTest, RefusesADevice) { expect_golden(open_error("/dev/null")); }
 
 TEST_F(FileTest, RefusesASocket) {
   const int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -73,13 +68,13 @@ TEST_F(FileTest, RefusesASocket) {
   address.sun_family = AF_UNIX;
   path("socket").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
   ASSERT_EQ(bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  EXPECT_EQ(open_error(path("socket")), "socket: got a socket, expected a regular file: check the path");
+  expect_golden(open_error(path("socket")));
   close(descriptor);
 }
 
 TEST_F(FileTest, RefusesAPathThroughAFile) {
   write("a", "x");
-  EXPECT_EQ(open_error(path("a") / "b"), "a/b: cannot be opened (Not a directory): check the path");
+  expect_golden(open_error(path("a") / "b"));
 }
 
 // The administrator may read everything, so the test gives that up for a moment.
@@ -93,7 +88,7 @@ TEST_F(FileTest, SaysHowToAllowReading) {
   if (user == 0 && !stepped_down) GTEST_SKIP() << "the administrator may read everything";
   const std::string error = open_error(file);
   ASSERT_EQ(seteuid(user), 0);
-  EXPECT_EQ(error, "secret: permission denied: allow reading with 'chmod +r' or run as the file's owner");
+  expect_golden(error);
 }
 
 TEST_F(FileTest, NoticesAFileThatShrinks) {
@@ -101,8 +96,7 @@ TEST_F(FileTest, NoticesAFileThatShrinks) {
   const auto file = open_stream(name);
   fs::resize_file(name, 4);
   std::array<std::byte, 10> bytes{};
-  EXPECT_EQ(error_of([&] { file->read(bytes); }),
-            "a: shrank to 4 bytes while it was read, from 10 bytes: wait until nothing writes to it");
+  expect_golden(error_of([&] { file->read(bytes); }));
 }
 
 TEST_F(FileTest, NoticesAFileThatGrows) {
@@ -110,16 +104,14 @@ TEST_F(FileTest, NoticesAFileThatGrows) {
   const auto file = open_stream(name);
   std::ofstream(name, std::ios::app) << "more";
   std::array<std::byte, 20> bytes{};
-  EXPECT_EQ(error_of([&] { file->read(bytes); }),
-            "a: grew while it was read, from 10 bytes: wait until nothing writes to it");
+  expect_golden(error_of([&] { file->read(bytes); }));
 }
 
 TEST_F(FileTest, ReadsAWholeFileUpToALimit) {
   const std::string text(3'000'000, 'x');
   EXPECT_EQ(read_whole(write("a", text), 3'000'000), text);
   EXPECT_EQ(read_whole(write("empty", ""), 10), "");
-  EXPECT_EQ(error_of([&] { read_whole(path("a"), 2048); }),
-            "a: holds more than 2.00 KiB, the most that this reader takes: split the file");
+  expect_golden(error_of([&] { read_whole(path("a"), 2048); }));
 }
 
 // A file of this size is read by several threads.
@@ -155,16 +147,14 @@ TEST_F(LargeFileTest, IsRefusedIfItShrinks) {
   const auto file = open_stream(path("a"));
   fs::resize_file(path("a"), 1'000'000);
   std::vector<std::byte> bytes(kSize);
-  EXPECT_EQ(error_of([&] { file->read(bytes); }),
-            "a: shrank to 1,000,000 bytes while it was read, from 20,000,001 bytes: wait until nothing writes to it");
+  expect_golden(error_of([&] { file->read(bytes); }));
 }
 
 TEST_F(LargeFileTest, IsRefusedIfItGrows) {
   const auto file = open_stream(path("a"));
   std::ofstream(path("a"), std::ios::app) << "more";
   std::vector<std::byte> bytes(kSize + 1);
-  EXPECT_EQ(error_of([&] { file->read(bytes); }),
-            "a: grew while it was read, from 20,000,001 bytes: wait until nothing writes to it");
+  expect_golden(error_of([&] { file->read(bytes); }));
 }
 
 constexpr int64_t kLimit = 1 << 20;
@@ -195,52 +185,38 @@ TEST_F(GzipTest, JoinsSeveralMembers) {
 }
 
 TEST_F(GzipTest, RefusesAnEndingThatPromisesGzip) {
-  EXPECT_EQ(error_in("plain text"),
-            "a.gz: byte 0: got 70 6c, expected 1f 8b, the start of gzip data: fetch the file again, "
-            "or drop '.gz' from its name if it is not compressed");
-  EXPECT_EQ(error_in("\x1f"),
-            "a.gz: byte 0: got 1f, expected 1f 8b, the start of gzip data: fetch the file again, "
-            "or drop '.gz' from its name if it is not compressed");
-  EXPECT_EQ(error_in(""), "a.gz: empty file, expected gzip data: fetch the file again");
+  expect_golden(error_in("plain text"));
+  expect_golden(error_in("\x1f"));
+  expect_golden(error_in(""));
 }
 
 TEST_F(GzipTest, NamesTheByteWhereTheDataIsCutOff) {
   const std::string packed = gzip("some text to pack");
-  for (size_t length = 2; length < packed.size(); ++length)
-    EXPECT_EQ(error_in(packed.substr(0, length)),
-              fmt::format("a.gz: the gzip data is cut off at byte {}: fetch the file again", length));
+  for (size_t length = 2; length < packed.size(); ++length) expect_golden(error_in(packed.substr(0, length)));
 }
 
 TEST_F(GzipTest, ChecksTheChecksumAndTheLength) {
   std::string packed = gzip("some text to pack");
   const size_t size = packed.size();
   packed[size - 8] ^= 1;
-  EXPECT_EQ(error_in(packed),
-            fmt::format("a.gz: byte {}: damaged gzip data (incorrect data check): fetch the file again", size - 4));
+  expect_golden(error_in(packed));
   packed[size - 8] ^= 1;
   packed[size - 4] ^= 1;
-  EXPECT_EQ(error_in(packed),
-            fmt::format("a.gz: byte {}: damaged gzip data (incorrect length check): fetch the file again", size));
+  expect_golden(error_in(packed));
 }
 
-TEST_F(GzipTest, RefusesAnUnknownMethod) {
-  EXPECT_EQ(error_in("\x1f\x8b\x07 and so on"),
-            "a.gz: byte 4: damaged gzip data (unknown compression method): fetch the file again");
-}
+TEST_F(GzipTest, RefusesAnUnknownMethod) { expect_golden(error_in("\x1f\x8b\x07 and so on")); }
 
 TEST_F(GzipTest, RefusesWhatFollowsTheLastMember) {
   const std::string packed = gzip("text");
-  EXPECT_EQ(error_in(packed + "garbage"),
-            fmt::format("a.gz: byte {}: got 7 bytes after the gzip data, expected the end: fetch the file again",
-                        packed.size()));
-  EXPECT_EQ(error_in(packed + "\x1f"),
-            fmt::format("a.gz: the gzip data is cut off at byte {}: fetch the file again", packed.size() + 1));
+  expect_golden(error_in(packed + "garbage"));
+  expect_golden(error_in(packed + "\x1f"));
 }
 
 TEST_F(GzipTest, StopsABombAtTheLimit) {
   const std::string packed = gzip(std::string(50'000'000, '\0'));
   ASSERT_LT(packed.size(), 60'000u);
-  EXPECT_EQ(error_in(packed), "a.gz: holds more than 1.00 MiB, the most that this reader takes: split the file");
+  expect_golden(error_in(packed));
 }
 
 // The repeated text is as long as what is always unpacked, and a byte more.
@@ -248,8 +224,7 @@ TEST_F(GzipTest, StopsATextThatUnpacksToManyTimesItsSize) {
   constexpr int64_t kNoLimit = int64_t{1} << 40;
   const std::string allowed(size_t{64} << 20, 'x');
   EXPECT_EQ(read_whole(write("a.gz", gzip(allowed)), kNoLimit).size(), allowed.size());
-  EXPECT_EQ(error_of([&] { read_whole(write("a.gz", gzip(allowed + "x")), kNoLimit); }),
-            "a.gz: unpacks to more than 200 times its size: unpack it with gunzip if it is a text");
+  expect_golden(error_of([&] { read_whole(write("a.gz", gzip(allowed + "x")), kNoLimit); }));
 }
 
 TEST_F(GzipTest, BoundsWhatItCouldUnpackTo) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "data/readers/reader_files.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -105,8 +106,7 @@ TEST_F(CsvTest, KnowsTheLineOfEveryCell) {
 }
 
 TEST_F(CsvTest, RefusesABlankLineThatMayBeAMissingValue) {
-  EXPECT_EQ(error_in("a\n1\n\n3\n"),
-            "x.csv:3: the line is blank: write NA if a value is missing there, or else remove the line");
+  expect_golden(error_in("a\n1\n\n3\n"));
   EXPECT_EQ(parse("\n\na\n\n1\n\"2\n\"\n3\n\n\n"), (Rows{{"1"}, {"2\n"}, {"3"}}));
 }
 
@@ -114,90 +114,61 @@ TEST_F(CsvTest, ReadsGzip) { EXPECT_EQ(read_csv(write("x.csv.gz", gzip("a\n1\n")
 
 TEST_F(CsvTest, RefusesAFileWithoutData) {
   write("x.csv", "");
-  EXPECT_EQ(error_of([&] { read_csv(path("x.csv")); }), "x.csv: empty file, expected CSV: check the path");
-  EXPECT_EQ(error_in("a,b\n"), "x.csv: the file holds only a header, expected at least one row of data");
-  EXPECT_EQ(error_in("\n\n"), "x.csv: the file holds no rows, expected at least one row of data");
-  EXPECT_EQ(error_in("", kNoHeader), "x.csv: the file holds no rows, expected at least one row of data");
+  expect_golden(error_of([&] { read_csv(path("x.csv")); }));
+  expect_golden(error_in("a,b\n"));
+  expect_golden(error_in("\n\n"));
+  expect_golden(error_in("", kNoHeader));
 }
 
 TEST_F(CsvTest, NamesTheLineOfARaggedRow) {
-  EXPECT_EQ(
-      error_in("a,b\n1,\"\n\"\n1,2,3\n"),
-      "x.csv:4: got 3 cells, expected 2 as on line 1: correct the row, or put quotes around a cell that holds ','");
-  EXPECT_EQ(
-      error_in("\n1,2\n3\n", kNoHeader),
-      "x.csv:3: got 1 cell, expected 2 as on line 2: correct the row, or put quotes around a cell that holds ','");
-  EXPECT_EQ(error_in("a;b\n1,5;2,5\n"),
-            "x.csv:2: got 3 cells, expected 1 as on line 1: is ',' the delimiter? If not, set data.delimiter");
+  expect_golden(error_in("a,b\n1,\"\n\"\n1,2,3\n"));
+  expect_golden(error_in("\n1,2\n3\n", kNoHeader));
+  expect_golden(error_in("a;b\n1,5;2,5\n"));
 }
 
 TEST_F(CsvTest, NamesTheLineWhereAQuoteOpens) {
-  EXPECT_EQ(error_in("a,b\n1,2\n3,\"4\n5,6\n"), "x.csv:3: a quote is opened here and never closed");
-  EXPECT_EQ(error_in("a\n\""), "x.csv:2: a quote is opened here and never closed");
+  expect_golden(error_in("a,b\n1,2\n3,\"4\n5,6\n"));
+  expect_golden(error_in("a\n\""));
 }
 
 TEST_F(CsvTest, RefusesTextBehindAClosingQuote) {
-  EXPECT_EQ(
-      error_in("a,b\n\"1\"x,2\n"),
-      "x.csv:2: got 'x' after a closing quote, expected ',' or the end of the line: double a quote inside a cell");
-  EXPECT_EQ(
-      error_in("a\n\"\n\"\u00e9"),
-      "x.csv:3: got '\u00e9' after a closing quote, expected ',' or the end of the line: double a quote inside a cell");
+  expect_golden(error_in("a,b\n\"1\"x,2\n"));
+  expect_golden(error_in("a\n\"\n\"\u00e9"));
 }
 
-TEST_F(CsvTest, RefusesAQuoteInsideABareCell) {
-  EXPECT_EQ(error_in("size\n5\" wide\n"),
-            "x.csv:2: a quote inside a cell without quotes: put the whole cell in quotes and double this one");
-}
+TEST_F(CsvTest, RefusesAQuoteInsideABareCell) { expect_golden(error_in("size\n5\" wide\n")); }
 
 TEST_F(CsvTest, CountsEveryLineEnd) {
-  EXPECT_EQ(error_in(bytes("a\r1\r\n\r2\0\n")),
-            "x.csv:4: byte 7 is NUL, expected text: save the file as UTF-8 (it may be UTF-16)");
-  EXPECT_EQ(
-      error_in("a,b\r1,2\r\r\n3\n"),
-      "x.csv:4: got 1 cell, expected 2 as on line 1: correct the row, or put quotes around a cell that holds ','");
+  expect_golden(error_in(bytes("a\r1\r\n\r2\0\n")));
+  expect_golden(error_in("a,b\r1,2\r\r\n3\n"));
 }
 
-TEST_F(CsvTest, RefusesNulBytes) {
-  EXPECT_EQ(error_in(bytes("a\n1\0\n")),
-            "x.csv:2: byte 3 is NUL, expected text: save the file as UTF-8 (it may be UTF-16)");
-}
+TEST_F(CsvTest, RefusesNulBytes) { expect_golden(error_in(bytes("a\n1\0\n"))); }
 
-TEST_F(CsvTest, RefusesInvalidUtf8) {
-  EXPECT_EQ(error_in("name\n\nJos\xe9\n"),
-            "x.csv:3: byte 9: got '\\xe9', expected UTF-8: convert the file (iconv -t UTF-8)");
-}
+TEST_F(CsvTest, RefusesInvalidUtf8) { expect_golden(error_in("name\n\nJos\xe9\n")); }
 
 TEST_F(CsvTest, RefusesTwoColumnsOfOneName) {
-  EXPECT_EQ(error_in("\na,b, a\n1,2,3\n"), "x.csv:2: the columns 1 and 3 are both called 'a': rename one of them");
-  EXPECT_EQ(error_in("column2,\n1,2\n"), "x.csv:1: the columns 1 and 2 are both called 'column2': rename one of them");
+  expect_golden(error_in("\na,b, a\n1,2,3\n"));
+  expect_golden(error_in("column2,\n1,2\n"));
 }
 
-TEST_F(CsvTest, RefusesAnAbsurdNumberOfColumns) {
-  EXPECT_EQ(error_in(std::string(100'000, ',') + "\n"),
-            "x.csv:1: got 100,001 columns, expected at most 100,000: check the delimiter");
-}
+TEST_F(CsvTest, RefusesAnAbsurdNumberOfColumns) { expect_golden(error_in(std::string(100'000, ',') + "\n")); }
 
 TEST_F(CsvTest, NamesTheColumnsWhenOneIsMissing) {
   const Table table = parse_csv("price,volume\n1,2\n", "x.csv");
-  EXPECT_EQ(error_of([&] { table.column_index("pirce"); }),
-            "x.csv: no column is called 'pirce' (did you mean 'price'?); the columns are 'price', 'volume'");
+  expect_golden(error_of([&] { table.column_index("pirce"); }));
   std::string header = "c0";
   std::string row = "0";
   for (int i = 1; i < 12; ++i) {
     header += fmt::format(",c{}", i);
     row += ",0";
   }
-  EXPECT_EQ(error_of([&] { parse_csv(header + "\n" + row, "x.csv").column_index("target"); }),
-            "x.csv: no column is called 'target'; the columns are "
-            "'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9' and 2 more");
+  expect_golden(error_of([&] { parse_csv(header + "\n" + row, "x.csv").column_index("target"); }));
 }
 
 TEST_F(CsvTest, GuessesAtAnotherDelimiter) {
-  EXPECT_EQ(error_of([&] { parse_csv("price;volume\n1;2\n", "x.csv").column_index("price"); }),
-            "x.csv: no column is called 'price'; the columns are 'price;volume'; is the delimiter ';'?");
-  EXPECT_EQ(error_of([&] { parse_csv("a\tb\n1\t2\n", "x.csv").column_index("a"); }),
-            "x.csv: no column is called 'a'; the columns are 'a\\x09b'; is the delimiter a tab?");
+  expect_golden(error_of([&] { parse_csv("price;volume\n1;2\n", "x.csv").column_index("price"); }));
+  expect_golden(error_of([&] { parse_csv("a\tb\n1\t2\n", "x.csv").column_index("a"); }));
 }
 
 // A text of this size is read by several threads. Its row i is "i,i/8", and a blank line follows each fourth row.
@@ -248,7 +219,7 @@ TEST_F(LargeCsvTest, MayHaveQuotesInItsHeader) {
   const std::string rows = rows_with_ends("\n");
   expect_rows(parse_csv("\xEF\xBB\xBF\"a \"\"x\"\"\",\"b\"\n" + rows, "x.csv"));
   expect_rows(parse_csv("\"a\n\nx\",b\n" + rows, "x.csv"), 3);
-  EXPECT_EQ(error_in("a,\"b\n" + rows), "x.csv:1: a quote is opened here and never closed");
+  expect_golden(error_in("a,\"b\n" + rows));
 }
 
 TEST_F(LargeCsvTest, MayHaveQuotesThatSpanThreads) {
@@ -271,13 +242,9 @@ TEST_F(LargeCsvTest, NamesTheLineOfAFaultInItsLastRow) {
       ": got 3 cells, expected 2 as on line 1: correct the row, or put quotes around a cell that "
       "holds ','";
   EXPECT_EQ(error_in(text_ + "1,2,3"), "x.csv:" + next_line_ + length);
-  EXPECT_EQ(error_in(text_ + "1,\"2"), "x.csv:" + next_line_ + ": a quote is opened here and never closed");
-  EXPECT_EQ(error_in(text_ + bytes("\0")),
-            fmt::format("x.csv:{}: byte {} is NUL, expected text: save the file as UTF-8 (it may be UTF-16)",
-                        next_line_, text_.size()));
-  EXPECT_EQ(error_in(text_ + "1,\u20ac\xE2\x82"),
-            fmt::format("x.csv:{}: byte {}: got '\\xe2', expected UTF-8: convert the file (iconv -t UTF-8)", next_line_,
-                        text_.size() + 5));
+  expect_golden(error_in(text_ + "1,\"2"));
+  expect_golden(error_in(text_ + bytes("\0")));
+  expect_golden(error_in(text_ + "1,\u20ac\xE2\x82"));
 }
 
 TEST_F(LargeCsvTest, NamesTheFirstOfSeveralFaults) {
@@ -298,10 +265,7 @@ TEST_F(LargeCsvTest, CountsMissingValuesOfAllThreads) {
 
 TEST_F(LargeCsvTest, NamesTheFirstCellThatIsNotANumber) {
   const Table table = parse_csv("a,b\n1,x\n" + rows_with_ends("\n") + "y,1\n", "x.csv");
-  EXPECT_EQ(error_of([&] { numeric_columns(table, table.column_names(), MissingPolicy::kDrop); }),
-            fmt::format("x.csv:{}: column 'a': got 'y', expected a number; if it stands for a missing value, list it "
-                        "in data.missing_words",
-                        line_of_row(kNumRows) + 1));
+  expect_golden(error_of([&] { numeric_columns(table, table.column_names(), MissingPolicy::kDrop); }));
 }
 
 using testing::ElementsAre;
@@ -325,45 +289,32 @@ TEST_F(NumericColumnTest, ReadsNumbers) {
 }
 
 TEST_F(NumericColumnTest, NamesACellThatIsNoNumber) {
-  EXPECT_EQ(error_in("1,\nabc,\n"),
-            "x.csv:3: column 'x': got 'abc', expected a number; if it stands for a missing value, list it in "
-            "data.missing_words");
-  EXPECT_EQ(error_in("\"1\n2\",\n"), "x.csv:2: column 'x': got '1\\x0a2', expected a number");
-  EXPECT_EQ(error_in("\"1,5\",\n"),
-            "x.csv:2: column 'x': got '1,5', expected a number with a decimal point; if the file has commas, set "
-            "data.decimal: \",\"");
-  EXPECT_EQ(error_in("0x10,\n"), "x.csv:2: column 'x': got '0x10', expected a number");
+  expect_golden(error_in("1,\nabc,\n"));
+  expect_golden(error_in("\"1\n2\",\n"));
+  expect_golden(error_in("\"1,5\",\n"));
+  expect_golden(error_in("0x10,\n"));
 }
 
 TEST_F(NumericColumnTest, TakesADecimalCommaIfItIsRequested) {
   const CsvOptions options = {.delimiter = ';', .decimal = ','};
   const Table table = parse_csv("x;y\n1,5;1\n-2;1.5\n1,5e3;1\n", "x.csv", options);
   EXPECT_THAT(numeric_column(table, "x", MissingPolicy::kError).values, ElementsAre(1.5, -2, 1500));
-  EXPECT_EQ(error_of([&] { numeric_column(table, "y", MissingPolicy::kError); }),
-            "x.csv:3: column 'y': got '1.5', expected a number with a decimal comma (data.decimal), not a point");
+  expect_golden(error_of([&] { numeric_column(table, "y", MissingPolicy::kError); }));
 }
 
 TEST_F(NumericColumnTest, NamesTheLineOfACellBehindLineBreaks) {
   const Table table = parse_csv("note,x\n\"two\nlines\",bad\n", "x.csv");
-  EXPECT_EQ(error_of([&] { numeric_column(table, "x", MissingPolicy::kDrop); }),
-            "x.csv:3: column 'x': got 'bad', expected a number; if it stands for a missing value, list it in "
-            "data.missing_words");
+  expect_golden(error_of([&] { numeric_column(table, "x", MissingPolicy::kDrop); }));
 }
 
 TEST_F(NumericColumnTest, RefusesWhatIsNotFinite) {
-  for (const char* text : {"inf", "-Inf", "Infinity", "+infinity"})
-    EXPECT_EQ(error_in(std::string(text) + ",\n"),
-              fmt::format("x.csv:2: column 'x': got '{}', expected a finite number", text));
-  EXPECT_EQ(error_in("1e999,\n"), "x.csv:2: column 'x': got '1e999', expected a number");
+  for (const char* text : {"inf", "-Inf", "Infinity", "+infinity"}) expect_golden(error_in(std::string(text) + ",\n"));
+  expect_golden(error_in("1e999,\n"));
 }
 
 TEST_F(NumericColumnTest, RefusesMissingValuesWhenAsked) {
-  EXPECT_EQ(error_in("1,\n,2\n", MissingPolicy::kError),
-            "x.csv:3: column 'x': the cell is empty, expected a number: "
-            "fill it, or set data.missing to previous, mean, zero or drop");
-  EXPECT_EQ(error_in("?,\n", MissingPolicy::kError),
-            "x.csv:2: column 'x': the value is missing ('?'), expected a number: "
-            "fill it, or set data.missing to previous, mean, zero or drop");
+  expect_golden(error_in("1,\n,2\n", MissingPolicy::kError));
+  expect_golden(error_in("?,\n", MissingPolicy::kError));
 }
 
 TEST_F(NumericColumnTest, KnowsTheTokensOfMissingValues) {
@@ -384,8 +335,7 @@ TEST_F(NumericColumnTest, FillsZeroAndLeavesTheRestToTheCaller) {
 }
 
 TEST_F(NumericColumnTest, RefusesAnUnknownColumn) {
-  EXPECT_EQ(error_of([] { numeric_column(column_of("1,2\n"), "otter", MissingPolicy::kZero); }),
-            "x.csv: no column is called 'otter' (did you mean 'other'?); the columns are 'x', 'other'");
+  expect_golden(error_of([] { numeric_column(column_of("1,2\n"), "otter", MissingPolicy::kZero); }));
 }
 
 TEST(CompleteRows, AreThoseWithoutAGap) {
@@ -413,16 +363,13 @@ TEST_F(ClassColumnTest, TakesOneWordAmongIntegersAsText) {
 }
 
 TEST_F(ClassColumnTest, RefusesAMissingLabel) {
-  EXPECT_EQ(error_of([] { class_column(column_of("a,\n,\n"), "x"); }),
-            "x.csv:3: column 'x': the cell is empty, expected a class label: fill it, or set data.missing: drop");
+  expect_golden(error_of([] { class_column(column_of("a,\n,\n"), "x"); }));
 }
 
 TEST_F(ClassColumnTest, FindsTheClassesOfAnotherPart) {
   const std::vector<std::string> labels = {"3", "cat", "dog"};
   EXPECT_THAT(class_column_as(column_of("dog,\n+3,\n"), "x", labels), ElementsAre(2, 0));
-  EXPECT_EQ(error_of([&] { class_column_as(column_of("cat,\ndig,\n"), "x", labels); }),
-            "x.csv:3: column 'x': got the class 'dig', which the training data does not have (did you mean 'dog'?); "
-            "correct or remove the row, or add rows of this class to the training file");
+  expect_golden(error_of([&] { class_column_as(column_of("cat,\ndig,\n"), "x", labels); }));
 }
 
 TEST_F(ClassColumnTest, LeavesAMissingLabelUnknownWhereNobodyNeedsIt) {

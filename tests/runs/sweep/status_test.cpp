@@ -6,6 +6,7 @@
 
 #include "base/system/json_fields.h"
 #include "base/system/temporary_folder.h"
+#include "golden.h"
 #include "results/run_folder.h"
 #include "results/summary.h"
 
@@ -84,13 +85,7 @@ TEST_F(SweepStatus, HasTheReasonOfAFailure) {
 TEST_F(SweepStatus, IsShownAsATable) {
   end(0, RunEnding::kComplete);
   end(2, RunEnding::kDiverged);
-  EXPECT_EQ(status_text("sweeps/a", plan_, tasks()),
-            "task  state   runs done  first run    worker or reason\n"
-            "----  ------  ---------  -----------  ----------------\n"
-            "   2  failed     0 of 1  0002-seed=3  the run diverged\n"
-            "\n"
-            "5 tasks of 5 runs: 1 done, 1 failed, 3 free\n"
-            "to continue: rnnlab sweep work sweeps/a\n");
+  expect_golden(status_text("sweeps/a", plan_, tasks()));
 }
 
 TEST_F(SweepStatus, PrintsTheWholeReasonBelowTheTable) {
@@ -106,8 +101,7 @@ TEST_F(SweepStatus, PrintsTheWholeReasonBelowTheTable) {
 
 TEST_F(SweepStatus, PrintsTheNextStep) {
   for (size_t task = 0; task < 5; ++task) end(task, RunEnding::kComplete);
-  EXPECT_EQ(status_text("sweeps/a", plan_, tasks()),
-            "5 tasks of 5 runs: 5 done\nto compare: rnnlab compare sweeps/a\n");
+  expect_golden(status_text("sweeps/a", plan_, tasks()));
   end(4, RunEnding::kDiverged);
   EXPECT_THAT(status_text("sweeps/a", plan_, tasks()),
               HasSubstr("\nto try failed tasks again: rnnlab sweep work sweeps/a --retry-failed\n"));

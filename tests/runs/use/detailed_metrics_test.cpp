@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "golden.h"
 #include "runs/use/predict.h"
 
 namespace rnnlab {
@@ -78,22 +79,7 @@ TEST(DetailedMetrics, ExistForClassesAndForSeveralNumbers) {
   EXPECT_FALSE(has_detailed_metrics({Task::kLanguageModel, 9, 1, 9}));
 }
 
-TEST(DetailedMetrics, AreTables) {
-  EXPECT_EQ(detailed_metrics_text(detailed_metrics(cats_and_dogs())),
-            "\n"
-            "class  precision  recall      F1  samples\n"
-            "-----  ---------  ------  ------  -------\n"
-            "cat       0.7500  0.7500  0.7500        4\n"
-            "dog       0.5000  0.5000  0.5000        2\n"
-            "fox            -       -       -        0\n"
-            "\n"
-            "confusion matrix: a row for each class of the targets, a column for each predicted class\n"
-            "target  cat  dog  fox\n"
-            "------  ---  ---  ---\n"
-            "cat       3    1    0\n"
-            "dog       1    1    0\n"
-            "fox       0    0    0\n");
-}
+TEST(DetailedMetrics, AreTables) { expect_golden(detailed_metrics_text(detailed_metrics(cats_and_dogs()))); }
 
 TEST(DetailedMetrics, AreJson) {
   nlohmann::ordered_json json;
@@ -130,12 +116,7 @@ TEST(DetailedMetrics, OfSeveralTargetsAreTheirErrorsInTheirOwnUnits) {
   ASSERT_EQ(metrics.targets.size(), 2u);
   EXPECT_EQ(metrics.targets[0].mean_absolute_error, 4.0);
   EXPECT_EQ(metrics.targets[0].root_mean_squared_error, 5.0);
-  EXPECT_EQ(detailed_metrics_text(metrics),
-            "\n"
-            "target  MAE  RMSE\n"
-            "------  ---  ----\n"
-            "level     4     5\n"
-            "flow    0.5   0.5\n");
+  expect_golden(detailed_metrics_text(metrics));
 }
 
 TEST(DetailedMetrics, LeaveOutMissingTargets) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/expect_error.h"
+#include "golden.h"
 #include "results/run_record.h"
 #include "runs/run_context.h"
 #include "runs/use/predict.h"
@@ -60,11 +61,9 @@ TEST_F(ExportWeights, WritesAnImageClassifierAsItIs) {
   const auto again = make_model(trained.experiment, trained.data.shape);
   load_initial_weights(*again, file);
   EXPECT_EQ(weights_sha256(*again), weights_sha256(*trained.model));
-  expect_error(ExitCode::kUsage, "--part recurrent: the model has no recurrent layers; remove --part",
+  expect_error(ExitCode::kUsage,
                [&] { export_weights(trained, {.part = ExportPart::kRecurrent, .layout = Layout::kPyTorch}, file); });
   expect_error(ExitCode::kUsage,
-               "--layout keras: a model without recurrent layers can only be written in the pytorch "
-               "layout",
                [&] { export_weights(trained, {.part = ExportPart::kModel, .layout = Layout::kKeras}, file); });
 }
 
@@ -72,17 +71,13 @@ TEST_F(ExportWeights, SaysWhatTheModuleInPyTorchIs) {
   const auto module_of = [&](const std::vector<std::string>& overrides) {
     return export_to("a.safetensors", load(train_flowers(overrides)), ExportPart::kRecurrent).module;
   };
-  EXPECT_EQ(module_of({"model.cell=gru", "model.num_layers=2", "training.epochs=1"}),
-            "torch.nn.GRU(1, 6, num_layers=2)");
-  EXPECT_EQ(module_of({"model.cell=rnn_relu", "model.bidirectional=true", "training.epochs=1"}),
-            "torch.nn.RNN(1, 6, bidirectional=True, nonlinearity='relu')");
+  expect_golden(module_of({"model.cell=gru", "model.num_layers=2", "training.epochs=1"}));
+  expect_golden(module_of({"model.cell=rnn_relu", "model.bidirectional=true", "training.epochs=1"}));
 }
 
 TEST_F(ExportWeights, WarnsWherePyTorchComputesSomethingElse) {
   const TrainedModel trained = load(train_flowers({"model.cell=gru", "model.reset_gate=before", "training.epochs=1"}));
-  EXPECT_THAT(export_to("a.safetensors", trained, ExportPart::kRecurrent).notes,
-              ElementsAre("model.reset_gate is before: torch.nn.GRU applies the reset gate after the product and "
-                          "computes a different function"));
+  expect_golden(export_to("a.safetensors", trained, ExportPart::kRecurrent).notes);
 }
 
 // ---- and back: model.initial_weights
@@ -99,21 +94,17 @@ TEST_F(ExportWeights, StartsTrainingFromTheWholeModel) {
 TEST_F(ExportWeights, OfACellThatLibrariesDoNotHaveAreForRnnlabAlone) {
   const TrainedModel first = load(train_flowers({"model.cell=slstm", "model.heads=2"}));
   const Exported exported = export_to("whole.safetensors", first, ExportPart::kModel);
-  EXPECT_EQ(exported.module, "slstm(1, 6) of rnnlab, which torch.nn does not have");
+  expect_golden(exported.module);
   const auto second = train_flowers(
       {"model.cell=slstm", "model.heads=2", "model.initial_weights=" + name("whole.safetensors"), "training.epochs=1"});
   EXPECT_EQ(load_run(second).summary.identity.initial_weights_sha256, weights_sha256(*first.model));
-  expect_error(ExitCode::kUsage, "model.cell: the keras layout has no slstm; use --layout pytorch", [&] {
+  expect_error(ExitCode::kUsage, [&] {
     export_weights(first, {.part = ExportPart::kModel, .layout = Layout::kKeras}, name("keras.safetensors"));
   });
-  expect_error(ExitCode::kCheckpoint,
-               name("whole.safetensors") +
-                   ": metadata rnnlab.cell: slstm is a cell of rnnlab that no library's layout has; use the file as it "
-                   "is",
-               [&] {
-                 convert_weights(name("whole.safetensors"), std::nullopt,
-                                 {.part = ExportPart::kModel, .layout = Layout::kKeras}, name("keras.safetensors"));
-               });
+  expect_error(ExitCode::kCheckpoint, [&] {
+    convert_weights(name("whole.safetensors"), std::nullopt, {.part = ExportPart::kModel, .layout = Layout::kKeras},
+                    name("keras.safetensors"));
+  });
 }
 
 TEST_F(ExportWeights, StartsTrainingFromTheRecurrentLayerAlone) {
@@ -134,23 +125,13 @@ TEST_F(ExportWeights, FindsTheFileBesideTheExperiment) {
 
 TEST_F(ExportWeights, IsRefusedByAnotherModelWithTheTensorsNamed) {
   export_to("whole.safetensors", load(train_flowers()), ExportPart::kModel);
-  expect_error(ExitCode::kCheckpoint,
-               name("whole.safetensors") +
-                   ": tensor 'recurrent.weight_ih_l0' has shape [24, 1], expected [28, 1], and 4 differences more; it "
-                   "was made with a different model",
-               [&] {
-                 train_flowers({"model.initial_weights=whole.safetensors", "model.hidden_size=7"});
-               });
-  expect_error(ExitCode::kCheckpoint,
-               name("whole.safetensors") +
-                   ": tensor 'recurrent.weight_ih_l1' is missing, expected F32 [24, 6], and 3 differences more; it was "
-                   "made with a different model",
-               [&] {
-                 train_flowers({"model.initial_weights=whole.safetensors", "model.num_layers=2"});
-               });
-  expect_error(ExitCode::kCheckpoint,
-               "none.safetensors: cannot read: No such file or directory; restore it, or train again",
-               [&] { train_flowers({"model.initial_weights=none.safetensors"}); });
+  expect_error(ExitCode::kCheckpoint, [&] {
+    train_flowers({"model.initial_weights=whole.safetensors", "model.hidden_size=7"});
+  });
+  expect_error(ExitCode::kCheckpoint, [&] {
+    train_flowers({"model.initial_weights=whole.safetensors", "model.num_layers=2"});
+  });
+  expect_error(ExitCode::kCheckpoint, [&] { train_flowers({"model.initial_weights=none.safetensors"}); });
 }
 
 // ---- other layouts
@@ -161,15 +142,10 @@ TEST_F(ExportWeights, WritesKerassAndTensorFlowsLayouts) {
   EXPECT_EQ(keras.module, "keras.layers.LSTM(6)");
   EXPECT_EQ(keras.num_tensors, 5);
   EXPECT_EQ(keras.num_parameters, num_parameters(*trained.model) - 24) << "one bias instead of two";
-  EXPECT_THAT(names_in(name("keras.safetensors")),
-              UnorderedElementsAre("lstm/lstm_cell/kernel", "lstm/lstm_cell/recurrent_kernel", "lstm/lstm_cell/bias",
-                                   "dense/kernel", "dense/bias"));
+  expect_golden(names_in(name("keras.safetensors")));
   const ExportFormat format = {.part = ExportPart::kRecurrent, .layout = Layout::kTensorFlow};
-  EXPECT_EQ(export_weights(trained, format, name("tf.safetensors")).module,
-            "CudnnCompatibleLSTMCell(6) or LSTMCell(6, forget_bias=0)");
-  EXPECT_THAT(names_in(name("tf.safetensors")),
-              UnorderedElementsAre("rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel",
-                                   "rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/bias"));
+  expect_golden(export_weights(trained, format, name("tf.safetensors")).module);
+  expect_golden(names_in(name("tf.safetensors")));
 }
 
 TEST_F(ExportWeights, ConvertsAFileFromOneLayoutToAnother) {
@@ -189,34 +165,20 @@ TEST_F(ExportWeights, ConvertsAFileFromOneLayoutToAnother) {
 TEST_F(ExportWeights, RefusesAFileOfAnotherLayoutThanSaidAndOfNone) {
   export_to("ours.safetensors", load(train_flowers({"training.epochs=1"})), ExportPart::kModel);
   expect_error(ExitCode::kCheckpoint,
-               name("ours.safetensors") + ": its tensor names have the pytorch layout, but --from says keras",
                [&] { convert_weights(name("ours.safetensors"), Layout::kKeras, {}, name("out.safetensors")); });
   const NamedTensor other{"fc.weight", at::zeros({2, 2})};
   write_safetensors(name("other.safetensors"), SafetensorsImage({view_of(other)}));
-  expect_error(
-      ExitCode::kCheckpoint,
-      name("other.safetensors") +
-          ": no weights of recurrent layers in a known layout: there is neither weight_ih_l0 (pytorch), a "
-          ".../recurrent_kernel (keras), rnn/multi_rnn_cell/cell_0/... (tensorflow) nor a ..._recurrent_kernel_ "
-          "(xlstm)",
-      [&] { convert_weights(name("other.safetensors"), std::nullopt, {}, name("out.safetensors")); });
+  expect_error(ExitCode::kCheckpoint,
+               [&] { convert_weights(name("other.safetensors"), std::nullopt, {}, name("out.safetensors")); });
 }
 
 TEST_F(ExportWeights, RefusesATableOfTwoUsesWhereTheLayoutHasNone) {
   const TrainedModel trained = load(train_text({"model.tied=true", "training.epochs=1"}));
-  expect_error(
-      ExitCode::kUsage,
-      "model.tied: the keras layout has no weights that the embedding and the output layer share; use --layout "
-      "pytorch, or --part recurrent",
-      [&] { export_weights(trained, {.layout = Layout::kKeras}, name("out.safetensors")); });
+  expect_error(ExitCode::kUsage, [&] { export_weights(trained, {.layout = Layout::kKeras}, name("out.safetensors")); });
   export_weights(trained, {}, name("tied.safetensors"));
-  expect_error(
-      ExitCode::kUsage,
-      "model.tied: the keras layout has no weights that the embedding and the output layer share; use --layout "
-      "pytorch, or --part recurrent",
-      [&] {
-        convert_weights(name("tied.safetensors"), std::nullopt, {.layout = Layout::kKeras}, name("out.safetensors"));
-      });
+  expect_error(ExitCode::kUsage, [&] {
+    convert_weights(name("tied.safetensors"), std::nullopt, {.layout = Layout::kKeras}, name("out.safetensors"));
+  });
   const ExportFormat recurrent = {.part = ExportPart::kRecurrent, .layout = Layout::kKeras};
   EXPECT_EQ(export_weights(trained, recurrent, name("lstm.safetensors")).num_tensors, 3);
 }
@@ -231,18 +193,8 @@ TEST_F(ExportWeights, StartsTrainingFromKerassLayout) {
   };
   EXPECT_EQ(load_run(train_from({"model.cell=gru"})).summary.identity.initial_weights_sha256,
             weights_sha256(*first.model));
-  expect_error(ExitCode::kCheckpoint,
-               name("keras.safetensors") +
-                   ": its weights are for model.cell: gru, and the model has lstm; with lstm they would compute a "
-                   "different function: set model.cell=gru",
-               [&] { train_from({}); });
-  expect_error(ExitCode::kCheckpoint,
-               name("keras.safetensors") +
-                   ": tensor 'recurrent.weight_ih_l0' has shape [18, 1], expected [21, 1], and 4 differences more; it "
-                   "was made with a different model",
-               [&] {
-                 train_from({"model.cell=gru", "model.hidden_size=7"});
-               });
+  expect_error(ExitCode::kCheckpoint, [&] { train_from({}); });
+  expect_error(ExitCode::kCheckpoint, [&] { train_from({"model.cell=gru", "model.hidden_size=7"}); });
 }
 
 // ---- categories
@@ -317,14 +269,9 @@ TEST_F(ExportCategories, StartTrainingOnTheSameValuesOnly) {
   expect_start_refused(of_column + "'red' is only in the file and 'green' is only in the data" + advice,
                        {"blue", "green", "sky"}, file);
   expect_start_refused(of_column + "'red' is only in the file" + advice, {"blue", "sky"}, file);
-  expect_error(ExitCode::kCheckpoint,
-               file +
-                   ": its vectors of categories are for 'word', and data.categories names 'tag': name the same "
-                   "columns in the same order, or use a file of the recurrent layers alone (rnnlab convert --part "
-                   "recurrent)",
-               [&] {
-                 train_words(kWords, {"model.initial_weights=" + file, "data.categories=[tag]", "data.target=[word]"});
-               });
+  expect_error(ExitCode::kCheckpoint, [&] {
+    train_words(kWords, {"model.initial_weights=" + file, "data.categories=[tag]", "data.target=[word]"});
+  });
 }
 
 TEST_F(ExportCategories, OfACheckpointAreCheckedToo) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "golden.h"
 #include "runs/use/detailed_metrics.h"
 #include "runs/use/prediction_files.h"
 #include "runs/use/trained_runs.h"
@@ -59,7 +60,7 @@ TEST_F(Predict, GivesAPredictionForEachStepThatHasATarget) {
   EXPECT_EQ(tags.values.sizes(), (std::vector<int64_t>{6, 2})) << "a row for each row of the file";
   EXPECT_TRUE(tags.targets.equal(at::tensor({0, 1, 1, 1, 0, 0}, at::kLong)));
   EXPECT_THAT(prediction_csv(tags, data.rows), HasSubstr("\n5,6,N,"));
-  EXPECT_EQ(data.description, "csv from tags.csv: 3 samples with 6 steps");
+  expect_golden(data.description);
   EXPECT_THAT(prediction_text(tags, "tags.npy"), StartsWith("tags.npy: 6 steps of 3 samples in "));
   const auto json = nlohmann::json::parse(prediction_json(trained, data, tags, "tags.npy"));
   EXPECT_EQ(json["samples"], 3);

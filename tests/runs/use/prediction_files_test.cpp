@@ -11,6 +11,7 @@
 #include "base/expect_error.h"
 #include "base/system/temporary_folder.h"
 #include "data/readers/array.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -48,12 +49,8 @@ Predictions of_one_probability() {
 }
 
 TEST(PredictionCsv, HasARowASample) {
-  EXPECT_EQ(prediction_csv(of_classes()),
-            "index,target,prediction,probability_iris,\"probability_rose, red\"\n"
-            "0,iris,iris,0.75,0.25\n"
-            "1,,\"rose, red\",0.125,0.875\n");
-  EXPECT_EQ(prediction_csv(of_values()),
-            "index,target_level,target_flow,prediction_level,prediction_flow\n0,101,,100.5,0.1\n");
+  expect_golden(prediction_csv(of_classes()));
+  expect_golden(prediction_csv(of_values()));
   EXPECT_EQ(prediction_csv(of_one_probability()), "index,prediction,probability\n0,1,0.5\n");
 }
 
@@ -94,23 +91,16 @@ FileRows three_rows(std::vector<std::string> id_names) {
 }
 
 TEST(PredictionCsv, HasEveryRowOfAFile) {
-  EXPECT_EQ(prediction_csv(of_classes(), three_rows({"day"})),
-            "index,row,day,target,prediction,probability_iris,\"probability_rose, red\",reason\n"
-            "0,2,mon,iris,iris,0.75,0.25,\n"
-            ",3,\"a,b\",,,,,missing value in column 'x'\n"
-            "1,4,,,\"rose, red\",0.125,0.875,\n");
+  expect_golden(prediction_csv(of_classes(), three_rows({"day"})));
   FileRows one = three_rows({});
   one.rows.resize(2);
-  EXPECT_EQ(prediction_csv(of_one_probability(), one),
-            "index,row,prediction,probability,reason\n0,2,1,0.5,\n,3,,,missing value in column 'x'\n");
+  expect_golden(prediction_csv(of_one_probability(), one));
 }
 
 TEST(PredictionCsv, KeepsItsOwnNamesOfColumns) {
   FileRows rows = three_rows({"index", "prediction", "row", "id_row", "target_level"});
   rows.rows.resize(1);
-  EXPECT_THAT(prediction_csv(of_values(), rows),
-              ::testing::StartsWith("index,row,id_index,prediction,id_row,id_id_row,id_target_level,target_level,"
-                                    "target_flow,prediction_level,prediction_flow,reason\n0,2,mon,mon+,"));
+  expect_golden(prediction_csv(of_values(), rows));
 }
 
 TEST(PredictionJsonl, HasEveryRowOfAFile) {
@@ -130,10 +120,7 @@ TEST(PredictionFile, NamesTheSampleAndStepOfATargetPerStep) {
   FileRows rows{.id_names = {"sample", "step"}, .rows = {}, .are_numbered = false};
   rows.rows = {{.number = 0, .id = {"3", "0"}, .sample = 0, .reason = ""},
                {.number = 0, .id = {"3", "1"}, .sample = 1, .reason = ""}};
-  EXPECT_EQ(prediction_csv(of_classes(), rows),
-            "index,sample,step,target,prediction,probability_iris,\"probability_rose, red\"\n"
-            "0,3,0,iris,iris,0.75,0.25\n"
-            "1,3,1,,\"rose, red\",0.125,0.875\n");
+  expect_golden(prediction_csv(of_classes(), rows));
   EXPECT_THAT(prediction_jsonl(of_classes(), rows),
               ::testing::StartsWith(R"({"index":0,"sample":3,"step":0,"target":"iris","prediction":"iris",)"));
 }
@@ -163,8 +150,7 @@ TEST(WritePredictions, GoesByTheNamesEnding) {
   EXPECT_EQ(testing::read_text(folder.path() / "a.csv"), prediction_csv(of_classes()));
   write_predictions(folder.path() / "a.jsonl", of_classes());
   EXPECT_EQ(testing::read_text(folder.path() / "a.jsonl"), prediction_jsonl(of_classes()));
-  testing::expect_error(ExitCode::kUsage, "--out: got 'a.txt', expected a name that ends in .csv, .jsonl or .npy",
-                        [] { write_predictions("a.txt", of_classes()); });
+  testing::expect_error(ExitCode::kUsage, [] { write_predictions("a.txt", of_classes()); });
 }
 
 TEST(WritePredictions, WritesRawOutputsAsNpy) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "base/expect_error.h"
+#include "golden.h"
 #include "layers/refusals.h"
 #include "results/checkpoint/checkpoint.h"
 #include "results/run_folder.h"
@@ -38,8 +39,7 @@ TEST_F(FindCheckpoint, TakesOneByItsNameOrItself) {
 
 TEST_F(FindCheckpoint, RefusesWhatIsNotThere) {
   const auto run = train_flowers({"checkpoint.best=false", "checkpoint.every_epochs=0"});
-  expect_error(ExitCode::kUsage, "--checkpoint: got 'step-000007', expected best, last or step-000020",
-               [&] { found(run, "step-000007"); });
+  expect_error(ExitCode::kUsage, [&] { found(run, "step-000007"); });
   expect_error(ExitCode::kCheckpoint,
                (run / "checkpoints").string() + ": no checkpoint is marked as the best; use --checkpoint last",
                [&] { found(run, "best"); });
@@ -47,8 +47,7 @@ TEST_F(FindCheckpoint, RefusesWhatIsNotThere) {
                (run / "checkpoints/step-000020").string() +
                    ": this is a checkpoint, but --checkpoint needs the folder of a run; remove --checkpoint",
                [&] { found(run / "checkpoints/step-000020", "last"); });
-  expect_error(ExitCode::kUsage, name("none") + ": no such folder; pass the folder of a run or a checkpoint",
-               [&] { found(name("none"), ""); });
+  expect_error(ExitCode::kUsage, [&] { found(name("none"), ""); });
   expect_error(ExitCode::kUsage,
                run.parent_path().string() +
                    ": not a trained model, but a folder of 1 run; pass one of them, for example " + run.string(),
@@ -109,20 +108,9 @@ TEST_F(LoadTrainedModel, HoldsDataAgainstTheMemoryOnlyWhenTheyAreLoaded) {
 
 TEST_F(LoadTrainedModel, RefusesToChangeWhatWasTrained) {
   const auto run = train_flowers();
-  expect_error(ExitCode::kUsage,
-               "argument 'model.hidden_size=8': model.hidden_size is fixed by training; only these can change: device, "
-               "layer, cudnn_algorithm, convolution, precision, deterministic, data.source, data.path, data.num_train, "
-               "data.num_valid, data.valid_fraction, data.placement, data.train_inputs, data.train_targets, "
-               "data.train_lengths, data.valid_inputs, data.valid_targets, data.valid_lengths, data.test_inputs, "
-               "data.test_targets, data.test_lengths, data.memory, data.train_file, data.valid_file, data.test_file, "
-               "data.delimiter, data.decimal, data.header, data.id, data.missing, data.missing_words, data.time, "
-               "data.unsorted, data.duplicates, data.gaps, training.valid_batch_size, training.metrics and "
-               "training.num_threads",
-               [&] { load(run, {"model.hidden_size=8"}); });
-  expect_error(ExitCode::kUsage, "layer: auto works only for training; choose a layer, such as fused",
-               [&] { load(run, {"layer=auto"}); });
-  expect_error(ExitCode::kUsage, "data.source: was csv in training, and the model cannot be used on npy",
-               [&] { load(run, {"data.source=npy"}); });
+  expect_error(ExitCode::kUsage, [&] { load(run, {"model.hidden_size=8"}); });
+  expect_error(ExitCode::kUsage, [&] { load(run, {"layer=auto"}); });
+  expect_error(ExitCode::kUsage, [&] { load(run, {"data.source=npy"}); });
 }
 
 TEST_F(LoadTrainedModel, SaysWhatItTakesInsteadOfALayerThatIsNotForTheDevice) {
@@ -182,11 +170,7 @@ TEST_F(LoadTrainedModel, RefusesForgedSettingsOfALargerModel) {
   state["experiment"] = settings;
   const auto forged = save_checkpoint(folder_.path() / "forged", saved.step,
                                       {saved.model.tensors, saved.optimizer.tensors, state, nullptr});
-  expect_error(ExitCode::kCheckpoint,
-               (forged / kModelFile).string() +
-                   ": tensor 'recurrent.weight_ih_l0' has shape [24, 1], expected [262144, 1], and 4,096 differences "
-                   "more; it was made with a different model",
-               [&] { load(forged); });
+  expect_error(ExitCode::kCheckpoint, [&] { load(forged); });
 }
 
 }  // namespace
@@ -216,9 +200,7 @@ TEST(InferenceSettings, TakeTheCpuAndAnotherLayerWhereTheDeviceIsNotThere) {
   const InferenceSettings use = inference_settings(trained_on_a_gpu(LayerKind::kCudnn), {});
   EXPECT_EQ(use.experiment.device, "cpu");
   EXPECT_EQ(use.experiment.layer, LayerKind::kFused);
-  EXPECT_THAT(use.notes,
-              ElementsAre("trained on cuda:99, which is not available here: runs on the CPU",
-                          "trained with layer cudnn, which does not run on this device: runs with layer fused"));
+  expect_golden(use.notes);
 }
 
 TEST(InferenceSettings, TakeALayerThatCanComputeTheModel) {
@@ -226,8 +208,7 @@ TEST(InferenceSettings, TakeALayerThatCanComputeTheModel) {
   trained.model.activation = Activation::kRelu;
   const InferenceSettings use = inference_settings(trained, {});
   EXPECT_EQ(use.experiment.layer, LayerKind::kHoisted) << "fused has tanh only";
-  EXPECT_EQ(use.notes.back(),
-            "trained with layer wavefront, which does not run on this device: runs with layer hoisted");
+  expect_golden(use.notes.back());
 }
 
 TEST(InferenceSettings, SayNothingOfWhatIsOverridden) {

@@ -18,8 +18,7 @@ namespace {
 using ::testing::StartsWith;
 
 TEST(CapturedWork, NeedsAGpu) {
-  testing::expect_error(ExitCode::kDevice, "a CUDA graph needs a GPU; the device is cpu",
-                        [] { make_captured_work(c10::kCPU); });
+  testing::expect_error(ExitCode::kDevice, [] { make_captured_work(c10::kCPU); });
 }
 
 class CapturedWorkOnCuda : public ::testing::Test {

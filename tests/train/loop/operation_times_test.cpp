@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "golden.h"
+
 namespace rnnlab {
 namespace {
 
@@ -44,14 +46,7 @@ TEST(ProfileLines, ShowTheLargestPartsOfEachSide) {
                                          {"(anonymous namespace)::tanh(float*)", 8, 1e-3},
                                          {"void cutlass::gemm<half, 8>(int)", 1, 1e-3}};
   const std::vector<KernelUse> host = {{"step", 2, 0.99e-3}, {"clip", 2, 5e-6}, {"tiny", 4, 5e-6}};
-  EXPECT_THAT(profile_lines(device, host, 2),
-              ElementsAre("profile   the time of operations, without those that they call",
-                          "    share  ms a step    a step  on the GPU",     //
-                          "   75.0 %     1.5000         2  cutlass::gemm",  //
-                          "   25.0 %     0.5000         4  tanh",           //
-                          "    share  ms a step    a step  on the host",    //
-                          "   99.0 %     0.4950         1  step",           //
-                          "    1.0 %     0.0050         3  others"));
+  expect_golden(profile_lines(device, host, 2));
 }
 
 TEST(ProfileLines, AreTenRowsAndTheRest) {

@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 
+#include "golden.h"
 #include "train/loop/determinism.h"
 #include "train/loop/toy.h"
 
@@ -44,7 +45,7 @@ constexpr Capability kHopper = {9, 0};
 constexpr Capability kTuring = {7, 5};
 
 TEST(Precision, TellsWhatReallyRuns) {
-  EXPECT_EQ(effective_precision(Precision::kTf32, kCpu), "fp32 (the CPU has no tf32)");
+  expect_golden(effective_precision(Precision::kTf32, kCpu));
   EXPECT_EQ(effective_precision(Precision::kBf16, kCpu), "bf16");
   EXPECT_EQ(effective_precision(Precision::kFp32, kCpu), "fp32");
   for (const auto precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16}) {
@@ -55,9 +56,9 @@ TEST(Precision, TellsWhatReallyRuns) {
 
 TEST(Precision, TellsWhatAGpuHasNotGot) {
   set_precision(Precision::kTf32);
-  EXPECT_EQ(effective_precision_on_gpu(Precision::kTf32, kTuring), "fp32 (this GPU has no tf32)");
+  expect_golden(effective_precision_on_gpu(Precision::kTf32, kTuring));
   set_precision(Precision::kBf16);
-  EXPECT_EQ(effective_precision_on_gpu(Precision::kBf16, kTuring), "bf16 (emulated, because this GPU has none)");
+  expect_golden(effective_precision_on_gpu(Precision::kBf16, kTuring));
   EXPECT_EQ(effective_precision_on_gpu(Precision::kFp16, kTuring), "fp16");
   EXPECT_EQ(effective_precision_on_gpu(Precision::kFp32, kTuring), "fp32");
   set_precision(Precision::kFp32);
@@ -67,22 +68,22 @@ TEST(Precision, TellsOfSwitchesThatSomebodyElseSet) {
   auto& context = at::globalContext();
   set_precision(Precision::kFp32);
   context.setAllowTF32CuDNN(true);
-  EXPECT_EQ(effective_precision_on_gpu(Precision::kFp32, kHopper), "fp32 with tf32 in cuDNN only");
+  expect_golden(effective_precision_on_gpu(Precision::kFp32, kHopper));
   context.setAllowTF32CuBLAS(true);
   EXPECT_EQ(effective_precision_on_gpu(Precision::kFp32, kHopper), "tf32");
   EXPECT_EQ(effective_precision_on_gpu(Precision::kBf16, kHopper), "bf16 with tf32");
   context.setAllowTF32CuDNN(false);
-  EXPECT_EQ(effective_precision_on_gpu(Precision::kFp32, kHopper), "fp32 with tf32 in cuBLAS only");
+  expect_golden(effective_precision_on_gpu(Precision::kFp32, kHopper));
   set_precision(Precision::kTf32);
   setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
-  EXPECT_EQ(effective_precision_on_gpu(Precision::kTf32, kHopper), "fp32 (NVIDIA_TF32_OVERRIDE is 0)");
+  expect_golden(effective_precision_on_gpu(Precision::kTf32, kHopper));
   unsetenv("NVIDIA_TF32_OVERRIDE");
   EXPECT_EQ(effective_precision_on_gpu(Precision::kTf32, kHopper), "tf32");
   set_precision(Precision::kFp32);
 }
 
 TEST(Precision, OfFloat16IsNotForTheCpu) {
-  EXPECT_EQ(unsupported_on_cpu(Precision::kFp16), "precision: fp16 needs a GPU; use bf16 or fp32 on the CPU");
+  expect_golden(unsupported_on_cpu(Precision::kFp16));
   EXPECT_EQ(unsupported_on_cpu(Precision::kBf16), std::nullopt);
 }
 

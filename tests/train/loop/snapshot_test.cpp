@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/sha256.h"
+#include "golden.h"
 #include "train/loop/stop_signal.h"
 #include "train/loop/toy.h"
 #include "train/models/model.h"
@@ -133,7 +134,7 @@ TEST(Snapshot, CountsTheSecondsOfAllParts) {
   Part first = train_part(work, std::nullopt, 1);
   first.end.progress.seconds = 1000.0;
   work.options.settings.max_seconds = 900.0;
-  EXPECT_EQ(train_part(work, first.end, std::nullopt).state.stop_text, "the run reached training.max_seconds (900)");
+  expect_golden(train_part(work, first.end, std::nullopt).state.stop_text);
 }
 
 TEST(Snapshot, WithoutValidation) {
@@ -187,7 +188,7 @@ TEST(Snapshot, AFinishedRunIsDoneAtOnceAndGoesOnWhereItsBoundIsRaised) {
   const Part done = train_part(work, std::nullopt, std::nullopt);
   const Part again = train_part(work, done.end, std::nullopt);
   EXPECT_TRUE(again.rows.empty());
-  EXPECT_EQ(again.state.stop_text, "the run reached training.epochs (2)");
+  expect_golden(again.state.stop_text);
   work.options.settings.epochs = 4;
   const Part longer = train_part(work, done.end, std::nullopt);
   ASSERT_EQ(longer.rows.size(), 2U);

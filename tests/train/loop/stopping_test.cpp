@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "golden.h"
 #include "results/quality.h"
 #include "train/loop/toy.h"
 #include "train/models/model.h"
@@ -46,7 +47,7 @@ TEST(EarlyStopping, StopsAfterPatienceEpochsWithoutABetterLoss) {
   EXPECT_EQ(state.epoch, 4);
   EXPECT_EQ(state.best_epoch, 2);
   EXPECT_EQ(state.stop_reason, StopReason::kEarlyStopping);
-  EXPECT_EQ(state.stop_text, "valid_loss has not improved by more than 0 for 2 epochs (best 0.5 at epoch 2)");
+  expect_golden(state.stop_text);
 }
 
 // Returns the epochs at which a plateau ended, for the validation loss of each epoch.
@@ -76,7 +77,7 @@ TEST(Plateaus, AreOfNoInterestToOtherSchedules) {
 
 TEST(EarlyStopping, AnAccuracyImprovesUpwards) {
   const auto state = after(watching("train_accuracy", 1), {0.5, 0.7, 0.6});
-  EXPECT_EQ(state.stop_text, "train_accuracy has not improved by more than 0 for 1 epoch (best 0.7 at epoch 2)");
+  expect_golden(state.stop_text);
 }
 
 TEST(EarlyStopping, WatchesTheErrorsOfARegression) {
@@ -87,7 +88,7 @@ TEST(EarlyStopping, WatchesTheErrorsOfARegression) {
                                state);
     early_stopping.stop_if_patience_is_over(state);
   }
-  EXPECT_EQ(state.stop_text, "valid_rmse has not improved by more than 0 for 1 epoch (best 2.5 at epoch 2)");
+  expect_golden(state.stop_text);
 }
 
 // Returns the best value of two epochs, of which the first is the better one by `metric` alone.
@@ -134,7 +135,7 @@ TEST(StopTarget, IsTheFirstEpochThatReachesIt) {
     EXPECT_EQ(state.stopped(), row.epoch >= 2);
   }
   EXPECT_EQ(state.stop_reason, StopReason::kTarget);
-  EXPECT_EQ(state.stop_text, "epoch 2 reached training.stop_at (valid_accuracy 0.9)");
+  expect_golden(state.stop_text);
 }
 
 TEST(EarlyStopping, SmallImprovementsDoNotCount) {
@@ -216,20 +217,14 @@ TEST(Divergence, BlamesABadInputAndItsSample) {
   auto dataset = toy_dataset();
   dataset.train.inputs[40][2][1] = NAN;
   const auto accident = accident_with(dataset);
-  EXPECT_EQ(
-      accident.message,
-      "training diverged at epoch 1, step 2: the inputs of training sample 40 (from 0) are not finite; weights are "
-      "those of step 1; correct or remove that sample");
+  expect_golden(accident.message);
   EXPECT_EQ(accident.weights, weights_after(1));
 }
 
 TEST(Divergence, BlamesABadTarget) {
   auto dataset = toy_dataset(96, 32, Task::kRegression);
   dataset.train.targets[3][0] = INFINITY;
-  EXPECT_EQ(
-      accident_with(dataset).message,
-      "training diverged at epoch 1, step 1: the targets of training sample 3 (from 0) are not finite; weights are the "
-      "initial ones; correct or remove that sample");
+  expect_golden(accident_with(dataset).message);
 }
 
 TEST(Divergence, NamesALossThatOverflows) {
@@ -247,13 +242,7 @@ TEST(Divergence, NamesTheGradientAndTheLossBeforeAndKeepsTheLastGoodWeights) {
       [&](const at::Tensor& gradient) { return ++backward_passes == 5 ? gradient * NAN : gradient; });
   Recorder recorder;
   const auto accident = accident_of(*model, dataset, recorder);
-  EXPECT_EQ(
-      accident.message,
-      fmt::format(
-          "training diverged at epoch 2, step 5: gradient of recurrent.weight_hh_l0 is not finite (loss {:.6g} at "
-          "the step before); weights are those of step 4; try a smaller training.learning_rate or "
-          "training.clip_norm",
-          recorder.losses[3]));
+  expect_golden(accident.message);
   EXPECT_EQ(accident.weights, weights_after(4));
 }
 
@@ -265,9 +254,7 @@ TEST(Divergence, CountsTheOtherGradients) {
     for (int i = 0; i <= others; ++i)
       parameters[static_cast<size_t>(i)].register_hook([](const at::Tensor& gradient) { return gradient * NAN; });
     Recorder recorder;
-    EXPECT_THAT(
-        accident_of(*model, dataset, recorder).message,
-        ::testing::HasSubstr(others == 1 ? " is not finite (nor is 1 other)" : " is not finite (nor are 2 others)"));
+    expect_golden(accident_of(*model, dataset, recorder).message);
   }
 }
 
@@ -280,11 +267,7 @@ TEST(Divergence, NamesAWeightThatTheLastUpdateSpoiled) {
     if (progress.step == 2) model->named_parameters()["output.bias"].fill_(INFINITY);
   };
   const auto accident = accident_of(*model, dataset, recorder);
-  EXPECT_EQ(
-      accident.message,
-      fmt::format("training diverged at epoch 1, step 3: weight output.bias is not finite after the update of step 2 "
-                  "(loss {:.6g} at the step before); try a smaller training.learning_rate or training.clip_norm",
-                  recorder.losses[1]));
+  expect_golden(accident.message);
 }
 
 TEST(Divergence, BlamesTheValidationData) {
@@ -292,10 +275,7 @@ TEST(Divergence, BlamesTheValidationData) {
   dataset.valid.inputs[5][0][0] = INFINITY;
   dataset.valid.inputs[5][0][1] = -INFINITY;
   dataset.valid.inputs[5][0][2] = NAN;
-  EXPECT_EQ(accident_with(dataset).message,
-            "training diverged at the validation of epoch 1, after step 3: the inputs of validation sample 5 (from 0) "
-            "are not "
-            "finite; correct or remove that sample");
+  expect_golden(accident_with(dataset).message);
 }
 
 TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {
@@ -311,18 +291,14 @@ TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {
 }
 
 TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {
-  EXPECT_EQ(high_loss_warning(7.6e30, 2.302585),
-            "the training loss of the last epoch is 7.6e+30, more than ten times the 2.303 of outputs that are all 0; "
-            "try a smaller training.learning_rate or training.clip_norm");
+  expect_golden(high_loss_warning(7.6e30, 2.302585));
   EXPECT_EQ(high_loss_warning(10.0, 1.0), std::nullopt);
   EXPECT_EQ(high_loss_warning(-3.0, std::log(2.0)), std::nullopt);
   EXPECT_EQ(high_loss_warning(1.0, 0.0), std::nullopt) << "all targets are 0";
 }
 
 TEST(Divergence, WarnsOfALossThatGrows) {
-  EXPECT_EQ(grown_loss_warning(0.5, 1.6),
-            "training diverges: the training loss grew from 0.5000 in the first epoch to 1.600 in the last; try a "
-            "smaller training.learning_rate or training.clip_norm");
+  expect_golden(grown_loss_warning(0.5, 1.6));
   EXPECT_EQ(grown_loss_warning(0.5, 1.5), std::nullopt);
   EXPECT_EQ(grown_loss_warning(-0.5, 1.5), std::nullopt) << "a loss without a lower bound";
 }

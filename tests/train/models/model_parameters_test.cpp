@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "golden.h"
 #include "train/models/model.h"
 
 #include <ATen/core/grad_mode.h>
@@ -23,15 +24,7 @@ ModelSettings settings_of_the_table() {
 const DataShape kImageRows = sequence_shape(Task::kClassification, 28, 10);
 
 TEST(ParameterTable, ListsEveryParameterAndTheTotal) {
-  EXPECT_EQ(parameter_table(*initialized_model(settings_of_the_table(), kImageRows)),
-            "name                    shape       parameters\n"
-            "recurrent.weight_ih_l0  (60, 28)         1,680\n"
-            "recurrent.weight_hh_l0  (60, 20)         1,200\n"
-            "recurrent.bias_ih_l0    (60)                60\n"
-            "recurrent.bias_hh_l0    (60)                60\n"
-            "output.weight           (10, 20)           200\n"
-            "output.bias             (10)                10\n"
-            "total                                    3,210  (12.54 KiB)\n");
+  expect_golden(parameter_table(*initialized_model(settings_of_the_table(), kImageRows)));
 }
 
 TEST(WeightsSha256, IsTheSameForEqualWeightsAndDiffersByOneBit) {
@@ -101,7 +94,7 @@ TEST(ParameterSpecs, OfImagesBeyondEveryMemoryAreRefused) {
     FAIL() << "no error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    EXPECT_STREQ(error.what(), "model: its weights do not fit into any memory; use smaller layers or samples");
+    expect_golden(error.what());
   }
 }
 

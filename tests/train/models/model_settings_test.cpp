@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/config/document.h"
+#include "golden.h"
 
 namespace rnnlab {
 namespace {
@@ -65,41 +66,19 @@ std::string complaint(const std::string& yaml) {
 }
 
 TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
-  EXPECT_EQ(complaint("kind: language_model\nbidirectional: true"),
-            "model.yaml:2:16: bidirectional and kind (model.yaml:1:7): a bidirectional language model would see the "
-            "tokens that it has to predict: use bidirectional: false");
-  EXPECT_EQ(complaint("kind: language_model\npooling: mean"),
-            "model.yaml:2:10: pooling and kind (model.yaml:1:7): only sequence_classifier and sequence_regressor read "
-            "pooling; "
-            "remove it");
-  EXPECT_EQ(complaint("kind: language_model\ndense: [3]"),
-            "model.yaml:2:8: dense and kind (model.yaml:1:7): only sequence_classifier, sequence_regressor and "
-            "image_classifier read dense; remove it");
-  EXPECT_EQ(complaint("kind: language_model\ntied: true\nembedding_size: 3\nhidden_size: 4"),
-            "model.yaml:2:7: tied, embedding_size (model.yaml:3:17) and hidden_size (model.yaml:4:14): tied weights "
-            "need an embedding_size equal to hidden_size");
-  EXPECT_EQ(complaint("cell: lstm\nreset_gate: before"),
-            "model.yaml:2:13: reset_gate and cell (model.yaml:1:7): only gru has a reset gate");
-  EXPECT_EQ(complaint("cell: rnn_tanh\nactivation: relu"),
-            "model.yaml:2:13: activation and cell (model.yaml:1:7): only lstm, gru and lstm_peephole have an "
-            "activation to choose; a plain "
-            "cell's activation is in its name: use rnn_relu");
-  EXPECT_EQ(complaint("cell: lstm\ncandidate: linear"),
-            "model.yaml:2:12: candidate and cell (model.yaml:1:7): only min_gru and min_lstm have a form of the "
-            "candidate to choose");
-  EXPECT_EQ(complaint("cell: lstm\nheads: 2"), "model.yaml:2:8: heads and cell (model.yaml:1:7): only slstm has heads");
-  EXPECT_EQ(complaint("cell: slstm\nheads: 3\nhidden_size: 8"),
-            "model.yaml:2:8: heads and hidden_size (model.yaml:3:14): the number of heads must divide hidden_size: 8");
-  EXPECT_EQ(complaint("dropout: 0.5"),
-            "model.yaml:1:10: dropout and num_layers (default): dropout applies between recurrent layers, and there is "
-            "only one: use output_dropout");
-  EXPECT_EQ(complaint("dense_dropout: 0.5"),
-            "model.yaml:1:16: dense_dropout and dense (default): there are no dense layers: remove dense_dropout");
-  EXPECT_EQ(complaint("{kind: image_classifier, embedding_size: 5}"),
-            "model.yaml:1:42: embedding_size and kind (model.yaml:1:8): only sequence_classifier, sequence_regressor "
-            "and language_model read embedding_size; remove it");
-  EXPECT_EQ(complaint("tied: true"),
-            "model.yaml:1:7: tied and kind (default): only language_model reads tied; remove it");
+  expect_golden(complaint("kind: language_model\nbidirectional: true"));
+  expect_golden(complaint("kind: language_model\npooling: mean"));
+  expect_golden(complaint("kind: language_model\ndense: [3]"));
+  expect_golden(complaint("kind: language_model\ntied: true\nembedding_size: 3\nhidden_size: 4"));
+  expect_golden(complaint("cell: lstm\nreset_gate: before"));
+  expect_golden(complaint("cell: rnn_tanh\nactivation: relu"));
+  expect_golden(complaint("cell: lstm\ncandidate: linear"));
+  expect_golden(complaint("cell: lstm\nheads: 2"));
+  expect_golden(complaint("cell: slstm\nheads: 3\nhidden_size: 8"));
+  expect_golden(complaint("dropout: 0.5"));
+  expect_golden(complaint("dense_dropout: 0.5"));
+  expect_golden(complaint("{kind: image_classifier, embedding_size: 5}"));
+  expect_golden(complaint("tied: true"));
 }
 
 TEST(ModelInfo, EveryKeyIsReadByAModelAndEveryReadKeyExists) {
@@ -118,30 +97,18 @@ TEST(ModelSettings, AnImageClassifierDoesNotReadTheKeysOfRecurrentLayers) {
        {"cell: gru", "hidden_size: 64", "num_layers: 2", "bidirectional: true", "dropout: 0.1", "reset_gate: before",
         "activation: relu", "candidate: linear", "heads: 2", "output_dropout: 0.1"}) {
     const std::string key = line.substr(0, line.find(':'));
-    EXPECT_EQ(complaint(line + "\nkind: image_classifier"),
-              fmt::format("model.yaml:1:{}: {} and kind (model.yaml:2:7): only sequence_classifier, sequence_regressor "
-                          "and language_model read {}; remove it",
-                          key.size() + 3, key, key));
+    expect_golden(complaint(line + "\nkind: image_classifier"));
   }
-  EXPECT_EQ(complaint("kind: image_classifier\npooling: mean"),
-            "model.yaml:2:10: pooling and kind (model.yaml:1:7): only sequence_classifier and sequence_regressor read "
-            "pooling; remove it");
-  EXPECT_EQ(complaint("kind: image_classifier\ntied: true"),
-            "model.yaml:2:7: tied and kind (model.yaml:1:7): only language_model reads tied; remove it");
+  expect_golden(complaint("kind: image_classifier\npooling: mean"));
+  expect_golden(complaint("kind: image_classifier\ntied: true"));
 }
 
 TEST(ModelSettings, ConvolutionsAreTwoOrFourAndAnImageClassifiers) {
-  EXPECT_EQ(complaint("kind: image_classifier\nnum_convolutions: 3"),
-            "model.yaml:2:19: num_convolutions: got '3', expected an integer, 2 or 4");
-  EXPECT_EQ(
-      complaint("num_convolutions: 4"),
-      "model.yaml:1:19: num_convolutions and kind (default): only image_classifier reads num_convolutions; remove it");
+  expect_golden(complaint("kind: image_classifier\nnum_convolutions: 3"));
+  expect_golden(complaint("num_convolutions: 4"));
 }
 
-TEST(ModelSettings, ADenseLayerHasUnits) {
-  EXPECT_EQ(complaint("dense: [32, 0]"),
-            "model.yaml:1:13: dense, item 2: got '0', expected an integer, at least 1 and at most 1048576");
-}
+TEST(ModelSettings, ADenseLayerHasUnits) { expect_golden(complaint("dense: [32, 0]")); }
 
 }  // namespace
 }  // namespace rnnlab

@@ -91,8 +91,7 @@ TEST(WithFloat32, ConvertsTheOtherTypesOfFloats) {
 TEST(WithFloat32, RefusesNumbersThatFloat32CannotHold) {
   std::vector<std::string> notes;
   const std::vector<NamedTensor> tensors = {{"a", at::full({2}, 1e300, at::kDouble)}};
-  testing::expect_error(ExitCode::kCheckpoint, "folder/a.st: tensor 'a' has numbers that are too large for F32",
-                        [&] { with_float32(file_of(tensors), notes); });
+  testing::expect_error(ExitCode::kCheckpoint, [&] { with_float32(file_of(tensors), notes); });
 }
 
 }  // namespace
