@@ -61,28 +61,26 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
             size)));
 }
 
-TEST(PersistentRefusal, EarlierVariantsHaveTheSizesOfClusters) {
-  for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams}) {
-    EXPECT_EQ(refusal_of(kind, {.hidden_size = 1024}), std::nullopt);
+std::optional<std::string> refusal_of_form(PersistentForm form, int64_t hidden_size) {
+  return refusal_of(LayerKind::kPersistent, {.hidden_size = hidden_size, .persistent_form = form});
+}
+
+TEST(PersistentRefusal, FormsOfClustersHaveTheirSizes) {
+  for (const PersistentForm form : {PersistentForm::kClusters, PersistentForm::kClustersAndTeams}) {
+    EXPECT_EQ(refusal_of_form(form, 1024), std::nullopt);
     EXPECT_THAT(
-        refusal_of(kind, {.hidden_size = 1032}).value_or("none"),
-        HasSubstr(fmt::format("layer: {} does not support hidden_size: 1032 (its kernels have multiples of 8 from 64 "
-                              "to 1024); use layer: naive",
-                              config::name_of(kind))));
-    EXPECT_EQ(refusal_of(kind, Processor::kCpu),
-              fmt::format("layer: {} needs a GPU of compute capability 9.0 or later; on a CPU use layer: blocked, or "
-                          "naive for any cell",
-                          config::name_of(kind)));
+        refusal_of_form(form, 1032).value_or("none"),
+        HasSubstr(fmt::format("layer: persistent with persistent_form: {} does not support hidden_size: 1032 (its "
+                              "kernels have multiples of 8 from 64 to 1024); use layer: naive",
+                              config::name_of(form))));
   }
 }
 
 TEST(PersistentRefusal, BlocksHaveSmallSizes) {
-  for (const int64_t size : {8, 64, 128})
-    EXPECT_EQ(refusal_of(LayerKind::kPersistentBlock, {.hidden_size = size}), std::nullopt);
-  EXPECT_THAT(
-      refusal_of(LayerKind::kPersistentBlock, {.hidden_size = 136}).value_or("none"),
-      HasSubstr("layer: persistent_block does not support hidden_size: 136 (its kernels have multiples of 8 from 8 to "
-                "128); use layer: naive"));
+  for (const int64_t size : {8, 64, 128}) EXPECT_EQ(refusal_of_form(PersistentForm::kBlocks, size), std::nullopt);
+  EXPECT_THAT(refusal_of_form(PersistentForm::kBlocks, 136).value_or("none"),
+              HasSubstr("layer: persistent with persistent_form: block does not support hidden_size: 136 (its kernels "
+                        "have multiples of 8 from 8 to 128); use layer: naive"));
 }
 
 TEST(PersistentRefusal, AGpuWithoutClustersHasSizesForTheWholeGpu) {
@@ -104,7 +102,11 @@ TEST(PersistentRefusal, AGpuWithoutClustersHasSizesForTheWholeGpu) {
             "kernels "
             "for more than 128 units in fp32 need compute capability 9.0 or later; use precision: tf32 or bf16, or "
             "layer: cudnn");
-  EXPECT_NE(refusal_of(LayerKind::kPersistentClusters, gpu), std::nullopt);
+  const RecurrentOptions of_clusters = {.hidden_size = 128, .persistent_form = PersistentForm::kClusters};
+  EXPECT_EQ(
+      refusal_of(LayerKind::kPersistent, LayerWork{.options = of_clusters, .gpu = gpu}),
+      "layer: persistent with persistent_form: clusters needs compute capability 9.0, and NVIDIA A100 has 8.0; use "
+      "persistent_form: block");
 }
 
 TEST(PersistentRefusal, IsForAGpu) {
@@ -183,20 +185,20 @@ TEST_F(PersistentOnHopper, LargeLayersMatchFloat64) {
 
 // At sizes where each of them takes another kernel.
 TEST_F(PersistentOnHopper, EveryVariantMatchesFloat64) {
-  for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams})
+  for (const PersistentForm form : {PersistentForm::kClusters, PersistentForm::kClustersAndTeams})
     for (const int64_t size : {128, 256, 512, 768, 1024})
-      expect_float64(
-          {.options = {.input_size = 3, .hidden_size = size}, .num_steps = 5, .batch_size = 64, .kind = kind});
+      expect_float64({.options = {.input_size = 3, .hidden_size = size, .persistent_form = form},
+                      .num_steps = 5,
+                      .batch_size = 64});
 }
 
 // The last group of a batch has one sequence, or is full; there are fewer groups than SMs, or more.
 TEST_F(PersistentOnHopper, GroupsOfABlockMatchFloat64) {
   for (const int64_t batch_size : {1, 5, 64, 1100})
     for (const int64_t size : {8, 32, 40, 64, 72, 128})
-      expect_float64({.options = {.input_size = 2, .hidden_size = size},
+      expect_float64({.options = {.input_size = 2, .hidden_size = size, .persistent_form = PersistentForm::kBlocks},
                       .num_steps = 5,
-                      .batch_size = batch_size,
-                      .kind = LayerKind::kPersistentBlock});
+                      .batch_size = batch_size});
 }
 
 TEST_F(PersistentOnHopper, NotANumberStaysInItsSequence) {
