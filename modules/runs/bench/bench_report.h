@@ -102,8 +102,12 @@ struct RowKey {
   int64_t input_size = 0;
   bool bidirectional = false;
   int64_t heads = 1;
+  std::string persistent_form = "any";
 
   bool operator==(const RowKey&) const = default;
+
+  // Returns the layer's name, and its form if it has one: "persistent clusters".
+  std::string layer_text() const { return persistent_form == "any" ? layer : layer + " " + persistent_form; }
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -120,6 +124,7 @@ struct RowKey {
     field("input_size", self.input_size);
     field("bidirectional", self.bidirectional);
     field("heads", self.heads, kWhereGiven);
+    field("persistent_form", self.persistent_form, kWhereGiven);
   }
 };
 
@@ -239,7 +244,7 @@ inline constexpr std::array<Part, 4> kParts = {{
     {"total", &PartTimes::total, &PartRates::total},
 }};
 
-RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& combination);
+RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& combination);
 
 // Returns the rates for these times.
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling);
