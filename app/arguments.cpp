@@ -143,7 +143,7 @@ std::vector<ExperimentCase> read_all_cases(const std::string& verb, const std::v
   for (const std::string& file : files)
     for (ExperimentCase& one : read_cases(read_document(file, overrides, findings), findings))
       cases.push_back(std::move(one));
-  findings.throw_if_any();
+  print_notes(findings.throw_if_any());
   return cases;
 }
 

@@ -60,7 +60,7 @@ BenchSettings read_settings(const std::vector<std::string>& arguments) {
                                 : config::Document::from_file(files.front(), findings);
   for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
   BenchSettings settings = read_bench_settings(document, findings);
-  findings.throw_if_any();
+  print_notes(findings.throw_if_any());
   return settings;
 }
 

@@ -123,7 +123,7 @@ std::string check_files(const CheckOptions& options) {
   std::vector<CheckedFile> checked;
   std::vector<std::string> notes;
   for (const std::string& file : files) checked.push_back(check_file(file, overrides, findings, notes));
-  findings.throw_if_any();
+  print_notes(findings.throw_if_any());
   for (const std::string& note : notes)
     print_notice(fmt::format("rnnlab: note: cannot run on this machine: {}\n", note));
   return options.json ? files_json(checked, notes) : files_text(checked);

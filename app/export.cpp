@@ -44,7 +44,7 @@ Experiment read_one(const std::vector<std::string>& arguments) {
                 files.size());
   config::Findings findings;
   const std::vector<ExperimentCase> cases = read_cases(read_document(files[0], overrides, findings), findings);
-  findings.throw_if_any();
+  print_notes(findings.throw_if_any());
   if (cases.size() > 1)
     throw_error(ExitCode::kUsage, "export: {}: its sweep asks for {} runs, expected one; choose one by key=value",
                 files[0], cases.size());

@@ -7,10 +7,9 @@
 
 #include "layers/device/cuda_library.h"
 #include "layers/execution_path.h"
+#include "layers/persistent/persistent_trace.h"
 #include "layers/persistent/slstm_pass.h"
 #include "layers/recurrent_layer.h"
-#include "layers/unrolled/passes.h"
-#include "layers/unrolled/trace.h"
 
 namespace rnnlab {
 
@@ -18,10 +17,10 @@ inline constinit CudaFunction<std::shared_ptr<RecurrentLayer>(const RecurrentOpt
 
 // persistent/persistent_pass.h and persistent/slstm_pass.h document these functions.
 struct PersistentPass {
-  void (*require)(const at::Tensor& sequence);
-  ExecutionPath (*path)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
-  void (*run_forward)(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, std::vector<at::Tensor>& masks);
-  PassGradients (*run_backward)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+  void (*require)(c10::Device device, at::ScalarType type);
+  ExecutionPath (*path)(const PersistentSpec& spec, const std::vector<PersistentTrace>& layers);
+  void (*run_forward)(const PersistentSpec& spec, std::vector<PersistentTrace>& layers, std::vector<at::Tensor>& masks);
+  PassGradients (*run_backward)(const PersistentSpec& spec, const std::vector<PersistentTrace>& layers,
                                 const std::vector<at::Tensor>& masks, const ResultGradients& results,
                                 NeededGradients needs);
   ExecutionPath (*slstm_path)(const SlstmTrace& trace);

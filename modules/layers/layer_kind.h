@@ -33,6 +33,7 @@ enum class LayerKind {
 struct LayerChoice {
   LayerKind kind;
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
+  PersistentForm persistent_form = PersistentForm::kAll;
 
   // A kind converts to a choice with default options.
   LayerChoice(LayerKind layer_kind, CudnnAlgorithm algorithm = CudnnAlgorithm::kAuto)

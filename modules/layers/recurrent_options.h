@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/config/enum_names.h"
+#include "layers/persistent/shared/passes.h"
 
 namespace rnnlab {
 
@@ -32,6 +33,9 @@ enum class Candidate { kPositive, kLinear };
 
 // The algorithm of cuDNN if it is called directly (layer: cudnn). kAuto: the fastest, measured once for a shape.
 enum class CudnnAlgorithm { kAuto, kStandard, kPersistStatic, kPersistDynamic, kSmallHidden };
+
+// The kernels that `layer: persistent` may take.
+using PersistentForm = kernels::PersistentKernels;
 
 // The arithmetic of a whole run (train/loop/precision.h): products of float32 values with all their digits or with
 // those of TF32, or values of 16 bits by autocast.
@@ -62,9 +66,11 @@ struct RecurrentOptions {
 #define RNNLAB_OPTION(enumerator, name, type, usual) type name = usual;
 #include "layers/option_list.inc"
 
-  // Every layer accepts these. Only `cudnn` reads its algorithm, which affects speed, not results.
+  // Every layer accepts these. Only `cudnn` reads its algorithm, and only `persistent` its form, which affect speed,
+  // not results.
   bool batch_first = false;  // (B, T, I) in and (B, T, D * H) out; the states are (L * D, B, H) either way
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
+  PersistentForm persistent_form = PersistentForm::kAll;
 
   int64_t num_directions() const { return bidirectional ? 2 : 1; }
   bool operator==(const RecurrentOptions&) const = default;
@@ -90,6 +96,16 @@ struct EnumNames<CudnnAlgorithm> {
       {CudnnAlgorithm::kPersistStatic, "persist_static"},
       {CudnnAlgorithm::kPersistDynamic, "persist_dynamic"},
       {CudnnAlgorithm::kSmallHidden, "small_hidden"},
+  }};
+};
+
+template <>
+struct EnumNames<PersistentForm> {
+  static constexpr std::array<std::pair<PersistentForm, std::string_view>, 4> kNames = {{
+      {PersistentForm::kAll, "any"},
+      {PersistentForm::kBlocks, "block"},
+      {PersistentForm::kClusters, "clusters"},
+      {PersistentForm::kClustersAndTeams, "teams"},
   }};
 };
 

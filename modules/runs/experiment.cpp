@@ -305,10 +305,12 @@ void list_fields(config::Schema<Experiment>& s) {
           "how the recurrent layer is computed (docs/layers.md), not what it computes; auto: the fastest on this "
           "machine, measured at the start")
       .advise([](const std::string& text) { return layer_advice(text, "model.cell"); })
+      .formerly(kFormerLayers, LayerKind::kPersistent)
       .may_change(config::Change::kOnUse);
   s.field("auto_layer", &Experiment::auto_layer,
           "the layer that layer: auto chose, as recorded in a run's config.yaml, so that it is not measured again; "
-          "unset: measured");
+          "unset: measured")
+      .formerly(kFormerLayers, LayerKind::kPersistent);
   s.field("cudnn_algorithm", &Experiment::cudnn_algorithm,
           "layer: cudnn only, cuDNN's algorithm; auto: the fastest, measured once for a shape and remembered")
       .may_change(config::Change::kOnUse);

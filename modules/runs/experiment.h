@@ -49,6 +49,12 @@ bool is_device_name(std::string_view text);
 // Returns advice on a text that is not such a value: " (write cuda)" for "gpu"; "" if the text is too different.
 std::string device_advice(const std::string& text);
 
+// The layers of earlier versions that are forms of `persistent` now.
+inline const std::map<std::string, PersistentForm> kFormerLayers = {
+    {"persistent_block", PersistentForm::kBlocks},
+    {"persistent_clusters", PersistentForm::kClusters},
+    {"persistent_teams", PersistentForm::kClustersAndTeams}};
+
 // Returns advice on a text that is the name of a cell and was written as a layer; "" for every other text. `cell_key`
 // is the key of the cell.
 std::string layer_advice(const std::string& text, std::string_view cell_key);

@@ -89,7 +89,7 @@ TEST(CellsOfLayers, AreAllForNaiveAndThoseOfLibrariesForTheLayersMadeForThem) {
   EXPECT_THAT(info_of(LayerKind::kScan).cells, ElementsAre(Cell::kMinGru, Cell::kMinLstm));
   for (const LayerKind kind : layer_kinds()) {
     if (kind == LayerKind::kNaive || kind == LayerKind::kScan) continue;
-    const bool has_blocks = kind == LayerKind::kPersistentBlock || kind == LayerKind::kPersistent;
+    const bool has_blocks = kind == LayerKind::kPersistent;
     for (const Cell cell : info_of(kind).cells)
       EXPECT_TRUE(info_of(cell).library.has_value() || (has_blocks && cell == Cell::kSlstm)) << config::name_of(kind);
   }

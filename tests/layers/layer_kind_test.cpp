@@ -67,10 +67,6 @@ constexpr Support kSupport[] = {
     {"wavefront", kLibraryCells,
      "num_layers: 2, not bidirectional: true, dropout: 0.5, activation: relu, not reset_gate: before"},
     {"diagonal", "lstm, rnn_tanh, rnn_relu", "num_layers: 2, not bidirectional: true, dropout: 0.5, activation: relu"},
-    {"persistent_block", "lstm, gru, rnn_tanh, rnn_relu, slstm",
-     "num_layers: 2, bidirectional: true, dropout: 0.5, not activation: relu, not reset_gate: before, heads: 2"},
-    {"persistent_clusters", kLibraryCells, kOfLibraries},
-    {"persistent_teams", kLibraryCells, kOfLibraries},
     {"persistent", "lstm, gru, rnn_tanh, rnn_relu, slstm",
      "num_layers: 2, bidirectional: true, dropout: 0.5, not activation: relu, not reset_gate: before, heads: 2"},
     {"scan", "min_gru, min_lstm", "num_layers: 2, bidirectional: true, dropout: 0.5, candidate: linear"},
@@ -131,7 +127,8 @@ TEST(WhyUnsupported, NamesTheKeysInConflict) {
   EXPECT_THAT(keys(LayerKind::kFused, {.options = RecurrentOptions{.cell = Cell::kMinGru}}),
               ElementsAre("layer", "model.cell"));
   EXPECT_THAT(keys(LayerKind::kBlocked, {.processor = Processor::kGpu}), ElementsAre("layer", "device"));
-  EXPECT_THAT(keys(LayerKind::kPersistentBlock, {.options = large}), ElementsAre("layer", "model.hidden_size"));
+  const RecurrentOptions larger = {.hidden_size = 1544};
+  EXPECT_THAT(keys(LayerKind::kPersistent, {.options = larger}), ElementsAre("layer", "model.hidden_size"));
   EXPECT_THAT(keys(LayerKind::kPersistent, {.options = large, .precision = Precision::kFp32}),
               ElementsAre("layer", "precision", "model.hidden_size"));
   EXPECT_THAT(keys(LayerKind::kNaive, {.options = RecurrentOptions{.heads = 2}}), ElementsAre("heads", "cell"));

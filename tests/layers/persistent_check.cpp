@@ -152,7 +152,7 @@ double error_of(const at::Tensor& got, const at::Tensor& wanted) {
 std::string describe(const LayerShape& shape, const NumberClass& numbers) {
   const RecurrentOptions& options = shape.options;
   return fmt::format(
-      "{}: {} {}, H {} in {} heads, I {}, T {}, B {}, {} layers{}{}{}", config::name_of(shape.kind),
+      "{}: {} {}, H {} in {} heads, I {}, T {}, B {}, {} layers{}{}{}", config::name_of(shape.options.persistent_form),
       config::name_of(options.cell), numbers.name, options.hidden_size, options.heads, options.input_size,
       shape.num_steps, shape.batch_size, options.num_layers, options.bidirectional ? ", both directions" : "",
       shape.ends == Ends::kVaried ? ", varied lengths" : "", shape.states == States::kGiven ? ", given states" : "");
@@ -176,7 +176,7 @@ double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64
   exact->to(at::kCUDA, at::kDouble);
   draw_weights(*exact, numbers.type);
   divide_input_weights(*exact, shape.magnitude, numbers.type);
-  const auto layer = make_layer(shape.kind, shape.options);
+  const auto layer = make_layer(LayerKind::kPersistent, shape.options);
   layer->to(at::kCUDA, numbers.type);
   copy_weights(*exact, *layer);
   const Drawn drawn = draw(shape, numbers.type);

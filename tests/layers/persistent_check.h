@@ -47,7 +47,6 @@ struct LayerShape {
   int64_t batch_size = 9;
   Ends ends = Ends::kWhole;
   States states = States::kGiven;
-  LayerKind kind = LayerKind::kPersistent;
   double magnitude = 1;         // of the inputs; the bottom layer's input weights are divided by it
   double growth = 1;            // of the outputs' gradients, from the last step to the first
   bool growth_differs = false;  // whether the first sequences and units have a growth near 1

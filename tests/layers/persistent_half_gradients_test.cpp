@@ -199,12 +199,12 @@ struct HalfCase {
   Cell cell = Cell::kLstm;
   int64_t hidden_size = 0;
   int64_t batch_size = 0;
-  LayerKind kind = LayerKind::kPersistent;
+  PersistentForm form = PersistentForm::kAll;
   GroupsOfBackward groups = {};  // 0: any
 };
 
 void PrintTo(const HalfCase& of, std::ostream* out) {
-  *out << fmt::format("{}_{}_{}_{}", config::name_of(of.kind), config::name_of(of.cell), of.hidden_size, of.batch_size);
+  *out << fmt::format("{}_{}_{}_{}", config::name_of(of.form), config::name_of(of.cell), of.hidden_size, of.batch_size);
 }
 
 // Clusters, also with groups of 16 sequences; and over the whole GPU groups of 32, of two times 32 that take turns, in
@@ -214,12 +214,12 @@ std::vector<HalfCase> half_cases() {
   for (const Cell cell : {Cell::kLstm, Cell::kGru}) {
     for (const auto& [size, batch_size] : {std::pair<int64_t, int64_t>{256, 250}, {512, 96}, {512, 200}, {520, 96}})
       cases.push_back({cell, size, batch_size});
-    cases.push_back({cell, 512, 200, LayerKind::kPersistentClusters, {.count = 13, .num_blocks = 8}});
-    cases.push_back({cell, 1024, 100, LayerKind::kPersistent, {.count = 4, .num_blocks = 32}});
-    cases.push_back({cell, 1024, 130, LayerKind::kPersistent, {.count = 3, .num_blocks = 32}});
-    cases.push_back({cell, 1024, 300, LayerKind::kPersistent, {.count = 10, .num_blocks = 32}});
-    cases.push_back({cell, 1536, 32, LayerKind::kPersistent, {.count = 1, .num_blocks = 96}});
-    cases.push_back({cell, 1536, 40, LayerKind::kPersistent, {.count = 1, .num_blocks = 96}});
+    cases.push_back({cell, 512, 200, PersistentForm::kClusters, {.count = 13, .num_blocks = 8}});
+    cases.push_back({cell, 1024, 100, PersistentForm::kAll, {.count = 4, .num_blocks = 32}});
+    cases.push_back({cell, 1024, 130, PersistentForm::kAll, {.count = 3, .num_blocks = 32}});
+    cases.push_back({cell, 1024, 300, PersistentForm::kAll, {.count = 10, .num_blocks = 32}});
+    cases.push_back({cell, 1536, 32, PersistentForm::kAll, {.count = 1, .num_blocks = 96}});
+    cases.push_back({cell, 1536, 40, PersistentForm::kAll, {.count = 1, .num_blocks = 96}});
   }
   for (const Cell cell : {Cell::kRnnTanh, Cell::kRnnRelu})
     for (const auto& [size, batch_size] : {std::pair<int64_t, int64_t>{512, 96}, {1024, 130}})
@@ -228,13 +228,12 @@ std::vector<HalfCase> half_cases() {
 }
 
 kernels::PersistentGroups backward_groups_of(const HalfCase& of) {
-  const bool has_all = of.kind == LayerKind::kPersistent;
   return kernels::backward_groups(
       {.num_steps = 8,
        .batch_size = of.batch_size,
        .hidden_size = of.hidden_size,
        .cell = of.cell == Cell::kLstm ? kernels::PersistentCell::kLstm : kernels::PersistentCell::kGru,
-       .kernels = has_all ? kernels::PersistentKernels::kAll : kernels::PersistentKernels::kClusters,
+       .kernels = of.form,
        .is_alone = true});
 }
 
@@ -254,11 +253,11 @@ INSTANTIATE_TEST_SUITE_P(All, PersistentHalfGradientsOf, testing::ValuesIn(half_
 // Blocks change their exponents when gradients grow, each at another step.
 TEST_P(PersistentHalfGradientsOf, MatchFloat64) {
   const HalfCase& of = GetParam();
-  const RecurrentOptions options = square_options(of.cell, of.hidden_size);
+  RecurrentOptions options = square_options(of.cell, of.hidden_size);
+  options.persistent_form = of.form;
   expect_float64_by_half_gradients({.options = options,
                                     .num_steps = steps_of_large_products(options, of.batch_size),
                                     .batch_size = of.batch_size,
-                                    .kind = of.kind,
                                     .growth_differs = true});
 }
 

@@ -54,18 +54,26 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
   for (const int64_t size : {1, 12, 100, 1540, 1544}) expect_golden(reason({.hidden_size = size}));
 }
 
-TEST(PersistentRefusal, EarlierVariantsHaveTheSizesOfClusters) {
-  for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams}) {
-    EXPECT_EQ(refusal_of(kind, {.hidden_size = 1024}), std::nullopt);
-    expect_golden(refusal_of(kind, {.hidden_size = 1032}).value_or("none"));
-    expect_golden(refusal_of(kind, Processor::kCpu));
+std::optional<std::string> refusal_of_form(PersistentForm form, int64_t hidden_size) {
+  return refusal_of(LayerKind::kPersistent, {.hidden_size = hidden_size, .persistent_form = form});
+}
+
+TEST(PersistentRefusal, FormsOfClustersHaveTheirSizes) {
+  for (const PersistentForm form : {PersistentForm::kClusters, PersistentForm::kClustersAndTeams}) {
+    EXPECT_EQ(refusal_of_form(form, 1024), std::nullopt);
+    EXPECT_THAT(
+        refusal_of_form(form, 1032).value_or("none"),
+        HasSubstr(fmt::format("layer: persistent with persistent_form: {} does not support hidden_size: 1032 (its "
+                              "kernels have multiples of 8 from 64 to 1024); use layer: naive",
+                              config::name_of(form))));
   }
 }
 
 TEST(PersistentRefusal, BlocksHaveSmallSizes) {
-  for (const int64_t size : {8, 64, 128})
-    EXPECT_EQ(refusal_of(LayerKind::kPersistentBlock, {.hidden_size = size}), std::nullopt);
-  expect_golden(refusal_of(LayerKind::kPersistentBlock, {.hidden_size = 136}).value_or("none"));
+  for (const int64_t size : {8, 64, 128}) EXPECT_EQ(refusal_of_form(PersistentForm::kBlocks, size), std::nullopt);
+  EXPECT_THAT(refusal_of_form(PersistentForm::kBlocks, 136).value_or("none"),
+              HasSubstr("layer: persistent with persistent_form: block does not support hidden_size: 136 (its kernels "
+                        "have multiples of 8 from 8 to 128); use layer: naive"));
 }
 
 TEST(PersistentRefusal, AGpuWithoutClustersHasSizesForTheWholeGpu) {
@@ -79,8 +87,16 @@ TEST(PersistentRefusal, AGpuWithoutClustersHasSizesForTheWholeGpu) {
   EXPECT_EQ(reason(1024, Precision::kTf32), std::nullopt);
   expect_golden(reason(1032, Precision::kTf32));
   EXPECT_EQ(reason(128, Precision::kFp32), std::nullopt);
-  expect_golden(reason(136, Precision::kFp32));
-  EXPECT_NE(refusal_of(LayerKind::kPersistentClusters, gpu), std::nullopt);
+  EXPECT_EQ(reason(136, Precision::kFp32),
+            "layer: persistent does not support hidden_size: 136 on NVIDIA A100 (compute capability 8.0) in fp32: its "
+            "kernels "
+            "for more than 128 units in fp32 need compute capability 9.0 or later; use precision: tf32 or bf16, or "
+            "layer: cudnn");
+  const RecurrentOptions of_clusters = {.hidden_size = 128, .persistent_form = PersistentForm::kClusters};
+  EXPECT_EQ(
+      refusal_of(LayerKind::kPersistent, LayerWork{.options = of_clusters, .gpu = gpu}),
+      "layer: persistent with persistent_form: clusters needs compute capability 9.0, and NVIDIA A100 has 8.0; use "
+      "persistent_form: block");
 }
 
 TEST(PersistentRefusal, IsForAGpu) {
@@ -153,20 +169,20 @@ TEST_F(PersistentOnHopper, LargeLayersMatchFloat64) {
 
 // At sizes where each of them takes another kernel.
 TEST_F(PersistentOnHopper, EveryVariantMatchesFloat64) {
-  for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams})
+  for (const PersistentForm form : {PersistentForm::kClusters, PersistentForm::kClustersAndTeams})
     for (const int64_t size : {128, 256, 512, 768, 1024})
-      expect_float64(
-          {.options = {.input_size = 3, .hidden_size = size}, .num_steps = 5, .batch_size = 64, .kind = kind});
+      expect_float64({.options = {.input_size = 3, .hidden_size = size, .persistent_form = form},
+                      .num_steps = 5,
+                      .batch_size = 64});
 }
 
 // The last group of a batch has one sequence, or is full; there are fewer groups than SMs, or more.
 TEST_F(PersistentOnHopper, GroupsOfABlockMatchFloat64) {
   for (const int64_t batch_size : {1, 5, 64, 1100})
     for (const int64_t size : {8, 32, 40, 64, 72, 128})
-      expect_float64({.options = {.input_size = 2, .hidden_size = size},
+      expect_float64({.options = {.input_size = 2, .hidden_size = size, .persistent_form = PersistentForm::kBlocks},
                       .num_steps = 5,
-                      .batch_size = batch_size,
-                      .kind = LayerKind::kPersistentBlock});
+                      .batch_size = batch_size});
 }
 
 TEST_F(PersistentOnHopper, NotANumberStaysInItsSequence) {

@@ -15,9 +15,9 @@
 
 #include "layers/on_cuda.h"
 #include "layers/persistent/layer_parts.h"
+#include "layers/persistent/persistent_trace.h"
 #include "layers/persistent/products.h"
 #include "layers/persistent_check.h"
-#include "layers/unrolled/passes.h"
 
 namespace rnnlab {
 namespace {
@@ -162,17 +162,17 @@ TEST(PartsOfSteps, OfALayerReadBackwardsBeginAtTheEnd) {
 }
 
 TEST(PartsOfSteps, OfATraceHaveTheStateBeforeThem) {
-  LayerTrace trace;
+  PersistentTrace trace;
   trace.gates = at::arange(6).view({6, 1, 1});
   trace.hidden = at::arange(7).view({7, 1, 1});
-  const LayerTrace part = part_of(trace, Direction::kForward, {2, 4});
+  const PersistentTrace part = part_of(trace, Direction::kForward, {2, 4});
   EXPECT_EQ(part.num_steps(), 2);
   EXPECT_EQ(part.hidden[0].item<int64_t>(), 2);
   EXPECT_EQ(part.hidden.size(0), 3);
 }
 
 TEST(PartsOfSteps, OfATraceByTokensHaveTheirTokens) {
-  LayerTrace trace;
+  PersistentTrace trace;
   trace.gates = at::arange(12).view({6, 2, 1});
   trace.hidden = at::arange(14).view({7, 2, 1});
   trace.tokens = at::arange(12);
@@ -180,23 +180,23 @@ TEST(PartsOfSteps, OfATraceByTokensHaveTheirTokens) {
   EXPECT_TRUE(at::equal(part_of(trace, Direction::kReverse, {0, 1}).tokens, at::arange(10, 12)));
 }
 
-LayerGradients gradients_of(int64_t num_steps) {
-  LayerGradients gradients;
+PersistentGradients gradients_of(int64_t num_steps) {
+  PersistentGradients gradients;
   gradients.sides = gradients.input_side = gradients.recurrent_side = at::arange(num_steps).view({num_steps, 1, 1});
   gradients.from_next_step = at::zeros({1, 1});
   return gradients;
 }
 
 TEST(PartsOfSteps, OfGradientsHaveOneSideWhereThereIsOne) {
-  LayerGradients gradients = gradients_of(6);
-  const LayerGradients part = part_of(gradients, Direction::kForward, {2, 4}, 0);
+  PersistentGradients gradients = gradients_of(6);
+  const PersistentGradients part = part_of(gradients, Direction::kForward, {2, 4}, 0);
   EXPECT_TRUE(part.recurrent_side.is_same(part.input_side));
   EXPECT_EQ(part.input_side[0].item<int64_t>(), 2);
   EXPECT_TRUE(part.from_next_step.is_same(gradients.from_next_step)) << "handed on from part to part";
 
   gradients.exponents = at::arange(6).view({6, 1, 1});
   gradients.largest_exponents = at::arange(3);
-  const LayerGradients middle = part_of(gradients, Direction::kForward, {2, 4}, 1);
+  const PersistentGradients middle = part_of(gradients, Direction::kForward, {2, 4}, 1);
   EXPECT_EQ(middle.exponents[0].item<int64_t>(), 2);
   EXPECT_EQ(middle.largest_exponents.item<int64_t>(), 1);
   EXPECT_EQ(middle.later_exponent.item<int64_t>(), 2) << "of the part that is computed before";
@@ -205,14 +205,14 @@ TEST(PartsOfSteps, OfGradientsHaveOneSideWhereThereIsOne) {
   gradients.sides = at::arange(24).view({6, 1, 4});
   gradients.input_side = gradients.sides.narrow(2, 1, 3);
   gradients.recurrent_side = gradients.sides.narrow(2, 0, 3);
-  const LayerGradients of_two = part_of(gradients, Direction::kReverse, {2, 4}, 0);
+  const PersistentGradients of_two = part_of(gradients, Direction::kReverse, {2, 4}, 0);
   EXPECT_EQ(of_two.sides[0][0][0].item<int64_t>(), 8);
   EXPECT_EQ(of_two.input_side[0][0][0].item<int64_t>(), 9);
   EXPECT_EQ(of_two.recurrent_side[0][0][0].item<int64_t>(), 8);
 }
 
 TEST(PartsOfSteps, OfGradientsHaveSumsForBiasesOfTheirOwn) {
-  LayerGradients gradients = gradients_of(6);
+  PersistentGradients gradients = gradients_of(6);
   gradients.bias_sums = at::arange(3).view({3, 1, 1, 1});
   EXPECT_EQ(part_of(gradients, Direction::kForward, {4, 6}, 2).bias_sums.item<int64_t>(), 2);
 }

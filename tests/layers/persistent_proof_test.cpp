@@ -52,7 +52,7 @@ LayerShape random_shape(Random& random, const NumberClass& numbers) {
   shape.batch_size = between(random, 1, random() % 4 == 0 ? 260 : 40);
   shape.ends = random() % 2 == 0 ? Ends::kVaried : Ends::kWhole;
   shape.states = random() % 2 == 0 ? States::kGiven : States::kZeros;
-  if (shape.options.hidden_size <= 128 && random() % 2 == 0) shape.kind = LayerKind::kPersistentBlock;
+  if (shape.options.hidden_size <= 128 && random() % 2 == 0) shape.options.persistent_form = PersistentForm::kBlocks;
   if (random() % 5 == 0) give_heads(random, shape.options);
   return shape;
 }

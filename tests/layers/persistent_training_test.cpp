@@ -40,10 +40,9 @@ Results copies(const Results& results) {
 
 class PersistentTraining : public ByOwnKernels {
  protected:
-  static std::shared_ptr<RecurrentLayer> layer_of(const RecurrentOptions& options,
-                                                  LayerKind kind = LayerKind::kPersistent) {
+  static std::shared_ptr<RecurrentLayer> layer_of(const RecurrentOptions& options) {
     at::manual_seed(1);
-    auto layer = make_layer(kind, options);
+    auto layer = make_layer(LayerKind::kPersistent, options);
     layer->to(at::kCUDA);
     return layer;
   }
@@ -205,9 +204,10 @@ TEST_F(PersistentTraining, LayersSideBySideAreThoseOneAfterTheOther) {
   const TensorFloat32 products(numbers);
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     for (const auto& [num_steps, batch_size] : {std::pair(128, 32), std::pair(64, 56)}) {
-      const RecurrentOptions options = {
-          .cell = cell, .input_size = 512, .hidden_size = 512, .num_layers = 3, .dropout = 0.5};
-      const auto side_by_side = layer_of(options), one_after_the_other = layer_of(options, LayerKind::kPersistentTeams);
+      RecurrentOptions options = {.cell = cell, .input_size = 512, .hidden_size = 512, .num_layers = 3, .dropout = 0.5};
+      const auto side_by_side = layer_of(options);
+      options.persistent_form = PersistentForm::kClustersAndTeams;
+      const auto one_after_the_other = layer_of(options);
       const at::Tensor input = data(num_steps, batch_size, 512);
       const auto results_of = [&](RecurrentLayer& layer) {
         at::manual_seed(7);

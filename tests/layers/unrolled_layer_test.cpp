@@ -24,7 +24,7 @@ using testing::ElementsAre;
 std::vector<int64_t> sizes_of_groups(const UnrolledVariant& variant, int64_t num_steps, size_t num_layers) {
   std::vector<int64_t> sizes;
   int64_t next = 0;
-  for (const Steps& steps : groups_of_steps({.variant = variant}, num_steps, num_layers)) {
+  for (const Steps& steps : groups_of_steps({{}, variant}, num_steps, num_layers)) {
     EXPECT_EQ(steps.first, next);
     next = steps.last;
     sizes.push_back(steps.size());

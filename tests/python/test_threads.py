@@ -28,7 +28,7 @@ CELLS = {"LSTM": {}, "GRU": {}, "RNN": {"nonlinearity": "relu"}}
 
 def layers(device="cpu"):
     """Yields (a name, a layer) for each implementation and class."""
-    kinds = ON_CPU if device == "cpu" else (*ON_CPU[:-2], "fused", "cudnn", "persistent", "persistent_block")
+    kinds = ON_CPU if device == "cpu" else (*ON_CPU[:-2], "fused", "cudnn", "persistent")
     for kind in kinds:
         for name, options in CELLS.items():
             layer = getattr(rnnlab, name)(5, 16, num_layers=2, implementation=kind, device=device, **options)

@@ -114,6 +114,17 @@ TEST(Experiment, RefusesASizeThatTheLayerDoesNotHave) {
   EXPECT_THAT(findings_in("layer: persistent\nmodel: {hidden_size: 104}\n"), IsEmpty());
 }
 
+TEST(Experiment, ReadsLayersOfEarlierVersionsWithANote) {
+  for (const std::string layer : {"persistent_block", "persistent_clusters", "persistent_teams"}) {
+    config::Findings findings;
+    const auto document = config::Document::from_text("layer: " + layer + "\n", "old.yaml", findings);
+    EXPECT_EQ(config::read(document, Experiment::schema(), findings).layer, LayerKind::kPersistent);
+    EXPECT_THAT(findings.throw_if_any(),
+                ElementsAre("old.yaml:1:8: layer: " + layer + " is now a part of persistent: write layer: persistent"));
+  }
+  EXPECT_THAT(findings_in("layer: auto\nauto_layer: persistent_teams\n"), IsEmpty());
+}
+
 TEST(Experiment, TakesAnAlgorithmForCudnnWithItsOwnLayerOnly) {
   EXPECT_THAT(findings_in("layer: cudnn\ncudnn_algorithm: persist_static\n"), IsEmpty());
   EXPECT_THAT(findings_in("layer: fused\ncudnn_algorithm: auto\n"), IsEmpty());

@@ -261,7 +261,12 @@ Scalars read_list(ReadContext& context, const FieldSpec& field, const std::strin
 Scalars read_field(ReadContext& context, const FieldSpec& field, const std::string& key, const Value& value) {
   if (field.arity == Arity::kList) return read_list(context, field, key, value);
   if (field.arity == Arity::kOptional && value.is_null()) return std::vector<Scalar>{};
-  if (std::optional<Scalar> scalar = accept(field, value)) return std::vector<Scalar>{*std::move(scalar)};
+  if (std::optional<Scalar> scalar = accept(field, value)) {
+    if (const auto now = field.former.find(value.text); now != field.former.end())
+      context.findings().note(
+          value.place, fmt::format("{0}: {1} is now a part of {2}: write {0}: {2}", key, now->first, now->second));
+    return std::vector<Scalar>{*std::move(scalar)};
+  }
   complain_value(context, field, key, value);
   return std::nullopt;
 }

@@ -109,6 +109,7 @@ std::optional<Scalar> parse(const FieldSpec& field, const Value& value) {
   if (!value.is_scalar()) return std::nullopt;
   if (field.kind == ScalarKind::kText) return Scalar(value.text);
   if (field.kind == ScalarKind::kChoice) {
+    if (const auto now = field.former.find(value.text); now != field.former.end()) return Scalar(now->second);
     const bool is_listed = std::find(field.choices.begin(), field.choices.end(), value.text) != field.choices.end();
     return is_listed ? std::optional<Scalar>(value.text) : std::nullopt;
   }

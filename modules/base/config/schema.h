@@ -63,6 +63,7 @@ struct FieldSpec {
   ScalarKind kind = ScalarKind::kText;
   Arity arity = Arity::kOne;
   std::vector<std::string> choices;
+  std::map<std::string, std::string> former;  // names of choices in earlier versions, and what they are called now
   std::string word;  // text that is accepted in place of a number and held as text; "" if there is no such word
   std::string unit;
   std::optional<Bound> lower, upper;                                // of each scalar
@@ -279,6 +280,13 @@ class Field {
   Field& one_of(std::vector<std::string> names) requires std::same_as<Element, std::string> {
     spec_.kind = ScalarKind::kChoice;
     spec_.choices = std::move(names);
+    return *this;
+  }
+
+  // Accepts these names of earlier versions, the keys of a map, for a choice, with a note to the user.
+  template <class Names>
+  Field& formerly(const Names& names, Element choice) requires NamedEnum<Element> {
+    for (const auto& name : names) spec_.former[name.first] = name_of(choice);
     return *this;
   }
 

@@ -283,8 +283,8 @@ std::string markdown_struct(const StructSpec& spec, const void* defaults) {
 }
 
 // The functions below print a schema as JSON Schema (draft 2020-12, https://json-schema.org), with which editors
-// complete and check files. It accepts every file that read() accepts. Only read() checks the conditions of fields and
-// the rules over several keys.
+// complete and check files. It accepts every file that read() accepts, without names of earlier versions. Only read()
+// checks the conditions of fields and the rules over several keys.
 
 namespace {
 

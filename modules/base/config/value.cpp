@@ -28,15 +28,15 @@ bool Findings::Finding::operator<(const Finding& other) const {
 
 void Findings::add(const Place& place, const std::string& message) { findings_.insert({place, message}); }
 
-std::vector<std::string> Findings::lines() const {
+std::vector<std::string> Findings::lines_of(const std::set<Finding>& findings) {
   std::vector<std::string> lines;
-  for (const Finding& finding : findings_)
+  for (const Finding& finding : findings)
     lines.push_back(on_one_line(to_string(finding.place) + ": " + finding.message));
   return lines;
 }
 
-void Findings::throw_if_any() const {
-  if (empty()) return;
+std::vector<std::string> Findings::throw_if_any() const {
+  if (empty()) return lines_of(notes_);
   constexpr size_t kMaxShown = 100;
   std::vector<std::string> shown = lines();
   if (shown.size() > kMaxShown) {

@@ -29,11 +29,15 @@ class Findings {
   void add(const Place& place, const std::string& message);
   bool empty() const { return findings_.empty(); }
 
-  // Returns lines such as "mnist.yaml:7:15: training.epochs: got 'ten', expected an integer, at least 1".
-  std::vector<std::string> lines() const;
+  // Adds what a user should know, and what is no finding.
+  void note(const Place& place, const std::string& message) { notes_.insert({place, message}); }
 
-  // Throws UserError kUsage if there are findings, with one line for each of the first 100 findings.
-  void throw_if_any() const;
+  // Returns lines such as "mnist.yaml:7:15: training.epochs: got 'ten', expected an integer, at least 1".
+  std::vector<std::string> lines() const { return lines_of(findings_); }
+
+  // Throws UserError kUsage if there are findings, with one line for each of the first 100 findings. Returns the lines
+  // of the notes.
+  std::vector<std::string> throw_if_any() const;
 
  private:
   struct Finding {
@@ -41,7 +45,9 @@ class Findings {
     std::string message;
     bool operator<(const Finding& other) const;
   };
-  std::set<Finding> findings_;
+  static std::vector<std::string> lines_of(const std::set<Finding>& findings);
+
+  std::set<Finding> findings_, notes_;
 };
 
 // The functions below write text as YAML: plain if every reader reads it as text, else in double quotes on one line.

@@ -91,7 +91,7 @@ std::vector<UsedOption> used_options(const RecurrentOptions& options) {
 #define RNNLAB_OPTION(enumerator, name, type, usual) name,
   [[maybe_unused]] const auto& [cell, input_size, hidden_size,
 #include "layers/option_list.inc"
-                                batch_first, cudnn_algorithm] = options;
+                                batch_first, cudnn_algorithm, persistent_form] = options;
   const auto add = [&](const UsedOption& used, auto value, auto usual) {
     if (value != usual) set_values(all.emplace_back(used), value, usual);
   };

@@ -37,10 +37,10 @@ at::Tensor rows_of(const at::Tensor& tensor, Direction direction, const Steps& s
   return tensor.narrow(0, first_position_of(direction, steps, tensor.size(0)), steps.size());
 }
 
-LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& steps) {
+PersistentTrace part_of(const PersistentTrace& trace, Direction direction, const Steps& steps) {
   if (steps.size() == trace.num_steps()) return trace;
   const int64_t first = first_position_of(direction, steps, trace.num_steps());
-  LayerTrace part = trace;
+  PersistentTrace part = trace;
   for (at::Tensor* tensor : {&part.input, &part.gates, &part.candidates, &part.input_operand})
     *tensor = rows_of(*tensor, direction, steps);
   for (at::Tensor* states : {&part.hidden, &part.cell, &part.half_hidden})
@@ -50,13 +50,14 @@ LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& st
   return part;
 }
 
-LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index) {
-  LayerGradients part = gradients;
+PersistentGradients part_of(const PersistentGradients& gradients, Direction direction, const Steps& steps,
+                            size_t index) {
+  PersistentGradients part = gradients;
   for (at::Tensor* tensor :
        {&part.output, &part.cell_output, &part.sides, &part.input_side, &part.input, &part.exponents})
     *tensor = rows_of(*tensor, direction, steps);
-  part.recurrent_side =
-      gradients.has_two_sides() ? rows_of(gradients.recurrent_side, direction, steps) : part.input_side;
+  const bool has_one_side = gradients.recurrent_side.is_same(gradients.input_side);
+  part.recurrent_side = has_one_side ? part.input_side : rows_of(gradients.recurrent_side, direction, steps);
   const auto part_index = static_cast<int64_t>(index);
   if (gradients.bias_sums.defined()) part.bias_sums = gradients.bias_sums[part_index];
   if (const at::Tensor& all = gradients.largest_exponents; all.defined()) {

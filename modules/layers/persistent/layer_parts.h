@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "layers/unrolled/step_runner.h"
+#include "layers/persistent/persistent_trace.h"
 
 namespace rnnlab {
 
@@ -20,11 +20,12 @@ std::vector<Steps> parts_of_steps(int64_t num_steps, size_t num_layers, double p
 // Return views of these steps: rows of a tensor (T, ...), which may be undefined, or a part of a trace. The state
 // before a part of a trace is the last state of the previous part.
 at::Tensor rows_of(const at::Tensor& tensor, Direction direction, const Steps& steps);
-LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& steps);
+PersistentTrace part_of(const PersistentTrace& trace, Direction direction, const Steps& steps);
 
 // Returns views for the backward pass, which passes `from_next_step` and `carry` from part to part. Part `index` has
 // its own rows of `bias_sums`.
-LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index);
+PersistentGradients part_of(const PersistentGradients& gradients, Direction direction, const Steps& steps,
+                            size_t index);
 
 // Converts parameters to the type of a pass's states if they have a different type. Memory is allocated first, on the
 // current stream; all parameters are converted later, on a stream that is free.

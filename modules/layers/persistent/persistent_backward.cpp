@@ -13,7 +13,6 @@
 #include "layers/persistent/persistent_pass.h"
 #include "layers/persistent/products.h"
 #include "layers/recurrent_layer.h"
-#include "layers/unrolled/passes.h"
 #include "layers/unrolled/stream_set.h"
 
 namespace rnnlab {
@@ -27,7 +26,7 @@ constexpr size_t kOtherSideStream = 2;
 
 class PersistentBackwardPass {
  public:
-  PersistentBackwardPass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+  PersistentBackwardPass(const PersistentSpec& spec, const std::vector<PersistentTrace>& layers,
                          const std::vector<at::Tensor>& masks, const ResultGradients& results, NeededGradients needs)
       : spec_(spec),
         layers_(layers),
@@ -53,7 +52,7 @@ class PersistentBackwardPass {
     multiply_last_weights();
     streams_.join();
     PassGradients result = {reads_tokens() ? table_ : gradients_[0].input, {}, weights_};
-    for (const LayerGradients& gradients : gradients_)
+    for (const PersistentGradients& gradients : gradients_)
       result.initial.push_back({gradients.from_next_step, gradients.carry});
     return result;
   }
@@ -102,8 +101,8 @@ class PersistentBackwardPass {
     if (layer + 1 < layers_.size()) streams_.order(stream_of(layer + 1), stream_of(layer));
     const bool is_last = index + 1 == parts_.size();
     streams_.run(stream_of(layer), [&] {
-      const LayerTrace trace = part_of(layers_[layer], spec_.direction, parts_[index]);
-      LayerGradients gradients = part_of(gradients_[layer], spec_.direction, parts_[index], index);
+      const PersistentTrace trace = part_of(layers_[layer], spec_.direction, parts_[index]);
+      PersistentGradients gradients = part_of(gradients_[layer], spec_.direction, parts_[index], index);
       launch_backward(spec_, trace, gradients,
                       is_last ? final_gradients(layer) : FinalGradients{gradients.from_next_step, gradients.carry});
       if (gradients.input.defined()) multiply_data_of_part(layer, parts_[index], trace, gradients);
@@ -115,22 +114,28 @@ class PersistentBackwardPass {
     multiply_weights(layer);
   }
 
+  // The last gradients of results are those of the final states of all layers (persistent_stack.cpp).
   FinalGradients final_gradients(size_t layer) const {
-    const auto of_layer = [&](const at::Tensor& all) {
-      return all.defined() ? all[static_cast<int64_t>(layer)] : at::Tensor();
+    const auto of_layer = [&](const std::vector<at::Tensor>& results) {
+      return results.empty() || !results.back().defined() ? at::Tensor() : results.back()[static_cast<int64_t>(layer)];
     };
-    return {of_layer(results_.final_hidden), of_layer(results_.final_cell)};
+    return {of_layer(results_.hidden), of_layer(results_.cell)};
   }
 
-  std::vector<LayerGradients> make_gradients() const {
-    const NeededGradients needs = {needs_.input && !reads_tokens(), needs_.weights};
-    std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs);
-    for (size_t layer = 0; layer < all.size(); ++layer) {
-      if (is_upper_of_pair(layer)) all[layer].input = at::Tensor();
-      if (is_lower_of_pair(layer)) all[layer].output = results_.hidden[layer];
+  // They are allocated on the current stream, where they are used and freed. The gradient of a layer's outputs is the
+  // same tensor as the gradient of the inputs of the layer above, except between the layers of a pair.
+  std::vector<PersistentGradients> make_gradients() const {
+    std::vector<PersistentGradients> all(layers_.size());
+    for (size_t layer = all.size(); layer-- > 0;) {
+      PersistentGradients& gradients = all[layer];
+      const bool is_read_above = layer + 1 < all.size() && !is_lower_of_pair(layer);
+      gradients.output = is_read_above ? all[layer + 1].input : results_.hidden[layer];
+      if (!results_.cell.empty()) gradients.cell_output = results_.cell[layer];
+      gradients.from_next_step = at::empty_like(layers_[layer].hidden[0]);
+      if (has_cell_state(spec_.cell)) gradients.carry = at::empty_like(layers_[layer].cell[0]);
+      const bool is_needed = layer > 0 ? !is_upper_of_pair(layer) : needs_.input && !reads_tokens();
+      if (is_needed) gradients.input = at::empty_like(layers_[layer].input);
     }
-    if (!has_cell_state(spec_.cell)) return all;
-    for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = at::empty_like(layers_[layer].cell[0]);
     return all;
   }
 
@@ -138,9 +143,11 @@ class PersistentBackwardPass {
   std::vector<WeightGradients> make_room_for_weights() const {
     if (!needs_.weights) return {};
     if (spec_.gradient_sink != nullptr) return places_of_sink();
-    std::vector<WeightGradients> all = empty_weight_gradients(spec_, layers_, needs_);
-    for (WeightGradients& weights : all)
+    std::vector<WeightGradients> all;
+    for (const PersistentTrace& trace : layers_) {
+      WeightGradients& weights = all.emplace_back(empty_weight_gradients(spec_, trace));
       if (weights.bias_hh.is_same(weights.bias_ih)) weights.bias_hh = at::empty_like(weights.bias_ih);
+    }
     return all;
   }
 
@@ -170,7 +177,7 @@ class PersistentBackwardPass {
   void allocate_maxima(const std::vector<GateProducts>& products) {
     at::Tensor maxima;  // (layers, parts)
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
-      LayerGradients& gradients = gradients_[layer];
+      PersistentGradients& gradients = gradients_[layer];
       const bool has_exponents = gradients.exponents.defined();
       if (!has_exponents && !products[layer].reads_largest(needs_)) continue;
       if (!maxima.defined()) maxima = zero_maxima();
@@ -192,7 +199,7 @@ class PersistentBackwardPass {
 
   // The gradient of the layer's input becomes the gradient of the outputs of the layer below.
   void hand_down(size_t layer) {
-    LayerGradients& gradients = gradients_[layer];
+    PersistentGradients& gradients = gradients_[layer];
     if (!masks_.empty()) {
       gradients.input = at::native_dropout_backward(gradients.input, masks_[layer - 1], 1 / (1 - spec_.dropout));
       gradients_[layer - 1].output = gradients.input;
@@ -203,8 +210,8 @@ class PersistentBackwardPass {
 
   // Does the work of multiply_data and hand_down for a part of the steps. If the gates are float32, they do not have a
   // common scale for float16 yet.
-  void multiply_data_of_part(size_t layer, const Steps& steps, const LayerTrace& trace,
-                             LayerGradients& gradients) const {
+  void multiply_data_of_part(size_t layer, const Steps& steps, const PersistentTrace& trace,
+                             PersistentGradients& gradients) const {
     if (gradients.exponents.defined()) {
       GateProducts products(spec_, trace, gradients);
       products.prepare_gates({.input = true, .weights = false});
@@ -318,13 +325,13 @@ class PersistentBackwardPass {
     if (needs_.input) multiply_table(layers_[0], sums, table_);
   }
 
-  const UnrolledSpec& spec_;
-  const std::vector<LayerTrace>& layers_;
+  const PersistentSpec& spec_;
+  const std::vector<PersistentTrace>& layers_;
   const std::vector<at::Tensor>& masks_;
   const ResultGradients& results_;
   NeededGradients needs_;
   std::vector<Steps> parts_;
-  std::vector<LayerGradients> gradients_;
+  std::vector<PersistentGradients> gradients_;
   std::vector<WeightGradients> weights_;
   std::vector<GateProducts> products_;
   at::Tensor table_;   // the gradient of the table, if the bottom layer reads a table by tokens
@@ -334,7 +341,7 @@ class PersistentBackwardPass {
 
 }  // namespace
 
-PassGradients run_persistent_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+PassGradients run_persistent_backward(const PersistentSpec& spec, const std::vector<PersistentTrace>& layers,
                                       const std::vector<at::Tensor>& masks, const ResultGradients& results,
                                       NeededGradients needs) {
   const c10::cuda::CUDAGuard device(layers[0].gates.device());

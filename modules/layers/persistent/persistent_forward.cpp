@@ -12,7 +12,6 @@
 #include "layers/persistent/persistent_launch.h"
 #include "layers/persistent/persistent_pass.h"
 #include "layers/persistent/products.h"
-#include "layers/unrolled/passes.h"
 #include "layers/unrolled/stream_set.h"
 
 namespace rnnlab {
@@ -27,7 +26,8 @@ constexpr size_t kOperandLane = 2;
 
 class PersistentForwardPass {
  public:
-  PersistentForwardPass(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, std::vector<at::Tensor>& masks)
+  PersistentForwardPass(const PersistentSpec& spec, std::vector<PersistentTrace>& layers,
+                        std::vector<at::Tensor>& masks)
       : spec_(spec),
         layers_(layers),
         masks_(masks),
@@ -65,12 +65,13 @@ class PersistentForwardPass {
     return parts_of_steps(num_steps, layers_.size(), forward_part_of_gpu(spec_, layers_[0]));
   }
   // Returns the trace by which the layer's kernel is chosen.
-  const LayerTrace& trace_of_kernel(size_t layer) const { return layers_[is_upper_of_pair(layer) ? layer - 1 : layer]; }
+  const PersistentTrace& trace_of_kernel(size_t layer) const {
+    return layers_[is_upper_of_pair(layer) ? layer - 1 : layer];
+  }
   bool is_lower_of_pair(size_t layer) const { return layers_[layer].is_in_pair && layer % 2 == 0; }
   bool is_upper_of_pair(size_t layer) const { return layers_[layer].is_in_pair && layer % 2 == 1; }
 
   at::Device device() const { return layers_[0].gates.device(); }
-  bool may_go_back() const { return spec_.gradients == GradientUse::kPossible; }
   bool drops() const { return spec_.dropout > 0; }
   size_t stream_of(size_t layer) const {
     return parts_.size() == 1 || layer == 0 ? kForwardStream : kOperandLane + layer;
@@ -78,7 +79,7 @@ class PersistentForwardPass {
 
   // Other parameters are converted while recurrent weights are laid out, unless these are converted too.
   void prepare_bottom_kernel() {
-    const LayerTrace& bottom = layers_[0];
+    const PersistentTrace& bottom = layers_[0];
     streams_.run(kPackStream, [&] {
       bottom_rest_.run();
       if (!lacks_all_states(bottom)) set_missing_states(bottom);
@@ -89,7 +90,7 @@ class PersistentForwardPass {
 
   // Runs at the same time as the preparation of the weights for the product and the kernel.
   void multiply_bottom_input() {
-    LayerTrace& bottom = layers_[0];
+    PersistentTrace& bottom = layers_[0];
     streams_.run(kPackStream, [&] {
       bottom_rest_.run();
       pack_for_forward(spec_, bottom, bottom.weights.weight_hh, packed_[0]);
@@ -101,7 +102,7 @@ class PersistentForwardPass {
       bottom.input_operand = operand.values.view({bottom.num_steps(), bottom.batch_size(), -1});
       bottom.input_unscale = operand.unscale;
       streams_.order(kOperandLane, kForwardStream);
-      if (may_go_back()) streams_.run(kOperandLane, [&] { bottom_weight_ih_.run(); });
+      if (spec_.may_go_back) streams_.run(kOperandLane, [&] { bottom_weight_ih_.run(); });
     } else {
       bottom_weight_ih_.run();
     }
@@ -115,7 +116,7 @@ class PersistentForwardPass {
     }
     streams_.run(stream_of(layer), [&] {
       if (layer > 0) read_from_below(layer, parts_[index]);
-      LayerTrace part = part_of(layers_[layer], spec_.direction, parts_[index]);
+      PersistentTrace part = part_of(layers_[layer], spec_.direction, parts_[index]);
       if (layer > 0) multiply_inputs(part);
       if (index > 0) part.lacks_hidden = part.lacks_cell = false;
       launch_forward(spec_, part, packed_[layer]);
@@ -137,8 +138,8 @@ class PersistentForwardPass {
     }
   }
 
-  void run_pair(LayerTrace& lower, size_t layer) {
-    LayerTrace& upper = layers_[layer + 1];
+  void run_pair(PersistentTrace& lower, size_t layer) {
+    PersistentTrace& upper = layers_[layer + 1];
     launch_forward(spec_, lower, packed_[layer], upper, packed_[layer + 1],
                    {packed_inputs_[layer + 1], drops() ? masks_[layer] : at::Tensor()});
     if (drops() && upper.input_operand.defined()) upper.input_operand.copy_(upper.input);
@@ -167,13 +168,13 @@ class PersistentForwardPass {
     std::vector<at::Tensor> packed;
     masks_.resize(drops() ? layers_.size() - 1 : 0);
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
-      LayerTrace& trace = layers_[layer];
+      PersistentTrace& trace = layers_[layer];
       make_room_for_parameters(layer);
       packed.push_back(empty_forward_weights(spec_, trace_of_kernel(layer)));
-      if (may_go_back()) trace.packed = empty_backward_weights(spec_, trace);
+      if (spec_.may_go_back) trace.packed = empty_backward_weights(spec_, trace);
       packed_inputs_.push_back(is_upper_of_pair(layer) ? empty_forward_weights(spec_, trace_of_kernel(layer))
                                                        : at::Tensor());
-      if (is_upper_of_pair(layer) && may_go_back()) trace.packed_input = empty_backward_weights(spec_, trace);
+      if (is_upper_of_pair(layer) && spec_.may_go_back) trace.packed_input = empty_backward_weights(spec_, trace);
       make_room_for_half(layer);
       if (drops() && is_upper_of_pair(layer)) make_room_for_dropout_of_pair(layer);
       if (drops() && layer > 0 && parts_.size() > 1) make_room_for_dropout(layer);
@@ -182,7 +183,7 @@ class PersistentForwardPass {
   }
 
   std::vector<int64_t> shape_of_states(size_t layer) const {
-    const LayerTrace& trace = layers_[layer];
+    const PersistentTrace& trace = layers_[layer];
     return {trace.num_steps(), trace.batch_size(), trace.hidden_size()};
   }
 
@@ -207,7 +208,7 @@ class PersistentForwardPass {
   }
 
   void make_room_for_half(size_t layer) {
-    LayerTrace& trace = layers_[layer];
+    PersistentTrace& trace = layers_[layer];
     const auto half = [](const at::Tensor& tensor) {
       return at::empty(tensor.sizes(), tensor.options().dtype(at::kHalf).requires_grad(false));
     };
@@ -223,7 +224,7 @@ class PersistentForwardPass {
       trace.input_operand = half(states_after(spec_.direction, trace.hidden));
     else if (is_upper_of_pair(layer) && gains)
       trace.input_operand = states_after(spec_.direction, layers_[layer - 1].half_hidden);
-    if ((is_read_above || may_go_back()) && gains_by_half(gates, trace.weights.weight_hh))
+    if ((is_read_above || spec_.may_go_back) && gains_by_half(gates, trace.weights.weight_hh))
       trace.half_hidden = half(trace.hidden);
   }
 
@@ -231,7 +232,7 @@ class PersistentForwardPass {
   void lay_out_forward_weights() const {
     other_parameters_.run();
     for (size_t layer = 1; layer < layers_.size(); ++layer) {
-      const LayerTrace& trace = layers_[layer];
+      const PersistentTrace& trace = layers_[layer];
       if (!is_upper_of_pair(layer) || !lacks_all_states(trace)) set_missing_states(trace);
       pack_for_forward(spec_, trace_of_kernel(layer), trace.weights.weight_hh, packed_[layer]);
       if (is_upper_of_pair(layer))
@@ -243,24 +244,24 @@ class PersistentForwardPass {
   }
 
   void lay_out_backward_weights() const {
-    if (bottom_multiplies_ && may_go_back()) bottom_weight_ih_.run();
-    for (const LayerTrace& trace : layers_)
+    if (bottom_multiplies_ && spec_.may_go_back) bottom_weight_ih_.run();
+    for (const PersistentTrace& trace : layers_)
       if (trace.half_hidden.defined()) fill_initial_half(trace);
-    for (const LayerTrace& trace : layers_) {
+    for (const PersistentTrace& trace : layers_) {
       if (trace.packed.defined()) pack_for_backward(spec_, trace, trace.weights.weight_hh, trace.packed);
       if (trace.packed_input.defined()) pack_for_backward(spec_, trace, trace.weights.weight_ih, trace.packed_input);
     }
   }
 
   // Missing states may not be set yet.
-  void fill_initial_half(const LayerTrace& trace) const {
+  void fill_initial_half(const PersistentTrace& trace) const {
     if (trace.lacks_hidden)
       initial_of(trace.half_hidden).zero_();
     else
       initial_of(trace.half_hidden).copy_(initial_of(trace.hidden));
   }
 
-  void set_missing_states(const LayerTrace& trace) const {
+  void set_missing_states(const PersistentTrace& trace) const {
     if (trace.lacks_hidden) initial_of(trace.hidden).zero_();
     if (trace.lacks_cell) initial_of(trace.cell).zero_();
   }
@@ -271,13 +272,13 @@ class PersistentForwardPass {
 
   // Prepares the layer's input: the states of the layer below, after dropout if there is any.
   void read_from_below(size_t layer, const Steps& steps) {
-    const LayerTrace below = part_of(layers_[layer - 1], spec_.direction, steps);
+    const PersistentTrace below = part_of(layers_[layer - 1], spec_.direction, steps);
     if (drops()) drop(layer, steps, states_after(spec_.direction, below.hidden));
     if (layers_[layer].weight_ih_operand.defined()) make_input_operand(layer, steps);
   }
 
   void make_input_operand(size_t layer, const Steps& steps) {
-    LayerTrace& trace = layers_[layer];
+    PersistentTrace& trace = layers_[layer];
     if (drops())
       rows_of(trace.input_operand, spec_.direction, steps).copy_(rows_of(trace.input, spec_.direction, steps));
     else
@@ -294,7 +295,7 @@ class PersistentForwardPass {
         .copy_(at::native_dropout_backward(states, mask, 1 / (1 - spec_.dropout)));
   }
 
-  static void multiply_inputs(LayerTrace& trace) {
+  static void multiply_inputs(PersistentTrace& trace) {
     if (trace.tokens.defined()) return multiply_rows(trace);
     at::Tensor products = matrix_of(trace.gates);
     if (trace.input_operand.defined())
@@ -304,8 +305,8 @@ class PersistentForwardPass {
       at::mm_out(products, matrix_of(trace.input), trace.weights.weight_ih.t());
   }
 
-  const UnrolledSpec& spec_;
-  std::vector<LayerTrace>& layers_;
+  const PersistentSpec& spec_;
+  std::vector<PersistentTrace>& layers_;
   std::vector<at::Tensor>& masks_;
   bool has_pairs_;
   std::vector<Steps> parts_;
@@ -319,7 +320,8 @@ class PersistentForwardPass {
 
 }  // namespace
 
-void run_persistent_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, std::vector<at::Tensor>& masks) {
+void run_persistent_forward(const PersistentSpec& spec, std::vector<PersistentTrace>& layers,
+                            std::vector<at::Tensor>& masks) {
   const c10::cuda::CUDAGuard device(layers[0].gates.device());
   PersistentForwardPass(spec, layers, masks).run();
 }

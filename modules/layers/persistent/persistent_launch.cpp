@@ -8,9 +8,8 @@
 
 #include "base/error.h"
 #include "layers/device/run_kernels.h"
+#include "layers/persistent/host/kernel_plan.h"
 #include "layers/persistent/layer_parts.h"
-#include "layers/persistent/persistent_layer.h"
-#include "layers/unrolled/step_runner.h"
 
 namespace rnnlab {
 namespace {
@@ -67,7 +66,7 @@ kernels::PersistentCell persistent_cell(Cell cell) {
   fail_invariant("every cell has a case", __FILE__, __LINE__, "persistent_cell does not know the cell");
 }
 
-PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace) {
+PersistentSequence sequence_of(const PersistentSpec& spec, const PersistentTrace& trace) {
   const kernels::Step step = step_of(spec, trace);
   const bool goes_up = spec.direction == Direction::kForward;
   return {.num_steps = trace.num_steps(),
@@ -78,16 +77,16 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .cell = persistent_cell(spec.cell),
           .nonlinearity = step.nonlinearity,
           .operands = spec.operands,
-          .kernels = spec.variant.kernels,
+          .kernels = spec.kernels,
           .is_alone = spec.num_layers == 1,
           .num_layers = trace.is_in_pair ? 2 : 1};
 }
 
-bool multiplies_input(const PersistentSequence& sequence, const LayerTrace& trace) {
+bool multiplies_input(const PersistentSequence& sequence, const PersistentTrace& trace) {
   return trace.input.defined() && kernels::multiplies_inputs(sequence, trace.input.size(2));
 }
 
-PersistentSequence forward_sequence_of(const UnrolledSpec& spec, const LayerTrace& trace) {
+PersistentSequence forward_sequence_of(const PersistentSpec& spec, const PersistentTrace& trace) {
   PersistentSequence sequence = sequence_of(spec, trace);
   if (trace.tokens.defined())
     sequence.inputs = kernels::StepInputs::kRowsOfTable;
@@ -102,7 +101,7 @@ bool has_whole_vectors(const at::Tensor& rows) {
   return rows.size(-1) % 4 == 0 && address % (4 * static_cast<size_t>(rows.element_size())) == 0;
 }
 
-kernels::NarrowPass narrow_pass(const PersistentSequence& sequence, const LayerTrace& trace) {
+kernels::NarrowPass narrow_pass(const PersistentSequence& sequence, const PersistentTrace& trace) {
   if (sequence.inputs != kernels::StepInputs::kNarrow) return {};
   const at::Tensor& weights = trace.weight_ih_of_kernel;
   return {.inputs = trace.input.const_data_ptr(),
@@ -112,7 +111,7 @@ kernels::NarrowPass narrow_pass(const PersistentSequence& sequence, const LayerT
           .weights = weights.const_data_ptr()};
 }
 
-at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
+at::Tensor empty_bytes(const PersistentTrace& trace, size_t bytes) {
   return at::empty({static_cast<int64_t>(bytes)}, trace.gates.options().dtype(at::kByte));
 }
 
@@ -133,16 +132,16 @@ void launch_on_stream(const Work& work, CUstream_st* stream) {
 
 }  // namespace
 
-at::Tensor empty_forward_weights(const UnrolledSpec& spec, const LayerTrace& trace) {
+at::Tensor empty_forward_weights(const PersistentSpec& spec, const PersistentTrace& trace) {
   return empty_bytes(
       trace, started_on_device([&] { return kernels::forward_weight_bytes(forward_sequence_of(spec, trace)); }));
 }
-at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& trace) {
+at::Tensor empty_backward_weights(const PersistentSpec& spec, const PersistentTrace& trace) {
   return empty_bytes(trace,
                      started_on_device([&] { return kernels::backward_weight_bytes(sequence_of(spec, trace)); }));
 }
 
-void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& weight,
+void pack_for_forward(const PersistentSpec& spec, const PersistentTrace& trace, const at::Tensor& weight,
                       const at::Tensor& packed) {
   started_on_device([&] {
     kernels::pack_forward_weights(forward_sequence_of(spec, trace), weights_of(weight), packed.data_ptr(),
@@ -150,51 +149,51 @@ void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const a
   });
 }
 
-void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& weight,
+void pack_for_backward(const PersistentSpec& spec, const PersistentTrace& trace, const at::Tensor& weight,
                        const at::Tensor& packed) {
   started_on_device([&] {
     kernels::pack_backward_weights(sequence_of(spec, trace), weights_of(weight), packed.data_ptr(), stream_of(weight));
   });
 }
 
-at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts) {
+at::Tensor empty_bias_sums(const PersistentSpec& spec, const PersistentTrace& trace, size_t num_parts) {
   const int64_t sides = has_two_sides(spec.cell) ? 2 : 1;
   return at::empty(
       {static_cast<int64_t>(num_parts), kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
       trace.gates.options().dtype(at::kFloat));
 }
 
-bool writes_half_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
+bool writes_half_gradients(const PersistentSpec& spec, const PersistentTrace& trace) {
   return started_on_device([&] { return kernels::writes_half_gradients(sequence_of(spec, trace)); });
 }
 
-bool runs_pairs(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
-  const LayerTrace& bottom = layers[0];
+bool runs_pairs(const PersistentSpec& spec, const std::vector<PersistentTrace>& layers) {
+  const PersistentTrace& bottom = layers[0];
   if (layers.size() == 1 || !kernels::has_pair(sequence_of(spec, bottom))) return false;
   constexpr int64_t kLargestOfFastParts = 96;
   return (layers.size() == 2 && bottom.hidden_size() > kLargestOfFastParts) ||
          parts_of_steps(bottom.num_steps(), layers.size(), forward_part_of_gpu(spec, bottom)).size() == 1;
 }
 
-bool multiplies_input(const UnrolledSpec& spec, const LayerTrace& trace) {
+bool multiplies_input(const PersistentSpec& spec, const PersistentTrace& trace) {
   return multiplies_input(sequence_of(spec, trace), trace);
 }
 
-kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTrace& trace) {
+kernels::PersistentGroups forward_groups(const PersistentSpec& spec, const PersistentTrace& trace) {
   return started_on_device([&] { return kernels::forward_groups(forward_sequence_of(spec, trace)); });
 }
 
-double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  return spec.variant.shares_gpu ? part_of_gpu(forward_groups(spec, trace)) : 1;
+double forward_part_of_gpu(const PersistentSpec& spec, const PersistentTrace& trace) {
+  return kernels::persistent::has_blocks(spec.kernels) ? part_of_gpu(forward_groups(spec, trace)) : 1;
 }
-double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  if (!spec.variant.shares_gpu) return 1;
+double backward_part_of_gpu(const PersistentSpec& spec, const PersistentTrace& trace) {
+  if (!kernels::persistent::has_blocks(spec.kernels)) return 1;
   return part_of_gpu(started_on_device([&] { return kernels::backward_groups(sequence_of(spec, trace)); }));
 }
 
 namespace {
 
-PersistentForward forward_work(const PersistentSequence& sequence, LayerTrace& trace, const at::Tensor& packed,
+PersistentForward forward_work(const PersistentSequence& sequence, PersistentTrace& trace, const at::Tensor& packed,
                                const at::Tensor& exchange) {
   return {.sequence = sequence,
           .weights = packed.const_data_ptr(),
@@ -214,8 +213,9 @@ PersistentForward forward_work(const PersistentSequence& sequence, LayerTrace& t
           .begins_with_zeros = lacks_all_states(trace)};
 }
 
-PersistentBackward backward_work(const PersistentSequence& sequence, const LayerTrace& trace, LayerGradients& gradients,
-                                 const FinalGradients& final, const at::Tensor& exchange) {
+PersistentBackward backward_work(const PersistentSequence& sequence, const PersistentTrace& trace,
+                                 PersistentGradients& gradients, const FinalGradients& final,
+                                 const at::Tensor& exchange) {
   return {.sequence = sequence,
           .weights = trace.packed.const_data_ptr(),
           .gates = trace.gates.const_data_ptr(),
@@ -238,22 +238,22 @@ PersistentBackward backward_work(const PersistentSequence& sequence, const Layer
           .timed_out = timeout_flag()};
 }
 
-kernels::DropoutPass dropout_pass(const UnrolledSpec& spec, const at::Tensor& mask) {
+kernels::DropoutPass dropout_pass(const PersistentSpec& spec, const at::Tensor& mask) {
   if (!mask.defined()) return {};
   return {.kept = mask.const_data_ptr<bool>(), .scale = static_cast<float>(1 / (1 - spec.dropout))};
 }
 
 }  // namespace
 
-void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {
+void launch_forward(const PersistentSpec& spec, PersistentTrace& trace, const at::Tensor& packed) {
   const PersistentSequence sequence = forward_sequence_of(spec, trace);
   // This memory is freed before the kernel ends, but on the current stream, so its next user comes later in the stream.
   const at::Tensor exchange = empty_bytes(trace, kernels::forward_exchange_bytes(sequence));
   launch_on_stream(forward_work(sequence, trace, packed, exchange), stream_of(trace.gates));
 }
 
-void launch_forward(const UnrolledSpec& spec, LayerTrace& lower, const at::Tensor& packed_lower, LayerTrace& upper,
-                    const at::Tensor& packed_upper, const PairOfLayers& pair) {
+void launch_forward(const PersistentSpec& spec, PersistentTrace& lower, const at::Tensor& packed_lower,
+                    PersistentTrace& upper, const at::Tensor& packed_upper, const PairOfLayers& pair) {
   launch_on_stream(
       kernels::PersistentPairForward{.lower = forward_work(forward_sequence_of(spec, lower), lower, packed_lower, {}),
                                      .upper = forward_work(sequence_of(spec, upper), upper, packed_upper, {}),
@@ -263,7 +263,7 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& lower, const at::Tenso
       stream_of(lower.gates));
 }
 
-void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
+void launch_backward(const PersistentSpec& spec, const PersistentTrace& trace, PersistentGradients& gradients,
                      const FinalGradients& final) {
   PersistentSequence sequence = sequence_of(spec, trace);
   sequence.writes_half = gradients.exponents.defined();
@@ -271,7 +271,7 @@ void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGra
   launch_on_stream(backward_work(sequence, trace, gradients, final, exchange), stream_of(trace.gates));
 }
 
-void launch_backward(const UnrolledSpec& spec, const LayerOfPair& lower, const LayerOfPair& upper,
+void launch_backward(const PersistentSpec& spec, const LayerOfPair& lower, const LayerOfPair& upper,
                      const at::Tensor& mask) {
   PersistentSequence sequence = sequence_of(spec, lower.trace);
   sequence.num_layers = 2;

@@ -225,12 +225,11 @@ std::string_view persistent_class_name(at::ScalarType type) {
   return "float32: each factor as two float16, float32 sums";
 }
 
-void require_persistent(const at::Tensor& sequence) {
-  require_gpu_with_kernels(sequence.device());
-  const at::ScalarType type = sequence.scalar_type();
+void require_persistent(c10::Device device, at::ScalarType type) {
+  require_gpu_with_kernels(device);
   if (type == at::kDouble)
     throw_error(ExitCode::kUsage, "layer: persistent does not support float64; use layer: cudnn");
-  require_checked_gpu(sequence.device(), type);
+  require_checked_gpu(device, type);
   throw_if_kernel_timed_out();
 }
 
@@ -243,7 +242,7 @@ std::string text_of(const kernels::PersistentGroups& groups) {
 }
 
 // Says how layers run at the same time.
-std::string text_of_overlap(const UnrolledSpec& spec, const LayerTrace& bottom, size_t num_layers) {
+std::string text_of_overlap(const PersistentSpec& spec, const PersistentTrace& bottom, size_t num_layers) {
   if (bottom.is_in_pair) return ", pairs of layers in one kernel";
   const size_t parts = parts_of_steps(bottom.num_steps(), num_layers, forward_part_of_gpu(spec, bottom)).size();
   return parts > 1 ? fmt::format(", layers side by side in {} parts", parts) : "";
@@ -251,8 +250,8 @@ std::string text_of_overlap(const UnrolledSpec& spec, const LayerTrace& bottom, 
 
 }  // namespace
 
-ExecutionPath persistent_path(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
-  LayerTrace bottom = layers.front();
+ExecutionPath persistent_path(const PersistentSpec& spec, const std::vector<PersistentTrace>& layers) {
+  PersistentTrace bottom = layers.front();
   const c10::cuda::CUDAGuard guard(bottom.gates.device());
   bottom.is_in_pair = runs_pairs(spec, layers);
   return {fmt::format("persistent kernel ({}), {}{}", persistent_class_name(bottom.gates.scalar_type()),

@@ -15,7 +15,6 @@
 #include "layers/device/run_kernels.h"
 #include "layers/persistent/operand_conversion.h"
 #include "layers/persistent/shared/passes.h"
-#include "layers/unrolled/passes.h"
 
 namespace rnnlab {
 namespace {
@@ -147,9 +146,9 @@ void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& 
   multiply_into(out, left.values, right.values);
 }
 
-void multiply_rows(LayerTrace& trace) { trace.table_products = at::mm(trace.table, trace.weights.weight_ih.t()); }
+void multiply_rows(PersistentTrace& trace) { trace.table_products = at::mm(trace.table, trace.weights.weight_ih.t()); }
 
-at::Tensor sums_of_tokens(const at::Tensor& places, const LayerGradients& gradients,
+at::Tensor sums_of_tokens(const at::Tensor& places, const PersistentGradients& gradients,
                           const std::optional<Operand>& input_side) {
   const at::Tensor gates = matrix_of(gradients.input_side);
   const at::Tensor sums = at::empty({places.size(0), gates.size(1)}, gates.options().dtype(at::kFloat));
@@ -157,11 +156,11 @@ at::Tensor sums_of_tokens(const at::Tensor& places, const LayerGradients& gradie
   return gates.scalar_type() == at::kBFloat16 ? sums.to(at::kBFloat16) : sums;
 }
 
-void multiply_input_weights(const LayerTrace& trace, const at::Tensor& sums, WeightGradients& weights) {
+void multiply_input_weights(const PersistentTrace& trace, const at::Tensor& sums, WeightGradients& weights) {
   multiply_into(weights.weight_ih, sums.t(), trace.table.to(sums.scalar_type()));
 }
 
-void multiply_table(const LayerTrace& trace, const at::Tensor& sums, at::Tensor& gradient) {
+void multiply_table(const PersistentTrace& trace, const at::Tensor& sums, at::Tensor& gradient) {
   multiply_into(gradient, sums, trace.weights.weight_ih.to(sums.scalar_type()));
 }
 
@@ -261,7 +260,8 @@ bool GateProducts::fill_gpu() const {
 }
 
 void GateProducts::multiply_input_weights(WeightGradients& weights) const {
-  if (!input_weights_gain()) return rnnlab::multiply_input_weights(trace_, gradients_, weights);
+  if (!input_weights_gain())
+    return multiply_into(weights.weight_ih, matrix_of(gradients_.input_side).t(), matrix_of(trace_.input));
   const Operand input = {matrix_of(trace_.input_operand), trace_.input_unscale};
   const int64_t columns = weights.weight_ih.size(1);
   if (input.values.size(1) == columns) return multiply_scaled(weights.weight_ih, input_side_->t(), input);
@@ -272,7 +272,7 @@ void GateProducts::multiply_input_weights(WeightGradients& weights) const {
 
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
   const int64_t hidden_size = trace_.hidden_size(), num_rows = weights.weight_hh.size(0);
-  if (!gradients_.has_two_sides()) return multiply_recurrent_side(0, weights.weight_hh);
+  if (!has_two_sides(spec_.cell)) return multiply_recurrent_side(0, weights.weight_hh);
   // The candidate's gate is the first of the gradients, and the last of the weights.
   multiply_recurrent_side(hidden_size, weights.weight_hh.narrow(0, 0, num_rows - hidden_size));
   multiply_recurrent_side(0, weights.weight_hh.narrow(0, num_rows - hidden_size, hidden_size));
@@ -291,7 +291,7 @@ void GateProducts::multiply_recurrent_side(int64_t first, const at::Tensor& out)
 void GateProducts::sum_biases(WeightGradients& weights) const {
   const at::Tensor sums = gradients_.bias_sums.flatten(0, 1);
   sum_rows(weights.bias_ih, sums.select(1, 0));
-  if (gradients_.has_two_sides())
+  if (has_two_sides(spec_.cell))
     sum_rows(weights.bias_hh, sums.select(1, 1));
   else
     weights.bias_hh.copy_(weights.bias_ih);

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "layers/unrolled/passes.h"
+#include "layers/persistent/persistent_trace.h"
 
 namespace rnnlab {
 
@@ -52,17 +52,17 @@ void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& 
 // zeros, and then multiplied with the table and the weights.
 
 // Sets the trace's table_products.
-void multiply_rows(LayerTrace& trace);
+void multiply_rows(PersistentTrace& trace);
 
 // Returns (V, G * H), the sums of the gradients of W x + b. places: one_hot_of_tokens in the type of the gradients, or
 // of `input_side` if it is given. The sums are computed in float32 and rounded to bfloat16 if the gradients are
 // bfloat16; float16 gradients keep float32 sums, because these may leave the range of float16.
-at::Tensor sums_of_tokens(const at::Tensor& places, const LayerGradients& gradients,
+at::Tensor sums_of_tokens(const at::Tensor& places, const PersistentGradients& gradients,
                           const std::optional<Operand>& input_side);
 
 // Compute from these sums the gradient of weight_ih, and the gradient of the table, (V, I); both are float32.
-void multiply_input_weights(const LayerTrace& trace, const at::Tensor& sums, WeightGradients& weights);
-void multiply_table(const LayerTrace& trace, const at::Tensor& sums, at::Tensor& gradient);
+void multiply_input_weights(const PersistentTrace& trace, const at::Tensor& sums, WeightGradients& weights);
+void multiply_table(const PersistentTrace& trace, const at::Tensor& sums, at::Tensor& gradient);
 
 // Computes the products of a layer's gates' gradients after a persistent kernel, with 16-bit operands if these are
 // faster: for the gradient of the layer's input, and for the gradients of its weights (as multiply_weight_gradients, in
@@ -70,7 +70,7 @@ void multiply_table(const LayerTrace& trace, const at::Tensor& sums, at::Tensor&
 // and allocates on the current stream.
 class GateProducts {
  public:
-  GateProducts(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients)
+  GateProducts(const PersistentSpec& spec, const PersistentTrace& trace, PersistentGradients& gradients)
       : spec_(spec), trace_(trace), gradients_(gradients) {}
 
   // Returns whether all needed products of a float32 layer gain by float16, so that the kernel may write it.
@@ -112,9 +112,9 @@ class GateProducts {
   bool input_weights_gain() const;
   bool recurrent_weights_gain() const;
 
-  const UnrolledSpec& spec_;
-  const LayerTrace& trace_;
-  LayerGradients& gradients_;
+  const PersistentSpec& spec_;
+  const PersistentTrace& trace_;
+  PersistentGradients& gradients_;
   std::optional<Operand> input_side_, recurrent_side_;  // set if a product with a 16-bit operand reads them
 };
 

@@ -9,8 +9,7 @@
 
 #include "layers/cuda_functions.h"
 #include "layers/execution_path.h"
-#include "layers/unrolled/trace.h"
-#include "layers/unrolled/unrolled_layer.h"
+#include "layers/persistent/persistent_stack.h"
 
 namespace rnnlab {
 namespace {
@@ -75,7 +74,7 @@ at::Tensor without_dead_steps(const at::Tensor& sums, const at::Tensor& alive, i
 
 DirectionResult PersistentSlstm::run_direction(const DirectionInput& input, CellWeights weights) {
   const int64_t num_heads = options().heads, head_size = options().hidden_size / num_heads;
-  require_persistent_on_gpu(kind(), input.sequence, options());
+  require_persistent_on_gpu(input.sequence.device(), input.sequence.scalar_type(), options());
   const SequenceEnds ends(input.lengths, input.sequence.size(0), input.sequence.device());
   // A sequence that ends early is read in reverse from its own last step, so a reversed copy of it runs forward.
   const bool runs_reversed_copy = input.direction == Direction::kReverse && !ends.all_whole();

@@ -38,7 +38,7 @@ void multiply_into(const at::Tensor& out, const at::Tensor& left, const at::Tens
     at::mm_out(result, left, right, out.scalar_type());
 }
 
-WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
+WeightGradients empty_weight_gradients(const PassSpec& spec, const LayerTrace& trace) {
   const DirectionWeights& weights = trace.weights;
   const auto empty_as = [&](const at::Tensor& weight) {
     return at::empty_like(weight, weight.options().dtype(spec.parameter_type));
@@ -48,21 +48,13 @@ WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrac
   return {empty_as(weights.weight_ih), empty_as(weights.weight_hh), bias_ih, bias_hh};
 }
 
-void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights) {
-  multiply_into(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
-}
-
-void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights) {
-  sum_rows(weights.bias_ih, matrix_of(gradients.input_side));
-  if (has_two_sides(spec.cell)) sum_recurrent_bias(matrix_of(gradients.recurrent_side), weights);
-}
-
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                                WeightGradients& weights) {
-  multiply_input_weights(trace, gradients, weights);
+  multiply_into(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
   const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
   multiply_into(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
-  sum_bias_gradients(spec, gradients, weights);
+  sum_rows(weights.bias_ih, matrix_of(gradients.input_side));
+  if (has_two_sides(spec.cell)) sum_recurrent_bias(matrix_of(gradients.recurrent_side), weights);
 }
 
 namespace {
@@ -77,7 +69,7 @@ class BackwardPass {
         results_(results),
         needs_(needs),
         gradients_(make_gradients()),
-        weights_(empty_weight_gradients(spec, layers, needs)),
+        weights_(make_room_for_weights()),
         operands_(make_operands()),
         streams_(layers[0].gates.device(), /*num_side_streams=*/0, num_streams(spec, layers.size()) - 1),
         groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
@@ -138,9 +130,29 @@ class BackwardPass {
     if (from_result.defined()) part.add_(from_result.narrow(0, first, steps.size()));
   }
 
+  // All gradients are allocated on the current stream, where they are used and freed, and not on the stream that fills
+  // them. The gradient of each layer's outputs is the same tensor as the gradient of the inputs of the layer above.
   std::vector<LayerGradients> make_gradients() const {
-    std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs_);
-    for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = make_carry(layers_[layer]);
+    std::vector<LayerGradients> all(layers_.size());
+    for (size_t layer = layers_.size(); layer-- > 0;) {
+      const LayerTrace& trace = layers_[layer];
+      LayerGradients& gradients = all[layer];
+      const bool is_top = layer + 1 == layers_.size();
+      gradients.output = is_top ? results_.hidden[layer] : all[layer + 1].input;
+      if (!results_.cell.empty()) gradients.cell_output = results_.cell[layer];
+      gradients.input_side = at::empty_like(trace.gates);
+      gradients.recurrent_side = has_two_sides(spec_.cell) ? at::empty_like(trace.gates) : gradients.input_side;
+      gradients.from_next_step = at::empty_like(trace.hidden[0]);
+      gradients.carry = make_carry(trace);
+      if (layer > 0 || needs_.input) gradients.input = at::empty_like(trace.input);
+    }
+    return all;
+  }
+
+  std::vector<WeightGradients> make_room_for_weights() const {
+    std::vector<WeightGradients> all;
+    if (!needs_.weights) return all;
+    for (const LayerTrace& trace : layers_) all.push_back(empty_weight_gradients(spec_, trace));
     return all;
   }
 
@@ -188,39 +200,6 @@ PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<Laye
                                 const std::vector<at::Tensor>& masks, const ResultGradients& results,
                                 NeededGradients needs) {
   return BackwardPass(spec, layers, masks, results, needs).run();
-}
-
-namespace {
-
-void allocate_sides(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients) {
-  gradients.input_side = at::empty_like(trace.gates);
-  gradients.recurrent_side = has_two_sides(spec.cell) ? at::empty_like(trace.gates) : gradients.input_side;
-}
-
-}  // namespace
-
-std::vector<LayerGradients> empty_gradients(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
-                                            const ResultGradients& results, NeededGradients needs) {
-  std::vector<LayerGradients> all(layers.size());
-  for (size_t layer = layers.size(); layer-- > 0;) {
-    const LayerTrace& trace = layers[layer];
-    LayerGradients& gradients = all[layer];
-    const bool is_top = layer + 1 == layers.size();
-    gradients.output = is_top ? results.hidden[layer] : all[layer + 1].input;
-    if (!results.cell.empty()) gradients.cell_output = results.cell[layer];
-    if (!spec.variant.is_persistent) allocate_sides(spec, trace, gradients);
-    gradients.from_next_step = at::empty_like(trace.hidden[0]);
-    if (layer > 0 || needs.input) gradients.input = at::empty_like(trace.input);
-  }
-  return all;
-}
-
-std::vector<WeightGradients> empty_weight_gradients(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
-                                                    NeededGradients needs) {
-  std::vector<WeightGradients> all;
-  if (!needs.weights) return all;
-  for (const LayerTrace& trace : layers) all.push_back(empty_weight_gradients(spec, trace));
-  return all;
 }
 
 }  // namespace rnnlab

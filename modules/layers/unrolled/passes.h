@@ -15,21 +15,18 @@
 namespace rnnlab {
 
 struct UnrolledInput {
-  at::Tensor sequence;  // (T, B, I); with tokens a table, (V, I) float32
-  at::Tensor tokens;  // (T, B) int64, for persistent layers: the inputs are the tokens' rows of the table; or undefined
-  at::Tensor hidden;  // (L, B, H), or, for persistent layers, undefined: zeros
-  at::Tensor cell;    // (L, B, H) acc, LSTM only; may be undefined in the same way
-  std::vector<DirectionWeights> layers;  // L, in the type of the sequence; for persistent layers in any type
+  at::Tensor sequence;                   // (T, B, I)
+  at::Tensor hidden;                     // (L, B, H)
+  at::Tensor cell;                       // (L, B, H) acc, LSTM only
+  std::vector<DirectionWeights> layers;  // L, in the type of the sequence
   std::vector<at::Tensor> masks;         // (T, B, H) each, L - 1 masks, or empty: factors of the next layer's input
 };
 
 // Contains all states of each layer, (T, B, H) each: the states after each step, at the step's position in the
-// sequence. Persistent layers also return the states after the last step, of all layers: if only these are used,
-// gradients for all steps need not be allocated.
+// sequence.
 struct UnrolledResult {
   std::vector<at::Tensor> hidden;
-  std::vector<at::Tensor> cell;         // acc, LSTM only
-  at::Tensor final_hidden, final_cell;  // (L, B, H), only for persistent layers
+  std::vector<at::Tensor> cell;  // acc, LSTM only
 };
 
 // Runs the passes of the variant as one autograd function, which does not see the steps or their intermediate results.
@@ -69,14 +66,10 @@ struct WeightGradients {
 };
 
 // Allocates the gradients on the current stream.
-WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
+WeightGradients empty_weight_gradients(const PassSpec& spec, const LayerTrace& trace);
 
 // Computes out = left * right, in the type of `out`, which may be wider than the type of the factors.
 void multiply_into(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right);
-
-// Each function computes one product or the sums of the biases.
-void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights);
-void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights);
 
 // Computes all gradients.
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
@@ -98,32 +91,13 @@ struct NeededGradients {
   bool weights = true;
 };
 
-// Holds the gradients of the hidden and the cell states as results, layer by layer, (T, B, H) each; any may be
-// undefined. Persistent layers also read the gradients of the final states.
-struct ResultGradients {
-  std::vector<at::Tensor> hidden;
-  std::vector<at::Tensor> cell;
-  at::Tensor final_hidden, final_cell;  // (L, B, H)
-};
+using ResultGradients = UnrolledResult;  // of the hidden and the cell states as results; any may be undefined
 
 // `layers`: as filled by run_forward_pass; they are not changed. `masks`: those of the forward pass, (T, B, H) each,
 // between layer l and l + 1, or empty. All defined tensors of `results` must be dense.
 PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
                                 const std::vector<at::Tensor>& masks, const ResultGradients& results,
                                 NeededGradients needs);
-
-// These functions allocate the gradients of a backward pass, layer by layer, which every backward pass fills in its own
-// way. They allocate on the current stream, where the tensors are used and freed, and not on the stream that fills
-// them.
-
-// The gradient of each layer's outputs is the same tensor as the gradient of the inputs of the layer above. `carry` is
-// not allocated, and neither are `input_side` and `recurrent_side` for a persistent variant.
-std::vector<LayerGradients> empty_gradients(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
-                                            const ResultGradients& results, NeededGradients needs);
-
-// Returns no gradients if they are not needed.
-std::vector<WeightGradients> empty_weight_gradients(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
-                                                    NeededGradients needs);
 
 // ---- the passes over diagonals ----
 

@@ -24,16 +24,6 @@ struct LayerGradients {
   at::Tensor from_next_step;  // (B, H): of the hidden state, through the recurrent product
   at::Tensor carry;           // (B, H) acc: of the LSTM's cell state; of the GRU's hidden state without the product
   at::Tensor input;           // (T, B, I), or undefined if it is not needed
-
-  // These tensors belong to a pass by one kernel (kernels/persistent/persistent_layer.h). `sides` is (T, B, columns *
-  // H); its columns contain both sides, with a GRU's recurrent side first and its candidate before the other gates.
-  // `bias_sums` are the sums for the biases' gradients if they are needed, (parts, rows, sides, G * H) float32.
-  // `largest` contains the bits of the largest magnitude on both sides, (1) int32. If `exponents` are defined, `sides`
-  // is float16 (PersistentBackward::exponents in kernels/persistent/shared/passes.h), and `largest_exponents` are those
-  // of the pass's parts, (parts) int32. `later_exponent` is that of the part that is read later, if there is one.
-  at::Tensor sides, bias_sums, largest, exponents, largest_exponents, later_exponent;
-
-  bool has_two_sides() const { return !recurrent_side.is_same(input_side); }
 };
 
 enum class NextStep { kExists, kMissing };  // whether `from_next_step` counts
@@ -79,7 +69,7 @@ void launch_steps(std::span<const Work> works, const at::Device& device) {
     run_kernels(works.subspan(first, std::min(kernels::kLayersAtOnce, works.size() - first)), device);
 }
 
-inline kernels::Step step_of(const UnrolledSpec& spec, const LayerTrace& trace) {
+inline kernels::Step step_of(const PassSpec& spec, const LayerTrace& trace) {
   const bool is_relu = library_cell(spec.cell) == LibraryCell::kRnnRelu || spec.activation == Activation::kRelu;
   return {element_type(trace.gates.scalar_type()),
           is_relu ? kernels::Nonlinearity::kRelu : kernels::Nonlinearity::kTanh, trace.batch_size(),

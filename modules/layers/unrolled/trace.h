@@ -3,9 +3,12 @@
 // needs.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
 #include "layers/layer_kind.h"
 #include "layers/parameters.h"
-#include "layers/persistent/persistent_layer.h"
 
 namespace rnnlab {
 
@@ -23,9 +26,6 @@ struct UnrolledVariant {
   bool pipelines_layers = false;  // layers work at the same time, each on different steps
   bool shares_diagonals = false;  // one product and one kernel for all layers on a diagonal, if possible
   bool is_blocked = false;        // on the CPU, by blocked/blocked_pass.h if possible
-  bool is_persistent = false;     // one kernel for many steps of a layer, by persistent/persistent_pass.h
-  bool shares_gpu = false;        // for is_persistent: layers work at the same time (layer_parts.h)
-  kernels::PersistentKernels kernels = kernels::PersistentKernels::kAll;  // for is_persistent
 };
 
 // Returns the type of sums and cell states: float32 for types with 16 bits.
@@ -33,35 +33,25 @@ inline at::ScalarType accumulation_type(at::ScalarType type) { return type == at
 
 // T steps, B sequences, I inputs, H hidden units, G gates (num_gates). "acc" marks the accumulation type.
 struct LayerTrace {
-  // The weights have the type of the states. For persistent layers, weight_hh may be float32, and weight_ih too of the
-  // upper layer of a pair; and before the forward pass all weights may have any type.
-  DirectionWeights weights;
-  at::Tensor input;  // (T, B, I)
+  DirectionWeights weights;  // in the type of the states
+  at::Tensor input;          // (T, B, I)
   at::Tensor gates;  // (T, B, G * H): activated gates; before them products of the input, unless a kernel makes them
   at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn
   at::Tensor hidden;      // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
   at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, in the same order
 
-  // Persistent layers read these tensors instead of `input` if its rows are rows of a table: (V, I), and (T * B) int64.
-  at::Tensor table, tokens;
-
-  // `packed` is weight_hh in the layout of the backward pass of persistent layers. The next three tensors are 16-bit
-  // operands of large products, if these are faster with such operands (persistent/products.h). input_unscale is the
-  // factor that converts input_operand to the input, or undefined.
-  at::Tensor packed;
-  at::Tensor weight_ih_operand, input_operand, half_hidden, input_unscale;
-  // Only of the upper layer of a pair, which one kernel computes together with the layer below: weight_ih in the layout
-  // of the backward pass.
-  at::Tensor packed_input;
-
-  // Whether the forward pass must still set the initial states to 0. Persistent layers do so on a side stream or in the
-  // kernel.
-  bool lacks_hidden = false, lacks_cell = false;
-  bool is_in_pair = false;  // only during the forward pass: whether the layer is one of a pair
-
-  // Only during the forward pass of persistent layers: (V, G * H), W x of the table's rows; and weight_ih, float32 or
-  // of the type of the states, if the layer's kernel multiplies the input.
-  at::Tensor table_products = {}, weight_ih_of_kernel = {};
+  // Returns all tensors, which autograd keeps for the backward pass.
+  std::vector<at::Tensor*> tensors() {
+    return {&weights.weight_ih,
+            &weights.weight_hh,
+            &weights.bias_ih,
+            &weights.bias_hh,
+            &input,
+            &gates,
+            &candidates,
+            &hidden,
+            &cell};
+  }
 
   int64_t num_steps() const { return gates.size(0); }
   int64_t batch_size() const { return gates.size(1); }
@@ -82,22 +72,17 @@ inline bool has_two_sides(Cell cell) {
   return false;
 }
 
-enum class GradientUse { kNone, kPossible };
-
-struct UnrolledSpec {
+// What a pass over a stack of layers of one direction computes.
+struct PassSpec {
   Cell cell = Cell::kLstm;
   Activation activation = Activation::kTanh;
   Direction direction = Direction::kForward;
-  UnrolledVariant variant = {LayerKind::kGrouped};
   at::ScalarType type = at::kFloat;            // of the sequence and the hidden states
   at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products have the type of the sequence
-  int64_t num_layers = 1;                      // of the pass
-  double dropout = 0;  // for persistent layers, which draw their own masks: dropout between layers
-  GradientUse gradients = GradientUse::kNone;             // states whether a backward pass may follow
-  kernels::Operands operands = kernels::Operands::kTf32;  // for persistent layers in float32, equal for both passes
-  // For persistent layers: who receives the gradients of these parameters, one item for each layer; null: nobody.
-  GradientSink* gradient_sink = nullptr;
-  std::vector<DirectionWeights> parameters = {};
+};
+
+struct UnrolledSpec : PassSpec {
+  UnrolledVariant variant = {LayerKind::kGrouped};
 };
 
 // Holds the rows of `hidden` and `cell` before and after step t.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the layers from `grouped` to `persistent`, which run their own loop over steps and their own
-// back-propagation through time. A variant (trace.h) states their optimisations. Weights and results are those of every
-// other layer. reset_gate: before and second derivatives are not supported.
+// Implements the layers from `grouped` to `blocked`, which run their own loop over steps and their own back-propagation
+// through time. A variant (trace.h) states their optimisations. Weights and results are those of every other layer.
+// reset_gate: before and second derivatives are not supported.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "layers/recurrent_layer.h"
-#include "layers/unrolled/trace.h"
+#include "layers/unrolled/passes.h"
 
 namespace rnnlab {
 
@@ -41,46 +41,63 @@ class SequenceEnds {
   at::Tensor last_;      // (1, B, 1) int64
 };
 
-// Throws UserError kUsage, or kDevice, if a persistent layer of this kind cannot run (persistent/persistent_pass.h).
-void require_persistent_on_gpu(LayerKind kind, const at::Tensor& sequence, const RecurrentOptions& options);
-
-class UnrolledLayer : public RecurrentLayer {
+// Runs the layers of a stack in blocks, which are all layers or one layer after another, in one direction or both.
+class LayersInBlocks : public RecurrentLayer {
  public:
-  // options: supported by the record of the variant's kind.
-  UnrolledLayer(const UnrolledVariant& variant, const RecurrentOptions& options);
+  explicit LayersInBlocks(const RecurrentOptions& options) : RecurrentLayer(options) {}
 
-  LayerKind kind() const override { return variant_.kind; }
-  bool has_own_final_states() const override;
+ protected:
+  // A block whose weights and states are those of `direction`, and which reads its sequence in `order`: forward, if the
+  // sequence is a reversed copy.
+  struct Loop {
+    int64_t first_layer, num_layers;
+    Direction direction = Direction::kForward, order = Direction::kForward;
+  };
+
+  virtual bool is_one_block() const = 0;
+
+  // sequence: (T, B, I), zero beyond each length.
+  virtual RecurrentResult run_loop(const Loop& loop, const at::Tensor& sequence, const RecurrentState& initial,
+                                   const SequenceEnds& lengths) = 0;
+
+  // Returns the sequence, and the loop's initial states and weights, which `weights_at` returns by their index. States
+  // that are not given are undefined. `type`: of the states.
+  UnrolledInput input_of(const Loop& loop, at::ScalarType type, const at::Tensor& sequence,
+                         const RecurrentState& initial, decltype(parameters_of)* weights_at) const;
+
+  // Returns (L, B, H), the states after each layer's last step. If every sequence is whole, a reverse order ends at its
+  // first position.
+  static at::Tensor last_states(const std::vector<at::Tensor>& layers, const SequenceEnds& lengths, Direction order);
+
+  // Returns the output of the top layer, and the final states in the types of initial states.
+  RecurrentResult result_of(const at::Tensor& output, RecurrentState final, const RecurrentState& initial) const;
 
  private:
-  // The layers that run as one stack: all layers, or one layer after another.
-  struct Block {
-    int64_t first_layer, num_layers;
-  };
-
-  // Holds the input of a direction: (T, B, I), or rows of a table (V, I) by tokens (T, B).
-  struct Sequence {
-    at::Tensor rows;
-    at::Tensor tokens = {};
-  };
-
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
-  bool begins_without_states() const override;
-  bool reads_tokens(const at::Tensor& table, int64_t num_tokens) const override;
-  RecurrentResult run_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial) override;
-  std::vector<Block> blocks() const;
-  RecurrentResult run_block(const Block& block, const at::Tensor& sequence, const RecurrentState& initial,
+  RecurrentResult run_block(Loop loop, const at::Tensor& sequence, const RecurrentState& initial,
                             const SequenceEnds& lengths);
-  RecurrentResult run_direction(const Block& block, Direction direction, const Sequence& sequence,
-                                const RecurrentState& initial, const SequenceEnds& lengths);
-  std::vector<at::Tensor> dropout_masks(const Block& block, const at::Tensor& sequence) const;
+};
+
+class UnrolledLayer : public LayersInBlocks {
+ public:
+  // options: supported by the record of the variant's kind.
+  UnrolledLayer(const UnrolledVariant& variant, const RecurrentOptions& options)
+      : LayersInBlocks(options), variant_(variant) {}
+
+  LayerKind kind() const override { return variant_.kind; }
+
+ private:
+  bool is_one_block() const override { return variant_.pipelines_layers; }
+  RecurrentResult run_loop(const Loop& loop, const at::Tensor& sequence, const RecurrentState& initial,
+                           const SequenceEnds& lengths) override;
+  std::vector<at::Tensor> dropout_masks(int64_t num_layers, const at::Tensor& sequence) const;
 
   UnrolledVariant variant_;
 };
 
 // The variants in the order of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946). Each adds one optimisation to
 // the variant before, except that `hoisted` has nothing left to run on a second stream. unrolled_layers.cpp has the
-// layers' records. blocked/ and persistent/ have forms of `hoisted` for the CPU and for Hopper GPUs.
+// layers' records. blocked/ has a form of `hoisted` for the CPU.
 inline constexpr UnrolledVariant kGroupedVariant = {.kind = LayerKind::kGrouped};
 inline constexpr UnrolledVariant kStreamedVariant = {.kind = LayerKind::kStreamed, .uses_two_streams = true};
 inline constexpr UnrolledVariant kFusedPointwiseVariant = {

@@ -72,7 +72,7 @@ class BenchBackend {
   virtual std::string device() const = 0;
 
   // Returns a layer with the combination's weights. Throws UserError if the layer refuses the combination.
-  virtual std::unique_ptr<LayerRunner> make_runner(LayerKind layer) = 0;
+  virtual std::unique_ptr<LayerRunner> make_runner(LayerChoice layer) = 0;
 
   // Measures the ceiling of the combination's device and precision.
   virtual Ceiling measure_ceiling() = 0;
@@ -82,7 +82,7 @@ class BenchBackend {
   virtual SamplingRecord end_sampling() = 0;
 
   // Profiling may slow down later work of this process.
-  virtual LayerInspection inspect(LayerKind layer) = 0;
+  virtual LayerInspection inspect(LayerChoice layer) = 0;
 };
 
 }  // namespace rnnlab

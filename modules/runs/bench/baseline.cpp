@@ -191,7 +191,7 @@ TextTable make_baseline_table(const BaselineComparison& comparison) {
   for (const RowComparison& row : comparison.rows) {
     std::vector<std::string> cells;
     for (const KeyColumn& key : varying) cells.push_back(key.text(row.key));
-    cells.push_back(row.key.layer);
+    cells.push_back(row.key.layer_text());
     cells.push_back(total_ms(row.seconds_before));
     cells.push_back(total_ms(row.seconds_now));
     for (const auto& ratio : row.ratios) cells.push_back(ratio_text(ratio, fewest_processes(row)));

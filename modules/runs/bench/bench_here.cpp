@@ -167,7 +167,7 @@ BenchReport combine_reports(const std::vector<BenchReport>& reports, const Bench
   combined.ceilings = highest_ceilings(reports);
   combined.warnings = combine_warnings(reports);
   const std::vector<BenchCase> combinations = expand_grid(settings);
-  const size_t num_layers = settings.layer.size();
+  const size_t num_layers = timed_layers(settings).size();
   const size_t num_rows =
       std::ranges::max(reports, {}, [](const BenchReport& one) { return one.rows.size(); }).rows.size();
   for (size_t place = 0; place < num_rows; ++place) {
@@ -191,7 +191,7 @@ std::string label_of(const std::string& device) {
 std::vector<BenchRow> planned_rows(const BenchSettings& settings) {
   std::vector<BenchRow> rows;
   for (const BenchCase& combination : expand_grid(settings))
-    for (const LayerKind layer : settings.layer)
+    for (const LayerChoice& layer : timed_layers(settings))
       rows.emplace_back().key = row_key(layer, label_of(combination.device), combination);
   return rows;
 }

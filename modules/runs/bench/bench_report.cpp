@@ -15,6 +15,7 @@
 #include "base/system/json_fields.h"
 #include "base/text.h"
 #include "results/comparison.h"
+#include "runs/experiment.h"
 
 namespace rnnlab {
 namespace {
@@ -225,8 +226,8 @@ void drop_rates_of_zero_times(Measurement& measurement) {
 
 }  // namespace
 
-RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& combination) {
-  return {.layer = std::string(config::name_of(layer)),
+RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& combination) {
+  return {.layer = std::string(config::name_of(layer.kind)),
           .device = device,
           .mode = std::string(config::name_of(combination.mode)),
           .precision = std::string(config::name_of(combination.precision)),
@@ -238,7 +239,8 @@ RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& comb
           .num_layers = combination.options.num_layers,
           .input_size = combination.options.input_size,
           .bidirectional = combination.options.bidirectional,
-          .heads = combination.options.heads};
+          .heads = combination.options.heads,
+          .persistent_form = std::string(config::name_of(layer.persistent_form))};
 }
 
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling) {
@@ -284,8 +286,13 @@ namespace {
 
 BenchReport checked(BenchReport report, const std::string& file) {
   check_rows(report, file);
-  for (BenchRow& row : report.rows)
+  for (BenchRow& row : report.rows) {
+    if (const auto former = kFormerLayers.find(row.key.layer); former != kFormerLayers.end()) {
+      row.key.layer = "persistent";
+      row.key.persistent_form = config::name_of(former->second);
+    }
     if (row.measurement) drop_rates_of_zero_times(*row.measurement);
+  }
   return report;
 }
 

@@ -87,11 +87,15 @@ struct RowKey {
   int64_t input_size = 0;
   bool bidirectional = false;
   int64_t heads = 1;
+  std::string persistent_form = "any";
 
   bool operator==(const RowKey&) const = default;
 
+  // Returns the layer's name, and its form if it has one: "persistent clusters".
+  std::string layer_text() const { return persistent_form == "any" ? layer : layer + " " + persistent_form; }
+
   RNNLAB_FIELDS(layer, device, mode, precision, cell, cudnn_algorithm, hidden_size, batch_size, num_steps, num_layers,
-                input_size, bidirectional, where_given(heads))
+                input_size, bidirectional, where_given(heads), where_given(persistent_form))
 };
 
 // The rates of one part of a step, computed from its median time.
@@ -169,7 +173,7 @@ inline constexpr std::array<Part, 4> kParts = {{
     {"total", &PartTimes::total, &PartRates::total},
 }};
 
-RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& combination);
+RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& combination);
 
 // Returns the rates for these times.
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling);

@@ -87,7 +87,7 @@ std::string significant(double value, int digits) {
 }
 
 std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying) {
-  std::vector<std::string> parts = {key.layer};
+  std::vector<std::string> parts = {key.layer_text()};
   for (const KeyColumn& column : varying) add_part(parts, with_heading(column, key));
   return join(parts, " ");
 }
@@ -281,7 +281,7 @@ TextTable report_table(const BenchReport& report, TableWidth width) {
   for (const BenchRow& row : report.rows) {
     std::vector<std::string> cells;
     for (const KeyColumn& key : varying) cells.push_back(key.text(row.key));
-    cells.push_back(row.key.layer);
+    cells.push_back(row.key.layer_text());
     for (const Column& column : columns)
       cells.push_back(row.measurement ? column.text(row, *row.measurement) : kNothing);
     table.add_row(std::move(cells));
@@ -305,7 +305,7 @@ std::vector<std::string> report_paths(const BenchReport& report, TableWidth widt
   for (const BenchRow& row : report.rows) {
     if (row.path.empty()) continue;
     const bool is_wide = width == TableWidth::kWide;
-    add_once(paths, fmt::format("{} ran {}{}", is_wide ? row_label(row.key, varying) : row.key.layer, row.path,
+    add_once(paths, fmt::format("{} ran {}{}", is_wide ? row_label(row.key, varying) : row.key.layer_text(), row.path,
                                 is_wide ? kernel_line(row) : ""));
     for (const std::string& note : row.path_notes) add_once(paths, "  " + note);
   }

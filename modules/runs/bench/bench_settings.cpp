@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "base/config/schema.h"
 #include "base/config/sweep.h"
 #include "base/text.h"
@@ -89,6 +92,9 @@ void list_axes(config::Schema<BenchSettings>& s) {
   s.field("cell", &BenchSettings::cell, "the recurrent cell").not_empty();
   s.field("cudnn_algorithm", &BenchSettings::cudnn_algorithm, "algorithm of layer: cudnn; ignored by other layers")
       .not_empty();
+  s.field("persistent_form", &BenchSettings::persistent_form,
+          "kernels that layer: persistent may take; any: the fastest of all; ignored by other layers")
+      .not_empty();
   s.field("hidden_size", &BenchSettings::hidden_size, "hidden units of a layer").not_empty().at_least(1).at_most(kMost);
   s.field("batch_size", &BenchSettings::batch_size, "sequences in a batch").not_empty().at_least(1).at_most(kMost);
   s.field("num_steps", &BenchSettings::num_steps, "steps of a sequence").not_empty().at_least(1).at_most(kMost);
@@ -171,11 +177,49 @@ std::vector<std::string> arguments_of(const BenchSettings& settings) {
   return arguments;
 }
 
+std::vector<LayerChoice> timed_layers(const BenchSettings& settings) {
+  std::vector<LayerChoice> layers;
+  for (const LayerKind kind : settings.layer) {
+    const bool has_forms = kind == LayerKind::kPersistent;
+    for (const PersistentForm form : has_forms ? settings.persistent_form : std::vector{PersistentForm::kAll})
+      layers.emplace_back(kind).persistent_form = form;
+  }
+  return layers;
+}
+
+namespace {
+
+bool is_former(const config::Value& layer) { return kFormerLayers.contains(layer.text); }
+bool is_persistent(const config::Value& layer) { return is_former(layer) || layer.text == "persistent"; }
+
+// Spells layers of earlier versions as forms of persistent, unless the document has forms.
+config::Document with_forms(const config::Document& document, config::Findings& findings) {
+  config::Value root = document.root();
+  config::Member* layer = config::find_member(root, "layer");
+  if (layer == nullptr || config::find_member(root, "persistent_form") != nullptr) return document;
+  std::vector<config::Value>& layers = layer->value.items;
+  if (std::ranges::none_of(layers, is_former)) return document;
+  config::Value forms = layer->value;
+  std::erase_if(forms.items, std::not_fn(is_persistent));
+  for (config::Value& form : forms.items)
+    form.text = config::name_of(is_former(form) ? kFormerLayers.at(form.text) : PersistentForm::kAll);
+  const auto first = std::ranges::find_if(layers, is_persistent);
+  first->text = "persistent";
+  layers.erase(std::remove_if(first + 1, layers.end(), is_persistent), layers.end());
+  findings.note(layer->key_place,
+                fmt::format("layers are now forms of persistent: write layer: {}, persistent_form: {}",
+                            config::to_flow(layer->value), config::to_flow(forms)));
+  root.members.push_back({"persistent_form", layer->key_place, forms});
+  return document.with_root(std::move(root));
+}
+
+}  // namespace
+
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings) {
   if (const config::Member* sweep = config::find_member(document.root(), config::kSweepKey))
     findings.add(sweep->key_place, "unknown key 'sweep': here every key takes a list, such as hidden_size: [256, 512]");
   // with_lists removes the sweep.
-  return config::read(with_lists(document), BenchSettings::schema(), findings);
+  return config::read(with_forms(with_lists(document), findings), BenchSettings::schema(), findings);
 }
 
 }  // namespace rnnlab

@@ -28,6 +28,7 @@ struct BenchSettings {
   std::vector<Precision> precision = {Precision::kFp32};
   std::vector<Cell> cell = {Cell::kLstm};
   std::vector<CudnnAlgorithm> cudnn_algorithm = {CudnnAlgorithm::kAuto};
+  std::vector<PersistentForm> persistent_form = {PersistentForm::kAll};
   std::vector<int64_t> hidden_size = {512};
   std::vector<int64_t> batch_size = {64};
   std::vector<int64_t> num_steps = {100};
@@ -52,6 +53,9 @@ config::Document with_lists(const config::Document& document);
 
 // Returns the settings as arguments, such as "hidden_size=256,512", which read_bench_settings reads back.
 std::vector<std::string> arguments_of(const BenchSettings& settings);
+
+// Returns the layers that are timed at each point of the grid: persistent once for each of its forms.
+std::vector<LayerChoice> timed_layers(const BenchSettings& settings);
 
 // Returns the settings of the document; errors are added to `findings`.
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings);

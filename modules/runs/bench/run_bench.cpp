@@ -39,9 +39,10 @@ class BenchRun {
   void inspect(MeasuredCase& measured);
   void report(const std::vector<MeasuredCase>& all);
   std::vector<Warning> unfinished_warning(size_t num_done) const;
-  void inspect_layer(BenchRow& row, LayerKind layer);
+  void inspect_layer(BenchRow& row, LayerChoice layer);
 
   const BenchSettings& settings_;
+  const std::vector<LayerChoice> layers_ = timed_layers(settings_);
   BenchBackend& backend_;
   const BenchHooks& hooks_;
   BenchOutcome outcome_;
@@ -54,7 +55,7 @@ PassSamples by_pass(const std::vector<std::vector<double>>& samples) {
 
 constexpr int64_t kNumPasses = std::size(kPasses);
 
-int64_t num_layers(const BenchSettings& settings) { return std::ssize(settings.layer); }
+int64_t num_layers(const BenchSettings& settings) { return std::ssize(timed_layers(settings)); }
 
 int64_t num_rounds(const BenchSettings& settings) { return settings.repeats + settings.warmup; }
 
@@ -92,8 +93,8 @@ class SampleProgress {
 bool has_samples(const SampledGroup& group) { return !group.failure && !group.samples.at(0).empty(); }
 
 std::string progress_text(const BenchRow& row) {
-  if (!row.measurement) return row.key.layer + " -";
-  return fmt::format("{} {}", row.key.layer, format_seconds(row.measurement->seconds.total.value));
+  if (!row.measurement) return row.key.layer_text() + " -";
+  return fmt::format("{} {}", row.key.layer_text(), format_seconds(row.measurement->seconds.total.value));
 }
 
 std::string progress_line(size_t number, size_t count, const MeasuredCase& measured) {
@@ -182,7 +183,7 @@ BenchOutcome BenchRun::run() {
 
 MeasuredCase BenchRun::measure(const BenchCase& combination, const std::string& what) {
   MeasuredCase measured{combination, {}};
-  for (const LayerKind layer : settings_.layer)
+  for (const LayerChoice& layer : layers_)
     measured.rows.emplace_back().key = row_key(layer, combination.device, combination);
   try {
     backend_.begin(combination);
@@ -196,12 +197,12 @@ MeasuredCase BenchRun::measure(const BenchCase& combination, const std::string& 
 
 // Returns a group for each layer, in order. A layer that could not be created is a failed group without programs.
 std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record, const std::string& what) {
-  std::vector<std::unique_ptr<LayerRunner>> runners(settings_.layer.size());
-  std::vector<SampledGroup> groups(settings_.layer.size());
+  std::vector<std::unique_ptr<LayerRunner>> runners(layers_.size());
+  std::vector<SampledGroup> groups(layers_.size());
   SampleProgress progress(settings_);
   for (size_t i = 0; i < groups.size(); ++i) {
     try {
-      runners[i] = backend_.make_runner(settings_.layer[i]);
+      runners[i] = backend_.make_runner(layers_[i]);
       for (const Pass pass : kPasses)
         groups[i].programs.emplace_back([runner = runners[i].get(), pass, &progress](int64_t n) {
           const double seconds = runner->run(pass, n);
@@ -290,10 +291,10 @@ void BenchRun::inspect(MeasuredCase& measured) {
     return add_note(measured.rows, {warning::kNotInspected, note_of_failure(kNotInspected)});
   }
   for (size_t i = 0; i < measured.rows.size(); ++i)
-    if (is_measured(measured.rows[i])) inspect_layer(measured.rows[i], settings_.layer[i]);
+    if (is_measured(measured.rows[i])) inspect_layer(measured.rows[i], layers_[i]);
 }
 
-void BenchRun::inspect_layer(BenchRow& row, LayerKind layer) {
+void BenchRun::inspect_layer(BenchRow& row, LayerChoice layer) {
   try {
     LayerInspection seen = backend_.inspect(layer);
     row.path = std::move(seen.path);

@@ -117,11 +117,12 @@ std::vector<std::string> throttling(const GpuSurvey& survey) {
 
 namespace {
 
-std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerKind kind) {
+std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerChoice choice) {
   const BenchCase& combination = problem.combination;
-  require_supported(kind,
-                    work_on(problem.device, {.options = combination.options, .precision = combination.precision}));
-  auto layer = make_layer(kind, combination.options);
+  RecurrentOptions options = combination.options;
+  options.persistent_form = choice.persistent_form;
+  require_supported(choice.kind, work_on(problem.device, {.options = options, .precision = combination.precision}));
+  auto layer = make_layer(choice.kind, options);
   copy_weights(*problem.weights, *layer);
   layer->to(problem.device);
   layer->train();
@@ -153,10 +154,10 @@ Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t 
   return problem;
 }
 
-TimedLayer::TimedLayer(const Problem& problem, LayerKind kind, const CapturedWork* graph_memory)
+TimedLayer::TimedLayer(const Problem& problem, LayerChoice layer, const CapturedWork* graph_memory)
     : problem_(problem),
       graph_memory_(graph_memory),
-      layer_(make_timed_layer(problem, kind)),
+      layer_(make_timed_layer(problem, layer)),
       input_(leaf_of(problem.input)),
       initial_(leaf_of(problem.initial.hidden)) {
   for (const at::Tensor& inner : problem.initial.inner) initial_.inner.push_back(leaf_of(inner));
@@ -246,7 +247,7 @@ void TorchBackend::begin(const BenchCase& combination) {
 
 std::string TorchBackend::device() const { return device_label(problem_.value().device); }
 
-std::unique_ptr<LayerRunner> TorchBackend::make_runner(LayerKind layer) {
+std::unique_ptr<LayerRunner> TorchBackend::make_runner(LayerChoice layer) {
   return std::make_unique<TimedLayer>(problem_.value(), layer, graph_memory_.get());
 }
 
@@ -290,7 +291,7 @@ std::vector<Warning> TorchBackend::waiting_during(double wall_seconds, const Epo
   return waiting_warnings({&row, 1}, device(), at::get_num_threads(), "samples");
 }
 
-LayerInspection TorchBackend::inspect(LayerKind layer) {
+LayerInspection TorchBackend::inspect(LayerChoice layer) {
   const c10::DeviceGuard guard(problem_->device);
   TimedLayer timed(problem_.value(), layer, nullptr);
   const auto step = [&] { timed.step(Pass::kBackward); };

@@ -54,7 +54,7 @@ Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t 
 class TimedLayer : public LayerRunner {
  public:
   // Graphs share the memory of `graph_memory`, which may be null unless the combination's mode is graph.
-  TimedLayer(const Problem& problem, LayerKind kind, const CapturedWork* graph_memory);
+  TimedLayer(const Problem& problem, LayerChoice layer, const CapturedWork* graph_memory);
 
   double run(Pass pass, int64_t iterations) override;
 
@@ -83,11 +83,11 @@ class TorchBackend : public BenchBackend {
 
   void begin(const BenchCase& combination) override;
   std::string device() const override;
-  std::unique_ptr<LayerRunner> make_runner(LayerKind layer) override;
+  std::unique_ptr<LayerRunner> make_runner(LayerChoice layer) override;
   Ceiling measure_ceiling() override;
   void begin_sampling() override;
   SamplingRecord end_sampling() override;
-  LayerInspection inspect(LayerKind layer) override;
+  LayerInspection inspect(LayerChoice layer) override;
 
  private:
   std::vector<Warning> waiting_during(double wall_seconds, const EpochMeasurements& seen) const;

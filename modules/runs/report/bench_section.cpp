@@ -35,6 +35,7 @@ struct Size {
 std::string size_label(const RowKey& key, const std::vector<KeyColumn>& varying) {
   RowKey nameless = key;
   nameless.layer.clear();
+  nameless.persistent_form = RowKey{}.persistent_form;
   return std::string(trim(row_label(nameless, varying)));
 }
 
@@ -71,11 +72,11 @@ std::vector<WaterfallStep> steps_of(const Size& size, const Part& part) {
   std::optional<double> last_step;
   for (const BenchRow* row : size.rows) {
     const double to = milliseconds(*row, part);
-    if (!is_optimisation_step(row->key.layer) || !last_step)
-      steps.push_back({row->key.layer, 0, to, StepKind::kWhole});
+    if (!is_optimisation_step(row->key.layer_text()) || !last_step)
+      steps.push_back({row->key.layer_text(), 0, to, StepKind::kWhole});
     else
-      steps.push_back({row->key.layer, *last_step, to, to <= *last_step ? StepKind::kGain : StepKind::kLoss});
-    if (is_optimisation_step(row->key.layer)) last_step = to;
+      steps.push_back({row->key.layer_text(), *last_step, to, to <= *last_step ? StepKind::kGain : StepKind::kLoss});
+    if (is_optimisation_step(row->key.layer_text())) last_step = to;
   }
   return steps;
 }
@@ -94,7 +95,8 @@ Chart waterfall(const Size& size, const PartText& shown, const std::string& pref
 }
 
 bool has_ladder(const Size& size) {
-  return std::ranges::count_if(size.rows, [](const BenchRow* row) { return is_optimisation_step(row->key.layer); }) > 1;
+  return std::ranges::count_if(size.rows,
+                               [](const BenchRow* row) { return is_optimisation_step(row->key.layer_text()); }) > 1;
 }
 
 void add_waterfalls(std::vector<Chart>& charts, const std::vector<Size>& sizes, const std::string& prefix) {
@@ -108,7 +110,7 @@ void add_waterfalls(std::vector<Chart>& charts, const std::vector<Size>& sizes, 
 
 std::vector<std::string> layers_of(const BenchReport& report) {
   std::vector<std::string> layers;
-  for (const BenchRow& row : report.rows) add_once(layers, row.key.layer);
+  for (const BenchRow& row : report.rows) add_once(layers, row.key.layer_text());
   return layers;
 }
 
@@ -116,7 +118,7 @@ std::vector<std::string> layers_of(const BenchReport& report) {
 std::vector<std::string> measured_layers(const BenchReport& report) {
   std::vector<std::string> layers;
   for (const BenchRow& row : report.rows)
-    if (row.measurement) add_once(layers, row.key.layer);
+    if (row.measurement) add_once(layers, row.key.layer_text());
   return layers;
 }
 
@@ -134,7 +136,7 @@ void add_bars(std::vector<Chart>& charts, const BenchReport& report, const std::
       if (!row.measurement) continue;
       const Estimate& seconds = row.measurement->seconds.*shown.part->seconds;
       bars.bars.push_back({row_label(row.key, varying), 1e3 * seconds.value,
-                           Interval{1e3 * seconds.low, 1e3 * seconds.high}, position_of(layers, row.key.layer)});
+                           Interval{1e3 * seconds.low, 1e3 * seconds.high}, position_of(layers, row.key.layer_text())});
     }
     if (bars.bars.empty() || bars.bars.size() > kMostBars) continue;
     charts.push_back({.id = fmt::format("{}-times-{}", prefix, shown.part->name),
@@ -179,13 +181,13 @@ HeatMap empty_map(const BenchReport& report, const Grid& grid) {
 
 // The map of the first layer shows times; the maps of the remaining layers show gains over the first layer.
 Chart heat_map(const BenchReport& report, const Grid& grid, const std::string& layer, const std::string& prefix) {
-  const std::string& first = report.rows[0].key.layer;
+  const std::string first = report.rows[0].key.layer_text();
   const bool is_first = layer == first;
   HeatMap map = empty_map(report, grid);
   map.value = is_first ? Axis{.name = "forward and backward pass", .unit = "ms"}
                        : Axis{.name = "gain over " + first, .unit = ""};
   for (const BenchRow& row : report.rows) {
-    if (row.key.layer != layer || !row.measurement) continue;
+    if (row.key.layer_text() != layer || !row.measurement) continue;
     std::optional<double>& cell = cell_of(map, down_label(grid, row.key), across_label(grid, row.key));
     if (is_first)
       cell = milliseconds(row, kTotal);
@@ -240,7 +242,7 @@ TextTable paths_table(const BenchReport& report) {
   std::vector<std::string> known;
   for (const BenchRow& row : report.rows) {
     if (row.path.empty()) continue;
-    const std::vector<std::string> cells = {row.key.layer, row.path,
+    const std::vector<std::string> cells = {row.key.layer_text(), row.path,
                                             row.path_notes.empty() ? "-" : join(row.path_notes, "; ")};
     const size_t num_known = known.size();
     add_once(known, join(cells, "\n"));
@@ -278,7 +280,7 @@ std::vector<Gains> gains_of(const BenchReport& report) {
   for (const std::string& layer : layers_of(report)) {
     Gains gains = {layer, {}};
     for (const BenchRow& row : report.rows)
-      if (row.key.layer == layer && row.measurement && row.measurement->speedup_total)
+      if (row.key.layer_text() == layer && row.measurement && row.measurement->speedup_total)
         gains.at_sizes.push_back(*row.measurement->speedup_total);
     if (!gains.at_sizes.empty()) all.push_back(std::move(gains));
   }
@@ -309,7 +311,7 @@ std::string sentence_of(const BenchReport& report) {
   const size_t most = most_sizes(all);
   std::erase_if(all, [&](const Gains& gains) { return gains.at_sizes.size() < most; });
   if (all.empty()) return "No layer was compared with the first one.";
-  const std::string& first = report.rows[0].key.layer;
+  const std::string first = report.rows[0].key.layer_text();
   const Gains& best = *std::ranges::max_element(all, {}, mean_gain);
   if (best.layer == first) return first + " is the fastest layer, forward and backward pass.";
   return fmt::format("{} is {}, forward and backward pass.", best.layer, range_words(best, first));

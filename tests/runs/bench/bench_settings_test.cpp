@@ -4,17 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "golden.h"
+#include "runs/bench/bench_report.h"
 
 namespace rnnlab {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 struct ReadSettings {
   BenchSettings settings;
-  std::vector<std::string> findings;
+  std::vector<std::string> findings, notes;
 };
 
 ReadSettings read_settings(const std::string& yaml, const std::vector<std::string>& arguments = {}) {
@@ -22,7 +23,7 @@ ReadSettings read_settings(const std::string& yaml, const std::vector<std::strin
   auto document = config::Document::from_text(yaml, "bench.yaml", findings);
   for (const std::string& argument : arguments) document.apply_override(argument, findings);
   BenchSettings settings = read_bench_settings(document, findings);
-  return {settings, findings.lines()};
+  return {settings, findings.lines(), findings.empty() ? findings.throw_if_any() : std::vector<std::string>()};
 }
 
 TEST(BenchSettings, TheDefaultIsTheCaseOfThePaper) {
@@ -64,6 +65,35 @@ TEST(BenchSettings, AnArgumentIsCutAtItsCommas) {
 TEST(BenchSettings, EveryMistakeIsNamedWithItsPlace) {
   const auto read = read_settings("hiden_size: 128\nbatch_size: [32, many]\n", {"num_steps=1,0", "repeats=3,4"});
   expect_golden(read.findings);
+}
+
+std::vector<std::string> layers_of(const BenchSettings& settings) {
+  std::vector<std::string> layers;
+  for (const LayerChoice& one : timed_layers(settings)) layers.push_back(row_key(one, "cpu", {}).layer_text());
+  return layers;
+}
+
+TEST(BenchSettings, PersistentIsTimedOnceForEachForm) {
+  const auto read = read_settings("{}", {"layer=naive,persistent,cudnn", "persistent_form=clusters,teams,any"});
+  EXPECT_THAT(read.findings, IsEmpty());
+  EXPECT_THAT(layers_of(read.settings),
+              ElementsAre("naive", "persistent clusters", "persistent teams", "persistent", "cudnn"));
+  const auto again = read_settings("{}", arguments_of(read.settings));
+  EXPECT_EQ(layers_of(again.settings), layers_of(read.settings));
+}
+
+TEST(BenchSettings, LayersOfEarlierVersionsAreFormsOfPersistent) {
+  const auto read = read_settings("layer: [persistent_clusters, cudnn, persistent_block, persistent]\n");
+  EXPECT_THAT(read.findings, IsEmpty());
+  EXPECT_THAT(layers_of(read.settings), ElementsAre("persistent clusters", "persistent block", "persistent", "cudnn"));
+  EXPECT_THAT(read.notes, ElementsAre("bench.yaml:1:1: layers are now forms of persistent: write layer: [persistent, "
+                                      "cudnn], persistent_form: [clusters, block, any]"));
+  EXPECT_THAT(layers_of(read_settings("{}", {"layer=persistent_teams"}).settings), ElementsAre("persistent teams"));
+  EXPECT_THAT(read_settings("layer: [naive, persistent]\n").notes, IsEmpty());
+}
+
+TEST(BenchSettings, ALayerOfAnEarlierVersionIsRefusedBesideForms) {
+  EXPECT_THAT(read_settings("layer: persistent_teams\npersistent_form: any\n").findings, SizeIs(1));
 }
 
 TEST(BenchSettings, SayThatACellIsNotALayer) {

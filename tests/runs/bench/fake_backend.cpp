@@ -37,9 +37,10 @@ void FakeBackend::begin(const BenchCase& combination) {
   if (!unavailable.empty()) throw UserError(ExitCode::kDevice, unavailable);
 }
 
-std::unique_ptr<LayerRunner> FakeBackend::make_runner(LayerKind layer) {
-  if (const auto found = refused.find(layer); found != refused.end()) throw UserError(ExitCode::kUsage, found->second);
-  return std::make_unique<FakeRunner>(*this, layer);
+std::unique_ptr<LayerRunner> FakeBackend::make_runner(LayerChoice layer) {
+  if (const auto found = refused.find(layer.kind); found != refused.end())
+    throw UserError(ExitCode::kUsage, found->second);
+  return std::make_unique<FakeRunner>(*this, layer.kind);
 }
 
 Ceiling FakeBackend::measure_ceiling() {
@@ -51,10 +52,10 @@ Ceiling FakeBackend::measure_ceiling() {
           .copy_bytes_per_second = 1e11};
 }
 
-LayerInspection FakeBackend::inspect(LayerKind layer) {
-  log.push_back(fmt::format("inspect {}", name_of(layer)));
+LayerInspection FakeBackend::inspect(LayerChoice layer) {
+  log.push_back(fmt::format("inspect {}", name_of(layer.kind)));
   if (!inspection_error.empty()) throw UserError(ExitCode::kDevice, inspection_error);
-  return {.path = fmt::format("the path of {}", name_of(layer)),
+  return {.path = fmt::format("the path of {}", name_of(layer.kind)),
           .notes = {"a note"},
           .kernels = {{.name = "gemm", .count = 8, .seconds = 0.25}, {.name = "tanh", .count = 2, .seconds = 0.0625}},
           .peak_memory_bytes = 3 << 20};

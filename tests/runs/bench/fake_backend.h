@@ -26,13 +26,13 @@ class FakeBackend : public BenchBackend {
 
   void begin(const BenchCase& combination) override;
   std::string device() const override { return "cpu"; }
-  std::unique_ptr<LayerRunner> make_runner(LayerKind layer) override;
+  std::unique_ptr<LayerRunner> make_runner(LayerChoice layer) override;
   Ceiling measure_ceiling() override;
   void begin_sampling() override {}
   SamplingRecord end_sampling() override {
     return {.wall_seconds = 2, .cpu_seconds = 1.5, .warnings = warnings_to_report};
   }
-  LayerInspection inspect(LayerKind layer) override;
+  LayerInspection inspect(LayerChoice layer) override;
 
  private:
   BenchCase combination_;
