@@ -204,14 +204,6 @@ std::string text_of(const std::vector<std::string>& differences) {
   return num_left == 0 ? shown : fmt::format("{} and {} more", shown, num_left);
 }
 
-void refuse_launcher() {
-  if (!this_launch()) return;
-  throw_error(ExitCode::kUsage,
-              "--resume auto: {} started {} processes, which could choose different runs; pass the folder of a run to "
-              "--resume, or set devices so that rnnlab starts the processes",
-              name_of(this_launch()->launcher), this_launch()->size);
-}
-
 RunAllOutcome report_ended(const FoundRun& found, Logger& logger) {
   logger.info(fmt::format("{}: {}, so there is nothing to do; to train on, {}; to start again, leave out --resume auto",
                           found.folder.string(), found.reason, found.advice));
@@ -269,7 +261,9 @@ FoundRun find_same_run(const ExperimentCase& wanted, const fs::path& out) {
 }
 
 RunAllOutcome start_or_resume(const ExperimentCase& wanted, const RunRequest& request, Logger& logger) {
-  refuse_launcher();
+  refuse_launcher("--resume auto",
+                  ", which could choose different runs; pass the folder of a run to --resume, or set devices so that "
+                  "rnnlab starts the processes");
   const FoundRun found = find_same_run(wanted, request.out);
   const std::string run = found.folder.string();
   switch (found.state) {
