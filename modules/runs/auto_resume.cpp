@@ -219,22 +219,12 @@ RunAllOutcome resume_found(const FoundRun& found, const RunRequest& request, Log
   return all;
 }
 
-// Runs whose settings another version of rnnlab wrote, or that are damaged.
-struct UnreadableRuns {
-  int64_t count = 0;
-  std::string first_error = {};
-
-  std::string text() const {
-    if (count == 0) return "";
-    return fmt::format("; the settings of {} cannot be read, first: {}", counted(count, "run"), first_error);
-  }
-};
-
-std::optional<Experiment> readable_settings(const fs::path& run, UnreadableRuns& unreadable) {
+// Another version of rnnlab may have written the settings, or they are damaged.
+std::optional<Experiment> readable_settings(const fs::path& run, std::vector<std::string>& errors) {
   try {
     return settings_of_run(run);
   } catch (const UserError& error) {
-    if (++unreadable.count == 1) unreadable.first_error = first_line(error.what());
+    errors.push_back(first_line(error.what()));
     return std::nullopt;
   }
 }
@@ -245,9 +235,9 @@ FoundRun find_same_run(const ExperimentCase& wanted, const fs::path& out) {
   const fs::path folder = out / wanted.experiment.name;
   const auto runs = run_folders_in(folder);
   std::string reason;
-  UnreadableRuns unreadable;
+  std::vector<std::string> errors;
   for (const fs::path& run : runs | std::views::reverse) {
-    const std::optional<Experiment> before = readable_settings(run, unreadable);
+    const std::optional<Experiment> before = readable_settings(run, errors);
     if (!before) continue;
     const std::vector<std::string> differences = differences_of(*before, wanted);
     if (differences.empty()) return describe(run, *before, wanted);
@@ -257,7 +247,9 @@ FoundRun find_same_run(const ExperimentCase& wanted, const fs::path& out) {
   }
   if (runs.empty()) return {.reason = fmt::format("there is no run in {}", folder.string())};
   if (reason.empty()) reason = fmt::format("no run in {} has these settings", folder.string());
-  return {.reason = reason + unreadable.text()};
+  if (errors.empty()) return {.reason = reason};
+  return {.reason = fmt::format("{}; the settings of {} cannot be read, first: {}", reason,
+                                counted(std::ssize(errors), "run"), errors.front())};
 }
 
 RunAllOutcome start_or_resume(const ExperimentCase& wanted, const RunRequest& request, Logger& logger) {
