@@ -56,11 +56,11 @@ struct TrainOptions {
   bool trace = false;
   int64_t trace_steps = 50;
   std::optional<int64_t> repeats;
-  std::string turn;                      // of a script that measures in rounds: kTurnForm
-  bool brief = false;                    // like quiet, but with the progress bar
-  std::string task;                      // task of the plan in the folder that `arguments` names: "7", or "7/100"
-  bool wait = false;                     // for the end of this task if another worker runs it
-  std::vector<std::string> run_of_book;  // RunOfBook: the one run of this process
+  std::string turn;    // of a script that measures in rounds: kTurnForm
+  bool brief = false;  // like quiet, but with the progress bar
+  std::string task;    // task of the plan in the folder that `arguments` names: "7", or "7/100"
+  bool wait = false;   // for the end of this task if another worker runs it
+  std::pair<std::string, std::string> run_of_book;  // RunOfBook: the one run of this process
 };
 
 constexpr std::string_view kAuto = "auto";
@@ -267,9 +267,9 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
                            .trace_steps = options.trace ? std::optional(options.trace_steps) : std::nullopt,
                            .turn = turn_from(options.turn),
                            .child_arguments = child_arguments(options)};
-  if (!options.run_of_book.empty()) {
+  if (!options.run_of_book.first.empty()) {
     end_with_parent(STDOUT_FILENO);
-    return run_of_book({options.run_of_book[0], options.run_of_book[1]}, options.arguments, request, logger);
+    return run_of_book({options.run_of_book.first, options.run_of_book.second}, options.arguments, request, logger);
   }
   if (!options.task.empty()) return train_task(options, request, logger);
   if (options.dry_run) return train_dry(options, request, logger);
@@ -361,7 +361,7 @@ void add_output_options(CLI::App* command, TrainOptions& options) {
 // Options for processes that rnnlab and its scripts start.
 void add_hidden_options(CLI::App* command, TrainOptions& options) {
   // This option is for the process of a run (run_process.h).
-  command->add_option("--run-of-book", options.run_of_book)->expected(2)->group("");
+  command->add_option("--run-of-book", options.run_of_book)->group("");
   // This option is for scripts that let different programs take turns (experiments/peers.py).
   command->add_option("--turn", options.turn)->type_name(kTurnForm)->excludes("--resume")->group("");
   command->add_flag("--brief", options.brief)->group("");
