@@ -167,14 +167,6 @@ std::vector<std::string> options_for_child(const WorkOptions& options) {
   return {options.quiet ? "--quiet" : "--brief"};
 }
 
-void refuse_several_processes() {
-  if (!this_launch()) return;
-  throw_error(ExitCode::kUsage,
-              "sweep work: {} started {} processes as ranks of one run, and each worker works alone: start one "
-              "process, and set devices in the plan",
-              name_of(this_launch()->launcher), this_launch()->size);
-}
-
 ExitCode run_single_worker(const WorkOptions& options) {
   // The variable must be set before CUDA starts; the processes of the runs inherit it.
   if (!options.gpu.empty()) ::setenv("CUDA_VISIBLE_DEVICES", options.gpu.c_str(), 1);
@@ -252,7 +244,9 @@ void add_work(CLI::App& sweep, Action& chosen) {
   command->footer(kWorkFooter);
   command->callback([&chosen, options, ends_with_parent] {
     chosen = [options, ends_with_parent](const CommandLine&) {
-      refuse_several_processes();
+      refuse_launcher(
+          "sweep work",
+          " as ranks of one run, and each worker works alone: start one process, and set devices in the plan");
       if (*ends_with_parent) end_with_parent(STDOUT_FILENO);
       return work(*options);
     };

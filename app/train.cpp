@@ -56,12 +56,11 @@ struct TrainOptions {
   bool trace = false;
   int64_t trace_steps = 50;
   std::optional<int64_t> repeats;
-  std::string turn;             // of a script that measures in rounds: kTurnForm
-  bool brief = false;           // like quiet, but with the progress bar
-  std::optional<size_t> entry;  // entry in the sweep's file of `resume`: the one run of this process
-  std::string task;             // task of the plan in the folder that `arguments` names: "7", or "7/100"
-  bool wait = false;            // for the end of this task if another worker runs it
-  std::string planned_run;      // "TASK:POSITION" in this plan: the one run of this process
+  std::string turn;    // of a script that measures in rounds: kTurnForm
+  bool brief = false;  // like quiet, but with the progress bar
+  std::string task;    // task of the plan in the folder that `arguments` names: "7", or "7/100"
+  bool wait = false;   // for the end of this task if another worker runs it
+  std::pair<std::string, std::string> run_of_book;  // RunOfBook: the one run of this process
 };
 
 constexpr std::string_view kAuto = "auto";
@@ -228,20 +227,10 @@ RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger
   return resume_all(resumed, overrides, request, logger);
 }
 
-// The parent process reads the folder of the run from stdout.
-ExitCode train_entry(const TrainOptions& options, RunRequest request, Logger& logger) {
-  end_with_parent(STDOUT_FILENO);
-  request.on_folder = [](const std::filesystem::path& folder) {
-    print_data(fmt::format("{}{}\n", kFolderMark, normalized_path(folder).string()));
-  };
-  return run_entry_of_sweep(options.resume, *options.entry, request, logger).exit_code;
-}
-
 // ---- a plan's ----
 
 std::filesystem::path plan_folder(const TrainOptions& options) {
-  const bool has_overrides = !options.planned_run.empty();  // that the worker passes to the run's process
-  if (options.arguments.size() == 1 || (has_overrides && !options.arguments.empty())) return options.arguments.front();
+  if (options.arguments.size() == 1) return options.arguments.front();
   throw_error(
       ExitCode::kUsage,
       "--task: got {}, expected only the folder of a plan that `rnnlab sweep plan` made; the plan has the settings",
@@ -260,31 +249,13 @@ std::pair<int64_t, int64_t> numbers_of_task(const std::string& text) {
               in_quotes(text));
 }
 
-ExitCode train_task(const TrainOptions& options, Logger& logger) {
-  if (this_launch())
-    throw_error(ExitCode::kUsage,
-                "--task: {} started {} processes, and a task needs one: start one, and set devices in the plan",
-                name_of(this_launch()->launcher), this_launch()->size);
+ExitCode train_task(const TrainOptions& options, RunRequest request, Logger& logger) {
+  refuse_launcher("--task", ", and a task needs one: start one, and set devices in the plan");
   const auto [first, step] = numbers_of_task(options.task);
-  const std::filesystem::path folder = plan_folder(options);
-  const SweepPlan plan = read_plan(folder);
-  const TaskRequest request{.folder = folder, .child_arguments = child_arguments(options)};
+  request.folder = plan_folder(options);
+  const SweepPlan plan = read_plan(request.folder);
   const auto busy = options.wait ? BusyTasks::kWait : BusyTasks::kSkip;
-  if (step == 0) return run_task(plan, first, busy, request, logger);
-  return run_every_nth_task(plan, first, step, busy, request, logger);
-}
-
-// The worker that started this process reads the failure from stdout.
-ExitCode train_planned_run(const TrainOptions& options, const RunRequest& request, Logger& logger) {
-  end_with_parent(STDOUT_FILENO);
-  const std::vector<std::string> numbers = split(options.planned_run, ':');
-  const auto number = [&](size_t i) { return i < numbers.size() ? parse_int64(numbers[i]).value_or(-1) : -1; };
-  const std::filesystem::path folder = plan_folder(options);
-  const std::vector<std::string> overrides(options.arguments.begin() + 1, options.arguments.end());
-  const auto print_reason = [](const std::string& reason) {
-    print_data(fmt::format("{}{}\n", kFailureMark, without_controls(first_line(reason))));
-  };
-  return run_planned(folder, number(0), number(1), overrides, request, logger, print_reason);
+  return run_tasks(plan, first, step, busy, request, logger);
 }
 
 ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_line) {
@@ -296,10 +267,11 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
                            .trace_steps = options.trace ? std::optional(options.trace_steps) : std::nullopt,
                            .turn = turn_from(options.turn),
                            .child_arguments = child_arguments(options)};
-  if (options.entry) return train_entry(options, request, logger);
-  if (has_rnnlab_parent()) end_with_parent(STDOUT_FILENO);
-  if (!options.planned_run.empty()) return train_planned_run(options, request, logger);
-  if (!options.task.empty()) return train_task(options, logger);
+  if (!options.run_of_book.first.empty()) {
+    end_with_parent(STDOUT_FILENO);
+    return run_of_book({options.run_of_book.first, options.run_of_book.second}, options.arguments, request, logger);
+  }
+  if (!options.task.empty()) return train_task(options, request, logger);
   if (options.dry_run) return train_dry(options, request, logger);
   if (options.find_learning_rate) return search_rate(options, request, logger);
   RunAllOutcome all;
@@ -307,7 +279,7 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
   if (!all.beyond_network.empty())
     print_notice("rnnlab: warning: " + all.beyond_network +
                  "; if rank 0 still runs, its output says why the run ended\n");
-  if (!is_first_process() || has_rnnlab_parent()) return all.exit_code;
+  if (!is_first_process()) return all.exit_code;
   if (all.exit_code == ExitCode::kDone) {
     print_results(all, options, logger);
     return ExitCode::kDone;
@@ -388,12 +360,11 @@ void add_output_options(CLI::App* command, TrainOptions& options) {
 
 // Options for processes that rnnlab and its scripts start.
 void add_hidden_options(CLI::App* command, TrainOptions& options) {
-  // This option is for the processes of a measurement in rounds.
-  command->add_option("--entry", options.entry)->needs("--resume")->group("");
+  // This option is for the process of a run (run_process.h).
+  command->add_option("--run-of-book", options.run_of_book)->group("");
   // This option is for scripts that let different programs take turns (experiments/peers.py).
   command->add_option("--turn", options.turn)->type_name(kTurnForm)->excludes("--resume")->group("");
   command->add_flag("--brief", options.brief)->group("");
-  command->add_option("--planned-run", options.planned_run)->group("");
 }
 
 }  // namespace

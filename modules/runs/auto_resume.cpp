@@ -204,14 +204,6 @@ std::string text_of(const std::vector<std::string>& differences) {
   return num_left == 0 ? shown : fmt::format("{} and {} more", shown, num_left);
 }
 
-void refuse_launcher() {
-  if (!this_launch()) return;
-  throw_error(ExitCode::kUsage,
-              "--resume auto: {} started {} processes, which could choose different runs; pass the folder of a run to "
-              "--resume, or set devices so that rnnlab starts the processes",
-              name_of(this_launch()->launcher), this_launch()->size);
-}
-
 RunAllOutcome report_ended(const FoundRun& found, Logger& logger) {
   logger.info(fmt::format("{}: {}, so there is nothing to do; to train on, {}; to start again, leave out --resume auto",
                           found.folder.string(), found.reason, found.advice));
@@ -227,22 +219,12 @@ RunAllOutcome resume_found(const FoundRun& found, const RunRequest& request, Log
   return all;
 }
 
-// Runs whose settings another version of rnnlab wrote, or that are damaged.
-struct UnreadableRuns {
-  int64_t count = 0;
-  std::string first_error = {};
-
-  std::string text() const {
-    if (count == 0) return "";
-    return fmt::format("; the settings of {} cannot be read, first: {}", counted(count, "run"), first_error);
-  }
-};
-
-std::optional<Experiment> readable_settings(const fs::path& run, UnreadableRuns& unreadable) {
+// Another version of rnnlab may have written the settings, or they are damaged.
+std::optional<Experiment> readable_settings(const fs::path& run, std::vector<std::string>& errors) {
   try {
     return settings_of_run(run);
   } catch (const UserError& error) {
-    if (++unreadable.count == 1) unreadable.first_error = first_line(error.what());
+    errors.push_back(first_line(error.what()));
     return std::nullopt;
   }
 }
@@ -253,9 +235,9 @@ FoundRun find_same_run(const ExperimentCase& wanted, const fs::path& out) {
   const fs::path folder = out / wanted.experiment.name;
   const auto runs = run_folders_in(folder);
   std::string reason;
-  UnreadableRuns unreadable;
+  std::vector<std::string> errors;
   for (const fs::path& run : runs | std::views::reverse) {
-    const std::optional<Experiment> before = readable_settings(run, unreadable);
+    const std::optional<Experiment> before = readable_settings(run, errors);
     if (!before) continue;
     const std::vector<std::string> differences = differences_of(*before, wanted);
     if (differences.empty()) return describe(run, *before, wanted);
@@ -265,11 +247,15 @@ FoundRun find_same_run(const ExperimentCase& wanted, const fs::path& out) {
   }
   if (runs.empty()) return {.reason = fmt::format("there is no run in {}", folder.string())};
   if (reason.empty()) reason = fmt::format("no run in {} has these settings", folder.string());
-  return {.reason = reason + unreadable.text()};
+  if (errors.empty()) return {.reason = reason};
+  return {.reason = fmt::format("{}; the settings of {} cannot be read, first: {}", reason,
+                                counted(std::ssize(errors), "run"), errors.front())};
 }
 
 RunAllOutcome start_or_resume(const ExperimentCase& wanted, const RunRequest& request, Logger& logger) {
-  refuse_launcher();
+  refuse_launcher("--resume auto",
+                  ", which could choose different runs; pass the folder of a run to --resume, or set devices so that "
+                  "rnnlab starts the processes");
   const FoundRun found = find_same_run(wanted, request.out);
   const std::string run = found.folder.string();
   switch (found.state) {

@@ -90,8 +90,7 @@ pid_t start(const std::string& program, const std::vector<std::string>& argument
 // Calls `on_line` with each complete line.
 class LineReader {
  public:
-  LineReader(int descriptor, const std::function<void(const std::string&)>& on_line)
-      : descriptor_(descriptor), on_line_(on_line) {}
+  LineReader(int descriptor, const OnLine& on_line) : descriptor_(descriptor), on_line_(on_line) {}
 
   // Returns false at the end of the input.
   bool read_some() {
@@ -108,7 +107,7 @@ class LineReader {
 
  private:
   int descriptor_;
-  const std::function<void(const std::string&)>& on_line_;
+  const OnLine& on_line_;
   std::string text_;
 };
 
@@ -134,7 +133,7 @@ Ending ending_of(int status) {
 // Owns a process, and the read end of its stdout.
 class Child {
  public:
-  Child(const std::string& program, const ChildRequest& request, const std::function<void(const std::string&)>& on_line)
+  Child(const std::string& program, const ChildRequest& request, const OnLine& on_line)
       : Child(make_pipe(), program, request, on_line) {}
   // Kills the process if it still runs.
   ~Child() {
@@ -165,8 +164,7 @@ class Child {
   }
 
  private:
-  Child(Pipe pipe, const std::string& program, const ChildRequest& request,
-        const std::function<void(const std::string&)>& on_line)
+  Child(Pipe pipe, const std::string& program, const ChildRequest& request, const OnLine& on_line)
       : pid_(start(program, request.arguments, request.environment, pipe.write_end.number())),
         read_end_(std::move(pipe.read_end)),
         lines_(read_end_.number(), on_line) {}
@@ -180,8 +178,7 @@ class Child {
 
 class Children {
  public:
-  Children(const std::string& program, const std::vector<ChildRequest>& requests,
-           const std::function<void(const std::string&)>& on_line) {
+  Children(const std::string& program, const std::vector<ChildRequest>& requests, const OnLine& on_line) {
     for (const ChildRequest& request : requests)
       children_.push_back(std::make_unique<Child>(program, request, on_line));
   }
@@ -242,7 +239,7 @@ class Children {
 // Gives the other children some time to end after the first failure, and then ends them.
 class FailureShutdown {
  public:
-  FailureShutdown(const Children& children, const std::function<void(size_t, ExitCode, const std::string&)>& on_failure)
+  FailureShutdown(const Children& children, const OnFailure& on_failure)
       : children_(children), on_failure_(on_failure) {}
 
   void record_end(size_t index) {
@@ -267,12 +264,12 @@ class FailureShutdown {
   static constexpr std::chrono::seconds kGracePeriod{5};
 
   const Children& children_;
-  const std::function<void(size_t, ExitCode, const std::string&)>& on_failure_;
+  const OnFailure& on_failure_;
   std::optional<Ending> first_;
   std::optional<Clock::time_point> failed_at_;
 };
 
-void kill_if(const std::function<bool()>& must_end, const Children& children) {
+void kill_if(const MustEnd& must_end, const Children& children) {
   if (must_end && must_end()) children.signal_all(SIGKILL);
 }
 
@@ -285,17 +282,16 @@ bool are_all_ended_by_signals(const Children& children) {
 
 }  // namespace
 
-ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
-  Children children(program, {{arguments, {}}}, on_line);
-  children.run([](size_t) {}, [&] { kill_if(must_end, children); });
-  const Ending& ending = children.ending(0);
-  if (!ending.text.empty()) throw_error(ending.exit_code, "{}", ending.text);
-  return ending.exit_code;
+ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments, const OnLine& on_line,
+                   const MustEnd& must_end) {
+  const EndOfChildren end = run_together(
+      program, {{arguments}}, on_line, [](size_t, ExitCode, const std::string&) {}, must_end);
+  if (!end.reason.empty()) throw_error(end.exit_code, "{}", end.reason);
+  return end.exit_code;
 }
 
 std::vector<ExitCode> run_children(const std::string& program, const std::vector<ChildRequest>& requests,
-                                   const std::function<void(const std::string&)>& on_line) {
+                                   const OnLine& on_line) {
   Children children(program, requests, on_line);
   children.run([](size_t) {}, [] {});
   std::vector<ExitCode> exit_codes;
@@ -303,10 +299,8 @@ std::vector<ExitCode> run_children(const std::string& program, const std::vector
   return exit_codes;
 }
 
-EndOfChildren run_together(const std::string& program, const std::vector<ChildRequest>& requests,
-                           const std::function<void(const std::string&)>& on_line,
-                           const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
-                           const std::function<bool()>& must_end) {
+EndOfChildren run_together(const std::string& program, const std::vector<ChildRequest>& requests, const OnLine& on_line,
+                           const OnFailure& on_failure, const MustEnd& must_end) {
   Children children(program, requests, on_line);
   FailureShutdown end(children, on_failure);
   children.run([&](size_t index) { end.record_end(index); },

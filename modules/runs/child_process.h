@@ -11,25 +11,25 @@
 
 namespace rnnlab {
 
-// Runs `program` with these arguments and waits for its end; its stdin is empty, and its stderr is that of this
-// process. `on_line` is called with each line of its stdout. Returns the program's exit code, or, if the signal that
-// stops this command ended the child, the exit code of that signal. Throws UserError kDevice if the program cannot be
-// started, or if another signal ended it. `must_end` is called ten times a second; when it returns true, the child is
-// killed.
-ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end = {});
+using OnLine = std::function<void(const std::string&)>;  // called with each line of a child's stdout
+using MustEnd = std::function<bool()>;                   // called ten times a second; true: the children are killed
 
-// Requests one of several children. Assignments in `environment` ("RNNLAB_RANK=1") override those of this process.
+// Requests a child. Assignments in `environment` ("RNNLAB_RANK=1") override those of this process.
 struct ChildRequest {
   std::vector<std::string> arguments;
   std::vector<std::string> environment = {};
 };
 
-// Runs several children at once and returns their exit codes when all have ended. `on_line` is called with the lines of
-// all children. The exit code of a child that another signal ended is kDevice. Throws UserError kDevice if a child
-// cannot be started; then no child keeps running.
+// Runs `program` with these arguments and waits for its end; its stdin is empty, and its stderr is that of this
+// process. Returns the program's exit code, or, if the signal that stops this command ended the child, the exit code of
+// that signal. Throws UserError kDevice if the program cannot be started, or if another signal ended it.
+ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments, const OnLine& on_line,
+                   const MustEnd& must_end = {});
+
+// Runs several children at once and returns their exit codes when all have ended. The exit code of a child that another
+// signal ended is kDevice. Throws UserError kDevice if a child cannot be started; then no child keeps running.
 std::vector<ExitCode> run_children(const std::string& program, const std::vector<ChildRequest>& requests,
-                                   const std::function<void(const std::string&)>& on_line);
+                                   const OnLine& on_line);
 
 // How children that work together have ended: the exit code of the first that failed; and if signals ended all of them,
 // so that perhaps no child could report a reason, the reason in words, otherwise "".
@@ -38,14 +38,14 @@ struct EndOfChildren {
   std::string reason = {};
 };
 
-// Runs several children that work together. If a child fails, `on_failure` is called with its index, its exit code and
-// the signal that ended it in words, or "". The other children then have five seconds to end; after that they are asked
-// to end, and after five more seconds they are killed. Throws UserError kDevice if a child cannot be started.
-// `must_end` works as in run_child.
-EndOfChildren run_together(const std::string& program, const std::vector<ChildRequest>& requests,
-                           const std::function<void(const std::string&)>& on_line,
-                           const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
-                           const std::function<bool()>& must_end = {});
+// Called if a child fails, with its index, its exit code, and the signal that ended it in words, or "".
+using OnFailure = std::function<void(size_t, ExitCode, const std::string&)>;
+
+// Runs several children that work together. After the first failure the others have five seconds to end; after that
+// they are asked to end, and after five more seconds they are killed. Throws UserError kDevice if a child cannot be
+// started.
+EndOfChildren run_together(const std::string& program, const std::vector<ChildRequest>& requests, const OnLine& on_line,
+                           const OnFailure& on_failure, const MustEnd& must_end = {});
 
 // Returns whether a process with this exit code was stopped by a signal that asks to stop, so that it has saved its
 // state.

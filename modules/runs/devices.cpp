@@ -17,7 +17,6 @@
 #include "layers/device/cuda_library.h"
 #include "layers/device/gpu_device.h"
 #include "results/environment.h"
-#include "runs/child_process.h"
 #include "runs/experiment.h"
 #include "runs/failure.h"
 #include "train/loop/determinism.h"
@@ -178,9 +177,13 @@ const std::optional<Launch>& this_launch() {
   return launch;
 }
 
-bool is_first_process() { return !this_launch() || this_launch()->rank == 0; }
+void refuse_launcher(const std::string& what, const std::string& why) {
+  if (!this_launch()) return;
+  throw_error(ExitCode::kUsage, "{}: {} started {}{}", what, name_of(this_launch()->launcher),
+              counted(this_launch()->size, "process"), why);
+}
 
-bool has_rnnlab_parent() { return this_launch() && this_launch()->launcher == Launcher::kRnnlab; }
+bool is_first_process() { return !this_launch() || this_launch()->rank == 0; }
 
 int64_t num_devices(const Experiment& experiment) {
   const int64_t wanted = experiment.devices.value_or(1);
@@ -212,9 +215,12 @@ c10::Device device_of_process(const Experiment& experiment) {
 }
 
 ExitCode run_processes(const Experiment& experiment, const std::string& program,
-                       const std::vector<std::string>& arguments,
-                       const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
-  if (!needs_ranks(experiment)) return run_child(program, arguments, on_line, must_end);
+                       const std::vector<std::string>& arguments, const MustEnd& must_end) {
+  const auto print = [](const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  };
+  if (!needs_ranks(experiment)) return run_child(program, arguments, print, must_end);
   require_devices(experiment);
   const int64_t size = num_devices(experiment);
   require_handles(kHandlesOfProcess + size * kHandlesOfPeer, fmt::format("devices: {} processes", size));
@@ -230,7 +236,7 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
         text.empty() ? fmt::format("it ended with exit code {}", static_cast<int>(exit_code)) : text;
     store.post_failure(kOnlyRun, static_cast<int64_t>(rank), exit_code, how);
   };
-  const EndOfChildren end = run_together(program, requests, on_line, on_failure, must_end);
+  const EndOfChildren end = run_together(program, requests, print, on_failure, must_end);
   // A rank may have reported the failure before a signal ended it.
   if (!end.reason.empty() && !store.is_report_claimed(kOnlyRun)) throw_error(end.exit_code, "{}", end.reason);
   return end.exit_code;

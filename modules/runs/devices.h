@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/system/gpu_info.h"
+#include "runs/child_process.h"
 #include "runs/experiment.h"
 #include "train/ranks/ranks.h"
 
@@ -47,11 +48,11 @@ std::string device_label(c10::Device device);
 // Returns the launch of this process, which is read once. Throws UserError kUsage as launch_of does.
 const std::optional<Launch>& this_launch();
 
+// Throws UserError kUsage if a launcher started this process: "<what>: torchrun started 2 processes<why>".
+void refuse_launcher(const std::string& what, const std::string& why);
+
 // Returns whether this process of its run writes files and reports to the user; true if it trains alone.
 bool is_first_process();
-
-// Returns whether rnnlab started this process as one of several; then the parent reads its stdout and forwards signals.
-bool has_rnnlab_parent();
 
 // Returns the number of processes that `devices` asks for, among those that this process would start. Throws UserError
 // kUsage if `devices` is `all` and the device is not a GPU.
@@ -65,12 +66,10 @@ void require_devices(const Experiment& experiment);
 // Returns whether this process must start others for this experiment, because no launcher has.
 bool needs_ranks(const Experiment& experiment);
 
-// Runs `program` with these arguments, in `experiment.devices` processes, which train one run. The other parameters are
-// those of run_child; returns the exit code of the first process that failed.
+// Runs `program` with these arguments, in `experiment.devices` processes, which train one run. What they print is
+// printed here. `must_end` is that of run_together; returns the exit code of the first process that failed.
 ExitCode run_processes(const Experiment& experiment, const std::string& program,
-                       const std::vector<std::string>& arguments,
-                       const std::function<void(const std::string&)>& on_line,
-                       const std::function<bool()>& must_end = {});
+                       const std::vector<std::string>& arguments, const MustEnd& must_end = {});
 
 // Connects this process to the others that a launcher started; returns the sole_rank() if this process trains alone.
 // Throws UserError kUsage if `devices` and the launcher contradict each other, kDevice if there are too few GPUs.

@@ -397,11 +397,11 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
   const fs::path folder = existing_folder(run_folder);
   const Experiment wanted = settings_of_run(folder, overrides);
   if (!needs_ranks(wanted)) return std::nullopt;
-  std::vector<std::string> arguments = {"train", "--resume", folder.string()};
+  std::vector<std::string> arguments = {"train", "--run-of-book", folder.string(), "0"};
   for (const auto& more : {overrides, request.child_arguments})
     arguments.insert(arguments.end(), more.begin(), more.end());
   RunOutcome outcome{.folder = folder, .summary = {}};
-  outcome.exit_code = run_processes(wanted, kThisProgram, arguments, [](const std::string&) {});
+  outcome.exit_code = run_processes(wanted, kThisProgram, arguments);
   std::error_code ignored;
   const bool has_summary = fs::is_regular_file(folder / kSummaryFile, ignored);
   const bool refused_lock = outcome.exit_code == ExitCode::kDevice && is_locked(folder);

@@ -26,11 +26,11 @@ namespace rnnlab {
 
 struct RunRequest {
   std::filesystem::path out = "runs";
-  std::filesystem::path folder = {};        // of the run itself, as in a planned sweep; empty: a new one in `out`
-  std::vector<std::string> command_line;    // for environment.json
-  Terminal console;                         // for the progress bar; Terminal{} for no bar
-  std::vector<Observer*> observers = {};    // called for every run after its console and files
-  std::optional<int64_t> trace_steps = {};  // steps after warm-up in trace.json; empty: no trace
+  std::filesystem::path folder = {};           // of the run itself, as in a planned sweep; empty: a new one in `out`
+  std::vector<std::string> command_line = {};  // for environment.json
+  Terminal console = {};                       // for the progress bar; Terminal{} for no bar
+  std::vector<Observer*> observers = {};       // called for every run after its console and files
+  std::optional<int64_t> trace_steps = {};     // steps after warm-up in trace.json; empty: no trace
   std::function<void(const std::filesystem::path&)> on_folder = {};  // called before the run begins
   std::filesystem::path previous_run =
       {};                             // of a sweep: the console does not repeat the opening of this run (opening.h)

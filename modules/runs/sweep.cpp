@@ -14,19 +14,15 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/random.h"
-#include "base/sha256.h"
 #include "base/text.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
 #include "runs/devices.h"
 #include "runs/experiment.h"
-#include "runs/failure.h"
 #include "runs/fastest_layer.h"
 #include "runs/resume.h"
 #include "runs/support.h"
 #include "runs/sweep_file.h"
-#include "train/loop/determinism.h"
-#include "train/loop/profiling.h"
 #include "train/loop/stop_signal.h"
 
 namespace rnnlab {
@@ -153,11 +149,6 @@ bool is_replaced_by_signal(ExitCode exit_code) {
 
 }  // namespace
 
-void record_failure(RunAllOutcome& all, ExitCode exit_code) {
-  if (all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
-  if (exit_code != ExitCode::kDiverged) all.can_resume = true;
-}
-
 std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
   return "to resume: rnnlab train --resume " + shell_quoted(run_or_sweep.string());
 }
@@ -181,99 +172,12 @@ void warn_of_failing_runs(const std::vector<ExperimentCase>& cases, AskGpu ask, 
   for (const std::string& sentence : unsupported_runs(experiments_of(cases), ask)) logger.warn(sentence);
 }
 
-// Represents one of the runs of a command, which is new or resumed.
-struct PendingRun {
-  std::string label;
-  std::function<RunOutcome(const RunRequest&, Logger&)> run;
-};
-
-std::string heading(const PendingRun& task, size_t number, size_t count, const SweepClock& clock) {
-  std::vector<int64_t> cases_left(count - number + 1);
-  std::iota(cases_left.begin(), cases_left.end(), static_cast<int64_t>(number));
-  const std::string time = clock.text(cases_left);
-  return fmt::format("=== run {} of {}: {}{}", number, count, task.label, time.empty() ? "" : " (" + time + ")");
-}
-
-// If several processes train one run, one of them reports why it ended. Call this function within a catch block.
-void report_failure(const std::string& message, RunAllOutcome& all, Logger& logger) {
-  write_error_file(message);
-  if (is_of_type<ReportedBeyondNetwork>(std::current_exception())) all.beyond_network = message;
-  if (is_of_type<ReportedElsewhere>(std::current_exception())) return;
-  const bool names_a_rank = is_first_process() || message.starts_with("rank ");
-  logger.error(names_a_rank ? message : fmt::format("rank {}: {}", this_launch()->rank, message));
-}
-
-// A failed log is reported only if the run itself has not failed.
-void run_one(const PendingRun& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
-  try {
-    all.finished.push_back(task.run(request, logger));
-    if (all.finished.back().exit_code != ExitCode::kDone) record_failure(all, all.finished.back().exit_code);
-    logger.close_file();
-  } catch (...) {
-    const Failure failure = describe_failure(std::current_exception());
-    report_failure(failure.message, all, logger);
-    record_failure(all, failure.exit_code);
-    logger.abandon_file();
-  }
-  release_cached_memory();
-}
-
-// Runs the runs of a sweep or of a single command one after another.
-class RunsInOrder {
- public:
-  RunsInOrder(const std::vector<PendingRun>& tasks, SweepFile* sweep, RunRequest request, Logger& logger)
-      : tasks_(tasks), sweep_(sweep), request_(std::move(request)), logger_(logger) {}
-
-  RunAllOutcome run() {
-    size_t num_begun = 0;
-    // The first run begins even after a signal: it throws the error that says what the signal left undone.
-    while (num_begun < tasks_.size() && (num_begun == 0 || !pending_stop())) {
-      if (sweep_ == nullptr)
-        run_one(tasks_[num_begun], request_, logger_, all_);
-      else
-        run_of_sweep(num_begun);
-      ++num_begun;
-    }
-    end_command(all_, tasks_.size() - num_begun, tasks_.size(), sweep_, request_, logger_);
-    return std::move(all_);
-  }
-
- private:
-  void run_of_sweep(size_t index) {
-    const size_t num_finished = all_.finished.size();
-    std::filesystem::path folder;
-    logger_.info(heading(tasks_[index], index + 1, tasks_.size(), clock_));
-    request_.turn.case_number = static_cast<int64_t>(index) + 1;
-    request_.on_folder = [&](const std::filesystem::path& its_folder) {
-      folder = its_folder;
-      sweep_->set_folder(index, its_folder);
-    };
-    run_one(tasks_[index], request_, logger_, all_);
-    if (!folder.empty()) request_.previous_run = folder;
-    if (all_.finished.size() > num_finished)
-      clock_.record(request_.turn.case_number, all_.finished.back().summary.total_seconds);
-    logger_.info("");
-  }
-
-  const std::vector<PendingRun>& tasks_;
-  SweepFile* sweep_;
-  RunRequest request_;
-  Logger& logger_;
-  SweepClock clock_;
-  RunAllOutcome all_;
-};
-
-// If another rnnlab process started this one, that process announces the stop; it also forwards the signal, so the
-// signal may arrive twice.
-StopSignalGuard command_signal_guard() {
-  return has_rnnlab_parent() ? StopSignalGuard({}, SecondSignal::kIsIgnored)
-                             : StopSignalGuard({"training stops after the current step", kLostTraining});
-}
-
-RunAllOutcome run_in_order(const std::vector<PendingRun>& tasks, SweepFile* sweep, const RunRequest& request,
-                           Logger& logger) {
-  if (sweep != nullptr && !sweep->lock_warning().empty()) logger.warn(sweep->lock_warning());
-  return RunsInOrder(tasks, sweep, request, logger).run();
+// Runs the only run of a command.
+RunAllOutcome run_alone(const std::function<RunOutcome()>& run, const RunRequest& request, Logger& logger) {
+  RunAllOutcome all;
+  run_here(run, all, logger);
+  end_command(all, 0, 1, nullptr, request, logger);
+  return all;
 }
 
 // An error about a key gets the place where the key is set.
@@ -316,11 +220,8 @@ void refuse_repeats_with_launcher(const std::vector<ExperimentCase>& cases) {
 bool needs_own_processes(const ExperimentCase& one) { return has_repeats(one) || needs_ranks(one.experiment); }
 
 void refuse_sweep_with_launcher() {
-  if (!this_launch()) return;
-  throw_error(ExitCode::kUsage,
-              "sweep: {} started {} processes, which train one run: start one run at a time, or set devices so that "
-              "rnnlab starts the processes",
-              name_of(this_launch()->launcher), this_launch()->size);
+  refuse_launcher("sweep",
+                  ", which train one run: start one run at a time, or set devices so that rnnlab starts the processes");
 }
 
 // A trial trains a few steps of the first case in this process, and writes nothing.
@@ -362,58 +263,24 @@ void require_devices_of_any(const std::vector<ExperimentCase>& cases) {
   with_places(cases.front(), [&] { require_devices(cases.front().experiment); });
 }
 
-PendingRun pending_run(const ExperimentCase& one) {
-  return {name_of(one), [one](const RunRequest& request, Logger& logger) {
-            return with_places(one, [&] { return run_experiment(one.experiment, request, logger); });
-          }};
-}
-
-PendingRun pending_run(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
-  return {entry.label, [=](const RunRequest& request, Logger& logger) {
-            return run_entry(entry, source, overrides, request, logger);
-          }};
-}
-
-// Returns the folder of the run before this one in its round; empty for the first one.
-std::filesystem::path run_before(const std::vector<SweepEntry>& entries, const SweepEntry& entry) {
-  const auto is_before = [&](const SweepEntry& other) {
-    return other.round == entry.round && other.position == entry.position - 1 && other.folder;
-  };
-  const auto found = std::ranges::find_if(entries, is_before);
-  return found == entries.end() ? "" : *found->folder;
-}
-
-// Returns one name for all runs of a sweep in this process; it is the same when the sweep is resumed.
-std::string measurement_of(const SweepFile& sweep) {
-  constexpr size_t kDigits = 16;
-  return Sha256().update(sweep.path().stem().string()).hex().substr(0, kDigits);
-}
-
 }  // namespace
 
+RunOutcome run_case(const ExperimentCase& one, const RunRequest& request, Logger& logger) {
+  return with_places(one, [&] { return run_experiment(one.experiment, request, logger); });
+}
+
 RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
-  const StopSignalGuard signals = command_signal_guard();
+  const StopSignalGuard signals({"training stops after the current step", kLostTraining});
   const std::vector<ExperimentCase> cases =
       this_launch() ? wanted : with_num_threads(wanted, request.measure_speeds, logger);
   refuse_repeats_with_launcher(cases);
-  if (std::ranges::any_of(cases, needs_own_processes)) {
-    require_devices_of_any(cases);
-    warn_of_failing_runs(cases, AskGpu::kNo, logger);
-    return run_in_rounds(cases, request, logger);
-  }
-  std::vector<PendingRun> tasks;
-  for (const ExperimentCase& one : cases) tasks.push_back(pending_run(one));
-  if (cases.size() == 1) return run_in_order(tasks, nullptr, request, logger);
-  refuse_sweep_with_launcher();
+  const bool in_rounds = std::ranges::any_of(cases, needs_own_processes);
+  if (cases.size() == 1 && !in_rounds)
+    return run_alone([&] { return run_case(cases.front(), request, logger); }, request, logger);
+  if (!in_rounds) refuse_sweep_with_launcher();
   require_devices_of_any(cases);
-  warn_of_failing_runs(cases, AskGpu::kYes, logger);
-  SweepFile sweep(request.out, entries_of(cases));
-  AutoLayers auto_layers;
-  RunRequest sweep_request = request;
-  sweep_request.auto_layers = &auto_layers;
-  sweep_request.turn.measurement = measurement_of(sweep);
-  sweep_request.how_to_resume = how_to_resume(sweep.path());
-  return run_in_order(tasks, &sweep, sweep_request, logger);
+  warn_of_failing_runs(cases, in_rounds ? AskGpu::kNo : AskGpu::kYes, logger);
+  return run_sweep(cases, in_rounds ? InRounds::kYes : InRounds::kNo, request, logger);
 }
 
 DryRun dry_run_first(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
@@ -437,17 +304,16 @@ RateSearch find_learning_rate_first(const std::vector<ExperimentCase>& wanted, c
 
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
                          const RunRequest& request, Logger& logger) {
-  const StopSignalGuard signals = command_signal_guard();
+  const StopSignalGuard signals({"training stops after the current step", kLostTraining});
   RunRequest resume_request = request;
   resume_request.how_to_resume = how_to_resume(run_or_sweep);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(run_or_sweep, ignored)) {
-    const PendingRun task{"", [&](const RunRequest& asked, Logger& log) {
-                            if (auto outcome = resume_by_ranks(run_or_sweep, overrides, asked))
-                              return *std::move(outcome);
-                            return resume_experiment(run_or_sweep, overrides, asked, log);
-                          }};
-    return run_in_order({task}, nullptr, resume_request, logger);
+    const auto resume = [&] {
+      if (auto outcome = resume_by_ranks(run_or_sweep, overrides, resume_request)) return *std::move(outcome);
+      return resume_experiment(run_or_sweep, overrides, resume_request, logger);
+    };
+    return run_alone(resume, resume_request, logger);
   }
   if (run_or_sweep.extension() != ".json" || run_or_sweep.filename() == kSummaryFile)
     throw_error(ExitCode::kUsage, "{}: a file, expected the folder of a run or the sweep-....json of a sweep",
@@ -455,42 +321,9 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
   refuse_sweep_with_launcher();
   SweepFile sweep(run_or_sweep);
   resume_request.out = run_or_sweep.parent_path();
-  AutoLayers auto_layers;
-  for (const SweepEntry& entry : sweep.entries()) remember_auto_layer(entry, auto_layers);
-  resume_request.auto_layers = &auto_layers;
   require_changeable_keys(overrides);
   sweep.add_overrides(overrides);
-  if (sweep.repeats()) return resume_rounds(sweep, resume_request, logger);
-  resume_request.turn.measurement = measurement_of(sweep);
-  std::vector<PendingRun> tasks;
-  for (const SweepEntry& entry : sweep.entries())
-    tasks.push_back(pending_run(entry, run_or_sweep.string(), sweep.overrides()));
-  return run_in_order(tasks, &sweep, resume_request, logger);
-}
-
-RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry, const RunRequest& request,
-                                 Logger& logger) {
-  const StopSignalGuard signals({}, SecondSignal::kIsIgnored);
-  const SweepRecord sweep = read_sweep(path);
-  if (entry >= sweep.runs.size() || !sweep.repeats)
-    throw_error(ExitCode::kUsage, "{}: contains no run {} of a sweep with repeats", path.string(), entry);
-  const SweepEntry& one = sweep.runs[entry];
-  AutoLayers auto_layers;
-  for (const SweepEntry& each : sweep.runs) remember_auto_layer(each, auto_layers);
-  RunRequest run_request = request;
-  run_request.out = path.parent_path();
-  run_request.auto_layers = &auto_layers;
-  run_request.command_line = sweep.repeats->command_line;
-  run_request.previous_run = run_before(sweep.runs, one);
-  run_request.turn = {.process = "",
-                      .measurement = sweep.repeats->measurement,
-                      .round = one.round,
-                      .position = one.position,
-                      .case_number = one.case_number};
-  RunAllOutcome all;
-  run_one(pending_run(one, path.string(), sweep.overrides), run_request, logger, all);
-  if (const auto stop = pending_stop(); stop && all.exit_code == ExitCode::kDone) all.exit_code = stop->exit_code;
-  return all;
+  return resume_sweep(sweep, resume_request, logger);
 }
 
 namespace {

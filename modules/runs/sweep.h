@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the experiments of a configuration: the combinations of its sweep, as often as each is measured. sweep.cpp runs
-// them one after another, rounds.cpp measures in rounds of processes, and planned_tasks.cpp runs the tasks of a plan,
-// which several machines share. The time of all runs is estimated here too.
+// Runs the experiments of a configuration: the combinations of its sweep, as often as each is measured.
+// sweep_runner.cpp runs them one after another, in this process or in rounds of processes, and planned_tasks.cpp runs
+// the tasks of a plan, which several machines share. The time of all runs is estimated here too.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@
 #include "runs/experiment.h"
 #include "runs/learning_rate_finder.h"
 #include "runs/run.h"
+#include "runs/run_process.h"
 #include "runs/sweep/claim.h"
 #include "runs/sweep/plan.h"
 #include "runs/sweep_file.h"
@@ -63,19 +64,10 @@ std::string comparison_of(const Experiment& experiment);
 SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> hardware,
                      std::vector<std::string> command_line);
 
-// Describes the end of a command with one run or several: the finished runs, the exit code, and whether the rest can be
-// resumed.
-struct RunAllOutcome {
-  std::vector<RunOutcome> finished;      // in order, including one that a signal interrupted
-  ExitCode exit_code = ExitCode::kDone;  // of the signal, or of the first run that failed
-  bool can_resume = false;               // --resume can do the unfinished part
-  std::string beyond_network = {};       // why this process ended, if it cannot reach rank 0, which else reports it
-};
-
 // Runs several experiments one after another: the combinations of a sweep, or the files of one command. An experiment
 // that fails is reported through the logger and the others still run; a signal (stop_signal.h) stops them all.
 //
-// Cases with repeats are measured in rounds (run_in_rounds). If the CPU is busy, all cases without training.num_threads
+// Cases with repeats are measured in rounds (run_sweep). If the CPU is busy, all cases without training.num_threads
 // get the same number of threads (fastest_layer.h). Several cases have a sweep file (sweep_file.h) until all have run.
 // Installs a StopSignalGuard, so the caller must not have one.
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
@@ -95,16 +87,8 @@ RateSearch find_learning_rate_first(const std::vector<ExperimentCase>& cases, co
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
                          const RunRequest& request, Logger& logger);
 
-// Runs one run of a sweep with repeats, in the process that the command started for it. `entry` counts from 0.
-RunAllOutcome run_entry_of_sweep(const std::filesystem::path& sweep, size_t entry, const RunRequest& request,
-                                 Logger& logger);
-
-// A run's process prints this mark before its folder, on a separate line of its stdout, because libraries may print
-// other lines there; those lines are copied to the stdout of the command.
-inline constexpr std::string_view kFolderMark = "run folder: ";
-
-// The first failure gives the exit code. A run that diverged would diverge again; any other run can be resumed.
-void record_failure(RunAllOutcome& all, ExitCode exit_code);
+// Runs the case in this process. An error about a key gets the place where the key is set.
+RunOutcome run_case(const ExperimentCase& one, const RunRequest& request, Logger& logger);
 
 std::string how_to_resume(const std::filesystem::path& run_or_sweep);
 
@@ -113,61 +97,40 @@ std::string how_to_resume(const std::filesystem::path& run_or_sweep);
 void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepFile* sweep, const RunRequest& request,
                  Logger& logger);
 
-// Does what run_all does, for cases with repeats: in each round every case runs once, in a process of its own, and the
-// order is drawn again (runs/sweep/plan.h). So properties of one process, such as its memory addresses, vary between
-// rounds, and other load of the machine affects all cases. The file of the sweep keeps what is needed to resume. A case
-// that fails is left out of later rounds.
-RunAllOutcome run_in_rounds(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
+// Without rounds the cases run one after another in this process. In each round every case runs once, in a process of
+// its own, and the order is drawn again (runs/sweep/plan.h). So properties of one process, such as its memory
+// addresses, vary between rounds, and other load of the machine affects all cases. A case that fails is left out of
+// later rounds. The file of the sweep keeps what is needed to resume.
+enum class InRounds { kNo, kYes };
 
-// Does what resume_all does, for a sweep that has repeats.
-RunAllOutcome resume_rounds(SweepFile& sweep, const RunRequest& request, Logger& logger);
-
-// A run's process prints this mark before the reason of a failure, on one line of its stdout.
-inline constexpr std::string_view kFailureMark = "run failed: ";
+RunAllOutcome run_sweep(const std::vector<ExperimentCase>& cases, InRounds in_rounds, const RunRequest& request,
+                        Logger& logger);
+RunAllOutcome resume_sweep(SweepFile& sweep, const RunRequest& request, Logger& logger);
 
 // Returns the experiments of a plan's cases, without those that this version of the program cannot read: the tasks of
 // these report why.
 std::vector<Experiment> experiments_of(const SweepPlan& plan);
 
-// Runs one run of a plan, in the process that its worker started for it. The run begins or resumes in the folder that
-// the plan names; a run that has ended is not trained again. `folder` is that of the plan; `task` and `position` count
-// from 0. `overrides` are settings that depend on the machine, for a run that begins. Returns the exit code of the run;
-// a failure is logged and passed to `on_failure`. Installs a StopSignalGuard, so the caller must not have one. Throws
-// UserError kUsage if the plan has no such run.
-ExitCode run_planned(const std::filesystem::path& folder, int64_t task, int64_t position,
-                     const std::vector<std::string>& overrides, RunRequest request, Logger& logger,
-                     const std::function<void(const std::string&)>& on_failure);
-
 // Runs the tasks of a plan. A worker claims a task, starts a process for each of its runs, one after another, and
 // releases the task when it is done, failed or stopped. Every command here may be repeated at any time, on any machine
 // that can access the folder: finished runs are not changed, and stopped runs are resumed. The first worker decides the
 // number of threads as run_all does, for all runs of the plan that leave it open, so that their times can be compared.
-struct TaskRequest {
-  std::filesystem::path folder;                   // of the plan
-  std::string program = {};                       // that starts the runs; "": this one
-  std::vector<std::string> child_arguments = {};  // further arguments of `program`, such as --quiet
-  MeasureSpeeds measure_speeds = {};              // for numbers of threads; by default that of fastest_layer.h
-  ClaimTiming timing = {};
-};
-
+// Of the request only the plan's `folder`, `program`, `child_arguments` and `measure_speeds` count.
 enum class FailedTasks { kSkip, kRetry };  // tasks that failed before; each is tried once
 enum class BusyTasks { kSkip, kWait };     // with kWait, tasks of dead workers are taken over
 
-// Runs exactly this task. Returns kDone also if the task was done before, kAtWorkElsewhere if another process works on
-// the task, the code of the signal that stopped the task, else the exit code of the task's first run that failed. A
-// task that failed before is tried again. Throws UserError kUsage if the plan has no such task. Installs a
-// StopSignalGuard, so the caller must not have one. Throws UserError kDevice if the plan is for other hardware.
-ExitCode run_task(const SweepPlan& plan, int64_t task, BusyTasks busy, const TaskRequest& request, Logger& logger);
-
-// Runs the tasks `first`, `first` + `step` and so on. The first failure gives the exit code, else kAtWorkElsewhere if
-// another process works on one of them.
-ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, BusyTasks busy,
-                            const TaskRequest& request, Logger& logger);
+// Runs exactly the task `first`, which may have failed before (`step` 0), or the tasks `first`, `first` + `step` and so
+// on. Returns kDone also for a task that was done before, kAtWorkElsewhere if another process works on it, the code of
+// the signal that stopped it, else the exit code of the first run that failed. Installs a StopSignalGuard, so the
+// caller must not have one. Throws UserError kUsage if the plan has no such single task, kDevice if the plan is for
+// other hardware.
+ExitCode run_tasks(const SweepPlan& plan, int64_t first, int64_t step, BusyTasks busy, const RunRequest& request,
+                   Logger& logger);
 
 // Repeatedly takes the next task on which no process works, until all are taken. Ends after three failures in a row
 // that are due to the machine and not to a run's settings or data, so that one broken machine does not use up the
 // sweep.
-ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, BusyTasks busy, const TaskRequest& request,
+ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, BusyTasks busy, const RunRequest& request,
                        Logger& logger);
 
 // Estimates how long the rest of a sweep takes from the runs that have ended. The estimate of a case that has run

@@ -18,21 +18,12 @@
 #include "runs/experiment.h"
 #include "runs/resume.h"
 #include "runs/sweep/plan.h"
+#include "runs/sweep/status.h"
 
 namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
-
-enum class Made { kNew, kThereAlready };
-
-Made make_empty_file(const fs::path& path) {
-  const FileDescriptor file(
-      uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
-  if (file.is_open()) return Made::kNew;
-  if (errno == EEXIST) return Made::kThereAlready;
-  throw_system_error(path, "open for writing", errno);
-}
 
 // The number of the process distinguishes two sweeps of the same second, and O_EXCL those with the same process number.
 fs::path make_new_file(const fs::path& out) {
@@ -40,11 +31,12 @@ fs::path make_new_file(const fs::path& out) {
   const std::string name = fmt::format("sweep-{:%Y-%m-%dT%H-%M-%S}Z-{}", fmt::gmtime(std::time(nullptr)), ::getpid());
   for (int count = 1;; ++count) {
     fs::path path = out / (count == 1 ? name + ".json" : fmt::format("{}-{}.json", name, count));
-    if (make_empty_file(path) == Made::kNew) return path;
+    const FileDescriptor file(
+        uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
+    if (file.is_open()) return path;
+    if (errno != EEXIST) throw_system_error(path, "open for writing", errno);
   }
 }
-
-}  // namespace
 
 SweepRecord read_sweep(const fs::path& path) {
   if (path.filename() == kPlanFile)
@@ -62,6 +54,8 @@ SweepRecord read_sweep(const fs::path& path) {
   }
 }
 
+}  // namespace
+
 SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries, std::optional<SweepRepeats> repeats)
     : path_(make_new_file(out)), lock_(path_) {
   record_.runs = std::move(entries);
@@ -74,7 +68,12 @@ SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries, std::
   }
 }
 
-SweepFile::SweepFile(fs::path path) : path_(std::move(path)), lock_(path_), record_(read_sweep(path_)) {}
+SweepFile::SweepFile(fs::path path, SweepUser user) : path_(std::move(path)) {
+  if (user == SweepUser::kCommand) lock_.emplace(path_);
+  reload();
+}
+
+void SweepFile::reload() { record_ = read_sweep(path_); }
 
 void SweepFile::add_overrides(const std::vector<std::string>& more) {
   if (more.empty()) return;
@@ -106,51 +105,39 @@ void SweepFile::write() const {
   write_record(path_, record);
 }
 
-namespace {
-
-// Returns false for a run that was killed before its settings were in its folder.
-bool has_begun(const SweepEntry& entry, Logger& logger) {
-  if (!entry.folder) return false;
-  std::error_code ignored;
-  if (!std::filesystem::exists(*entry.folder, ignored))
-    logger.warn(*entry.folder + ": the folder of this run is missing; the run starts from the beginning");
-  return std::filesystem::is_regular_file(std::filesystem::path(*entry.folder) / kConfigFile, ignored);
-}
-
-}  // namespace
-
-Experiment experiment_of(const SweepEntry& entry, const std::string& source,
+Experiment experiment_of(const std::string& yaml, const std::string& source,
                          const std::vector<std::string>& overrides) {
   config::Findings findings;
-  return read_saved_experiment(config::Document::from_text(entry.experiment, source, findings), overrides, findings);
+  return read_saved_experiment(config::Document::from_text(yaml, source, findings), overrides, findings);
 }
 
-std::optional<RunOutcome> ended_run(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
-  RunOutcome outcome{.folder = folder, .summary = read_summary(folder)};
-  if (outcome.summary.ending != RunEnding::kComplete) return std::nullopt;
-  return outcome;
+AutoLayers auto_layers_of(const std::vector<fs::path>& run_folders) {
+  AutoLayers auto_layers;
+  for (const fs::path& folder : run_folders) try {
+      const Experiment experiment = settings_of_run(folder);
+      if (experiment.auto_layer) auto_layers.remember(experiment, *experiment.auto_layer);
+    } catch (const UserError&) {
+      continue;
+    }
+  return auto_layers;
 }
 
-void remember_auto_layer(const SweepEntry& entry, AutoLayers& auto_layers) {
-  if (!entry.folder) return;
-  try {
-    config::Findings findings;
-    const std::filesystem::path folder = *entry.folder;
-    auto document = config::Document::from_file((folder / kConfigFile).string(), findings);
-    const Experiment experiment = with_paths_beside(read_saved_experiment(std::move(document), {}, findings), folder);
-    if (experiment.auto_layer) auto_layers.remember(experiment, *experiment.auto_layer);
-  } catch (const UserError&) {
-    return;
-  }
+AutoLayers auto_layers_of(const std::vector<SweepEntry>& entries) {
+  std::vector<fs::path> folders;
+  for (const SweepEntry& entry : entries)
+    if (entry.folder) folders.emplace_back(*entry.folder);
+  return auto_layers_of(folders);
 }
 
 RunOutcome run_entry(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides,
                      const RunRequest& request, Logger& logger) {
-  if (!has_begun(entry, logger)) return run_experiment(experiment_of(entry, source, overrides), request, logger);
-  if (overrides.empty())
-    if (auto outcome = ended_run(*entry.folder)) return *std::move(outcome);
+  if (entry.folder && !path_exists(*entry.folder))
+    logger.warn(*entry.folder + ": the folder of this run is missing; the run starts from the beginning");
+  const RunState state = entry.folder ? state_of_run(*entry.folder) : RunState::kFree;
+  if (state == RunState::kFree)
+    return run_experiment(experiment_of(entry.experiment, source, overrides), request, logger);
+  if (state == RunState::kDone && overrides.empty())
+    return {.folder = *entry.folder, .summary = read_summary(*entry.folder)};
   return resume_experiment(*entry.folder, overrides, request, logger);
 }
 

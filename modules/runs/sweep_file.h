@@ -47,9 +47,8 @@ struct SweepRecord {
   RNNLAB_FIELDS(schema_version, runs, overrides, since<3>(repeats))
 };
 
-// Reads a sweep's file, with absolute folders; throws UserError kUsage if it is not a valid sweep. The function is for
-// a process that runs one of the sweep's runs, because only the parent of such a process owns the file.
-SweepRecord read_sweep(const std::filesystem::path& path);
+// The process of a run writes for the command that holds the lock and waits for it.
+enum class SweepUser { kCommand, kRunOfCommand };
 
 class SweepFile {
  public:
@@ -57,12 +56,12 @@ class SweepFile {
   SweepFile(const std::filesystem::path& out, std::vector<SweepEntry> entries,
             std::optional<SweepRepeats> repeats = std::nullopt);
 
-  // Opens an existing file. Throws UserError kUsage if the file is not a valid sweep, kDevice if another process works
+  // Opens an existing file. Throws UserError kUsage if the file is not a valid sweep, kDevice if another command works
   // on the file.
-  explicit SweepFile(std::filesystem::path path);
+  explicit SweepFile(std::filesystem::path path, SweepUser user = SweepUser::kCommand);
 
   const std::filesystem::path& path() const { return path_; }
-  const std::string& lock_warning() const { return lock_.warning(); }
+  std::string lock_warning() const { return lock_ ? lock_->warning() : ""; }
   const std::vector<SweepEntry>& entries() const { return record_.runs; }
   const std::optional<SweepRepeats>& repeats() const { return record_.repeats; }
 
@@ -76,27 +75,28 @@ class SweepFile {
   void set_folder(size_t entry, const std::filesystem::path& folder);
   void remove() const;
 
+  // Reads what the process of a run has written. Throws UserError kUsage if the file is not a valid sweep.
+  void reload();
+
  private:
   void write() const;
 
   std::filesystem::path path_;
-  FileLock lock_;
+  std::optional<FileLock> lock_;
   SweepRecord record_;
 };
 
-// Returns the run in a folder if it has ended as its settings require.
-std::optional<RunOutcome> ended_run(const std::filesystem::path& folder);
+// Returns the choices of `layer: auto` in those of these run folders that a run has begun in; other runs get the same.
+// If the settings of a run cannot be read, the error is reported when that run begins.
+AutoLayers auto_layers_of(const std::vector<std::filesystem::path>& run_folders);
+AutoLayers auto_layers_of(const std::vector<SweepEntry>& entries);
 
-// Records the choice of `layer: auto` in a run of a sweep; the other runs get the same. If the settings of a run cannot
-// be read, the error is reported when that run begins.
-void remember_auto_layer(const SweepEntry& entry, AutoLayers& auto_layers);
-
-// `source` names the sweep's file in messages; `overrides` work as in resume_experiment.
-Experiment experiment_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides);
+// Reads an experiment of a sweep's file or a plan; `source` names the file in messages; `overrides` work as in
+// resume_experiment.
+Experiment experiment_of(const std::string& yaml, const std::string& source, const std::vector<std::string>& overrides);
 
 // Runs one run of a sweep's file: begins it, resumes it if it was stopped, or only reports it if it has ended as its
-// settings require. The parameters are those of experiment_of. Throws the errors of run_experiment and
-// resume_experiment.
+// settings require. Throws the errors of run_experiment and resume_experiment.
 RunOutcome run_entry(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides,
                      const RunRequest& request, Logger& logger);
 

@@ -11,7 +11,9 @@
 
 #include "base/system/temporary_folder.h"
 #include "results/run_record.h"
+#include "runs/run_process.h"
 #include "runs/sweep.h"
+#include "runs/sweep/status.h"
 #include "runs/tiny_experiment.h"
 
 namespace rnnlab {
@@ -48,15 +50,16 @@ class PlannedTasks : public ::testing::Test {
   std::string run(int64_t task, const MeasureSpeeds& speeds) {
     Logger logger(Verbosity::kNormal, Terminal{});
     ::testing::internal::CaptureStderr();
-    const TaskRequest request{.folder = folder(), .program = program_.string(), .measure_speeds = speeds};
-    EXPECT_EQ(run_task(plan_, task, BusyTasks::kSkip, request, logger), ExitCode::kDone);
+    const RunRequest request{.folder = folder(), .measure_speeds = speeds, .program = program_.string()};
+    EXPECT_EQ(run_tasks(plan_, task, 0, BusyTasks::kSkip, request, logger), ExitCode::kDone);
     return ::testing::internal::GetCapturedStderr() + testing::read_text(arguments_);
   }
 
   // Trains the run in this process, as the process that a worker starts does.
-  void train(int64_t task, const std::vector<std::string>& overrides) {
+  void train(size_t task, const std::vector<std::string>& overrides) {
     Logger logger(Verbosity::kQuiet, Terminal{});
-    ASSERT_EQ(run_planned(folder(), task, 0, overrides, {}, logger, [](const std::string&) {}), ExitCode::kDone);
+    const RunOfBook run{folder() / kPlanFile, plan_.tasks.at(task).runs.at(0).folder};
+    ASSERT_EQ(run_of_book(run, overrides, {}, logger), ExitCode::kDone);
   }
 
   fs::path folder() const { return root_.path() / "sweep"; }
@@ -106,6 +109,24 @@ TEST_F(PlannedTasks, TrainWithTheNumberOfThreadsOfTheirWorker) {
   plan();
   train(0, {"training.num_threads=1"});
   EXPECT_EQ(load_run(run_folder(0)).summary.identity.num_threads, 1);
+}
+
+TEST_F(PlannedTasks, LeaveTheReasonOfAFailureForTheirWorker) {
+  plan({"device=cuda:99"});
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  const std::string run = plan_.tasks.at(0).runs.at(0).folder;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run_of_book({folder() / kPlanFile, run}, {}, {}, logger), ExitCode::kDevice);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("device: got cuda:99, but "));
+  EXPECT_THAT(testing::read_text(reason_file(folder(), run)), HasSubstr("device: got cuda:99, but "));
+}
+
+TEST_F(PlannedTasks, AreRefusedIfThePlanHasNoSuchRun) {
+  plan();
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run_of_book({folder() / kPlanFile, "0007-seed=1"}, {}, {}, logger), ExitCode::kUsage);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the plan has no run '0007-seed=1'"));
 }
 
 }  // namespace

@@ -78,6 +78,15 @@ TEST(SweepFile, HasOneProcessAtATime) {
                [&] { SweepFile(sweep.path()); });
 }
 
+TEST(SweepFile, GetsAFolderFromTheProcessOfARun) {
+  const TemporaryFolder out;
+  SweepFile sweep(out.path(), kTwoRuns);
+  SweepFile(sweep.path(), SweepUser::kRunOfCommand).set_folder(1, out.path() / "two");
+  EXPECT_EQ(sweep.entries()[1].folder, std::nullopt);
+  sweep.reload();
+  EXPECT_EQ(sweep.entries()[1].folder, (out.path() / "two").string());
+}
+
 TEST(SweepFile, KeepsWhereARunIsFromAnyWorkingFolder) {
   const TemporaryFolder out;
   SweepFile sweep(out.path(), kTwoRuns);

@@ -85,6 +85,10 @@ std::vector<TaskStatus> status_of_tasks(const fs::path& folder, const SweepPlan&
   return all;
 }
 
+fs::path reason_file(const fs::path& folder, const std::string& run) {
+  return folder / kClaimsFolder / (run + ".reason");
+}
+
 void write_failure(const fs::path& folder, int64_t task, const TaskFailure& failure) {
   write_record(failure_file(folder, task), failure);
 }

@@ -72,6 +72,9 @@ RunState state_of_run(const std::filesystem::path& run_folder);
 TaskStatus status_of_task(const std::filesystem::path& folder, const SweepPlan& plan, int64_t task);
 std::vector<TaskStatus> status_of_tasks(const std::filesystem::path& folder, const SweepPlan& plan);
 
+// The file in which the process of a planned run leaves the reason of its failure for its worker.
+std::filesystem::path reason_file(const std::filesystem::path& folder, const std::string& run);
+
 // Only the holder of the claim on the task may call these functions.
 void write_failure(const std::filesystem::path& folder, int64_t task, const TaskFailure& failure);
 void remove_failure(const std::filesystem::path& folder, int64_t task);

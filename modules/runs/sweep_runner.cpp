@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -15,20 +14,19 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/random.h"
-#include "base/text.h"
-#include "results/checkpoint/checkpoint_folder.h"
+#include "base/sha256.h"
 #include "results/comparison.h"
 #include "results/measuring_order.h"
 #include "results/run_folder.h"
-#include "runs/child_process.h"
-#include "runs/devices.h"
-#include "runs/failure.h"
+#include "runs/run_process.h"
+#include "runs/sweep/status.h"
 #include "runs/sweep_file.h"
 #include "train/loop/stop_signal.h"
 
 namespace rnnlab {
 namespace {
 
+namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 // Sets the positions of the entries of one round, which are in the order of their cases.
@@ -53,35 +51,67 @@ bool is_precise(const Comparison& comparison, double until) {
   });
 }
 
-class Rounds {
+// Returns one name for all runs of a sweep in this process; it is the same when the sweep is resumed.
+std::string measurement_of(const SweepFile& sweep) {
+  constexpr size_t kDigits = 16;
+  return Sha256().update(sweep.path().stem().string()).hex().substr(0, kDigits);
+}
+
+// Runs the runs of a sweep's file: with repeats in rounds, each run in a process of its own, or else one after another
+// in this process, as the only round, 0. `cases` are those of a new sweep; null if it is resumed.
+class SweepRunner {
  public:
-  Rounds(SweepFile& sweep, const RunRequest& request, Logger& logger)
-      : sweep_(sweep), repeats_(*sweep.repeats()), request_(request), logger_(logger) {}
+  SweepRunner(SweepFile& sweep, const std::vector<ExperimentCase>* cases, RunRequest request, Logger& logger)
+      : sweep_(sweep),
+        cases_(cases),
+        is_here_(!sweep.repeats()),
+        repeats_(sweep.repeats().value_or(SweepRepeats())),
+        auto_layers_(auto_layers_of(sweep.entries())),
+        request_(std::move(request)),
+        logger_(logger) {
+    request_.auto_layers = &auto_layers_;
+    request_.how_to_resume = how_to_resume(sweep.path());
+    if (is_here_) request_.turn.measurement = measurement_of(sweep);
+  }
 
   RunAllOutcome run() {
+    if (const std::string warning = sweep_.lock_warning(); !warning.empty()) logger_.warn(warning);
     log_cost();
-    for (int64_t round = 1; !pending_stop() && (has_begun(round) || begin(round)); ++round) {
+    for (int64_t round = is_here_ ? 0 : 1; !must_stop() && (has_begun(round) || begin(round)); ++round) {
       const Clock::time_point began = Clock::now();
       const size_t num_run = run_round(round);
       if (num_run > 0 && !pending_stop()) log_time_left(round, Clock::now() - began);
     }
     // The runs are added in the order of the cases, so that the first case is the baseline.
     for (auto& [entry, outcome] : outcomes_) all_.finished.push_back(std::move(outcome));
-    end_command(all_, num_left(), static_cast<size_t>(num_runs()), &sweep_, request_, logger_);
+    end_command(all_, num_left(), num_runs(), &sweep_, request_, logger_);
     return std::move(all_);
   }
 
  private:
-  int64_t num_rounds() const { return std::ranges::max(repeats_.at_most); }
+  const SweepEntry& entry_at(size_t entry) const { return sweep_.entries()[entry]; }
+  int64_t num_rounds() const { return is_here_ ? 0 : std::ranges::max(repeats_.at_most); }
   std::string of_all_rounds() const {
     return repeats_.until ? fmt::format("at most {}", num_rounds()) : fmt::format("{}", num_rounds());
   }
+
+  // A run of several processes also uses this class, without repeats.
+  bool is_one_run() const { return num_rounds() == 1 && repeats_.at_most.size() == 1; }
+
+  size_t num_runs() const {
+    return is_here_ ? sweep_.entries().size()
+                    : std::accumulate(repeats_.at_most.begin(), repeats_.at_most.end(), size_t{0});
+  }
+
+  // The first run in this process begins even after a signal: it throws the error that says what the signal left
+  // undone.
+  bool must_stop() const { return pending_stop() && !(is_here_ && num_begun_ == 0); }
 
   // Returns the entries of a round, in the order of their cases.
   std::vector<size_t> entries_of(int64_t round) const {
     std::vector<size_t> found;
     for (size_t i = 0; i < sweep_.entries().size(); ++i)
-      if (sweep_.entries()[i].round == round) found.push_back(i);
+      if (is_here_ ? round == 0 : entry_at(i).round == round) found.push_back(i);
     return found;
   }
   bool has_begun(int64_t round) const { return !entries_of(round).empty(); }
@@ -94,14 +124,12 @@ class Rounds {
     }
     std::vector<SweepEntry> entries;
     for (const size_t first : entries_of(1)) {
-      const SweepEntry& entry = sweep_.entries()[first];
+      SweepEntry entry = entry_at(first);
       const int64_t at_most = repeats_.at_most.at(static_cast<size_t>(entry.case_number - 1));
       if (round > at_most || failed_.contains(entry.case_number)) continue;
-      entries.push_back({.label = entry.label,
-                         .experiment = entry.experiment,
-                         .folder = std::nullopt,
-                         .case_number = entry.case_number,
-                         .round = round});
+      entry.folder.reset();
+      entry.round = round;
+      entries.push_back(std::move(entry));
     }
     if (entries.empty()) {
       log_missed_precision(round - 1);
@@ -112,16 +140,17 @@ class Rounds {
     return true;
   }
 
-  // Returns how many runs were run now; runs that have ended before are only reported again.
+  // Returns how many runs were run now; runs of rounds that have ended before are only reported again.
   size_t run_round(int64_t round) {
     std::vector<size_t> entries = entries_of(round);
-    std::ranges::sort(entries, {}, [&](size_t i) { return sweep_.entries()[i].position; });
+    std::ranges::stable_sort(entries, {}, [&](size_t i) { return is_here_ ? 0 : entry_at(i).position; });
     size_t num_run = 0;
     for (size_t i = 0; i < entries.size(); ++i) {
-      if (record_if_ended(entries[i])) continue;
-      if (pending_stop()) break;
+      if (!is_here_ && record_if_ended(entries[i])) continue;
+      if (must_stop()) break;
       if (!is_one_run()) logger_.info(heading(round, std::span(entries).subspan(i), entries.size()));
-      run_process(entries[i]);
+      ++num_begun_;
+      is_here_ ? run_in_this_process(entries[i]) : run_in_own_process(entries[i]);
       ++num_run;
     }
     return num_run;
@@ -130,78 +159,81 @@ class Rounds {
   // `left` are the entries of the round that have not run.
   std::string heading(int64_t round, std::span<const size_t> left, size_t count) const {
     std::vector<int64_t> cases;
-    for (const size_t entry : left) cases.push_back(sweep_.entries()[entry].case_number);
+    for (const size_t entry : left) cases.push_back(case_of(entry));
     for (int64_t later = round + 1; later <= num_rounds(); ++later)
       for (size_t i = 0; i < repeats_.at_most.size(); ++i)
         if (const int64_t one = static_cast<int64_t>(i) + 1; later <= repeats_.at_most[i] && !failed_.contains(one))
           cases.push_back(one);
     const std::string time = clock_.text(cases);
-    return fmt::format("=== round {} of {}, run {} of {}: {}{}", round, of_all_rounds(), count - left.size() + 1, count,
-                       sweep_.entries()[left.front()].label, time.empty() ? "" : " (" + time + ")");
+    return fmt::format("=== {}run {} of {}: {}{}",
+                       is_here_ ? "" : fmt::format("round {} of {}, ", round, of_all_rounds()), count - left.size() + 1,
+                       count, entry_at(left.front()).label, time.empty() ? "" : " (" + time + ")");
+  }
+
+  int64_t case_of(size_t entry) const {
+    return is_here_ ? static_cast<int64_t>(entry) + 1 : entry_at(entry).case_number;
+  }
+
+  void run_in_this_process(size_t entry) {
+    fs::path folder;
+    request_.turn.case_number = case_of(entry);
+    request_.on_folder = [&](const fs::path& its_folder) {
+      folder = its_folder;
+      sweep_.set_folder(entry, its_folder);
+    };
+    if (run_here([&] { return outcome_of(entry); }, all_, logger_))
+      clock_.record(case_of(entry), all_.finished.back().summary.total_seconds);
+    if (!folder.empty()) request_.previous_run = folder;
+    logger_.info("");
+  }
+
+  RunOutcome outcome_of(size_t entry) {
+    if (cases_ != nullptr) return run_case((*cases_)[entry], request_, logger_);
+    return run_entry(entry_at(entry), sweep_.path().string(), sweep_.overrides(), request_, logger_);
   }
 
   bool record_if_ended(size_t entry) {
-    const auto& folder = sweep_.entries()[entry].folder;
-    if (!folder || !sweep_.overrides().empty()) return false;
-    auto outcome = ended_run(*folder);
-    if (!outcome) return false;
-    outcomes_[entry] = *std::move(outcome);
+    const auto& folder = entry_at(entry).folder;
+    if (!folder || !sweep_.overrides().empty() || state_of_run(*folder) != RunState::kDone) return false;
+    outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)};
     return true;
   }
 
-  void run_process(size_t entry) {
-    std::vector<std::string> arguments = {"train", "--entry", std::to_string(entry), "--resume",
-                                          normalized_path(sweep_.path()).string()};
-    arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
-    if (sweep_.entries()[entry].round > 1) arguments.emplace_back("--brief");
+  void run_in_own_process(size_t entry) {
+    std::vector<std::string> arguments;
+    if (entry_at(entry).round > 1) arguments.emplace_back("--brief");
     try {
-      const ExitCode exit_code = run_processes_of(entry, arguments);
+      const Experiment experiment =
+          experiment_of(entry_at(entry).experiment, sweep_.path().string(), sweep_.overrides());
+      const ExitCode exit_code =
+          run_in_process({normalized_path(sweep_.path()), std::to_string(entry)}, experiment, arguments, request_);
       if (exit_code != ExitCode::kDone) record_failure_of(entry, exit_code);
     } catch (const UserError& error) {
       logger_.error(error.what());
       record_failure_of(entry, error.exit_code());
     }
+    sweep_.reload();
     record_result(entry);
-    log_result(entry);
-  }
-
-  ExitCode run_processes_of(size_t entry, const std::vector<std::string>& arguments) {
-    const std::string program = request_.program.empty() ? kThisProgram : request_.program;
-    const auto on_line = [&](const std::string& line) { handle_line(entry, line); };
-    const Experiment experiment = experiment_of(sweep_.entries()[entry], sweep_.path().string(), sweep_.overrides());
-    return run_processes(experiment, program, arguments, on_line);
-  }
-
-  void handle_line(size_t entry, const std::string& line) {
-    if (line.starts_with(kFolderMark)) return sweep_.set_folder(entry, line.substr(kFolderMark.size()));
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
-  }
-
-  void log_result(size_t entry) {
-    const auto found = outcomes_.find(entry);
-    if (is_one_run() || found == outcomes_.end() || !found->second.summary.epoch_time) return;
-    const EpochTime& time = *found->second.summary.epoch_time;
-    logger_.info(fmt::format("{} an epoch, the median of {}", format_seconds(time.median_seconds),
-                             counted(time.num_epochs, "epoch")));
   }
 
   void record_failure_of(size_t entry, ExitCode exit_code) {
     record_failure(all_, exit_code);
     if (pending_stop()) return;
-    failed_.insert(sweep_.entries()[entry].case_number);
+    failed_.insert(case_of(entry));
     if (num_rounds() == 1) return;
-    logger_.warn(fmt::format("{} failed and is skipped in later rounds", sweep_.entries()[entry].label));
+    logger_.warn(fmt::format("{} failed and is skipped in later rounds", entry_at(entry).label));
   }
 
   // A run that failed has no results; a run that was stopped or diverged has results.
   void record_result(size_t entry) {
-    const auto& folder = sweep_.entries()[entry].folder;
+    const auto& folder = entry_at(entry).folder;
     std::error_code ignored;
-    if (folder && std::filesystem::is_regular_file(std::filesystem::path(*folder) / kSummaryFile, ignored))
-      outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)};
-    if (const auto found = outcomes_.find(entry); found != outcomes_.end())
-      clock_.record(sweep_.entries()[entry].case_number, found->second.summary.total_seconds);
+    if (!folder || !fs::is_regular_file(fs::path(*folder) / kSummaryFile, ignored)) return;
+    const Summary& summary = (outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)}).summary;
+    clock_.record(case_of(entry), summary.total_seconds);
+    if (is_one_run() || !summary.epoch_time) return;
+    logger_.info(fmt::format("{} an epoch, the median of {}", format_seconds(summary.epoch_time->median_seconds),
+                             counted(summary.epoch_time->num_epochs, "epoch")));
   }
 
   // Checks the cases that did not fail, because the failed cases get no more rounds. The intervals must be narrow after
@@ -216,25 +248,20 @@ class Rounds {
 
   bool was_precise_after(int64_t round) const {
     std::vector<RunRecord> records;
-    for (const auto& [entry, outcome] : outcomes_) {
-      const SweepEntry& one = sweep_.entries()[entry];
-      if (one.round <= round && !failed_.contains(one.case_number)) records.push_back(load_run(outcome.folder));
-    }
+    for (const auto& [entry, outcome] : outcomes_)
+      if (entry_at(entry).round <= round && !failed_.contains(case_of(entry)))
+        records.push_back(load_run(outcome.folder));
     if (records.empty()) return false;
     const CompareOptions options = {.baseline = "", .on_difference = OnDifference::kReport};
     return is_precise(compare(records, options), *repeats_.until);
   }
 
-  // A run of several processes also uses this class, without repeats.
-  bool is_one_run() const { return num_rounds() == 1 && repeats_.at_most.size() == 1; }
-
-  int64_t num_runs() const { return std::accumulate(repeats_.at_most.begin(), repeats_.at_most.end(), int64_t{0}); }
-
   // Returns the number of runs that a stop left undone, including runs of rounds that did not begin.
   size_t num_left() const {
-    const auto num_begun = static_cast<size_t>(
-        std::ranges::count_if(sweep_.entries(), [](const SweepEntry& entry) { return entry.folder.has_value(); }));
-    return pending_stop() ? static_cast<size_t>(num_runs()) - std::min(num_begun, static_cast<size_t>(num_runs())) : 0;
+    if (is_here_) return num_runs() - num_begun_;
+    const auto num_with_folder =
+        static_cast<size_t>(std::ranges::count_if(sweep_.entries(), [](const auto& one) { return !!one.folder; }));
+    return pending_stop() ? num_runs() - std::min(num_with_folder, num_runs()) : 0;
   }
 
   bool have_all_failed() const { return failed_.size() == repeats_.at_most.size(); }
@@ -246,11 +273,12 @@ class Rounds {
   }
 
   void log_cost() {
-    if (is_one_run()) return;
+    if (is_here_ || is_one_run()) return;
     const std::string until =
         repeats_.until ? fmt::format(", fewer once the intervals are within {:g} %", 100 * *repeats_.until) : "";
-    logger_.info(fmt::format("{} in {} of {}, each in a new process{}", counted(num_runs(), "run"),
-                             counted(num_rounds(), "round"), counted(std::ssize(repeats_.at_most), "case"), until));
+    logger_.info(fmt::format("{} in {} of {}, each in a new process{}",
+                             counted(static_cast<int64_t>(num_runs()), "run"), counted(num_rounds(), "round"),
+                             counted(std::ssize(repeats_.at_most), "case"), until));
   }
 
   void log_time_left(int64_t round, Clock::duration duration) {
@@ -265,11 +293,15 @@ class Rounds {
   }
 
   SweepFile& sweep_;
+  const std::vector<ExperimentCase>* cases_;
+  const bool is_here_;  // in this process
   const SweepRepeats repeats_;
-  const RunRequest& request_;
+  AutoLayers auto_layers_;
+  RunRequest request_;
   Logger& logger_;
+  size_t num_begun_ = 0;                   // by this command
   std::set<int64_t> failed_;               // cases
-  std::map<size_t, RunOutcome> outcomes_;  // by entry
+  std::map<size_t, RunOutcome> outcomes_;  // by entry, of runs in rounds
   SweepClock clock_;
   RunAllOutcome all_;
 };
@@ -285,25 +317,23 @@ SweepRepeats repeats_for(const std::vector<ExperimentCase>& cases, const RunRequ
   return repeats;
 }
 
-std::vector<SweepEntry> first_round(const std::vector<ExperimentCase>& cases, const std::string& measurement) {
-  std::vector<SweepEntry> entries = entries_of(cases);
-  for (SweepEntry& entry : entries) entry.round = 1;
-  set_positions(entries, measurement);
-  return entries;
-}
-
 }  // namespace
 
-RunAllOutcome run_in_rounds(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger) {
-  SweepRepeats repeats = repeats_for(cases, request);
-  std::vector<SweepEntry> entries = first_round(cases, repeats.measurement);
+RunAllOutcome run_sweep(const std::vector<ExperimentCase>& cases, InRounds in_rounds, const RunRequest& request,
+                        Logger& logger) {
+  std::vector<SweepEntry> entries = entries_of(cases);
+  std::optional<SweepRepeats> repeats;
+  if (in_rounds == InRounds::kYes) {
+    repeats = repeats_for(cases, request);
+    for (SweepEntry& entry : entries) entry.round = 1;
+    set_positions(entries, repeats->measurement);
+  }
   SweepFile sweep(request.out, std::move(entries), std::move(repeats));
-  return resume_rounds(sweep, request, logger);
+  return SweepRunner(sweep, &cases, request, logger).run();
 }
 
-RunAllOutcome resume_rounds(SweepFile& sweep, const RunRequest& request, Logger& logger) {
-  if (!sweep.lock_warning().empty()) logger.warn(sweep.lock_warning());
-  return Rounds(sweep, request, logger).run();
+RunAllOutcome resume_sweep(SweepFile& sweep, const RunRequest& request, Logger& logger) {
+  return SweepRunner(sweep, nullptr, request, logger).run();
 }
 
 }  // namespace rnnlab
