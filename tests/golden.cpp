@@ -73,7 +73,9 @@ std::string without_places(const std::string& text) {
   static const std::regex folder("(" + std::filesystem::temp_directory_path().string() +
                                  "|/tmp)/rnnlab[-_][a-z_-]+[-_][A-Za-z0-9]{6}(?![A-Za-z0-9])");
   static const std::regex sources(RNNLAB_SOURCE_DIR "(?![A-Za-z0-9_-])");
-  return std::regex_replace(std::regex_replace(text, folder, "<folder>"), sources, "<sources>");
+  static const std::regex time("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z(-[0-9]+(?=[.]json))?");
+  const std::string without_folder = std::regex_replace(text, folder, "<folder>");
+  return std::regex_replace(std::regex_replace(without_folder, sources, "<sources>"), time, "<time>");
 }
 
 class Golden : public ::testing::EmptyTestEventListener {
@@ -91,20 +93,26 @@ class Golden : public ::testing::EmptyTestEventListener {
   }
 
   void OnTestEnd(const ::testing::TestInfo& test) override {
-    if (!test.result()->Passed() || is_recording()) return;
+    if (!test.result()->Passed()) return;
+    const Texts& seen = seen_[current_];
+    if (is_recording()) return record(seen);
     const auto found = stored_.find(current_);
-    if (found == stored_.end()) return;
-    EXPECT_EQ(found->second.size(), seen_[current_].size())
+    EXPECT_EQ(found == stored_.end() ? 0 : found->second.size(), seen.size())
         << kGoldenFile << " has texts that " << current_ << " does not expect: RNNLAB_RECORD=1 writes it again";
   }
 
   void OnTestProgramEnd(const ::testing::UnitTest&) override {
-    if (!is_recording()) return;
-    for (const auto& [name, texts] : seen_) stored_[name] = texts;
-    if (!stored_.empty()) write_golden(stored_);
+    if (is_recording() && !stored_.empty()) write_golden(stored_);
   }
 
  private:
+  void record(const Texts& seen) {
+    if (seen.empty())
+      stored_.erase(current_);
+    else
+      stored_[current_] = seen;
+  }
+
   std::map<std::string, Texts> stored_ = read_golden();
   std::map<std::string, Texts> seen_;
   std::string current_;
