@@ -5,8 +5,8 @@
 //   TEST(CsvSource, RefusesAnEmptyCell) { expect_golden(load_error("a,b\n1,\n")); }
 //
 // `RNNLAB_RECORD=1 build/release/data_tests` writes the file again, whose difference is then reviewed. Names of
-// temporary folders appear as <folder>, and that of the sources as <sources>. Codes and values do not belong there: a
-// test asserts them itself.
+// temporary folders appear as <folder>, that of the sources as <sources>, and times in names of runs as <time>. Codes
+// and values do not belong there: a test asserts them itself.
 #pragma once
 
 #include <concepts>

@@ -51,7 +51,7 @@ TEST(Bench, PrintsATableAndWritesCsvAndJson) {
   EXPECT_THAT(result.errors, HasSubstr("The benchmark measures 2 layers in 1 combination, which takes at least "));
   EXPECT_THAT(result.errors, HasSubstr("[1/1] cpu eager fp32 lstm H 4 B 2 T 3 L 1: naive "));
   EXPECT_THAT(testing::read_text(program.folder() / "a.csv"),
-              HasSubstr("\nfused,cpu,eager,fp32,lstm,auto,4,2,3,1,4,0,1,,"));
+              HasSubstr("\nfused,cpu,eager,fp32,lstm,auto,4,2,3,1,4,0,1,,,"));
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
   EXPECT_EQ(json["schema_version"], 3);
   EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 6u);

@@ -63,7 +63,8 @@ TEST_F(ResumeSweep, ReusesTheChoiceOfAuto) {
   const auto all = resume(sweep_file());
   ASSERT_EQ(all.finished.size(), 2U);
   for (const RunOutcome& run : all.finished) EXPECT_EQ(run.summary.layer, stopped.finished.at(0).summary.layer);
-  expect_golden(all.finished[1].summary.path_notes);
+  EXPECT_THAT(all.finished[1].summary.path_notes,
+              ::testing::Contains(::testing::EndsWith("as in an earlier run with the same work")));
 }
 
 TEST_F(ResumeSweep, ResumesAfterAMove) {

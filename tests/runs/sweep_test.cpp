@@ -221,7 +221,8 @@ TEST(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {
   const TemporaryFolder out;
   ::testing::internal::CaptureStderr();
   run_quietly(cases_of(kTinyYaml, {"device=cuda:99"}), out);
-  expect_golden(::testing::internal::GetCapturedStderr());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::StartsWith("rnnlab: error: argument 'device=cuda:99': device: got cuda:99, but "));
 }
 
 TEST(ReadCases, ResolvesDataRelativeToTheFile) {

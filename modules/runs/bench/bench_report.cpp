@@ -224,6 +224,10 @@ void drop_rates_of_zero_times(Measurement& measurement) {
     if (!has_rate(measurement.seconds.*part.seconds)) (measurement.rates.*part.rate).reset();
 }
 
+std::string form_text(PersistentForm form) {
+  return form == PersistentForm::kAll ? "" : std::string(config::name_of(form));
+}
+
 }  // namespace
 
 RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& combination) {
@@ -240,7 +244,7 @@ RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& co
           .input_size = combination.options.input_size,
           .bidirectional = combination.options.bidirectional,
           .heads = combination.options.heads,
-          .persistent_form = std::string(config::name_of(layer.persistent_form))};
+          .persistent_form = form_text(layer.persistent_form)};
 }
 
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling) {
@@ -289,7 +293,7 @@ BenchReport checked(BenchReport report, const std::string& file) {
   for (BenchRow& row : report.rows) {
     if (const auto former = kFormerLayers.find(row.key.layer); former != kFormerLayers.end()) {
       row.key.layer = "persistent";
-      row.key.persistent_form = config::name_of(former->second);
+      row.key.persistent_form = form_text(former->second);
     }
     if (row.measurement) drop_rates_of_zero_times(*row.measurement);
   }

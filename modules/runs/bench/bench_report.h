@@ -87,12 +87,12 @@ struct RowKey {
   int64_t input_size = 0;
   bool bidirectional = false;
   int64_t heads = 1;
-  std::string persistent_form = "any";
+  std::string persistent_form = {};  // "" if the layer may take any, or has none
 
   bool operator==(const RowKey&) const = default;
 
-  // Returns the layer's name, and its form if it has one: "persistent clusters".
-  std::string layer_text() const { return persistent_form == "any" ? layer : layer + " " + persistent_form; }
+  // Returns the layer's name, and its form if one was chosen: "persistent clusters".
+  std::string layer_text() const { return persistent_form.empty() ? layer : layer + " " + persistent_form; }
 
   RNNLAB_FIELDS(layer, device, mode, precision, cell, cudnn_algorithm, hidden_size, batch_size, num_steps, num_layers,
                 input_size, bidirectional, where_given(heads), where_given(persistent_form))

@@ -35,7 +35,7 @@ struct Size {
 std::string size_label(const RowKey& key, const std::vector<KeyColumn>& varying) {
   RowKey nameless = key;
   nameless.layer.clear();
-  nameless.persistent_form = RowKey{}.persistent_form;
+  nameless.persistent_form.clear();
   return std::string(trim(row_label(nameless, varying)));
 }
 
