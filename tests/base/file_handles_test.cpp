@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file_handles.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -43,7 +44,12 @@ TEST(RequireHandles, RefusesWorkThatNeedsMore) {
   const HandleLimit limit(40);
   const int64_t num_free = num_free_handles(100);
   EXPECT_NO_THROW(require_handles(num_free, "8 processes"));
-  expect_error(ExitCode::kDevice, [&] { require_handles(num_free + 1, "8 processes"); });
+  expect_error(
+      ExitCode::kDevice,
+      fmt::format("8 processes may need {} open files, but only {} more can be opened here: raise the limit on "
+                  "open files (ulimit -n 1024)",
+                  num_free + 1, num_free),
+      [&] { require_handles(num_free + 1, "8 processes"); });
 }
 
 TEST(IsLimitOnHandles, IsThatOfTheProcessOrOfTheSystem) {

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "golden.h"
 #include "train/ranks/store.h"
 
 namespace rnnlab {
@@ -113,7 +112,8 @@ TEST(Network, ReadsTheVariableOfGloo) {
   ::setenv("GLOO_SOCKET_IFNAME", "lo,lo", 1);
   EXPECT_THAT(own_addresses(over_hosts("127.0.0.1", listening.port()), {}), ElementsAre("127.0.0.1", "127.0.0.1"));
   ::setenv("GLOO_SOCKET_IFNAME", "eth77", 1);
-  expect_golden(network_error_of([&] { own_addresses(over_hosts("127.0.0.1", listening.port()), {}); }).what());
+  EXPECT_THAT(network_error_of([&] { own_addresses(over_hosts("127.0.0.1", listening.port()), {}); }).what(),
+              HasSubstr("GLOO_SOCKET_IFNAME: this host"));
   ::unsetenv("GLOO_SOCKET_IFNAME");
 }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "golden.h"
 #include "train/ranks/run_failure.h"
 #include "train/ranks/signed_store.h"
 
@@ -37,7 +36,8 @@ StorePointer open(const LocalStore& store, const std::string& secret) {
 
 // The cases 1, 2 and 6 of RFC 4231.
 TEST(Hmac, IsThatOfItsStandard) {
-  expect_golden(hmac_sha256(std::string(20, '\x0b'), "Hi There"));
+  EXPECT_EQ(hmac_sha256(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   EXPECT_EQ(hmac_sha256("Jefe", "what do ya want for nothing?"),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
   EXPECT_EQ(hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First"),
