@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "train/ranks/local_store.h"
 #include "train/ranks/run_failure.h"
 #include "train/ranks/signed_store.h"
 
