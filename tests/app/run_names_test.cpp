@@ -121,7 +121,6 @@ TEST_F(RunNames, AreFoundBesideAFolderWithoutRuns) {
 }
 
 TEST_F(RunNames, AreProposedForOnesThatDoNotExist) {
-  const std::string advice = "; pass the folder of a run, or the name of an experiment in runs\n";
   for (const std::string verb : {"evaluate", "predict", "compare", "rank", "report"})
     expect_golden(program_.run({verb, "tinny"}).errors);
   expect_golden(program_.run({"compare", "runs/tinny"}).errors);
@@ -168,7 +167,6 @@ TEST_F(RunNames, OfALinkToADeletedRunAreReadWithANote) {
 }
 
 TEST_F(RunNames, OfALinkToADeletedRunAreNotResumed) {
-  const std::string deleted = fs::path(newest()).filename().string();
   fs::remove_all(program_.folder() / newest());
   for (const std::string name : {"tiny/latest", "runs/tiny/latest", "runs/tiny/latest/checkpoints/step-000012"}) {
     const auto refused = program_.run({"train", "--resume", name, "training.epochs=9"});

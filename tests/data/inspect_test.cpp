@@ -32,7 +32,6 @@ TEST_F(Inspect, ShowsTheDataOfAnExperiment) {
   EXPECT_EQ(json["training"]["classes"][1]["class"], "rose");
   EXPECT_EQ(json["training"]["classes"][1]["samples"], 2);
   EXPECT_EQ(json["validation"]["inputs"]["maximum"], 2);
-  const std::string fingerprint = json["fingerprint"];
   expect_golden(inspection_text(inspection, kUnbroken));
 }
 

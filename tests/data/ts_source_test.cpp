@@ -93,10 +93,6 @@ TEST_F(LoadTs, RefusesAFileThatIsNotLikeTraining) {
   expect_golden(load_error("valid_file: c.ts"));
 }
 
-constexpr const char* kHowToLeaveOut =
-    "fill it, remove the line, or set data.missing: previous or zero, which fill only inputs and leave missing targets "
-    "out of losses and metrics";
-
 TEST_F(LoadTs, NeedsAClassOfEverySeriesForTraining) {
   write("X_TRAIN.ts", classes("1:10:run\n2:20:?\n"));
   expect_golden(load_error(""));
@@ -212,8 +208,6 @@ TEST_F(InspectTs, SaysThatSeriesWithoutATargetDoNotTrain) {
 // Files of the UCR archive are tables without a header, with the class first.
 TEST_F(InspectTs, GuessesATableOfTheUcrArchive) {
   write("a.tsv", "1\t0.5\t1.25\n2\t0.75\t1.5\n1\t0.1\t1.1\n2\t0.2\t1.2\n");
-  const std::string rest = R"(|  delimiter: "\t"|  header: false|  target: ["column1"]|  task: classification)"
-                           "|model:|  kind: sequence_classifier";
   expect_golden(yaml_of("a.tsv"));
   write("A_TRAIN.tsv", "1\t0.5\t1.25\n2\t0.75\t1.5\n3\t0.1\t1.1\n");
   write("A_TEST.tsv", "1\t0.5\t1.25\n");

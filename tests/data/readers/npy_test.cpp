@@ -115,7 +115,6 @@ TEST_F(NpyTest, RefusesHeadersOfHostileLength) {
 
 TEST_F(NpyTest, RefusesTypesThatAreNoNumbersByName) {
   const auto error_of_type = [&](std::string_view type) { return error_in(npy_of(type, "(1,)", "")); };
-  const std::string wanted = ", expected bool, integers or floats: ";
   expect_golden(error_of_type("|O"));
   expect_golden(error_of_type("<U5"));
   EXPECT_EQ(error_of_type("|S5"), error_of_type("<U5"));

@@ -96,7 +96,6 @@ TEST(ModelSettings, AnImageClassifierDoesNotReadTheKeysOfRecurrentLayers) {
   for (const std::string line :
        {"cell: gru", "hidden_size: 64", "num_layers: 2", "bidirectional: true", "dropout: 0.1", "reset_gate: before",
         "activation: relu", "candidate: linear", "heads: 2", "output_dropout: 0.1"}) {
-    const std::string key = line.substr(0, line.find(':'));
     expect_golden(complaint(line + "\nkind: image_classifier"));
   }
   expect_golden(complaint("kind: image_classifier\npooling: mean"));
