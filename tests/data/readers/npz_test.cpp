@@ -117,8 +117,6 @@ TEST_F(NpzTest, RefusesEncryptionAndOtherCompressions) {
 TEST_F(NpzTest, AllocatesNoMoreThanThePackedBytesCanHold) {
   constexpr uint32_t kGibibyte = 1 << 30;
   const std::string content = npy_bytes("abc", kGibibyte);
-  const std::string wanted =
-      ", expected 1,073,741,824 bytes (1073741824 of u8): the file is damaged, fetch or write it again";
   expect_golden(error_in("", {{.name = "x.npy", .content = content}}));
   expect_golden(error_in("", {{.name = "x.npy", .content = content, .size = kGibibyte + 128}}));
   EXPECT_THAT(error_in("", {{.name = "x.npy", .content = content, .method = kDeflated, .size = kGibibyte + 128}}),
