@@ -99,8 +99,8 @@ class SweepRunner {
   bool is_one_run() const { return num_rounds() == 1 && repeats_.at_most.size() == 1; }
 
   size_t num_runs() const {
-    return is_here_ ? sweep_.entries().size()
-                    : std::accumulate(repeats_.at_most.begin(), repeats_.at_most.end(), size_t{0});
+    if (is_here_) return sweep_.entries().size();
+    return static_cast<size_t>(std::accumulate(repeats_.at_most.begin(), repeats_.at_most.end(), int64_t{0}));
   }
 
   // The first run in this process begins even after a signal: it throws the error that says what the signal left
