@@ -81,23 +81,22 @@ std::string without_places(const std::string& text) {
 class Golden : public ::testing::EmptyTestEventListener {
  public:
   std::string next(const std::string& text) {
-    Texts& seen = seen_[current_];
-    seen.push_back(text);
+    seen_.push_back(text);
     const auto found = stored_.find(current_);
-    return found == stored_.end() || found->second.size() < seen.size() ? "(no text)" : found->second[seen.size() - 1];
+    return found == stored_.end() || found->second.size() < seen_.size() ? "(no text)"
+                                                                         : found->second[seen_.size() - 1];
   }
 
   void OnTestStart(const ::testing::TestInfo& test) override {
     current_ = name_of(test);
-    seen_.erase(current_);
+    seen_.clear();
   }
 
   void OnTestEnd(const ::testing::TestInfo& test) override {
     if (!test.result()->Passed()) return;
-    const Texts& seen = seen_[current_];
-    if (is_recording()) return record(seen);
+    if (is_recording()) return record();
     const auto found = stored_.find(current_);
-    EXPECT_EQ(found == stored_.end() ? 0 : found->second.size(), seen.size())
+    EXPECT_EQ(found == stored_.end() ? 0 : found->second.size(), seen_.size())
         << kGoldenFile << " has texts that " << current_ << " does not expect: RNNLAB_RECORD=1 writes it again";
   }
 
@@ -106,16 +105,16 @@ class Golden : public ::testing::EmptyTestEventListener {
   }
 
  private:
-  void record(const Texts& seen) {
-    if (seen.empty())
+  void record() {
+    if (seen_.empty())
       stored_.erase(current_);
     else
-      stored_[current_] = seen;
+      stored_[current_] = seen_;
   }
 
   std::map<std::string, Texts> stored_ = read_golden();
-  std::map<std::string, Texts> seen_;
-  std::string current_;
+  std::string current_;  // the running test
+  Texts seen_;           // of it, so far
 };
 
 Golden* listening() {

@@ -13,25 +13,25 @@
 
 namespace rnnlab::testing {
 
-inline void expect_error(ExitCode exit_code, const std::string& message, const std::function<void()>& action) {
+// Returns the message, or "" if the action throws none, which is a failure.
+inline std::string message_of_error(ExitCode exit_code, const std::function<void()>& action) {
   try {
     action();
-    ADD_FAILURE() << "no error, expected: " << message;
   } catch (const UserError& error) {
-    EXPECT_EQ(error.what(), message);
     EXPECT_EQ(error.exit_code(), exit_code);
+    return error.what();
   }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+inline void expect_error(ExitCode exit_code, const std::string& message, const std::function<void()>& action) {
+  EXPECT_EQ(message_of_error(exit_code, action), message);
 }
 
 inline void expect_error(ExitCode exit_code, const std::function<void()>& action,
                          std::source_location where = std::source_location::current()) {
-  try {
-    action();
-    ADD_FAILURE() << "no error";
-  } catch (const UserError& error) {
-    expect_golden(error.what(), where);
-    EXPECT_EQ(error.exit_code(), exit_code);
-  }
+  expect_golden(message_of_error(exit_code, action), where);
 }
 
 }  // namespace rnnlab::testing
