@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "base/error.h"
@@ -135,9 +136,10 @@ TEST(SaveCheckpoint, LeavesTheLastOneWhereTheDiskIsFull) {
 
 class LoadCheckpoint : public ::testing::Test {
  protected:
-  void expect_refused(const std::string& message) const {
-    expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { load_checkpoint(path_); });
-    expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { verify_checkpoint(path_); });
+  void expect_refused() const {
+    const std::string message = message_of_error(ExitCode::kCheckpoint, [&] { load_checkpoint(path_); });
+    EXPECT_EQ(message_of_error(ExitCode::kCheckpoint, [&] { verify_checkpoint(path_); }), message);
+    expect_golden(message);
   }
   // An attacker would also write a manifest that matches.
   void replace(const std::string& name, const std::string& text) const {
@@ -154,33 +156,31 @@ class LoadCheckpoint : public ::testing::Test {
 TEST_F(LoadCheckpoint, NamesAFileThatIsMissing) {
   for (const char* name : {kModelFile, kOptimizerFile, kStateFile, kManifestFile}) {
     fs::rename(path_ / name, path_ / "away");
-    expect_refused("/" + std::string(name) + ": cannot read: No such file or directory; restore it, or train again");
+    expect_refused();
     fs::rename(path_ / "away", path_ / name);
   }
   verify_checkpoint(path_);
 }
 
 TEST_F(LoadCheckpoint, NamesAFileThatChanged) {
-  const std::string text = read_text(path_ / kStateFile);
-  write_text(path_ / kStateFile, text + "\n");
-  expect_refused("/state.json: 17 bytes, expected 16 by the manifest; the file is damaged or was cut off");
-  write_text(path_ / kStateFile, "{\n  \"step\": 2\n}\n");
-  expect_refused("/state.json: SHA-256 " + Sha256().update(read_text(path_ / kStateFile)).hex() + ", expected '" +
-                 Sha256().update(text).hex() + "' by the manifest; the file is damaged");
+  for (const std::string& text : {read_text(path_ / kStateFile) + "\n", std::string("{\n  \"step\": 2\n}\n")}) {
+    write_text(path_ / kStateFile, text);
+    expect_refused();
+  }
 }
 
 TEST_F(LoadCheckpoint, DoesNotWaitOnAFifo) {
   fs::remove(path_ / kModelFile);
   ::mkfifo((path_ / kModelFile).c_str(), 0600);
-  expect_refused("/model.safetensors: not a regular file; restore it, or train again");
+  expect_refused();
 }
 
 TEST_F(LoadCheckpoint, NoticesAFolderWithAnothersName) {
   fs::rename(path_, folder_.path() / "step-000002");
   path_ = folder_.path() / "step-000002";
-  expect_refused(": the folder's name says step 2, its manifest.json says 1; restore its name");
+  expect_refused();
   path_ = folder_.path() / "step-000002" / "";
-  expect_refused(": the folder's name says step 2, its manifest.json says 1; restore its name");
+  expect_refused();
   fs::rename(path_, folder_.path() / "kept for later");
   verify_checkpoint(folder_.path() / "kept for later");
 }
@@ -189,28 +189,24 @@ TEST_F(LoadCheckpoint, NeverReadsFilesThatAManifestInvents) {
   Manifest manifest = verify_checkpoint(path_);
   manifest.files["../../secret"] = {};
   write_text(path_ / kManifestFile, manifest_text(manifest));
-  expect_refused("/manifest.json: files.'../../secret' is not part of a checkpoint");
+  expect_refused();
   manifest.files = {{kModelFile, {}}};
   write_text(path_ / kManifestFile, manifest_text(manifest));
-  expect_refused("/manifest.json: files.optimizer.safetensors is missing");
+  expect_refused();
 }
 
 TEST_F(LoadCheckpoint, RefusesBrokenFilesUnderAManifestThatFits) {
-  const auto expect_not_loaded = [&](const std::string& message) {
+  const auto expect_not_loaded = [&](const std::string& name, const std::string& text) {
+    const std::string before = read_text(path_ / name);
+    replace(name, text);
     verify_checkpoint(path_);
-    expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { load_checkpoint(path_); });
+    expect_error(ExitCode::kCheckpoint, [&] { load_checkpoint(path_); });
+    replace(name, before);
   };
-  const std::string model = read_text(path_ / kModelFile);
-  replace(kModelFile, "short");
-  expect_not_loaded("/model.safetensors: 5 bytes, expected at least 8; it is not a safetensors file, or was cut off");
-  replace(kModelFile, model);
-  replace(kStateFile, std::string(1'000'000, '['));
-  expect_not_loaded("/state.json: nested in more than 100 levels");
-  replace(kStateFile, "{\"a\": 1, \"a\": 2}");
-  expect_not_loaded("/state.json: the key 'a' occurs twice");
-  replace(kStateFile, std::string((1 << 26) + 1, ' '));
-  expect_not_loaded(
-      "/state.json: larger than 64.00 MiB, the most that such a file may hold; restore it, or train again");
+  expect_not_loaded(kModelFile, "short");
+  expect_not_loaded(kStateFile, std::string(1'000'000, '['));
+  expect_not_loaded(kStateFile, "{\"a\": 1, \"a\": 2}");
+  expect_not_loaded(kStateFile, std::string((1 << 26) + 1, ' '));
 }
 
 }  // namespace
@@ -269,43 +265,34 @@ TEST(Manifest, IsWrittenLikeThis) {
 
 TEST(Manifest, ReadsBack) { EXPECT_EQ(parse_manifest(manifest_text(kManifest), "m"), kManifest); }
 
-void expect_refused(const std::string& text, const std::string& message) {
-  expect_error(ExitCode::kCheckpoint, "m" + message, [&] { parse_manifest(text, "m"); });
+void expect_refused(const std::string& text) {
+  expect_error(ExitCode::kCheckpoint, [&] { parse_manifest(text, "m"); });
 }
 
 TEST(Manifest, IsSealed) {
-  const std::string broken =
-      ": its last line, the SHA-256, does not match its content; the file is damaged or was cut off";
   const std::string text = manifest_text(kManifest);
-  expect_refused("", broken);
-  expect_refused("{}", broken);
-  expect_refused(text.substr(0, text.size() - 1), broken);
-  expect_refused(text.substr(1), broken);
-  expect_refused(text + "\n", broken);
   std::string other = text;
   other[other.find('7')] = '8';
-  expect_refused(other, broken);
+  std::set<std::string> messages;
+  for (const std::string& broken :
+       {std::string(), std::string("{}"), text.substr(0, text.size() - 1), text.substr(1), text + "\n", other})
+    messages.insert(message_of_error(ExitCode::kCheckpoint, [&] { parse_manifest(broken, "m"); }));
+  expect_golden(messages);
 }
 
 // Fuzzing found this case: the JSON parser takes the zero for the end, and the text before it is not an object.
 TEST(Manifest, RefusesANumberAndAZeroBeforeItsSeal) {
   const std::string before("2\0", 2);
-  const std::string seal = Sha256().update(before).hex();
-  expect_refused(before + "  \"seal\": \"" + seal + "\"\n}\n",
-                 ":1:2: not valid JSON: the file is damaged or was cut off");
+  expect_refused(before + "  \"seal\": \"" + Sha256().update(before).hex() + "\"\n}\n");
 }
 
 TEST(Manifest, IsReadStrictlyWhoeverSealedIt) {
   using Json = nlohmann::ordered_json;
-  expect_refused(sealed_text(Json{{"step", 1}}), ": schema_version is missing");
-  expect_refused(sealed_text(Json{{"schema_version", 9}}),
-                 ": schema_version is '9', expected 1 to 3: a different version of rnnlab wrote it; use that version, "
-                 "or train again");
-  expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", "x"}}), ": step is '\"x\"', expected a whole number");
-  expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", 1}, {"files", {{"a", {{"bytes", 1}}}}}}),
-                 ": files.a.sha256 is missing");
-  expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", 1}, {"files", Json::object()}, {"more", 1}}),
-                 ": unknown key 'more'");
+  for (const Json& manifest :
+       {Json{{"step", 1}}, Json{{"schema_version", 9}}, Json{{"schema_version", 1}, {"step", "x"}},
+        Json{{"schema_version", 1}, {"step", 1}, {"files", {{"a", {{"bytes", 1}}}}}},
+        Json{{"schema_version", 1}, {"step", 1}, {"files", Json::object()}, {"more", 1}}})
+    expect_refused(sealed_text(manifest));
 }
 
 // The tests named Damage flip every single bit, and cut off every file of a checkpoint at every byte.
