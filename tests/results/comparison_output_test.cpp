@@ -2,19 +2,15 @@
 #include "results/comparison_output.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/system/temporary_folder.h"
-#include "base/text.h"
 #include "golden.h"
-#include "results/sample_runs.h"
+#include "results/compared_runs.h"
 
 namespace rnnlab::testing {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -77,12 +73,9 @@ std::vector<std::string> legend_of(const Comparison& comparison) {
   return legend;
 }
 
-TEST(ComparisonLegend, SaysNothingOfIntervalsThatAreThere) {
-  EXPECT_THAT(legend_of(sample_comparison()), ::testing::IsEmpty());
-}
-
 TEST(ComparisonLegend, SaysWhereOneProcessGivesNoInterval) {
   Comparison comparison = sample_comparison();
+  EXPECT_THAT(legend_of(comparison), ::testing::IsEmpty());
   take_for_one_process(comparison.groups[1]);
   expect_golden(legend_of(comparison));
   take_for_one_process(comparison.groups[0]);
@@ -93,24 +86,30 @@ TEST(ComparisonLegend, SaysWhereOneProcessGivesNoInterval) {
 
 TEST(ComparisonTable, HasNoVerdictForOneProcess) {
   Comparison comparison = sample_comparison();
-  take_for_one_process(comparison.groups[1]);
-  const std::vector<std::string>& cells = comparison_table(comparison).rows()[1];
+  GroupResult& fused = comparison.groups[1];
+  fused.verdict = TimeVerdict::kNoDifference;
+  EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
+  take_for_one_process(fused);
+  const std::vector<std::string> cells = comparison_table(comparison).rows()[1];
   EXPECT_THAT(std::vector(cells.begin() + 2, cells.begin() + 10),
               ::testing::ElementsAre("1", "30", "1.250", "1.000 .. 1.500*", "0.562", "-", "-", "-"));
+  fused.num_timed_epochs = 1;
+  fused.low_seconds = fused.high_seconds = fused.seconds;
+  EXPECT_EQ(comparison_table(comparison).rows()[1][5], "1.250*") << "one epoch has no spread";
 }
 
-TEST(ComparisonTable, HasNoSpreadOfOneEpoch) {
-  Comparison comparison = sample_comparison();
-  take_for_one_process(comparison.groups[1]);
-  comparison.groups[1].num_timed_epochs = 1;
-  comparison.groups[1].low_seconds = comparison.groups[1].high_seconds = comparison.groups[1].seconds;
-  EXPECT_EQ(comparison_table(comparison).rows()[1][5], "1.250*");
+// Returns the lines of a text from `first` on; of a negative number, from that line before the end on.
+std::vector<std::string> lines_from(const std::string& text, int64_t first, int64_t count) {
+  const std::vector<std::string> lines = split(text, '\n');
+  const auto begin = first < 0 ? lines.end() - 1 + first : lines.begin() + first;
+  return {begin, begin + count};
 }
 
-TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
-  Comparison comparison = sample_comparison();
-  comparison.groups[1].verdict = TimeVerdict::kNoDifference;
-  EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
+std::vector<std::string> first_lines(const Comparison& comparison, int64_t count) {
+  return lines_from(comparison_text(comparison), 0, count);
+}
+std::vector<std::string> last_lines(const Comparison& comparison, int64_t count) {
+  return lines_from(comparison_text(comparison), -count, count);
 }
 
 TEST(ComparisonText, SaysWhenATargetWasReached) {
@@ -127,50 +126,29 @@ TEST(ComparisonText, SaysWhenATargetWasReached) {
   comparison.groups[1].target_time->seconds.reset();
   naive.baselines = {{"most frequent class", {{"valid_accuracy", 0.11}}}};
   expect_golden(comparison_work(comparison).back());
-  EXPECT_THAT(comparison_text(comparison),
-              ::testing::EndsWith("cpu naive reached valid_accuracy 0.98 after 12.25 s of training, with warm-up and "
-                                  "without validation (95 % interval 11.50 .. 13.00 over 5 runs)\n"
-                                  "4 of 5 runs of cpu fused reached valid_accuracy 0.98\n"));
+  expect_golden(last_lines(comparison, 2));
 }
 
 TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
   Comparison comparison = sample_comparison();
   comparison.groups[1].label = "cpu fused learning_rate=0.001 schedule=cosine";
-  const std::string text = comparison_text(comparison);
-  EXPECT_NE(text.find("\n1: cpu naive            "), std::string::npos) << text;
-  EXPECT_NE(text.find("\n2: cpu fused learning_r...  1 "), std::string::npos) << text;
-  EXPECT_NE(text.find("\n\n1: cpu naive\n2: cpu fused learning_rate=0.001 schedule=cosine (diverged)\n\n"),
-            std::string::npos)
-      << text;
+  expect_golden(first_lines(comparison, 8));
   comparison.groups[1].label = "runs/rows/2026-11-21T13-06-20Z-cuda0-fused";
-  EXPECT_NE(comparison_text(comparison).find("\n2: cuda0-fused "), std::string::npos);
+  EXPECT_THAT(comparison_text(comparison), HasSubstr("\n2: cuda0-fused "));
 }
 
-TEST(ComparisonText, FitsATerminalOfEightyColumns) {
-  const std::string text = comparison_text(sample_comparison(), 80);
-  EXPECT_THAT(text, ::testing::StartsWith(
-                        "run                   s/epoch   95 % interval     ratio   95 % interval  verdict\n"
-                        "--------------------  -------  --------------  --------  --------------  -------\n"
-                        "cpu naive               2.250  2.000 .. 2.500  baseline               -        -\n"
-                        "cpu fused (diverged)    1.250  1.000 .. 1.500     0.562  0.500 .. 0.625   faster\n"
-                        "in each row: processes 5\n"
-                        "left out, because the terminal is narrow: seeds, epochs and p (compare --csv has them)\n"
-                        "\n"
-                        "run                   train loss  valid loss\n"
-                        "--------------------  ----------  ----------\n"
-                        "cpu naive                 0.5000      0.2500\n"
-                        "cpu fused (diverged)      0.5000           -\n"
-                        "\n"
-                        "cpu fused is 1.78 times as fast as cpu naive (95 % interval 1.6 to 2).\n"));
+TEST(ComparisonText, IsTheTableTheAnswerAndTheWarnings) {
+  Comparison comparison = sample_comparison();
+  comparison.warnings = {{warning::kCpuBusy, "cpu naive: THE CPU IS BUSY"}, {warning::kLossesPart, "a\x1b[2Jb"}};
+  expect_golden(comparison_text(comparison));
 }
 
-TEST(ComparisonText, LeavesOutItsIntervalsOnANarrowTerminal) {
-  const std::string text = comparison_text(sample_comparison(), 50);
-  EXPECT_THAT(text, ::testing::StartsWith("run                   s/epoch     ratio  verdict\n"));
-  EXPECT_THAT(text, HasSubstr("\nleft out, because the terminal is narrow: seeds, epochs, 95 % interval of s/epoch, "
-                              "95 % interval of ratio and p (compare --csv has them)\n"));
-  for (const std::string& line : split(text.substr(0, text.find("left out")), '\n'))
-    EXPECT_LE(display_width(line), 50u) << line;
+TEST(ComparisonText, FitsTheTerminal) {
+  expect_golden(comparison_text(sample_comparison(), 80));
+  const std::string narrow = comparison_text(sample_comparison(), 50);
+  const std::string table = narrow.substr(0, narrow.find("left out"));
+  expect_golden(narrow.substr(table.size(), narrow.find('\n', table.size()) - table.size()));
+  for (const std::string& line : split(table, '\n')) EXPECT_LE(display_width(line), 50u) << line;
 }
 
 // The counts of runs are equal in most comparisons. Whether they are columns must not depend on how wide an interval
@@ -184,33 +162,17 @@ TEST(ComparisonText, HasEqualCountsInOneLineOnATerminal) {
   }
   for (const double high : {2.5, 2.500001e-3}) {
     comparison.groups[0].high_seconds = high;
-    const std::string text = comparison_text(comparison, 100);
-    EXPECT_THAT(text, ::testing::StartsWith("run        s/epoch  "));
-    EXPECT_THAT(text, HasSubstr("\nin each row: seeds 1, processes 5, epochs 20\n\n"));
+    EXPECT_THAT(comparison_text(comparison, 100), AllOf(::testing::StartsWith("run        s/epoch  "),
+                                                        HasSubstr("row: seeds 1, processes 5, epochs 20\n\n")));
   }
 }
 
-const std::string kWholeTable =
-    "run                   seeds  processes  epochs  s/epoch   95 % interval     ratio   95 % interval       p  "
-    "verdict  train loss  valid loss\n"
-    "--------------------  -----  ---------  ------  -------  --------------  --------  --------------  ------  "
-    "-------  ----------  ----------\n"
-    "cpu naive             1,2            5      60    2.250  2.000 .. 2.500  baseline               -       -  "
-    "      -      0.5000      0.2500\n"
-    "cpu fused (diverged)  1              5      30    1.250  1.000 .. 1.500     0.562  0.500 .. 0.625  0.0079  "
-    " faster      0.5000           -\n"
-    "\n"
-    "cpu fused is 1.78 times as fast as cpu naive (95 % interval 1.6 to 2).\n";
-
-TEST(ComparisonText, IsTheTableTheAnswerAndTheWarnings) {
-  EXPECT_EQ(comparison_text(sample_comparison()), kWholeTable);
-  Comparison comparison = sample_comparison();
-  comparison.warnings = {{warning::kCpuBusy, "cpu naive: THE CPU IS BUSY"}, {warning::kLossesPart, "losses differ"}};
-  expect_golden(comparison_text(comparison));
-}
-
+// The table is above, and the rest follows on request.
 TEST(ComparisonText, HasTheRestOnRequest) {
-  expect_golden(comparison_text(sample_comparison(), kAnyWidth, Detail::kAll));
+  const std::string text = comparison_text(sample_comparison(), kAnyWidth, Detail::kAll);
+  const std::string answer = comparison_text(sample_comparison());
+  ASSERT_TRUE(text.starts_with(answer));
+  expect_golden(text.substr(answer.size()));
 }
 
 TEST(ComparisonText, HasOneLineOfDoubtWhereNoTimesAreCompared) {
@@ -218,21 +180,40 @@ TEST(ComparisonText, HasOneLineOfDoubtWhereNoTimesAreCompared) {
   comparison.groups.resize(1);
   comparison.warnings = {{warning::kCpuBusy, "THE CPU IS BUSY"},
                          {warning::kNotBetterThanBaseline, "the model is not better"},
-                         {warning::kHighLoad, "the load average was 6.0"}};
-  EXPECT_THAT(comparison_text(comparison),
-              ::testing::EndsWith("\nWARNING: the model is not better\n"
-                                  "WARNING: do not rely on these times: THE CPU IS BUSY (and 1 more reason, which "
-                                  "--verbose shows)\n"));
-  EXPECT_THAT(comparison_text(comparison, kAnyWidth, Detail::kAll), HasSubstr("WARNING: the load average was 6.0\n"));
+                         {warning::kHighLoad, "HIGH LOAD"}};
+  expect_golden(last_lines(comparison, 2));
+  EXPECT_THAT(comparison_text(comparison, kAnyWidth, Detail::kAll), HasSubstr("WARNING: HIGH LOAD\n"));
 }
 
 TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
+  Comparison forced = sample_comparison(), different = forced, other = forced, partly = forced;
+  forced.forced = different.differences = other.other_work = partly.other_work = {"one reason", "another"};
+  other.groups[1].is_other_work = true;
+  partly.groups.push_back(other.groups[1]);
+  for (const Comparison& comparison : {forced, different, other, partly}) expect_golden(first_lines(comparison, 3));
+}
+
+TEST(ComparisonText, ShowsTheBestEpochBesideTheLastWhereTheyDiffer) {
   Comparison comparison = sample_comparison();
-  comparison.forced = {"precision: fp32 in cpu naive, tf32 in cpu fused"};
-  EXPECT_THAT(comparison_text(comparison), ::testing::StartsWith("FORCED: this is not a fair comparison.\n"
-                                                                 "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
-                                                                 "\n"
-                                                                 "run  "));
+  GroupResult& naive = comparison.groups[0];
+  naive.best_epochs = {3, 5};
+  naive.best_metrics = naive.final_metrics;
+  EXPECT_THAT(best_epoch_table(comparison).rows(), ::testing::IsEmpty());
+  naive.best_metrics["valid_loss"] = {0.125, 0.125, 0.125};
+  EXPECT_THAT(comparison_text(comparison, kAnyWidth, Detail::kAll),
+              HasSubstr("\nrun        best epoch  train loss  (last)  valid loss  (last)\n"
+                        "---------  ----------  ----------  ------  ----------  ------\n"
+                        "cpu naive      3 .. 5      0.5000  0.5000      0.1250  0.2500\n\n"));
+  EXPECT_THAT(comparison_text(comparison, 50, Detail::kAll),
+              AllOf(HasSubstr("best epoch  train loss  (last)\n"), HasSubstr("best epoch  valid loss  (last)\n")))
+      << "an epoch's value stays beside the last one's";
+}
+
+TEST(ComparisonText, AlignsThePointsOfAMetric) {
+  Comparison comparison = sample_comparison();
+  for (auto [index, rmse] : {std::pair(0, 2.43), std::pair(1, 12.618)})
+    comparison.groups[static_cast<size_t>(index)].final_metrics = {{"valid_rmse", {rmse, rmse, rmse}}};
+  EXPECT_THAT(comparison_text(comparison), AllOf(HasSubstr("  2.430\n"), HasSubstr(" 12.618\n")));
 }
 
 // Returns a comparison with the naive run on two devices, which is a little less than twice as fast.
@@ -256,28 +237,11 @@ Comparison comparison_of_devices() {
   return comparison;
 }
 
-TEST(ComparisonText, HasATableOfSpeedUps) {
-  EXPECT_THAT(
-      comparison_text(comparison_of_devices()),
-      ::testing::HasSubstr(
-          "\n\n"
-          "run                  devices  against  speed-up  95 % interval  efficiency    95 % interval  exchange  "
-          "slowest\n"
-          "-------------------  -------  -------  --------  -------------  ----------  ---------------  --------  "
-          "-------\n"
-          "cpu naive devices=2        2        1      1.75   1.50 .. 2.00      87.5 %  75.0 .. 100.0 %     6.2 %   "
-          "+3.0 %\n"
-          "\n"
-          "speed-up: over the same work on the fewest devices; efficiency: "));
-}
-
-TEST(ComparisonCsv, HasSpeedUpAndEfficiency) {
-  EXPECT_THAT(comparison_csv(comparison_of_devices()),
-              ::testing::HasSubstr(",2.5e-06,2,1.75,1.5,2,0.875,0.75,1,0.0625,1.03,,,,,0,"));
-}
-
-TEST(ComparisonJson, HasSpeedUpAndEfficiency) {
-  const auto json = nlohmann::json::parse(comparison_json(comparison_of_devices()));
+TEST(ComparisonOfDevices, HasSpeedUpAndEfficiency) {
+  const Comparison comparison = comparison_of_devices();
+  expect_golden(last_lines(comparison, 5));
+  EXPECT_THAT(comparison_csv(comparison), HasSubstr(",2.5e-06,2,1.75,1.5,2,0.875,0.75,1,0.0625,1.03,,,,,0,"));
+  const auto json = nlohmann::json::parse(comparison_json(comparison));
   EXPECT_TRUE(json["groups"][0]["device_speed"].is_null());
   EXPECT_EQ(json["groups"][1]["devices"], 2);
   EXPECT_EQ(json["groups"][1]["device_speed"]["reference"], "cpu naive");
@@ -293,69 +257,9 @@ TEST(ComparisonCsv, HoldsNoTextThatIsAFormula) {
   comparison.groups[0].folders = {"-runs"};
   comparison.groups[0].ratio = -0.5;
   const std::string csv = comparison_csv(comparison);
-  EXPECT_THAT(csv, ::testing::HasSubstr("\n'=cmd|' /c calc'!A1,"));
-  EXPECT_THAT(csv, ::testing::HasSubstr(",\"'@SUM(1, 2)\",'-runs,"));
-  EXPECT_THAT(csv, ::testing::HasSubstr(",-0.5,"));
-}
-
-TEST(ComparisonText, HoldsNothingThatATerminalObeys) {
-  Comparison comparison;
-  comparison.warnings = {{warning::kLossesPart, "a\x1b[2Jb"}};
-  EXPECT_THAT(comparison_text(comparison), ::testing::HasSubstr("a\\x1b[2Jb\n"));
-}
-
-TEST(ComparisonText, ReportsDifferencesWithoutTheWordForced) {
-  Comparison comparison = sample_comparison();
-  comparison.groups.clear();
-  comparison.differences = {"batch size: 64 in cpu fused batch_size=64, 128 in cpu fused batch_size=128"};
-  EXPECT_TRUE(comparison_text(comparison)
-                  .starts_with("NOTICE: these runs differ in more than the device and the layer.\n"
-                               "  batch size: 64 in cpu fused batch_size=64, 128 in cpu fused batch_size=128\n\n"));
-}
-
-TEST(ComparisonText, BeginsWithWhyTimesHaveNoRatio) {
-  Comparison comparison = sample_comparison();
-  for (size_t i = 1; i < comparison.groups.size(); ++i) comparison.groups[i].is_other_work = true;
-  comparison.other_work = {"model: model.cell=lstm in cpu naive, model.cell=gru in cpu fused"};
-  EXPECT_TRUE(comparison_text(comparison)
-                  .starts_with("NOTICE: these runs did different work, so their times have no ratio, p or verdict "
-                               "(--force shows them).\n"
-                               "  model: model.cell=lstm in cpu naive, model.cell=gru in cpu fused\n\n"));
-}
-
-TEST(ComparisonText, BeginsWithWhichTimesHaveNoRatioIfSomeHaveOne) {
-  Comparison comparison = sample_comparison();
-  comparison.groups.push_back(comparison.groups.back());
-  comparison.groups.back().is_other_work = true;
-  comparison.other_work = {"model: model.cell=lstm in cpu naive, model.cell=gru in cpu fused"};
-  EXPECT_TRUE(comparison_text(comparison)
-                  .starts_with("NOTICE: rows without a ratio did other work than the baseline (--force shows their "
-                               "ratios).\n"));
-}
-
-TEST(ComparisonText, ShowsTheBestEpochBesideTheLastWhereTheyDiffer) {
-  Comparison comparison = sample_comparison();
-  GroupResult& naive = comparison.groups[0];
-  naive.best_epochs = {3, 5};
-  naive.best_metrics = naive.final_metrics;
-  EXPECT_THAT(comparison_text(comparison, kAnyWidth, Detail::kAll), Not(HasSubstr("best epoch")));
-  naive.best_metrics["valid_loss"] = {0.125, 0.125, 0.125};
-  EXPECT_THAT(comparison_text(comparison, kAnyWidth, Detail::kAll),
-              HasSubstr("\nThe best epoch, whose weights predict and evaluate use, beside the last epoch:\n"
-                        "run        best epoch  train loss  (last)  valid loss  (last)\n"
-                        "---------  ----------  ----------  ------  ----------  ------\n"
-                        "cpu naive      3 .. 5      0.5000  0.5000      0.1250  0.2500\n\n"));
-  EXPECT_THAT(comparison_text(comparison, 50, Detail::kAll),
-              AllOf(HasSubstr("\nrun        best epoch  train loss  (last)\n"),
-                    HasSubstr("\nrun        best epoch  valid loss  (last)\n")))
-      << "an epoch's value stays beside the last one's";
-}
-
-TEST(ComparisonText, AlignsThePointsOfAMetric) {
-  Comparison comparison = sample_comparison();
-  for (auto [index, rmse] : {std::pair(0, 2.43), std::pair(1, 12.618)})
-    comparison.groups[static_cast<size_t>(index)].final_metrics = {{"valid_rmse", {rmse, rmse, rmse}}};
-  EXPECT_THAT(comparison_text(comparison), AllOf(HasSubstr("  2.430\n"), HasSubstr(" 12.618\n")));
+  EXPECT_THAT(csv, HasSubstr("\n'=cmd|' /c calc'!A1,"));
+  EXPECT_THAT(csv, HasSubstr(",\"'@SUM(1, 2)\",'-runs,"));
+  EXPECT_THAT(csv, HasSubstr(",-0.5,"));
 }
 
 TEST(ComparisonCsv, HasALineForEachGroup) {
@@ -387,28 +291,20 @@ TEST(ComparisonJson, HoldsEverything) {
   EXPECT_EQ(json["groups"][0]["final_metrics"]["train_loss"]["high"], 0.6);
 }
 
-}  // namespace
+// ---- conditions that were held equal ----
 
-namespace {
-
-class Held : public ::testing::Test {
+class Held : public ComparedRuns {
  protected:
-  void add(const std::string& name, const SampleRun& run) {
-    run.write(folder_.path() / name);
-    runs_.push_back(load_run(folder_.path() / name));
-  }
   std::string text() const { return held_equal_text(held_equal(runs_)); }
-
-  TemporaryFolder folder_;
-  std::vector<RunRecord> runs_;
 };
 
 TEST_F(Held, EqualConditionsAreNamedWithTheirValue) {
-  add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
-  add("b", sample_run("cpu", "fused", 1, {9, 2, 2}));
-  EXPECT_THAT(text(), AllOf(HasSubstr("Held equal:\n  data "), HasSubstr("\n  batch size "), HasSubstr(" 128\n"),
-                            HasSubstr("\n  usable CPUs "), Not(HasSubstr("Not held equal"))));
-  EXPECT_THAT(text(), HasSubstr("Not recorded by every run: "));
+  add_pair();
+  EXPECT_THAT(text(),
+              AllOf(HasSubstr("Held equal:\n  data "), HasSubstr("\n  batch size "), HasSubstr(" 128\n"),
+                    HasSubstr("\n  usable CPUs "), Not(HasSubstr("Not held equal")), HasSubstr("Not recorded")));
+  EXPECT_THAT(comparison_json(compared(), {.held_equal = held_equal(runs_)}),
+              HasSubstr("\"held_equal\": {\n    \"equal\": ["));
 }
 
 TEST_F(Held, WeightsAreEqualSeedBySeed) {
@@ -419,130 +315,91 @@ TEST_F(Held, WeightsAreEqualSeedBySeed) {
 }
 
 TEST_F(Held, UnequalConditionsAreNamedWithAllTheirValues) {
-  add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
-  SampleRun other = sample_run("cpu", "fused", 1, {9, 2, 2});
-  other.environment.cpu.usable_cpus = 64;
-  add("b", other);
-  EXPECT_THAT(text(), HasSubstr("Not held equal:\n  usable CPUs  2; 64\n"));
+  add_pair([](SampleRun& run) { run.environment.cpu.usable_cpus = 64; });
+  EXPECT_THAT(text(), HasSubstr("\n  usable CPUs  2; 64\n"));
 }
 
 // Before version 3 different texts were hashed.
 TEST_F(Held, HashesOfAnOldRunAreComputedAgain) {
-  add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
-  add("b", sample_run("cpu", "fused", 1, {9, 2, 2}));
+  add_pair();
   runs_[1].summary.settings_sha256.clear();
   runs_[1].summary.identity.model_hash = runs_[1].summary.identity.training_hash = "of another text";
-  EXPECT_THAT(text(), Not(HasSubstr("Not held equal")));
+  EXPECT_THAT(held_equal(runs_).unequal, ::testing::IsEmpty());
 }
 
 TEST_F(Held, DevicesAreListedIfARunHasSeveral) {
   add("a", run_of_devices(1, 2));
   EXPECT_THAT(text(), Not(HasSubstr("devices")));
   add("b", run_of_devices(2, 1));
-  EXPECT_THAT(text(), HasSubstr("Not held equal:\n  devices  1; 2\n"));
+  EXPECT_THAT(text(), HasSubstr("\n  devices  1; 2\n"));
 }
 
-TEST_F(Held, TheJsonOfAComparisonHasThemAsAField) {
-  add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
-  EXPECT_THAT(comparison_json(compare(runs_, {}), {.held_equal = held_equal(runs_)}),
-              AllOf(HasSubstr("\"baseline\": \"cpu naive\""), HasSubstr("\"held_equal\": {\n    \"equal\": [")));
-}
+// ---- matrices of epochs ----
 
-}  // namespace
-
-namespace {
-
-class Matrices : public ::testing::Test {
+class Matrices : public ComparedRuns {
  protected:
-  void add(const std::string& layer, const std::vector<double>& train_seconds) {
-    const auto folder = folder_.path() / fmt::format("{}{}", layer, runs_.size());
-    sample_run("cpu", layer, 1, train_seconds).write(folder);
-    runs_.push_back(load_run(folder));
+  void add_run(const std::string& layer, const std::vector<double>& train_seconds) {
+    add(fmt::format("{}{}", layer, runs_.size()), sample_run("cpu", layer, 1, train_seconds));
   }
   std::string text(size_t width = kAnyWidth) const {
-    return epoch_matrices_text(epoch_matrices(runs_), compare(runs_, {}), width);
+    return epoch_matrices_text(epoch_matrices(runs_), compared(), width);
   }
-  std::string csv() const { return epoch_matrices_csv(epoch_matrices(runs_), compare(runs_, {})); }
-
-  TemporaryFolder folder_;
-  std::vector<RunRecord> runs_;
 };
 
 TEST_F(Matrices, HaveARowForEachEpochAndAColumnForEachSide) {
-  add("naive", {9, 2, 2.5});
-  add("fused", {8, 1, 1.5});
+  add_run("naive", {9, 2, 2.5});
+  add_run("fused", {8, 1, 1.5});
   expect_golden(text());
 }
 
 TEST_F(Matrices, HaveColumnsBelowTheOthersOnANarrowTerminal) {
-  add("naive", {9, 2});
-  add("fused", {8, 1});
-  EXPECT_THAT(text(20), ::testing::StartsWith("Training seconds by epoch:\n"
-                                              "epoch  cpu naive\n"
-                                              "-----  ---------\n"
-                                              "    1     9.000*\n"
-                                              "    2     2.000\n"
-                                              "\n"
-                                              "epoch  cpu fused\n"
-                                              "-----  ---------\n"
-                                              "    1     8.000*\n"
-                                              "    2     1.000\n"
-                                              "\n"
-                                              "Train loss by epoch:\n"
-                                              "epoch  cpu naive\n"));
+  add_run("naive", {9, 2});
+  add_run("fused", {8, 1});
+  expect_golden(lines_from(text(20), 0, 11));
 }
 
 TEST_F(Matrices, OfSeveralProcessesHaveTheGeometricMeanAsTheComparisonHas) {
-  for (const double seconds : {1.0, 16.0, 4.0}) add("naive", {9, seconds});
+  for (const double seconds : {1.0, 16.0, 4.0}) add_run("naive", {9, seconds});
   EXPECT_DOUBLE_EQ(*epoch_matrices(runs_).train_seconds[1][0], 4.0);
-  EXPECT_THAT(text(), EndsWith("cpu naive: times are the geometric mean, losses the median of 3 runs\n"));
+  expect_golden(lines_from(text(), -1, 1));
 }
 
 TEST_F(Matrices, HaveAGapWhereARunWasShorter) {
-  add("naive", {9, 2, 2});
-  add("fused", {8, 1});
+  add_run("naive", {9, 2, 2});
+  add_run("fused", {8, 1});
   EXPECT_EQ(epoch_matrices(runs_).train_seconds[2][1], std::nullopt);
   EXPECT_THAT(text(), HasSubstr("    3     2.000          -\n"));
-  EXPECT_THAT(text(), EndsWith("- no run finished this epoch\n"));
+  expect_golden(lines_from(text(), -1, 1));
 }
 
 TEST_F(Matrices, SayFromWhereOnFewerRunsStandForACell) {
-  add("naive", {9, 2, 2});
-  add("naive", {9, 4});
+  add_run("naive", {9, 2, 2});
+  add_run("naive", {9, 4});
   EXPECT_EQ(epoch_matrices(runs_).train_seconds[2][0], 2.0);
-  EXPECT_THAT(
-      text(),
-      EndsWith("cpu naive: times are the geometric mean, losses the median of 2 runs, from epoch 3 on of fewer\n"));
+  expect_golden(lines_from(text(), -1, 1));
 }
 
 TEST_F(Matrices, HaveNoNumberWhereARunDiverged) {
-  add("naive", {9, 2});
-  add("naive", {9, 2});
+  add_run("naive", {9, 2});
+  add_run("naive", {9, 2});
   runs_[1].rows[1].train_loss = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(text(), HasSubstr("    2        nan\n"));
 }
 
-TEST_F(Matrices, AreALineForEachCellAsCsv) {
-  add("naive", {9, 2});
-  add("fused", {8});
-  EXPECT_THAT(csv(), ::testing::StartsWith("label,epoch,num_runs,is_warmup,train_seconds,train_loss,forced,warnings,"
-                                           "differences\n"
-                                           "cpu naive,1,1,1,9,0.5,"));
-  EXPECT_THAT(csv(), HasSubstr("\ncpu naive,2,1,0,2,0.5,"));
-  EXPECT_THAT(csv(), Not(HasSubstr("\ncpu fused,2,")));
-}
-
-TEST_F(Matrices, AreAFieldOfAComparisonsJson) {
-  add("naive", {9, 2});
-  add("fused", {8});
-  const auto json =
-      nlohmann::json::parse(comparison_json(compare(runs_, {}), {.epoch_matrices = epoch_matrices(runs_)}));
-  EXPECT_EQ(json["epoch_matrices"]["labels"], nlohmann::json({"cpu naive", "cpu fused"}));
-  EXPECT_EQ(json["epoch_matrices"]["epochs"], nlohmann::json({1, 2}));
-  EXPECT_EQ(json["epoch_matrices"]["train_seconds"], nlohmann::json({{9.0, 8.0}, {2.0, nullptr}}));
-  EXPECT_EQ(json["epoch_matrices"]["is_warmup"], nlohmann::json({{true, true}, {false, false}}));
+TEST_F(Matrices, AreInCsvAndJson) {
+  add_run("naive", {9, 2});
+  add_run("fused", {8});
+  const EpochMatrices matrices = epoch_matrices(runs_);
+  const std::string csv = epoch_matrices_csv(matrices, compared());
+  EXPECT_THAT(csv, AllOf(::testing::StartsWith("label,epoch,num_runs,is_warmup,train_seconds,train_loss,forced,"),
+                         HasSubstr("\ncpu naive,1,1,1,9,0.5,"), HasSubstr("\ncpu naive,2,1,0,2,0.5,"),
+                         Not(HasSubstr("\ncpu fused,2,"))));
+  const auto json = nlohmann::json::parse(comparison_json(compared(), {.epoch_matrices = matrices}))["epoch_matrices"];
+  EXPECT_EQ(json["labels"], nlohmann::json({"cpu naive", "cpu fused"}));
+  EXPECT_EQ(json["epochs"], nlohmann::json({1, 2}));
+  EXPECT_EQ(json["train_seconds"], nlohmann::json({{9.0, 8.0}, {2.0, nullptr}}));
+  EXPECT_EQ(json["is_warmup"], nlohmann::json({{true, true}, {false, false}}));
 }
 
 }  // namespace
-
 }  // namespace rnnlab::testing

@@ -1,60 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/comparison.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/expect_error.h"
 #include "base/statistics.h"
-#include "base/system/temporary_folder.h"
-#include "base/text.h"
 #include "golden.h"
-#include "results/sample_runs.h"
+#include "results/compared_runs.h"
 
 namespace rnnlab::testing {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
+using ::testing::Not;
 
-const std::vector<double> kSlow = {9, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5};
-constexpr const char* kFewSeeds =
-    "losses and metrics of fewer than 3 seeds (cpu naive, cpu fused): different seeds give different values";
-const std::vector<double> kFast = {9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5};
-
-class CompareTest : public ::testing::Test {
- protected:
-  void add(const std::string& name, const SampleRun& run) {
-    run.write(folder_.path() / name);
-    runs_.push_back(load_run(folder_.path() / name));
-  }
-  // Adds two runs of the same work, the second of which was changed by `change`.
-  void add_pair(const std::function<void(SampleRun&)>& change) {
-    add("a", sample_run("cpu", "naive", 1, kSlow));
-    SampleRun other = sample_run("cpu", "fused", 1, kFast);
-    change(other);
-    add("b", other);
-  }
-  void expect_refused(const std::string& reasons) {
-    expect_error(
-        ExitCode::kUsage,
-        "these runs did not do the same work under the same conditions:\n  " + reasons +
-            "\nName fewer runs, run all of them again under equal conditions, or use --force to compare anyway",
-        [&] { compare(runs_, {}); });
-  }
-
-  TemporaryFolder folder_;
-  std::vector<RunRecord> runs_;
-};
+class CompareTest : public ComparedRuns {};
 
 TEST_F(CompareTest, SetsEveryGroupAgainstTheFirst) {
-  add_pair([](SampleRun&) {});
-  const Comparison comparison = compare(runs_, {});
+  add_pair();
+  const Comparison comparison = compared();
   EXPECT_EQ(comparison.baseline, "cpu naive");
   ASSERT_EQ(comparison.groups.size(), 2u);
   const GroupResult& naive = comparison.groups[0];
@@ -76,12 +45,12 @@ TEST_F(CompareTest, SetsEveryGroupAgainstTheFirst) {
   EXPECT_EQ(fused.final_metrics.at("valid_accuracy").median, 0.875);
   EXPECT_THAT(fused.paths, ElementsAre("oneDNN reference"));
   EXPECT_THAT(comparison.forced, IsEmpty());
-  EXPECT_THAT(texts_of(comparison.warnings), IsEmpty());
-  EXPECT_THAT(comparison.notes, ElementsAre(kFewSeeds));
+  EXPECT_THAT(comparison.warnings, IsEmpty());
+  expect_golden(comparison.notes);
 }
 
 TEST_F(CompareTest, TakesTheBaselineByLabelOrFolder) {
-  add_pair([](SampleRun&) {});
+  add_pair();
   EXPECT_EQ(compare(runs_, {.baseline = "cpu fused"}).baseline, "cpu fused");
   EXPECT_EQ(compare(runs_, {.baseline = folder_.name("b") + "/"}).baseline, "cpu fused");
   expect_error(ExitCode::kUsage, [&] { compare(runs_, {.baseline = "gpu"}); });
@@ -92,7 +61,7 @@ TEST_F(CompareTest, PoolsSeedsAndSaysSo) {
     add("n" + std::to_string(seed), sample_run("cpu", "naive", seed, kSlow));
     add("f" + std::to_string(seed), sample_run("cuda:0", "fused", seed, kFast));
   }
-  const Comparison comparison = compare(runs_, {});
+  const Comparison comparison = compared();
   ASSERT_EQ(comparison.groups.size(), 2u);
   EXPECT_EQ(comparison.groups[1].num_processes, 3);
   EXPECT_EQ(comparison.groups[1].num_timed_epochs, 18);
@@ -105,7 +74,7 @@ TEST_F(CompareTest, CountsRunsOfOldFilesAsOneProcess) {
     add("n" + std::to_string(seed), sample_run("cpu", "naive", seed, kSlow));
     runs_.back().summary.turn.process = "";
   }
-  const Comparison comparison = compare(runs_, {});
+  const Comparison comparison = compared();
   EXPECT_EQ(comparison.groups[0].num_processes, 1);
   EXPECT_TRUE(comparison.groups[0].bounds_are_spread);
   expect_golden(comparison.notes);
@@ -120,163 +89,44 @@ TEST_F(CompareTest, GivesAVerdictOverFiveProcessesASide) {
       run.summary.turn.round = round;
       add(layer + std::to_string(round), run);
     }
-  const GroupResult fused = compare(runs_, {}).groups[1];
+  const GroupResult fused = compared().groups[1];
   EXPECT_TRUE(fused.is_paired);
   EXPECT_EQ(fused.verdict, TimeVerdict::kFaster);
   EXPECT_NEAR(*fused.ratio_high, 1.25 / 2.25, 1e-9);
 }
 
-TEST_F(CompareTest, CallsFoldersByTheirLastNamesInWarnings) {
-  for (const char* name : {"some/a", "some/b", "other/c"}) {
-    SampleRun run = sample_run("cpu", "naive", 1, kSlow);
-    run.summary.warnings = {{warning::kCpuShared, "THE CPU WAS SHARED"}};
-    add(name, run);
-  }
-  add("other/undisturbed", sample_run("cpu", "naive", 1, kSlow));
-  expect_golden(texts_of(compare(runs_, {}).warnings));
-}
-
-TEST_F(CompareTest, CallsFoldersOfOneNameByTheirPathsInWarnings) {
-  for (const char* name : {"some/a", "other/a"}) {
-    SampleRun run = sample_run("cpu", "naive", 1, kSlow);
-    run.summary.warnings = {{warning::kCpuShared, "THE CPU WAS SHARED"}};
-    run.summary.turn.process = name;
-    run.environment.start_time = std::string("2026-11-21T02:5") + (name[0] == 's' ? "1:51Z" : "2:51Z");
-    add(name, run);
-  }
-  expect_golden(texts_of(compare(runs_, {}).warnings));
-}
-
 TEST_F(CompareTest, CountsACopiedFolderOnce) {
-  add_pair([](SampleRun&) {});
+  add_pair();
   runs_.push_back(runs_[0]);
   runs_.back().folder = "copied/a";
-  const Comparison comparison = compare(runs_, {});
+  const Comparison comparison = compared();
   EXPECT_EQ(comparison.groups[0].num_timed_epochs, 6);
   EXPECT_EQ(compare(runs_, {.baseline = "copied/a"}).baseline, "cpu naive");
   EXPECT_THAT(comparison.groups[0].folders, ElementsAre(folder_.name("a")));
-  EXPECT_THAT(comparison.notes, ElementsAre(kFewSeeds));
-  expect_golden(texts_of(comparison.warnings));
+  expect_golden(comparison.warnings);
 }
 
 // The names of their folders have the reverse order.
 TEST_F(CompareTest, TakesTheFirstRunOfASweepForTheBaseline) {
-  add_pair([](SampleRun&) {});
+  add_pair();
   runs_[0].started = "2026-11-21T02:59:51.700Z";
   runs_[1].started = "2026-11-21T02:59:51.100Z";
-  EXPECT_EQ(compare(runs_, {}).baseline, "cpu fused");
+  EXPECT_EQ(compared().baseline, "cpu fused");
 }
 
 TEST_F(CompareTest, SaysThatTheSeedsDiffer) {
   add("a", sample_run("cpu", "naive", 1, kSlow));
   add("b", sample_run("cpu", "fused", 2, kFast));
   add("c", sample_run("cpu", "fused", 1, kFast));
-  expect_golden(compare(runs_, {}).notes);
+  expect_golden(compared().notes);
 }
-
-TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
-  add_pair([](SampleRun& run) {
-    Identity& identity = run.summary.identity;
-    identity.batch_size = 64;
-    identity.model_hash = "m2";
-    identity.training_hash = "t2";
-    identity.placement = "host";
-    identity.precision = "tf32";
-    identity.cpu_model = "Other CPU";
-    identity.gpu_model = "Other GPU";
-    identity.num_threads = 8;
-    identity.build_type = "Debug, not optimised";
-    identity.data_fingerprint = "d2";
-    identity.initial_weights_sha256 = "w2";
-  });
-  expect_refused(
-      "batch size: 128 in cpu naive, 64 in cpu fused\n"
-      "  model: " +
-      sample_model_hash() +
-      " in cpu naive, m2 in cpu fused\n"
-      "  training settings: " +
-      sample_training_hash() +
-      " in cpu naive, t2 in cpu fused\n"
-      "  placement of the data: device in cpu naive, host in cpu fused\n"
-      "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
-      "  hardware (CPU): Some CPU in cpu naive, Other CPU in cpu fused\n"
-      "  hardware (GPU): Some GPU in cpu naive, Other GPU in cpu fused\n"
-      "  number of threads (training.num_threads): 2 in cpu naive, 8 in cpu fused\n"
-      "  build: Release in cpu naive, Debug, not optimised in cpu fused\n"
-      "  data: d1 in " +
-      folder_.name("a") + ", d2 in " + folder_.name("b") + "\n  initial weights of seed 1: w1 in " + folder_.name("a") +
-      ", w2 in " + folder_.name("b"));
-}
-
-// The difference is in a repeat, not in the first run of a side.
-TEST_F(CompareTest, LooksAtEveryRunOfASide) {
-  for (const int64_t round : {1, 2, 3})
-    for (const std::string layer : {"naive", "fused"}) {
-      SampleRun run = sample_run("cpu", layer, 1, layer == "naive" ? kSlow : kFast);
-      run.summary.turn = {.process = layer + std::to_string(round), .measurement = "m", .round = round};
-      run.environment.host.machine_id = layer == "fused" && round == 3 ? "another" : "one";
-      run.environment.start_time = fmt::format("2026-11-21T0{}:00:00Z", 2 * round + (layer == "fused" ? 1 : 0));
-      add(layer + std::to_string(round), run);
-    }
-  expect_golden(texts_of(compare(runs_, {}).warnings));
-  for (EpochRow& row : runs_.back().rows) row.samples_per_second /= 2;
-  expect_refused("samples an epoch: 120000 in cpu naive, 60000 in cpu fused\n  samples an epoch: 120000 in " +
-                 folder_.name("fused1") + ", 60000 in " + folder_.name("fused3"));
-}
-
-TEST_F(CompareTest, KeepsARunThatDidNotRecordAConditionInItsSide) {
-  for (const int64_t round : {1, 2, 3}) {
-    SampleRun run = sample_run("cpu", "naive", 1, kSlow);
-    run.summary.turn = {.process = std::to_string(round), .measurement = "m", .round = round};
-    run.environment.cpu.quota = round == 2 ? "" : "none";
-    add("n" + std::to_string(round), run);
-  }
-  EXPECT_EQ(compare(runs_, {}).groups.size(), 1u);
-  runs_.back().summary.identity.conditions.cpu_quota = "0.4 CPUs";
-  EXPECT_EQ(group_runs(runs_).size(), 2u);
-}
-
-TEST_F(CompareTest, GoesOnByForceAndKeepsTheReason) {
-  add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
-  const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kForce});
-  expect_golden(comparison.forced);
-  EXPECT_TRUE(comparison.groups[1].ratio.has_value());
-}
-
-TEST_F(CompareTest, ReportsDifferencesOfRunsThatWereStartedTogether) {
-  add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
-  const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kReport});
-  expect_golden(comparison.differences);
-  EXPECT_THAT(comparison.forced, IsEmpty());
-}
-
-TEST_F(CompareTest, NeedsNoForceWhereNothingDiffers) {
-  add_pair([](SampleRun&) {});
-  EXPECT_THAT(compare(runs_, {.baseline = "", .on_difference = OnDifference::kForce}).forced, IsEmpty());
-}
-
-TEST_F(CompareTest, LabelsEverySettingThatDiffers) {
-  for (const char* threads : {"1", "2"})
-    for (const char* data_seed : {"3", "4"}) {
-      SampleRun run = sample_run("cpu", "naive", 1, kSlow);
-      run.config += fmt::format("  num_threads: {}\ndata:\n  seed: {}\n", threads, data_seed);
-      add(fmt::format("{}{}", threads, data_seed), run);
-    }
-  const Comparison comparison = compare(runs_, {});
-  ASSERT_EQ(comparison.groups.size(), 4u);
-  expect_golden(comparison.groups[0].label);
-  expect_golden(comparison.groups[3].label);
-}
-
-constexpr const char* kDiverged = "training diverged at epoch 8, step 3: the loss is nan";
 
 TEST_F(CompareTest, MarksARunThatDivergedAndTakesAnotherForTheBaseline) {
   SampleRun naive = sample_run("cpu", "naive", 1, kSlow);
-  naive.summary.stop_reason = kDiverged;
   naive.summary.ending = RunEnding::kDiverged;
   add("a", naive);
   add("b", sample_run("cpu", "fused", 1, kFast));
-  const Comparison comparison = compare(runs_, {});
+  const Comparison comparison = compared();
   EXPECT_EQ(comparison.baseline, "cpu fused");
   EXPECT_EQ(comparison.groups[0].ended, "diverged");
   EXPECT_EQ(comparison.groups[1].ended, "complete");
@@ -285,12 +135,23 @@ TEST_F(CompareTest, MarksARunThatDivergedAndTakesAnotherForTheBaseline) {
   EXPECT_EQ(compare(runs_, {.baseline = "cpu naive"}).baseline, "cpu naive");
 }
 
+TEST_F(CompareTest, GoesOnByForceOrForRunsThatWereStartedTogetherAndKeepsTheReason) {
+  add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
+  const Comparison forced = compared(OnDifference::kForce), reported = compared(OnDifference::kReport);
+  expect_golden(forced.forced);
+  EXPECT_EQ(reported.differences, forced.forced);
+  EXPECT_THAT(reported.forced, IsEmpty());
+  EXPECT_TRUE(forced.groups[1].ratio.has_value());
+  add_pair();
+  EXPECT_THAT(compared(OnDifference::kForce).forced, IsEmpty()) << "nothing differs";
+}
+
 TEST_F(CompareTest, TakesNoRunForTheBaselineThatHasNoTime) {
   add("a", sample_run("cpu", "naive", 1, {9}));
   add("b", sample_run("cpu", "fused", 1, kSlow));
-  const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kForce});
+  const Comparison comparison = compared(OnDifference::kForce);
   EXPECT_EQ(comparison.baseline, "cpu fused");
-  expect_golden(comparison.notes);
+  expect_golden(comparison.notes[0]);
 }
 
 TEST_F(CompareTest, MarksHowManyOfPooledRunsWereInterrupted) {
@@ -300,7 +161,7 @@ TEST_F(CompareTest, MarksHowManyOfPooledRunsWereInterrupted) {
     if (seed == 2) run.summary.epochs = 6;
     add("n" + std::to_string(seed), run);
   }
-  const Comparison comparison = compare(runs_, {});
+  const Comparison comparison = compared();
   EXPECT_EQ(comparison.groups[0].ended, "1 of 3 interrupted");
   expect_golden(texts_of(comparison.warnings));
   expect_golden(comparison.notes);
@@ -313,119 +174,114 @@ TEST_F(CompareTest, TakesTheMetricsOfTheLastWholeEpoch) {
   run.train_loss_of_cut_epoch = 0.875;
   add("a", run);
   ASSERT_EQ(runs_[0].summary.final_metrics.at("train_loss"), 0.875);
-  EXPECT_EQ(compare(runs_, {}).groups[0].final_metrics.at("train_loss").median, 0.5);
+  EXPECT_EQ(compared().groups[0].final_metrics.at("train_loss").median, 0.5);
 }
 
-TEST_F(CompareTest, NotesRunsOfDifferentLengths) {
-  add_pair([](SampleRun& run) { run.summary.epochs = 5; });
-  expect_golden(compare(runs_, {}).notes);
-}
+// ---- the names of runs in warnings ----
 
-TEST_F(CompareTest, RefusesOneSeedWithTwoSetsOfWeights) {
-  add("a", sample_run("cpu", "naive", 1, kSlow));
-  SampleRun other = sample_run("cpu", "naive", 1, kSlow);
-  other.summary.identity.initial_weights_sha256 = "w2";
-  add("b", other);
-  expect_refused("initial weights of seed 1: w1 in " + folder_.name("a") + ", w2 in " + folder_.name("b"));
-}
-
-TEST_F(CompareTest, LetsDataFollowTheSeed) {
-  for (const int64_t seed : {1, 2})
-    for (const std::string layer : {"naive", "fused"}) {
-      SampleRun run = sample_run("cpu", layer, seed, kSlow);
-      run.summary.identity.data_fingerprint = "d" + std::to_string(seed);
-      add(layer + std::to_string(seed), run);
-    }
-  EXPECT_THAT(compare(runs_, {}).forced, IsEmpty());
-}
-
-TEST_F(CompareTest, ComparesCpuAndGpuOfOneMachine) {
-  add("a", sample_run("cpu", "naive", 1, kSlow));
-  add("b", sample_run("cuda:0", "naive", 1, kFast));
-  EXPECT_THAT(compare(runs_, {}).forced, IsEmpty());
-}
-
-TEST_F(CompareTest, NotesAGpuThatOnlyOneRecordedAndOtherVersions) {
-  add_pair([](SampleRun& run) {
-    run.summary.identity.gpu_model = "";
-    run.environment.software.cudnn = "9.20";
-    run.environment.build.git_revision = std::string(40, 'b');
-  });
-  expect_golden(compare(runs_, {}).notes);
-}
-
-TEST_F(CompareTest, KeepsTwoVersionsOfTheProgramApart) {
-  add("a", sample_run("cpu", "naive", 1, kSlow));
-  SampleRun newer = sample_run("cpu", "naive", 1, kFast);
-  newer.environment.build.git_revision = std::string(40, 'b');
-  add("b", newer);
-  const Comparison comparison = compare(runs_, {});
-  ASSERT_EQ(comparison.groups.size(), 2u);
-  EXPECT_EQ(comparison.groups[0].label, folder_.name("a"));
-}
-
-TEST_F(CompareTest, ShoutsWhatMakesTimesDoubtful) {
-  add_pair([](SampleRun& run) {
-    run.train_seconds = {1, 1, 1};
-    run.summary.epochs = 3;
-    run.environment.nvidia.gpus[0].compute_pids = {42};
-  });
-  expect_golden(texts_of(compare(runs_, {}).warnings));
-}
-
-TEST_F(CompareTest, NamesTheRunOfAPoolThatAWarningIsAbout) {
-  for (const int64_t seed : {1, 2}) {
-    SampleRun run = sample_run("cpu", "naive", seed, kSlow);
-    run.environment.cpu.busy_fraction = seed == 2 ? 0.5 : 0;
-    add("n" + std::to_string(seed), run);
+class WarningsOfRuns : public ComparedRuns {
+ protected:
+  void add_shared(const std::string& name, SampleRun run) {
+    run.summary.warnings = {{warning::kCpuShared, "THE CPU WAS SHARED"}};
+    add(name, run);
   }
-  expect_golden(texts_of(compare(runs_, {}).warnings));
+};
+
+TEST_F(WarningsOfRuns, NameFoldersByTheirLastNames) {
+  for (const char* name : {"some/a", "some/b", "other/c"}) add_shared(name, sample_run("cpu", "naive", 1, kSlow));
+  add("other/undisturbed", sample_run("cpu", "naive", 1, kSlow));
+  expect_golden(texts_of(warnings()));
 }
 
-TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
-  const std::vector<std::string> layers = {"naive", "grouped", "hoisted", "fused", "blocked"};
-  for (const std::string& layer : layers) {
+TEST_F(WarningsOfRuns, NameFoldersOfOneNameByTheirPaths) {
+  for (const char* name : {"some/a", "other/a"}) {
+    SampleRun run = sample_run("cpu", "naive", 1, kSlow);
+    run.summary.turn.process = name;
+    run.environment.start_time = std::string("2026-11-21T02:5") + (name[0] == 's' ? "1:51Z" : "2:51Z");
+    add_shared(name, run);
+  }
+  expect_golden(texts_of(warnings()));
+}
+
+// The details of the warnings differ.
+TEST_F(WarningsOfRuns, AreSaidOnceOfSeveral) {
+  for (const std::string layer : {"naive", "grouped", "hoisted", "fused", "blocked"}) {
     SampleRun run = sample_run("cpu", layer, 1, kSlow);
     run.environment.cpu.busy_fraction = layer == "fused" ? 0.5 : 0.4;
     add(layer, run);
   }
-  expect_golden(texts_of(compare(runs_, {}).warnings));
+  expect_golden(texts_of(warnings()));
   add("another", sample_run("cpu", "diagonal", 1, kSlow));
-  expect_golden(texts_of(compare(runs_, {}).warnings));
+  expect_golden(texts_of(warnings()));
 }
 
-TEST_F(CompareTest, CallsAllRunsOfAGroupByTheirNumber) {
+TEST_F(WarningsOfRuns, NameAllRunsOfAGroupByTheirNumber) {
   for (const std::string layer : {"naive", "fused"})
     for (const int64_t seed : {1, 2, 3}) {
-      SampleRun run = sample_run("cpu", layer, seed, kSlow);
-      if (layer == "naive" || seed == 2) run.summary.warnings = {{warning::kCpuShared, "THE CPU WAS SHARED"}};
-      add(layer + std::to_string(seed), run);
+      const SampleRun run = sample_run("cpu", layer, seed, kSlow);
+      const std::string name = layer + std::to_string(seed);
+      layer == "naive" || seed == 2 ? add_shared(name, run) : add(name, run);
     }
-  expect_golden(texts_of(compare(runs_, {}).warnings));
+  expect_golden(texts_of(warnings()));
 }
 
-TEST_F(CompareTest, NamesFewerRunsWhereTheirNamesAreLong) {
-  for (const char name : {'a', 'b', 'c'}) {
-    SampleRun run = sample_run("cpu", std::string(60, name), 1, kSlow);
-    run.environment.cpu.busy_fraction = 0.4;
-    add(std::string(1, name), run);
-  }
+TEST_F(WarningsOfRuns, NameFewerWhereTheirNamesAreLong) {
+  for (const char name : {'a', 'b', 'c'})
+    add_shared(std::string(1, name), sample_run("cpu", std::string(60, name), 1, kSlow));
   add("undisturbed", sample_run("cpu", "naive", 1, kSlow));
-  expect_golden(texts_of(compare(runs_, {}).warnings));
+  expect_golden(texts_of(warnings()));
 }
 
-TEST_F(CompareTest, RefusesSeveralForOneReasonOnce) {
-  for (const std::string layer : {"naive", "fused", "hoisted"}) {
-    SampleRun run = sample_run("cpu", layer, 1, kSlow);
-    run.summary.identity.batch_size = layer == "naive" ? 64 : 128;
-    add(layer, run);
+// ---- all runs of one side before the other side ----
+
+class MeasuringOrder : public ComparedRuns {
+ protected:
+  // `minutes` has the start of each run.
+  void add_at(const std::string& layer, const std::vector<int>& minutes) {
+    for (const int minute : minutes) {
+      SampleRun run = sample_run("cpu", layer, 1, {9, 2.0, 2.3, 2.1, 2.2, 2.05, 2.15, 2.25, 2.12});
+      run.environment.start_time = fmt::format("2026-11-21T02:{:02}:00Z", minute);
+      add(fmt::format("{}{}", layer, minute), run);
+    }
   }
-  expect_refused("batch size: 64 in cpu naive, 128 in cpu fused and cpu hoisted");
+};
+
+constexpr const char* kWhole = "was measured as a whole";
+
+TEST_F(MeasuringOrder, IsAWarningWhereAnIntervalClaimsSomething) {
+  add_at("naive", {1, 2, 3});
+  add_at("fused", {4, 5, 6});
+  EXPECT_THAT(kinds_of(warnings()), ElementsAre(warning::kOneAfterTheOther));
+}
+
+TEST_F(MeasuringOrder, IsANoteWhereNothingIsClaimed) {
+  add_at("naive", {1});
+  add_at("fused", {4});
+  EXPECT_THAT(warnings(), IsEmpty());
+  EXPECT_THAT(compared().notes, Contains(HasSubstr(kWhole)));
+}
+
+TEST_F(MeasuringOrder, IsNotReportedForAlternatingRuns) {
+  add_at("naive", {1, 4, 5});
+  add_at("fused", {2, 3, 6});
+  EXPECT_THAT(warnings(), IsEmpty());
+  EXPECT_THAT(compared().notes, Each(Not(HasSubstr(kWhole))));
+}
+
+// ---- times and metrics ----
+
+TEST_F(CompareTest, HasTheMetricsOfTheBestEpoch) {
+  add("a", sample_run("cpu", "naive", 1, kSlow));
+  for (EpochRow& row : runs_[0].rows) row.valid_loss = row.epoch == 3 ? 0.125 : 0.25;
+  const GroupResult group = compared().groups[0];
+  EXPECT_THAT(group.best_epochs, ElementsAre(3));
+  EXPECT_EQ(group.best_metrics.at("valid_loss").median, 0.125);
+  EXPECT_EQ(group.final_metrics.at("valid_loss").median, 0.25);
 }
 
 TEST_F(CompareTest, HasNoTimeWhenAllWasWarmUp) {
   add_pair([](SampleRun& run) { run.train_seconds = {1}; });
-  const Comparison comparison = compare(runs_, {});
+  const Comparison comparison = compared();
   EXPECT_FALSE(comparison.groups[1].seconds.has_value());
   EXPECT_FALSE(comparison.groups[1].ratio.has_value());
 }
@@ -435,7 +291,7 @@ TEST_F(CompareTest, KeepsAMetricThatIsNotANumber) {
     add("n" + std::to_string(seed), sample_run("cpu", "naive", seed, kSlow));
     runs_.back().summary.final_metrics["train_loss"] = seed == 1 ? std::nan("") : 0.5;
   }
-  EXPECT_TRUE(std::isnan(compare(runs_, {}).groups[0].final_metrics.at("train_loss").median));
+  EXPECT_TRUE(std::isnan(compared().groups[0].final_metrics.at("train_loss").median));
 }
 
 TEST(Compare, NeedsRuns) {
@@ -551,6 +407,47 @@ TEST(GroupTime, FiftyEpochsOfOneProcessAreOneProcess) {
   EXPECT_EQ(result.ratio, 0.5);
   EXPECT_FALSE(result.ratio_low);
   EXPECT_EQ(result.verdict, TimeVerdict::kNone);
+}
+
+// ---- seconds until training.stop_at was reached ----
+
+// Returns runs whose training reached an accuracy after these seconds; nothing for one that did not.
+std::vector<RunRecord> runs_to_target(const std::vector<std::optional<double>>& seconds) {
+  std::vector<RunRecord> runs;
+  for (const auto& one : seconds) {
+    RunRecord& run = runs.emplace_back();
+    run.summary.target = TargetRecord{.stop_at = {{"valid_accuracy", 0.98}},
+                                      .epoch = one ? std::optional<int64_t>(2) : std::nullopt,
+                                      .train_seconds = one};
+  }
+  return runs;
+}
+
+TEST(TargetTime, HasAnIntervalWhereAllRunsReachedIt) {
+  const auto runs = runs_to_target({10, 11, 12});
+  const TargetTime time = target_time(group_of(runs)).value();
+  EXPECT_EQ(time.num_reached, 3);
+  EXPECT_NEAR(time.seconds.value(), std::cbrt(10.0 * 11 * 12), 1e-12);
+  EXPECT_LT(time.low_seconds.value(), 10.5);
+  EXPECT_GT(time.high_seconds.value(), 11.5);
+}
+
+TEST(TargetTime, IsAbsentWhereARunDidNotReachIt) {
+  const auto runs = runs_to_target({10, std::nullopt, 12});
+  const TargetTime time = target_time(group_of(runs)).value();
+  EXPECT_EQ(time.num_reached, 2);
+  EXPECT_EQ(time.num_runs, 3);
+  EXPECT_EQ(time.seconds, std::nullopt);
+  const auto two = runs_to_target({10, 11});
+  EXPECT_EQ(target_time(group_of(two))->low_seconds, std::nullopt) << "two runs are too few for an interval";
+}
+
+TEST(TargetTime, IsOfRunsWithOneTarget) {
+  auto runs = runs_to_target({10, 11});
+  runs[1].summary.target->stop_at = {{"valid_accuracy", 0.99}};
+  EXPECT_FALSE(target_time(group_of(runs)).has_value());
+  runs[1].summary.target.reset();
+  EXPECT_FALSE(target_time(group_of(runs)).has_value());
 }
 
 }  // namespace

@@ -66,29 +66,19 @@ TEST(ParseEpochsCsv, ReadsManyColumnsInTimeThatTheirNumberLimits) {
 }
 
 TEST(ParseEpochsCsv, NamesTheLineThatIsWrong) {
-  const std::string header = kHeader;
-  const std::string line = kLine;
-  const auto expect = [](const std::string& text, const std::string& message) {
-    expect_error(ExitCode::kData, message, [&] { parse_epochs_csv(text, "epochs.csv"); });
-  };
-  expect("", "epochs.csv: empty, expected a header line");
-  expect(header + line + "2,0.5,0.7",
-         "epochs.csv:3: the last line is cut off (no line end): delete it to use the rows before it");
-  expect("epoch,loss\n", "epochs.csv:1: the column 'train_loss' is missing: this is not a file of rnnlab");
-  expect(header.substr(0, header.size() - 1) + ",epoch\n", "epochs.csv:1: the column 'epoch' occurs twice");
-  expect(header + "1,2,3\n", "epochs.csv:2: 3 fields, expected 33");
-  expect(header + "one" + line.substr(1), "epochs.csv:2: epoch is 'one', expected a whole number");
-  expect(header + "1,low" + line.substr(5), "epochs.csv:2: train_loss is 'low', expected a number");
-  expect(header + "1," + line.substr(5), "epochs.csv:2: train_loss is '', expected a number");
-  expect(header + "1,0.5,,,,0.001,,nan,,0,0,,0,,,,,,,,,,,,,,,,,,,,\n",
-         "epochs.csv:2: train_seconds is nan, expected a time above zero");
-  expect(header + "1,0.5,,,,0.001,,0,,0,0,,0,,,,,,,,,,,,,,,,,,,,\n",
-         "epochs.csv:2: train_seconds is 0, expected a time above zero");
-  expect(header + line + line, "epochs.csv:3: epoch 1 follows epoch 1");
+  const std::string header = kHeader, line = kLine;
   std::string bad_flag = line;
   bad_flag.replace(bad_flag.find(",0,,"), 4, ",yes,,");
-  expect(header + bad_flag, "epochs.csv:2: warmup is 'yes', expected 0 or 1");
-  expect(header + std::string("\0\x1b[31m\n", 7), "epochs.csv:2: 1 field, expected 33");
+  std::vector<std::string> messages;
+  for (const std::string& text :
+       {std::string(), header + line + "2,0.5,0.7", std::string("epoch,loss\n"),
+        header.substr(0, header.size() - 1) + ",epoch\n", header + "1,2,3\n", header + "one" + line.substr(1),
+        header + "1,low" + line.substr(5), header + "1," + line.substr(5),
+        header + "1,0.5,,,,0.001,,nan,,0,0,,0,,,,,,,,,,,,,,,,,,,,\n",
+        header + "1,0.5,,,,0.001,,0,,0,0,,0,,,,,,,,,,,,,,,,,,,,\n", header + line + line, header + bad_flag,
+        header + std::string("\0\x1b[31m\n", 7)})
+    messages.push_back(message_of_error(ExitCode::kData, [&] { parse_epochs_csv(text, "epochs.csv"); }));
+  expect_golden(messages);
 }
 
 TEST(ParseEpochsCsv, ReadsColumnsByTheirNames) {

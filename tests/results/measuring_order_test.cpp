@@ -28,14 +28,8 @@ TEST(OrderWarning, IsForASideThatWasMeasuredFirst) {
   std::vector<RunRecord> first, second;
   const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z", "2026-11-21T02:01:00Z"});
   const RunGroup b = started_at(second, "fused", {"2026-11-21T02:02:00Z"});
-  const GroupFinding expected{
-      "naive was measured as a whole before ", "fused",
-      ": a drift of the machine would look like a difference; use repeats to alternate the runs",
-      "one_after_the_other"};
-  EXPECT_EQ(order_warning(a, b)->before, expected.before);
-  EXPECT_EQ(order_warning(a, b)->after, expected.after);
-  EXPECT_EQ(order_warning(a, b)->kind, expected.kind);
-  expect_golden(order_warning(b, a)->before);
+  EXPECT_EQ(order_warning(a, b)->kind, warning::kOneAfterTheOther);
+  expect_golden(texts_of(merged({*order_warning(a, b), *order_warning(b, a)})));
 }
 
 TEST(OrderWarning, SaysNothingOfTurns) {

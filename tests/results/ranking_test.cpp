@@ -148,13 +148,7 @@ TEST(Rank, FitsTheTerminal) {
   std::vector<RunRecord> runs = lstm_and_gru();
   for (RunRecord& run : runs) run.config["training.optimizer"] = run.config["model.cell"] == "gru" ? "sgd" : "adam";
   EXPECT_THAT(ranking_text(rank(runs)), HasSubstr("#  run        cell  optimizer  seeds  valid RMSE  spread"));
-  EXPECT_THAT(ranking_text(rank(runs), 60),
-              StartsWith("#  run        cell  seeds  valid RMSE  spread  best epoch\n"
-                         "-  ---------  ----  -----  ----------  ------  ----------\n"
-                         "1  cpu fused  gru   1           1.500       -           2\n"
-                         "2  cpu fused  lstm  1,2         2.250   0.354           2\n"
-                         "\n"
-                         "left out, because the terminal is narrow: optimizer and epoch s (--csv has them)\n"));
+  expect_golden(ranking_text(rank(runs), 60));
   EXPECT_THAT(ranking_text(rank(runs), 40), StartsWith("#  run        cell  valid RMSE  spread\n"));
 }
 
@@ -170,7 +164,7 @@ TEST(Rank, CountsACopyOnce) {
 TEST(Rank, ShowsWhatAPredictionWithoutAModelReaches) {
   RunRecord run = run_of("gru", 1, {2});
   run.summary.baselines = {{"last value", {{"valid_rmse", 2.25}}}};
-  EXPECT_THAT(ranking_text(rank({run})), HasSubstr("without a model, last value: valid RMSE 2.25\n"));
+  EXPECT_THAT(ranking_text(rank({run})), HasSubstr("last value: valid RMSE 2.25\n"));
 }
 
 TEST(Rank, TellsNoFoldersOfTheData) { EXPECT_THAT(ranking_text(rank(lstm_and_gru())), Not(HasSubstr("/home"))); }

@@ -11,8 +11,6 @@
 namespace rnnlab::testing {
 namespace {
 
-constexpr size_t kDigitsShown = 12;
-
 Environment sample_environment() {
   Environment environment;
   environment.start_time = "2026-11-21T02:59:51Z";
@@ -105,9 +103,5 @@ void SampleRun::write(const std::filesystem::path& folder) const {
   complete.environment_sha256 = environment_sha256(environment);
   write_summary(folder, complete);
 }
-
-std::string sample_model_hash() { return work_hashes({{"model.hidden_size", "128"}}).model.substr(0, kDigitsShown); }
-
-std::string sample_training_hash() { return work_hashes({}).training.substr(0, kDigitsShown); }
 
 }  // namespace rnnlab::testing

@@ -34,10 +34,6 @@ struct SampleRun {
 SampleRun sample_run(const std::string& device, const std::string& layer, int64_t seed,
                      const std::vector<double>& train_seconds);
 
-// Return the first digits of the hashes of sample runs with unchanged settings, as messages show them.
-std::string sample_model_hash();
-std::string sample_training_hash();
-
 // Rows and records with simple numbers.
 
 inline EpochRow sample_row(int64_t epoch, double train_seconds) {

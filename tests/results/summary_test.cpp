@@ -100,22 +100,10 @@ std::string text_of_version_2(const std::string& stop_reason, const std::string&
   json["schema_version"] = 2;
   json["stop_reason"] = stop_reason;
   json["warnings"] = {warning};
-  json.erase("ending");
-  json.erase("turn");
-  json.erase("rows_sha256");
-  json.erase("settings_sha256");
-  json.erase("environment_sha256");
-  json.erase("was_resumed");
+  for (const char* key : {"ending", "turn", "rows_sha256", "settings_sha256", "environment_sha256", "was_resumed"})
+    json.erase(key);
   json["identity"].erase("conditions");
   return json.dump();
-}
-
-void expect_refused(const std::string& from, const std::string& to, const std::string& message) {
-  const TemporaryFolder folder;
-  std::string text = kText;
-  ASSERT_NE(text.find(from), std::string::npos) << from;
-  write_text(folder.path() / "summary.json", text.replace(text.find(from), from.size(), to));
-  expect_error(ExitCode::kData, folder.name("summary.json") + message, [&] { read_summary(folder.path()); });
 }
 
 TEST(Summary, IsWrittenLikeThis) {
@@ -153,62 +141,44 @@ TEST(Summary, ReadsBack) {
   const Summary read = read_summary(folder.path());
   EXPECT_EQ(read.final_metrics, summary.final_metrics);
   EXPECT_EQ(read.path_notes, summary.path_notes);
-  expect_golden(texts_of(read.warnings));
+  EXPECT_EQ(read.warnings.at(0).kind, warning::kOther);
   EXPECT_TRUE(std::isnan(read.total_seconds));
   EXPECT_FALSE(read.epoch_time.has_value());
   EXPECT_EQ(read.identity.initial_weights_sha256, "w1");
 }
 
-TEST(Summary, IsRefusedWithThousandsOfTexts) {
-  std::string notes = "\"n\"";
-  for (int i = 0; i < 4096; ++i) notes += ", \"n\"";
-  expect_refused("\"path_notes\": []", "\"path_notes\": [" + notes + "]",
-                 ": path_notes has 4,097 texts, expected at most 4,096");
-}
-
 TEST(Summary, IsReadStrictly) {
-  expect_refused("\"schema_version\": 3", "\"schema_version\": 1",
-                 ": schema_version is '1', expected 2 to 3: a different version of rnnlab wrote it; use that version, "
-                 "or train again");
-  expect_refused("\"schema_version\": 3,", "", ": schema_version is missing");
-  expect_refused("  \"layer\": \"fused\",\n", "", ": layer is missing");
-  expect_refused("\"layer\": \"fused\"", "\"layer\": 7", ": layer is '7', expected a string");
-  expect_refused("\"seed\": 3", "\"seed\": 3.5", ": seed is '3.5', expected a whole number");
-  expect_refused("\"seed\": 3", "\"seed\": 18446744073709551615",
-                 ": seed is '18446744073709551615', expected a whole number");
-  expect_refused("\"seed\": 3", "\"seed\": 3, \"layers\": 1", ": unknown key 'layers' (did you mean 'layer'?)");
-  expect_refused("\"seed\": 3", "\"seed\": 3, \"seed\": 4", ": the key 'seed' occurs twice");
-  expect_refused("\"batch_size\": 128", "\"batch_size\": null",
-                 ": identity.batch_size is 'null', expected a whole number");
-  expect_refused("\"train_loss\": 0.5", "\"train_loss\": \"low\"",
-                 ": final_metrics.train_loss is '\"low\"', expected a number");
-  expect_refused("\"train_loss\": 0.5", "\"a\\nb\": \"low\"",
-                 R"(: final_metrics.a\x0ab is '"low"', expected a number)");
-  expect_refused("\"path_notes\": []", "\"path_notes\": [\"a\", 1]", ": path_notes.1 is '1', expected a string");
-  expect_refused("\"path_notes\": []", "\"path_notes\": {}", ": path_notes is '{}', expected a list");
-  expect_refused("\"seed\": 3", "\"seed\": 1e999", ": a number in it does not fit into 64 bits");
-  expect_refused("\"seed\": 3,", "\"seed\": 3;", ":7:12: not valid JSON: the file is damaged or was cut off");
-  expect_refused("    }\n  },\n  \"ending\"", "    }\n  \"ending\"",
-                 ":63:10: not valid JSON: the file is damaged or was cut off");
-}
-
-TEST(Summary, DoesNotEndAtAZero) {
-  expect_refused("\"seed\": 3", std::string("\"seed\": 3\0", 11),
-                 ":7:12: not valid JSON: the file is damaged or was cut off");
-}
-
-TEST(Summary, SurvivesADeepFile) {
+  std::string many_notes = "\"path_notes\": [\"n\"", many_keys = "\"seed\": 3";
+  for (int i = 0; i < 4096; ++i) many_notes += ", \"n\"";
+  for (int i = 0; i < 5000; ++i) many_keys += fmt::format(", \"{}\": 0", i);
+  const std::pair<std::string, std::string> changes[] = {{"\"schema_version\": 3", "\"schema_version\": 1"},
+                                                         {"\"schema_version\": 3,", ""},
+                                                         {"  \"layer\": \"fused\",\n", ""},
+                                                         {"\"layer\": \"fused\"", "\"layer\": 7"},
+                                                         {"\"seed\": 3", "\"seed\": 3.5"},
+                                                         {"\"seed\": 3", "\"seed\": 18446744073709551615"},
+                                                         {"\"seed\": 3", "\"seed\": 3, \"layers\": 1"},
+                                                         {"\"seed\": 3", "\"seed\": 3, \"seed\": 4"},
+                                                         {"\"batch_size\": 128", "\"batch_size\": null"},
+                                                         {"\"train_loss\": 0.5", "\"train_loss\": \"low\""},
+                                                         {"\"train_loss\": 0.5", "\"a\\nb\": \"low\""},
+                                                         {"\"path_notes\": []", "\"path_notes\": [\"a\", 1]"},
+                                                         {"\"path_notes\": []", "\"path_notes\": {}"},
+                                                         {"\"path_notes\": [", many_notes},
+                                                         {"\"seed\": 3", "\"seed\": 1e999"},
+                                                         {"\"seed\": 3,", "\"seed\": 3;"},
+                                                         {"\"seed\": 3", std::string("\"seed\": 3\0", 11)},
+                                                         {"    }\n  },\n  \"ending\"", "    }\n  \"ending\""},
+                                                         {"\"seed\": 3", many_keys},
+                                                         {"\"seed\": 3", "\"seed\": " + std::string(1'000'000, '[')}};
   const TemporaryFolder folder;
-  write_text(folder.path() / "summary.json", std::string(1'000'000, '['));
-  expect_error(ExitCode::kData, [&] { read_summary(folder.path()); });
-}
-
-TEST(Summary, SurvivesAWideFile) {
-  const TemporaryFolder folder;
-  std::string text = "{\"0\": 0";
-  for (int i = 1; i < 5000; ++i) text += ",\"" + std::to_string(i) + "\": 0";
-  write_text(folder.path() / "summary.json", text + "}");
-  expect_error(ExitCode::kData, [&] { read_summary(folder.path()); });
+  std::vector<std::string> messages;
+  for (const auto& [from, to] : changes) {
+    std::string text = kText;
+    write_text(folder.path() / "summary.json", text.replace(text.find(from), from.size(), to));
+    messages.push_back(message_of_error(ExitCode::kData, [&] { read_summary(folder.path()); }));
+  }
+  expect_golden(messages);
 }
 
 TEST(FinalMetrics, KeepTheLastValidation) {
@@ -239,16 +209,14 @@ Summary read_version_2(const std::string& stop_reason, const std::string& warnin
 TEST(Summary, OfVersion2HasTheEndingOfItsWords) {
   EXPECT_EQ(read_version_2("3 epochs are done", "").ending, RunEnding::kComplete);
   EXPECT_EQ(read_version_2("terminated (SIGTERM)", "").ending, RunEnding::kInterrupted);
-  EXPECT_EQ(read_version_2("training diverged in epoch 2: the loss is nan", "").ending, RunEnding::kDiverged);
+  EXPECT_EQ(read_version_2("training diverged in epoch 2", "").ending, RunEnding::kDiverged);
 }
 
 TEST(Summary, OfVersion2HasTheKindsOfItsWarnings) {
   const auto kind_of = [](const std::string& text) { return read_version_2("", text).warnings.at(0).kind; };
-  EXPECT_EQ(kind_of("THE CPU WAS SHARED: other work took 88 % of 2 usable CPUs during the run"), warning::kCpuShared);
-  EXPECT_EQ(
-      kind_of("GPU 0 (NVIDIA T4) WAS SHARED: 1 other process started during the run, so its times are not reliable"),
-      warning::kGpuShared);
-  EXPECT_EQ(kind_of("something that nobody ever said"), warning::kOther);
+  EXPECT_EQ(kind_of("THE CPU WAS SHARED: other work"), warning::kCpuShared);
+  EXPECT_EQ(kind_of("GPU 0 (NVIDIA T4) WAS SHARED"), warning::kGpuShared);
+  EXPECT_EQ(kind_of("something"), warning::kOther);
 }
 
 TEST(Summary, OfVersion2HasNoProcess) { EXPECT_EQ(read_version_2("", "").turn.process, ""); }
