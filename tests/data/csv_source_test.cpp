@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "data/load_dataset.h"
-#include "data_test.h"
+#include "csv_data.h"
 #include "golden.h"
 
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-class LoadCsv : public DataTest {
+class LoadCsv : public CsvData {
  protected:
-  DataSettings settings(const std::string& more) const {
-    return parse_settings(fmt::format("source: csv\npath: {}\n{}", path("a.csv"), more));
-  }
-
-  Dataset load(const std::string& more) const { return load_dataset(settings(more)); }
-
-  std::string load_error(const std::string& more) const {
-    return error_of(ExitCode::kData, [&] { load(more); });
-  }
-
   void write_flowers() const {
     write("a.csv", "length,width,kind\n1,10,rose\n2,10,lily\n3,10,rose\n4,20,lily\n5,20,rose\n");
   }
@@ -49,29 +38,46 @@ TEST_F(LoadCsv, MakesASequenceOfEveryRowsFeatures) {
   expect_golden(data.notes);
 }
 
-TEST_F(LoadCsv, NamesTheColumnsToReadWhereOneOfDatesIsAmongThem) {
-  write("a.csv", "day,speed,way to go\n2026-01-01,1,2\n2026-01-02,3,4\n");
-  expect_golden(load_error("target: [speed]\nwindow: 1\n"));
+TEST_F(LoadCsv, NamesWhatItCannotUse) {
+  struct Case {
+    const char *text, *more;
+  };
+  for (const auto& [text, more] :
+       {Case{"day,speed,way to go\n2026-01-01,1,2\n2026-01-02,3,4\n", "target: [speed]\nwindow: 1\n"},
+        Case{"wind,speed\nnorth,1\neast,3\nnorth,4\n", "target: [speed]\nwindow: 1\n"},
+        Case{"length,kind\n1,rose\n2,lily\n", "target: [kin]\n"},
+        Case{"length,kind\n1,rose\n2,lily\n", "target: [kind]\nfeatures: [x]\n"},
+        Case{"length,kind\n1,rose\n2,lily\n", "target: [kind]\nnum_test: 2\n"},
+        Case{"x,y\n,1\n,2\n3,3\n", "target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nmissing: mean"},
+        Case{"x,y\n1,0\n1e300,1\n", "target: [y]"}, Case{"x,y\n1,0\n2,3\n", "target: [y]\ntask: binary"},
+        Case{"x,y\n1,0\ninf,1\n", "target: [y]"}, Case{"y\n1\n2\n", "target: [y]"},
+        Case{"day,y\n1,0\n2,1\n3,0\n", "target: [y]\nid: [dai]"},
+        Case{"day,y\n1,0\n2,1\n3,0\n", "target: [y]\nid: [day]"},
+        Case{"station,x\nnorth,1\nsouth,2\n,7\n", "target: [x]\nwindow: 1\ngroup: station\n"}}) {
+    write("a.csv", text);
+    expect_golden(load_error(more));
+  }
 }
 
-TEST_F(LoadCsv, ProposesToEmbedTextsThatRepeat) {
-  write("a.csv", "wind,speed\nnorth,1\neast,3\nnorth,4\n");
-  expect_golden(load_error("target: [speed]\nwindow: 1\n"));
-  EXPECT_THAT(load_error("target: [speed]\n"), Not(HasSubstr("categories"))) << "the columns of such a row are steps";
+TEST_F(LoadCsv, RefusesPartsAndWindowsThatTheSeriesDoesNotHave) {
+  write_series();
+  for (const char* more :
+       {"window: 9\n", "window: 2\nnum_valid: 20\n", "window: 10\nnum_valid: 20\n", "window: 1\nhorizon: [1, 2, 3]\n",
+        "window: 1\nhorizon: 9\n", "window: 3\ntest_fraction: 0.99\nnum_valid: 2\n",
+        "window: 1\ntest_fraction: 0.6\nnum_valid: 5\n", "window: 3\nnum_test: 10\n",
+        "window: 3\nhorizon: 20\nnum_test: 10\n"})
+    expect_golden(load_error(std::string("target: [value]\n") + more));
+  EXPECT_EQ(load("target: [value]\nwindow: 2\nnum_valid: 7\n").train.size(), 1);
 }
 
 TEST_F(LoadCsv, AsksWhatDecimalsAreMeantToBe) {
   write("a.csv", "size,price\n1,17\n2,17.38\n3,18.2\n4,19\n");
   expect_golden(load_error("target: [price]\n"));
-  EXPECT_EQ(load("target: [price]\ntask: regression\nnum_valid: 1\n").shape.task, Task::kRegression);
-  EXPECT_EQ(load("target: [price]\ntask: classification\nsplit: ordered\nnum_valid: 1\n").shape.task,
-            Task::kClassification);
-}
-
-TEST_F(LoadCsv, NamesTheKeyOfAColumnThatIsNotThere) {
-  write_flowers();
-  expect_golden(load_error("target: [kin]\n"));
-  expect_golden(load_error("target: [kind]\nfeatures: [x]\n"));
+  const auto task_of = [&](const std::string& task) {
+    return load("target: [price]\nsplit: ordered\nnum_valid: 1\ntask: " + task).shape.task;
+  };
+  EXPECT_EQ(task_of("regression"), Task::kRegression);
+  EXPECT_EQ(task_of("classification"), Task::kClassification);
 }
 
 TEST_F(LoadCsv, ScalesColumnsByTheTrainingPartOnly) {
@@ -137,7 +143,7 @@ TEST_F(LoadCsv, LetsInputsReachBackOverTheBorderOfAPart) {
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(3, 4, 5, 6)) << "rows 0 to 6";
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(40, 50, 50, 60));
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(7, 8));
-  const InferenceData test = load_for_inference(settings(more), data, DataPart::kTest, Targets::kRequired);
+  const InferenceData test = use(more, data, DataPart::kTest, Targets::kRequired);
   EXPECT_THAT(values_of<float>(test.samples.inputs), ElementsAre(60, 70));
   EXPECT_THAT(values_of<float>(test.samples.targets), ElementsAre(9));
 }
@@ -180,36 +186,21 @@ TEST_F(LoadCsv, ClassifiesWindows) {
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(0));
 }
 
-TEST_F(LoadCsv, RefusesAWindowLongerThanTheSeries) {
-  write_series();
-  expect_golden(load_error("target: [value]\nwindow: 9\n"));
-  expect_golden(load_error("target: [value]\nwindow: 2\nnum_valid: 20\n"));
-  EXPECT_EQ(load("target: [value]\nwindow: 2\nnum_valid: 7\n").train.size(), 1);
-  expect_golden(load_error("target: [value]\nwindow: 10\nnum_valid: 20\n"));
-  expect_golden(load_error("target: [value]\nwindow: 1\nhorizon: [1, 2, 3]\n"));
-  expect_golden(load_error("target: [value]\nwindow: 1\nhorizon: 9\n"));
-}
-
 TEST_F(LoadCsv, TakesAFileOfItsOwnForValidation) {
-  write("train.csv", "x,kind\n1,b\n3,a\n");
-  write("valid.csv", "kind,x\na,5\n");
-  const auto load_both = [&] {
-    return load_dataset(parse_settings(
-        fmt::format("source: csv\npath: {}\ntrain_file: train.csv\nvalid_file: valid.csv\ntarget: [kind]\n"
-                    "normalize: minmax\n",
-                    folder().string())));
-  };
-  const Dataset data = load_both();
+  write("a.csv", "x,kind\n1,b\n3,a\n");
+  write("b.csv", "kind,x\na,5\n");
+  const std::string more = "target: [kind]\nnormalize: minmax\n";
+  const Dataset data = load_both(more);
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(2));
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(0));
-  write("valid.csv", "kind,x\na,5\nc,5\n");
-  EXPECT_THAT(error_of(ExitCode::kData, load_both), testing::StartsWith("{}/valid.csv:3: "));
+  write("b.csv", "kind,x\na,5\nc,5\n");
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { load_both(more); }), ::testing::StartsWith("{}/b.csv:3: "));
 }
 
 TEST_F(LoadCsv, TreatsMissingValuesByPolicy) {
   write("a.csv", "x,y\n1,1\n,2\n3,NA\n5,4\n9,5\n");
   const std::string common = "target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nnormalize: none\nmissing: ";
-  EXPECT_THAT(load_error(common + "error"), testing::StartsWith("{}/a.csv:3: "));
+  EXPECT_THAT(load_error(common + "error"), ::testing::StartsWith("{}/a.csv:3: "));
   EXPECT_THAT(values_of<float>(load(common + "drop").train.inputs), ElementsAre(1, 5));
   EXPECT_THAT(values_of<float>(load(common + "previous").train.inputs), ElementsAre(1, 1, 5)) << "no target is filled";
   EXPECT_THAT(values_of<float>(load(common + "zero").train.targets), ElementsAre(1, 2, 4));
@@ -221,10 +212,7 @@ TEST_F(LoadCsv, TreatsMissingValuesByPolicy) {
 TEST_F(LoadCsv, FillsAValidationFileByTheTrainingFilesMean) {
   write("a.csv", "x,y\n1,1\n3,2\n");
   write("b.csv", "x,y\n,1\n100,2\n");
-  const Dataset data = load_dataset(parse_settings(
-      fmt::format("source: csv\npath: {}\ntrain_file: a.csv\nvalid_file: b.csv\ntarget: [y]\ntask: regression\n"
-                  "normalize: none\nmissing: mean\n",
-                  folder().string())));
+  const Dataset data = load_both("target: [y]\ntask: regression\nnormalize: none\nmissing: mean\n");
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(2, 100));
 }
 
@@ -247,38 +235,8 @@ TEST_F(LoadCsv, TakesNoFeatureFromTheColumnsOfAnId) {
   EXPECT_THAT(values_of<float>(dataset.train.inputs), ElementsAre(1, 2));
   expect_golden(dataset.fingerprint);
   write("a.csv", "day,y\n1,0\n2,1\n3,0\n");
-  EXPECT_THAT(values_of<float>(load("target: [y]\nfeatures: [day]\nid: [day]\nsplit: ordered\nnum_valid: 1\n"
-                                    "normalize: none")
-                                   .train.inputs),
-              ElementsAre(1, 2))
-      << "a feature that is named is one";
-  expect_golden(load_error("target: [y]\nid: [dai]"));
-  expect_golden(load_error("target: [y]\nid: [day]"));
-}
-
-TEST_F(LoadCsv, RefusesAMeanOfNothing) {
-  write("a.csv", "x,y\n,1\n,2\n3,3\n");
-  expect_golden(load_error("target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nmissing: mean"));
-}
-
-TEST_F(LoadCsv, NamesTheLineOfWhatItCannotUse) {
-  write("a.csv", "x,y\n1,0\n1e300,1\n");
-  expect_golden(load_error("target: [y]"));
-  write("a.csv", "x,y\n1,0\n2,3\n");
-  expect_golden(load_error("target: [y]\ntask: binary"));
-  write("a.csv", "x,y\n1,0\ninf,1\n");
-  EXPECT_THAT(load_error("target: [y]"), testing::StartsWith("{}/a.csv:3: "));
-}
-
-TEST_F(LoadCsv, NamesAColumnThatIsNotThere) {
-  write_flowers();
-  EXPECT_THAT(load_error("target: [kinds]"), testing::HasSubstr("(did you mean 'kind'?)"));
-  EXPECT_THAT(load_error("target: [kind]\nfeatures: [height]"), testing::HasSubstr("'height'"));
-}
-
-TEST_F(LoadCsv, NeedsAFeature) {
-  write("a.csv", "y\n1\n2\n");
-  expect_golden(load_error("target: [y]"));
+  const Dataset named = load("target: [y]\nfeatures: [day]\nid: [day]\nsplit: ordered\nnum_valid: 1\nnormalize: none");
+  EXPECT_THAT(values_of<float>(named.train.inputs), ElementsAre(1, 2)) << "a feature that is named is one";
 }
 
 TEST_F(LoadCsv, CallsColumnsByNumberWhereThereIsNoHeader) {
@@ -326,8 +284,8 @@ TEST_F(LoadCsv, HasTheNaiveErrorOfTheTrainingPart) {
   EXPECT_THAT(load(more + "season: 2\n").naive_errors,
               ElementsAre((1 + 2 + 5) / 3.0, (1 + 2 + 5) / 3.0, 10 / 3.0, 10 / 3.0));
   EXPECT_THAT(load("target: [value]\nwindow: 1\nseason: 6\nnum_valid: 2\n").naive_errors,
-              ElementsAre(testing::IsNan()));
-  EXPECT_THAT(load("target: [value]\nnum_valid: 1\n").naive_errors, testing::IsEmpty()) << "not a series";
+              ElementsAre(::testing::IsNan()));
+  EXPECT_THAT(load("target: [value]\nnum_valid: 1\n").naive_errors, ::testing::IsEmpty()) << "not a series";
 }
 
 TEST_F(LoadCsv, HasNaiveErrorsWithinSeriesAndOfKnownValues) {
@@ -351,18 +309,7 @@ TEST_F(LoadCsv, TakesMoreValidationWindowsThanTheTrainingFileHasRows) {
   std::string longer = "value,tens\n";
   for (int i = 0; i < 40; ++i) longer += fmt::format("{},{}\n", i, 10 * i);
   write("b.csv", longer);
-  const Dataset data = load_dataset(parse_settings(fmt::format(
-      "source: csv\npath: {}\ntrain_file: a.csv\nvalid_file: b.csv\ntarget: [value]\nwindow: 2\nnum_valid: 20\n",
-      folder().string())));
-  EXPECT_EQ(data.valid.size(), 20);
-}
-
-TEST_F(LoadCsv, NamesTheRowsThatTestWindowsNeed) {
-  write_series();
-  expect_golden(load_error("target: [value]\nwindow: 3\ntest_fraction: 0.99\nnum_valid: 2\n"));
-  expect_golden(load_error("target: [value]\nwindow: 1\ntest_fraction: 0.6\nnum_valid: 5\n"));
-  expect_golden(load_error("target: [value]\nwindow: 3\nnum_test: 10\n"));
-  expect_golden(load_error("target: [value]\nwindow: 3\nhorizon: 20\nnum_test: 10\n"));
+  EXPECT_EQ(load_both("target: [value]\nwindow: 2\nnum_valid: 20\n").valid.size(), 20);
 }
 
 // Two stations take turns: north has 0 .. 5, south has 100 .. 105.
@@ -399,11 +346,10 @@ TEST_F(LoadCsv, CountsTheSamplesOfPartsInEachSeries) {
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(2, 102)) << "rows 0 to 2 of each";
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(3, 103));
   expect_golden(data.notes);
-  const InferenceData test = load_for_inference(settings(more), data, DataPart::kTest, Targets::kRequired);
+  const InferenceData test = use(more, data, DataPart::kTest, Targets::kRequired);
   EXPECT_THAT(values_of<float>(test.samples.targets), ElementsAre(4, 5, 104, 105));
-  EXPECT_THAT(
-      values_of<float>(load_for_inference(settings(more), data, DataPart::kValid, Targets::kRequired).samples.targets),
-      ElementsAre(3, 103));
+  EXPECT_THAT(values_of<float>(use(more, data, DataPart::kValid, Targets::kRequired).samples.targets),
+              ElementsAre(3, 103));
 }
 
 TEST_F(LoadCsv, TakesAFractionOfEachSeriesForTests) {
@@ -413,7 +359,7 @@ TEST_F(LoadCsv, TakesAFractionOfEachSeriesForTests) {
   const Dataset data = load(more);
   EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(1, 2, 101, 102));
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(3, 103));
-  const InferenceData test = load_for_inference(settings(more), data, DataPart::kTest, Targets::kRequired);
+  const InferenceData test = use(more, data, DataPart::kTest, Targets::kRequired);
   EXPECT_THAT(values_of<float>(test.samples.targets), ElementsAre(4, 5, 104, 105));
   expect_golden(data.notes);
 }
@@ -438,11 +384,6 @@ TEST_F(LoadCsv, TakesTheMeansOfSeriesFromTheirTrainingRows) {
         load("target: [x]\nwindow: 1\ngroup: station\nvalid_fraction: 0.4\nmissing: " + policy + "\n").column_means;
     EXPECT_DOUBLE_EQ(means.at("x"), (1 + 3 + 5 + 2 + 7) / 5.0) << policy;
   }
-}
-
-TEST_F(LoadCsv, NeedsTheNameOfTheSeriesInEveryRow) {
-  write("a.csv", stations(",7\n"));
-  expect_golden(load_error("target: [x]\nwindow: 1\ngroup: station\n"));
 }
 
 // South begins two rows later, so its season is not known.
@@ -485,10 +426,7 @@ TEST_F(LoadCsv, HasASeasonalForecastOfEachHorizon) {
 TEST_F(LoadCsv, HasNoSeasonalForecastWithoutASeasonOfRows) {
   write_series();
   write("b.csv", "value,tens\n1,2\n3,4\n5,6\n");
-  const Dataset data = load_dataset(parse_settings(
-      fmt::format("source: csv\npath: {}\ntrain_file: a.csv\nvalid_file: b.csv\ntarget: [value]\nwindow: 1\nseason: 5\n"
-                  "normalize: none\n",
-                  folder().string())));
+  const Dataset data = load_both("target: [value]\nwindow: 1\nseason: 5\nnormalize: none\n");
   EXPECT_EQ(data.naive_forecasts.size(), 1u);
   expect_golden(data.notes);
 }
@@ -510,11 +448,6 @@ TEST_F(LoadCsv, FitsNothingToTheTestPart) {
   EXPECT_EQ(with.fingerprint, without.fingerprint);
   EXPECT_EQ(with.feature_scales[0].scale, without.feature_scales[0].scale);
   EXPECT_EQ(with.column_means, without.column_means);
-}
-
-TEST_F(LoadCsv, RefusesATestPartOfAllRows) {
-  write_flowers();
-  expect_golden(load_error("target: [kind]\nnum_test: 5\n"));
 }
 
 }  // namespace

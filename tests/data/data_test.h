@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "npy_file.h"
 
 namespace rnnlab {
+
+constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();  // a target that is missing
 
 // Returns settings as if they were below `data:` of an experiment.
 inline DataSettings parse_settings(const std::string& yaml) {
@@ -37,7 +40,7 @@ std::vector<T> values_of(const at::Tensor& tensor) {
 
 // A fresh folder, which is removed after the test. During the test it is the current folder, and $RNNLAB_DATA is unset,
 // so that no data of the user are found.
-class DataTest : public testing::Test {
+class DataTest : public ::testing::Test {
  protected:
   DataTest() {
     std::string name = (std::filesystem::temp_directory_path() / "rnnlab-data-XXXXXX").string();

@@ -7,16 +7,10 @@
 namespace rnnlab {
 namespace {
 
+// DataTest sets the variable to the user's data again.
 class FindData : public DataTest {
  protected:
-  FindData() : before_(std::filesystem::current_path()) { std::filesystem::current_path(folder()); }
-  ~FindData() override {
-    std::filesystem::current_path(before_);
-    unsetenv("RNNLAB_DATA");
-  }
-
- private:
-  std::filesystem::path before_;
+  ~FindData() override { unsetenv("RNNLAB_DATA"); }
 };
 
 TEST_F(FindData, LooksInThePathFirst) {
@@ -91,13 +85,15 @@ TEST_F(FindData, TakesAPathFromTheExperimentsFolderWhereItIsNotHere) {
   write("there/b.csv.gz", "");
   write("c.csv", "");
   write("there/c.csv", "");
-  const auto beside = [](const std::string& yaml) { return resolve_data_path(parse_settings(yaml), "there"); };
-  EXPECT_EQ(beside("{source: csv, target: [y], path: a.csv}"), "there/a.csv");
-  EXPECT_EQ(beside("{source: csv, target: [y], path: b.csv}"), "there/b.csv");
-  EXPECT_EQ(beside("{source: csv, target: [y], path: c.csv}"), "c.csv") << "the current directory comes first";
-  EXPECT_EQ(beside("{source: csv, target: [y], path: none.csv}"), "none.csv");
-  EXPECT_EQ(beside("{source: csv, target: [y], train_file: a.csv}"), "there/");
-  EXPECT_EQ(beside("{source: digits}"), "");
+  const auto beside = [](const std::string& file) {
+    return resolve_data_path(parse_settings("{source: csv, target: [y], " + file + "}"), "there");
+  };
+  EXPECT_EQ(beside("path: a.csv"), "there/a.csv");
+  EXPECT_EQ(beside("path: b.csv"), "there/b.csv");
+  EXPECT_EQ(beside("path: c.csv"), "c.csv") << "the current directory comes first";
+  EXPECT_EQ(beside("path: none.csv"), "none.csv");
+  EXPECT_EQ(beside("train_file: a.csv"), "there/");
+  EXPECT_EQ(resolve_data_path(parse_settings("source: digits"), "there"), "");
 }
 
 }  // namespace

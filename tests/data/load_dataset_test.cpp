@@ -12,12 +12,23 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 class LoadForInference : public DataTest {
  protected:
   DataSettings table(const std::string& file, const std::string& rest) const {
     return parse_settings("source: csv\npath: " + path(file) + "\n" + rest);
+  }
+  static InferenceData all_of(const DataSettings& settings, const FittedData& fitted,
+                              Targets targets = Targets::kRequired) {
+    return load_for_inference(settings, fitted, DataPart::kAll, targets);
+  }
+  // Trains on the data, too.
+  static InferenceData part_of(const DataSettings& settings, DataPart part, Targets targets = Targets::kRequired) {
+    return load_for_inference(settings, load_dataset(settings), part, targets);
+  }
+  std::string refusal(ExitCode code, const DataSettings& settings, const FittedData& fitted) const {
+    return error_of(code, [&] { all_of(settings, fitted); });
   }
   DataSettings arrays(const std::string& rest) const {
     return parse_settings("source: npy\npath: " + folder().string() + "\ntrain_inputs: x.npy\ntrain_targets: y.npy\n" +
@@ -36,9 +47,7 @@ TEST_F(LoadForInference, GivesThePartsOfTrainingAgain) {
   write("a.csv", "x,y\n1,0\n3,1\n5,0\n9,1\n2,0\n");
   const DataSettings settings = table("a.csv", "target: [y]\nseed: 3\nnum_valid: 2\n");
   const Dataset dataset = load_dataset(settings);
-  const auto part = [&](DataPart which) {
-    return load_for_inference(settings, dataset, which, Targets::kRequired).samples;
-  };
+  const auto part = [&](DataPart which) { return part_of(settings, which).samples; };
   EXPECT_TRUE(part(DataPart::kTrain).inputs.equal(dataset.train.inputs));
   EXPECT_TRUE(part(DataPart::kValid).inputs.equal(dataset.valid.inputs));
   EXPECT_TRUE(part(DataPart::kValid).targets.equal(dataset.valid.targets));
@@ -48,8 +57,7 @@ TEST_F(LoadForInference, GivesThePartsOfTrainingAgain) {
 TEST_F(LoadForInference, SaysWherePredictionsAreOfAPartOfTheFile) {
   write("a.csv", "x,y\n1,0\n3,1\n5,0\n9,1\n2,0\n");
   const auto notes_on = [&](const std::string& more, DataPart part, Targets targets) {
-    const DataSettings settings = table("a.csv", "target: [y]\nnum_valid: 2\n" + more);
-    return load_for_inference(settings, load_dataset(settings), part, targets).notes;
+    return part_of(table("a.csv", "target: [y]\nnum_valid: 2\n" + more), part, targets).notes;
   };
   expect_golden(notes_on("", DataPart::kValid, Targets::kIfPresent));
   EXPECT_THAT(notes_on("", DataPart::kAll, Targets::kIfPresent), ElementsAre());
@@ -61,9 +69,7 @@ TEST_F(LoadForInference, FitsNothingAnew) {
   write("a.csv", "x,y\n0,10\n2,30\n7,7\n");
   const Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [y]\ntask: regression\n"));
   write("b.csv", "x,y\n100,20\n");
-  const Samples samples = load_for_inference(table("b.csv", kOrdered + "target: [y]\ntask: regression\n"), dataset,
-                                             DataPart::kAll, Targets::kRequired)
-                              .samples;
+  const Samples samples = all_of(table("b.csv", kOrdered + "target: [y]\ntask: regression\n"), dataset).samples;
   EXPECT_THAT(values_of<float>(samples.inputs), ElementsAre(99)) << "mean 1, deviation 1";
   EXPECT_THAT(values_of<float>(samples.targets), ElementsAre(0));
 }
@@ -73,7 +79,7 @@ TEST_F(LoadForInference, FillsMissingValuesByTheMeansOfTraining) {
   const std::string settings = kOrdered + "target: [y]\nmissing: mean\nnormalize: none\n";
   const Dataset dataset = load_dataset(table("a.csv", settings));
   write("b.csv", "x,y\n,1\n100,0\n");
-  const InferenceData data = load_for_inference(table("b.csv", settings), dataset, DataPart::kAll, Targets::kRequired);
+  const InferenceData data = all_of(table("b.csv", settings), dataset);
   EXPECT_THAT(values_of<float>(data.samples.inputs), ElementsAre(2, 100));
   expect_golden(data.notes);
   EXPECT_EQ(data.description, "csv from b.csv: 2 samples") << "it is made to be shared, and so tells no folder";
@@ -146,9 +152,8 @@ TEST_F(RowsOfAFile, NameTheSamplesOfAPartOfArrays) {
   write_arrays({0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51}, {0, 1, 0, 1, 0, 1});
   for (const std::string split : {"random", "ordered"}) {
     const DataSettings settings = arrays("split: " + split + "\nnum_valid: 2\nnum_test: 2\n");
-    const Dataset dataset = load_dataset(settings);
     for (const DataPart part : {DataPart::kTrain, DataPart::kValid, DataPart::kTest}) {
-      const InferenceData data = load_for_inference(settings, dataset, part, Targets::kIfPresent);
+      const InferenceData data = part_of(settings, part, Targets::kIfPresent);
       EXPECT_FALSE(data.rows.are_numbered);
       EXPECT_THAT(data.rows.id_names, ElementsAre("sample"));
       ASSERT_EQ(data.rows.rows.size(), 2u);
@@ -160,9 +165,7 @@ TEST_F(RowsOfAFile, NameTheSamplesOfAPartOfArrays) {
 
 TEST_F(RowsOfAFile, AreMissingForWholeArrays) {
   write_arrays({0, 2, 4, 6}, {0, 1});
-  const DataSettings settings = arrays(kOrdered);
-  EXPECT_TRUE(
-      load_for_inference(settings, load_dataset(settings), DataPart::kAll, Targets::kIfPresent).rows.rows.empty());
+  EXPECT_TRUE(part_of(arrays(kOrdered), DataPart::kAll, Targets::kIfPresent).rows.rows.empty());
 }
 
 TEST_F(LoadForInference, LeavesMissingTargetsUnknownWhereNobodyNeedsThem) {
@@ -170,7 +173,7 @@ TEST_F(LoadForInference, LeavesMissingTargetsUnknownWhereNobodyNeedsThem) {
   const Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [kind]\n"));
   write("b.csv", "x,kind\n1,\n2,dog\n");
   const auto load = [&](Targets targets) {
-    return load_for_inference(table("b.csv", kOrdered + "target: [kind]\n"), dataset, DataPart::kAll, targets).samples;
+    return all_of(table("b.csv", kOrdered + "target: [kind]\n"), dataset, targets).samples;
   };
   EXPECT_THAT(values_of<int64_t>(load(Targets::kIfPresent).targets), ElementsAre(-1, 1));
   expect_golden(error_of(ExitCode::kData, [&] { load(Targets::kRequired); }));
@@ -180,8 +183,7 @@ TEST_F(LoadForInference, FillsByTheMeansOfATrainingThatLackedNothing) {
   write("a.csv", "x,y\n0,1\n4,1\n7,0\n");
   const Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [y]\nnormalize: none\n"));
   write("b.csv", "x,y\n,1\n");
-  const auto filled = load_for_inference(table("b.csv", kOrdered + "target: [y]\nnormalize: none\nmissing: mean\n"),
-                                         dataset, DataPart::kAll, Targets::kIfPresent);
+  const auto filled = all_of(table("b.csv", kOrdered + "target: [y]\nnormalize: none\nmissing: mean\n"), dataset);
   EXPECT_THAT(values_of<float>(filled.samples.inputs), ElementsAre(2));
 }
 
@@ -191,28 +193,20 @@ TEST_F(LoadForInference, SaysThatThereIsNoMean) {
   Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [y]\n"));
   dataset.column_means.clear();
   write("b.csv", "x,y\n,1\n");
-  expect_golden(error_of(ExitCode::kData, [&] {
-    load_for_inference(table("b.csv", kOrdered + "target: [y]\nmissing: mean\n"), dataset, DataPart::kAll,
-                       Targets::kIfPresent);
-  }));
+  expect_golden(refusal(ExitCode::kData, table("b.csv", kOrdered + "target: [y]\nmissing: mean\n"), dataset));
 }
 
 TEST_F(LoadForInference, NamesAClassThatTrainingNeverSaw) {
   write("a.csv", "x,kind\n1,cat\n2,dog\n3,cat\n");
   const Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [kind]\n"));
   write("b.csv", "x,kind\n1,cat\n2,cow\n");
-  expect_golden(error_of(ExitCode::kData, [&] {
-    load_for_inference(table("b.csv", kOrdered + "target: [kind]\n"), dataset, DataPart::kAll, Targets::kRequired);
-  }));
+  expect_golden(refusal(ExitCode::kData, table("b.csv", kOrdered + "target: [kind]\n"), dataset));
 }
 
 TEST_F(LoadForInference, TakesTheWindowsWhoseTargetIsStillToCome) {
   write("a.csv", "y\n1\n2\n3\n4\n5\n6\n");
   const DataSettings settings = table("a.csv", "target: [y]\nwindow: 2\nhorizon: 2\nnormalize: none\nnum_valid: 0\n");
-  const Dataset dataset = load_dataset(settings);
-  const auto all = [&](Targets targets) {
-    return load_for_inference(settings, dataset, DataPart::kAll, targets).samples;
-  };
+  const auto all = [&](Targets targets) { return part_of(settings, DataPart::kAll, targets).samples; };
   EXPECT_EQ(all(Targets::kRequired).size(), 3);
   const Samples open = all(Targets::kIfPresent);
   ASSERT_EQ(open.size(), 5);
@@ -226,11 +220,10 @@ TEST_F(LoadForInference, ScalesArraysByWhatWasFitted) {
   const DataSettings settings = arrays(kOrdered + "normalize: minmax\n");
   const Dataset dataset = load_dataset(settings);
   write_arrays({12, 3}, {1});
-  const Samples samples = load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired).samples;
-  EXPECT_THAT(values_of<float>(samples.inputs), ElementsAre(2, 0.5)) << "0 to 6 became 0 to 1";
+  EXPECT_THAT(values_of<float>(all_of(settings, dataset).samples.inputs), ElementsAre(2, 0.5))
+      << "0 to 6 became 0 to 1";
   write_arrays({12, 3}, {3});
-  expect_golden(
-      error_of(ExitCode::kData, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }));
+  expect_golden(refusal(ExitCode::kData, settings, dataset));
 }
 
 TEST_F(LoadForInference, RefusesTargetsThatTheModelDoesNotHave) {
@@ -251,9 +244,8 @@ TEST_F(LoadForInference, TakesArraysWithoutTargetsOnlyWhereNobodyNeedsThem) {
   DataSettings settings = arrays(kOrdered);
   const Dataset dataset = load_dataset(settings);
   settings.train_targets.clear();
-  EXPECT_FALSE(load_for_inference(settings, dataset, DataPart::kAll, Targets::kIfPresent).samples.targets.defined());
-  expect_golden(
-      error_of(ExitCode::kUsage, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }));
+  EXPECT_FALSE(all_of(settings, dataset, Targets::kIfPresent).samples.targets.defined());
+  expect_golden(refusal(ExitCode::kUsage, settings, dataset));
 }
 
 TEST_F(LoadForInference, RefusesFeaturesThatTheModelDoesNotHave) {
@@ -262,8 +254,7 @@ TEST_F(LoadForInference, RefusesFeaturesThatTheModelDoesNotHave) {
   const Dataset dataset = load_dataset(settings);
   write_npy("x.npy", "<f4", "1, 2, 3", std::vector<float>{1, 2, 3, 4, 5, 6});
   write_npy("y.npy", "<i8", "1,", std::vector<int64_t>{0});
-  expect_golden(
-      error_of(ExitCode::kData, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }));
+  expect_golden(refusal(ExitCode::kData, settings, dataset));
 }
 
 TEST_F(LoadForInference, ReadsTextInTheVocabularyOfTraining) {
@@ -273,7 +264,7 @@ TEST_F(LoadForInference, ReadsTextInTheVocabularyOfTraining) {
   write("a.txt", "abcabcabc");
   const Dataset dataset = load_dataset(settings("a.txt"));
   write("b.txt", "ccb");
-  const Samples samples = load_for_inference(settings("b.txt"), dataset, DataPart::kAll, Targets::kRequired).samples;
+  const Samples samples = all_of(settings("b.txt"), dataset).samples;
   EXPECT_THAT(values_of<int64_t>(samples.inputs), ElementsAre(2, 2));
   EXPECT_THAT(values_of<int64_t>(samples.targets), ElementsAre(2, 1));
 }
@@ -281,10 +272,8 @@ TEST_F(LoadForInference, ReadsTextInTheVocabularyOfTraining) {
 TEST_F(LoadForInference, LeavesGeneratedDataTheirParts) {
   const DataSettings settings = parse_settings("source: digits\nnum_train: 20\nnum_valid: 10\n");
   const Dataset dataset = load_dataset(settings);
-  EXPECT_TRUE(load_for_inference(settings, dataset, DataPart::kValid, Targets::kRequired)
-                  .samples.inputs.equal(dataset.valid.inputs));
-  expect_golden(
-      error_of(ExitCode::kUsage, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }));
+  EXPECT_TRUE(part_of(settings, DataPart::kValid).samples.inputs.equal(dataset.valid.inputs));
+  expect_golden(refusal(ExitCode::kUsage, settings, dataset));
 }
 
 class DataSizeOf : public DataTest {};
@@ -393,12 +382,11 @@ TEST_F(LoadForInference, GivesATestPartThatTrainingDoesNotHave) {
     const Dataset dataset = load_dataset(settings);
     std::vector<float> all;
     for (const DataPart part : {DataPart::kTrain, DataPart::kValid, DataPart::kTest}) {
-      const Samples samples = load_for_inference(settings, dataset, part, Targets::kRequired).samples;
-      const std::vector<float> values = values_of<float>(samples.inputs);
+      const std::vector<float> values = values_of<float>(part_of(settings, part).samples.inputs);
       all.insert(all.end(), values.begin(), values.end());
     }
     EXPECT_EQ(dataset.train.size(), 3);
-    EXPECT_THAT(all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7)) << split;
+    EXPECT_THAT(all, ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7)) << split;
     EXPECT_TRUE(split == "random" || all.back() == 7);
   }
 }
@@ -409,7 +397,7 @@ TEST_F(LoadForInference, ReadsAFileOfTestsAsTrainingWasRead) {
   const DataSettings settings =
       parse_settings("source: csv\npath: " + folder().string() +
                      "\ntrain_file: a.csv\ntest_file: t.csv\ntarget: [y]\nsplit: ordered\nnum_valid: 1\n");
-  const InferenceData data = load_for_inference(settings, load_dataset(settings), DataPart::kTest, Targets::kIfPresent);
+  const InferenceData data = part_of(settings, DataPart::kTest, Targets::kIfPresent);
   EXPECT_THAT(values_of<float>(data.samples.inputs), ElementsAre(100)) << "mean 1, standard deviation 1";
   EXPECT_THAT(values_of<int64_t>(data.samples.targets), ElementsAre(1));
   expect_golden(data.description);
@@ -421,8 +409,7 @@ TEST_F(LoadForInference, ReadsArraysOfTestsAndSplitsThemOff) {
   write_npy("tx.npy", "<f4", "1, 2, 1", std::vector<float>{9, 9});
   write_npy("ty.npy", "<i8", "1,", std::vector<int64_t>{1});
   const auto test_part = [&](const std::string& more, Targets targets = Targets::kRequired) {
-    const DataSettings settings = arrays("split: ordered\nnum_valid: 1\n" + more);
-    return load_for_inference(settings, load_dataset(settings), DataPart::kTest, targets).samples;
+    return part_of(arrays("split: ordered\nnum_valid: 1\n" + more), DataPart::kTest, targets).samples;
   };
   EXPECT_THAT(values_of<float>(test_part("num_test: 1\n").inputs), ElementsAre(7, 8));
   EXPECT_THAT(values_of<float>(test_part("test_inputs: tx.npy\ntest_targets: ty.npy\n").inputs), ElementsAre(9, 9));
@@ -437,9 +424,8 @@ TEST_F(LoadForInference, TakesTestsFromTheEndOfATextOrFromAFile) {
   const auto test_part = [&](const std::string& more) {
     const DataSettings settings = parse_settings("source: text\npath: " + folder().string() +
                                                  "\ntrain_file: a.txt\nsequence_length: 2\nnum_valid: 1\n" + more);
-    const Dataset dataset = load_dataset(settings);
-    EXPECT_EQ(dataset.train.size(), more.find("num_test") == std::string::npos ? 5 : 4);
-    return load_for_inference(settings, dataset, DataPart::kTest, Targets::kRequired).samples;
+    EXPECT_EQ(load_dataset(settings).train.size(), more.find("num_test") == std::string::npos ? 5 : 4);
+    return part_of(settings, DataPart::kTest).samples;
   };
   EXPECT_THAT(values_of<int64_t>(test_part("num_test: 1\n").inputs), ElementsAre(1, 2));
   EXPECT_THAT(values_of<int64_t>(test_part("test_file: t.txt\n").inputs), ElementsAre(2, 1));
@@ -447,9 +433,7 @@ TEST_F(LoadForInference, TakesTestsFromTheEndOfATextOrFromAFile) {
 
 TEST_F(LoadForInference, HasNoTestPartOfGeneratedData) {
   const DataSettings settings = parse_settings("source: digits\nnum_train: 2\nnum_valid: 1\n");
-  expect_golden(error_of(ExitCode::kUsage, [&] {
-    load_for_inference(settings, load_dataset(settings), DataPart::kTest, Targets::kRequired);
-  }));
+  expect_golden(error_of(ExitCode::kUsage, [&] { part_of(settings, DataPart::kTest); }));
 }
 
 }  // namespace

@@ -36,11 +36,11 @@ class MappedArrays : public DataTest {
 TEST_F(MappedArrays, HasTheElementsOfTheFile) {
   write_numbers();
   const MappedArray array(path("x.npy"));
-  EXPECT_THAT(array.layout().shape, testing::ElementsAre(3, 2));
+  EXPECT_THAT(array.layout().shape, ::testing::ElementsAre(3, 2));
   std::vector<float> values(6);
   ASSERT_EQ(array.bytes().size(), 24);
   std::memcpy(values.data(), array.bytes().data(), 24);
-  EXPECT_THAT(values, testing::ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(values, ::testing::ElementsAre(1, 2, 3, 4, 5, 6));
   array.will_need(8, 16);
   array.require_unchanged();
 }
@@ -100,12 +100,12 @@ class FaultsOfMappedArrays : public MappedArrays {
 };
 
 TEST_F(FaultsOfMappedArrays, SayThatTheFileIsCutOffIfItIsDuringARead) {
-  EXPECT_EXIT(read_beyond_the_end(), testing::ExitedWithCode(3), kCutOff);
+  EXPECT_EXIT(read_beyond_the_end(), ::testing::ExitedWithCode(3), kCutOff);
 }
 
 TEST_F(FaultsOfMappedArrays, EndTheProcessFromAWorkerThread) {
   const auto read_on_a_thread = [this] { std::jthread([this] { read_beyond_the_end(); }).join(); };
-  EXPECT_EXIT(read_on_a_thread(), testing::ExitedWithCode(3), kCutOff);
+  EXPECT_EXIT(read_on_a_thread(), ::testing::ExitedWithCode(3), kCutOff);
 }
 
 // Standard error is a full pipe that nobody reads.
@@ -119,7 +119,7 @@ TEST_F(FaultsOfMappedArrays, EndTheProcessIfNobodyReadsTheMessage) {
     ::dup2(ends[1], STDERR_FILENO);
     read_beyond_the_end();
   };
-  EXPECT_EXIT(read_with_a_full_pipe(), testing::ExitedWithCode(3), "");
+  EXPECT_EXIT(read_with_a_full_pipe(), ::testing::ExitedWithCode(3), "");
 }
 
 // A sanitizer has a handler for SIGBUS.
@@ -130,7 +130,7 @@ TEST_F(FaultsOfMappedArrays, LeaveOtherFaultsToTheSystem) {
     std::filesystem::remove_all(folder());
     ::raise(SIGBUS);
   };
-  EXPECT_EXIT(raise_bus_error(), testing::KilledBySignal(SIGBUS), "");
+  EXPECT_EXIT(raise_bus_error(), ::testing::KilledBySignal(SIGBUS), "");
 }
 
 TEST_F(MappedArrays, NoticesAChangeOfTheFile) {

@@ -132,10 +132,10 @@ struct Element {
 };
 
 using Elements =
-    testing::Types<Element<uint8_t, '|', 'u', '1'>, Element<int8_t, '|', 'i', '1'>, Element<uint16_t, '<', 'u', '2'>,
-                   Element<int16_t, '<', 'i', '2'>, Element<uint32_t, '<', 'u', '4'>, Element<int32_t, '<', 'i', '4'>,
-                   Element<uint64_t, '<', 'u', '8'>, Element<int64_t, '<', 'i', '8'>, Element<c10::Half, '<', 'f', '2'>,
-                   Element<float, '<', 'f', '4'>, Element<double, '<', 'f', '8'>>;
+    ::testing::Types<Element<uint8_t, '|', 'u', '1'>, Element<int8_t, '|', 'i', '1'>, Element<uint16_t, '<', 'u', '2'>,
+                     Element<int16_t, '<', 'i', '2'>, Element<uint32_t, '<', 'u', '4'>, Element<int32_t, '<', 'i', '4'>,
+                     Element<uint64_t, '<', 'u', '8'>, Element<int64_t, '<', 'i', '8'>,
+                     Element<c10::Half, '<', 'f', '2'>, Element<float, '<', 'f', '4'>, Element<double, '<', 'f', '8'>>;
 TYPED_TEST_SUITE(MappedElements, Elements);
 
 TYPED_TEST(MappedElements, GiveTheBatchesAndTheFingerprintOfInputsInMemory) {
@@ -236,7 +236,7 @@ TEST_F(MappedInputsTest, MayHaveNanAndInfInPadding) {
   at(0) = at(1);
   write_npy<float>("x.npy", "<f4", kShape, values);
   EXPECT_THAT(error_of(ExitCode::kDiverged, [&] { load_dataset(settings("mapped", "train_lengths: n.npy")); }),
-              testing::HasSubstr("sample 1, step 0, feature 0"));
+              ::testing::HasSubstr("sample 1, step 0, feature 0"));
 }
 
 TEST_F(MappedInputsTest, NamesANumberThatIsNotFinite) {

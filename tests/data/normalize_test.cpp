@@ -10,7 +10,7 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // Two samples of two steps and two features, the second feature constant.
 Samples small() {
@@ -32,8 +32,8 @@ TEST(Normalize, ScalesEachFeatureToTheTrainingPartsMeanAndDeviation) {
   normalize(train, valid, Normalization::kStandard);
   const float deviation = std::sqrt(125.f);  // of 0, 10, 20, 30 around 15
   EXPECT_THAT(values_of<float>(train.inputs),
-              testing::Pointwise(testing::FloatEq(),
-                                 {-15 / deviation, 0.f, -5 / deviation, 0.f, 5 / deviation, 0.f, 15 / deviation, 0.f}));
+              ::testing::Pointwise(::testing::FloatEq(), {-15 / deviation, 0.f, -5 / deviation, 0.f, 5 / deviation, 0.f,
+                                                          15 / deviation, 0.f}));
   EXPECT_FLOAT_EQ(valid.inputs[0][0][0].item<float>(), 45 / deviation);
 }
 

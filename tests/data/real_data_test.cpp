@@ -8,7 +8,7 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 class RealData : public DataTest {
  protected:

@@ -8,7 +8,7 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 class LoadText : public DataTest {
  protected:
@@ -49,7 +49,7 @@ TEST_F(LoadText, TakesAFileOfItsOwnForValidation) {
   EXPECT_EQ(load_both().train.size(), 2);
   EXPECT_THAT(values_of<int64_t>(load_both().valid.targets), ElementsAre(1, 0));
   write("valid.txt", "abd");
-  EXPECT_THAT(error_of(ExitCode::kData, load_both), testing::HasSubstr("{}/valid.txt"));
+  EXPECT_THAT(error_of(ExitCode::kData, load_both), ::testing::HasSubstr("{}/valid.txt"));
 }
 
 TEST_F(LoadText, KeepsNothingForValidationWhereNoneIsWanted) {
@@ -66,10 +66,7 @@ TEST_F(LoadText, RefusesATextShorterThanAWindow) {
 }
 
 TEST_F(LoadText, SaysHowToFetchTinyShakespeare) {
-  const auto before = std::filesystem::current_path();
-  std::filesystem::current_path(folder());
   expect_golden(error_of(ExitCode::kData, [] { load_dataset(parse_settings("source: text")); }));
-  std::filesystem::current_path(before);
 }
 
 }  // namespace

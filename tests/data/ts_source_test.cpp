@@ -11,8 +11,8 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr std::string_view kHeader = "@problemName X\n@univariate false\n@dimensions 2\n@equalLength false\n";
 
@@ -109,6 +109,18 @@ TEST_F(LoadTs, FillsMissingValuesAndSaysSo) {
   expect_golden(data.notes[0]);
 }
 
+TEST_F(LoadTs, LeavesMissingTargetsOut) {
+  write("a.ts", "@univariate true\n@targetLabel true\n@data\n1,2:5\n3,?:?\n5,6:7\n7,8:9\n");
+  const std::string ts = "source: ts\npath: a.ts\nnormalize: none\nsplit: ordered\nnum_valid: 1\n";
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { load_dataset(parse_settings(ts)); }), HasSubstr("a.ts:5"));
+  const Dataset data = load_dataset(parse_settings(ts + "missing: previous\n"));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(5, 7));
+  write("a.ts", "@univariate true\n@classLabel true a b\n@data\n1,2:a\n3,4:?\n5,6:b\n7,8:a\n");
+  expect_golden(error_of(ExitCode::kData, [&] { load_dataset(parse_settings(ts)); }));
+  EXPECT_THAT(values_of<int64_t>(load_dataset(parse_settings(ts + "missing: zero\n")).train.targets),
+              ElementsAre(0, 1));
+}
+
 // 20,000 series of one step and one of 20,000 would be 400 million values.
 TEST_F(LoadTs, RefusesPaddingThatWouldExhaustTheMemory) {
   std::string series;
@@ -201,7 +213,7 @@ TEST_F(InspectTs, KnowsTheHeaderUnderAnyName) {
 
 TEST_F(InspectTs, SaysThatSeriesWithoutATargetDoNotTrain) {
   write("new.ts", "@univariate true\n@data\n1,2\n");
-  EXPECT_THAT(inspection_text(inspect_file("new.ts")), HasSubstr("hint: the series have neither a class nor a target"));
+  EXPECT_THAT(inspection_text(inspect_file("new.ts")), HasSubstr("hint: the series have neither"));
   EXPECT_EQ(yaml_of("new.ts"), "");
 }
 

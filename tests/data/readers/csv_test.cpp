@@ -14,6 +14,7 @@ namespace rnnlab {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsNan;
 
 class CsvTest : public ReaderFiles {
  protected:
@@ -112,47 +113,28 @@ TEST_F(CsvTest, RefusesABlankLineThatMayBeAMissingValue) {
 
 TEST_F(CsvTest, ReadsGzip) { EXPECT_EQ(read_csv(write("x.csv.gz", gzip("a\n1\n"))).num_rows(), 1); }
 
-TEST_F(CsvTest, RefusesAFileWithoutData) {
+TEST_F(CsvTest, NamesTheLineOfAFault) {
+  const std::vector<std::string> texts = {"a,b\n",
+                                          "\n\n",
+                                          "a,b\n1,\"\n\"\n1,2,3\n",
+                                          "a;b\n1,5;2,5\n",
+                                          "a,b\n1,2\n3,\"4\n5,6\n",
+                                          "a\n\"",
+                                          "a,b\n\"1\"x,2\n",
+                                          "a\n\"\n\"\u00e9",
+                                          "size\n5\" wide\n",
+                                          bytes("a\r1\r\n\r2\0\n"),
+                                          "a,b\r1,2\r\r\n3\n",
+                                          bytes("a\n1\0\n"),
+                                          "name\n\nJos\xe9\n",
+                                          "\na,b, a\n1,2,3\n",
+                                          "column2,\n1,2\n",
+                                          std::string(100'000, ',') + "\n"};
+  for (const std::string& text : texts) expect_golden(error_in(text));
+  for (const char* text : {"", "\n1,2\n3\n"}) expect_golden(error_in(text, kNoHeader));
   write("x.csv", "");
   expect_golden(error_of([&] { read_csv(path("x.csv")); }));
-  expect_golden(error_in("a,b\n"));
-  expect_golden(error_in("\n\n"));
-  expect_golden(error_in("", kNoHeader));
 }
-
-TEST_F(CsvTest, NamesTheLineOfARaggedRow) {
-  expect_golden(error_in("a,b\n1,\"\n\"\n1,2,3\n"));
-  expect_golden(error_in("\n1,2\n3\n", kNoHeader));
-  expect_golden(error_in("a;b\n1,5;2,5\n"));
-}
-
-TEST_F(CsvTest, NamesTheLineWhereAQuoteOpens) {
-  expect_golden(error_in("a,b\n1,2\n3,\"4\n5,6\n"));
-  expect_golden(error_in("a\n\""));
-}
-
-TEST_F(CsvTest, RefusesTextBehindAClosingQuote) {
-  expect_golden(error_in("a,b\n\"1\"x,2\n"));
-  expect_golden(error_in("a\n\"\n\"\u00e9"));
-}
-
-TEST_F(CsvTest, RefusesAQuoteInsideABareCell) { expect_golden(error_in("size\n5\" wide\n")); }
-
-TEST_F(CsvTest, CountsEveryLineEnd) {
-  expect_golden(error_in(bytes("a\r1\r\n\r2\0\n")));
-  expect_golden(error_in("a,b\r1,2\r\r\n3\n"));
-}
-
-TEST_F(CsvTest, RefusesNulBytes) { expect_golden(error_in(bytes("a\n1\0\n"))); }
-
-TEST_F(CsvTest, RefusesInvalidUtf8) { expect_golden(error_in("name\n\nJos\xe9\n")); }
-
-TEST_F(CsvTest, RefusesTwoColumnsOfOneName) {
-  expect_golden(error_in("\na,b, a\n1,2,3\n"));
-  expect_golden(error_in("column2,\n1,2\n"));
-}
-
-TEST_F(CsvTest, RefusesAnAbsurdNumberOfColumns) { expect_golden(error_in(std::string(100'000, ',') + "\n")); }
 
 TEST_F(CsvTest, NamesTheColumnsWhenOneIsMissing) {
   const Table table = parse_csv("price,volume\n1,2\n", "x.csv");
@@ -238,18 +220,14 @@ TEST_F(LargeCsvTest, MayHaveQuotesOnlyInItsLastRow) {
 }
 
 TEST_F(LargeCsvTest, NamesTheLineOfAFaultInItsLastRow) {
-  const std::string length =
-      ": got 3 cells, expected 2 as on line 1: correct the row, or put quotes around a cell that "
-      "holds ','";
-  EXPECT_EQ(error_in(text_ + "1,2,3"), "x.csv:" + next_line_ + length);
+  expect_golden(error_in(text_ + "1,2,3"));
   expect_golden(error_in(text_ + "1,\"2"));
   expect_golden(error_in(text_ + bytes("\0")));
   expect_golden(error_in(text_ + "1,\u20ac\xE2\x82"));
 }
 
 TEST_F(LargeCsvTest, NamesTheFirstOfSeveralFaults) {
-  const std::string length = "expected 2 as on line 1: correct the row, or put quotes around a cell that holds ','";
-  EXPECT_EQ(error_in("a,b\n1\n" + rows_with_ends("\n") + "1,2,3\n"), "x.csv:2: got 1 cell, " + length);
+  EXPECT_EQ(error_in("a,b\n1\n" + rows_with_ends("\n") + "1,2,3\n").substr(0, 8), "x.csv:2:");
   EXPECT_EQ(error_in("a,b\n\xE9\n" + rows_with_ends("\n") + bytes("\0")).substr(0, 7 + next_line_.size()),
             fmt::format("x.csv:{}:", line_of_row(kNumRows) + 1))
       << "UTF-16 is the more likely fault";
@@ -268,9 +246,6 @@ TEST_F(LargeCsvTest, NamesTheFirstCellThatIsNotANumber) {
   expect_golden(error_of([&] { numeric_columns(table, table.column_names(), MissingPolicy::kDrop); }));
 }
 
-using testing::ElementsAre;
-using testing::IsNan;
-
 Table column_of(const std::string& cells) { return parse_csv("x,other\n" + cells, "x.csv"); }
 
 class NumericColumnTest : public ReaderFiles {
@@ -288,11 +263,13 @@ TEST_F(NumericColumnTest, ReadsNumbers) {
   EXPECT_EQ(column.num_missing, 0);
 }
 
-TEST_F(NumericColumnTest, NamesACellThatIsNoNumber) {
-  expect_golden(error_in("1,\nabc,\n"));
-  expect_golden(error_in("\"1\n2\",\n"));
-  expect_golden(error_in("\"1,5\",\n"));
-  expect_golden(error_in("0x10,\n"));
+TEST_F(NumericColumnTest, NamesACellThatIsNoFiniteNumber) {
+  for (const char* cells : {"1,\nabc,\n", "\"1\n2\",\n", "\"1,5\",\n", "0x10,\n", "inf,\n", "-Inf,\n", "Infinity,\n",
+                            "+infinity,\n", "1e999,\n"})
+    expect_golden(error_in(cells));
+  for (const char* cells : {"1,\n,2\n", "?,\n"}) expect_golden(error_in(cells, MissingPolicy::kError));
+  expect_golden(error_of([] { numeric_column(column_of("1,2\n"), "otter", MissingPolicy::kZero); }));
+  expect_golden(error_of([] { class_column(column_of("a,\n,\n"), "x"); }));
 }
 
 TEST_F(NumericColumnTest, TakesADecimalCommaIfItIsRequested) {
@@ -305,16 +282,6 @@ TEST_F(NumericColumnTest, TakesADecimalCommaIfItIsRequested) {
 TEST_F(NumericColumnTest, NamesTheLineOfACellBehindLineBreaks) {
   const Table table = parse_csv("note,x\n\"two\nlines\",bad\n", "x.csv");
   expect_golden(error_of([&] { numeric_column(table, "x", MissingPolicy::kDrop); }));
-}
-
-TEST_F(NumericColumnTest, RefusesWhatIsNotFinite) {
-  for (const char* text : {"inf", "-Inf", "Infinity", "+infinity"}) expect_golden(error_in(std::string(text) + ",\n"));
-  expect_golden(error_in("1e999,\n"));
-}
-
-TEST_F(NumericColumnTest, RefusesMissingValuesWhenAsked) {
-  expect_golden(error_in("1,\n,2\n", MissingPolicy::kError));
-  expect_golden(error_in("?,\n", MissingPolicy::kError));
 }
 
 TEST_F(NumericColumnTest, KnowsTheTokensOfMissingValues) {
@@ -332,10 +299,6 @@ TEST_F(NumericColumnTest, FillsZeroAndLeavesTheRestToTheCaller) {
   EXPECT_EQ(zeros.num_missing, 2);
   for (const MissingPolicy policy : {MissingPolicy::kDrop, MissingPolicy::kPrevious, MissingPolicy::kMean})
     EXPECT_THAT(numeric_column(table, "x", policy).values, ElementsAre(1, IsNan(), IsNan(), 4));
-}
-
-TEST_F(NumericColumnTest, RefusesAnUnknownColumn) {
-  expect_golden(error_of([] { numeric_column(column_of("1,2\n"), "otter", MissingPolicy::kZero); }));
 }
 
 TEST(CompleteRows, AreThoseWithoutAGap) {
@@ -360,10 +323,6 @@ TEST_F(ClassColumnTest, SortsIntegersByValue) {
 
 TEST_F(ClassColumnTest, TakesOneWordAmongIntegersAsText) {
   EXPECT_THAT(class_column(column_of("10,\n9,\nmany,\n"), "x").labels, ElementsAre("10", "9", "many"));
-}
-
-TEST_F(ClassColumnTest, RefusesAMissingLabel) {
-  expect_golden(error_of([] { class_column(column_of("a,\n,\n"), "x"); }));
 }
 
 TEST_F(ClassColumnTest, FindsTheClassesOfAnotherPart) {

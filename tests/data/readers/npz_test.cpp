@@ -97,9 +97,8 @@ TEST_F(NpzTest, RefusesAnArchiveThatIsCutOff) {
 
 TEST_F(NpzTest, RefusesAWrongChecksum) {
   for (const uint16_t method : {uint16_t{0}, kDeflated})
-    EXPECT_EQ(error_in("", {{.name = "x.npy", .content = npy_bytes("abc"), .method = method, .wrong_crc = 1}}),
-              "a.npz:x: unpacked byte 131: damaged data (CRC error): fetch the file again, or write it again with "
-              "numpy.savez");
+    EXPECT_THAT(error_in("", {{.name = "x.npy", .content = npy_bytes("abc"), .method = method, .wrong_crc = 1}}),
+                HasSubstr("byte 131: damaged data (CRC error)"));
 }
 
 TEST_F(NpzTest, RefusesDamagedDeflate) {

@@ -18,7 +18,7 @@
 namespace rnnlab {
 
 // A fresh folder, which is removed after the test.
-class ReaderFiles : public testing::Test {
+class ReaderFiles : public ::testing::Test {
  protected:
   ReaderFiles() : folder_(make_folder()) {}
   ~ReaderFiles() override { std::filesystem::remove_all(folder_); }

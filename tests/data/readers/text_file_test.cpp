@@ -43,9 +43,8 @@ TEST_F(TextFileTest, KeepsLineEndsAndByteOrderMarks) {
 }
 
 TEST_F(TextFileTest, NamesTheByteThatIsNoUtf8) {
-  expect_golden(error_in("caf\xe9 au lait", TextUnit::kCodePoint));
-  expect_golden(error_in("ab\xed\xa0\x80", TextUnit::kCodePoint));
-  expect_golden(error_in("ab\xe2\x82", TextUnit::kCodePoint));
+  for (const char* text : {"caf\xe9 au lait", "ab\xed\xa0\x80", "ab\xe2\x82"})
+    expect_golden(error_in(text, TextUnit::kCodePoint));
 }
 
 TEST_F(TextFileTest, RefusesAnEmptyFile) {

@@ -84,41 +84,23 @@ TEST_F(TsTest, RefusesValuesThatAreNotFiniteFloats) {
     expect_golden(error_in("@classLabel true a b\n@data\n1,2:3," + value + ":a\n"));
 }
 
-TEST_F(TsTest, RefusesDimensionsThatDiffer) {
-  expect_golden(error_in("@dimensions 3\n@classLabel true a b\n@data\n1:2:a\n"));
-  expect_golden(error_in("@classLabel true a b\n@data\n1:2:a\n1:a\n"));
-  expect_golden(error_in("@univariate true\n@targetLabel true\n@data\n1:2:3\n"));
-  expect_golden(error_in("@univariate true\n@dimensions 2\n@data\n1\n"));
-  expect_golden(error_in("@classLabel true a b\n@data\na\n"));
-  expect_golden(error_in("@dimensions 1\n@classLabel true a b\n@data\na\n"));
-}
-
-TEST_F(TsTest, RefusesLengthsThatDiffer) {
-  expect_golden(error_in("@classLabel true a b\n@data\n1,2:3:a\n"));
-  expect_golden(error_in("@equalLength true\n@seriesLength 3\n@classLabel true a b\n@data\n1,2:a\n"));
-  expect_golden(error_in("@equalLength true\n@classLabel true a b\n@data\n1,2:a\n1:b\n"));
-}
-
-TEST_F(TsTest, RefusesAClassThatTheHeaderDoesNotName) {
-  expect_golden(error_in("@classLabel true walk run\n@data\n1:wlak\n"));
+TEST_F(TsTest, RefusesSeriesThatAreNotAsTheHeaderSays) {
+  for (const char* text :
+       {"@dimensions 3\n@classLabel true a b\n@data\n1:2:a\n", "@classLabel true a b\n@data\n1:2:a\n1:a\n",
+        "@univariate true\n@targetLabel true\n@data\n1:2:3\n", "@univariate true\n@dimensions 2\n@data\n1\n",
+        "@classLabel true a b\n@data\na\n", "@dimensions 1\n@classLabel true a b\n@data\na\n",
+        "@classLabel true a b\n@data\n1,2:3:a\n",
+        "@equalLength true\n@seriesLength 3\n@classLabel true a b\n@data\n1,2:a\n",
+        "@equalLength true\n@classLabel true a b\n@data\n1,2:a\n1:b\n", "@classLabel true walk run\n@data\n1:wlak\n"})
+    expect_golden(error_in(text));
 }
 
 TEST_F(TsTest, RefusesHeadersThatSayNoOrTwoThings) {
-  expect_golden(error_in("@classLabel true a\n@data\n"));
-  expect_golden(error_in("@classLabel true a a\n@data\n"));
-  expect_golden(error_in("@classLabel true a \xff\n@data\n"));
-  expect_golden(error_in("@classLabel true a b\n@targetLabel true\n@data\n"));
-  expect_golden(error_in("@missing false\n@missing true\n"));
-  expect_golden(error_in("@univariate\n"));
-  expect_golden(error_in("@dimensions 0\n"));
-  expect_golden(error_in("@timeStamps true\n"));
-  expect_golden(error_in("@frequency daily\n"));
-}
-
-TEST_F(TsTest, RefusesFilesWithoutAHeaderOrSeries) {
-  expect_golden(error_in(""));
-  expect_golden(error_in("1,2,3\n"));
-  expect_golden(error_in("@classLabel true a b\n@data\n"));
+  for (const char* text :
+       {"@classLabel true a\n@data\n", "@classLabel true a a\n@data\n", "@classLabel true a \xff\n@data\n",
+        "@classLabel true a b\n@targetLabel true\n@data\n", "@missing false\n@missing true\n", "@univariate\n",
+        "@dimensions 0\n", "@timeStamps true\n", "@frequency daily\n", "", "1,2,3\n", "@classLabel true a b\n@data\n"})
+    expect_golden(error_in(text));
 }
 
 // Steps times dimensions of this line are 10^10 values, which the line does not have.

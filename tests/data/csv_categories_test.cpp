@@ -2,26 +2,17 @@
 // Tests inputs that are categories: data.categories of a CSV file.
 #include <fmt/format.h>
 
-#include "data/load_dataset.h"
-#include "data_test.h"
+#include "csv_data.h"
 #include "golden.h"
 
 namespace rnnlab {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
-class Categories : public DataTest {
+class Categories : public CsvData {
  protected:
-  DataSettings settings(const std::string& more) const {
-    return parse_settings(fmt::format("source: csv\npath: {}\n{}", path("a.csv"), more));
-  }
-
-  Dataset load(const std::string& more) const { return load_dataset(settings(more)); }
-
   // The validation part has a word that the training part has not.
   void write_words() const {
     write("a.csv", "sentence,length,word,tag\na,1,red,N\na,3,blue,V\nb,5,red,V\nc,9,green,N\nc,7,,N\n");
@@ -42,7 +33,6 @@ TEST_F(Categories, AreNumbersOfTheValuesOfTheTrainingPart) {
   EXPECT_EQ(data.shape.num_numbers(), 1);
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 2, 3, 1, 5, 2, 0, 0));
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(9, 0, 7, 0));
-  expect_golden(data.notes);
   expect_golden(data.notes);
 }
 
@@ -67,12 +57,14 @@ TEST_F(Categories, MayBeTheOnlyInputs) {
 // No number is missing where there is none; the missing tag has no class.
 TEST_F(Categories, MayBeTheOnlyInputsOfStepsWithAMissingTarget) {
   write("a.csv", "sentence,word,tag\na,red,N\na,blue,\nb,red,V\nb,blue,N\n");
-  const Dataset data = load(
+  const std::string drop =
       "target_per: step\ngroup: sentence\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\ncategories: [word]\n"
-      "missing: drop\n");
+      "missing: drop\n";
+  const Dataset data = load(drop);
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(2, 1));
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, -1));
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(1, 0));
+  EXPECT_EQ(use(drop, data).samples.size(), 2);
 }
 
 TEST_F(Categories, AndClassesOfSeveralSpellingsAreNoted) {
@@ -81,42 +73,22 @@ TEST_F(Categories, AndClassesOfSeveralSpellingsAreNoted) {
   EXPECT_THAT(data.categories[0].values, ElementsAre("07", "1.1", "1.10", "7"));
   EXPECT_THAT(data.vocabulary, ElementsAre("6", "8"));
   expect_golden(data.notes);
-  expect_golden(data.notes);
-}
-
-// Rows without a tag stay in their sequence, and have no loss.
-TEST_F(Categories, MayBeTheOnlyInputsWhereTargetsAreMissing) {
-  write("a.csv", "sentence,word,tag\na,red,N\na,blue,\nb,red,V\n");
-  const std::string drop =
-      "target_per: step\ngroup: sentence\ntarget: [tag]\nsplit: ordered\nnum_valid: 1\ncategories: [word]\n"
-      "missing: drop\n";
-  const Dataset data = load(drop);
-  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(2, 1));
-  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, -1));
-  const auto used = load_for_inference(settings(drop), data, DataPart::kAll, Targets::kIfPresent);
-  EXPECT_EQ(used.samples.size(), 2);
 }
 
 TEST_F(Categories, OfOtherFilesHaveTheNumbersOfTraining) {
   write_words();
   const Dataset data = load(std::string(kTags) + "normalize: none\n");
   write("new.csv", "word,sentence,length\nviolet,a,1\nblue,a,2\n");
-  const InferenceData loaded =
-      load_for_inference(settings(std::string(kTags) + fmt::format("train_file: {}\n", path("new.csv"))), data,
-                         DataPart::kAll, Targets::kIfPresent);
+  const InferenceData loaded = use(fmt::format("{}train_file: {}\n", kTags, path("new.csv")), data);
   EXPECT_THAT(values_of<float>(loaded.samples.inputs), ElementsAre(1, 0, 2, 1));
   expect_golden(loaded.notes);
 }
 
 TEST_F(Categories, AreRefusedWhereAStepHasOneValue) {
-  const auto usage = [&](const std::string& more) {
-    return error_of(ExitCode::kUsage, [&] { settings("target: [tag]\ncategories: [word]\n" + more); });
-  };
-  expect_golden(usage(""));
-  expect_golden(usage("window: 2\nfeatures: [word]\n"));
-  EXPECT_THAT(error_of(ExitCode::kUsage, [&] { settings("target: [tag]\nwindow: 2\ncategories: [w, w]\n"); }),
-              HasSubstr("'w' is listed twice: remove one of the two"));
-  EXPECT_THAT(usage("window: 2\nnormalize: column_minmax\n"), HasSubstr("categories are not scaled"));
+  for (const char* more :
+       {"categories: [word]\n", "categories: [word]\nwindow: 2\nfeatures: [word]\n", "categories: [w, w]\nwindow: 2\n",
+        "categories: [word]\nwindow: 2\nnormalize: column_minmax\n"})
+    expect_golden(usage_error(std::string("target: [tag]\n") + more));
 }
 
 TEST_F(Categories, AreCheckedInACheckpoint) {
