@@ -7,19 +7,20 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/system/temporary_folder.h"
+
 namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
 
 TEST(SiblingNames, AreThoseInTheFolderOfThePath) {
-  std::string pattern = (fs::temp_directory_path() / "rnnlab_folder_test_XXXXXX").string();
-  const fs::path folder = ::mkdtemp(pattern.data());
+  const testing::TemporaryFolder temporary;
+  const fs::path& folder = temporary.path();
   for (const char* name : {"a.csv", "b.csv"}) std::ofstream(folder / name) << "x";
   std::vector<std::string> names = sibling_names(folder / "c.csv");
   std::ranges::sort(names);
   EXPECT_EQ(names, (std::vector<std::string>{"a.csv", "b.csv"}));
-  fs::remove_all(folder);
 }
 
 TEST(CacheFolder, IsTheProgramsOwnThenTheUsers) {
@@ -42,8 +43,8 @@ TEST(CacheFolder, IsTheProgramsOwnThenTheUsers) {
 TEST(SiblingNames, AreEmptyIfTheFolderIsMissing) { EXPECT_TRUE(sibling_names("/no/such/folder/a.csv").empty()); }
 
 TEST(FoldersWith, AreThoseThatHoldOneOfTheNames) {
-  std::string pattern = (fs::temp_directory_path() / "rnnlab_folder_test_XXXXXX").string();
-  const fs::path folder = ::mkdtemp(pattern.data());
+  const testing::TemporaryFolder temporary;
+  const fs::path& folder = temporary.path();
   for (const char* run : {"third", "first", "none"}) fs::create_directory(folder / run);
   std::ofstream(folder / "first" / "a.csv") << "x";
   fs::create_directory(folder / "third" / "b");
@@ -51,7 +52,6 @@ TEST(FoldersWith, AreThoseThatHoldOneOfTheNames) {
   fs::create_directory_symlink("first", folder / "latest");
   EXPECT_EQ(folders_with(folder, {"a.csv", "b"}), (std::vector<fs::path>{folder / "first", folder / "third"}));
   EXPECT_TRUE(folders_with(folder / "missing", {"a.csv"}).empty());
-  fs::remove_all(folder);
 }
 
 TEST(NormalizedPath, IsOneSpelling) {

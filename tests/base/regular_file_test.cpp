@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "base/system/temporary_folder.h"
 #include "golden.h"
 
 namespace rnnlab {
@@ -20,13 +21,7 @@ namespace fs = std::filesystem;
 
 class RegularFileTest : public ::testing::Test {
  protected:
-  RegularFileTest() {
-    std::string pattern = (fs::temp_directory_path() / "rnnlab_regular_file_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~RegularFileTest() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.name(name); }
 
   // Returns what the path leads to, or the system's reason.
   static std::string refusal(const std::string& path) {
@@ -35,7 +30,7 @@ class RegularFileTest : public ::testing::Test {
     return file.error_number() != 0 ? reason_of(file.error_number()) : kind_of_special_file(file.status().st_mode);
   }
 
-  fs::path folder_;
+  testing::TemporaryFolder folder_;
 };
 
 TEST_F(RegularFileTest, IsOpenAndHasItsState) {
@@ -62,7 +57,7 @@ TEST_F(RegularFileTest, NothingElseIsOpened) {
   EXPECT_EQ(refusal(path("pipe")), "a pipe");
   EXPECT_EQ(refusal(path("link to pipe")), "a pipe");
   EXPECT_EQ(refusal(path("socket")), "a socket");
-  EXPECT_EQ(refusal(folder_.string()), "a folder");
+  EXPECT_EQ(refusal(path("")), "a folder");
   EXPECT_EQ(refusal("/dev/zero"), "a device");
   expect_golden(refusal(path("loop")));
   expect_golden(refusal(path("dangling")));

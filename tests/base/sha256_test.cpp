@@ -24,9 +24,6 @@ TEST(Sha256, TakesBytesInPieces) {
   EXPECT_EQ(pieces.hex(), Sha256().update("abc").hex());
 }
 
-}  // namespace
-namespace {
-
 TEST(Hex, BytesGoToDigitsAndBack) {
   const std::vector<std::byte> bytes{std::byte{0}, std::byte{0x1F}, std::byte{0xFF}};
   EXPECT_EQ(to_hex(bytes), "001fff");

@@ -7,14 +7,12 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <filesystem>
-
+#include "base/system/temporary_folder.h"
 #include "golden.h"
 
 namespace rnnlab {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 TEST(OpenSharedLibrary, LoadsALibraryOfTheSystem) {
@@ -30,18 +28,16 @@ TEST(OpenSharedLibrary, SaysWhatIsMissing) {
 
 // A test that waits here has failed.
 TEST(OpenSharedLibrary, IsNeverAPipe) {
-  std::string pattern = (fs::temp_directory_path() / "rnnlab_shared_library_XXXXXX").string();
-  const fs::path folder = ::mkdtemp(pattern.data());
-  const fs::path pipe = folder / "libpipe.so.1";
+  const testing::TemporaryFolder folder;
+  const std::string pipe = folder.name("libpipe.so.1");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  ::setenv("LD_LIBRARY_PATH", ("/nowhere:" + folder.string()).c_str(), 1);
-  for (const std::string& name : {std::string("libpipe.so.1"), pipe.string()}) {
+  ::setenv("LD_LIBRARY_PATH", ("/nowhere:" + folder.path().string()).c_str(), 1);
+  for (const std::string& name : {std::string("libpipe.so.1"), pipe}) {
     const SharedLibrary library = open_shared_library(name, RTLD_NOW | RTLD_LOCAL);
     EXPECT_EQ(library.handle, nullptr);
     expect_golden(library.failure);
   }
   ::unsetenv("LD_LIBRARY_PATH");
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -109,9 +109,7 @@ TEST(WordsForNumbers, AreNamedNextToTheNumbers) {
   for (const char* wrong : {"devices: 0", "devices: none", "devices: 9"}) {
     Findings findings;
     team_in(wrong, findings);
-    EXPECT_THAT(findings.lines(),
-                ::testing::ElementsAre(::testing::HasSubstr("an integer, at least 1 and at most 8, or all")))
-        << wrong;
+    EXPECT_THAT(findings.lines(), ElementsAre(::testing::HasSubstr("at most 8, or all"))) << wrong;
   }
 }
 

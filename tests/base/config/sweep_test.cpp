@@ -89,12 +89,11 @@ TEST(Sweep, DrawsTheSameWithoutAKeyThatIsOverridden) {
 
 TEST(Sweep, SaysWhatIsWrongWithADistribution) {
   const auto complaint = [](const std::string& sweep) { return expand("sweep: {" + sweep + "}\n").complaints.at(0); };
-  expect_golden(complaint("training.epochs: {int_uniform: [1, 3]}"));
-  expect_golden(complaint("training.epochs: {int_uniform: [3, 1]}, num_runs: 3"));
-  expect_golden(complaint("training.epochs: {int_uniform: [0.5, 1]}, num_runs: 3"));
-  expect_golden(complaint("training.epochs: {log_uniform: [0, 1]}, num_runs: 3"));
-  expect_golden(complaint("training.epochs: {log_uniform: 3}, num_runs: 3"));
-  expect_golden(complaint("device: [cpu, cuda:1], num_runs: many"));
+  for (const char* text :
+       {"training.epochs: {int_uniform: [1, 3]}", "training.epochs: {int_uniform: [3, 1]}, num_runs: 3",
+        "training.epochs: {int_uniform: [0.5, 1]}, num_runs: 3", "training.epochs: {log_uniform: [0, 1]}, num_runs: 3",
+        "training.epochs: {log_uniform: 3}, num_runs: 3", "device: [cpu, cuda:1], num_runs: many"})
+    expect_golden(complaint(text));
 }
 
 TEST(Sweep, TakesNestedMapsAsWell) {
@@ -136,13 +135,11 @@ TEST(Sweep, CombinationsAreCheckedOneByOne) {
 }
 
 TEST(Sweep, ThatIsMalformedIsReported) {
-  expect_golden(expand("sweep: [1]").complaints);
-  expect_golden(expand("sweep: {device: cpu, seed: [], name: , weights: {}}").complaints);
-  expect_golden(expand("sweep: {seed: [1, 2, 1]}").complaints);
-  expect_golden(expand("sweep: {model.kind: [a], model: {kind: [b]}}").complaints);
-  expect_golden(expand("sweep: {training: [{epochs: 2}], training.epochs: [3]}").complaints);
-  expect_golden(expand("sweep: {sweep: [1]}").complaints);
-  expect_golden(expand("name: a\nsweep: {name.x: [1]}").complaints);
+  for (const char* text :
+       {"sweep: [1]", "sweep: {device: cpu, seed: [], name: , weights: {}}", "sweep: {seed: [1, 2, 1]}",
+        "sweep: {model.kind: [a], model: {kind: [b]}}", "sweep: {training: [{epochs: 2}], training.epochs: [3]}",
+        "sweep: {sweep: [1]}", "name: a\nsweep: {name.x: [1]}"})
+    expect_golden(expand(text).complaints);
 }
 
 std::string list_of(int count) {
@@ -156,8 +153,7 @@ TEST(Sweep, IsBounded) {
             1000u);
   expect_golden(
       expand(fmt::format("sweep: {{training.batch_size: {}, seed: {}}}", list_of(7), list_of(143))).complaints);
-  EXPECT_THAT(expand(fmt::format("features: {}\nsweep: {{seed: {}}}", list_of(5000), list_of(500))).complaints,
-              ElementsAre("exp.yaml:2:1: sweep has 500 combinations of 5002 values each, too many"));
+  expect_golden(expand(fmt::format("features: {}\nsweep: {{seed: {}}}", list_of(5000), list_of(500))).complaints);
   std::string many_keys;
   for (int i = 0; i <= 32; ++i) many_keys += fmt::format("k{}: [1], ", i);
   expect_golden(expand("sweep: {" + many_keys + "}").complaints);
@@ -199,15 +195,7 @@ TEST(Sweep, PrintsAsItWillRun) {
   EXPECT_EQ(expand(printed).printed, printed);
 }
 
-}  // namespace
-
-// How often each case is measured.
-
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+// ---- how often each case is measured ----
 
 struct Read {
   Repeats repeats;
@@ -250,10 +238,9 @@ TEST(Repeats, IsPrintedSoThatItReadsBack) {
 
 TEST(Repeats, RefusesWhatMakesNoSense) {
   expect_golden(read_repeats("repeats: often\n").complaints);
-  EXPECT_THAT(read_repeats("repeats: 0\n").complaints, ElementsAre(HasSubstr("repeats: got '0', expected")));
-  expect_golden(read_repeats("repeats: {until: 0 %}\n").complaints);
-  expect_golden(read_repeats("repeats: {at_most: 1001}\n").complaints);
-  expect_golden(read_repeats("repeats: {times: 5}\n").complaints);
+  expect_golden(read_repeats("repeats: 0\n").complaints);
+  for (const char* text : {"repeats: {until: 0 %}\n", "repeats: {at_most: 1001}\n", "repeats: {times: 5}\n"})
+    expect_golden(read_repeats(text).complaints);
 }
 
 TEST(Repeats, LeavesTheRestOfTheDocument) {

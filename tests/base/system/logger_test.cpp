@@ -85,14 +85,12 @@ TEST(Logger, StartsAFileForEachRun) {
 }
 
 TEST(Logger, MakesAFullDiskAnError) {
-  const std::string full =
-      "/dev/full: cannot write: No space left on device; free some space or choose another folder with --out";
   Logger logger(Verbosity::kQuiet, {});
   logger.open_file("/dev/full");
   logger.check();
   logger.info("lost");
-  expect_error(ExitCode::kDevice, full, [&] { logger.check(); });
-  expect_error(ExitCode::kDevice, full, [&] { logger.close_file(); });
+  expect_error(ExitCode::kDevice, [&] { logger.check(); });
+  expect_error(ExitCode::kDevice, [&] { logger.close_file(); });
   logger.check();
 }
 

@@ -9,10 +9,6 @@
 namespace rnnlab::config::testing {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
 // The complaint about one value of training.<key>, without its place "exp.yaml:1:N: training.".
 std::string complaint_about(const std::string& key, const std::string& value) {
   const std::vector<std::string> lines = complaints("training: {" + key + ": " + value + "}\n");
@@ -71,19 +67,12 @@ TEST(Reading, ReportsEverythingThatIsWrongInOneGo) {
                  {"training.learning_rate=0"}));
 }
 
+// Without a near name the keys that there are are listed once.
 TEST(UnknownKey, IsMatchedWithNamesNearbyAndElsewhere) {
-  expect_golden(complaints("sweeps: {}"));
-  expect_golden(complaints("epochs: 3"));
-  expect_golden(complaints("model: {epochs: 3}"));
-  expect_golden(complaints("training.epochs: 3"));
+  for (const char* text : {"sweeps: {}", "epochs: 3", "model: {epochs: 3}", "training.epochs: 3",
+                           "model: {colour: red}", "color: red", "model: {colour: red, flavour: sweet}"})
+    expect_golden(complaints(text));
 }
-
-TEST(UnknownKey, WithoutANearNameListsTheKeysThatThereAre) {
-  expect_golden(complaints("model: {colour: red}"));
-  expect_golden(complaints("color: red"));
-}
-
-TEST(UnknownKey, ListsTheKeysOnce) { expect_golden(complaints("model: {colour: red, flavour: sweet}")); }
 
 TEST(SeveralValues, WhereOneIsWantedAreASweep) {
   expect_golden(complaints("model: {cell: [lstm, gru]}"));
@@ -94,64 +83,42 @@ TEST(SeveralValues, WhereOneIsWantedAreASweep) {
 
 TEST(Group, ThatIsNotAMapSaysHowToWriteOne) {
   expect_golden(complaints("name: a", {"training=epochs:5"}));
-  expect_golden(complaints("training: epochs:5"));
+  for (const char* text : {"training: epochs:5", "training: 5", "training: [epochs]"}) expect_golden(complaints(text));
 }
 
 TEST(Integer, IsDecimalAndWritesOutWhatWasProbablyMeant) {
-  expect_golden(complaint_about("epochs", "010"));
-  expect_golden(complaint_about("epochs", "0x10"));
-  expect_golden(complaint_about("epochs", "0o17"));
-  expect_golden(complaint_about("epochs", "1e3"));
-  expect_golden(complaint_about("epochs", "3.0"));
-  expect_golden(complaint_about("epochs", "1_000"));
-  expect_golden(complaint_about("epochs", "3.5"));
-  expect_golden(complaint_about("epochs", "'3'"));
-  expect_golden(complaint_about("epochs", "9223372036854775808"));
+  for (const char* text : {"010", "0x10", "0o17", "1e3", "3.0", "1_000", "3.5", "'3'", "9223372036854775808"})
+    expect_golden(complaint_about("epochs", text));
   expect_golden(complaints("seed: 3000000000"));
 }
 
 TEST(Number, IsFinite) {
-  const std::string expected = ", expected a number, above 0";
-  EXPECT_EQ(complaint_about("learning_rate", ".nan"), "learning_rate: got '.nan'" + expected + " (it must be finite)");
-  EXPECT_EQ(complaint_about("learning_rate", "-.Inf"),
-            "learning_rate: got '-.Inf'" + expected + " (it must be finite)");
-  EXPECT_EQ(complaint_about("learning_rate", "1e999"), "learning_rate: got '1e999'" + expected);
-  EXPECT_EQ(complaint_about("learning_rate", "0x1"), "learning_rate: got '0x1'" + expected + " (write 1)");
-  expect_golden(complaint_about("learning_rate", "'1e-3'"));
-  EXPECT_EQ(complaint_about("learning_rate", "0"), "learning_rate: got '0'" + expected);
+  for (const char* value : {".nan", "-.Inf", "1e999", "0x1", "'1e-3'", "0"})
+    expect_golden(complaint_about("learning_rate", value));
 }
 
 TEST(Bool, IsTrueOrFalseOnly) {
-  for (const char* word : {"yes", "on", "1", "Yes", "True", "y"}) expect_golden(complaint_about("deterministic", word));
-  for (const char* word : {"no", "off", "0", "OFF", "False", "n"})
+  for (const char* word :
+       {"yes", "on", "1", "Yes", "True", "y", "no", "off", "0", "OFF", "False", "n", "perhaps", "'true'"})
     expect_golden(complaint_about("deterministic", word));
-  expect_golden(complaint_about("deterministic", "perhaps"));
-  expect_golden(complaint_about("deterministic", "'true'"));
 }
 
 TEST(List, MayBeASingleWord) {
   EXPECT_EQ(accepted("features: OT").features, (std::vector<std::string>{"OT"}));
-  EXPECT_THAT(complaints("features: a,b"), ElementsAre(HasSubstr("(write [a,b])")));
+  expect_golden(complaints("features: a,b"));
 }
 
 TEST(List, OfIntegersTakesRanges) {
   EXPECT_EQ(accepted("training: {decay_at: 2..5}").training.decay_at, (std::vector<int64_t>{2, 3, 4, 5}));
   EXPECT_EQ(accepted("training: {decay_at: [1, 3..4, 9]}").training.decay_at, (std::vector<int64_t>{1, 3, 4, 9}));
-  EXPECT_THAT(complaints("training: {decay_at: 5..2}"), ElementsAre(HasSubstr("got '5..2'")));
-  expect_golden(complaints("training: {decay_at: 1..20000}"));
-  EXPECT_THAT(complaints("training: {decay_at: [0..2]}"), ElementsAre(HasSubstr("item 1: got '0..2'")));
+  for (const char* value : {"5..2", "1..20000", "[0..2]"}) expect_golden(complaint_about("decay_at", value));
 }
 
 TEST(List, NamesTheItemThatIsWrong) {
-  expect_golden(complaints("training:\n  decay_at: [1, x,\n             0]\n"));
-  expect_golden(complaints("weights: [0, 1]"));
-  expect_golden(complaint_about("decay_at", "'3,4'"));
-  expect_golden(complaint_about("decay_at", "x"));
-  EXPECT_EQ(complaint_about("decay_at", "0"), "decay_at: got '0', expected a list, each an integer, at least 1")
-      << "and not: write [0]";
-  expect_golden(complaint_about("decay_at", "{a: 3}"));
-  expect_golden(complaints("features: []"));
-  expect_golden(complaints("features: [a,, b]"));
+  for (const char* value : {"'3,4'", "x", "0", "{a: 3}"}) expect_golden(complaint_about("decay_at", value));
+  for (const char* text :
+       {"training:\n  decay_at: [1, x,\n             0]\n", "weights: [0, 1]", "features: []", "features: [a,, b]"})
+    expect_golden(complaints(text));
 }
 
 TEST(Scalar, IsNeitherListNorMapNorNothing) {
@@ -166,15 +133,10 @@ TEST(Text, MayHaveRulesOfItsOwn) {
   expect_golden(complaints("model: {kind: ''}"));
 }
 
-TEST(Group, IsAMapOfKeys) {
-  expect_golden(complaints("training: 5"));
-  expect_golden(complaints("training: [epochs]"));
-}
-
 TEST(Rule, NamesEveryKeyWithItsPlace) {
-  expect_golden(complaints("training:\n  epochs: 2\n  warmup_epochs: 3\n"));
-  expect_golden(complaints("training: {warmup_epochs: 30}"));
-  expect_golden(complaints("training: {epochs: 1}"));
+  for (const char* text :
+       {"training:\n  epochs: 2\n  warmup_epochs: 3\n", "training: {warmup_epochs: 30}", "training: {epochs: 1}"})
+    expect_golden(complaints(text));
   expect_golden(complaints("model: {bidirectional: true}", {"model.kind=language_model"}));
 }
 
