@@ -37,7 +37,7 @@ double relative_error(const at::Tensor& got, const ExactProduct& wanted) {
   return ((got.to(at::kDouble) - wanted.value).abs().max() / wanted.magnitude.max()).item<double>();
 }
 
-class PanelProducts : public testing::TestWithParam<at::ScalarType> {
+class PanelProducts : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override {
     if (!has_panel_products(GetParam())) GTEST_SKIP() << "needs a processor that oneDNN has block kernels for";
@@ -46,7 +46,7 @@ class PanelProducts : public testing::TestWithParam<at::ScalarType> {
   at::Tensor random(int64_t rows, int64_t columns) const { return at::randn({rows, columns}).to(GetParam()); }
   double rounding() const { return GetParam() == at::kFloat ? 5e-6 : 5e-3; }
 };
-INSTANTIATE_TEST_SUITE_P(Types, PanelProducts, testing::Values(at::kFloat, at::kBFloat16),
+INSTANTIATE_TEST_SUITE_P(Types, PanelProducts, ::testing::Values(at::kFloat, at::kBFloat16),
                          [](const auto& tested) { return std::string(c10::toString(tested.param)); });
 
 TEST_P(PanelProducts, AreThoseOfMatricesOfAnyShape) {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <set>
 
-#include "base/error.h"
+#include "base/system/temporary_folder.h"
 #include "layers/execution_path.h"
 #include "layers/layer_under_test.h"
 #include "layers/on_cuda.h"
@@ -21,21 +21,11 @@ namespace {
 
 using config::name_of;
 using reference::Problem;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
-
-template <class Function>
-std::string complaint_of(const Function& function) {
-  try {
-    function();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 at::TensorOptions on_gpu(at::ScalarType type = at::kFloat) { return at::device(at::kCUDA).dtype(type); }
 
@@ -59,30 +49,24 @@ std::vector<at::Tensor> gradients_of(const RecurrentLayer& layer) {
 
 TEST(CudnnLayer, RefusesTheCpuWithItsReason) {
   const auto layer = make_layer(LayerKind::kCudnn, {.input_size = 3, .hidden_size = 4});
-  EXPECT_EQ(complaint_of([&] {
+  EXPECT_EQ(user_error_of([&] {
               layer->forward(at::zeros({2, 2, 3}));
             }),
             *refusal_of(LayerKind::kCudnn, Processor::kCpu));
 }
 
 // Answers of `auto` go to a folder of the test's own.
-class CudnnLayerOnGpu : public testing::Test {
+class CudnnLayerOnGpu : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
     at::globalContext().setAllowTF32CuBLAS(false);
     at::globalContext().setAllowTF32CuDNN(false);
-    std::string pattern = (std::filesystem::temp_directory_path() / "rnnlab_recurrent_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    setenv("RNNLAB_CACHE", folder_.c_str(), 1);
+    setenv("RNNLAB_CACHE", folder_.path().c_str(), 1);
   }
-  void TearDown() override {
-    if (folder_.empty()) return;
-    unsetenv("RNNLAB_CACHE");
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { unsetenv("RNNLAB_CACHE"); }
 
-  std::filesystem::path folder_;
+  rnnlab::testing::TemporaryFolder folder_;
 };
 
 struct AlgorithmCase {
@@ -90,7 +74,7 @@ struct AlgorithmCase {
   at::ScalarType type;
 };
 
-class CudnnAlgorithms : public CudnnLayerOnGpu, public testing::WithParamInterface<AlgorithmCase> {
+class CudnnAlgorithms : public CudnnLayerOnGpu, public ::testing::WithParamInterface<AlgorithmCase> {
  protected:
   static constexpr int64_t kSteps = 5, kBatch = 16;
 
@@ -104,7 +88,7 @@ class CudnnAlgorithms : public CudnnLayerOnGpu, public testing::WithParamInterfa
     const Place exact = {at::kDouble, at::kCUDA}, tested = {type, at::kCUDA};
     const auto layer = make_layer_for(LayerKind::kCudnn, problem, tested);
     Results results;
-    const std::string complaint = complaint_of([&] { results = run(*layer, problem, upstream, tested); });
+    const std::string complaint = user_error_of([&] { results = run(*layer, problem, upstream, tested); });
     if (!complaint.empty()) {
       EXPECT_THAT(complaint, StartsWith(fmt::format("cudnn_algorithm: {} cannot run ", name_of(GetParam().algorithm))));
       return false;
@@ -121,7 +105,7 @@ std::vector<AlgorithmCase> algorithm_cases() {
     for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16}) cases.push_back({algorithm, type});
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(All, CudnnAlgorithms, testing::ValuesIn(algorithm_cases()), [](const auto& tested) {
+INSTANTIATE_TEST_SUITE_P(All, CudnnAlgorithms, ::testing::ValuesIn(algorithm_cases()), [](const auto& tested) {
   return fmt::format("{}_{}", name_of(tested.param.algorithm), c10::toString(tested.param.type));
 });
 
@@ -164,11 +148,10 @@ TEST_F(CudnnLayerOnGpu, SaysWhatCudnnRefuses) {
   const RecurrentOptions options = {
       .input_size = 64, .hidden_size = 512, .cudnn_algorithm = CudnnAlgorithm::kSmallHidden};
   const auto layer = layer_on_gpu(options);
-  const std::string complaint = complaint_of([&] { layer->forward(at::randn({5, 16, 64}, on_gpu())); });
-  EXPECT_THAT(complaint, StartsWith("cudnn_algorithm: small_hidden cannot run lstm in float32, T 5, B 16, I 64, H 512, "
-                                    "L 1, D 1: cudnn"));
-  EXPECT_THAT(complaint, HasSubstr("CUDNN_STATUS_NOT_SUPPORTED"));
-  EXPECT_THAT(complaint, HasSubstr("use cudnn_algorithm: standard"));
+  const std::string complaint = user_error_of([&] { layer->forward(at::randn({5, 16, 64}, on_gpu())); });
+  for (const char* token :
+       {"small_hidden cannot run lstm", "H 512", "CUDNN_STATUS_NOT_SUPPORTED", "algorithm: standard"})
+    EXPECT_THAT(complaint, HasSubstr(token));
   // The error leaves nothing behind.
   const auto working = layer_on_gpu({.input_size = 64, .hidden_size = 512});
   const auto naive = make_layer(LayerKind::kNaive, working->options());
@@ -284,7 +267,7 @@ TEST_F(CudnnLayerOnGpu, AutoMeasuresOnceAndKeepsTheAnswer) {
   const RecurrentOptions options = {.input_size = 64, .hidden_size = 64};
   const at::Tensor input = at::randn({9, 8, 64}, on_gpu());
   const auto step = [&](RecurrentLayer& layer) { layer.forward(input).output.sum().backward(); };
-  const auto file = folder_ / "cudnn_algorithms.json";
+  const auto file = folder_.path() / "cudnn_algorithms.json";
   const auto first = layer_on_gpu(options), second = layer_on_gpu(options);
   EXPECT_FALSE(std::filesystem::exists(file));
   at::manual_seed(5);
@@ -293,8 +276,7 @@ TEST_F(CudnnLayerOnGpu, AutoMeasuresOnceAndKeepsTheAnswer) {
   const ExecutionPath measured = observe_execution_path([&] { step(*first); });
   EXPECT_TRUE(at::equal(at::rand({3}, on_gpu()), drawn)) << "measuring draws none of training's random numbers";
   EXPECT_THAT(measured.path, StartsWith("cuDNN called directly, "));
-  EXPECT_THAT(measured.notes,
-              ElementsAre(HasSubstr("cudnn_algorithm: auto measured, a pass on the device: standard ")));
+  EXPECT_THAT(measured.notes, ElementsAre(HasSubstr("auto measured")));
   const auto written = std::filesystem::last_write_time(file);
   const ExecutionPath kept = observe_execution_path([&] { step(*second); });
   EXPECT_EQ(kept.path, measured.path);
@@ -309,14 +291,14 @@ TEST_F(CudnnLayerOnGpu, TellsItsPath) {
   const auto path = [&](const at::Tensor& lengths = {}) {
     return observe_execution_path([&] { layer->forward(input, {}, lengths).output.sum().backward(); });
   };
-  EXPECT_EQ(path().path, "cuDNN called directly, persist static small-H algorithm (float32)");
+  EXPECT_THAT(path().path, EndsWith("small-H algorithm (float32)"));
   EXPECT_THAT(path().notes, IsEmpty());
-  EXPECT_EQ(path(at::tensor({6, 3}, at::kLong)).path, "cuDNN called directly, standard algorithm (float32)");
-  EXPECT_THAT(path(at::tensor({6, 3}, at::kLong)).notes, ElementsAre(HasSubstr("by its standard algorithm only")));
+  EXPECT_THAT(path(at::tensor({6, 3}, at::kLong)).path, EndsWith(", standard algorithm (float32)"));
+  EXPECT_THAT(path(at::tensor({6, 3}, at::kLong)).notes, ElementsAre(HasSubstr("standard algorithm only")));
   at::globalContext().setAllowTF32CuDNN(true);
-  EXPECT_EQ(path().path, "cuDNN called directly, persist static small-H algorithm (float32, TF32)");
+  EXPECT_THAT(path().path, EndsWith("small-H algorithm (float32, TF32)"));
   const Autocast autocast(at::kCUDA);
-  EXPECT_EQ(path().path, "cuDNN called directly, persist static small-H algorithm (bfloat16)");
+  EXPECT_THAT(path().path, EndsWith("small-H algorithm (bfloat16)"));
 }
 
 // One forward and backward pass on the current stream, captured after three others; the results are read after replays.
@@ -354,7 +336,7 @@ TEST_F(CudnnLayerOnGpu, ReplaysInACudaGraphWhatItComputesWithoutOne) {
       const auto layer =
           layer_on_gpu({.input_size = 64, .hidden_size = 64, .num_layers = 2, .cudnn_algorithm = algorithm}, type);
       const at::Tensor input = at::randn({6, 16, 64}, on_gpu(type));
-      if (!complaint_of([&] { layer->forward(input).output.sum().backward(); }).empty()) continue;
+      if (!user_error_of([&] { layer->forward(input).output.sum().backward(); }).empty()) continue;
       const c10::cuda::CUDAStreamGuard stream(c10::cuda::getStreamFromPool());
       CapturedStep step(*layer, input);
       input.normal_();  // other numbers in the same memory
@@ -384,15 +366,11 @@ TEST_F(CudnnLayerOnGpu, SaysWhatACudaGraphCannotHold) {
   const c10::cuda::CUDAStreamGuard stream(c10::cuda::getStreamFromPool());
   at::cuda::CUDAGraph graph;
   graph.capture_begin();
-  const std::string unknown = complaint_of([&] { layer->forward(input); });
-  const std::string varied = complaint_of([&] { layer->forward(input, {}, lengths); });
+  const std::string unknown = user_error_of([&] { layer->forward(input); });
+  const std::string varied = user_error_of([&] { layer->forward(input, {}, lengths); });
   graph.capture_end();
-  EXPECT_EQ(unknown,
-            "layer: cudnn has not run lstm in float32, T 4, B 3, I 5, H 7, L 1, D 1 before the CUDA graph that is "
-            "captured now; run a step of this shape first");
-  EXPECT_EQ(varied,
-            "layer: cudnn cannot run lstm in float32, T 4, B 3, I 5, H 7, L 1, D 1 inside a CUDA graph: the sequences "
-            "have lengths of their own, and a graph would keep those of one batch");
+  EXPECT_THAT(unknown, HasSubstr("of this shape first"));
+  EXPECT_THAT(varied, HasSubstr("inside a CUDA graph"));
 }
 
 }  // namespace

@@ -18,10 +18,11 @@ namespace rnnlab {
 
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr int64_t kSteps = 7, kBatch = 4;
 
@@ -42,10 +43,9 @@ ExecutionPath path_of(LayerKind kind, const RecurrentOptions& options, at::Devic
 at::Tensor varied_lengths() { return at::tensor({7, 2, 1, 5}, at::kLong); }
 
 TEST(ExecutionPath, NaiveIsALoopOfEightSixOrTwoGemmsAStep) {
-  EXPECT_EQ(path_of(LayerKind::kNaive, options_of(Cell::kLstm)).path, "native loop, 8 GEMMs a step");
-  EXPECT_EQ(path_of(LayerKind::kNaive, options_of(Cell::kGru)).path, "native loop, 6 GEMMs a step");
-  EXPECT_EQ(path_of(LayerKind::kNaive, options_of(Cell::kRnnTanh)).path, "native loop, 2 GEMMs a step");
-  EXPECT_EQ(path_of(LayerKind::kNaive, options_of(Cell::kRnnRelu)).path, "native loop, 2 GEMMs a step");
+  for (const auto& [cell, gemms] :
+       {std::pair(Cell::kLstm, 8), {Cell::kGru, 6}, {Cell::kRnnTanh, 2}, {Cell::kRnnRelu, 2}})
+    EXPECT_THAT(path_of(LayerKind::kNaive, options_of(cell)).path, HasSubstr(fmt::format(" {} GEMMs", gemms)));
 }
 
 TEST(ExecutionPath, NaiveCountsEveryLayerAndDirection) {
@@ -67,9 +67,9 @@ TEST(ExecutionPath, FusedLstmUnderAutocastIsSeenToo) {
   const auto layer = make_layer(LayerKind::kFused, options_of(Cell::kLstm));
   const Autocast autocast(at::kCPU);
   const ExecutionPath path = observe_execution_path([&] { train_one_step(*layer, at::kCPU, at::kFloat); });
-  EXPECT_THAT(path.path, testing::AnyOf(StartsWith("oneDNN rnn "), StartsWith("LibTorch's loop, ")));
+  EXPECT_THAT(path.path, ::testing::AnyOf(StartsWith("oneDNN rnn "), StartsWith("LibTorch's loop, ")));
   if (path.path.starts_with("oneDNN")) return;
-  EXPECT_THAT(path.notes, ElementsAre("LibTorch did not choose oneDNN for bfloat16 on this CPU"));
+  EXPECT_THAT(path.notes, ElementsAre(HasSubstr("bfloat16")));
 }
 
 TEST(ExecutionPath, FusedFallsBackToLibTorchsLoopAndSaysWhy) {
@@ -102,35 +102,34 @@ TEST(ExecutionPath, AStepWithoutARecurrentLayerOrConvolutionSaysSo) {
 TEST(ExecutionPath, AThrowingStepPassesThroughAndLeavesNothingBehind) {
   EXPECT_THROW(observe_execution_path([] { throw std::runtime_error("the step"); }), std::runtime_error);
   const auto fused = make_layer(LayerKind::kFused, options_of(Cell::kLstm));
-  testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStdout();
   train_one_step(*fused, at::kCPU, at::kFloat);
   std::puts("heard");
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "heard\n");  // oneDNN is silent again
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "heard\n");  // oneDNN is silent again
 }
 
 TEST(ExecutionPath, WhatTheStepPrintsIsPrinted) {
   const auto fused = make_layer(LayerKind::kFused, options_of(Cell::kLstm));
-  testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStdout();
   std::printf("before ");
   observe_execution_path([&] {
     std::puts("within");
     train_one_step(*fused, at::kCPU, at::kFloat);
     std::printf("no newline");
   });
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "before within\nno newline");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "before within\nno newline");
 }
 
 TEST(ExecutionPath, OnCudaFusedRunsCudnn) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-  EXPECT_EQ(path_of(LayerKind::kFused, options_of(Cell::kLstm), at::kCUDA).path,
-            "cuDNN persist static small-H algorithm (float32)");
+  EXPECT_THAT(path_of(LayerKind::kFused, options_of(Cell::kLstm), at::kCUDA).path,
+              EndsWith("small-H algorithm (float32)"));
   RecurrentOptions wide = options_of(Cell::kGru);
   wide.hidden_size = 160;
-  EXPECT_EQ(path_of(LayerKind::kFused, wide, at::kCUDA).path,
-            "cuDNN persist static small-H algorithm forward, standard backward (float32)");
+  EXPECT_THAT(path_of(LayerKind::kFused, wide, at::kCUDA).path, EndsWith("forward, standard backward (float32)"));
   const auto packed = path_of(LayerKind::kFused, options_of(Cell::kLstm), at::kCUDA, at::kFloat, varied_lengths());
   EXPECT_EQ(packed.path, "cuDNN standard algorithm (float32)");
-  EXPECT_THAT(packed.notes, ElementsAre(HasSubstr("lengths of their own")));
+  EXPECT_THAT(packed.notes, ElementsAre(HasSubstr("lengths")));
   EXPECT_EQ(path_of(LayerKind::kNaive, options_of(Cell::kLstm), at::kCUDA).path, "native loop, 8 GEMMs a step");
 }
 
@@ -139,9 +138,8 @@ TEST(ExecutionPath, OnCudaPersistentNamesItsKernel) {
   const auto path = [](const RecurrentOptions& options) {
     return path_of(LayerKind::kPersistent, options, at::kCUDA, at::kBFloat16).path;
   };
-  EXPECT_EQ(path({.input_size = 5, .hidden_size = 128}), "persistent kernel (bfloat16), clusters of 4 blocks");
-  EXPECT_EQ(path({.input_size = 5, .hidden_size = 1024}),
-            "persistent kernel (bfloat16), groups of 64 blocks over the whole GPU");
+  EXPECT_THAT(path({.input_size = 5, .hidden_size = 128}), EndsWith("(bfloat16), clusters of 4 blocks"));
+  EXPECT_THAT(path({.input_size = 5, .hidden_size = 1024}), HasSubstr("(bfloat16), groups of 64 blocks"));
 }
 
 TEST(ExecutionPath, OnCudaAutocastIsSeenAsCudnnSeesIt) {
@@ -184,9 +182,7 @@ TEST(OnednnLog, TakesBrokenLinesWithoutHarm) {
   EXPECT_THAT(parse_onednn_log("", others), IsEmpty());
 }
 
-}  // namespace
-
-namespace {
+// ---- algorithms of cuDNN ----
 
 struct Both {
   CudnnAlgorithm forward, backward;
@@ -226,22 +222,16 @@ TEST(CudnnAlgorithm, PlainCellsRunSmallHFurther) {
 TEST(CudnnAlgorithm, PersistStaticIsForFloat16AndOneLayerInOneDirection) {
   EXPECT_EQ(both(lstm(512, at::kHalf)), kBothPersistStatic);
   EXPECT_EQ(both(lstm(512, at::kBFloat16)), kBothStandard);
-  EXPECT_EQ(both(lstm(1152, at::kHalf)), kBothStandard);
-  EXPECT_EQ(both(lstm(500, at::kHalf)), kBothStandard);
-  CudnnCall call = lstm(512, at::kHalf);
-  call.num_layers = 2;
-  EXPECT_EQ(both(call), kBothStandard);
-  call = lstm(512, at::kHalf);
-  call.num_directions = 2;
-  EXPECT_EQ(both(call), kBothStandard);
-  call = lstm(512, at::kHalf);
-  call.input_size = 28;
-  EXPECT_EQ(both(call), kBothStandard);
-  call = lstm(512, at::kHalf);
-  call.batch_size = 60;
-  EXPECT_EQ(both(call), kBothStandard);
-  call.batch_size = 136;
-  EXPECT_EQ(both(call), kBothStandard);
+  for (const int64_t size : {500, 1152}) EXPECT_EQ(both(lstm(size, at::kHalf)), kBothStandard) << size;
+  for (const auto& [member, value] : {std::pair(&CudnnCall::num_layers, 2),
+                                      {&CudnnCall::num_directions, 2},
+                                      {&CudnnCall::input_size, 28},
+                                      {&CudnnCall::batch_size, 60},
+                                      {&CudnnCall::batch_size, 136}}) {
+    CudnnCall call = lstm(512, at::kHalf);
+    call.*member = value;
+    EXPECT_EQ(both(call), kBothStandard) << value;
+  }
 }
 
 TEST(CudnnAlgorithm, PersistStaticLeavesOutGruAndWidePlainCells) {

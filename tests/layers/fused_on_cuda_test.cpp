@@ -19,7 +19,7 @@ class CollectedWarnings : public c10::WarningHandler {
   std::vector<std::string> messages;
 };
 
-class FusedOnCuda : public OnCuda, public testing::WithParamInterface<Cell> {
+class FusedOnCuda : public OnCuda, public ::testing::WithParamInterface<Cell> {
  protected:
   std::shared_ptr<RecurrentLayer> make() const {
     return make_layer(LayerKind::kFused, {.cell = GetParam(),
@@ -31,7 +31,7 @@ class FusedOnCuda : public OnCuda, public testing::WithParamInterface<Cell> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Cells, FusedOnCuda, testing::Values(Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu),
+INSTANTIATE_TEST_SUITE_P(Cells, FusedOnCuda, ::testing::Values(Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
 // Returns the number of calls of cuDNN. With dropout there is one call for each layer.
@@ -60,14 +60,14 @@ TEST_P(FusedOnCuda, KeepsItsWeightsInWholePiecesWhereverItMoves) {
   model.register_module("layer", layer);
   model.to(at::kCUDA);
   expect_whole_pieces(*layer);
-  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), testing::IsEmpty());
+  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), ::testing::IsEmpty());
   model.to(at::kBFloat16);
   expect_whole_pieces(*layer);
-  EXPECT_THAT(complaints_of_a_step(*layer, at::kBFloat16), testing::IsEmpty());
+  EXPECT_THAT(complaints_of_a_step(*layer, at::kBFloat16), ::testing::IsEmpty());
   model.to(at::kCPU, at::kFloat);
   model.to(at::kCUDA, at::kDouble);
   expect_whole_pieces(*layer);
-  EXPECT_THAT(complaints_of_a_step(*layer, at::kDouble), testing::IsEmpty());
+  EXPECT_THAT(complaints_of_a_step(*layer, at::kDouble), ::testing::IsEmpty());
 }
 
 TEST_P(FusedOnCuda, KeepsItsWeightsInWholePiecesWhenTheyAreCopiedInto) {
@@ -75,14 +75,14 @@ TEST_P(FusedOnCuda, KeepsItsWeightsInWholePiecesWhenTheyAreCopiedInto) {
   layer->to(at::kCUDA);
   copy_weights(*make(), *layer);
   expect_whole_pieces(*layer);
-  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), testing::IsEmpty());
+  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), ::testing::IsEmpty());
 }
 
 TEST_P(FusedOnCuda, DrawsNoComplaintUnderAutocast) {
   const auto layer = make();
   layer->to(at::kCUDA);
   const Autocast autocast(at::kCUDA);
-  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), testing::IsEmpty());
+  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), ::testing::IsEmpty());
 }
 
 // This test shows that LibTorch does print the warning whose absence the other tests check.
@@ -91,9 +91,9 @@ TEST_P(FusedOnCuda, DrawsTheComplaintWhenATensorIsReplaced) {
   layer->to(at::kCUDA);
   at::Tensor weight = layer->parameters().front();
   weight.set_data(weight.data().clone());
-  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), ::testing::Not(::testing::IsEmpty()));
   layer->to(at::kCUDA);
-  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), testing::IsEmpty());
+  EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), ::testing::IsEmpty());
 }
 
 }  // namespace

@@ -6,9 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "base/expect_error.h"
 #include "base/text.h"
-#include "golden.h"
 #include "layers/recurrent_layer.h"
 #include "layers/refusals.h"
 
@@ -134,53 +133,37 @@ TEST(WhyUnsupported, NamesTheKeysInConflict) {
   EXPECT_THAT(keys(LayerKind::kNaive, {.options = RecurrentOptions{.heads = 2}}), ElementsAre("heads", "cell"));
 }
 
-TEST(WhyUnsupported, AdvisesLayersForTheSameWork) {
-  const RecurrentOptions relu = {.activation = Activation::kRelu};
-  expect_golden(refusal_of(LayerKind::kFused, LayerWork{.options = relu, .processor = Processor::kCpu}));
-}
-
 TEST(WhyUnsupported, NamesTheOptionAndTheLayersThatCan) {
-  expect_golden(refusal_of(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}));
-  expect_golden(refusal_of(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}));
+  const std::pair<LayerKind, LayerWork> unsupported[] = {
+      {LayerKind::kFused, {.options = RecurrentOptions{.activation = Activation::kRelu}}},
+      {LayerKind::kFused, {.options = RecurrentOptions{.activation = Activation::kRelu}, .processor = Processor::kCpu}},
+      {LayerKind::kFused, {.options = RecurrentOptions{.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}}},
+      {LayerKind::kHoisted, {.options = RecurrentOptions{.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}}},
+      {LayerKind::kGrouped, {.options = RecurrentOptions{.cell = Cell::kGru}}},
+      {LayerKind::kDiagonal, {.options = RecurrentOptions{.cell = Cell::kGru}}},
+      {LayerKind::kWavefront, {.options = RecurrentOptions{.num_layers = 2, .bidirectional = true}}},
+      {LayerKind::kWavefront, {.processor = Processor::kCpu}},
+      {LayerKind::kNaive, {.options = RecurrentOptions{.cell = Cell::kSlstm, .hidden_size = 4, .heads = 3}}},
+      {LayerKind::kNaive, {.options = RecurrentOptions{.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}}},
+      {LayerKind::kNaive, {.options = RecurrentOptions{.cell = Cell::kRnnTanh, .activation = Activation::kRelu}}}};
+  for (const auto& [kind, work] : unsupported) expect_golden(refusal_of(kind, work));
   EXPECT_EQ(refusal_of(LayerKind::kNaive, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}), std::nullopt);
-  EXPECT_EQ(refusal_of(LayerKind::kFused, {.cell = Cell::kRnnRelu}), std::nullopt);
-}
-
-TEST(WhyUnsupported, NamesWhatAnUnrolledLayerCannotDo) {
-  expect_golden(refusal_of(LayerKind::kHoisted, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}));
-  expect_golden(refusal_of(LayerKind::kGrouped, {.cell = Cell::kGru}));
-  expect_golden(refusal_of(LayerKind::kDiagonal, {.cell = Cell::kGru}));
-  expect_golden(refusal_of(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}));
-}
-
-TEST(WhyUnsupported, NamesACellThatTheLayerDoesNotHave) {
-  for (const LayerKind kind : layer_kinds()) {
-    if (has_cell(kind, Cell::kLstmPeephole)) continue;
-    expect_golden(refusal_of(kind, {.cell = Cell::kLstmPeephole, .hidden_size = 64}));
-  }
   EXPECT_EQ(refusal_of(LayerKind::kNaive, {.cell = Cell::kSlstm}), std::nullopt);
-  expect_golden(refusal_of(LayerKind::kNaive, {.cell = Cell::kSlstm, .hidden_size = 4, .heads = 3}));
-}
-
-TEST(WhyUnsupported, NamesWhatNeedsStreams) {
-  expect_golden(refusal_of(LayerKind::kWavefront, Processor::kCpu));
+  EXPECT_EQ(refusal_of(LayerKind::kFused, {.cell = Cell::kRnnRelu}), std::nullopt);
   EXPECT_EQ(refusal_of(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
   EXPECT_EQ(refusal_of(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
 }
 
-TEST(WhyUnsupported, NamesWhatMeansNothing) {
-  expect_golden(refusal_of(LayerKind::kNaive, {.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}));
-  expect_golden(refusal_of(LayerKind::kNaive, {.cell = Cell::kRnnTanh, .activation = Activation::kRelu}));
+TEST(WhyUnsupported, NamesACellThatTheLayerDoesNotHave) {
+  for (const LayerKind kind : layer_kinds())
+    if (!has_cell(kind, Cell::kLstmPeephole))
+      expect_golden(refusal_of(kind, {.cell = Cell::kLstmPeephole, .hidden_size = 64}));
 }
 
 TEST(WhyUnsupported, IsWhatMakeLayerThrows) {
-  try {
-    make_layer(LayerKind::kFused, {.activation = Activation::kRelu});
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    expect_golden(error.what());
-  }
+  const RecurrentOptions options = {.activation = Activation::kRelu};
+  EXPECT_EQ(testing::message_of_error(ExitCode::kUsage, [&] { make_layer(LayerKind::kFused, options); }),
+            refusal_of(LayerKind::kFused, options));
 }
 
 }  // namespace

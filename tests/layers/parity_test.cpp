@@ -136,7 +136,7 @@ std::string name_of_form(const CellForm& form) {
   return name;
 }
 
-std::string name_of_case(const testing::TestParamInfo<Case>& info) {
+std::string name_of_case(const ::testing::TestParamInfo<Case>& info) {
   const Case& c = info.param;
   return fmt::format("{}_{}_{}_{}", name_of(c.kind), name_of_form(c.form), c10::toString(c.type),
                      c.device == at::kCUDA ? "cuda" : "cpu");
@@ -150,7 +150,7 @@ std::string describe(const Variation& variation) {
                      variation.options.batch_first ? "batch first" : "steps first");
 }
 
-class Parity : public testing::TestWithParam<Case> {
+class Parity : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     at::set_num_threads(1);  // the tensors are tiny
@@ -229,10 +229,10 @@ TEST_P(ParityUnderAutocast, SixteenBitsMatchTheReference) {
 }
 
 // Instantiates a fixture's cases on both devices. There may be no cases on CUDA.
-#define RNNLAB_INSTANTIATE(fixture, condition)                                                              \
-  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(fixture);                                                   \
-  INSTANTIATE_TEST_SUITE_P(Cpu, fixture, testing::ValuesIn(cases_here(at::kCPU, condition)), name_of_case); \
-  INSTANTIATE_TEST_SUITE_P(Cuda, fixture, testing::ValuesIn(cases_here(at::kCUDA, condition)), name_of_case)
+#define RNNLAB_INSTANTIATE(fixture, condition)                                                                \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(fixture);                                                     \
+  INSTANTIATE_TEST_SUITE_P(Cpu, fixture, ::testing::ValuesIn(cases_here(at::kCPU, condition)), name_of_case); \
+  INSTANTIATE_TEST_SUITE_P(Cuda, fixture, ::testing::ValuesIn(cases_here(at::kCUDA, condition)), name_of_case)
 
 RNNLAB_INSTANTIATE(Parity, [](const Case&) { return true; });
 RNNLAB_INSTANTIATE(ParityWithNaive, is_not_naive);

@@ -246,9 +246,9 @@ RecurrentOptions square_options(Cell cell, int64_t size) {
   return {.cell = cell, .input_size = size, .hidden_size = size};
 }
 
-class PersistentHalfGradientsOf : public ByOwnKernels, public testing::WithParamInterface<HalfCase> {};
-INSTANTIATE_TEST_SUITE_P(All, PersistentHalfGradientsOf, testing::ValuesIn(half_cases()),
-                         testing::PrintToStringParamName());
+class PersistentHalfGradientsOf : public ByOwnKernels, public ::testing::WithParamInterface<HalfCase> {};
+INSTANTIATE_TEST_SUITE_P(All, PersistentHalfGradientsOf, ::testing::ValuesIn(half_cases()),
+                         ::testing::PrintToStringParamName());
 
 // Blocks change their exponents when gradients grow, each at another step.
 TEST_P(PersistentHalfGradientsOf, MatchFloat64) {

@@ -128,8 +128,8 @@ TEST_F(ScaledHalfOnCuda, ProductsTakeAnOperandThatIsNotScaled) {
 
 namespace {
 
-using testing::ElementsAre;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 std::vector<int64_t> sizes(const std::vector<Steps>& parts) {
   std::vector<int64_t> all;

@@ -58,8 +58,8 @@ LayerShape random_shape(Random& random, const NumberClass& numbers) {
 }
 
 // The test has parts that may run at the same time, because the float64 layer, which runs step by step, takes long.
-class PersistentShapes : public PersistentProof, public testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(Parts, PersistentShapes, testing::Range(0, 4));
+class PersistentShapes : public PersistentProof, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Parts, PersistentShapes, ::testing::Range(0, 4));
 
 TEST_P(PersistentShapes, RandomOnesMatchFloat64) {
   Random random(20261121 + static_cast<unsigned>(GetParam()));

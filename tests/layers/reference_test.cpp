@@ -56,50 +56,27 @@ void expect_all_gradients(const RecurrentOptions& options) {
     expect_gradient(problem, upstream, *weights[i], *weight_gradients[i], "parameter " + std::to_string(i));
 }
 
-void expect_all_gradients_of_stacks(const RecurrentOptions& cell) {
-  for (const RecurrentOptions& options : stacks_of(cell)) expect_all_gradients(options);
-}
+constexpr auto kRelu = Activation::kRelu;
 
-TEST(Reference, LstmGradientsAreFiniteDifferences) {
-  expect_all_gradients_of_stacks({.cell = Cell::kLstm, .input_size = 2, .hidden_size = 3});
-}
-
-TEST(Reference, LstmReluGradientsAreFiniteDifferences) {
-  expect_all_gradients_of_stacks(
-      {.cell = Cell::kLstm, .input_size = 2, .hidden_size = 3, .activation = Activation::kRelu});
-}
-
-TEST(Reference, GruGradientsAreFiniteDifferencesInBothResetForms) {
-  for (const ResetGate reset_gate : {ResetGate::kAfter, ResetGate::kBefore})
-    for (const Activation activation : {Activation::kTanh, Activation::kRelu})
-      expect_all_gradients_of_stacks(
-          {.cell = Cell::kGru, .input_size = 2, .hidden_size = 3, .reset_gate = reset_gate, .activation = activation});
-}
-
-TEST(Reference, PlainCellGradientsAreFiniteDifferences) {
-  expect_all_gradients_of_stacks({.cell = Cell::kRnnTanh, .input_size = 2, .hidden_size = 3});
-  expect_all_gradients_of_stacks({.cell = Cell::kRnnRelu, .input_size = 2, .hidden_size = 3});
-}
-
-TEST(Reference, MinGruGradientsAreFiniteDifferencesForBothCandidates) {
-  for (const Candidate candidate : {Candidate::kPositive, Candidate::kLinear})
-    expect_all_gradients_of_stacks({.cell = Cell::kMinGru, .input_size = 2, .hidden_size = 3, .candidate = candidate});
-}
-
-TEST(Reference, MinLstmGradientsAreFiniteDifferencesForBothCandidates) {
-  for (const Candidate candidate : {Candidate::kPositive, Candidate::kLinear})
-    expect_all_gradients_of_stacks({.cell = Cell::kMinLstm, .input_size = 2, .hidden_size = 3, .candidate = candidate});
-}
-
-TEST(Reference, PeepholeLstmGradientsAreFiniteDifferences) {
-  for (const Activation activation : {Activation::kTanh, Activation::kRelu})
-    expect_all_gradients_of_stacks(
-        {.cell = Cell::kLstmPeephole, .input_size = 2, .hidden_size = 3, .activation = activation});
-}
-
-TEST(Reference, SlstmGradientsAreFiniteDifferencesForAnyNumberOfHeads) {
-  for (const int64_t heads : {1, 2, 4})
-    expect_all_gradients_of_stacks({.cell = Cell::kSlstm, .input_size = 2, .hidden_size = 4, .heads = heads});
+TEST(Reference, GradientsOfAllStacksAreFiniteDifferences) {
+  for (RecurrentOptions cell :
+       {RecurrentOptions{.cell = Cell::kLstm}, RecurrentOptions{.cell = Cell::kLstm, .activation = kRelu},
+        RecurrentOptions{.cell = Cell::kGru}, RecurrentOptions{.cell = Cell::kGru, .activation = kRelu},
+        RecurrentOptions{.cell = Cell::kGru, .reset_gate = ResetGate::kBefore},
+        RecurrentOptions{.cell = Cell::kGru, .reset_gate = ResetGate::kBefore, .activation = kRelu},
+        RecurrentOptions{.cell = Cell::kRnnTanh}, RecurrentOptions{.cell = Cell::kRnnRelu},
+        RecurrentOptions{.cell = Cell::kMinGru},
+        RecurrentOptions{.cell = Cell::kMinGru, .candidate = Candidate::kLinear},
+        RecurrentOptions{.cell = Cell::kMinLstm},
+        RecurrentOptions{.cell = Cell::kMinLstm, .candidate = Candidate::kLinear},
+        RecurrentOptions{.cell = Cell::kLstmPeephole},
+        RecurrentOptions{.cell = Cell::kLstmPeephole, .activation = kRelu}, RecurrentOptions{.cell = Cell::kSlstm},
+        RecurrentOptions{.cell = Cell::kSlstm, .heads = 2}, RecurrentOptions{.cell = Cell::kSlstm, .heads = 4}}) {
+    SCOPED_TRACE(config::name_of(cell.cell));
+    cell.input_size = 2;
+    cell.hidden_size = cell.cell == Cell::kSlstm ? 4 : 3;
+    for (const RecurrentOptions& options : stacks_of(cell)) expect_all_gradients(options);
+  }
 }
 
 // The test has one unit and one input, and computes the equations by hand.

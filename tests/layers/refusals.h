@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Returns why a layer does not support some work, as text to compare; nothing if it supports the work.
+// Return why a layer does not support some work, as text to compare; nothing if it supports the work.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
 #include "layers/device/gpu_support.h"
 
 namespace rnnlab {
@@ -21,6 +26,16 @@ inline std::optional<std::string> refusal_of(LayerKind kind, Processor processor
 
 inline std::optional<std::string> refusal_of(LayerKind kind, const Gpu& gpu) {
   return refusal_of(kind, LayerWork{.gpu = gpu});
+}
+
+// Returns the message of the user's error that an action throws; "" if it throws none.
+inline std::string user_error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace rnnlab

@@ -26,14 +26,14 @@ std::vector<const SimdSteps*> all_steps() {
   return all;
 }
 
-std::string name_of_steps(const testing::TestParamInfo<const SimdSteps*>& tested) {
+std::string name_of_steps(const ::testing::TestParamInfo<const SimdSteps*>& tested) {
   if (tested.param == &avx2_steps()) return "avx2";
   return tested.param == &avx512_steps() ? "avx512" : "avx512_bf16";
 }
 
-class Simd : public testing::TestWithParam<const SimdSteps*> {};
+class Simd : public ::testing::TestWithParam<const SimdSteps*> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Simd);
-INSTANTIATE_TEST_SUITE_P(All, Simd, testing::ValuesIn(all_steps()), name_of_steps);
+INSTANTIATE_TEST_SUITE_P(All, Simd, ::testing::ValuesIn(all_steps()), name_of_steps);
 
 // Returns the error in units of the last place of the float32 nearest to the true value.
 double ulps(float got, double wanted) {
@@ -201,7 +201,7 @@ class SimdStep : public Simd {
   }
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SimdStep);
-INSTANTIATE_TEST_SUITE_P(All, SimdStep, testing::ValuesIn(all_steps()), name_of_steps);
+INSTANTIATE_TEST_SUITE_P(All, SimdStep, ::testing::ValuesIn(all_steps()), name_of_steps);
 
 TEST_P(SimdStep, LstmForwardIsThePlainOne) {
   for (const auto nonlinearity : {Nonlinearity::kTanh, Nonlinearity::kRelu}) {

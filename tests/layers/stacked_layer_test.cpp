@@ -17,7 +17,7 @@ namespace {
 using reference::Lengths;
 using reference::Problem;
 using reference::Start;
-using testing::SizeIs;
+using ::testing::SizeIs;
 
 RecurrentOptions stack_of(Cell cell, double dropout) {
   return {.cell = cell, .input_size = 3, .hidden_size = 4, .num_layers = 3, .bidirectional = true, .dropout = dropout};
@@ -46,7 +46,7 @@ TEST(LayerGroups, AreTheLayersWithDropoutAndTogetherHaveTheParametersOfTheStack)
   EXPECT_EQ(names_of(groups), names_of({stack_of(Cell::kGru, 0.5)}));
 }
 
-class FusedInGroups : public testing::TestWithParam<Cell> {
+class FusedInGroups : public ::testing::TestWithParam<Cell> {
  protected:
   FusedInGroups()
       : problem_(reference::random_problem(stack_of(GetParam(), 0.5),
@@ -64,7 +64,8 @@ class FusedInGroups : public testing::TestWithParam<Cell> {
   reference::Result upstream_;
   std::shared_ptr<RecurrentLayer> naive_, fused_;
 };
-INSTANTIATE_TEST_SUITE_P(Cells, FusedInGroups, testing::Values(Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu),
+INSTANTIATE_TEST_SUITE_P(Cells, FusedInGroups,
+                         ::testing::Values(Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
 TEST_P(FusedInGroups, EvaluatesLikeNaive) {

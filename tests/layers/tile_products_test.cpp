@@ -91,7 +91,7 @@ struct Shape {
 };
 
 void expect_product(const Shape& shape, bool adds) {
-  SCOPED_TRACE(testing::Message() << shape.num_rows << " x " << shape.depth << " x " << shape.num_columns);
+  SCOPED_TRACE(::testing::Message() << shape.num_rows << " x " << shape.depth << " x " << shape.num_columns);
   const at::Tensor left = at::randn({shape.num_rows, shape.depth + 3}).to(at::kBFloat16);
   const at::Tensor right = at::randn({shape.depth, shape.num_columns}).to(at::kBFloat16);
   const at::Tensor pairs = packed(right), sum = at::randn({shape.num_rows, shape.num_columns + 2});

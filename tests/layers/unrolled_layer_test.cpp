@@ -19,7 +19,7 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 std::vector<int64_t> sizes_of_groups(const UnrolledVariant& variant, int64_t num_steps, size_t num_layers) {
   std::vector<int64_t> sizes;
@@ -40,7 +40,7 @@ TEST(GroupsOfSteps, AreSingleStepsUntilTheInputsAreHoisted) {
 }
 
 TEST(GroupsOfSteps, BalanceProductsAndWaitsInAWavefront) {
-  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 100, 4), testing::Each(5));
+  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 100, 4), ::testing::Each(5));
   EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 16, 1), ElementsAre(4, 4, 4, 4));
   EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 10, 1), ElementsAre(3, 3, 3, 1));
   EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 1, 8), ElementsAre(1));
@@ -78,10 +78,10 @@ TEST(StreamSet, IsJoinedIfAPassThrows) {
 }
 
 // The test has groups of several steps, several diagonals, and gradients from the middle of the stack's results.
-class DeepStack : public testing::TestWithParam<LayerKind> {};
+class DeepStack : public ::testing::TestWithParam<LayerKind> {};
 INSTANTIATE_TEST_SUITE_P(Unrolled, DeepStack,
-                         testing::Values(LayerKind::kGrouped, LayerKind::kHoisted, LayerKind::kWavefront,
-                                         LayerKind::kDiagonal),
+                         ::testing::Values(LayerKind::kGrouped, LayerKind::kHoisted, LayerKind::kWavefront,
+                                           LayerKind::kDiagonal),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
 TEST_P(DeepStack, GivesTheSameAsNaive) {

@@ -28,85 +28,78 @@ const CompiledKernels kKernels = {std::string("\x7f"
 
 CompiledKernels kernels_of(size_t bytes) { return {std::string(bytes, 'x'), {"kernel"}}; }
 
-std::filesystem::path only_file(const std::filesystem::path& folder) {
-  return std::filesystem::directory_iterator(folder)->path();
-}
+class KernelCacheTest : public ::testing::Test {
+ protected:
+  std::filesystem::path only_file() const { return std::filesystem::directory_iterator(folder_.path())->path(); }
 
-TEST(KernelCache, FindsWhatWasAdded) {
-  const TemporaryFolder folder;
-  const KernelCache cache(folder.path() / "made" / "when needed");
+  TemporaryFolder folder_;
+  const KernelCache cache_{folder_.path(), /*most_bytes=*/3000};
+};
+
+TEST_F(KernelCacheTest, FindsWhatWasAdded) {
+  const KernelCache cache(folder_.path() / "made" / "when needed");
   cache.add("a key", kKernels);
   EXPECT_EQ(cache.find("a key"), kKernels);
   EXPECT_EQ(cache.find("another key"), std::nullopt);
 }
 
-TEST(KernelCache, HasNothingWhereTheFolderIsMissing) {
+TEST_F(KernelCacheTest, HasNothingWhereTheFolderIsMissing) {
   EXPECT_EQ(KernelCache("/nowhere/at/all").find("key"), std::nullopt);
 }
 
-TEST(KernelCache, AnEntryThatIsCutOffAnywhereIsNone) {
-  const TemporaryFolder folder;
-  const KernelCache cache(folder.path());
-  cache.add("key", kKernels);
-  const std::string whole = read_text(only_file(folder.path()));
+TEST_F(KernelCacheTest, AnEntryThatIsCutOffAnywhereIsNone) {
+  cache_.add("key", kKernels);
+  const std::string whole = read_text(only_file());
   for (size_t length = 0; length < whole.size(); ++length) {
-    write_text(only_file(folder.path()), whole.substr(0, length));
-    EXPECT_EQ(cache.find("key"), std::nullopt) << length;
+    write_text(only_file(), whole.substr(0, length));
+    EXPECT_EQ(cache_.find("key"), std::nullopt) << length;
   }
 }
 
-TEST(KernelCache, AnEntryWithAnyOtherByteIsNone) {
-  const TemporaryFolder folder;
-  const KernelCache cache(folder.path());
-  cache.add("key", kKernels);
-  const std::string whole = read_text(only_file(folder.path()));
+TEST_F(KernelCacheTest, AnEntryWithAnyOtherByteIsNone) {
+  cache_.add("key", kKernels);
+  const std::string whole = read_text(only_file());
   for (size_t i = 0; i < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
-    write_text(only_file(folder.path()), damaged);
-    EXPECT_EQ(cache.find("key"), std::nullopt) << i;
+    write_text(only_file(), damaged);
+    EXPECT_EQ(cache_.find("key"), std::nullopt) << i;
   }
-  write_text(only_file(folder.path()), whole + "more");
-  EXPECT_EQ(cache.find("key"), std::nullopt);
+  write_text(only_file(), whole + "more");
+  EXPECT_EQ(cache_.find("key"), std::nullopt);
 }
 
-TEST(KernelCache, ADamagedEntryIsReplaced) {
-  const TemporaryFolder folder;
-  const KernelCache cache(folder.path());
-  cache.add("key", kKernels);
-  write_text(only_file(folder.path()), "damaged");
-  cache.add("key", kKernels);
-  EXPECT_EQ(cache.find("key"), kKernels);
+TEST_F(KernelCacheTest, ADamagedEntryIsReplaced) {
+  cache_.add("key", kKernels);
+  write_text(only_file(), "damaged");
+  cache_.add("key", kKernels);
+  EXPECT_EQ(cache_.find("key"), kKernels);
 }
 
-TEST(KernelCache, TheEntryUsedLongestAgoMakesRoom) {
-  const TemporaryFolder folder;
-  const KernelCache cache(folder.path(), /*most_bytes=*/3000);
-  cache.add("first", kernels_of(1000));
-  cache.add("second", kernels_of(1000));
+TEST_F(KernelCacheTest, TheEntryUsedLongestAgoMakesRoom) {
+  cache_.add("first", kernels_of(1000));
+  cache_.add("second", kernels_of(1000));
   // Times of files may be a few milliseconds coarse.
   const auto now = std::filesystem::file_time_type::clock::now();
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
     std::filesystem::last_write_time(entry, now - std::chrono::hours(1));
-  EXPECT_TRUE(cache.find("first"));
-  cache.add("third", kernels_of(1000));
-  EXPECT_TRUE(cache.find("first"));
-  EXPECT_FALSE(cache.find("second"));
-  EXPECT_TRUE(cache.find("third"));
+  EXPECT_TRUE(cache_.find("first"));
+  cache_.add("third", kernels_of(1000));
+  EXPECT_TRUE(cache_.find("first"));
+  EXPECT_FALSE(cache_.find("second"));
+  EXPECT_TRUE(cache_.find("third"));
 }
 
-TEST(KernelCache, WhatAKilledProcessLeftMakesRoomToo) {
-  const TemporaryFolder folder;
-  const KernelCache cache(folder.path(), /*most_bytes=*/3000);
-  const auto left = folder.path() / ".key.kernels.4711.tmp";
+TEST_F(KernelCacheTest, WhatAKilledProcessLeftMakesRoomToo) {
+  const auto left = folder_.path() / ".key.kernels.4711.tmp";
   write_text(left, std::string(2500, 'x'));
   std::filesystem::last_write_time(left, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
-  cache.add("key", kernels_of(1000));
+  cache_.add("key", kernels_of(1000));
   EXPECT_FALSE(std::filesystem::exists(left));
-  EXPECT_TRUE(cache.find("key"));
+  EXPECT_TRUE(cache_.find("key"));
 }
 
-TEST(KernelCache, AFullDiskIsAnErrorAndLeavesNothing) {
+TEST_F(KernelCacheTest, AFullDiskIsAnErrorAndLeavesNothing) {
   testing::SmallDisk disk;
   const KernelCache cache(disk.path());
   EXPECT_THROW(cache.add("key", kernels_of(100'000)), UserError);
@@ -115,14 +108,13 @@ TEST(KernelCache, AFullDiskIsAnErrorAndLeavesNothing) {
 }
 
 // Every process finds either nothing or a whole entry, whatever the others are doing.
-TEST(KernelCache, ServesSeveralProcessesAtOnce) {
-  const TemporaryFolder folder;
+TEST_F(KernelCacheTest, ServesSeveralProcessesAtOnce) {
   constexpr int kProcesses = 4, kRounds = 50;
   std::array<pid_t, kProcesses> processes = {};
   for (pid_t& process : processes) {
     process = ::fork();
     if (process != 0) continue;
-    const KernelCache cache(folder.path(), /*most_bytes=*/60'000);
+    const KernelCache cache(folder_.path(), /*most_bytes=*/60'000);
     for (int i = 0; i < kRounds; ++i) {
       const std::string key = std::to_string(i % 4);
       const auto found = cache.find(key);
@@ -159,7 +151,6 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 const KernelProgram kProgram = {"__global__ void kernel() {}\n", {}, "sm_90", {"kernel"}};
 
@@ -181,8 +172,7 @@ class KernelSupplyTest : public ::testing::Test {
 TEST_F(KernelSupplyTest, CompilesOnceAndSaysSo) {
   KernelProvider first(no_build_, cache_);
   const CompiledKernels compiled = first.get(kProgram);
-  EXPECT_THAT(first.take_notes(), ElementsAre(AllOf(StartsWith("compiled 1 kernels for this GPU in "),
-                                                    EndsWith(" s; kept in " + cache_.string()))));
+  EXPECT_THAT(first.take_notes(), ElementsAre(AllOf(HasSubstr("compiled 1 kernels"), EndsWith(cache_.string()))));
   EXPECT_THAT(first.take_notes(), IsEmpty());
 
   KernelProvider second(no_build_, cache_);
@@ -214,9 +204,7 @@ TEST_F(KernelSupplyTest, ACacheThatCannotBeWrittenCostsOneNote) {
   KernelProvider provider(no_build_, folder_.path() / "a file" / "kernels");
   EXPECT_THAT(provider.get(kProgram).symbols, ElementsAre(HasSubstr("kernel")));
   EXPECT_THAT(provider.take_notes(),
-              ElementsAre(::testing::MatchesRegex("compiled 1 kernels for this GPU in [0-9.]+ s"),
-                          AllOf(StartsWith("the compiled kernels are not kept, so the next run compiles them again: "),
-                                HasSubstr("Not a directory"))));
+              ElementsAre(HasSubstr("compiled 1 kernels"), AllOf(HasSubstr("not kept"), HasSubstr("Not a directory"))));
   KernelProgram another = kProgram;
   another.architecture = "sm_100";
   provider.get(another);
@@ -238,8 +226,7 @@ TEST_F(KernelSupplyTest, AFullDiskCostsOneNote) {
 TEST_F(KernelSupplyTest, WithoutAnyFolderKernelsAreCompiledAndNotKept) {
   KernelProvider provider(no_build_, {});
   provider.get(kProgram);
-  EXPECT_THAT(provider.take_notes(),
-              ElementsAre(HasSubstr("compiled"), EndsWith("neither RNNLAB_CACHE nor HOME names a folder")));
+  EXPECT_THAT(provider.take_notes(), ElementsAre(HasSubstr("compiled"), HasSubstr("RNNLAB_CACHE")));
 }
 
 }  // namespace
