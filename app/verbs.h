@@ -28,6 +28,7 @@ void add_rank(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
 void add_report(CLI::App& program, Action& chosen);
 void add_sweep(CLI::App& program, Action& chosen);
+void add_cell(CLI::App& program, Action& chosen);
 void add_check(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);
 void add_info(CLI::App& program, Action& chosen);
@@ -59,6 +60,7 @@ inline constexpr Verb kVerbs[] = {
     {"report", add_report, Assignments::kNone, TakesRuns::kYes},
     {"sweep", add_sweep, Assignments::kSettingsAndSweeps},
     {"check", add_check, Assignments::kSettingsAndSweeps},
+    {"cell", add_cell},
     {"data", add_data, Assignments::kSettings},
     {"info", add_info},
     {"completion", add_completion},

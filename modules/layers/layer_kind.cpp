@@ -30,7 +30,8 @@ const LayerInfo& auto_layer_info() {
   static const LayerInfo info = {.description = "the fastest of the other layers for this work, by measurement",
                                  .cells = all_cells(),
                                  .options = {},  // it is asked for its layers
-                                 .processors = {Processor::kCpu, Processor::kGpu}};
+                                 .processors = {Processor::kCpu, Processor::kGpu},
+                                 .can_run = [](const CellProgram&) { return true; }};
   return info;
 }
 
@@ -43,7 +44,12 @@ std::vector<LayerKind> layer_kinds() {
 
 static bool lists(const auto& values, auto value) { return std::ranges::find(values, value) != values.end(); }
 
-bool has_cell(LayerKind kind, Cell cell) { return lists(info_of(kind).cells, cell); }
+static bool computes(const LayerInfo& layer, Cell cell) {
+  if (!is_own(cell)) return lists(layer.cells, cell);
+  return layer.can_run != nullptr && layer.can_run(program_of(RecurrentOptions{.cell = cell}));
+}
+
+bool has_cell(LayerKind kind, Cell cell) { return computes(info_of(kind), cell); }
 
 bool has_option(const LayerInfo& layer, const UsedOption& option) {
   return std::ranges::any_of(layer.options, [&](const OptionValue& one) {
@@ -74,8 +80,8 @@ std::optional<Refusal> refusal_of_values(const LayerInfo& layer, const LayerWork
   const auto refusal = [](std::string_view key, std::string_view value, std::vector<std::string> keys) {
     return Refusal{fmt::format("does not support {}: {}", key, value), std::move(keys), Refusal::Advice::kOtherLayers};
   };
-  if (work.options && !lists(layer.cells, work.options->cell))
-    return refusal("cell", name_of(work.options->cell), {"layer", "model.cell"});
+  if (work.options && !computes(layer, work.options->cell))
+    return refusal("cell", cell_name(work.options->cell), {"layer", "model.cell"});
   if (work.options)
     for (const UsedOption& used : used_options(*work.options))
       if (!has_option(layer, used))

@@ -93,7 +93,7 @@ struct Refusal {
 // Describes a layer by what it supports: it refuses everything else.
 struct LayerInfo {
   std::string_view description;           // how it computes, for people
-  std::vector<Cell> cells;                // the cells that it computes
+  std::vector<Cell> cells;                // the cells of the list that it computes
   std::vector<OptionValue> options;       // the values of options that it computes besides the usual ones
   std::vector<Processor> processors;      // on which it runs
   std::string_view other_processor = {};  // the reason why it does not run on the other processor, and an alternative
@@ -114,6 +114,9 @@ struct LayerInfo {
 
   // Makes the layer, for options that it supports.
   std::shared_ptr<RecurrentLayer> (*make)(const RecurrentOptions& options) = nullptr;
+
+  // Returns whether it computes a cell of the user's own. Null: it computes none.
+  bool (*can_run)(const CellProgram& program) = nullptr;
 
   // Returns why it does not compute layers of this size, in this precision, on this GPU, as far as they are known. Null
   // if it computes all sizes.

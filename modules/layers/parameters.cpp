@@ -12,7 +12,7 @@ std::vector<ParameterSpec> parameter_specs(const RecurrentOptions& options) {
     const int64_t columns = layer == 0 ? options.input_size : options.hidden_size * options.num_directions();
     for (int64_t direction = 0; direction < options.num_directions(); ++direction) {
       const std::string suffix = fmt::format("_l{}{}", layer, direction == 0 ? "" : "_reverse");
-      for (const ParameterSpec& spec : info_of(options.cell).parameters(options, columns))
+      for (const ParameterSpec& spec : cell_parameters(options, columns))
         specs.push_back({spec.name + suffix, spec.shape});
     }
   }

@@ -82,8 +82,8 @@ void check_state(const std::string& name, const at::Tensor& given, at::IntArrayR
 std::string wrong_states(const RecurrentState& given, Cell cell) {
   const size_t num_inner = info_of(cell).states.size() - 1;
   if (num_inner == 0)
-    return fmt::format("an initial cell state was given, but {} does not have a cell state", config::name_of(cell));
-  return fmt::format("{} initial states were given, but {} has {}", given.inner.size() + 1, config::name_of(cell),
+    return fmt::format("an initial cell state was given, but {} does not have a cell state", cell_name(cell));
+  return fmt::format("{} initial states were given, but {} has {}", given.inner.size() + 1, cell_name(cell),
                      num_inner + 1);
 }
 

@@ -14,6 +14,7 @@
 
 namespace rnnlab {
 
+// A cell of the list, or a number beyond it for equations of a user (own_cell in cells/cell.h).
 enum class Cell {
 #define RNNLAB_CELL(enumerator, name) enumerator,
 #include "layers/cells/cell_list.inc"

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "layers/cells/equations.h"
+#include "layers/program/tensor_program.h"
 #include "layers/recurrent_layer.h"
 
 namespace rnnlab {

@@ -404,6 +404,8 @@ std::string file_beside(const std::string& file, const std::filesystem::path& fo
   return (folder / file).string();
 }
 
+bool is_yaml_name(const std::string& text) { return text.ends_with(".yaml") || text.ends_with(".yml"); }
+
 std::string whole_if_there(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) ? normalized_path(path).string() : path;
@@ -413,9 +415,28 @@ std::string whole_if_there(const std::string& path) {
 
 namespace {
 
+// Replaces the name of a file in `model.cell` by the cell in the file, so that all later readers find the equations.
+config::Document with_cell_of_file(config::Document document, config::Findings& findings) {
+  config::Value root = document.root();
+  config::Member* model = config::find_member(root, "model");
+  config::Member* cell = model == nullptr ? nullptr : config::find_member(model->value, "cell");
+  if (cell == nullptr || !cell->value.is_scalar() || !is_yaml_name(cell->value.text)) return document;
+  const std::filesystem::path folder = std::filesystem::path(cell->value.place.source).parent_path();
+  const bool is_of_file = cell->value.place.argument == 0;
+  const std::string file = file_beside(cell->value.text, is_of_file ? folder : std::filesystem::path());
+  const config::Document inner = config::Document::from_file(file, findings);
+  cell->value = inner.root();
+  if (config::find_member(cell->value, "name") == nullptr && cell->value.is_map()) {
+    config::Value name{.kind = config::Value::Kind::kScalar, .text = std::filesystem::path(file).stem().string()};
+    cell->value.members.push_back({"name", {.source = file}, std::move(name)});
+  }
+  return document.with_root(std::move(root));
+}
+
 Experiment read_with_overrides(config::Document document, const std::vector<std::string>& overrides,
                                config::Findings& findings) {
   for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  document = with_cell_of_file(std::move(document), findings);
   Experiment experiment = config::read(document, Experiment::schema(), findings);
   findings.throw_if_any();
   return experiment;

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 std::vector<std::string> parameters_with(RecurrentOptions options) {
   options.hidden_size = 4;
   std::vector<std::string> lines;
-  for (const auto& [name, shape] : info_of(options.cell).parameters(options, 3))
+  for (const auto& [name, shape] : cell_parameters(options, 3))
     lines.push_back(fmt::format("{} ({})", name, fmt::join(shape, ", ")));
   return lines;
 }

@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "layers/cells/cell_settings.h"
 #include "layers/layer_under_test.h"
 #include "layers/on_cuda.h"
 #include "layers/refusals.h"
@@ -28,24 +31,43 @@ struct CellForm {
   int64_t heads = 1;
 };
 
-constexpr CellForm kForms[] = {
-    {Cell::kLstm},
-    {Cell::kGru},
-    {Cell::kRnnTanh},
-    {Cell::kRnnRelu},
-    {Cell::kLstm, ResetGate::kAfter, Activation::kRelu},
-    {Cell::kGru, ResetGate::kAfter, Activation::kRelu},
-    {Cell::kGru, ResetGate::kBefore, Activation::kTanh},
-    {Cell::kGru, ResetGate::kBefore, Activation::kRelu},
-    {.cell = Cell::kMinGru},
-    {.cell = Cell::kMinGru, .candidate = Candidate::kLinear},
-    {.cell = Cell::kMinLstm},
-    {.cell = Cell::kMinLstm, .candidate = Candidate::kLinear},
-    {.cell = Cell::kLstmPeephole},
-    {.cell = Cell::kLstmPeephole, .activation = Activation::kRelu},
-    {.cell = Cell::kSlstm},
-    {.cell = Cell::kSlstm, .heads = 2},
-};
+std::vector<CellForm> listed_forms() {
+  return {
+      {Cell::kLstm},
+      {Cell::kGru},
+      {Cell::kRnnTanh},
+      {Cell::kRnnRelu},
+      {Cell::kLstm, ResetGate::kAfter, Activation::kRelu},
+      {Cell::kGru, ResetGate::kAfter, Activation::kRelu},
+      {Cell::kGru, ResetGate::kBefore, Activation::kTanh},
+      {Cell::kGru, ResetGate::kBefore, Activation::kRelu},
+      {.cell = Cell::kMinGru},
+      {.cell = Cell::kMinGru, .candidate = Candidate::kLinear},
+      {.cell = Cell::kMinLstm},
+      {.cell = Cell::kMinLstm, .candidate = Candidate::kLinear},
+      {.cell = Cell::kLstmPeephole},
+      {.cell = Cell::kLstmPeephole, .activation = Activation::kRelu},
+      {.cell = Cell::kSlstm},
+      {.cell = Cell::kSlstm, .heads = 2},
+  };
+}
+
+// The equations of experiments/cells.
+const std::map<Cell, std::string>& own_cells() {
+  static const std::map<Cell, std::string> cells = [] {
+    std::map<Cell, std::string> all;
+    for (const char* name : {"mgu", "cifg", "janet", "ugrnn", "ligru"})
+      all[own_cell(read_cell_file(fmt::format("{}/experiments/cells/{}.yaml", RNNLAB_SOURCE_DIR, name)).text())] = name;
+    return all;
+  }();
+  return cells;
+}
+
+std::vector<CellForm> forms() {
+  std::vector<CellForm> all = listed_forms();
+  for (const auto& [cell, name] : own_cells()) all.push_back({.cell = cell});
+  return all;
+}
 
 RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_t hidden_size = 4) {
   return {.cell = form.cell,
@@ -106,7 +128,7 @@ std::vector<Case> cases_on(at::DeviceType device) {
   types.insert(types.end(), {at::kFloat, at::kDouble});
   std::vector<Case> cases;
   for (const LayerKind kind : layer_kinds())
-    for (const CellForm& form : kForms)
+    for (const CellForm& form : forms())
       for (const at::ScalarType type : types)
         if (runs(kind, form, device)) cases.push_back({kind, form, type, device});
   return cases;
@@ -128,7 +150,7 @@ bool is_not_naive(const Case& c) { return c.kind != LayerKind::kNaive; }
 bool is_float32(const Case& c) { return c.type == at::kFloat; }
 
 std::string name_of_form(const CellForm& form) {
-  std::string name(name_of(form.cell));
+  std::string name = is_own(form.cell) ? own_cells().at(form.cell) : cell_name(form.cell);
   if (form.reset_gate == ResetGate::kBefore) name += "_before";
   if (form.activation == Activation::kRelu) name += "_relu";
   if (form.candidate == Candidate::kLinear) name += "_linear";

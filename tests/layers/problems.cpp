@@ -55,12 +55,13 @@ void make_positive(Vector& values) {
 
 Weights draw_weights(const RecurrentOptions& options, int64_t num_inputs, Random& random) {
   Weights weights;
-  for (const auto& [name, shape] : info_of(options.cell).parameters(options, num_inputs)) {
+  for (const auto& [name, shape] : cell_parameters(options, num_inputs)) {
     if (name == "weight_ih") weights.weight_ih = uniform_matrix(random, shape[0], shape[1]);
     if (name == "weight_hh") weights.weight_hh = uniform_matrix(random, shape[0], shape[1]);
     if (name == "bias_ih") weights.bias_ih = biases(random, shape[0]);
     if (name == "bias_hh") weights.bias_hh = biases(random, shape[0]);
-    if (name == "peephole") weights.peephole = small_weights(random, shape[0]);
+    if (!name.starts_with("weight") && !name.starts_with("bias"))
+      weights.vectors.push_back(small_weights(random, shape[0]));
   }
   return weights;
 }

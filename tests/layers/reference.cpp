@@ -141,7 +141,8 @@ void Network::unread_sequence(int64_t layer, int64_t direction, int64_t b, const
 }  // namespace
 
 std::vector<Vector*> vectors_of(Weights& w) {
-  std::vector<Vector*> vectors = {&w.weight_ih.values, &w.weight_hh.values, &w.bias_ih, &w.bias_hh, &w.peephole};
+  std::vector<Vector*> vectors = {&w.weight_ih.values, &w.weight_hh.values, &w.bias_ih, &w.bias_hh};
+  for (Vector& vector : w.vectors) vectors.push_back(&vector);
   std::erase_if(vectors, [](const Vector* vector) { return vector->empty(); });
   return vectors;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the reference of a recurrent layer, in float64 and plain loops over one sequence at a time: forward, and
-// backward through time with hand-written gradients. It is written for comparison with the equations, without LibTorch
-// and without optimisation. Finite differences check it in reference_test.cpp, and every layer is checked against it in
-// parity_test.cpp.
+// backward through time with derivatives of the cell's equations by dual numbers (program/dual_numbers.h). It is
+// written for comparison with the equations, without LibTorch and without optimisation. Finite differences check it in
+// reference_test.cpp, and every layer is checked against it in parity_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Weights {
   Matrix weight_ih;  // (G * H, I)
   Matrix weight_hh;  // (G * H, H)
   Vector bias_ih, bias_hh;
-  Vector peephole = {};  // (3 * H)
+  std::vector<Vector> vectors = {};  // the learned vectors, each with its rows one after another
 };
 
 // Returns the parameters of the cell, in the order of its record.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes one step of one sequence, forward and backward, for each cell of the reference.
+// Computes one step of one sequence, forward and backward, for every cell: products in plain loops, and the cell's
+// equations by dual numbers.
 #pragma once
 
-#include <array>
-
+#include "layers/program/dual_numbers.h"
 #include "layers/reference.h"
 
 namespace rnnlab::reference {
@@ -14,9 +14,7 @@ using States = std::vector<Vector>;  // the hidden state, then the cell's other 
 struct Step {
   Vector x;
   States states;
-  std::array<Vector, 4> gates;  // after their non-linearity, in the order of the weights
-  Vector recurrent;             // GRU: the factor of the reset gate (after), or its product with the state (before)
-  Vector activated_cell;        // LSTM: act(c')
+  std::vector<UnitStep> units;
   States new_states;
   double distance_to_kink = 1e300;
 };

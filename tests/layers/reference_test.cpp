@@ -111,7 +111,7 @@ TEST(Reference, LstmStepByHand) {
 
 TEST(Reference, PeepholeLstmStepByHand) {
   Problem problem = tiny(Cell::kLstmPeephole, 1);
-  problem.weights[0].peephole = {0.5, 0.6, 0.7};
+  problem.weights[0].vectors = {{0.5, 0.6, 0.7}};
   problem.inner = {{-0.5}};
   const Result result = forward(problem);
   const double sum = 0.5 + 0.25 + 1;

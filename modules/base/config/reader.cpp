@@ -56,7 +56,7 @@ namespace {
 void collect_dotted_keys(const StructSpec& spec, const std::string& prefix, std::vector<std::string>& keys) {
   for (const Entry& entry : spec.entries) {
     keys.push_back(prefix + entry.key);
-    if (entry.group()) collect_dotted_keys(*entry.group()->spec, prefix + entry.key + ".", keys);
+    if (entry.map()) collect_dotted_keys(*entry.map()->spec, prefix + entry.key + ".", keys);
   }
 }
 
@@ -314,6 +314,8 @@ void read_group(ReadContext& context, const StructSpec& spec, void* object, cons
     const std::string key = prefix + entry.key;
     if (const GroupSpec* group = entry.group()) {
       read_group(context, *group->spec, group->member(object), member ? member->value : Value{}, key + ".");
+    } else if (member && entry.map_form && member->value.is_map()) {
+      read_group(context, *entry.map_form->spec, entry.map_form->member(object), member->value, key + ".");
     } else if (member) {
       if (const Scalars scalars = read_field(context, *entry.field(), key, member->value))
         entry.field()->set(object, *scalars);
@@ -323,7 +325,7 @@ void read_group(ReadContext& context, const StructSpec& spec, void* object, cons
 
 void run_rules(ReadContext& context, const StructSpec& spec, const void* object, const std::string& prefix) {
   for (const Entry& entry : spec.entries)
-    if (const GroupSpec* group = entry.group())
+    if (const GroupSpec* group = entry.map())
       run_rules(context, *group->spec, group->const_member(object), prefix + entry.key + ".");
   for (const auto& rule : spec.rules) {
     Checker checker(context, spec, prefix);

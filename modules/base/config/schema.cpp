@@ -23,7 +23,7 @@ const Entry* StructSpec::find_path(std::string_view dotted_key) const {
   const size_t dot = dotted_key.find('.');
   const Entry* entry = find(dotted_key.substr(0, dot));
   if (!entry || dot == std::string_view::npos) return entry;
-  return entry->group() ? entry->group()->spec->find_path(dotted_key.substr(dot + 1)) : nullptr;
+  return entry->map() ? entry->map()->spec->find_path(dotted_key.substr(dot + 1)) : nullptr;
 }
 
 bool StructSpec::may_change(std::string_view dotted_key, Change when) const {
@@ -31,8 +31,8 @@ bool StructSpec::may_change(std::string_view dotted_key, Change when) const {
   const Entry* entry = find(dotted_key.substr(0, dot));
   if (entry == nullptr) return false;
   if (entry->changes.contains(when)) return true;
-  if (dot == std::string_view::npos || entry->group() == nullptr) return false;
-  return entry->group()->spec->may_change(dotted_key.substr(dot + 1), when);
+  if (dot == std::string_view::npos || entry->map() == nullptr) return false;
+  return entry->map()->spec->may_change(dotted_key.substr(dot + 1), when);
 }
 
 std::vector<std::string> StructSpec::changeable_keys(Change when) const {

@@ -94,9 +94,13 @@ struct Entry {
   std::string help;
   std::variant<FieldSpec, GroupSpec> content;
   std::set<Change> changes = {};  // of a group: of all its settings
+  std::optional<GroupSpec> map_form = {};  // of a field: a map of keys that may stand in place of its value
 
   const FieldSpec* field() const { return std::get_if<FieldSpec>(&content); }
   const GroupSpec* group() const { return std::get_if<GroupSpec>(&content); }
+
+  // Returns the group, or the map form of a field; null if there is neither.
+  const GroupSpec* map() const { return map_form ? &*map_form : group(); }
 };
 
 struct StructSpec {
@@ -388,9 +392,15 @@ class Schema {
   // `schema` must outlive this object.
   template <class V>
   void group(std::string key, V T::*member, std::string help, const Schema<V>& schema, std::set<Change> changes = {}) {
-    GroupSpec group{&schema.spec(), [member](void* object) -> void* { return &(static_cast<T*>(object)->*member); },
-                    [member](const void* object) -> const void* { return &(static_cast<const T*>(object)->*member); }};
-    spec_.entries.push_back({std::move(key), std::move(help), std::move(group), std::move(changes)});
+    spec_.entries.push_back({std::move(key), std::move(help), group_of(member, schema), std::move(changes)});
+  }
+
+  // Accepts a map of keys in place of the value of the field `key`. The field then has its default, and the object
+  // behind `member` differs from its own default; it is printed as a map. `schema` must outlive this object.
+  template <class V>
+  void map_form(std::string_view key, V T::*member, const Schema<V>& schema) {
+    const auto entry = std::ranges::find(spec_.entries, key, &Entry::key);
+    entry->map_form = group_of(member, schema);
   }
 
   // Adds a rule over several keys. The rule runs on the finished struct, whose keys hold valid values or defaults.
@@ -406,6 +416,12 @@ class Schema {
   const StructSpec& spec() const { return spec_; }
 
  private:
+  template <class V>
+  static GroupSpec group_of(V T::*member, const Schema<V>& schema) {
+    return {&schema.spec(), [member](void* object) -> void* { return &(static_cast<T*>(object)->*member); },
+            [member](const void* object) -> const void* { return &(static_cast<const T*>(object)->*member); }};
+  }
+
   StructSpec spec_;
 };
 

@@ -94,19 +94,35 @@ void append_line(std::string& text, const std::string& indent, const Line& line,
   }
 }
 
+bool equal_defaults(const StructSpec& spec, const void* object, const void* defaults) {
+  return std::ranges::all_of(spec.entries, [&](const Entry& entry) {
+    if (entry.field() && value_text(*entry.field(), object) != value_text(*entry.field(), defaults)) return false;
+    const GroupSpec* group = entry.map();
+    return !group || equal_defaults(*group->spec, group->const_member(object), group->const_member(defaults));
+  });
+}
+
+// Returns the group that is printed for the entry: of a field, its map form if that was given.
+const GroupSpec* printed_group(const Entry& entry, const void* object, const void* defaults) {
+  if (!entry.map_form) return entry.group();
+  const GroupSpec& map = *entry.map_form;
+  return equal_defaults(*map.spec, map.const_member(object), map.const_member(defaults)) ? nullptr : &map;
+}
+
 void print_group(std::string& text, const StructSpec& spec, const void* object, const void* defaults,
                  const std::string& indent) {
   constexpr size_t kWidest = 40;  // a longer value shifts only its own comment
   std::vector<Line> lines;
   size_t width = 0;
   for (const Entry& entry : spec.entries) {
-    lines.push_back(entry.field() ? field_line(entry, object, defaults) : Line{entry.key + ":", one_line(entry.help)});
+    lines.push_back(printed_group(entry, object, defaults) ? Line{entry.key + ":", one_line(entry.help)}
+                                                           : field_line(entry, object, defaults));
     if (const size_t line_width = display_width(lines.back().content); line_width <= kWidest)
       width = std::max(width, line_width);
   }
   for (size_t i = 0; i < lines.size(); ++i) {
     append_line(text, indent, lines[i], width);
-    if (const GroupSpec* group = spec.entries[i].group())
+    if (const GroupSpec* group = printed_group(spec.entries[i], object, defaults))
       print_group(text, *group->spec, group->const_member(object), group->const_member(defaults), indent + "  ");
   }
 }
@@ -139,13 +155,14 @@ std::string default_text(const FieldSpec& field, const void* defaults) {
 Row row_of(const Entry& entry, const std::string& prefix, const void* defaults) {
   if (entry.group()) return {prefix + entry.key, "a map of keys", "", one_line(entry.help)};
   const FieldSpec& field = *entry.field();
-  return {prefix + entry.key, one_line(expectation(field)), default_text(field, defaults), meaning(entry)};
+  const char* or_map = entry.map_form ? ", or a map of keys" : "";
+  return {prefix + entry.key, one_line(expectation(field)) + or_map, default_text(field, defaults), meaning(entry)};
 }
 
 void collect_rows(const StructSpec& spec, const std::string& prefix, const void* defaults, std::vector<Row>& rows) {
   for (const Entry& entry : spec.entries) {
     rows.push_back(row_of(entry, prefix, defaults));
-    if (const GroupSpec* group = entry.group())
+    if (const GroupSpec* group = entry.map())
       collect_rows(*group->spec, prefix + entry.key + ".", group->const_member(defaults), rows);
   }
 }
@@ -256,7 +273,7 @@ void append_section(std::string& page, const StructSpec& spec, const std::string
   }
   if (!table.empty()) page += "\n| key | meaning | default | takes |\n|---|---|---|---|\n" + table;
   for (const Entry& entry : spec.entries) {
-    const GroupSpec* group = entry.group();
+    const GroupSpec* group = entry.map();
     if (!group) continue;
     page += fmt::format("\n## `{}{}`: {}\n", prefix, entry.key, one_line(entry.help));
     append_section(page, *group->spec, prefix + entry.key + ".", group->const_member(defaults));
@@ -361,6 +378,11 @@ Json group_schema(const StructSpec& spec, const void* defaults) {
     const GroupSpec* group = entry.group();
     properties[entry.key] =
         group ? group_schema(*group->spec, group->const_member(defaults)) : field_schema(entry, defaults);
+    if (entry.map_form) {
+      const GroupSpec& map = *entry.map_form;
+      properties[entry.key] = {
+          {"anyOf", {std::move(properties[entry.key]), group_schema(*map.spec, map.const_member(defaults))}}};
+    }
     if (group) properties[entry.key]["description"] = one_line(entry.help);
   }
   return {{"type", {"object", "null"}}, {"properties", std::move(properties)}, {"additionalProperties", false}};

@@ -39,11 +39,22 @@ std::vector<GateSum> input_sums(Cell cell) {
   return sums;
 }
 
-std::vector<GateSum> recurrent_sums(Cell cell) {
-  std::vector<GateSum> sums = input_sums(cell);
+std::vector<GateSum> recurrent_sums(const UnrolledSpec& spec) {
+  std::vector<GateSum> sums = input_sums(spec.cell);
   for (GateSum& sum : sums) sum.accumulate = Accumulate::kAdd;
-  if (has_two_sides(cell)) sums[2] = {3, Accumulate::kOverwrite};
+  if (spec.code == nullptr) {
+    if (has_two_sides(spec.cell)) sums[2] = {3, Accumulate::kOverwrite};
+    return sums;
+  }
+  for (size_t gate = 0; gate < sums.size(); ++gate)
+    if (const int64_t place = spec.code->hidden_places[gate]; place != static_cast<int64_t>(gate))
+      sums[gate] = {place, Accumulate::kOverwrite};
   return sums;
+}
+
+int64_t num_sums_of(const UnrolledSpec& spec) {
+  if (spec.code != nullptr) return spec.code->num_sums();
+  return num_gates(spec.cell) + (has_two_sides(spec.cell) ? 1 : 0);
 }
 
 // Holds one side's weights, gate by gate, and the sums of its products.
@@ -63,12 +74,11 @@ class BlockedForward {
   BlockedForward(const UnrolledSpec& spec, LayerTrace& trace)
       : spec_(spec),
         trace_(trace),
-        num_sums_(num_gates(spec.cell) + (has_two_sides(spec.cell) ? 1 : 0)),
+        num_sums_(num_sums_of(spec)),
         size_(make_size()),
         steps_together_(make_steps_together()),
         input_{PackedMatrix::of_transposed(trace.weights.weight_ih, num_gates(spec.cell)), input_sums(spec.cell)},
-        recurrent_{PackedMatrix::of_transposed(trace.weights.weight_hh, num_gates(spec.cell)),
-                   recurrent_sums(spec.cell)},
+        recurrent_{PackedMatrix::of_transposed(trace.weights.weight_hh, num_gates(spec.cell)), recurrent_sums(spec)},
         sums_(
             empty_pooled({size_.num_blocks, steps_together_, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
 
@@ -206,7 +216,9 @@ class BlockedBackward {
     WeightSums weights(trace_, steps_together_ * size_.batch_size);
     for (int64_t last = trace_.num_steps(); last > 0; last -= steps_together_)
       run_steps({std::max<int64_t>(0, last - steps_together_), last}, weights);
-    result_.initial.push_back(initial_gradients());
+    const at::Tensor from_first_step = at::empty_like(trace_.hidden[0]);
+    multiply_all(next_, recurrent_, from_first_step);
+    result_.initial.push_back(initial_gradients(spec_, from_first_step, gradients_.carry));
     if (needs_.weights) result_.weights.push_back(weights.gradients(spec_.cell));
     return result_;
   }
@@ -240,8 +252,7 @@ class BlockedBackward {
     const bool has_both = has_two_sides(spec_.cell);
     gradients.recurrent_side =
         has_both ? empty_pooled(gradients.input_side.sizes(), trace_.gates.options()) : gradients.input_side;
-    if (has_cell_state(spec_.cell) || has_both)
-      gradients.carry = at::zeros_like(trace_.hidden[0], trace_.hidden.options().dtype(at::kFloat));
+    gradients.carry = make_carry(spec_, trace_);
     return gradients;
   }
 
@@ -301,14 +312,6 @@ class BlockedBackward {
     const int64_t width = next_.size(1);
     const auto offset = rows.first * width * static_cast<int64_t>(next_.element_size());
     return {static_cast<const std::byte*>(data) + offset, width, rows.last - rows.first};
-  }
-
-  InitialGradients initial_gradients() const {
-    const at::Tensor hidden = at::empty_like(trace_.hidden[0]);
-    multiply_all(next_, recurrent_, hidden);
-    if (has_cell_state(spec_.cell)) return {hidden, gradients_.carry};
-    if (has_two_sides(spec_.cell)) hidden.add_(gradients_.carry);
-    return {hidden, {}};
   }
 
   const UnrolledSpec& spec_;

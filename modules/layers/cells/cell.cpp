@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -13,7 +17,68 @@ namespace rnnlab {
 #define RNNLAB_CELL(enumerator, name) const CellInfo& name##_cell();
 #include "layers/cells/cell_list.inc"
 
+namespace {
+
+// The cells that users made from equations. Records stay where they are, because layers refer to them.
+class OwnCells {
+ public:
+  static OwnCells& instance() {
+    static OwnCells cells;
+    return cells;
+  }
+
+  Cell add(const CellText& text, const std::string& hash) {
+    const std::lock_guard lock(mutex_);
+    const auto [found, is_new] = number_of_.emplace(hash, infos_.size());
+    if (is_new) infos_.push_back(std::make_unique<const OwnCell>(text, hash));
+    return static_cast<Cell>(kFirst + static_cast<int>(found->second));
+  }
+
+  struct OwnCell {
+    OwnCell(const CellText& text, const std::string& hash)
+        : info{.description = "equations of your own", .states = {"hidden"}, .text = text},
+          name("own cell " + hash.substr(0, 8)) {
+      for (size_t i = 1; i < info.text.states.size(); ++i) info.states.emplace_back(info.text.states[i]);
+      if (text.has_heads) info.options.push_back(RecurrentOption::kHeads);
+    }
+    CellInfo info;
+    std::string name;
+  };
+
+  // Returns null for a cell of the list.
+  const OwnCell* find(Cell cell) const {
+    const int number = static_cast<int>(cell) - kFirst;
+    if (number < 0) return nullptr;
+    const std::lock_guard lock(mutex_);
+    RNNLAB_INVARIANT(static_cast<size_t>(number) < infos_.size(), "no cell has this number");
+    return infos_[static_cast<size_t>(number)].get();
+  }
+
+ private:
+  static constexpr int kFirst = 1000;
+  mutable std::mutex mutex_;
+  std::map<std::string, size_t> number_of_;  // by hash
+  std::vector<std::unique_ptr<const OwnCell>> infos_;
+};
+
+}  // namespace
+
+Cell own_cell(const CellText& text) {
+  const std::string hash = program_of(text).hash();
+  for (const Cell cell : all_cells())
+    if (program_of(RecurrentOptions{.cell = cell}).hash() == hash) return cell;
+  return OwnCells::instance().add(text, hash);
+}
+
+bool is_own(Cell cell) { return OwnCells::instance().find(cell) != nullptr; }
+
+std::string cell_name(Cell cell) {
+  const auto* own = OwnCells::instance().find(cell);
+  return own != nullptr ? own->name : std::string(config::name_of(cell));
+}
+
 const CellInfo& info_of(Cell cell) {
+  if (const auto* own = OwnCells::instance().find(cell)) return own->info;
   switch (cell) {
 #define RNNLAB_CELL(enumerator, name) \
   case Cell::enumerator:              \
@@ -29,27 +94,83 @@ std::vector<Cell> all_cells() {
   return cells;
 }
 
-int64_t num_gates(Cell cell) { return info_of(cell).num_gates; }
+int64_t num_gates(Cell cell) { return std::ssize(info_of(cell).text.gates); }
 
 bool has_cell_state(Cell cell) { return info_of(cell).states.size() > 1; }
 
 LibraryCell library_cell(Cell cell) {
   const std::optional<LibraryCell> library = info_of(cell).library;
-  RNNLAB_INVARIANT(library.has_value(), fmt::format("libraries do not have cell: {}", config::name_of(cell)));
+  RNNLAB_INVARIANT(library.has_value(), fmt::format("libraries do not have cell: {}", cell_name(cell)));
   return *library;
 }
 
-std::vector<ParameterSpec> library_parameters(const RecurrentOptions& options, int64_t num_inputs) {
-  const int64_t rows = num_gates(options.cell) * options.hidden_size;
-  return {{"weight_ih", {rows, num_inputs}},
-          {"weight_hh", {rows, options.hidden_size}},
-          {"bias_ih", {rows}},
-          {"bias_hh", {rows}}};
+namespace {
+
+void replace_all(std::string& text, std::string_view word, std::string_view by) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size()))
+    text.replace(at, word.size(), by);
 }
 
-std::vector<ParameterSpec> input_parameters(const RecurrentOptions& options, int64_t num_inputs) {
-  const int64_t rows = num_gates(options.cell) * options.hidden_size;
-  return {{"weight_ih", {rows, num_inputs}}, {"bias_ih", {rows}}};
+std::string_view reset_product(ResetGate reset_gate) {
+  switch (reset_gate) {
+    case ResetGate::kAfter:
+      return "r * h.n";
+    case ResetGate::kBefore:
+      return "h.n(r * h)";
+  }
+  fail_invariant("a listed reset gate", __FILE__, __LINE__, "reset_product does not know the reset gate");
+}
+
+std::string_view candidate(Candidate form) {
+  switch (form) {
+    case Candidate::kPositive:
+      return "where(x.n >= 0, x.n + 0.5, sigmoid(x.n))";
+    case Candidate::kLinear:
+      return "x.n";
+  }
+  fail_invariant("a listed candidate", __FILE__, __LINE__, "candidate does not know the form");
+}
+
+// Sources are indented, and files of equations need not be.
+std::string without_indentation(const std::string& text) {
+  std::string lines;
+  for (const std::string& line : split(text, '\n'))
+    if (!trim(line).empty()) lines += std::string(trim(line)) + "\n";
+  return lines;
+}
+
+}  // namespace
+
+CellText text_of(const RecurrentOptions& options) {
+  CellText text = info_of(options.cell).text;
+  replace_all(text.equations, "ACTIVATION", config::name_of(options.activation));
+  replace_all(text.equations, "RESET_PRODUCT", reset_product(options.reset_gate));
+  replace_all(text.equations, "CANDIDATE", candidate(options.candidate));
+  text.equations = without_indentation(text.equations);
+  return text;
+}
+
+const CellProgram& program_of(const RecurrentOptions& options) {
+  using Key = std::tuple<Cell, ResetGate, Activation, Candidate>;
+  static std::mutex mutex;
+  static std::map<Key, std::unique_ptr<const CellProgram>> known;
+  const std::lock_guard lock(mutex);
+  auto& program = known[{options.cell, options.reset_gate, options.activation, options.candidate}];
+  if (program == nullptr) program = std::make_unique<const CellProgram>(program_of(text_of(options)));
+  return *program;
+}
+
+std::vector<ParameterSpec> cell_parameters(const RecurrentOptions& options, int64_t num_inputs) {
+  const CellProgram& program = program_of(options);
+  const int64_t size = options.hidden_size;
+  const int64_t input_rows = program.num_input_gates() * size, hidden_rows = program.num_hidden_gates() * size;
+  std::vector<ParameterSpec> specs;
+  if (input_rows > 0) specs.push_back({"weight_ih", {input_rows, num_inputs}});
+  if (hidden_rows > 0) specs.push_back({"weight_hh", {hidden_rows, size / options.heads}});
+  if (program.has_input_biases()) specs.push_back({"bias_ih", {input_rows}});
+  if (program.has_hidden_biases()) specs.push_back({"bias_hh", {hidden_rows}});
+  for (const LearnedVector& vector : program.vectors) specs.push_back({vector.name, {vector.num_rows() * size}});
+  return specs;
 }
 
 namespace {
@@ -128,13 +249,13 @@ std::vector<Contradiction> contradictions(const RecurrentOptions& options) {
   for (const UsedOption& one : used_options(options)) {
     if (one.noun.empty() || reads(options.cell, one.option)) continue;
     const std::vector<std::string> cells = names_of_cells_with(one.option);
-    all.push_back(
-        {{std::string(one.key), "cell"},
-         fmt::format("only {} {} {}", join_with_and(cells), cells.size() == 1 ? "has" : "have", one.noun),
-         fmt::format("{}: {} means nothing with cell: {}; ", one.key, one.value, config::name_of(options.cell))});
+    all.push_back({{std::string(one.key), "cell"},
+                   fmt::format("only {} {} {}", join_with_and(cells), cells.size() == 1 ? "has" : "have", one.noun),
+                   fmt::format("{}: {} means nothing with cell: {}; ", one.key, one.value, cell_name(options.cell))});
   }
-  const auto fault = info_of(options.cell).fault;
-  if (const auto found = fault == nullptr ? std::nullopt : fault(options)) all.push_back(*found);
+  if (reads(options.cell, RecurrentOption::kHeads) && options.hidden_size % options.heads != 0)
+    all.push_back({{"heads", "hidden_size"},
+                   fmt::format("the number of heads must divide hidden_size: {}", options.hidden_size)});
   return all;
 }
 

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defines the record of a recurrent cell: its states, parameters, the options that it reads, and its equations for
-// `naive`. Each cell has a file in this folder with its record, and a line in cell_list.inc. The record leaves out
-// which layers compute the cell: each layer lists its cells (layer_kind.h). Plain values without LibTorch.
+// Defines the record of a recurrent cell: its equations, and the options that it reads. Each cell has a file in this
+// folder with its record, and a line in cell_list.inc. The record leaves out which layers compute the cell: each layer
+// lists its cells (layer_kind.h). Plain values without LibTorch.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "layers/program/parse_cell.h"
 #include "layers/recurrent_options.h"
 
-namespace at {
-class Tensor;
-}
-
 namespace rnnlab {
-
-class CellEquations;  // cells/equations.h
 
 // The cells that PyTorch, cuDNN, oneDNN and Keras have. Code for only these cells switches over this enum without a
 // default, so that it never confuses two cells.
@@ -39,45 +32,51 @@ struct ParameterSpec {
   std::vector<int64_t> shape;
 };
 
-// Describes a cell with H hidden units and G gates.
 struct CellInfo {
   std::string_view description;          // a short description for people
-  int64_t num_gates = 1;                 // G: weight_ih has G * H rows
-  std::vector<std::string_view> states;  // "hidden", which is also the output, then states that only the cell reads
-  std::vector<RecurrentOption> options = {};  // the options of cells that its equations read
+  std::vector<std::string_view> states;  // as people call them: "hidden", which is also the output, and the others
+
+  // The equations, with words in capitals where an option of the cell decides: ACTIVATION, RESET_PRODUCT, CANDIDATE.
+  CellText text;
+  std::vector<RecurrentOption> options = {};  // the options of cells that these words, or heads, stand for
   std::optional<LibraryCell> library = {};    // the same cell in libraries, if they have it
-
-  // Returns the parameters of one direction of a layer that reads vectors of `num_inputs`.
-  std::vector<ParameterSpec> (*parameters)(const RecurrentOptions& options, int64_t num_inputs) = nullptr;
-
-  // Returns the equations with these weights, which are in the order of `parameters`.
-  std::unique_ptr<CellEquations> (*equations)(const RecurrentOptions& options,
-                                              std::span<const at::Tensor> weights) = nullptr;
-
-  // Returns why the values of options that the cell reads do not fit together. Null if all of them do.
-  std::optional<Contradiction> (*fault)(const RecurrentOptions& options) = nullptr;
 };
 
 const CellInfo& info_of(Cell cell);
 
-// Returns every cell, in the order of the list.
+// Returns the cell with these equations: a cell of the list if they are its own, however they are written; otherwise
+// one that is known to this process from now on. Equal programs are one cell. Throws InvariantError if the text has
+// mistakes (parse_cell).
+Cell own_cell(const CellText& text);
+
+// Returns whether own_cell made the cell.
+bool is_own(Cell cell);
+
+// Returns "lstm", or "own cell 1b2c3d4e" with the first digits of the program's hash.
+std::string cell_name(Cell cell);
+
+// Returns every cell of the list, in its order.
 std::vector<Cell> all_cells();
 
-// Returns the rows of weight_ih in units of hidden_size: 4 for LSTM (i, f, g, o), 3 for GRU (r, z, n), 1 for the plain
-// cells.
+// Returns the number of gates: 4 for LSTM (i, f, g, o), 3 for GRU (r, z, n), 1 for the plain cells.
 int64_t num_gates(Cell cell);
+
+// Returns the equations of the options' cell with these values of its options.
+CellText text_of(const RecurrentOptions& options);
+
+// Returns the program of the options' cell with these values of its options. It is made once and lives forever.
+const CellProgram& program_of(const RecurrentOptions& options);
+
+// Returns the parameters of one direction of a layer that reads vectors of `num_inputs`, as in torch.nn for its cells:
+// weight_ih (G * H, I) of the gates that read the input, weight_hh (G * H, H / heads) of those that read the hidden
+// state, bias_ih and bias_hh (G * H), and then the learned vectors.
+std::vector<ParameterSpec> cell_parameters(const RecurrentOptions& options, int64_t num_inputs);
 
 // Returns whether the cell has a second state, the cell state of an LSTM.
 bool has_cell_state(Cell cell);
 
 // Returns the corresponding cell in libraries. Throws InvariantError if libraries do not have the cell.
 LibraryCell library_cell(Cell cell);
-
-// Returns parameters as in torch.nn: weight_ih (G * H, I), weight_hh (G * H, H), bias_ih and bias_hh (G * H).
-std::vector<ParameterSpec> library_parameters(const RecurrentOptions& options, int64_t num_inputs);
-
-// Returns parameters of gates that read only the input: weight_ih (G * H, I) and bias_ih (G * H).
-std::vector<ParameterSpec> input_parameters(const RecurrentOptions& options, int64_t num_inputs);
 
 // Returns every cell with its description: "lstm: long short-term memory; gru: ...".
 std::string described_cells();

@@ -36,7 +36,7 @@ std::string precision_of(const RnnShape& shape) {
 }
 
 std::string text_of(const RnnShape& shape) {
-  return fmt::format("{} in {}, T {}, B {}, I {}, H {}, L {}, D {}", config::name_of(shape.cell), precision_of(shape),
+  return fmt::format("{} in {}, T {}, B {}, I {}, H {}, L {}, D {}", cell_name(shape.cell), precision_of(shape),
                      shape.num_steps, shape.batch_size, shape.input_size, shape.hidden_size, shape.num_layers,
                      shape.num_directions);
 }

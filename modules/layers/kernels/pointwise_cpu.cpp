@@ -3,6 +3,7 @@
 #include <c10/util/Half.h>
 
 #include "layers/kernels/pointwise_unit.h"
+#include "layers/kernels/program_step_impl.h"
 #include "layers/kernels/simd_steps.h"
 
 namespace rnnlab::kernels {
@@ -46,6 +47,63 @@ void run(const GruForward& work, Rows rows) { run_fastest(work, rows); }
 void run(const GruBackward& work, Rows rows) { run_fastest(work, rows); }
 void run(const RnnForward& work, Rows rows) { run_fastest(work, rows); }
 void run(const RnnBackward& work, Rows rows) { run_fastest(work, rows); }
+
+namespace {
+
+// The functions of program_step_impl.h for sums in Real, by the instructions that every processor has.
+template <class Real>
+struct PlainLanes {
+  using Vector = Real __attribute__((vector_size(16)));
+  static constexpr int64_t kWidth = 16 / sizeof(Real);
+
+  template <class T>
+  static Vector load(const void* data, int64_t index, int64_t count) {
+    Vector vector = {};
+    for (int64_t i = 0; i < count; ++i) vector[i] = static_cast<Real>(static_cast<const T*>(data)[index + i]);
+    return vector;
+  }
+  template <class T>
+  static void store(void* data, int64_t index, const Vector& value, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) static_cast<T*>(data)[index + i] = static_cast<T>(value[i]);
+  }
+  template <class Function>
+  static Vector each(Vector x, Function function) {
+    for (int64_t i = 0; i < kWidth; ++i) x[i] = function(x[i]);
+    return x;
+  }
+  static Vector number(double value) { return Vector{} + static_cast<Real>(value); }
+  static Vector sigmoid(const Vector& x) {
+    return each(x, [](Real one) { return kernels::sigmoid(one); });
+  }
+  static Vector tanh(const Vector& x) {
+    return each(x, [](Real one) { return std::tanh(one); });
+  }
+  static Vector exp(const Vector& x) {
+    return each(x, [](Real one) { return std::exp(one); });
+  }
+  static Vector log(const Vector& x) {
+    return each(x, [](Real one) { return std::log(one); });
+  }
+  static Vector log1p(const Vector& x) {
+    return each(x, [](Real one) { return std::log1p(one); });
+  }
+  template <class Condition>
+  static Vector select(const Condition& condition, const Vector& yes, const Vector& no) {
+    return condition ? yes : no;
+  }
+};
+
+}  // namespace
+
+void run(const ProgramStep& work, Rows rows) {
+  const Part part = {{rows.first, rows.last}, {0, work.step.hidden_size}};
+  const bool is_short = work.step.type == ElementType::kFloat32 || work.step.type == ElementType::kBfloat16;
+  if (const SimdSteps* steps = is_short ? simd_steps() : nullptr) return run(*steps, work, Sums{}, part);
+  with_element_type<c10::Half, c10::BFloat16>(work.step.type, [&](auto element) {
+    using T = decltype(element);
+    run_program_part<PlainLanes<Accumulation<T>>, T, Accumulation<T>>(work, Sums{}, part);
+  });
+}
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "layers/kernels/pointwise.h"
+#include "layers/kernels/program_step.h"
 
 namespace rnnlab::kernels {
 
@@ -51,6 +52,7 @@ struct SimdSteps {
   void (*gru_backward)(const GruBackward&, const Sums&, const Part&);
   void (*rnn_forward)(const RnnForward&, const Sums&, const Part&);
   void (*rnn_backward)(const RnnBackward&, const Sums&, const Part&);
+  void (*program)(const ProgramStep&, const Sums&, const Part&);
   void (*transpose)(const WordMatrix& source, void* target, int64_t target_stride);  // target: num_columns rows
   void (*interleave)(const uint16_t* even, const uint16_t* odd, int64_t count, void* target);  // count words
   void (*narrow)(const float* source, int64_t count, void* target);                            // to bfloat16
@@ -83,6 +85,10 @@ inline void run(const SimdSteps& steps, const RnnForward& work, const Sums& sums
 }
 inline void run(const SimdSteps& steps, const RnnBackward& work, const Sums& sums, const Part& part) {
   steps.rnn_backward(work, sums, part);
+}
+
+inline void run(const SimdSteps& steps, const ProgramStep& work, const Sums& sums, const Part& part) {
+  steps.program(work, sums, part);
 }
 
 }  // namespace rnnlab::kernels

@@ -3,6 +3,7 @@
 // those of pointwise_unit.h, for kSimdWidth units of one sequence at a time.
 #pragma once
 
+#include "layers/kernels/program_step_impl.h"
 #include "layers/kernels/simd.h"
 #include "layers/kernels/simd_steps.h"
 
@@ -200,6 +201,47 @@ void run_step(const Work& work, const Sums& sums, const Part& part) {
   run_part<float>(work, sums, part);
 }
 
+// The functions of program_step_impl.h. exp and log are those of the C library, because equations of a user may need
+// their whole range.
+struct SimdLanes {
+  using Vector = Floats;
+  static constexpr int64_t kWidth = kSimdWidth;
+
+  template <class T>
+  static Floats load(const void* data, int64_t index, int64_t count) {
+    return kernels::load(at<T>(data, index), count);
+  }
+  template <class T>
+  static void store(void* data, int64_t index, const Floats& value, int64_t count) {
+    kernels::store(at<T>(data, index), value, count);
+  }
+  static Floats number(double value) { return broadcast(static_cast<float>(value)); }
+  static Floats sigmoid(const Floats& x) { return sigmoid_of(x); }
+  static Floats tanh(const Floats& x) { return tanh_of(x); }
+  template <class Condition>
+  static Floats select(const Condition& condition, const Floats& yes, const Floats& no) {
+    return condition ? yes : no;
+  }
+
+  static Floats exp(Floats x) {
+    for (int i = 0; i < kSimdWidth; ++i) x[i] = __builtin_expf(x[i]);
+    return x;
+  }
+  static Floats log(Floats x) {
+    for (int i = 0; i < kSimdWidth; ++i) x[i] = __builtin_logf(x[i]);
+    return x;
+  }
+  static Floats log1p(Floats x) {
+    for (int i = 0; i < kSimdWidth; ++i) x[i] = __builtin_log1pf(x[i]);
+    return x;
+  }
+};
+
+void run_program(const ProgramStep& work, const Sums& sums, const Part& part) {
+  if (work.step.type == ElementType::kBfloat16) return run_program_part<SimdLanes, Bfloat16, float>(work, sums, part);
+  run_program_part<SimdLanes, float, float>(work, sums, part);
+}
+
 constexpr SimdSteps make_steps(const char* name) {
   return {name,
           run_step<LstmForward>,
@@ -208,6 +250,7 @@ constexpr SimdSteps make_steps(const char* name) {
           run_step<GruBackward>,
           run_step<RnnForward>,
           run_step<RnnBackward>,
+          run_program,
           transpose_words,
           interleave_words,
           narrow_floats,

@@ -26,14 +26,14 @@ class NaiveLayer : public StackedLayer {
 };
 
 DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeights weights) {
-  const auto cell = info_of(options().cell).equations(options(), weights);
+  const TensorProgram cell(program_of(options()), weights, options().hidden_size, options().heads);
   const std::vector<at::Tensor> inputs = input.sequence.unbind(0);
   const size_t num_steps = inputs.size();
   std::vector<at::Tensor> outputs(num_steps);
   CellStates states = input.initial;
   for (size_t i = 0; i < num_steps; ++i) {
     const size_t t = input.direction == Direction::kForward ? i : num_steps - 1 - i;
-    CellStates next = cell->step(inputs[t], states);
+    CellStates next = cell.step(inputs[t], states);
     // Under autocast the hidden state keeps the type of the products, and the other states stay float32.
     for (size_t k = 0; k < next.size(); ++k) next[k] = next[k].to(states[k].scalar_type());
     if (!input.alive.defined()) {
@@ -67,7 +67,8 @@ const LayerInfo& naive_layer_info() {
                                  .speed_rank = 1,
                                  .auto_use = AutoUse::kIfNoOther,
                                  .is_optimisation_step = true,
-                                 .make = make_layer_of<NaiveLayer>};
+                                 .make = make_layer_of<NaiveLayer>,
+                                 .can_run = [](const CellProgram&) { return true; }};
   return info;
 }
 

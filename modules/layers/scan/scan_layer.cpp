@@ -38,7 +38,7 @@ struct ScanSpec {
 
 kernels::ScanGates gates_of(Cell cell) {
   RNNLAB_INVARIANT(cell == Cell::kMinGru || cell == Cell::kMinLstm,
-                   fmt::format("layer: scan does not have cell: {}", config::name_of(cell)));
+                   fmt::format("layer: scan does not have cell: {}", cell_name(cell)));
   return cell == Cell::kMinGru ? kernels::ScanGates::kUpdateGate : kernels::ScanGates::kTwoGates;
 }
 
@@ -57,6 +57,16 @@ at::ScalarType scan_type(at::ScalarType type) { return type == at::kDouble ? at:
 at::Tensor gate_sums(const at::Tensor& sums, const ScanSpec& spec, int64_t gate) {
   const int64_t hidden_size = sums.size(2) / spec.num_gates();
   return sums.narrow(2, gate * hidden_size, hidden_size).to(scan_type(sums.scalar_type()));
+}
+
+at::Tensor candidate_of(Candidate form, const at::Tensor& x) {
+  switch (form) {
+    case Candidate::kPositive:
+      return at::where(x >= 0, x + 0.5, at::sigmoid(x));
+    case Candidate::kLinear:
+      return x;
+  }
+  fail_invariant("a listed candidate", __FILE__, __LINE__, "candidate_of does not know the form");
 }
 
 // Returns the logit of the factor a.

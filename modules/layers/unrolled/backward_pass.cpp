@@ -6,7 +6,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 
 #include "layers/unrolled/stream_set.h"
 
@@ -18,7 +18,7 @@ void sum_rows(at::Tensor& out, const at::Tensor& matrix) {
 }
 
 // The two sides of a GRU differ only in the candidate, so the sums of the reset and update gate are equal.
-void sum_recurrent_bias(const at::Tensor& recurrent_side, WeightGradients& weights) {
+void sum_recurrent_bias_of_gru(const at::Tensor& recurrent_side, WeightGradients& weights) {
   const int64_t hidden_size = recurrent_side.size(1) / 3;
   const auto part = [&](const at::Tensor& bias, int64_t first, int64_t size) {
     return bias.narrow(0, first * hidden_size, size * hidden_size);
@@ -54,7 +54,34 @@ void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace
   const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
   multiply_into(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
   sum_rows(weights.bias_ih, matrix_of(gradients.input_side));
-  if (has_two_sides(spec.cell)) sum_recurrent_bias(matrix_of(gradients.recurrent_side), weights);
+  if (!has_two_sides(spec.cell)) return;
+  if (spec.code == nullptr) return sum_recurrent_bias_of_gru(matrix_of(gradients.recurrent_side), weights);
+  sum_rows(weights.bias_hh, matrix_of(gradients.recurrent_side));
+}
+
+at::Tensor make_carry(const UnrolledSpec& spec, const LayerTrace& trace) {
+  const at::ScalarType type = accumulation_type(trace.hidden.scalar_type());
+  const int64_t size = trace.hidden_size();
+  const auto zeros = [&](int64_t num_states) {
+    return at::zeros({trace.batch_size(), num_states * size}, trace.hidden.options().dtype(type));
+  };
+  if (spec.code != nullptr) return zeros(spec.code->num_inner + 1);
+  return has_cell_state(spec.cell) || has_two_sides(spec.cell) ? zeros(1) : at::Tensor();
+}
+
+InitialGradients initial_gradients(const UnrolledSpec& spec, const at::Tensor& from_next_step,
+                                   const at::Tensor& carry) {
+  const auto with_carry = [&](const at::Tensor& of_hidden) {
+    return from_next_step + of_hidden.to(from_next_step.scalar_type());
+  };
+  if (spec.code != nullptr) {
+    const int64_t size = from_next_step.size(1);
+    const at::Tensor inner = carry.narrow(1, size, carry.size(1) - size);
+    return {with_carry(carry.narrow(1, 0, size)), has_cell_state(spec.cell) ? inner : at::Tensor()};
+  }
+  if (has_cell_state(spec.cell)) return {from_next_step, carry};
+  if (!has_two_sides(spec.cell)) return {from_next_step, {}};
+  return {with_carry(carry), {}};
 }
 
 namespace {
@@ -81,7 +108,8 @@ class BackwardPass {
                    [&] { multiply_weight_gradients(spec_, layers_[layer], gradients_[layer], weights_[layer]); });
     streams_.join();
     PassGradients result = {gradients_[0].input, {}, weights_};
-    for (const LayerGradients& gradients : gradients_) result.initial.push_back(initial_gradients(gradients));
+    for (const LayerGradients& gradients : gradients_)
+      result.initial.push_back(initial_gradients(spec_, gradients.from_next_step, gradients.carry));
     return result;
   }
 
@@ -143,7 +171,7 @@ class BackwardPass {
       gradients.input_side = at::empty_like(trace.gates);
       gradients.recurrent_side = has_two_sides(spec_.cell) ? at::empty_like(trace.gates) : gradients.input_side;
       gradients.from_next_step = at::empty_like(trace.hidden[0]);
-      gradients.carry = make_carry(trace);
+      gradients.carry = make_carry(spec_, trace);
       if (layer > 0 || needs_.input) gradients.input = at::empty_like(trace.input);
     }
     return all;
@@ -154,12 +182,6 @@ class BackwardPass {
     if (!needs_.weights) return all;
     for (const LayerTrace& trace : layers_) all.push_back(empty_weight_gradients(spec_, trace));
     return all;
-  }
-
-  at::Tensor make_carry(const LayerTrace& trace) const {
-    if (has_cell_state(spec_.cell)) return at::zeros_like(trace.cell[0]);
-    if (!has_two_sides(spec_.cell)) return {};
-    return at::zeros_like(trace.hidden[0], trace.hidden.options().dtype(accumulation_type(trace.hidden.scalar_type())));
   }
 
   // Without a copy, the inner index of the product is the weights' slow index here, but the fast index in the forward
@@ -174,12 +196,6 @@ class BackwardPass {
                      with_layout(trace.weights.weight_hh)});
     }
     return all;
-  }
-
-  InitialGradients initial_gradients(const LayerGradients& gradients) const {
-    if (has_cell_state(spec_.cell)) return {gradients.from_next_step, gradients.carry};
-    if (!has_two_sides(spec_.cell)) return {gradients.from_next_step, {}};
-    return {gradients.from_next_step + gradients.carry.to(gradients.from_next_step.scalar_type()), {}};
   }
 
   const UnrolledSpec& spec_;

@@ -80,6 +80,12 @@ struct InitialGradients {
   at::Tensor cell;    // (B, H) acc, LSTM only
 };
 
+// Returns the carry of a backward pass, with zeros; undefined if the cell needs none.
+at::Tensor make_carry(const UnrolledSpec& spec, const LayerTrace& trace);
+
+// Returns the gradients of the initial states. from_next_step: (B, H), through the product of the first step.
+InitialGradients initial_gradients(const UnrolledSpec& spec, const at::Tensor& from_next_step, const at::Tensor& carry);
+
 struct PassGradients {
   at::Tensor input;                       // (T, B, I), or undefined if it is not needed
   std::vector<InitialGradients> initial;  // layer by layer

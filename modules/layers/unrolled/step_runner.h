@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <span>
+#include <type_traits>
+#include <vector>
 
+#include "base/error.h"
 #include "layers/device/number_types.h"
 #include "layers/device/run_kernels.h"
 #include "layers/kernels/pointwise.h"
@@ -22,7 +25,8 @@ struct LayerGradients {
   at::Tensor input_side;      // (T, B, G * H): of W_ih x + b_ih
   at::Tensor recurrent_side;  // (T, B, G * H): of W_hh h + b_hh; except for GRU the same tensor
   at::Tensor from_next_step;  // (B, H): of the hidden state, through the recurrent product
-  at::Tensor carry;           // (B, H) acc: of the LSTM's cell state; of the GRU's hidden state without the product
+  at::Tensor carry;           // (B, H) acc: of the LSTM's cell state; of the GRU's hidden state without the product;
+                              // of an own cell (B, S * H): of all states, the hidden one without the products
   at::Tensor input;           // (T, B, I), or undefined if it is not needed
 };
 
@@ -50,7 +54,10 @@ void run_separate_lstm_backward(const UnrolledSpec& spec, const LayerTrace& trac
 // the CPU.
 template <class Work>
 void launch_step(const Work& work, const at::Device& device) {
-  if (device.is_cuda()) return run_kernels(work, device);
+  if constexpr (std::is_same_v<Work, kernels::ProgramStep>)
+    RNNLAB_INVARIANT(!device.is_cuda(), "programs have no kernels for GPUs here");
+  else if (device.is_cuda())
+    return run_kernels(work, device);
   constexpr int64_t kUnitsPerThread = 2048;  // the least work for which starting a thread of the CPU is worthwhile
   const int64_t grain = std::max<int64_t>(1, kUnitsPerThread / work.step.hidden_size);
   at::parallel_for(0, work.step.batch_size, grain, [&](int64_t first, int64_t last) {
@@ -70,6 +77,10 @@ void launch_steps(std::span<const Work> works, const at::Device& device) {
 }
 
 inline kernels::Step step_of(const PassSpec& spec, const LayerTrace& trace) {
+  if (is_own(spec.cell))
+    return {.type = element_type(trace.gates.scalar_type()),
+            .batch_size = trace.batch_size(),
+            .hidden_size = trace.hidden_size()};
   const bool is_relu = library_cell(spec.cell) == LibraryCell::kRnnRelu || spec.activation == Activation::kRelu;
   return {element_type(trace.gates.scalar_type()),
           is_relu ? kernels::Nonlinearity::kRelu : kernels::Nonlinearity::kTanh, trace.batch_size(),
@@ -131,11 +142,36 @@ Work backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const Laye
     return {step, hidden_gradient, row(trace.hidden, after), input_side};
 }
 
+// Returns what the passes of step t of an own cell have in common.
+inline kernels::ProgramStep program_step(const UnrolledSpec& spec, const LayerTrace& trace, int64_t t) {
+  const auto [before, after] = state_rows(spec.direction, t);
+  return {.step = step_of(spec, trace),
+          .num_gates = spec.code->num_gates,
+          .num_inner = spec.code->num_inner,
+          .num_kept = spec.code->num_kept,
+          .hidden_before = row(trace.hidden, before),
+          .inner_before = row(trace.cell, before),
+          .hidden_after = row(trace.hidden, after),
+          .inner_after = row(trace.cell, after),
+          .kept = row(trace.candidates, t)};
+}
+
+inline void set_instructions(kernels::ProgramStep& work, const std::vector<kernels::TileInstruction>& instructions) {
+  work.instructions = instructions.data();
+  work.num_instructions = std::ssize(instructions);
+}
+
 // Calls `run` with the work of step t, in the cell's type of work.
 template <class Run>
 void with_forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const void* recurrent, int64_t t,
                        const Run& run) {
   const kernels::Products products = products_of(trace, recurrent, t);
+  if (spec.code != nullptr) {
+    kernels::ProgramStep work = program_step(spec, trace, t);
+    set_instructions(work, spec.code->forward);
+    work.products = products;
+    return run(work);
+  }
   switch (library_cell(spec.cell)) {
     case LibraryCell::kLstm:
       return run(forward_work<kernels::LstmForward>(spec, trace, products, t));
@@ -152,6 +188,16 @@ template <class Run>
 void with_backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                         const void* from_next_step, int64_t t, int64_t side_row, const Run& run) {
   const kernels::HiddenGradient hidden = {row(gradients.output, t), from_next_step};
+  if (spec.code != nullptr) {
+    kernels::ProgramStep work = program_step(spec, trace, t);
+    set_instructions(work, spec.code->backward);
+    work.hidden_gradient = hidden;
+    work.inner_gradient = row(gradients.cell_output, t);
+    work.carry = gradients.carry.data_ptr();
+    work.input_side = row(gradients.input_side, side_row);
+    work.hidden_side = row(gradients.recurrent_side, side_row);
+    return run(work);
+  }
   switch (library_cell(spec.cell)) {
     case LibraryCell::kLstm:
       return run(backward_work<kernels::LstmBackward>(spec, trace, gradients, hidden, t, side_row));

@@ -9,6 +9,7 @@
 
 #include "layers/layer_kind.h"
 #include "layers/parameters.h"
+#include "layers/program/step_code.h"
 
 namespace rnnlab {
 
@@ -36,7 +37,7 @@ struct LayerTrace {
   DirectionWeights weights;  // in the type of the states
   at::Tensor input;          // (T, B, I)
   at::Tensor gates;  // (T, B, G * H): activated gates; before them products of the input, unless a kernel makes them
-  at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn
+  at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn; of an own cell (T, B, K * H): its kept values
   at::Tensor hidden;      // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
   at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, in the same order
 
@@ -61,6 +62,7 @@ struct LayerTrace {
 // Returns whether the gradients of the input's and the recurrent side differ: a GRU applies the reset gate between
 // them.
 inline bool has_two_sides(Cell cell) {
+  if (is_own(cell)) return step_code_of(program_of(RecurrentOptions{.cell = cell})).has_sides_apart;
   switch (library_cell(cell)) {
     case LibraryCell::kGru:
       return true;
@@ -83,6 +85,7 @@ struct PassSpec {
 
 struct UnrolledSpec : PassSpec {
   UnrolledVariant variant = {LayerKind::kGrouped};
+  const StepCode* code = nullptr;  // of a cell of the user's own; null for a cell of the list
 };
 
 // Holds the rows of `hidden` and `cell` before and after step t.

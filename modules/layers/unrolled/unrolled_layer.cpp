@@ -120,7 +120,8 @@ RecurrentResult UnrolledLayer::run_loop(const Loop& loop, const at::Tensor& sequ
   input.masks = dropout_masks(loop.num_layers, sequence);
   const UnrolledSpec spec = {{options().cell, options().activation, loop.order, sequence.scalar_type(),
                               input.layers.front().weight_ih.scalar_type()},
-                             variant_};
+                             variant_,
+                             is_own(options().cell) ? &step_code_of(program_of(options())) : nullptr};
   const UnrolledResult result = run_unrolled(spec, input);
   const at::Tensor cell = result.cell.empty() ? at::Tensor() : last_states(result.cell, lengths, loop.order);
   return result_of(result.hidden.back(), {last_states(result.hidden, lengths, loop.order), cell}, initial);

@@ -115,7 +115,10 @@ const LayerInfo& blocked_layer_info() {
       .other_processor = "is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn",
       .speed_rank = 11,
       .is_optimisation_step = true,
-      .make = make_unrolled<kBlockedVariant>};
+      .make = make_unrolled<kBlockedVariant>,
+      .can_run = [](const CellProgram& program) {
+        return program.states.size() <= 2 && why_no_step_code(program).empty();
+      }};
   return info;
 }
 

@@ -31,7 +31,7 @@ LayerSize size_of_layer(const BenchCase& c, int64_t layer) {
   const double gates = static_cast<double>(num_gates(c.options.cell)) * hidden;
   const double inputs = layer == 0 ? static_cast<double>(c.options.input_size) : directions * hidden;
   double weights = 0, factors = 0;  // factors: the weights in matrices, each of which is multiplied at every step
-  for (const ParameterSpec& spec : info_of(c.options.cell).parameters(c.options, static_cast<int64_t>(inputs))) {
+  for (const ParameterSpec& spec : cell_parameters(c.options, static_cast<int64_t>(inputs))) {
     const double size = size_of(spec);
     weights += size;
     if (spec.shape.size() == 2) factors += size;
@@ -102,7 +102,7 @@ std::string to_string(const BenchCase& c) {
   const std::string algorithm = is_usual ? "" : fmt::format(" {}", name_of(o.cudnn_algorithm));
   const std::string heads = o.heads == 1 ? "" : fmt::format(" heads {}", o.heads);
   return fmt::format("{} {} {} {}{}{} H {}{} B {} T {} L {}{}", c.device, name_of(c.mode), name_of(c.precision),
-                     name_of(o.cell), algorithm, inputs, o.hidden_size, heads, c.batch_size, c.num_steps, o.num_layers,
+                     cell_name(o.cell), algorithm, inputs, o.hidden_size, heads, c.batch_size, c.num_steps, o.num_layers,
                      o.bidirectional ? " bidirectional" : "");
 }
 

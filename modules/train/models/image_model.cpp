@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "layers/cells/equations.h"
 #include "layers/device/gpu_support.h"
 #include "layers/device/number_types.h"
 #include "layers/dropout.h"

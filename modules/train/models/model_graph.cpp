@@ -37,14 +37,14 @@ std::string ModelGraph::add_parameter(const std::string& scope, const std::strin
 }
 
 void ModelGraph::add_recurrent(const ModelSettings& settings) {
-  const std::string cell(config::name_of(settings.cell));
+  const std::string cell = cell_name(cell_of(settings));
   const RecurrentOptions options = recurrent_options(settings, width());
   for (int64_t layer = 0; layer < options.num_layers; ++layer) {
     const std::string scope = fmt::format("recurrent/layer{}", layer);
     std::vector<std::string> inputs;
     for (int64_t direction = 0; direction < options.num_directions(); ++direction) {
       const std::string suffix = fmt::format("_l{}{}", layer, direction == 0 ? "" : "_reverse");
-      for (const auto& [name, shape] : info_of(options.cell).parameters(options, width()))
+      for (const auto& [name, shape] : cell_parameters(options, width()))
         inputs.push_back(add_parameter(scope, fmt::format("recurrent.{}{}", name, suffix), shape));
     }
     Shape shape = shape_;

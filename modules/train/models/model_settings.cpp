@@ -12,9 +12,13 @@
 
 namespace rnnlab {
 
+Cell cell_of(const ModelSettings& settings) {
+  return settings.own_cell.is_given() ? own_cell(settings.own_cell.text()) : settings.cell;
+}
+
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size) {
   return {
-      .cell = settings.cell,
+      .cell = cell_of(settings),
       .input_size = input_size,
       .hidden_size = settings.hidden_size,
 #define RNNLAB_OPTION(enumerator, name, type, usual) .name = settings.name,
@@ -46,7 +50,8 @@ void list_cell_option(config::Schema<Settings>& s, const char* key, int64_t Sett
 
 void list_recurrent(config::Schema<Settings>& s) {
   s.field("kind", &Settings::kind, "what the network is for; " + described_models());
-  s.field("cell", &Settings::cell, "the recurrent cell; " + described_cells());
+  s.field("cell", &Settings::cell, "the recurrent cell; " + described_cells() + "; or its equations, or a file of them");
+  s.map_form("cell", &Settings::own_cell, CellSettings::schema());
   s.field("hidden_size", &Settings::hidden_size, "units of a recurrent layer, in each direction")
       .unit("units")
       .at_least(1)
@@ -97,7 +102,13 @@ void list_head(config::Schema<Settings>& s) {
       .may_change(config::Change::kOnCompare);
 }
 
+// The equations have been checked by their own rule, which reports mistakes.
+bool has_readable_cell(const Settings& m) {
+  return !m.own_cell.is_given() || parse_cell(m.own_cell.text()).mistakes.empty();
+}
+
 void check_recurrent(const Settings& m, Checker& checker) {
+  if (!has_readable_cell(m)) return;
   for (const Contradiction& one : contradictions(recurrent_options(m, 1))) checker.complain(one.keys, one.message);
   if (m.dropout > 0.0 && m.num_layers == 1) {
     checker.complain({"dropout", "num_layers"},

@@ -16,6 +16,7 @@
 
 #include "base/config/enum_names.h"
 #include "base/config/schema.h"
+#include "layers/cells/cell_settings.h"
 #include "layers/recurrent_options.h"
 
 namespace rnnlab {
@@ -57,6 +58,7 @@ enum class Initialization { kPyTorch, kXavier };
 struct ModelSettings {
   ModelKind kind = ModelKind::kSequenceClassifier;
   Cell cell = Cell::kLstm;
+  CellSettings own_cell;  // the map form of `cell`
   int64_t hidden_size = 128;
   int64_t num_layers = 1;
   bool bidirectional = false;
@@ -92,6 +94,9 @@ int64_t category_vector_size(const ModelSettings& settings, int64_t num_values);
 // Returns the length of a step's vector that the recurrent layer of a sequence model reads: the numbers of the data and
 // the vectors of its categories.
 int64_t step_vector_size(const ModelSettings& settings, const DataShape& shape);
+
+// Returns the cell of the settings, by its name or by its equations, which must not have mistakes.
+Cell cell_of(const ModelSettings& settings);
 
 // The recurrent layer's part of the settings, for a layer that reads vectors of `input_size`.
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size);

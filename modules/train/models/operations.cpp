@@ -24,6 +24,16 @@
 
 namespace rnnlab {
 
+at::Tensor activate(Activation activation, const at::Tensor& x) {
+  switch (activation) {
+    case Activation::kTanh:
+      return at::tanh(x);
+    case Activation::kRelu:
+      return at::relu(x);
+  }
+  fail_invariant("a listed activation", __FILE__, __LINE__, "activate does not know the activation");
+}
+
 at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths) {
   if (!lengths.defined()) return outputs.mean(0);
   // The counts are in float32, because bfloat16 cannot represent 257.

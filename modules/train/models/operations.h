@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of the models: the mean over steps and, with own kernels, the dense head, the first convolution with its
+// Operations of the models: activations, the mean over steps and, with own kernels, the dense head, the first convolution with its
 // pooling, and sums of parts.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/modules/linear.h>
 
+#include "layers/recurrent_options.h"
+
 namespace rnnlab {
+
+at::Tensor activate(Activation activation, const at::Tensor& x);
 
 // Returns (B, D * H), the mean of (T, B, D * H) over each sequence's own steps. lengths: (B) on the CPU, or undefined.
 at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "layers/cells/equations.h"
 #include "train/models/model_graph.h"
 #include "train/models/operations.h"
 #include "train/models/output_layer.h"

@@ -69,12 +69,12 @@ void require_layout_has(Cell cell, Layout layout) {
                 config::name_of(layout));
   if (info_of(layout).has_own_cells || info_of(cell).library) return;
   throw_error(ExitCode::kUsage, "model.cell: the {} layout has no {}; use --layout pytorch", config::name_of(layout),
-              config::name_of(cell));
+              cell_name(cell));
 }
 
 std::string layer_text(const RecurrentOptions& options, Layout layout) {
   if (!info_of(options.cell).library)
-    return fmt::format("{}({}, {}) of rnnlab, which torch.nn does not have", config::name_of(options.cell),
+    return fmt::format("{}({}, {}) of rnnlab, which torch.nn does not have", cell_name(options.cell),
                        options.input_size, options.hidden_size);
   return info_of(layout).layer_text(options);
 }

@@ -42,6 +42,7 @@ at::Tensor half(const at::Tensor& bias) { return bias * 0.5; }
 namespace {
 
 constexpr const char* kCellKey = "rnnlab.cell";
+constexpr const char* kProgramKey = "rnnlab.program";  // the hash of a cell of the user's own
 constexpr const char* kResetGateKey = "rnnlab.reset_gate";
 constexpr const char* kTiedKey = "rnnlab.tied";
 constexpr const char* kCategoriesKey = "rnnlab.categories";
@@ -81,6 +82,14 @@ void require_same(const char* setting, const std::optional<T>& known, T wanted, 
       file, setting, value_text(*known), value_text(wanted));
 }
 
+void require_same_program(const std::string& known, const RecurrentOptions& options, const std::string& file) {
+  if (known.empty() || known == program_of(options).hash()) return;
+  throw_checkpoint_error(
+      "{}: its weights are for a cell of the user's own with the program {}, and model.cell is {} with the program {}; "
+      "with other equations they would compute a different function",
+      file, known.substr(0, 8), cell_name(options.cell), program_of(options).hash().substr(0, 8));
+}
+
 template <class E>
 [[noreturn]] void refuse_contradiction(const TensorFile& file, const char* key, E said, std::string_view found) {
   throw_checkpoint_error("{}: metadata {}: got {}, but the tensors are those of {}", file.name, key,
@@ -96,13 +105,13 @@ bool has_tensors_of(Cell known, Cell found) {
          info_of(known).library.has_value() == info_of(found).library.has_value();
 }
 
-std::string_view cell_in_words(Cell cell) { return is_plain(cell) ? "a plain cell" : config::name_of(cell); }
+std::string cell_in_words(Cell cell) { return is_plain(cell) ? "a plain cell" : cell_name(cell); }
 
 // Layouts of libraries are read for conversion and for a model of a library's cell.
 void require_library_cell(const std::optional<Cell>& cell, const TensorFile& file) {
   if (!cell || info_of(*cell).library) return;
   throw_checkpoint_error("{}: metadata {}: {} is a cell of rnnlab that no library's layout has; use the file as it is",
-                         file.name, kCellKey, config::name_of(*cell));
+                         file.name, kCellKey, cell_name(*cell));
 }
 
 std::vector<CategoryColumn> categories_of(const TensorFile& file) {
@@ -120,7 +129,11 @@ std::vector<CategoryColumn> categories_of(const TensorFile& file) {
 }  // namespace
 
 LayoutMetadata function_of(const RecurrentOptions& options) {
-  LayoutMetadata function{.cell = options.cell};
+  LayoutMetadata function;
+  if (is_own(options.cell))
+    function.program = program_of(options).hash();
+  else
+    function.cell = options.cell;
   const std::vector<RecurrentOption>& read = info_of(options.cell).options;
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
   if (std::ranges::find(read, RecurrentOption::enumerator) != read.end()) function.name = options.name;
@@ -129,7 +142,9 @@ LayoutMetadata function_of(const RecurrentOptions& options) {
 }
 
 LayoutMetadata stated_in(const TensorFile& file) {
+  const auto program = file.metadata.find(kProgramKey);
   LayoutMetadata stated{.cell = read_entry<Cell>(file, kCellKey),
+                        .program = program == file.metadata.end() ? "" : program->second,
                         .is_tied = file.metadata.contains(kTiedKey),
                         .categories = categories_of(file)};
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
@@ -141,6 +156,7 @@ LayoutMetadata stated_in(const TensorFile& file) {
 TensorMetadata to_entries(const LayoutMetadata& metadata) {
   TensorMetadata entries;
   add_entry(entries, kCellKey, metadata.cell);
+  if (!metadata.program.empty()) entries[kProgramKey] = metadata.program;
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
   add_entry(entries, "rnnlab." #name, metadata.name);
 #include "layers/option_list.inc"
@@ -150,7 +166,8 @@ TensorMetadata to_entries(const LayoutMetadata& metadata) {
 }
 
 void require_same_function(const LayoutMetadata& metadata, const RecurrentOptions& options, const std::string& file) {
-  require_same("cell", metadata.cell, options.cell, file);
+  require_same_program(metadata.program, options, file);
+  if (!is_own(options.cell)) require_same("cell", metadata.cell, options.cell, file);
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
   require_same(#name, metadata.name, options.name, file);
 #include "layers/option_list.inc"

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/cells/cell_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rnnlab {
+namespace {
+
+// Returns "line 2, column 9: ..." for a mistake of the equations.
+std::string with_line(const EquationMistake& mistake) {
+  if (mistake.line == 0) return mistake.message;
+  return fmt::format("line {}, column {}: {}", mistake.line, mistake.column, mistake.message);
+}
+
+void check_cell(const CellSettings& settings, config::Checker& checker) {
+  if (!settings.is_given()) return;
+  for (const EquationMistake& mistake : parse_cell(settings.text()).mistakes)
+    checker.complain({"equations"}, with_line(mistake));
+}
+
+config::Schema<CellSettings> make_schema() {
+  config::Schema<CellSettings> s("A recurrent cell");
+  s.field("name", &CellSettings::name, "the cell's name for people").not_empty();
+  s.field("gates", &CellSettings::gates, "names of the gates, in the order of the rows of their weights");
+  s.field("states", &CellSettings::states,
+          "names of the states; the first is the hidden state, which is also the output");
+  s.field("vectors", &CellSettings::vectors,
+          "names of learned numbers of each unit; p.i and p.f are rows of one parameter p");
+  s.field("biases", &CellSettings::biases,
+          "two: one for each side of a gate, as in torch.nn; one: of the input's side");
+  s.field("heads", &CellSettings::heads, "whether model.heads may divide the products of the hidden state");
+  s.field("equations", &CellSettings::equations,
+          "one step of one unit: lines such as `f = sigmoid(f)`, the last ones of which assign the states");
+  s.check(check_cell);
+  return s;
+}
+
+}  // namespace
+
+CellText CellSettings::text() const {
+  CellText text{.gates = gates, .states = states, .equations = equations, .biases = biases, .has_heads = heads};
+  for (const std::string& vector : vectors) {
+    const size_t dot = vector.find('.');
+    const std::string parameter = vector.substr(0, dot);
+    if (text.vectors.empty() || text.vectors.back().name != parameter || dot == std::string::npos)
+      text.vectors.push_back({parameter, {}});
+    if (dot != std::string::npos) text.vectors.back().rows.push_back(vector.substr(dot + 1));
+  }
+  return text;
+}
+
+CellSettings settings_of(const CellText& text, const std::string& name) {
+  CellSettings settings{.name = name,
+                        .gates = text.gates,
+                        .states = text.states,
+                        .vectors = {},
+                        .biases = text.biases,
+                        .heads = text.has_heads,
+                        .equations = text.equations};
+  for (const LearnedVector& vector : text.vectors) {
+    if (vector.rows.empty()) settings.vectors.push_back(vector.name);
+    for (const std::string& row : vector.rows) settings.vectors.push_back(vector.name + "." + row);
+  }
+  return settings;
+}
+
+CellSettings read_cell_file(const std::string& path) {
+  config::Findings findings;
+  const auto document = config::Document::from_file(path, findings);
+  CellSettings settings = config::read(document, CellSettings::schema(), findings);
+  if (findings.empty() && !settings.is_given())
+    findings.add({.source = path},
+                 "the file has no equations; `rnnlab cell lstm` prints those of a cell as an example");
+  findings.throw_if_any();
+  return settings;
+}
+
+const config::Schema<CellSettings>& CellSettings::schema() {
+  static const config::Schema<CellSettings> schema = make_schema();
+  return schema;
+}
+
+}  // namespace rnnlab

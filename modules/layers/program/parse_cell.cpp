@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/program/parse_cell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "layers/program/join_sides.h"
+#include "layers/program/tokens.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr std::string_view kInputName = "x", kHiddenName = "h", kInfinityName = "inf";
+
+bool is_name(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && is_letter(text[0]) &&
+         std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+// What a name of the lists means before it is assigned.
+struct Meaning {
+  Operation leaf = Operation::kState;  // kGate: both sides
+  int32_t index = 0;
+};
+
+// Reads the equations of a cell whose lists of names have been read.
+class Parser {
+ public:
+  Parser(const CellText& text, ParsedCell& parsed)
+      : text_(text),
+        parsed_(parsed),
+        graph_(parsed.program.graph),
+        tokens_(tokens_of(text.equations, parsed.mistakes)) {
+    declare_all();
+    parsed_.program.new_states.assign(text.states.size(), kNoNode);
+  }
+
+  void run() {
+    while (token().kind != TokenKind::kEnd) {
+      try {
+        equation();
+      } catch (const Stop&) {
+        skip_line();
+      }
+    }
+    check_all_read();
+  }
+
+ private:
+  struct Stop {};  // ends an equation after a mistake
+
+  // ---- names ----
+
+  void declare_all() {
+    declare_list(text_.gates, "gate", Operation::kGate);
+    declare_list(text_.states, "state", Operation::kState);
+    int32_t row = 0;
+    for (const LearnedVector& vector : text_.vectors) {
+      if (vector.rows.empty()) declare(vector.name, "vector", {Operation::kVector, row++});
+      for (const std::string& name : vector.rows) rows_[vector.name + "." + name] = row++;
+    }
+  }
+
+  void declare_list(const std::vector<std::string>& names, const char* what, Operation leaf) {
+    int32_t index = 0;
+    for (const std::string& name : names) declare(name, what, {leaf, index++});
+  }
+
+  void declare(const std::string& name, const char* what, Meaning meaning) {
+    if (!is_name(name))
+      return complain_of_lists(fmt::format("{} is not a name: use letters, digits and _", in_quotes(name)));
+    if (name == kInputName || name == kInfinityName || function_with(name))
+      return complain_of_lists(fmt::format("the {} cannot be called {}, which equations use otherwise", what, name));
+    if (name == kHiddenName && meaning.leaf != Operation::kState)
+      return complain_of_lists(fmt::format("the {} cannot be called h, which is the hidden state", what));
+    if (!meanings_.emplace(name, meaning).second) complain_of_lists(fmt::format("the name {} is listed twice", name));
+  }
+
+  // ---- equations ----
+
+  void equation() {
+    if (token().kind == TokenKind::kLineEnd) return next();
+    const Token target = token();
+    if (target.kind != TokenKind::kName)
+      stop(target, fmt::format("expected a name that is assigned, got {}", shown(target)));
+    next();
+    attempted_.insert(target.text);
+    expect("=", "after the name that is assigned");
+    const NodeId value = number_of_expression();
+    if (token().kind != TokenKind::kLineEnd)
+      stop(token(), fmt::format("expected the end of the equation, got {}", shown(token())));
+    next();
+    assign(target, value);
+  }
+
+  void assign(const Token& target, NodeId value) {
+    const std::string& name = target.text;
+    if (name == kInputName || name == kInfinityName || function_with(name))
+      return complain(target, fmt::format("{} cannot be assigned", name));
+    if (values_.contains(name))
+      return complain(target, fmt::format("{} is assigned twice: give the first value another name", name));
+    const auto found = meanings_.find(name);
+    if (found != meanings_.end() && found->second.leaf == Operation::kVector)
+      return complain(target, fmt::format("{} is a learned vector and cannot be assigned", name));
+    if (name == kHiddenName && found == meanings_.end()) return complain(target, "h is not in the list of states");
+    values_[name] = value;
+    targets_.push_back(target);
+    if (found != meanings_.end() && found->second.leaf == Operation::kState)
+      parsed_.program.new_states[static_cast<size_t>(found->second.index)] = value;
+  }
+
+  // ---- expressions ----
+
+  NodeId number_of_expression() {
+    const NodeId value = sum();
+    if (is_comparison(token())) stop(token(), "a comparison can only be the first argument of where");
+    return value;
+  }
+
+  NodeId sum() {
+    NodeId value = product();
+    while (is_sign("+") || is_sign("-")) {
+      const Operation operation = is_sign("+") ? Operation::kAdd : Operation::kSubtract;
+      next();
+      value = graph_.add(operation, value, product());
+    }
+    return value;
+  }
+
+  NodeId product() {
+    NodeId value = factor();
+    while (is_sign("*") || is_sign("/")) {
+      const Operation operation = is_sign("*") ? Operation::kMultiply : Operation::kDivide;
+      next();
+      value = graph_.add(operation, value, factor());
+    }
+    if (is_sign("**") || is_sign("^")) stop(token(), "there are no powers: write a product, or exp and log");
+    return value;
+  }
+
+  NodeId factor() {
+    const Depth depth(*this);
+    if (is_sign("-")) {
+      next();
+      return graph_.add(Operation::kNegate, factor());
+    }
+    if (is_sign("(")) {
+      next();
+      const NodeId value = number_of_expression();
+      expect(")", "to close the parenthesis");
+      return value;
+    }
+    const Token first = token();
+    if (first.kind == TokenKind::kNumber) {
+      next();
+      return graph_.number(first.number);
+    }
+    if (first.kind != TokenKind::kName) stop(first, fmt::format("expected a value, got {}", shown(first)));
+    next();
+    if (is_sign("(")) return call(first);
+    if (is_sign(".")) return member(first);
+    return value_of(first);
+  }
+
+  NodeId value_of(const Token& name) {
+    if (name.text == kInfinityName) return graph_.number(std::numeric_limits<double>::infinity());
+    if (const auto found = values_.find(name.text); found != values_.end()) return found->second;
+    const auto found = meanings_.find(name.text);
+    if (found == meanings_.end()) stop(name, unknown(name.text));
+    const auto [leaf, index] = found->second;
+    if (leaf != Operation::kGate) return graph_.leaf(leaf, index);
+    return graph_.add(Operation::kAdd, graph_.leaf(Operation::kInputSide, index),
+                      graph_.leaf(Operation::kHiddenSide, index));
+  }
+
+  // Reads "x.f", "h.f", "h.f(e)" or a row of a vector, such as "peephole.i".
+  NodeId member(const Token& owner) {
+    next();
+    const Token name = token();
+    if (name.kind != TokenKind::kName) stop(name, fmt::format("expected a name after the dot, got {}", shown(name)));
+    next();
+    if (const auto row = rows_.find(owner.text + "." + name.text); row != rows_.end())
+      return graph_.leaf(Operation::kVector, row->second);
+    if (owner.text != kInputName && owner.text != kHiddenName)
+      stop(owner, fmt::format("unknown {}.{}: sides of a gate are x.GATE and h.GATE{}", owner.text, name.text,
+                              rows_.empty() ? "" : ", and rows of a vector are those of its list"));
+    const auto gate = meanings_.find(name.text);
+    if (gate == meanings_.end() || gate->second.leaf != Operation::kGate)
+      stop(name, fmt::format("{} is not a gate{}", name.text, did_you_mean(name.text, text_.gates)));
+    const int32_t index = gate->second.index;
+    if (owner.text == kInputName) return graph_.leaf(Operation::kInputSide, index);
+    return is_sign("(") ? product_with(index) : graph_.leaf(Operation::kHiddenSide, index);
+  }
+
+  NodeId product_with(int32_t gate) {
+    next();
+    const NodeId operand = number_of_expression();
+    expect(")", "to close the operand of the product");
+    return graph_.hidden_product(gate, operand);
+  }
+
+  NodeId call(const Token& name) {
+    const auto function = function_with(name.text);
+    if (!function)
+      stop(name, fmt::format("unknown function {}{}", name.text, did_you_mean(name.text, function_names())));
+    next();
+    std::vector<NodeId> arguments = {*function == Operation::kWhere ? condition() : number_of_expression()};
+    bool is_negated = *function == Operation::kWhere && is_negated_;
+    while (is_sign(",")) {
+      next();
+      arguments.push_back(number_of_expression());
+    }
+    expect(")", fmt::format("to close {}", name.text));
+    const auto wanted = static_cast<size_t>(info_of(*function).num_arguments);
+    if (arguments.size() != wanted)
+      stop(name,
+           fmt::format("{} takes {} argument{}, got {}", name.text, wanted, wanted == 1 ? "" : "s", arguments.size()));
+    if (is_negated) std::swap(arguments[1], arguments[2]);
+    arguments.resize(3, kNoNode);
+    return graph_.add(*function, arguments[0], arguments[1], arguments[2]);
+  }
+
+  // Sets is_negated_ if the values of `where` are to be exchanged.
+  NodeId condition() {
+    const NodeId left = sum();
+    const Token comparison = token();
+    if (!is_comparison(comparison))
+      stop(comparison, "expected a comparison as the first argument of where, such as a < b");
+    next();
+    const NodeId right = sum();
+    is_negated_ = comparison.text == "!=";
+    if (comparison.text == "<") return graph_.add(Operation::kLess, left, right);
+    if (comparison.text == "<=") return graph_.add(Operation::kLessOrEqual, left, right);
+    if (comparison.text == ">") return graph_.add(Operation::kLess, right, left);
+    if (comparison.text == ">=") return graph_.add(Operation::kLessOrEqual, right, left);
+    return graph_.add(Operation::kEqual, left, right);
+  }
+
+  // ---- checks of the whole ----
+
+  void check_all_read() {
+    for (size_t i = 0; i < text_.states.size(); ++i)
+      if (!attempted_.contains(text_.states[i]) && meanings_.contains(text_.states[i]))
+        complain_of_lists(fmt::format("the state {} is never assigned", text_.states[i]));
+    if (!parsed_.mistakes.empty()) return;
+    const std::vector<bool> needed = needed_for(graph_, parsed_.program.new_states);
+    for (const Token& target : targets_) {
+      const bool is_state = meanings_.contains(target.text) && meanings_.at(target.text).leaf == Operation::kState;
+      if (!is_state && !needed[static_cast<size_t>(values_.at(target.text))])
+        complain(target, fmt::format("{} is never used: remove the equation, or use it", target.text));
+    }
+    check_leaves(needed);
+    const auto count = static_cast<size_t>(std::ranges::count(needed, true));
+    if (count > kMostOperations)
+      complain_of_lists(fmt::format("{} operations, expected at most {}", count, kMostOperations));
+  }
+
+  void check_leaves(const std::vector<bool>& needed) {
+    std::set<int32_t> gates, rows;
+    std::map<int32_t, int> products;
+    for (size_t i = 0; i < needed.size(); ++i) {
+      if (!needed[i]) continue;
+      const Node& node = graph_.nodes()[i];
+      const bool is_product = node.operation == Operation::kHiddenSide || node.operation == Operation::kHiddenProduct;
+      if (is_product || node.operation == Operation::kInputSide) gates.insert(node.index);
+      if (node.operation == Operation::kVector) rows.insert(node.index);
+      if (is_product) products[node.index] += 1;
+    }
+    for (size_t i = 0; i < text_.gates.size(); ++i)
+      if (!gates.contains(static_cast<int32_t>(i)))
+        complain_of_lists(fmt::format("the gate {} is never read", text_.gates[i]));
+    for (const auto& [gate, count] : products)
+      if (count > 1)
+        complain_of_lists(fmt::format("h.{} is multiplied by more than one value; each gate has one product",
+                                      text_.gates[static_cast<size_t>(gate)]));
+    int32_t row = 0;
+    for (const LearnedVector& vector : text_.vectors)
+      for (int64_t i = 0; i < vector.num_rows(); ++i)
+        if (!rows.contains(row++)) complain_of_lists(fmt::format("the vector {} is never read", vector.name));
+  }
+
+  // ---- tokens and mistakes ----
+
+  // Counts how deep the parser is in an expression, so that its recursion ends.
+  class Depth {
+   public:
+    explicit Depth(Parser& parser) : parser_(parser) {
+      if (++parser_.depth_ > kMostDepth) {
+        --parser_.depth_;
+        parser_.stop(parser_.token(), fmt::format("more than {} levels of parentheses", kMostDepth));
+      }
+    }
+    ~Depth() { --parser_.depth_; }
+    Depth(const Depth&) = delete;
+    Depth& operator=(const Depth&) = delete;
+
+   private:
+    Parser& parser_;
+  };
+
+  const Token& token() const { return tokens_[at_]; }
+  void next() { at_ = std::min(at_ + 1, tokens_.size() - 1); }
+  bool is_sign(std::string_view sign) const { return token().kind == TokenKind::kSign && token().text == sign; }
+
+  static bool is_comparison(const Token& token) {
+    constexpr std::string_view kComparisons[] = {"<", "<=", ">", ">=", "==", "!="};
+    return token.kind == TokenKind::kSign && std::ranges::count(kComparisons, token.text) > 0;
+  }
+
+  void expect(std::string_view sign, const std::string& why) {
+    if (!is_sign(sign)) stop(token(), fmt::format("expected {} {}, got {}", sign, why, shown(token())));
+    next();
+  }
+
+  static std::string shown(const Token& token) {
+    const bool is_end = token.kind == TokenKind::kLineEnd || token.kind == TokenKind::kEnd;
+    return is_end ? "the end of the line" : in_quotes(token.text);
+  }
+
+  std::string unknown(const std::string& name) const {
+    if (name == kInputName) return "x is not a value of its own: x.GATE is a gate's product with the input";
+    if (function_with(name)) return fmt::format("{} is a function: its argument follows in parentheses", name);
+    std::vector<std::string> names;
+    for (const auto& [known, meaning] : meanings_) names.push_back(known);
+    for (const auto& [known, value] : values_) names.push_back(known);
+    return fmt::format("unknown name {}{}", name, did_you_mean(name, names));
+  }
+
+  void skip_line() {
+    while (token().kind != TokenKind::kLineEnd && token().kind != TokenKind::kEnd) next();
+  }
+
+  void complain(const Token& place, std::string message) {
+    parsed_.mistakes.push_back({place.line, place.column, std::move(message)});
+  }
+  void complain_of_lists(std::string message) { parsed_.mistakes.push_back({0, 0, std::move(message)}); }
+
+  [[noreturn]] void stop(const Token& place, std::string message) {
+    complain(place, std::move(message));
+    throw Stop{};
+  }
+
+  const CellText& text_;
+  ParsedCell& parsed_;
+  Graph& graph_;
+  std::vector<Token> tokens_;
+  std::map<std::string, Meaning> meanings_;  // of the names in the lists
+  std::map<std::string, int32_t> rows_;      // of vectors, such as "peephole.i"
+  std::map<std::string, NodeId> values_;     // of the names that were assigned
+  std::vector<Token> targets_;
+  std::set<std::string> attempted_;  // names of equations, also of those with mistakes
+  size_t at_ = 0, depth_ = 0;
+  bool is_negated_ = false;
+};
+
+void check_counts(const CellText& text, std::vector<EquationMistake>& mistakes) {
+  const auto check = [&](const char* what, size_t count, size_t least, size_t most) {
+    if (count < least || count > most)
+      mistakes.push_back({0, 0, fmt::format("{} {}, expected {} to {}", count, what, least, most)});
+  };
+  check("gates", text.gates.size(), 1, kMostGates);
+  check("states", text.states.size(), 1, kMostStates);
+  size_t rows = 0;
+  for (const LearnedVector& vector : text.vectors) rows += static_cast<size_t>(vector.num_rows());
+  check("rows of vectors", rows, 0, kMostVectors);
+}
+
+void set_sides(CellProgram& program) {
+  for (const Node& node : program.graph.nodes()) {
+    const bool is_sum = node.operation == Operation::kGate;
+    if (is_sum) program.gates[static_cast<size_t>(node.index)].is_sum = true;
+    if (is_sum || node.operation == Operation::kInputSide)
+      program.gates[static_cast<size_t>(node.index)].reads_input = true;
+    if (is_sum || node.operation == Operation::kHiddenSide || node.operation == Operation::kHiddenProduct)
+      program.gates[static_cast<size_t>(node.index)].reads_hidden = true;
+  }
+}
+
+}  // namespace
+
+ParsedCell parse_cell(const CellText& text) {
+  ParsedCell parsed;
+  check_counts(text, parsed.mistakes);
+  CellProgram& program = parsed.program;
+  for (const std::string& name : text.gates) program.gates.push_back({name});
+  program.states = text.states;
+  program.vectors = text.vectors;
+  program.biases = text.biases;
+  program.has_heads = text.has_heads;
+  Parser(text, parsed).run();
+  std::ranges::stable_sort(parsed.mistakes, {},
+                           [](const EquationMistake& one) { return std::pair(one.line, one.column); });
+  if (!parsed.mistakes.empty()) return parsed;
+  program = with_joined_sides(program);
+  set_sides(program);
+  return parsed;
+}
+
+CellProgram program_of(const CellText& text) {
+  ParsedCell parsed = parse_cell(text);
+  RNNLAB_INVARIANT(parsed.mistakes.empty(), parsed.mistakes.front().message);
+  return std::move(parsed.program);
+}
+
+}  // namespace rnnlab

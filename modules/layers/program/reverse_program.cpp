@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/program/reverse_program.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+using enum Operation;
+
+class Adjoints {
+ public:
+  explicit Adjoints(const CellProgram& program) : program_(program) { reverse_.graph = program.graph; }
+
+  ReverseProgram run() {
+    reverse_.num_forward = graph().size();
+    adjoints_.assign(static_cast<size_t>(graph().size()), kNoNode);
+    for (size_t i = 0; i < program_.new_states.size(); ++i)
+      add(program_.new_states[i], graph().leaf(kStateGradient, static_cast<int32_t>(i)));
+    for (NodeId id = reverse_.num_forward; id-- > 0;)
+      if (adjoint(id) != kNoNode) pass_on(id);
+    collect();
+    return std::move(reverse_);
+  }
+
+ private:
+  Graph& graph() { return reverse_.graph; }
+  NodeId& adjoint(NodeId id) { return adjoints_[static_cast<size_t>(id)]; }
+
+  NodeId multiply(NodeId a, NodeId b) { return graph().add(kMultiply, a, b); }
+  NodeId one_minus(NodeId a) { return graph().add(kSubtract, graph().number(1), a); }
+  NodeId negate(NodeId a) { return graph().add(kNegate, a); }
+
+  void add(NodeId id, NodeId gradient) {
+    NodeId& sum = adjoint(id);
+    sum = sum == kNoNode ? gradient : graph().add(kAdd, sum, gradient);
+  }
+
+  // Adds `gradient` where the condition holds, and 0 elsewhere: a product with 0 would be NaN for an infinite gradient.
+  void add_where(NodeId id, NodeId condition, NodeId gradient) {
+    add(id, graph().add(kWhere, condition, gradient, graph().number(0)));
+  }
+  void add_where_not(NodeId id, NodeId condition, NodeId gradient) {
+    add(id, graph().add(kWhere, condition, graph().number(0), gradient));
+  }
+
+  // at::maximum and at::minimum give each of two equal arguments half of the gradient.
+  void pass_on_extremum(NodeId a, NodeId b, NodeId gradient, bool is_max) {
+    const NodeId half = multiply(graph().number(0.5), gradient);
+    const auto shared = [&](NodeId own, NodeId other) {
+      const NodeId loses = is_max ? graph().add(kLess, own, other) : graph().add(kLess, other, own);
+      const NodeId alone = graph().add(kWhere, loses, graph().number(0), gradient);
+      add(own, graph().add(kWhere, graph().add(kEqual, own, other), half, alone));
+    };
+    shared(a, b);
+    shared(b, a);
+  }
+
+  // Adds the gradient of a node to those of its arguments. Slopes are computed from the node's own value if possible.
+  void pass_on(NodeId id) {
+    const Node node = graph()[id];  // a copy, because the graph grows
+    const auto [a, b, c] = node.arguments;
+    const NodeId g = adjoint(id);
+    switch (node.operation) {
+      case kNegate:
+        return add(a, negate(g));
+      case kSigmoid:
+        return add(a, multiply(g, multiply(id, one_minus(id))));
+      case kTanh:
+        return add(a, multiply(g, one_minus(multiply(id, id))));
+      case kRelu:
+        return add_where(a, graph().add(kLess, graph().number(0), id), g);
+      case kExp:
+        return add(a, multiply(g, id));
+      case kLog:
+        return add(a, graph().add(kDivide, g, a));
+      case kSoftplus:
+        return add(a, multiply(g, graph().add(kSigmoid, a)));
+      case kLogSigmoid:
+        return add(a, multiply(g, one_minus(graph().add(kExp, id))));
+      case kAbs:
+        return add(a, multiply(g, graph().add(kSignOf, a)));
+      case kAdd:
+        add(a, g);
+        return add(b, g);
+      case kSubtract:
+        add(a, g);
+        return add(b, negate(g));
+      case kMultiply:
+        add(a, multiply(g, b));
+        return add(b, multiply(g, a));
+      case kDivide:
+        add(a, graph().add(kDivide, g, b));
+        return add(b, negate(graph().add(kDivide, multiply(g, id), b)));
+      case kMin:
+      case kMax:
+        return pass_on_extremum(a, b, g, node.operation == kMax);
+      case kWhere:
+        add_where(b, a, g);
+        return add_where_not(c, a, g);
+      case kHiddenProduct:
+        fail_invariant("no dependent product", __FILE__, __LINE__, "its operand needs the gradient of a product");
+      case kNumber:
+      case kGate:
+      case kInputSide:
+      case kHiddenSide:
+      case kState:
+      case kVector:
+      case kStateGradient:
+      case kConstant:
+      case kSignOf:
+      case kLess:
+      case kLessOrEqual:
+      case kEqual:
+        return;
+    }
+  }
+
+  void collect() {
+    reverse_.input_sides.assign(program_.gates.size(), kNoNode);
+    reverse_.hidden_sides = reverse_.input_sides;
+    reverse_.states.assign(program_.states.size(), kNoNode);
+    int64_t rows = 0;
+    for (const LearnedVector& vector : program_.vectors) rows += vector.num_rows();
+    reverse_.vectors.assign(static_cast<size_t>(rows), kNoNode);
+    for (NodeId id = 0; id < reverse_.num_forward; ++id) {
+      const Node& node = graph()[id];
+      const auto index = static_cast<size_t>(node.index);
+      if (node.operation == kGate || node.operation == kInputSide) reverse_.input_sides[index] = adjoint(id);
+      if (node.operation == kGate || node.operation == kHiddenSide) reverse_.hidden_sides[index] = adjoint(id);
+      if (node.operation == kState) reverse_.states[index] = adjoint(id);
+      if (node.operation == kVector) reverse_.vectors[index] = adjoint(id);
+    }
+  }
+
+  const CellProgram& program_;
+  ReverseProgram reverse_;
+  std::vector<NodeId> adjoints_;  // by node of the program
+};
+
+// Chooses the kept values. A value of the forward pass that the reverse pass reads is
+// 1. free if it is a number, a vector, or a state before or after the step, all of which are stored anyway;
+// 2. computed again if cheap operations, or a single function of a state, lead to it from free and kept values;
+// 3. kept if it is a function's value or a gate's side; otherwise the same is asked of its arguments.
+class KeptValues {
+ public:
+  KeptValues(const CellProgram& program, ReverseProgram& reverse) : program_(program), reverse_(reverse) {}
+
+  void choose() {
+    const std::vector<bool> needed = needed_for(reverse_.graph, reverse_.results());
+    for (NodeId id = reverse_.num_forward; id < reverse_.graph.size(); ++id) {
+      if (!needed[static_cast<size_t>(id)]) continue;
+      for (const NodeId argument : arguments_of(reverse_.graph[id])) need(argument);
+    }
+    for (const NodeId result : reverse_.results()) need(result);
+    std::ranges::sort(reverse_.recomputed);
+  }
+
+ private:
+  bool is_kept(NodeId id) const { return std::ranges::count(reverse_.kept, id) > 0; }
+
+  bool is_free(NodeId id) const {
+    const Operation operation = reverse_.graph[id].operation;
+    return operation == kNumber || operation == kVector || operation == kState || is_kept(id) ||
+           std::ranges::count(program_.new_states, id) > 0;
+  }
+
+  static bool is_side(Operation operation) {
+    return operation == kGate || operation == kInputSide || operation == kHiddenSide;
+  }
+
+  static bool is_function(Operation operation) {
+    return operation == kSigmoid || operation == kTanh || operation == kRelu || operation == kExp ||
+           operation == kLog || operation == kSoftplus || operation == kLogSigmoid;
+  }
+
+  bool is_available(NodeId id) const {
+    if (is_free(id)) return true;
+    const Node& node = reverse_.graph[id];
+    if (is_side(node.operation)) return false;
+    const std::vector<NodeId> arguments = arguments_of(node);
+    if (is_function(node.operation))
+      return std::ranges::all_of(arguments, [&](NodeId argument) {
+        return reverse_.graph[argument].operation == kState || std::ranges::count(program_.new_states, argument) > 0;
+      });
+    return std::ranges::all_of(arguments, [&](NodeId argument) { return is_available(argument); });
+  }
+
+  void need(NodeId id) {
+    if (id >= reverse_.num_forward || is_free(id)) return;
+    const Node& node = reverse_.graph[id];
+    if (is_available(id)) return note_recomputed(id);
+    if (is_function(node.operation) || is_side(node.operation)) return reverse_.kept.push_back(id);
+    for (const NodeId argument : arguments_of(node)) need(argument);
+  }
+
+  void note_recomputed(NodeId id) {
+    if (is_free(id)) return;
+    const Node& node = reverse_.graph[id];
+    if (is_function(node.operation) && std::ranges::count(reverse_.recomputed, id) == 0)
+      reverse_.recomputed.push_back(id);
+    for (const NodeId argument : arguments_of(node)) note_recomputed(argument);
+  }
+
+  const CellProgram& program_;
+  ReverseProgram& reverse_;
+};
+
+}  // namespace
+
+std::vector<NodeId> ReverseProgram::results() const {
+  std::vector<NodeId> all;
+  for (const auto* list : {&input_sides, &hidden_sides, &states, &vectors})
+    for (const NodeId node : *list)
+      if (node != kNoNode && std::ranges::count(all, node) == 0) all.push_back(node);
+  return all;
+}
+
+ReverseProgram reverse_of(const CellProgram& program) {
+  ReverseProgram reverse = Adjoints(program).run();
+  KeptValues(program, reverse).choose();
+  return reverse;
+}
+
+}  // namespace rnnlab

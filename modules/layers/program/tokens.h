@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tokens of equations: names, numbers and signs, each with its place. A line end is a token unless parentheses are
+// open. Comments begin with #.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layers/program/parse_cell.h"
+
+namespace rnnlab {
+
+enum class TokenKind { kName, kNumber, kSign, kLineEnd, kEnd };
+
+struct Token {
+  TokenKind kind = TokenKind::kEnd;
+  std::string text;  // of a sign: "<="
+  double number = 0;
+  int64_t line = 1;
+  int64_t column = 1;
+};
+
+// Returns the tokens, the last of which is kEnd. Unknown characters are mistakes and are left out.
+std::vector<Token> tokens_of(std::string_view equations, std::vector<EquationMistake>& mistakes);
+
+}  // namespace rnnlab
