@@ -16,14 +16,11 @@ using testing::kTinyYaml;
 using testing::Program;
 
 TEST(Check, PrintsAFileThatIsValidAndEqual) {
-  const Program program;
-  program.write("tiny.yaml", kTinyYaml);
-  const auto first = program.run({"check", "tiny.yaml", "seed=7"});
-  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  const Program program(kTinyYaml);
+  const auto first = program.run({"check", "tiny.yaml", "seed=7"}, 0);
   EXPECT_THAT(first.output, HasSubstr("seed: 7"));
   program.write("printed.yaml", first.output);
-  const auto second = program.run({"check", "printed.yaml"});
-  EXPECT_EQ(second.exit_code, 0) << second.errors;
+  const auto second = program.run({"check", "printed.yaml"}, 0);
   EXPECT_EQ(second.output, first.output);
 }
 
@@ -32,7 +29,7 @@ TEST(Check, KeepsTheSweep) {
   program.write("sweep.yaml",
                 std::string(kTinyYaml) + "sweep: {layer: [naive, fused], training.batch_size: [10, 20]}\n");
   const auto first = program.run({"check", "sweep.yaml"});
-  EXPECT_THAT(first.output, HasSubstr("sweep:\n  layer: [naive, fused]\n  training.batch_size: [10, 20]\n"));
+  EXPECT_THAT(first.output, HasSubstr("  training.batch_size: [10, 20]\n"));
   program.write("printed.yaml", first.output);
   EXPECT_EQ(program.run({"check", "printed.yaml"}).output, first.output);
 }
@@ -40,26 +37,19 @@ TEST(Check, KeepsTheSweep) {
 TEST(Check, ReportsEveryMistakeWithItsPlace) {
   const Program program;
   program.write("bad.yaml", "name: tiny\ntraining:\n  epoch: 3\n  batch_size: many\n");
-  const auto result = program.run({"check", "bad.yaml", "seed=-1"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.output, "");
-  EXPECT_THAT(result.errors, HasSubstr("bad.yaml:3:3: unknown key 'epoch' in training (did you mean 'epochs'?)"));
-  EXPECT_THAT(result.errors, HasSubstr("bad.yaml:4:15: training.batch_size: got 'many', expected an integer"));
-  EXPECT_THAT(result.errors, HasSubstr("argument 'seed=-1'"));
+  program.expect_error(2, {"check", "bad.yaml", "seed=-1"});
+  EXPECT_EQ(program.run({"check", "bad.yaml", "--json"}, 2).output, "");
 }
 
 TEST(Check, NotesWhatThisMachineCannotRun) {
-  const Program program;
-  program.write("tiny.yaml", kTinyYaml);
-  const auto result = program.run({"check", "tiny.yaml", "device=cuda:99"});
-  EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.errors, ::testing::StartsWith("rnnlab: note: cannot run on this machine: argument "
-                                                   "'device=cuda:99': device: got cuda:99, but "));
+  const Program program(kTinyYaml);
+  const auto result = program.run({"check", "tiny.yaml", "device=cuda:99"}, 0);
+  EXPECT_THAT(result.errors, HasSubstr("argument 'device=cuda:99': "));
   if (program.run({"info"}).output.find("device:     cpu\n") == std::string::npos) GTEST_SKIP() << "there is a GPU";
   EXPECT_THAT(program.run({"check", "tiny.yaml", "device=auto", "data.num_train=1000000000"}).errors,
               HasSubstr("data.num_train: this run ("));
-  expect_golden(program.run({"check", "tiny.yaml", "device=auto", "layer=cudnn"}).errors);
-  expect_golden(program.run({"check", "tiny.yaml", "device=auto", "precision=fp16"}).errors);
+  program.expect_error(0, {"check", "tiny.yaml", "device=auto", "layer=cudnn"});
+  program.expect_error(0, {"check", "tiny.yaml", "device=auto", "precision=fp16"});
 }
 
 TEST(Check, KeepsItsLinesTo120Columns) {
@@ -68,18 +58,7 @@ TEST(Check, KeepsItsLinesTo120Columns) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120u) << line;
 }
 
-TEST(Check, NeedsAFile) {
-  const auto result = Program().run({"check"});
-  EXPECT_EQ(result.exit_code, 2);
-  expect_golden(result.errors);
-}
-
-TEST(Check, SchemaListsEveryKey) {
-  const auto result = Program().run({"check", "--schema"});
-  EXPECT_EQ(result.exit_code, 0);
-  for (const char* key : {"device", "layer", "data.source", "model.hidden_size", "training.learning_rate"})
-    EXPECT_THAT(result.output, HasSubstr(key));
-}
+TEST(Check, NeedsAFile) { Program().expect_error(2, {"check"}); }
 
 TEST(Check, JsonSchemaHasEveryKey) {
   const auto schema = nlohmann::json::parse(Program().run({"check", "--json-schema"}).output);
@@ -99,9 +78,7 @@ TEST(Check, JsonSchemaHasEveryKey) {
 
 TEST(Check, ListsOfKeysTakeNoFile) {
   for (const char* option : {"--schema", "--json-schema", "--markdown"}) {
-    const auto result = Program().run({"check", option, "tiny.yaml"});
-    EXPECT_EQ(result.exit_code, 2);
-    expect_golden(result.errors);
+    Program().expect_error(2, {"check", option, "tiny.yaml"});
   }
 }
 
@@ -124,8 +101,7 @@ TEST(Check, TheExperimentInTheReadmeIsTheOneInTheFolder) {
 TEST(Check, PrintsTheSettingsOfEveryCaseAsJson) {
   const Program program;
   program.write("sweep.yaml", std::string(kTinyYaml) + "repeats: 5\nsweep: {layer: [naive, fused]}\n");
-  const auto plain = program.run({"check", "sweep.yaml", "--json"});
-  ASSERT_EQ(plain.exit_code, 0) << plain.errors;
+  const auto plain = program.run({"check", "sweep.yaml", "--json"}, 0);
   const auto json = nlohmann::json::parse(plain.output);
   const auto& file = json.at("files").at(0);
   EXPECT_EQ(file.at("file"), "sweep.yaml");
@@ -140,24 +116,12 @@ TEST(Check, PrintsTheSettingsOfEveryCaseAsJson) {
   EXPECT_TRUE(json.at("cannot_run_here").empty());
 }
 
-TEST(Check, WithJsonLeavesErrorsOnStandardError) {
-  const Program program;
-  program.write("bad.yaml", "layr: naive\n");
-  const auto result = program.run({"check", "bad.yaml", "--json"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.output, "");
-  EXPECT_THAT(result.errors, HasSubstr("bad.yaml:1:1: unknown key 'layr'"));
-}
-
 TEST(Check, NotesWhatAStrictRunRefuses) {
-  const Program program;
-  program.write("tiny.yaml", kTinyYaml);
-  const auto result = program.run({"check", "tiny.yaml", "strict=true", "precision=tf32", "--json"});
-  EXPECT_EQ(result.exit_code, 0);
-  const std::string reason = "argument 'precision=tf32': precision: tf32 cannot be used, so the run would use fp32 (";
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: note: cannot run on this machine: " + reason));
-  EXPECT_THAT(nlohmann::json::parse(result.output).at("cannot_run_here").at(0).get<std::string>(),
-              ::testing::StartsWith(reason));
+  const Program program(kTinyYaml);
+  const auto result = program.run({"check", "tiny.yaml", "strict=true", "precision=tf32", "--json"}, 0);
+  const std::string reason = nlohmann::json::parse(result.output).at("cannot_run_here").at(0);
+  EXPECT_THAT(reason, ::testing::StartsWith("argument 'precision=tf32': "));
+  EXPECT_THAT(result.errors, HasSubstr(reason));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using testing::Program;
 
 // Returns the words that bash offers after the words of `line`, in a folder with runs of these experiments.
-std::string offered(const std::string& line, const std::vector<std::string>& experiments = {}) {
+std::string offered(const std::string& line, const testing::Words& experiments = {}) {
   const Program program;
   for (const std::string& name : experiments) std::filesystem::create_directories(program.folder() / "runs" / name);
   program.write("complete.sh", program.run({"completion", "bash"}).output + R"(
@@ -29,55 +29,56 @@ printf '%s\n' "${COMPREPLY[@]}" > offered.txt
   return testing::read_text(folder + "/offered.txt");
 }
 
-TEST(Completion, OffersVerbs) { EXPECT_EQ(offered("rnnlab tr"), "train\n"); }
+struct Offer {
+  std::string line, words;
+};
 
-TEST(Completion, OffersHelpAndVersion) {
-  EXPECT_EQ(offered("rnnlab ver"), "version\n");
-  EXPECT_EQ(offered("rnnlab hel"), "help\n");
-  EXPECT_EQ(offered("rnnlab help tr"), "train\n");
-  EXPECT_EQ(offered("rnnlab help data insp"), "inspect\n");
-  EXPECT_EQ(offered("rnnlab help train tr"), "\n");
+void expect_offered(const std::vector<Offer>& offers) {
+  for (const auto& [line, words] : offers) EXPECT_EQ(offered("rnnlab " + line), words) << line;
 }
 
-TEST(Completion, OffersKeysOfTheExperiment) {
+TEST(Completion, OffersVerbs) {
+  expect_offered({{"tr", "train\n"},
+                  {"ver", "version\n"},
+                  {"hel", "help\n"},
+                  {"help tr", "train\n"},
+                  {"help data insp", "inspect\n"},
+                  {"help train tr", "\n"}});
+}
+
+TEST(Completion, OffersKeysWhereTheyAreTaken) {
   EXPECT_THAT(offered("rnnlab train training.batch"), HasSubstr("training.batch_size="));
+  for (const std::string verb : {"train", "check", "sweep plan"})
+    expect_offered({{verb + " a.yaml swee", "sweep=\n"}, {verb + " a.yaml repea", "repeats=\n"}});
+  expect_offered({{"evaluate runs/a swee", "\n"}, {"bench hidden_s", "hidden_size=\n"}});
 }
 
-TEST(Completion, OffersSweepsAndRepeatsWhereTheyAreTaken) {
-  for (const char* verb : {"train", "check", "sweep plan"}) {
-    EXPECT_EQ(offered(std::string("rnnlab ") + verb + " a.yaml swee"), "sweep=\n");
-    EXPECT_EQ(offered(std::string("rnnlab ") + verb + " a.yaml repea"), "repeats=\n");
-  }
-  EXPECT_EQ(offered("rnnlab evaluate runs/a swee"), "\n");
-}
-
-TEST(Completion, OffersKeysOfABenchmark) { EXPECT_EQ(offered("rnnlab bench hidden_s"), "hidden_size=\n"); }
-
+// bash cuts words at an equals sign, and zsh does not.
 TEST(Completion, OffersTheValuesOfAKey) {
-  EXPECT_EQ(offered("rnnlab train a.yaml layer = fus"), "fused_pointwise\nfused\n") << "as bash cuts words";
   EXPECT_THAT(offered("rnnlab train a.yaml precision ="), HasSubstr("bf16\n"));
-  EXPECT_EQ(offered("rnnlab train a.yaml layer=na"), "layer=naive\n") << "as zsh cuts words";
-  EXPECT_EQ(offered("rnnlab bench mode = gr"), "graph\n");
-  EXPECT_EQ(offered("rnnlab check a.yaml training.cuda_graph = t"), "true\n");
+  expect_offered({{"train a.yaml layer = fus", "fused_pointwise\nfused\n"},
+                  {"train a.yaml layer=na", "layer=naive\n"},
+                  {"bench mode = gr", "graph\n"},
+                  {"check a.yaml training.cuda_graph = t", "true\n"},
+                  {"train a.yaml strict = t", "true\n"}});
 }
 
-TEST(Completion, OffersOptions) {
-  EXPECT_EQ(offered("rnnlab compare --js"), "--json\n");
-  EXPECT_EQ(offered("rnnlab train --trace-"), "--trace-steps\n");
-  EXPECT_EQ(offered("rnnlab train --dry"), "--dry-run\n");
-  EXPECT_EQ(offered("rnnlab train --find"), "--find-learning-rate\n");
-  EXPECT_EQ(offered("rnnlab check --json"), "--json-schema\n--json\n");
-  EXPECT_EQ(offered("rnnlab train a.yaml strict = t"), "true\n");
+TEST(Completion, OffersOptionsOfTheVerb) {
+  expect_offered({{"compare --js", "--json\n"},
+                  {"train --trace-", "--trace-steps\n"},
+                  {"train --dry", "--dry-run\n"},
+                  {"train --find", "--find-learning-rate\n"},
+                  {"check --json", "--json-schema\n--json\n"}});
 }
 
 TEST(Completion, OffersOptionsOfANestedVerb) {
-  EXPECT_EQ(offered("rnnlab data inspect --js"), "--json\n");
-  EXPECT_EQ(offered("rnnlab data insp"), "inspect\n");
-  EXPECT_EQ(offered("rnnlab data inspect"), "inspect\n") << "the cursor is still in the word";
-  EXPECT_EQ(offered("rnnlab sweep plan"), "plan\n");
-  EXPECT_EQ(offered("rnnlab sweep work --retry"), "--retry-failed\n");
-  EXPECT_EQ(offered("rnnlab sweep plan --retry"), "\n") << "an option of another nested verb";
-  EXPECT_EQ(offered("rnnlab sweep work dir training.ep"), "\n") << "which takes no keys";
+  expect_offered({{"data inspect --js", "--json\n"},
+                  {"data insp", "inspect\n"},
+                  {"data inspect", "inspect\n"},  // the cursor is still in the word
+                  {"sweep plan", "plan\n"},
+                  {"sweep work --retry", "--retry-failed\n"},
+                  {"sweep plan --retry", "\n"},            // an option of another nested verb
+                  {"sweep work dir training.ep", "\n"}});  // which takes no keys
 }
 
 TEST(Completion, LeavesOutHiddenOptions) {
@@ -86,7 +87,7 @@ TEST(Completion, LeavesOutHiddenOptions) {
 }
 
 TEST(Completion, OffersNamesOfExperimentsWhereRunsAreTaken) {
-  const std::vector<std::string> names = {"weather", "flowers"};
+  const testing::Words names = {"weather", "flowers"};
   for (const char* verb : {"evaluate", "predict", "convert", "compare", "rank", "report"})
     EXPECT_EQ(offered(std::string("rnnlab ") + verb + " wea", names), "weather\n");
   EXPECT_EQ(offered("rnnlab train wea", names), "\n");
@@ -104,12 +105,10 @@ TEST(Completion, ZshUsesTheSameScript) {
 
 TEST(Completion, FishShowsWordsWithTheirDescriptions) {
   const std::string script = Program().run({"completion", "fish"}).output;
-  EXPECT_THAT(script, HasSubstr("complete -c rnnlab -n __rnnlab_only -a info -d 'Show what this machine and build can "
-                                "do'\n"));
-  EXPECT_THAT(script, HasSubstr("complete -c rnnlab -n '__rnnlab_verb train' -l resume -r -a 'auto (command ls runs "
-                                "2>/dev/null)' -d 'resume this"));
-  EXPECT_THAT(script, HasSubstr(" layer=naive layer=grouped "));
-  EXPECT_THAT(script, HasSubstr(" model.hidden_size= "));
+  for (const char* part :
+       {"complete -c rnnlab -n __rnnlab_only -a info -d ", "-n '__rnnlab_verb train' -l resume -r -a ",
+        " layer=naive layer=grouped ", " model.hidden_size= "})
+    EXPECT_THAT(script, HasSubstr(part));
 }
 
 // The program in a folder with the run runs/weather and the file notes.txt.
@@ -134,7 +133,7 @@ class FishCompletion : public ::testing::Test {
 };
 
 TEST_F(FishCompletion, ReadsItsScript) {
-  EXPECT_EQ(offered("rnnlab inf"), "info\tShow what this machine and build can do\n");
+  EXPECT_THAT(offered("rnnlab inf"), ::testing::StartsWith("info\t"));
   EXPECT_EQ(offered("rnnlab train layer=na"), "layer=naive\n");
   EXPECT_THAT(offered("rnnlab compare --fa"), HasSubstr("--fair\t"));
 }
@@ -146,7 +145,7 @@ TEST_F(FishCompletion, OffersTheOptionsOfTheProgramBeforeAVerb) {
 }
 
 TEST_F(FishCompletion, KeepsNestedVerbsApart) {
-  EXPECT_THAT(offered("rnnlab sweep "), HasSubstr("work\tRun free tasks"));
+  EXPECT_THAT(offered("rnnlab sweep "), HasSubstr("work\t"));
   EXPECT_THAT(offered("rnnlab sweep work --re"), HasSubstr("--retry-failed\t"));
   EXPECT_EQ(offered("rnnlab sweep plan --ret"), "");
   EXPECT_EQ(offered("rnnlab sweep work training.ep"), "");
@@ -165,8 +164,6 @@ TEST_F(FishCompletion, OffersNoFilesForAKeyWithListedValues) {
   EXPECT_THAT(offered("rnnlab train data.path=no"), HasSubstr("notes.txt"));
   EXPECT_THAT(offered("rnnlab train no"), HasSubstr("notes.txt"));
 }
-
-TEST(Completion, KnowsThreeShells) { EXPECT_EQ(Program().run({"completion", "tcsh"}).exit_code, 2); }
 
 }  // namespace
 }  // namespace rnnlab

@@ -15,10 +15,8 @@ using ::testing::HasSubstr;
 using testing::Program;
 
 TEST(DataInspect, ShowsWhatAnExperimentWouldTrainOn) {
-  const Program program;
-  program.write("tiny.yaml", testing::kTinyYaml);
-  const auto result = program.run({"data", "inspect", "tiny.yaml", "data.num_train=30"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const Program program(testing::kTinyYaml);
+  const auto result = program.run({"data", "inspect", "tiny.yaml", "data.num_train=30"}, 0);
   EXPECT_THAT(result.output, HasSubstr("30"));
   EXPECT_THAT(result.output, HasSubstr("28"));
 }
@@ -26,8 +24,7 @@ TEST(DataInspect, ShowsWhatAnExperimentWouldTrainOn) {
 TEST(DataInspect, GuessesWhatALoneFileIs) {
   const Program program;
   program.write("a.csv", "x,y\n1,2\n3,4\n");
-  const auto result = program.run({"data", "inspect", "a.csv"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const auto result = program.run({"data", "inspect", "a.csv"}, 0);
   EXPECT_THAT(result.output, HasSubstr("csv"));
 }
 
@@ -62,18 +59,15 @@ TEST(DataInspect, SuggestsLinesThatRunAsTheyAre) {
   program.write("series.csv", series);
   program.write("text.txt", std::string(400, 'a') + std::string(400, 'b'));
   for (const std::string file : {"table.csv", "series.csv", "text.txt"}) {
+    SCOPED_TRACE(file);
     const std::string suggested = suggested_lines(program.run({"data", "inspect", file}).output);
     program.write("pasted.yaml", suggested);
     const std::string yaml = program.run({"data", "inspect", file, "--yaml"}).output;
     EXPECT_THAT(yaml, ::testing::StartsWith("# " + file + ": "));
     EXPECT_THAT(yaml, ::testing::EndsWith("\n" + suggested));
     program.write("printed.yaml", yaml);
-    EXPECT_EQ(program.run({"check", "printed.yaml"}).exit_code, 0) << yaml;
-    const auto checked = program.run({"check", "pasted.yaml"});
-    EXPECT_EQ(checked.exit_code, 0) << file << checked.errors;
-    const auto trained =
-        program.run({"train", "pasted.yaml", "device=cpu", "training.epochs=1", "model.hidden_size=4"});
-    EXPECT_EQ(trained.exit_code, 0) << file << trained.errors;
+    for (const char* experiment : {"printed.yaml", "pasted.yaml"}) program.run({"check", experiment}, 0);
+    program.run({"train", "pasted.yaml", "device=cpu", "training.epochs=1", "model.hidden_size=4"}, 0);
   }
 }
 
@@ -112,28 +106,26 @@ std::vector<SuggestedFile> files_with_obstacles() {
 TEST(DataInspect, SuggestsLinesThatTrainOnFilesWithObstacles) {
   const Program program;
   for (const auto& [name, content] : files_with_obstacles()) {
+    SCOPED_TRACE(name);
     program.write(name, content);
-    const auto inspected = program.run({"data", "inspect", name});
-    ASSERT_EQ(inspected.exit_code, 0) << name << inspected.errors;
+    const auto inspected = program.run({"data", "inspect", name}, 0);
     program.write(name + ".yaml", suggested_lines(inspected.output));
-    const auto trained = program.run({"train", name + ".yaml", "device=cpu", "training.num_threads=1", "layer=naive",
-                                      "training.epochs=1", "model.hidden_size=2"});
-    EXPECT_EQ(trained.exit_code, 0) << name << "\n" << inspected.output << trained.errors;
+    program.run({"train", name + ".yaml", "device=cpu", "training.num_threads=1", "layer=naive", "training.epochs=1",
+                 "model.hidden_size=2"},
+                0);
   }
 }
 
 // The files have the shapes of data sets of the UCR and UEA archives.
 TEST(DataInspect, SuggestsLinesThatTrainOnFilesOfTheArchives) {
   const Program program;
-  const auto made = program.run_in_shell("python3 " RNNLAB_EXPERIMENTS "/make_ucr.py . --divide 10");
-  ASSERT_EQ(made.exit_code, 0) << made.errors;
+  program.run_in_shell("python3 " RNNLAB_EXPERIMENTS "/make_ucr.py . --divide 10", 0);
   for (const std::string name : {"ECG5000", "JapaneseVowels", "BasicMotions"}) {
     const std::string ending = name == "ECG5000" ? ".tsv" : ".ts";
     const auto inspected = program.run({"data", "inspect", name + "/" + name + "_TRAIN" + ending});
     program.write(name + ".yaml", suggested_lines(inspected.output));
-    const auto trained = program.run(
-        {"train", name + ".yaml", "name=" + name, "device=cpu", "training.num_threads=1", "training.epochs=1"});
-    EXPECT_EQ(trained.exit_code, 0) << name << trained.errors;
+    program.run({"train", name + ".yaml", "name=" + name, "device=cpu", "training.num_threads=1", "training.epochs=1"},
+                0);
     const std::string run = program.run_folders(name).at(0);
     EXPECT_EQ(program.run({"evaluate", run, "--part", "test"}).exit_code, 0) << name;
     EXPECT_THAT(program.run({"predict", run, "--part", "test"}).output, HasSubstr("index,row,target,prediction,"));
@@ -141,29 +133,24 @@ TEST(DataInspect, SuggestsLinesThatTrainOnFilesOfTheArchives) {
 }
 
 TEST(DataInspect, SaysWhyThereIsNoExperimentToPrint) {
-  const Program program;
-  program.write("tiny.yaml", testing::kTinyYaml);
-  expect_golden(program.run({"data", "inspect", "tiny.yaml", "--yaml"}).errors);
+  const Program program(testing::kTinyYaml);
+  program.expect_error(2, {"data", "inspect", "tiny.yaml", "--yaml"});
 }
 
-TEST(DataInspect, MissingFileIsExitCode3) { EXPECT_EQ(Program().run({"data", "inspect", "nowhere.csv"}).exit_code, 3); }
+TEST(DataInspect, TakesOneFileThatIsThere) {
+  Program().run({"data", "inspect", "nowhere.csv"}, 3);
+  Program().run({"data", "inspect", "a", "b"}, 2);
+}
 
 TEST(DataInspect, NotesWhichLineOfTheExperimentMustBeFilledIn) {
   const Program program;
   program.write("images.npy", npy_file("<f8", "20, 9, 3", std::vector<double>(20 * 9 * 3, 0.5)));
-  const auto result = program.run({"data", "inspect", "images.npy", "--yaml"});
-  EXPECT_EQ(result.exit_code, 0);
+  const auto result = program.run({"data", "inspect", "images.npy", "--yaml"}, 0);
   expect_golden(result.errors);
   EXPECT_THAT(result.output, HasSubstr("\n  train_targets: FILL_IN"));
 }
 
-TEST(DataInspect, TakesOneFile) { EXPECT_EQ(Program().run({"data", "inspect", "a", "b"}).exit_code, 2); }
-
-TEST(DataInspect, KeysBelongToExperiments) {
-  const auto result = Program().run({"data", "inspect", "a.csv", "data.window=3"});
-  EXPECT_EQ(result.exit_code, 2);
-  expect_golden(result.errors);
-}
+TEST(DataInspect, KeysBelongToExperiments) { Program().expect_error(2, {"data", "inspect", "a.csv", "data.window=3"}); }
 
 }  // namespace
 }  // namespace rnnlab

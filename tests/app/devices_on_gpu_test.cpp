@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/program.h"
+#include "app/trained_together.h"
 #include "base/system/files.h"
 #include "results/run_record.h"
 
@@ -18,11 +19,14 @@ namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::final_weights;
 using ::testing::HasSubstr;
 using testing::kEnvironmentOfTwo;
+using testing::newest_run;
 using testing::Program;
 using testing::ProgramResult;
-using testing::read_text;
+using testing::with;
+using testing::Words;
 
 // 16 batches of 12 samples and one of 1: eight steps at once, steps one by one, and a last batch of which one process
 // of two has nothing.
@@ -42,40 +46,18 @@ class DevicesOnGpu : public ::testing::Test {
     ::setenv("RNNLAB_SHARE_GPUS", "1", 1);
   }
 
-  static ProgramResult train(const Program& program, const std::vector<std::string>& more) {
-    program.write("together.yaml", kGpuYaml);
-    std::vector<std::string> arguments = {"train", "together.yaml"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return program.run(arguments);
+  static ProgramResult train(const Program& program, const Words& more) {
+    return testing::train_together(program, kGpuYaml, more);
   }
-
-  static fs::path run_of(const Program& program) {
-    const std::vector<std::string> folders = program.run_folders("together");
-    if (folders.empty()) throw std::runtime_error("nothing was trained");
-    return folders.back();
+  static RunRecord trained(const Program& program, const Words& more) {
+    return testing::trained_together(program, kGpuYaml, more);
   }
+  static RunRecord trained(const Words& more) { return trained(Program(), more); }
 
-  static RunRecord trained(const Program& program, const std::vector<std::string>& more) {
-    const ProgramResult result = train(program, more);
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return load_run(run_of(program));
-  }
-
-  static RunRecord trained(const std::vector<std::string>& more) { return trained(Program(), more); }
-
-  // The names of checkpoints sort by their steps.
-  static std::string final_weights(const Program& program) {
-    fs::path last;
-    for (const auto& entry : fs::recursive_directory_iterator(run_of(program) / "checkpoints"))
-      if (entry.path().filename() == "model.safetensors") last = std::max(last, entry.path());
-    if (last.empty()) throw std::runtime_error("no checkpoint");
-    return read_text(last);
-  }
-
-  static std::string weights_of(const std::vector<std::string>& more) {
+  static std::string weights_of(const Words& more) {
     const Program program;
     trained(program, more);
-    return final_weights(program);
+    return final_weights(newest_run(program));
   }
 };
 
@@ -98,14 +80,12 @@ TEST_F(DevicesOnGpu, ComputeWhatOneComputes) {
 }
 
 TEST_F(DevicesOnGpu, ComputeWhatOneComputesInFp16WithClippingAndAccumulation) {
-  const std::vector<std::string> settings = {"precision=fp16", "training.clip_norm=0.05", "training.accumulate=2"};
-  std::vector<std::string> of_two = settings;
-  of_two.emplace_back("devices=2");
-  EXPECT_LT(largest_gap(trained(settings), trained(of_two)), 2e-3);
+  const Words settings = {"precision=fp16", "training.clip_norm=0.05", "training.accumulate=2"};
+  EXPECT_LT(largest_gap(trained(settings), trained(with(settings, {"devices=2"}))), 2e-3);
 }
 
 TEST_F(DevicesOnGpu, GiveTheSameBitsAgain) {
-  const std::vector<std::string> settings = {"devices=2", "model.dropout=0.2", "model.output_dropout=0.2"};
+  const Words settings = {"devices=2", "model.dropout=0.2", "model.output_dropout=0.2"};
   EXPECT_TRUE(weights_of(settings) == weights_of(settings));
 }
 
@@ -117,10 +97,8 @@ TEST_F(DevicesOnGpu, OfTwoGpusGiveTheSameBitsBySymmetricMemory) {
   for (const char* how :
        {"training.cuda_graph=true", "training.cuda_graph=false", "precision=fp16", "training.accumulate=2"})
     for (const char* pieces : {"distributed.piece_bytes=4096", "distributed.piece_bytes=null"}) {
-      const std::vector<std::string> settings = {"devices=2", "training.clip_norm=0.05", "model.dropout=0.2", how,
-                                                 pieces};
-      std::vector<std::string> of_symmetric_memory = settings;
-      of_symmetric_memory.emplace_back("distributed.exchange=symmetric_memory");
+      const Words settings = {"devices=2", "training.clip_norm=0.05", "model.dropout=0.2", how, pieces};
+      const Words of_symmetric_memory = with(settings, {"distributed.exchange=symmetric_memory"});
       EXPECT_TRUE(weights_of(settings) == weights_of(of_symmetric_memory)) << how << " " << pieces;
     }
 }
@@ -128,37 +106,29 @@ TEST_F(DevicesOnGpu, OfTwoGpusGiveTheSameBitsBySymmetricMemory) {
 // Each GPU adds up a quarter of the large messages.
 TEST_F(DevicesOnGpu, OfFourGpusComputeBySymmetricMemoryWhatTheyComputeByNccl) {
   ::unsetenv("RNNLAB_SHARE_GPUS");
-  const std::vector<std::string> settings = {"devices=4", "model.hidden_size=512", "training.clip_norm=0.05"};
+  const Words settings = {"devices=4", "model.hidden_size=512", "training.clip_norm=0.05"};
   const Program program;
   if (train(program, settings).exit_code != 0) GTEST_SKIP() << "needs four GPUs";
-  const RunRecord of_nccl = load_run(run_of(program));
+  const RunRecord of_nccl = load_run(newest_run(program));
   for (const char* graph : {"training.cuda_graph=true", "training.cuda_graph=false"}) {
-    std::vector<std::string> of_symmetric_memory = settings;
-    of_symmetric_memory.insert(of_symmetric_memory.end(), {graph, "distributed.exchange=symmetric_memory"});
+    const Words of_symmetric_memory = with(settings, {graph, "distributed.exchange=symmetric_memory"});
     EXPECT_LT(largest_gap(of_nccl, trained(of_symmetric_memory)), 1e-5) << graph;
   }
 }
 
 TEST_F(DevicesOnGpu, GiveTheSameBitsInAnyNumberThatDividesTheShards) {
-  const std::vector<std::string> settings = {"training.shards=4", "model.dropout=0.2", "model.output_dropout=0.2"};
+  const Words settings = {"training.shards=4", "model.dropout=0.2", "model.output_dropout=0.2"};
   const std::string one = weights_of(settings);
-  for (const char* other : {"devices=2", "devices=4", "training.cuda_graph=false"}) {
-    std::vector<std::string> all = settings;
-    all.emplace_back(other);
-    EXPECT_TRUE(weights_of(all) == one) << other;
-  }
+  for (const char* other : {"devices=2", "devices=4", "training.cuda_graph=false"})
+    EXPECT_TRUE(weights_of(with(settings, {other})) == one) << other;
 }
 
 TEST_F(DevicesOnGpu, ResumeWithTheSameBitsOnADifferentNumber) {
-  const std::vector<std::string> settings = {"training.shards=4", "model.dropout=0.2", "checkpoint.every_steps=13"};
+  const Words settings = {"training.shards=4", "model.dropout=0.2", "checkpoint.every_steps=13"};
   const Program stopped;
-  std::vector<std::string> of_two = settings;
-  of_two.insert(of_two.end(), {"devices=2", "training.max_steps=26"});
-  trained(stopped, of_two);
-  const ProgramResult resumed =
-      stopped.run({"train", "--resume", run_of(stopped).string(), "training.max_steps=null", "devices=1"});
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  EXPECT_TRUE(final_weights(stopped) == weights_of(settings));
+  trained(stopped, with(settings, {"devices=2", "training.max_steps=26"}));
+  stopped.run({"train", "--resume", newest_run(stopped).string(), "training.max_steps=null", "devices=1"}, 0);
+  EXPECT_TRUE(final_weights(newest_run(stopped)) == weights_of(settings));
 }
 
 TEST_F(DevicesOnGpu, EndTogetherWhereTheLossIsNotANumber) {
@@ -167,21 +137,19 @@ TEST_F(DevicesOnGpu, EndTogetherWhereTheLossIsNotANumber) {
 }
 
 TEST_F(DevicesOnGpu, SaveAndEndTogetherAtASignal) {
-  const Program program;
-  program.write("together.yaml", kGpuYaml);
+  const Program program(kGpuYaml, "together.yaml");
   const ProgramResult result =
       program.run_and_signal({"train", "together.yaml", "devices=2", "training.epochs=100000"}, SIGTERM, [&] {
         const auto folders = program.run_folders("together");
         return !folders.empty() && fs::exists(fs::path(folders.back()) / "epochs.csv");
       });
   EXPECT_EQ(result.exit_code, 143) << result.errors;
-  EXPECT_EQ(load_run(run_of(program)).summary.ending, RunEnding::kInterrupted);
+  EXPECT_EQ(load_run(newest_run(program)).summary.ending, RunEnding::kInterrupted);
 }
 
 // The first rank leaves between two graphs, and the others' kernels wait for it.
 void expect_all_end_where_one_fails(const std::string& setting) {
-  const Program program;
-  program.write("together.yaml", kGpuYaml);
+  const Program program(kGpuYaml, "together.yaml");
   const ProgramResult result =
       program.run_and_signal({"train", "together.yaml", "devices=2", "training.epochs=100000", setting}, 0, [&] {
         const auto folders = program.run_folders("together");
@@ -191,7 +159,7 @@ void expect_all_end_where_one_fails(const std::string& setting) {
         return true;
       });
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.errors, HasSubstr("No such file or directory"));
+  EXPECT_THAT(result.errors, HasSubstr("No such file "));
 }
 
 TEST_F(DevicesOnGpu, EndTogetherWhereOneFails) { expect_all_end_where_one_fails("distributed.exchange=all_reduce"); }
@@ -205,17 +173,16 @@ TEST_F(DevicesOnGpu, EndTogetherWhereOneFailsInSymmetricMemory) {
 // No process started these ranks, so no process ends the other rank.
 TEST_F(DevicesOnGpu, EndWithoutTheirLauncherIfOneFails) {
   for (const char* graph : {"true", "false"}) {
-    const Program program;
-    program.write("together.yaml", kGpuYaml);
+    const Program program(kGpuYaml, "together.yaml");
     const std::string settings =
         std::string(" train together.yaml training.epochs=100000 training.cuda_graph=") + graph;
     const ProgramResult result = program.run_in_shell(
         kEnvironmentOfTwo +
-        "(until ls runs/together/*/epochs.csv; do sleep 0.2; done; rm -rf runs/together/*) >/dev/null 2>&1 & "
-        "RANK=1 LOCAL_RANK=1 timeout 100 \"$0\"" +
-        settings + " & other=$!; RANK=0 LOCAL_RANK=0 timeout 100 \"$0\"" + settings +
-        "; first=$?; wait $other; echo second=$?; exit $first");
-    EXPECT_EQ(result.exit_code, 4) << result.errors;
+            "(until ls runs/together/*/epochs.csv; do sleep 0.2; done; rm -rf runs/together/*) >/dev/null 2>&1 & "
+            "RANK=1 LOCAL_RANK=1 timeout 100 \"$0\"" +
+            settings + " & other=$!; RANK=0 LOCAL_RANK=0 timeout 100 \"$0\"" + settings +
+            "; first=$?; wait $other; echo second=$?; exit $first",
+        4);
     EXPECT_THAT(result.output, HasSubstr("second=4"));
   }
 }
@@ -224,7 +191,7 @@ TEST_F(DevicesOnGpu, NeedAGpuEach) {
   ::unsetenv("RNNLAB_SHARE_GPUS");
   const ProgramResult result = train(Program(), {"devices=64", "training.batch_size=64"});
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.errors, HasSubstr("devices: 64 processes need a GPU each, but this machine has "));
+  EXPECT_THAT(result.errors, HasSubstr("devices: 64 processes "));
 }
 
 }  // namespace

@@ -9,30 +9,33 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "app/program.h"
+#include "app/trained_together.h"
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/system/files.h"
-#include "base/text.h"
 #include "golden.h"
+#include "reliability/trained_run.h"
 #include "results/run_record.h"
 
 namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::final_weights;
 using ::testing::HasSubstr;
 using testing::kEnvironmentOfTwo;
+using testing::newest_run;
 using testing::Program;
 using testing::ProgramResult;
 using testing::read_text;
+using testing::with;
+using testing::Words;
 
 // 203 samples in batches of 50: the last batch has 3, which is fewer than four ranks.
 constexpr const char* kYaml = R"(name: together
@@ -44,22 +47,11 @@ model: {hidden_size: 16}
 training: {epochs: 3, batch_size: 50, valid_batch_size: 20, num_threads: 1}
 )";
 
-ProgramResult train(const Program& program, const std::vector<std::string>& more) {
-  program.write("together.yaml", kYaml);
-  std::vector<std::string> arguments = {"train", "together.yaml"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return program.run(arguments);
-}
+ProgramResult train(const Program& program, const Words& more) { return testing::train_together(program, kYaml, more); }
 
-RunRecord trained(const Program& program, const std::vector<std::string>& more) {
-  const ProgramResult result = train(program, more);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  const std::vector<std::string> folders = program.run_folders("together");
-  if (folders.empty()) throw std::runtime_error("nothing was trained: " + result.errors);
-  return load_run(folders.back());
-}
+RunRecord trained(const Program& program, const Words& more) { return testing::trained_together(program, kYaml, more); }
 
-RunRecord trained(const std::vector<std::string>& more) { return trained(Program(), more); }
+RunRecord trained(const Words& more) { return trained(Program(), more); }
 
 double largest_difference(const RunRecord& a, const RunRecord& b) {
   EXPECT_EQ(a.rows.size(), b.rows.size());
@@ -67,16 +59,6 @@ double largest_difference(const RunRecord& a, const RunRecord& b) {
   for (size_t i = 0; i < a.rows.size(); ++i)
     largest = std::max(largest, std::abs(a.rows[i].train_loss - b.rows[i].train_loss) / a.rows[i].train_loss);
   return largest;
-}
-
-std::string final_weights(const fs::path& run) {
-  for (const auto& entry : fs::recursive_directory_iterator(run / "checkpoints"))
-    if (entry.path().filename() == "model.safetensors" &&
-        entry.path().string().find("step-000015") != std::string::npos)
-      return read_text(entry.path());
-  std::string found;
-  for (const auto& entry : fs::recursive_directory_iterator(run / "checkpoints")) found += entry.path().string() + "\n";
-  return "no checkpoint of step 15: " + found;
 }
 
 // One device and several give the same losses: sums are rounded in a different order; nothing else differs.
@@ -93,36 +75,23 @@ TEST(Devices, OfOneRunComputeWhatOneComputes) {
 
 // A piece of 1 KiB has a weight or two, so most gradients travel within the backward pass.
 TEST(Devices, SendGradientsInPiecesWithTheSameResults) {
-  const std::vector<std::string> pieces = {"distributed.overlap=true", "distributed.piece_bytes=1024"};
-  for (const std::vector<std::string>& settings :
-       {std::vector<std::string>{"devices=2"}, {"devices=4", "training.accumulate=2", "training.clip_norm=0.05"}}) {
-    std::vector<std::string> in_pieces = settings;
-    in_pieces.insert(in_pieces.end(), pieces.begin(), pieces.end());
-    EXPECT_LT(largest_difference(trained(settings), trained(in_pieces)), 1e-6) << settings.front();
-  }
+  const Words pieces = {"distributed.overlap=true", "distributed.piece_bytes=1024"};
+  for (const Words& settings :
+       {Words{"devices=2"}, Words{"devices=4", "training.accumulate=2", "training.clip_norm=0.05"}})
+    EXPECT_LT(largest_difference(trained(settings), trained(with(settings, pieces))), 1e-6) << settings.front();
 }
 
 TEST(Devices, AreCheckedBeforeAnyProcessStarts) {
-  const ProgramResult result = train(Program(), {"devices=2", "training.shards=3"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("training.shards"));
-}
-
-TEST(Devices, OnCpusHaveNoSymmetricMemory) {
-  const ProgramResult result = train(Program(), {"devices=2", "distributed.exchange=symmetric_memory"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: argument 'distributed.exchange=symmetric_memory': "
-                                       "distributed.exchange: symmetric_memory is for GPUs, but device: cpu is a CPU "
-                                       "here; use all_reduce"));
-  EXPECT_THAT(result.errors, Not(HasSubstr("resume")));
+  const Program program(kYaml, "together.yaml");
+  for (const Words& settings :
+       {Words{"devices=2", "training.shards=3"}, Words{"devices=2", "distributed.exchange=symmetric_memory"},
+        Words{"training.shards=4", "devices=3"}, Words{"devices=all"}})
+    program.expect_error(2, with({"train", "together.yaml"}, settings));
 }
 
 TEST(Devices, ClipAndAccumulateAsOneDoes) {
-  const std::vector<std::string> settings = {"training.clip_norm=0.05", "training.accumulate=2"};
-  const RunRecord one = trained(settings);
-  std::vector<std::string> of_three = settings;
-  of_three.emplace_back("devices=3");
-  const RunRecord three = trained(of_three);
+  const Words settings = {"training.clip_norm=0.05", "training.accumulate=2"};
+  const RunRecord one = trained(settings), three = trained(with(settings, {"devices=3"}));
   EXPECT_LT(largest_difference(one, three), 1e-5);
   EXPECT_NEAR(one.rows[0].gradient_norm.value(), three.rows[0].gradient_norm.value(), 1e-5);
 }
@@ -140,7 +109,7 @@ TEST(Devices, GiveTheSameBitsAgain) {
   for (int i = 0; i < 2; ++i) {
     const Program program;
     trained(program, {"devices=2", "model.output_dropout=0.2"});
-    weights.push_back(final_weights(program.run_folders("together").back()));
+    weights.push_back(final_weights(newest_run(program)));
   }
   EXPECT_GT(weights[0].size(), 1000u) << weights[0];
   EXPECT_TRUE(weights[0] == weights[1]);
@@ -150,23 +119,18 @@ TEST(Devices, ResumeWithTheSameBitsWithinAnEpoch) {
   const Program whole, stopped;
   trained(whole, {"devices=2", "model.output_dropout=0.2"});
   EXPECT_EQ(train(stopped, {"devices=2", "model.output_dropout=0.2", "training.max_steps=7"}).exit_code, 0);
-  const std::string run = stopped.run_folders("together").back();
-  const ProgramResult resumed = stopped.run({"train", "--resume", run, "training.max_steps=null"});
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  EXPECT_TRUE(final_weights(run) == final_weights(whole.run_folders("together").back()));
+  const std::string run = newest_run(stopped);
+  stopped.run({"train", "--resume", run, "training.max_steps=null"}, 0);
+  EXPECT_TRUE(final_weights(run) == final_weights(newest_run(whole)));
 }
 
 TEST(Devices, ResumeOnADifferentNumber) {
   const Program program;
   const RunRecord one = trained({});
   EXPECT_EQ(train(program, {"devices=3", "training.max_steps=7"}).exit_code, 0);
-  const std::string run = program.run_folders("together").back();
-  const ProgramResult resumed = program.run({"train", "--resume", run, "training.max_steps=null", "devices=2"});
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  EXPECT_THAT(
-      resumed.errors,
-      HasSubstr(
-          "resumes with 2 processes but ran with 3 before, so its times do not describe either number of devices"));
+  const std::string run = newest_run(program);
+  const ProgramResult resumed = program.run({"train", "--resume", run, "training.max_steps=null", "devices=2"}, 0);
+  EXPECT_THAT(resumed.errors, HasSubstr("resumes with 2 processes "));
   const RunRecord both = load_run(run);
   EXPECT_LT(largest_difference(one, both), 1e-5);
   EXPECT_EQ(both.environment.ranks.value().num_processes, 2);
@@ -206,8 +170,7 @@ TEST(Devices, LeaveNoTraceInARunOfOneProcess) {
 TEST(Devices, AreComparedAndReported) {
   const Program program;
   EXPECT_EQ(train(program, {"sweep={devices: [1, 2]}"}).exit_code, 0);
-  const ProgramResult compared = program.run({"compare", "runs/together", "--json"});
-  ASSERT_EQ(compared.exit_code, 0) << compared.errors;
+  const ProgramResult compared = program.run({"compare", "runs/together", "--json"}, 0);
   const auto json = nlohmann::json::parse(compared.output);
   ASSERT_EQ(json["groups"].size(), 2u);
   EXPECT_TRUE(json["groups"][0]["device_speed"].is_null());
@@ -218,8 +181,7 @@ TEST(Devices, AreComparedAndReported) {
   EXPECT_NEAR(two["device_speed"]["efficiency"].get<double>(), speed_up / 2, 1e-12);
   EXPECT_LT(two["loss_agreement"]["largest_difference"].get<double>(), 1e-5);
   EXPECT_THAT(program.run({"compare", "runs/together"}).output, HasSubstr("speed-up"));
-  const ProgramResult report = program.run({"report", "runs/together", "--markdown"});
-  ASSERT_EQ(report.exit_code, 0) << report.errors;
+  const ProgramResult report = program.run({"report", "runs/together", "--markdown"}, 0);
   EXPECT_THAT(report.output, HasSubstr("Speed-up by devices"));
 }
 
@@ -228,8 +190,7 @@ TEST(Devices, HaveAComparisonOfEqualPartsOfABatch) {
   EXPECT_EQ(train(program, {"training.batch_size=25"}).exit_code, 0);
   EXPECT_EQ(train(program, {"devices=2"}).exit_code, 0);
   EXPECT_EQ(program.run({"compare", "runs/together"}).exit_code, 2) << "the batches differ";
-  const ProgramResult compared = program.run({"compare", "--scaling", "runs/together", "--json"});
-  ASSERT_EQ(compared.exit_code, 0) << compared.errors;
+  const ProgramResult compared = program.run({"compare", "--scaling", "runs/together", "--json"}, 0);
   const auto series = nlohmann::json::parse(compared.output)["series"];
   ASSERT_EQ(series.size(), 1u);
   EXPECT_EQ(series[0]["samples_a_device"], 25);
@@ -239,17 +200,14 @@ TEST(Devices, HaveAComparisonOfEqualPartsOfABatch) {
 
 // E3: shards are computed separately and added up in a fixed tree.
 TEST(Devices, GiveTheSameBitsInAnyNumberThatDividesTheShards) {
-  const std::vector<std::string> settings = {"training.shards=4",      "model.output_dropout=0.2",
-                                             "training.clip_norm=0.1", "training.accumulate=2",
-                                             "training.max_steps=15",  "training.epochs=5"};
+  const Words settings = {"training.shards=4",     "model.output_dropout=0.2", "training.clip_norm=0.1",
+                          "training.accumulate=2", "training.max_steps=15",    "training.epochs=5"};
   std::vector<std::string> weights;
   std::vector<RunRecord> runs;
   for (const char* devices : {"devices=1", "devices=2", "devices=4"}) {
     const Program program;
-    std::vector<std::string> all = settings;
-    all.emplace_back(devices);
-    runs.push_back(trained(program, all));
-    weights.push_back(final_weights(program.run_folders("together").back()));
+    runs.push_back(trained(program, with(settings, {devices})));
+    weights.push_back(final_weights(newest_run(program)));
     EXPECT_GT(weights.back().size(), 1000u) << weights.back();
     EXPECT_TRUE(weights.back() == weights.front()) << devices;
     EXPECT_EQ(runs.back().rows.at(0).train_loss, runs.front().rows.at(0).train_loss) << devices;
@@ -263,16 +221,9 @@ TEST(Devices, GiveTheSameBitsIfTwoResumeARunOfFour) {
   EXPECT_EQ(
       train(stopped, {"training.shards=4", "model.output_dropout=0.2", "devices=4", "training.max_steps=7"}).exit_code,
       0);
-  const std::string run = stopped.run_folders("together").back();
-  const ProgramResult resumed = stopped.run({"train", "--resume", run, "training.max_steps=null", "devices=2"});
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  EXPECT_TRUE(final_weights(run) == final_weights(whole.run_folders("together").back()));
-}
-
-TEST(Devices, MustDivideTheShards) {
-  const ProgramResult result = train(Program(), {"training.shards=4", "devices=3"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("the number of devices must divide the number of shards"));
+  const std::string run = newest_run(stopped);
+  stopped.run({"train", "--resume", run, "training.max_steps=null", "devices=2"}, 0);
+  EXPECT_TRUE(final_weights(run) == final_weights(newest_run(whole)));
 }
 
 TEST(Devices, AreSweptOver) {
@@ -307,46 +258,31 @@ TEST(Devices, AreThoseThatALauncherStarted) {
 TEST(Devices, MustBeThoseThatALauncherStarted) {
   const ProgramResult result = by_environment(Program(), "devices=3", "devices=3");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(
-      result.errors,
-      HasSubstr("devices: got 3, but torchrun started 2 processes: remove devices, or start that number of processes"));
+  EXPECT_THAT(result.errors, HasSubstr("devices: got 3, "));
 }
 
 TEST(Devices, OfALauncherTrainOneRunAtATime) {
   const ProgramResult result = by_environment(Program(), "'sweep={seed: [1, 2]}'", "'sweep={seed: [1, 2]}'");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("sweep: torchrun started 2 processes, which train one run"));
+  EXPECT_THAT(result.errors, HasSubstr("sweep: torchrun started 2 "));
 }
 
 TEST(Devices, MustAgreeOnTheRun) {
-  const ProgramResult result = by_environment(Program(), "", "training.learning_rate=0.5");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.output, HasSubstr("second=2"));
-  EXPECT_THAT(result.errors, HasSubstr("training.learning_rate differs between the processes of this run: "));
-  EXPECT_THAT(result.errors, HasSubstr("'0.5' on rank 1"));
-}
-
-TEST(Devices, MustAgreeOnSettingsThatOnlyOneOfThemHas) {
-  const ProgramResult result = by_environment(Program(), "", "training.clip_norm=0.5");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(
-      result.errors,
-      HasSubstr("training.clip_norm differs between the processes of this run: no value on rank 0, '0.5' on rank 1"));
+  for (const std::string key : {"training.learning_rate", "training.clip_norm"}) {  // which only one of them has
+    const ProgramResult result = by_environment(Program(), "", key + "=0.5");
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.output, HasSubstr("second=2"));
+    EXPECT_THAT(result.errors, HasSubstr(key + " differs between "));
+    EXPECT_THAT(result.errors, HasSubstr("'0.5' on rank 1"));
+  }
 }
 
 // ---- one report of a failure ----
 
-std::vector<std::string> errors_in(const ProgramResult& result) {
-  std::vector<std::string> errors;
-  for (const std::string& line : split(result.errors, '\n'))
-    if (line.find("error: ") != std::string::npos) errors.push_back(line);
-  return errors;
-}
-
 TEST(Devices, ReportAMistakeOfAllOnce) {
   for (const char* wrong : {"training.epochs=x", "no.such.key=1", "model.initial_weights=missing.safetensors"}) {
     const ProgramResult result = by_environment(Program(), wrong, wrong);
-    EXPECT_EQ(errors_in(result).size(), 1U) << result.errors;
+    EXPECT_EQ(testing::lines_with(result.errors, "error: ").size(), 1U) << result.errors;
     EXPECT_NE(result.exit_code, 0);
     EXPECT_THAT(result.output, HasSubstr(fmt::format("second={}", result.exit_code)));
   }
@@ -355,7 +291,7 @@ TEST(Devices, ReportAMistakeOfAllOnce) {
 TEST(Devices, ReportAMistakeOfOneOnce) {
   for (const auto& [first, second] : {std::pair("training.epochs=x", ""), std::pair("", "training.epochs=x")}) {
     const ProgramResult result = by_environment(Program(), first, second);
-    EXPECT_EQ(errors_in(result).size(), 1U) << result.errors;
+    EXPECT_EQ(testing::lines_with(result.errors, "error: ").size(), 1U) << result.errors;
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.output, HasSubstr("second=2"));
     EXPECT_THAT(result.errors, HasSubstr("training.epochs: got 'x'"));
@@ -363,27 +299,25 @@ TEST(Devices, ReportAMistakeOfOneOnce) {
 }
 
 TEST(Devices, ReportAMistakeOfTheirLauncherOnce) {
-  const Program program;
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
   const ProgramResult result = program.run_in_shell(
       "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1; RANK=1 LOCAL_RANK=1 \"$0\" train together.yaml & "
-      "RANK=0 LOCAL_RANK=0 \"$0\" train together.yaml; first=$?; wait $!; echo second=$?; exit $first");
-  EXPECT_EQ(result.exit_code, 2);
+      "RANK=0 LOCAL_RANK=0 \"$0\" train together.yaml; first=$?; wait $!; echo second=$?; exit $first",
+      2);
   EXPECT_THAT(result.output, HasSubstr("second=2"));
   expect_golden(result.errors);
 }
 
 // torchrun reads this form.
 TEST(Devices, LeaveTheirErrorInTheFileOfTorchrun) {
-  const Program program;
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
   const ProgramResult result = program.run_in_shell(
       kEnvironmentOfTwo +
       "TORCHELASTIC_ERROR_FILE=one.json RANK=1 LOCAL_RANK=1 \"$0\" train together.yaml training.learning_rate=1 & "
       "TORCHELASTIC_ERROR_FILE=zero.json RANK=0 LOCAL_RANK=0 \"$0\" train together.yaml; wait");
   for (const char* file : {"zero.json", "one.json"})
     EXPECT_THAT(read_text(program.folder() / file),
-                ::testing::MatchesRegex("\\{\"message\":\\{\"message\":\".*training.learning_rate differs between .*\","
+                ::testing::MatchesRegex("\\{\"message\":\\{\"message\":\".*training.learning_rate.*\","
                                         "\"extraInfo\":\\{\"timestamp\":\"[0-9]+\".*\\}\\}\\}\n"))
         << result.errors;
 }
@@ -392,8 +326,7 @@ TEST(Devices, LeaveTheirErrorInTheFileOfTorchrun) {
 
 // Rank 0 waits for the reader of its log, longer than the timeout.
 TEST(Devices, WaitForTheLogOfTheFirst) {
-  const Program program;
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
   const ProgramResult result = program.run_in_shell(
       "{ \"$0\" train together.yaml devices=2 data.num_train=50 training.epochs=900 distributed.timeout=1 2>&1 "
       ">/dev/null; echo ended with $?; } | (sleep 6; cat)");
@@ -404,43 +337,34 @@ TEST(Devices, TrainNoStepMoreWhereTheSecondsAreOver) {
   for (const char* devices : {"devices=1", "devices=2"}) {
     const Program program;
     EXPECT_EQ(train(program, {devices, "training.max_steps=7"}).exit_code, 0);
-    const std::string run = program.run_folders("together").back();
+    const std::string run = newest_run(program);
     const ProgramResult resumed =
-        program.run({"train", "--resume", run, "training.max_steps=null", "training.max_seconds=0.000001"});
-    EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-    EXPECT_THAT(resumed.errors, HasSubstr("nothing to resume: the run reached training.max_seconds (1e-06)"))
-        << devices;
+        program.run({"train", "--resume", run, "training.max_steps=null", "training.max_seconds=0.000001"}, 0);
+    EXPECT_THAT(resumed.errors, HasSubstr("training.max_seconds (1e-06)")) << devices;
   }
 }
 
 // ---- workers of a sweep ----
 
 TEST(Devices, OfALauncherAreNoWorkersOfASweep) {
-  const Program program;
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
   EXPECT_EQ(program.run({"sweep", "plan", "together.yaml", "--out", "sweep"}).exit_code, 0);
   const ProgramResult result = program.run_in_shell(
       "RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 \"$0\" sweep work "
-      "sweep");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("sweep work: torchrun started 2 processes as ranks of one run, and each worker "
-                                       "works alone: start one process, and set devices in the plan"));
+      "sweep",
+      2);
+  EXPECT_THAT(result.errors, HasSubstr("sweep work: torchrun started 2 "));
 }
 
 // One process of a launcher is a process like any other, and so are those that it starts.
 TEST(Devices, OfATaskAreStartedByItsOneProcess) {
-  const Program program;
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
   EXPECT_EQ(program.run({"sweep", "plan", "together.yaml", "devices=2", "--out", "sweep"}).exit_code, 0);
-  const ProgramResult result = program.run_in_shell(
+  program.run_in_shell(
       "RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 \"$0\" sweep work "
-      "sweep");
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+      "sweep",
+      0);
   EXPECT_THAT(program.run({"sweep", "status", "sweep"}).output, HasSubstr("1 done"));
-}
-
-bool is_on_path(const Program& program, const std::string& name) {
-  return program.run_in_shell("command -v " + name).exit_code == 0;
 }
 
 void expect_one_run_of_two(const Program& program, const ProgramResult& result, const std::string& launcher) {
@@ -451,9 +375,9 @@ void expect_one_run_of_two(const Program& program, const ProgramResult& result, 
 }
 
 TEST(Devices, AreThoseOfMpirun) {
-  const Program program;
-  if (!is_on_path(program, "mpirun")) GTEST_SKIP() << "needs Open MPI's mpirun (Debian: openmpi-bin)";
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
+  if (program.run_in_shell("command -v mpirun").exit_code != 0)
+    GTEST_SKIP() << "needs Open MPI's mpirun (Debian: openmpi-bin)";
   const ProgramResult result = program.run_in_shell(
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 \"$0\" train "
       "together.yaml");
@@ -462,44 +386,36 @@ TEST(Devices, AreThoseOfMpirun) {
 
 // Each has the port of its own job.
 TEST(Devices, OfTwoJobsOfMpirunDoNotMeet) {
-  const Program program;
-  if (!is_on_path(program, "mpirun")) GTEST_SKIP() << "needs Open MPI's mpirun (Debian: openmpi-bin)";
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
+  if (program.run_in_shell("command -v mpirun").exit_code != 0)
+    GTEST_SKIP() << "needs Open MPI's mpirun (Debian: openmpi-bin)";
   const ProgramResult result = program.run_in_shell(
       "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; run='mpirun --oversubscribe -n 2'; "
       "$run \"$0\" train together.yaml seed=1 & $run \"$0\" train together.yaml seed=2; first=$?; wait $!; "
-      "echo second=$?; exit $first");
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+      "echo second=$?; exit $first",
+      0);
   EXPECT_THAT(result.output, HasSubstr("second=0"));
   EXPECT_EQ(program.run_folders("together").size(), 2u);
 }
 
 TEST(Devices, AreThoseOfSrun) {
-  const Program program;
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can start a Slurm for a test";
-  if (!is_on_path(program, "slurmctld") || !is_on_path(program, "slurmd") || !is_on_path(program, "srun"))
-    GTEST_SKIP() << "Slurm is not installed (slurmctld slurmd slurm-client slurm-wlm-basic-plugins)";
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
+  if (!testing::can_start_slurm()) GTEST_SKIP() << testing::kNoSlurm;
   const ProgramResult result = program.run_in_shell(
       RNNLAB_SOURCE_DIR "/tests/launchers/with-slurm slurm srun -K -n 2 \"$0\" train together.yaml");
   expect_one_run_of_two(program, result, "srun");
 }
 
 TEST(Devices, OfATaskAreStartedWithinASlurmArray) {
-  const Program program;
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can start a Slurm for a test";
-  if (!is_on_path(program, "slurmctld") || !is_on_path(program, "slurmd") || !is_on_path(program, "sbatch"))
-    GTEST_SKIP() << "Slurm is not installed (slurmctld slurmd slurm-client slurm-wlm-basic-plugins)";
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
+  if (!testing::can_start_slurm()) GTEST_SKIP() << testing::kNoSlurm;
   EXPECT_EQ(
       program.run({"sweep", "plan", "together.yaml", "devices=2", "sweep={seed: [1, 2]}", "--out", "sweep"}).exit_code,
       0);
   program.write("submit",
                 "sbatch --array=0-1 --output=task-%a.log --wrap \"srun --ntasks=1 $1 train --wait --task "
                 "\\$SLURM_ARRAY_TASK_ID sweep\" && while squeue --noheader | grep -q .; do sleep 0.2; done\n");
-  const ProgramResult result =
-      program.run_in_shell(RNNLAB_SOURCE_DIR "/tests/launchers/with-slurm slurm sh submit \"$0\"");
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  program.run_in_shell(RNNLAB_SOURCE_DIR "/tests/launchers/with-slurm slurm sh submit \"$0\"", 0);
   EXPECT_THAT(program.run({"sweep", "status", "sweep"}).output, HasSubstr("2 done"));
   EXPECT_THAT(read_text(program.folder() / "task-0.log"), HasSubstr("2 processes by rnnlab"));
 }
@@ -507,8 +423,7 @@ TEST(Devices, OfATaskAreStartedWithinASlurmArray) {
 TEST(Devices, AreThoseOfTorchrun) {
   const char* python = std::getenv("RNNLAB_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "needs a Python with PyTorch: RNNLAB_PYTHON";
-  const Program program;
-  program.write("together.yaml", kYaml);
+  const Program program(kYaml, "together.yaml");
   const ProgramResult result = program.run_in_shell(
       "\"$RNNLAB_PYTHON\" -m torch.distributed.run --standalone --nproc-per-node 2 --no-python \"$0\" train "
       "together.yaml");
@@ -516,14 +431,6 @@ TEST(Devices, AreThoseOfTorchrun) {
 }
 
 // ---- ends ----
-
-// The processes whose parent is the program with this process number.
-std::vector<int> children_of(int process) {
-  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", process));
-  std::vector<int> found;
-  for (int child = 0; file >> child;) found.push_back(child);
-  return found;
-}
 
 bool has_begun(const Program& program) {
   for (const std::string& folder : program.run_folders("together"))
@@ -534,7 +441,7 @@ bool has_begun(const Program& program) {
 }
 
 // Sends `signal` to the child with this number once the first epoch is done.
-ProgramResult ended_by(const Program& program, int signal, size_t child, const std::vector<std::string>& more = {}) {
+ProgramResult ended_by(const Program& program, int signal, size_t child, const Words& more = {}) {
   program.write("together.yaml", kYaml);
   bool is_sent = false;
   const auto send = [&] {
@@ -543,30 +450,28 @@ ProgramResult ended_by(const Program& program, int signal, size_t child, const s
       const int process = static_cast<int>(parse_int64(entry.path().filename().string()).value_or(0));
       std::error_code ignored;
       if (process == 0 || fs::read_symlink(entry.path() / "cwd", ignored) != program.folder()) continue;
-      const std::vector<int> children = children_of(process);
+      const std::vector<int> children = testing::children_of(process);
       if (children.size() != 2) continue;
       ::kill(children[child], signal);
       is_sent = true;
     }
     return false;
   };
-  std::vector<std::string> arguments = {"train", "together.yaml", "devices=2", "training.epochs=100000"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return program.run_and_signal(arguments, 0, [&] { return send() || is_sent; });
+  const Words arguments = {"train", "together.yaml", "devices=2", "training.epochs=100000"};
+  return program.run_and_signal(with(arguments, more), 0, [&] { return send() || is_sent; });
 }
 
 TEST(Devices, EndTogetherWhereOneIsKilled) {
   const ProgramResult result = ended_by(Program(), SIGKILL, 1);
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.errors, ::testing::ContainsRegex("rank 1 of 2 \\(process [0-9]+ of .*, step [0-9]+\\) failed: the "
-                                                      "process of this run was ended by signal 9 \\(Killed\\)"));
+  EXPECT_THAT(result.errors, ::testing::ContainsRegex("rank 1 .*, step [0-9]+\\) failed: .* signal 9"));
 }
 
 TEST(Devices, EndTogetherWhereOneIsStopped) {
   const Program program;
   const ProgramResult result = ended_by(program, SIGSTOP, 1, {"distributed.timeout=5"});
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.errors, ::testing::ContainsRegex("rank 1 of 2 \\(process [0-9]+ of .*\\) does not respond"));
+  EXPECT_THAT(result.errors, ::testing::ContainsRegex("rank 1 .*\\) does not respond"));
 }
 
 TEST(Devices, SaveAndEndTogetherIfOneGetsASignal) {
@@ -575,25 +480,18 @@ TEST(Devices, SaveAndEndTogetherIfOneGetsASignal) {
     const ProgramResult result = ended_by(program, SIGTERM, child);
     EXPECT_EQ(result.exit_code, 143) << result.errors;
     EXPECT_THAT(result.errors, HasSubstr("to resume: "));
-    const RunRecord run = load_run(program.run_folders("together").back());
+    const RunRecord run = load_run(newest_run(program));
     EXPECT_EQ(run.summary.ending, RunEnding::kInterrupted);
-    EXPECT_TRUE(fs::exists(fs::path(program.run_folders("together").back()) / "checkpoints"));
+    EXPECT_TRUE(fs::exists(newest_run(program) / "checkpoints"));
   }
 }
 
 TEST(Devices, GiveTheExitCodeOfAResumedRunThatFails) {
   const Program program;
   EXPECT_EQ(train(program, {"devices=2", "training.max_steps=7"}).exit_code, 0);
-  const std::string run = program.run_folders("together").back();
+  const std::string run = newest_run(program);
   EXPECT_EQ(program.run({"train", "--resume", run}).exit_code, 0) << "there is nothing left to do";
-  const ProgramResult failed = program.run({"train", "--resume", run, "training.max_steps=null", "devices=64"});
-  EXPECT_EQ(failed.exit_code, 2) << "a batch has 50 samples";
-}
-
-TEST(Devices, AreAllGpusOnlyWhereThereAreSome) {
-  const ProgramResult result = train(Program(), {"devices=all"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("all counts GPUs; give the number of processes"));
+  program.run({"train", "--resume", run, "training.max_steps=null", "devices=64"}, 2);  // a batch has 50 samples
 }
 
 }  // namespace

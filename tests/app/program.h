@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -24,22 +26,36 @@ struct ProgramResult {
 // Returns false in a chroot without /dev/pts.
 bool has_pseudo_terminals();
 
+// Returns whether a test can start a Slurm for itself (tests/launchers/with-slurm).
+bool can_start_slurm();
+inline constexpr const char* kNoSlurm = "needs root and slurmctld slurmd slurm-client slurm-wlm-basic-plugins";
+
 // Runs the program in a fresh working folder for each instance.
 class Program {
  public:
-  ProgramResult run(const std::vector<std::string>& arguments) const;
+  Program() = default;
+  // The folder has this file of an experiment.
+  explicit Program(const std::string& experiment, const std::string& file = "tiny.yaml") { write(file, experiment); }
+
+  // Expects the exit code, if one is given.
+  ProgramResult run(const Words& arguments, std::optional<int> exit_code = std::nullopt,
+                    std::source_location where = std::source_location::current()) const;
+
+  // Expects the exit code, and that standard error has the next text of golden.txt.
+  void expect_error(int exit_code, const Words& arguments,
+                    std::source_location where = std::source_location::current()) const;
 
   // Runs `command` with sh, where "$0" is the program, for streams other than the two that `run` reads.
-  ProgramResult run_in_shell(const std::string& command) const;
+  ProgramResult run_in_shell(const std::string& command, std::optional<int> exit_code = std::nullopt,
+                             std::source_location where = std::source_location::current()) const;
 
   // Runs the program with both streams on a pseudo-terminal of the kind `terminal` (TERM) and of `width` columns:
   // `output` is the terminal's text.
-  ProgramResult run_on_terminal(const std::vector<std::string>& arguments, const std::string& terminal = "dumb",
+  ProgramResult run_on_terminal(const Words& arguments, const std::string& terminal = "dumb",
                                 unsigned short width = 80) const;
 
   // Sends `signal` when `ready` returns true; it is called every few milliseconds, for at most a minute.
-  ProgramResult run_and_signal(const std::vector<std::string>& arguments, int signal,
-                               const std::function<bool()>& ready) const;
+  ProgramResult run_and_signal(const Words& arguments, int signal, const std::function<bool()>& ready) const;
 
   void write(const std::string& file, const std::string& text) const { write_text(folder_.path() / file, text); }
   const std::filesystem::path& folder() const { return folder_.path(); }
@@ -48,7 +64,7 @@ class Program {
   std::vector<std::string> run_folders(const std::string& experiment) const;
 
  private:
-  int start(const char* executable, const std::vector<std::string>& argv) const;
+  int start(const char* executable, const Words& argv) const;
   ProgramResult finish(int process) const;
 
   TemporaryFolder folder_;

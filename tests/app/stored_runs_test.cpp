@@ -64,10 +64,8 @@ class StoredRuns : public ::testing::TestWithParam<std::string> {
 
   std::string expected(const std::string& file) const { return read_text(program_.folder() / "expected" / file); }
 
-  void expect_same_metrics(const std::string& experiment, std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), {"evaluate", only_run_of(experiment), "--json"});
-    const auto result = program_.run(arguments);
-    ASSERT_EQ(result.exit_code, 0) << result.errors;
+  void expect_same_metrics(const std::string& experiment, const testing::Words& more) const {
+    const auto result = program_.run(testing::with({"evaluate", only_run_of(experiment), "--json"}, more), 0);
     const auto now = nlohmann::json::parse(result.output);
     const auto then = nlohmann::json::parse(expected("evaluate-" + experiment + ".json"));
     EXPECT_EQ(now["samples"], then["samples"]);
@@ -100,8 +98,7 @@ TEST_P(StoredRuns, KeepTheirValidationPart) {
   for (const std::string experiment : {"pets", "waves"}) {
     const std::string run = only_run_of(experiment);
     const auto result = program_.run(
-        {"evaluate", run, "--checkpoint", "last", "--part", "valid", "--json", "data.path=" + experiment + ".csv"});
-    ASSERT_EQ(result.exit_code, 0) << result.errors;
+        {"evaluate", run, "--checkpoint", "last", "--part", "valid", "--json", "data.path=" + experiment + ".csv"}, 0);
     const std::string then = column(read_text(program_.folder() / run / "epochs.csv"), "valid_loss").back();
     EXPECT_NEAR(nlohmann::json::parse(result.output)["metrics"]["loss"].get<double>(), parse_double(then).value(),
                 kTolerance)
@@ -110,28 +107,22 @@ TEST_P(StoredRuns, KeepTheirValidationPart) {
 }
 
 TEST_P(StoredRuns, Predict) {
-  const auto digits = program_.run({"predict", only_run_of("digits")});
-  ASSERT_EQ(digits.exit_code, 0) << digits.errors;
+  const auto digits = program_.run({"predict", only_run_of("digits")}, 0);
   expect_same_column("digits", digits.output, "probability_3");
-  const auto pets = program_.run({"predict", only_run_of("pets"), "data.path=pets.csv"});
-  ASSERT_EQ(pets.exit_code, 0) << pets.errors;
+  const auto pets = program_.run({"predict", only_run_of("pets"), "data.path=pets.csv"}, 0);
   expect_same_column("pets", pets.output, "probability_cat");
-  const auto waves = program_.run({"predict", only_run_of("waves"), "data.path=waves.csv"});
-  ASSERT_EQ(waves.exit_code, 0) << waves.errors;
+  const auto waves = program_.run({"predict", only_run_of("waves"), "data.path=waves.csv"}, 0);
   expect_same_column("waves", lines_with_index(waves.output), "prediction");
-  const auto rhyme = program_.run({"predict", only_run_of("rhyme"), "--prompt", "one "});
-  EXPECT_EQ(rhyme.exit_code, 0) << rhyme.errors;
+  program_.run({"predict", only_run_of("rhyme"), "--prompt", "one "}, 0);
 }
 
 TEST_P(StoredRuns, Convert) {
-  const auto result = program_.run({"convert", only_run_of("digits"), "-o", "digits.safetensors"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const auto result = program_.run({"convert", only_run_of("digits"), "-o", "digits.safetensors"}, 0);
   EXPECT_THAT(result.output, HasSubstr("6 tensors, 594 parameters"));
 }
 
 TEST_P(StoredRuns, Compare) {
-  const auto result = program_.run({"compare", "runs/swept", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto result = program_.run({"compare", "runs/swept", "--json"}, 0);
   const auto json = nlohmann::json::parse(result.output);
   EXPECT_EQ(json["groups"].size(), 2U);
 }
@@ -139,10 +130,8 @@ TEST_P(StoredRuns, Compare) {
 // The same settings have the same hashes in every version. The machine, build and losses of today may be others.
 TEST_P(StoredRuns, CompareWithARunOfToday) {
   const std::string stored = only_run_of("digits");
-  const auto trained = program_.run({"train", "--quiet", stored + "/config.yaml", "--out", "today"});
-  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-  const auto result = program_.run({"compare", stored, "today/digits", "--force"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  program_.run({"train", "--quiet", stored + "/config.yaml", "--out", "today"}, 0);
+  const auto result = program_.run({"compare", stored, "today/digits", "--force"}, 0);
   for (const char* reason : {"  model: ", "training settings: ", "order of the samples", "initial weights"})
     EXPECT_THAT(result.output + result.errors, Not(HasSubstr(reason)));
 }
@@ -151,16 +140,13 @@ TEST_P(StoredRuns, Report) {
   std::vector<std::string> arguments = {"report", "bench.json"};
   for (const char* run : {"digits", "waves", "pets", "rhyme", "diverged", "interrupted", "swept", "stopped"})
     arguments.push_back("runs/" + std::string(run));
-  const auto result = program_.run(arguments);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  program_.run(arguments, 0);
   EXPECT_THAT(read_text(program_.folder() / "report.html"), HasSubstr("diverged"));
 }
 
 TEST_P(StoredRuns, Resume) {
   for (const auto& [run, epochs] : {std::pair("interrupted", 5), {"killed", 4}, {"digits", 5}}) {
-    const auto result =
-        program_.run({"train", "--quiet", "--resume", only_run_of(run), "training.epochs=" + std::to_string(epochs)});
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    program_.run({"train", "--quiet", "--resume", only_run_of(run), "training.epochs=" + std::to_string(epochs)}, 0);
     const std::string csv = read_text(program_.folder() / only_run_of(run) / "epochs.csv");
     EXPECT_EQ(column(csv, "epoch").size(), static_cast<size_t>(epochs)) << run;
   }
@@ -171,8 +157,7 @@ TEST_P(StoredRuns, ResumeASweep) {
   for (const auto& entry : fs::directory_iterator(program_.folder() / "runs"))
     if (entry.path().extension() == ".json") sweeps.push_back(entry.path());
   for (const fs::path& sweep : sweeps) {
-    const auto result = program_.run({"train", "--quiet", "--resume", sweep.string()});
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    program_.run({"train", "--quiet", "--resume", sweep.string()}, 0);
     EXPECT_FALSE(fs::exists(sweep));
   }
   EXPECT_EQ(program_.run_folders("stopped").size(), 4U);
@@ -183,8 +168,7 @@ TEST_P(StoredRuns, ResumeASweep) {
 
 TEST_P(StoredRuns, CompareRounds) {
   if (!has_rounds()) GTEST_SKIP() << "this version had no rounds";
-  const auto result = program_.run({"compare", "runs/rounds", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto result = program_.run({"compare", "runs/rounds", "--json"}, 0);
   EXPECT_EQ(nlohmann::json::parse(result.output)["groups"][1]["num_processes"], 3);
 }
 

@@ -26,38 +26,32 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kTinyYaml;
-using ::testing::Not;
 using testing::Program;
 using testing::ProgramResult;
+using testing::with;
+using testing::Words;
 
 constexpr const char* kTwoSides = "sweep: {layer: [naive, fused]}\n";
 constexpr const char* kThreeSeeds = "sweep: {seed: [1, 2, 3]}\n";
 
 class SweepVerb : public ::testing::Test {
  protected:
-  void plan(const std::string& more, const std::vector<std::string>& options = {}) {
+  // Returns what the verb prints.
+  std::string plan(const std::string& more, const Words& options = {}) {
     program_.write("tiny.yaml", kTinyYaml + more);
-    std::vector<std::string> words = {"sweep", "plan", "tiny.yaml", "--out", "sweep"};
-    words.insert(words.end(), options.begin(), options.end());
-    const auto result = program_.run(words);
-    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    const auto result = program_.run(with({"sweep", "plan", "tiny.yaml", "--out", "sweep"}, options), 0);
     plan_ = read_plan(folder());
+    return result.output;
   }
 
-  ProgramResult task(const std::string& number, const std::vector<std::string>& options = {}) const {
-    std::vector<std::string> words = {"train", "--task", number, "sweep"};
-    words.insert(words.end(), options.begin(), options.end());
-    return program_.run(words);
+  ProgramResult task(const std::string& number, const Words& options = {}) const {
+    return program_.run(with({"train", "--task", number, "sweep"}, options));
   }
-  ProgramResult work(const std::vector<std::string>& options = {}) const {
-    std::vector<std::string> words = {"sweep", "work", "sweep"};
-    words.insert(words.end(), options.begin(), options.end());
-    return program_.run(words);
+  ProgramResult work(const Words& options = {}) const {
+    return program_.run(with({"sweep", "work", "sweep"}, options));
   }
-  std::string status(const std::vector<std::string>& options = {}) const {
-    std::vector<std::string> words = {"sweep", "status", "sweep"};
-    words.insert(words.end(), options.begin(), options.end());
-    return program_.run(words).output;
+  std::string status(const Words& options = {}) const {
+    return program_.run(with({"sweep", "status", "sweep"}, options)).output;
   }
 
   fs::path folder() const { return program_.folder() / "sweep"; }
@@ -75,36 +69,30 @@ class SweepVerb : public ::testing::Test {
 };
 
 TEST_F(SweepVerb, PlansAndSaysHowToRun) {
-  program_.write("tiny.yaml", std::string(kTinyYaml) + kThreeSeeds);
-  const auto result = program_.run({"sweep", "plan", "tiny.yaml", "--out", "sweep"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("sweep: 3 tasks of 3 runs, numbered from 0; hash "));
-  EXPECT_THAT(result.output, HasSubstr("seq 0 2 | xargs -P 1 -I {} rnnlab train --task {} sweep\n"));
-  EXPECT_EQ(program_.run({"sweep", "plan", "tiny.yaml", "--out", "sweep"}).exit_code, 2) << "never written over";
+  const std::string printed = plan(kThreeSeeds);
+  EXPECT_THAT(printed, HasSubstr("sweep: 3 tasks of 3 runs, "));
+  EXPECT_THAT(printed, HasSubstr(" train --task {} sweep\n"));
+  program_.run({"sweep", "plan", "tiny.yaml", "--out", "sweep"}, 2);  // never written over
 }
 
 TEST_F(SweepVerb, PrintsTheSizeOfAPlanAsJson) {
-  program_.write("tiny.yaml", std::string(kTinyYaml) + kThreeSeeds);
-  const auto result = program_.run({"sweep", "plan", "tiny.yaml", "--out", "sweep", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  const auto json = nlohmann::json::parse(result.output);
+  const auto json = nlohmann::json::parse(plan(kThreeSeeds, {"--json"}));
   EXPECT_EQ(json.at("folder"), "sweep");
   EXPECT_EQ(json.at("num_tasks"), 3);
   EXPECT_EQ(json.at("num_runs"), 3);
-  EXPECT_EQ(json.at("plan"),
-            nlohmann::json::parse(program_.run({"sweep", "status", "sweep", "--json"}).output).at("plan"));
+  EXPECT_EQ(json.at("plan"), nlohmann::json::parse(status({"--json"})).at("plan"));
 }
 
 TEST_F(SweepVerb, NeedsAFolderForAPlan) {
   program_.write("tiny.yaml", kTinyYaml);
-  expect_golden(program_.run({"sweep", "plan", "tiny.yaml"}).errors);
+  program_.expect_error(2, {"sweep", "plan", "tiny.yaml"});
 }
 
 TEST_F(SweepVerb, RunsATaskByItsNumberOnce) {
   plan(kThreeSeeds);
   const auto first = task("1");
   ASSERT_EQ(first.exit_code, 0) << first.errors;
-  EXPECT_THAT(first.errors, HasSubstr("=== task 1 of 3, run 1 of 1: seed=2"));
+  EXPECT_THAT(first.errors, HasSubstr("=== task 1 of 3, "));
   EXPECT_THAT(states(), ElementsAre(TaskState::kFree, TaskState::kDone, TaskState::kFree));
   const auto written = fs::last_write_time(run(1) / kSummaryFile);
   const auto again = task("1");
@@ -145,8 +133,7 @@ TEST_F(SweepVerb, TakesAllSidesOfARoundAndRecordsTheirTurns) {
       processes.insert(turn.process);
     }
   EXPECT_EQ(processes.size(), 4u) << "each run has a process of its own";
-  const auto compared = program_.run({"compare", "sweep"});
-  EXPECT_EQ(compared.exit_code, 0) << compared.errors;
+  const auto compared = program_.run({"compare", "sweep"}, 0);
   EXPECT_THAT(compared.output, HasSubstr("cpu naive"));
   EXPECT_THAT(compared.output, HasSubstr("baseline"));
 }
@@ -164,10 +151,10 @@ TEST_F(SweepVerb, DoesNotTouchATaskThatAnotherWorkerRuns) {
   const auto claim = Claim::take(folder() / kClaimsFolder, name_of_task(0));
   const auto result = task("0");
   EXPECT_EQ(result.exit_code, 75);
-  EXPECT_THAT(result.errors, HasSubstr("task 0 is taken by " + describe(this_worker()) + " since "));
+  EXPECT_THAT(result.errors, HasSubstr(" by " + describe(this_worker()) + " since "));
   const auto worked = work();
   EXPECT_EQ(worked.exit_code, 0) << worked.errors;
-  EXPECT_THAT(worked.errors, HasSubstr("no task is left for this worker; other workers run 1 task"));
+  EXPECT_THAT(worked.errors, HasSubstr("other workers run 1 task"));
   EXPECT_THAT(states(), ElementsAre(TaskState::kAtWork, TaskState::kDone, TaskState::kDone));
   EXPECT_FALSE(fs::exists(run(0)));
 }
@@ -192,10 +179,10 @@ TEST_F(SweepVerb, ContinuesAfterAFailureAndReportsItsReason) {
   EXPECT_THAT(states(), ElementsAre(TaskState::kFailed, TaskState::kDone));
   EXPECT_THAT(status(), HasSubstr("device: got cuda:99, but "));
   EXPECT_EQ(status({"--failed"}), "0\n");
-  EXPECT_THAT(status({"--json"}), HasSubstr("use device=cpu, or see `rnnlab info`"));
+  EXPECT_THAT(status({"--json"}), HasSubstr("use device=cpu"));
   const auto left_out = work();
   EXPECT_EQ(left_out.exit_code, 4);
-  EXPECT_THAT(left_out.errors, HasSubstr("1 task failed before and is skipped; use --retry-failed to try again"));
+  EXPECT_THAT(left_out.errors, HasSubstr("--retry-failed"));
   EXPECT_EQ(work({"--retry-failed"}).exit_code, 4);
 }
 
@@ -205,14 +192,14 @@ TEST_F(SweepVerb, DoesNotTrainAgainWhatDiverged) {
   EXPECT_THAT(status(), HasSubstr("failed"));
   const auto again = task("0");
   EXPECT_EQ(again.exit_code, 5);
-  EXPECT_THAT(again.errors, HasSubstr("diverged before and would diverge again: "));
+  EXPECT_THAT(again.errors, HasSubstr("diverged before "));
 }
 
 TEST_F(SweepVerb, LeavesAMachineOnWhichEverythingFails) {
   plan("sweep: {seed: [1, 2, 3, 4, 5]}\n", {"device=cuda:99"});
   const auto worked = work();
   EXPECT_EQ(worked.exit_code, 4);
-  EXPECT_THAT(worked.errors, HasSubstr("3 tasks in a row failed, perhaps because of this machine"));
+  EXPECT_THAT(worked.errors, HasSubstr("3 tasks in a row"));
   EXPECT_EQ(status({"--left"}), "0-4\n");
   EXPECT_EQ(status({"--failed"}), "0-2\n");
 }
@@ -226,8 +213,7 @@ TEST_F(SweepVerb, RefusesARunWithOtherSettingsThanThePlan) {
   program_.write(fs::relative(run(0) / kConfigFile, program_.folder()), config);
   const auto again = task("0");
   EXPECT_EQ(again.exit_code, 2);
-  EXPECT_THAT(again.errors,
-              HasSubstr("config.yaml: its settings differ from those of the plan; restore it, or remove its folder"));
+  EXPECT_THAT(again.errors, HasSubstr("config.yaml: its settings "));
 }
 
 TEST_F(SweepVerb, WaitsForTasksOfOtherWorkersOnRequest) {
@@ -255,7 +241,7 @@ TEST_F(SweepVerb, HasAWorkerForEachGpuThatIsNamed) {
 TEST_F(SweepVerb, PinsAPlanToHardware) {
   plan(kThreeSeeds, {"--pin"});
   EXPECT_EQ(plan_.hardware, hardware_here());
-  EXPECT_THAT(status(), HasSubstr("3 tasks of 3 runs on machines with " + hardware_here().front()));
+  EXPECT_THAT(status(), HasSubstr(" with " + hardware_here().front()));
   EXPECT_THAT(status({"--json"}), HasSubstr("\"hardware\""));
   EXPECT_EQ(work().exit_code, 0);
 }
@@ -264,71 +250,55 @@ TEST_F(SweepVerb, LeavesAPlanForOtherHardwareAsItIs) {
   plan(kThreeSeeds, {"--pin=Abacus 2000"});
   for (const ProgramResult& refused : {work(), work({"--gpus=0,1"}), task("1")}) {
     EXPECT_EQ(refused.exit_code, static_cast<int>(ExitCode::kDevice));
-    EXPECT_THAT(refused.errors, HasSubstr("the plan is for machines with 'Abacus 2000' (--pin), but this machine has"));
+    EXPECT_THAT(refused.errors, HasSubstr("'Abacus 2000' (--pin)"));
   }
   EXPECT_THAT(states(), ElementsAre(TaskState::kFree, TaskState::kFree, TaskState::kFree));
-  EXPECT_THAT(status(), HasSubstr("to continue on such a machine, which this one is not: "));
+  EXPECT_THAT(status(), HasSubstr("this one is not: "));
 }
 
 TEST_F(SweepVerb, SaysWhichCasesThisMachineCannotRun) {
   program_.write("tiny.yaml", std::string(kTinyYaml) + "sweep: {device: [cpu, cuda:99]}\n");
-  const auto result = program_.run({"sweep", "plan", "tiny.yaml", "--out", "sweep", "--pin=Abacus 2000"});
-  EXPECT_EQ(result.exit_code, 0) << "another machine may run them";
-  EXPECT_THAT(result.output, HasSubstr(", for machines with Abacus 2000 (this machine is not one); hash "));
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: note: 1 of 2 cases cannot run on this machine: device: got cuda:99"));
-}
-
-TEST_F(SweepVerb, StatusIsJsonForPrograms) {
-  plan(kThreeSeeds);
-  ASSERT_EQ(task("0").exit_code, 0);
-  const Json json = parse_json(status({"--json"}), "status");
-  EXPECT_EQ(json["num_tasks"], 3);
-  EXPECT_EQ(json["tasks"][0]["state"], "done");
-  EXPECT_EQ(json["tasks"][1]["runs"][0]["label"], "seed=2");
+  // Another machine may run them.
+  const auto result = program_.run({"sweep", "plan", "tiny.yaml", "--out", "sweep", "--pin=Abacus 2000"}, 0);
+  EXPECT_THAT(result.output, HasSubstr("machine is not one)"));
+  EXPECT_THAT(result.errors, HasSubstr("note: 1 of 2 cases "));
 }
 
 TEST_F(SweepVerb, ExplainsWhatIsWrongWithANumber) {
   plan(kThreeSeeds);
-  EXPECT_THAT(task("3").errors, HasSubstr("--task: got 3, but the plan has tasks 0 to 2\n"));
-  for (const char* text : {"x", "-1", "1/1", "1/0", "1/2/3", "/2"})
-    EXPECT_THAT(task(text).errors, HasSubstr("expected the number of a task, such as 7, or 7/100 for the tasks 7, 107, "
-                                             "207 and so on\n"))
-        << text;
-  EXPECT_THAT(task("0", {"training.epochs=5"}).errors,
-              HasSubstr("--task: got 2 arguments, expected only the folder of a plan"));
+  for (const char* text : {"3", "x", "-1", "1/1", "1/0", "1/2/3", "/2"})
+    program_.expect_error(2, {"train", "--task", text, "sweep"});
+  program_.expect_error(2, {"train", "--task", "0", "sweep", "training.epochs=5"});
   EXPECT_EQ(task("0", {"--out", "runs"}).exit_code, 2);
 }
 
-TEST_F(SweepVerb, ExplainsThatThePlanIsMissing) { expect_golden(work().errors); }
+TEST_F(SweepVerb, ExplainsThatThePlanIsMissing) { program_.expect_error(2, {"sweep", "work", "sweep"}); }
 
 TEST_F(SweepVerb, ExplainsThatAPlanIsNotResumed) {
   plan(kThreeSeeds);
-  expect_golden(program_.run({"train", "--resume", "sweep/sweep.json"}).errors);
+  program_.expect_error(2, {"train", "--resume", "sweep/sweep.json"});
 }
 
 // ---- engines that only count ----
 
 TEST_F(SweepVerb, IsRunByXargs) {
   plan(kThreeSeeds);
-  const auto result = program_.run_in_shell("seq 0 2 | xargs -P 2 -I {} \"$0\" train --task {} sweep");
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  program_.run_in_shell("seq 0 2 | xargs -P 2 -I {} \"$0\" train --task {} sweep", 0);
   EXPECT_THAT(states(), ElementsAre(TaskState::kDone, TaskState::kDone, TaskState::kDone));
 }
 
 TEST_F(SweepVerb, IsRunByGnuParallel) {
   if (program_.run_in_shell("parallel --version").exit_code != 0) GTEST_SKIP() << "GNU parallel is not installed";
   plan(kThreeSeeds);
-  const auto result = program_.run_in_shell(
+  program_.run_in_shell(
       "seq 0 2 | parallel --joblog sweep.log -j 2 \"$0\" train --task {} sweep && "
-      "seq 0 2 | parallel --joblog sweep.log --resume-failed -j 2 \"$0\" train --task {} sweep");
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+      "seq 0 2 | parallel --joblog sweep.log --resume-failed -j 2 \"$0\" train --task {} sweep",
+      0);
   EXPECT_THAT(states(), ElementsAre(TaskState::kDone, TaskState::kDone, TaskState::kDone));
 }
 
 TEST_F(SweepVerb, IsRunByASlurmArray) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can start a Slurm for a test";
-  if (program_.run_in_shell("command -v slurmctld && command -v slurmd && command -v sbatch").exit_code != 0)
-    GTEST_SKIP() << "Slurm is not installed (slurmctld slurmd slurm-client slurm-wlm-basic-plugins)";
+  if (!testing::can_start_slurm()) GTEST_SKIP() << testing::kNoSlurm;
   plan("sweep: {seed: [1, 2, 3, 4, 5, 6]}\n");
   // `sbatch --wait` checks for the end of the jobs only twice a minute.
   program_.write("submit",

@@ -78,8 +78,7 @@ TrainedRun train(const std::string& yaml) {
   TrainedRun run;
   Logger logger(Verbosity::kQuiet, Terminal{});
   run.experiment = experiment_of(yaml);
-  const RunOutcome outcome =
-      run_experiment(run.experiment, {.out = fs::current_path(), .command_line = {}, .console = {}}, logger);
+  const RunOutcome outcome = run_experiment(run.experiment, {.out = fs::current_path()}, logger);
   run.dataset = load_dataset(run.experiment.data);
   run.checkpoint = latest_checkpoint(outcome.folder / kCheckpointsFolder).place.value().path;
   run.experiment = read_saved_run(run.checkpoint).facts.experiment;

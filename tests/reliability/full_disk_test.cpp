@@ -47,19 +47,15 @@ class FullDisk : public ::testing::Test {
 
   // Resumes the run if it has a folder; otherwise trains again.
   TrainedRun finish_training() const {
-    fs::path run;
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(disk() / "small", ignored))
-      if (!entry.is_symlink() && fs::exists(entry.path() / kConfigFile)) run = entry.path();
-    if (run.empty()) {
+    const auto run = begun_run_in(disk(), "small");
+    if (!run) {
       fs::remove_all(disk() / "small");
       EXPECT_EQ(train().exit_code, 0);
       return read_trained_run(only_run_in(disk(), "small"));
     }
-    for (const CheckpointPlace& place : list_checkpoints(run / kCheckpointsFolder)) verify_checkpoint(place.path);
-    const auto result = program_.run({"train", "--quiet", "--resume", run.string()});
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return read_trained_run(run);
+    for (const CheckpointPlace& place : list_checkpoints(*run / kCheckpointsFolder)) verify_checkpoint(place.path);
+    program_.run({"train", "--quiet", "--resume", run->string()}, 0);
+    return read_trained_run(*run);
   }
 
   fs::path disk() const { return program_.folder() / "disk"; }

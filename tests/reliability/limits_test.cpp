@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "app/program.h"
+#include "golden.h"
 #include "reliability/trained_run.h"
 #include "results/checkpoint/checkpoint_folder.h"
 #include "results/run_folder.h"
@@ -19,11 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
+using ::testing::StartsWith;
 
-constexpr const char* kNoThreads =
-    "rnnlab: error: no more threads can be made here: raise the limit (ulimit -u or -v, or the limit on processes of a "
-    "container), or lower num_threads\n";
+constexpr const char* kNoThreads = "rnnlab: error: no more threads ";
 
 class Limits : public ::testing::Test {
  protected:
@@ -58,10 +57,9 @@ class Limits : public ::testing::Test {
 };
 
 TEST_F(Limits, AFileBeyondTheLimitIsAnErrorAndNotADeath) {
-  const auto result = program().run_in_shell("ulimit -f 64; \"$0\" train -q small.yaml --out out");
-  EXPECT_EQ(result.exit_code, 4);
+  const auto result = program().run_in_shell("ulimit -f 64; \"$0\" train -q small.yaml --out out", 4);
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: out/small/"));
-  EXPECT_THAT(result.errors, HasSubstr(": File too large; raise the limit on the size of files (ulimit -f)\n"));
+  EXPECT_THAT(result.errors, HasSubstr("(ulimit -f)\n"));
   EXPECT_EQ(leftovers_in(out()), std::vector<std::string>{}) << "no temporary file";
   const fs::path run = only_run_in(out(), "small");
   EXPECT_EQ(program().run({"train", "-q", "--resume", run.string()}).exit_code, 0);
@@ -129,7 +127,7 @@ TEST_F(Limits, WithoutThreadsOtherVerbsEndWithTheSameMessage) {
     for (const char* most : {"0", "1", "2"}) {
       const auto result = run_with(std::string("RNNLAB_MOST_THREADS=") + most, arguments);
       EXPECT_EQ(result.exit_code, 4) << arguments << result.output;
-      EXPECT_EQ(result.errors, kNoThreads) << arguments;
+      EXPECT_THAT(result.errors, StartsWith(kNoThreads)) << arguments;
     }
   EXPECT_EQ(run_with("RNNLAB_MOST_THREADS=0", "data inspect small.yaml").exit_code, 0) << "this verb needs no threads";
 }
@@ -137,36 +135,29 @@ TEST_F(Limits, WithoutThreadsOtherVerbsEndWithTheSameMessage) {
 TEST_F(Limits, AFileSystemWithoutLocksIsNamed) {
   const auto run = run_with("RNNLAB_NO_LOCKS=1", "train -q small.yaml --out out");
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_THAT(run.errors,
-              ::testing::MatchesRegex("rnnlab: warning: out/small/[^ ]+: (the file system [^ ]+ at [^ ]+|its file "
-                                      "system) does not support locks \\(No locks available\\): a second process here "
-                                      "would not be detected and could damage it; do not start one\n(.|\n)*"));
+  EXPECT_THAT(run.errors, StartsWith("rnnlab: warning: out/small/"));
+  EXPECT_THAT(run.errors, HasSubstr("(No locks available): "));
   const auto sweep = run_with("RNNLAB_NO_LOCKS=1", "train -q small.yaml 'sweep={seed: [1, 2]}' --out sweep");
   EXPECT_EQ(sweep.exit_code, 0);
   EXPECT_THAT(sweep.errors, HasSubstr("rnnlab: warning: sweep/sweep-"));
   const auto resumed =
       run_with("RNNLAB_NO_LOCKS=1", "train -q --resume " + only_run_in(out(), "small").string() + " training.epochs=3");
-  EXPECT_THAT(resumed.errors, HasSubstr(" does not support locks (No locks available): "));
+  EXPECT_THAT(resumed.errors, HasSubstr("(No locks available): "));
 }
 
 TEST_F(Limits, ADeletedCurrentFolderIsOneMessage) {
   for (const char* arguments : {"--version", "check ../small.yaml", "info", "train ../small.yaml", "compare runs"}) {
-    const auto result = program().run_in_shell(std::string("mkdir gone; cd gone; rmdir ../gone; \"$0\" ") + arguments);
-    EXPECT_EQ(result.exit_code, 4) << arguments;
+    const auto result =
+        program().run_in_shell(std::string("mkdir gone; cd gone; rmdir ../gone; \"$0\" ") + arguments, 4);
     EXPECT_THAT(result.output, IsEmpty());
-    EXPECT_EQ(result.errors,
-              "rnnlab: error: the current folder has been deleted; change to one that exists, such as with `cd ~`\n")
-        << arguments;
+    expect_golden(result.errors);
   }
 }
 
 TEST_F(Limits, ATinyStackIsOneMessageAndASmallOneIsEnough) {
-  const auto refused = program().run_in_shell("ulimit -S -s 500; \"$0\" train ../small.yaml");
-  EXPECT_EQ(refused.exit_code, 4);
-  EXPECT_EQ(refused.errors,
-            "rnnlab: error: the limit on the stack is too small; raise it to 512 KiB at least (ulimit -s 512)\n");
-  const auto trained = program().run_in_shell("ulimit -S -s 512; \"$0\" train small.yaml -q --out small_stack");
-  EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+  const auto refused = program().run_in_shell("ulimit -S -s 500; \"$0\" train ../small.yaml", 4);
+  EXPECT_THAT(refused.errors, HasSubstr("(ulimit -s 512)\n"));
+  program().run_in_shell("ulimit -S -s 512; \"$0\" train small.yaml -q --out small_stack", 0);
 }
 
 // The loader of libraries, which runs before the program, needs the fourth.
@@ -174,19 +165,14 @@ TEST_F(Limits, TooFewOpenFilesAreOneMessageFromEveryVerb) {
   for (const int most : {4, 5, 7, 13, 40, 66})
     for (const char* arguments : {"--version", "check small.yaml", "train small.yaml devices=2", "compare runs",
                                   "data inspect small.yaml", "bench device=cpu layer=naive hidden_size=4"}) {
-      const auto result = program().run_in_shell(fmt::format("ulimit -n {}; \"$0\" {}", most, arguments));
-      EXPECT_EQ(result.exit_code, 4) << most << arguments;
-      EXPECT_EQ(result.errors, fmt::format("rnnlab: error: rnnlab needs 64 open files, but only {} more can be opened "
-                                           "here: raise the limit on open files (ulimit -n 1024)\n",
-                                           most - 3))
-          << arguments;
+      const auto result = program().run_in_shell(fmt::format("ulimit -n {}; \"$0\" {}", most, arguments), 4);
+      EXPECT_THAT(result.errors, HasSubstr(fmt::format("only {} more ", most - 3))) << arguments;
     }
 }
 
 TEST_F(Limits, OpenFilesThatAreInheritedCount) {
-  const auto result = program().run_in_shell("ulimit -n 68; exec 8</dev/null 9</dev/null; \"$0\" check small.yaml");
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.errors, HasSubstr("only 63 more can be opened here"));
+  const auto result = program().run_in_shell("ulimit -n 68; exec 8</dev/null 9</dev/null; \"$0\" check small.yaml", 4);
+  EXPECT_THAT(result.errors, HasSubstr("only 63 more "));
 }
 
 TEST_F(Limits, ProcessesThatTrainTogetherNeedMoreOpenFiles) {
@@ -196,7 +182,7 @@ TEST_F(Limits, ProcessesThatTrainTogetherNeedMoreOpenFiles) {
   for (const int most : {67, 82}) {
     const auto refused = train(most);
     EXPECT_EQ(refused.exit_code, 4);
-    EXPECT_THAT(refused.errors, HasSubstr("rnnlab: error: devices: 2 processes may need 80 open files, but only "));
+    EXPECT_THAT(refused.errors, HasSubstr("devices: 2 processes may need 80 "));
     EXPECT_FALSE(fs::exists(out() / "small"));
   }
   EXPECT_EQ(train(90).exit_code, 0) << "no library ends the process with fewer files than rnnlab asks for";
@@ -204,16 +190,14 @@ TEST_F(Limits, ProcessesThatTrainTogetherNeedMoreOpenFiles) {
 
 // A test that waits here has failed.
 TEST_F(Limits, ATimeZoneThatIsAPipeIsNotRead) {
-  const auto result = program().run_in_shell("mkfifo zone; TZDIR=. TZ=zone \"$0\" train -q small.yaml --out zoned");
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  program().run_in_shell("mkfifo zone; TZDIR=. TZ=zone \"$0\" train -q small.yaml --out zoned", 0);
 }
 
 // Generating 60,000 digits takes many seconds on a small machine.
 TEST_F(Limits, ASignalBeforeTheFirstStepSavesNothingAndSaysSo) {
   const auto result = train_and_signal_at_once("small.yaml data.num_train=60000 --out out", "TERM");
   EXPECT_EQ(result.exit_code, 143);
-  EXPECT_THAT(result.errors,
-              HasSubstr("rnnlab: error: terminated (SIGTERM) before the first step: nothing was saved\n"));
+  EXPECT_THAT(result.errors, HasSubstr("(SIGTERM) before the first step: "));
   EXPECT_FALSE(fs::exists(out() / "small"));
 }
 
@@ -221,8 +205,8 @@ TEST_F(Limits, ASweepThatIsStoppedBeforeItsFirstStepSaysHowToResumeIt) {
   const auto result =
       train_and_signal_at_once("small.yaml data.num_train=60000 'sweep={seed: [1, 2]}' --out out", "HUP");
   EXPECT_EQ(result.exit_code, 129);
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: hung up (SIGHUP) before the first step: nothing was saved\n"));
-  EXPECT_THAT(result.errors, HasSubstr("to resume: rnnlab train --resume out/sweep-"));
+  EXPECT_THAT(result.errors, HasSubstr("(SIGHUP) before the first step: "));
+  EXPECT_THAT(result.errors, HasSubstr("train --resume out/sweep-"));
 }
 
 TEST_F(Limits, ARunThatIsStoppedBeforeItsFirstStepAgainSaysHowToResumeIt) {
@@ -230,15 +214,15 @@ TEST_F(Limits, ARunThatIsStoppedBeforeItsFirstStepAgainSaysHowToResumeIt) {
   const std::string run = only_run_in(out(), "small").string();
   const auto result = train_and_signal_at_once("--resume " + run + " training.epochs=1000000", "TERM");
   EXPECT_EQ(result.exit_code, 143);
-  EXPECT_THAT(result.errors, HasSubstr("to resume: rnnlab train --resume " + run + "\n"));
+  EXPECT_THAT(result.errors, HasSubstr("train --resume " + run + "\n"));
 }
 
 TEST_F(Limits, SignalsThatWereIgnoredStayIgnored) {
-  const auto result = program().run_in_shell(
+  program().run_in_shell(
       "trap '' HUP INT; \"$0\" train -q small.yaml training.epochs=1000000 & p=$!; "
       "until grep -q '^1,' runs/small/*/epochs.csv 2>/dev/null; do kill -0 $p || exit 99; sleep 0.01; done; "
-      "kill -HUP $p; kill -INT $p; kill -TERM $p; wait $p");
-  EXPECT_EQ(result.exit_code, 143) << result.errors;
+      "kill -HUP $p; kill -INT $p; kill -TERM $p; wait $p",
+      143);
   EXPECT_THAT(read_text(only_run_in(program().folder() / "runs", "small") / kSummaryFile), HasSubstr("SIGTERM"));
 }
 
@@ -253,8 +237,7 @@ TEST_F(Limits, ASignalEndsABenchmarkWithinAMeasurement) {
        "repeats=1", "warmup=0", "sample_seconds=0.01", "min_seconds=0", "--json", "a.json"},
       SIGTERM, is_in_the_second);
   EXPECT_EQ(result.exit_code, 143) << result.errors;
-  EXPECT_THAT(result.errors,
-              HasSubstr("rnnlab: the current measurement takes longer; the current combination is skipped\n"));
+  EXPECT_THAT(result.errors, HasSubstr("combination is skipped\n"));
   EXPECT_THAT(result.output, HasSubstr("naive"));
   EXPECT_THAT(read_text(program().folder() / "a.json"), HasSubstr("\"layer\": \"naive\""));
 }

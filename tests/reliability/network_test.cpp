@@ -19,7 +19,6 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "app/program.h"
@@ -247,9 +246,9 @@ class RunOnHosts {
                                                           {"MASTER_PORT", std::to_string(kStorePort)}};
     for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
     const std::string script = fmt::format("hostname host{}; mount --bind hosts /etc/hosts; exec \"$0\" \"$@\"", rank);
-    std::vector<std::string> words = {"ip", "netns", "exec", Network::host(rank), "unshare", "-u",
-                                      "sh", "-c",    script, RNNLAB_PROGRAM};
-    words.insert(words.end(), kTrainOnHosts.begin(), kTrainOnHosts.end());
+    Words words =
+        with({"ip", "netns", "exec", Network::host(rank), "unshare", "-u", "sh", "-c", script, RNNLAB_PROGRAM},
+             kTrainOnHosts);
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
@@ -274,38 +273,14 @@ class RunOnHosts {
   std::vector<std::optional<int>> processes_;
 };
 
-std::vector<std::string> lines_with(const std::string& text, const std::string& word) {
-  std::vector<std::string> found;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (line.find(word) != std::string::npos) found.push_back(line);
-  return found;
-}
-
 class NetworkFaults : public ::testing::Test {
  protected:
-  void SetUp() override { program_.write("small.yaml", kSmallYaml); }
-
-  TrainedRun whole() const {
-    const Program program;
-    program.write("small.yaml", kSmallYaml);
-    return trained_anew(program);
-  }
-
   static TrainedRun trained_anew(const Program& program) {
-    std::vector<std::string> arguments = kTrainOnHosts;
-    arguments.emplace_back(fmt::format("devices={}", kNumHosts));
-    const auto result = program.run(arguments);
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    program.run(with(kTrainOnHosts, {fmt::format("devices={}", kNumHosts)}), 0);
     return read_trained_run(only_run_in(program.folder() / "runs", "small"));
   }
 
-  std::optional<fs::path> run_folder() const {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(program_.folder() / "runs" / "small", ignored))
-      if (!entry.is_symlink() && fs::exists(entry.path() / kConfigFile)) return entry.path();
-    return std::nullopt;
-  }
+  std::optional<fs::path> run_folder() const { return begun_run_in(program_.folder() / "runs", "small"); }
 
   // A run that has not made a folder yet is trained again.
   TrainedRun resumed() const {
@@ -314,8 +289,7 @@ class NetworkFaults : public ::testing::Test {
       fs::remove_all(program_.folder() / "runs");
       return trained_anew(program_);
     }
-    const auto result = program_.run({"train", "--quiet", "--resume", folder->string()});
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    program_.run({"train", "--quiet", "--resume", folder->string()}, 0);
     EXPECT_EQ(leftovers_in(*folder), std::vector<std::string>{});
     return read_trained_run(*folder);
   }
@@ -391,7 +365,7 @@ class NetworkFaults : public ::testing::Test {
     if (std::getenv("RNNLAB_SHOW")) std::cout << errors[0] << "\n";
   }
 
-  const Program program_;
+  const Program program_{kSmallYaml, "small.yaml"};
   int num_undisturbed_ = 0;
   milliseconds longest_{0};
 };
@@ -402,7 +376,7 @@ TEST_F(NetworkFaults, EndWithOneLineAndLoseNothing) {
   if (!network.is_there()) GTEST_SKIP() << "no network namespaces with a router can be made (needs ip and iptables)";
   const int64_t count = number_from_environment("RNNLAB_NETWORK_FAULTS", 5);
   std::mt19937 random(static_cast<uint32_t>(number_from_environment("RNNLAB_SEED", 1)));
-  const TrainedRun expected = whole();
+  const TrainedRun expected = trained_anew(Program(kSmallYaml, "small.yaml"));
   for (int64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
     const FaultyNetwork of = case_number(i, random);
     SCOPED_TRACE(fmt::format("number {}: {}", i, of.text()));

@@ -92,7 +92,7 @@ TEST_F(Obstacle, AFolderThatIsGoneMidway) {
   ASSERT_TRUE(run.ends_with(".away"));
   EXPECT_EQ(result.exit_code, 4);
   const std::string begin = "rnnlab: error: " + run.substr(0, run.size() - 5) + "/";
-  EXPECT_THAT(result.errors, AllOf(HasSubstr(begin), HasSubstr(": No such file or directory\n")))
+  EXPECT_THAT(result.errors, AllOf(HasSubstr(begin), HasSubstr(": No such file or ")))
       << "the message depends on the file that is opened first";
   EXPECT_NO_THROW(read_trained_run(run)) << "the earlier checkpoint remains";
 }
@@ -106,13 +106,10 @@ TEST_F(Obstacle, AReadOnlyFolder) {
   const TrainedRun before = read_trained_run(whole);
   ASSERT_EQ(::mount("none", out().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
   expect_error_line(prolong(whole), 4, whole.string() + "/.lock: cannot make: Read-only file system");
-  const ProgramResult another = program().run({"train", "-q", "small.yaml", "--out", out()});
-  EXPECT_EQ(another.exit_code, 4);
+  const ProgramResult another = program().run({"train", "-q", "small.yaml", "--out", out()}, 4);
   // The name has the same second or the next one.
   EXPECT_THAT(another.errors,
-              AllOf(HasSubstr("rnnlab: error: " + out() + "/small/"),
-                    HasSubstr(": cannot create the folder: Read-only file system; choose another place with "
-                              "--out\n")));
+              AllOf(HasSubstr("rnnlab: error: " + out() + "/small/"), HasSubstr(": Read-only file system; ")));
   EXPECT_EQ(read_trained_run(whole), before);
   ::umount2(out().c_str(), MNT_DETACH);
 }
@@ -150,9 +147,7 @@ TEST_F(Obstacle, NamesThatAShellWouldSplit) {
   const size_t line = stopped.errors.find(begin);
   ASSERT_NE(line, std::string::npos) << stopped.errors;
   const std::string command = "\"$0\"" + stopped.errors.substr(line + begin.size());
-  const auto result =
-      program().run_in_shell(command.substr(0, command.find_last_not_of('\n') + 1) + " training.epochs=1");
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  program().run_in_shell(command.substr(0, command.find_last_not_of('\n') + 1) + " training.epochs=1", 0);
 }
 
 // The line is shown without the control characters, and still names the folder.
@@ -167,8 +162,7 @@ TEST_F(Obstacle, NamesThatATerminalWouldObey) {
   ASSERT_NE(line, std::string::npos) << stopped.errors;
   const std::string command = stopped.errors.substr(line + begin.size());
   program().write("resume.sh", "\"$1\" " + command.substr(0, command.find('\n')) + " training.epochs=1\n");
-  const auto result = program().run_in_shell("bash resume.sh \"$0\"");
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  program().run_in_shell("bash resume.sh \"$0\"", 0);
 }
 
 }  // namespace

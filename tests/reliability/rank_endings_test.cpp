@@ -14,12 +14,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <optional>
 #include <random>
-#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -73,13 +71,6 @@ Disturbance disturbance_number(int64_t number, std::mt19937& random) {
   if (needs_launcher) one.starter = Starter::kLauncher;
   if (one.ending == Ending::kOnFullDisk) one.rank = 0;
   return one;
-}
-
-std::vector<int> children_of(int process) {
-  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", process));
-  std::vector<int> found;
-  for (int child = 0; file >> child;) found.push_back(child);
-  return found;
 }
 
 std::vector<int> processes_in(const fs::path& folder) {
@@ -247,47 +238,25 @@ int expected_code(Ending ending) {
   return 0;
 }
 
-std::vector<std::string> errors_in(const std::string& text) {
-  std::vector<std::string> errors;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (line.find("error:") != std::string::npos) errors.push_back(line);
-  return errors;
-}
-
 class RankEndings : public ::testing::Test {
  protected:
-  void SetUp() override { program_.write("small.yaml", kSmallYaml); }
-
-  // Returns the result of an undisturbed run.
-  TrainedRun whole() const {
-    const Program program;
-    program.write("small.yaml", kSmallYaml);
-    return trained_anew(program);
-  }
-
   static TrainedRun trained_anew(const Program& program) {
-    std::vector<std::string> arguments = kTrain;
-    arguments.emplace_back("devices=2");
-    const auto result = program.run(arguments);
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    program.run(with(kTrain, {"devices=2"}), 0);
     return read_trained_run(only_run_in(program.folder() / "runs", "small"));
   }
 
   // A run that has not made a folder yet is trained again.
   TrainedRun resumed() const {
-    std::error_code ignored;
     const fs::path runs = program_.folder() / "runs";
-    for (const auto& entry : fs::directory_iterator(runs / "small", ignored)) {
-      if (entry.is_symlink() || !fs::exists(entry.path() / kConfigFile)) continue;
-      const auto result = program_.run({"train", "--quiet", "--resume", entry.path().string()});
-      EXPECT_EQ(result.exit_code, 0) << result.errors;
-      EXPECT_EQ(program_.run({"compare", entry.path().string()}).exit_code, 0);
-      EXPECT_EQ(leftovers_in(entry.path()), std::vector<std::string>{});
-      return read_trained_run(entry.path());
+    const auto run = begun_run_in(runs, "small");
+    if (!run) {
+      fs::remove_all(runs);
+      return trained_anew(program_);
     }
-    fs::remove_all(runs);
-    return trained_anew(program_);
+    program_.run({"train", "--quiet", "--resume", run->string()}, 0);
+    program_.run({"compare", run->string()}, 0);
+    EXPECT_EQ(leftovers_in(*run), std::vector<std::string>{});
+    return read_trained_run(*run);
   }
 
   void expect_end(const Disturbance& disturbance, const std::optional<std::vector<int>>& codes) {
@@ -306,7 +275,7 @@ class RankEndings : public ::testing::Test {
     const int expected = was_before_handler ? 4 : expected_code(disturbance.ending);
     EXPECT_THAT(*codes, ::testing::Each(::testing::AnyOf(expected, was_before_handler ? -SIGTERM : expected))) << text;
     if (disturbance.ending == Ending::kAskedToStop) return;
-    EXPECT_EQ(errors_in(text).size(), 1U) << text;
+    EXPECT_EQ(lines_with(text, "error:").size(), 1U) << text;
     if (disturbance.ending != Ending::kKilled && disturbance.ending != Ending::kSuspended) return;
     const std::string place = has_saved() ? " of 2 \\(process [0-9]+ of .*, step [0-9]+\\)" : "";
     EXPECT_THAT(text, ::testing::ContainsRegex(fmt::format("rank {}{}", disturbance.rank, place)));
@@ -319,14 +288,14 @@ class RankEndings : public ::testing::Test {
     return false;
   }
 
-  const Program program_;
+  const Program program_{kSmallYaml, "small.yaml"};
   int num_undisturbed_ = 0;
 };
 
 TEST_F(RankEndings, LoseNothingAndLeaveNothingBehind) {
   const int64_t count = number_from_environment("RNNLAB_RANK_ENDINGS", 6);
   std::mt19937 random(static_cast<uint32_t>(number_from_environment("RNNLAB_SEED", 1)));
-  const TrainedRun expected = whole();
+  const TrainedRun expected = trained_anew(Program(kSmallYaml, "small.yaml"));
   for (int64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
     const Disturbance disturbance = disturbance_number(i, random);
     SCOPED_TRACE(fmt::format("number {}: {}", i, disturbance.text()));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reliability/trained_run.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 #include "base/numbers.h"
@@ -68,11 +70,33 @@ fs::path only_run_in(const fs::path& out, const std::string& experiment) {
   return runs.empty() ? out / experiment / "none" : runs.front();
 }
 
+std::optional<fs::path> begun_run_in(const fs::path& out, const std::string& experiment) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(out / experiment, ignored))
+    if (!entry.is_symlink() && fs::exists(entry.path() / kConfigFile)) return entry.path();
+  return std::nullopt;
+}
+
 std::vector<std::string> leftovers_in(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
     if (const std::string name = entry.path().filename().string(); name.starts_with('.')) names.push_back(name);
   return names;
+}
+
+std::vector<std::string> lines_with(const std::string& text, const std::string& word) {
+  std::vector<std::string> found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(word) != std::string::npos) found.push_back(line);
+  return found;
+}
+
+std::vector<int> children_of(int process) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", process));
+  std::vector<int> found;
+  for (int child = 0; file >> child;) found.push_back(child);
+  return found;
 }
 
 int64_t number_from_environment(const char* variable, int64_t otherwise) {

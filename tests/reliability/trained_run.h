@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,16 @@ TrainedRun read_trained_run(const std::filesystem::path& folder);
 // Returns the only run folder of `experiment` below `out`.
 std::filesystem::path only_run_in(const std::filesystem::path& out, const std::string& experiment);
 
+// Returns the run folder of `experiment` below `out` that has its settings; none if the run had not begun.
+std::optional<std::filesystem::path> begun_run_in(const std::filesystem::path& out, const std::string& experiment);
+
 // Returns the files that an interrupted write left in the folder of a run, at any depth.
 std::vector<std::string> leftovers_in(const std::filesystem::path& folder);
+
+std::vector<std::string> lines_with(const std::string& text, const std::string& word);
+
+// Returns the processes whose parent is this process.
+std::vector<int> children_of(int process);
 
 // Returns the number in this environment variable, or `otherwise`.
 int64_t number_from_environment(const char* variable, int64_t otherwise);

@@ -27,14 +27,19 @@ class AutoResume : public testing::ResumedRun {
 
   FoundRun find(const std::vector<std::string>& overrides) const { return find_same_run(wanted(overrides), out()); }
 
-  RunAllOutcome start(const std::vector<std::string>& overrides) {
-    const RunRequest request{.out = out(), .command_line = {}, .console = {}};
-    return start_or_resume(wanted(overrides), request, quiet_);
+  RunAllOutcome start(const ExperimentCase& one) { return start_or_resume(one, request(), quiet_); }
+  RunAllOutcome start(const std::vector<std::string>& overrides) { return start(wanted(overrides)); }
+  void train_anew(const ExperimentCase& one) { run_all({one}, request(), quiet_); }
+
+  // Writes a table of two columns, a and b.
+  void write_table(const std::string& file) const {
+    write_text(out() / file, "a,b\n1,5.5\n2,7.1\n3,6.2\n4,8.3\n2,5.4\n1,8.6\n3,7.7\n2,6.5\n");
   }
 
   size_t num_runs() const { return run_folders_in(out() / "tiny").size(); }
 
- private:
+  RunRequest request() const { return {.out = out()}; }
+
   Logger quiet_{Verbosity::kQuiet, Terminal{}};
 };
 
@@ -57,14 +62,13 @@ TEST_F(AutoResume, StartsResumesAndEndsByOneCommand) {
 TEST_F(AutoResume, TakesTheNewestRunWithTheSameSettings) {
   const fs::path first = run(exactly(), 6);
   const fs::path second = run(exactly(), 3);
-  const fs::path other = run(exactly({"seed=2", "layer=naive"}));
+  run(exactly({"seed=2", "layer=naive"}));
   EXPECT_EQ(find(exactly()).folder, second);
   fs::remove_all(second);
   EXPECT_EQ(find(exactly()).folder, first);
   const FoundRun none = find(exactly({"seed=3", "layer=naive"}));
   EXPECT_EQ(none.state, SameRun::kNone);
-  EXPECT_EQ(none.reason, fmt::format("no run in {} has these settings; in the newest, {}, seed was 2 and is 3",
-                                     (out() / "tiny").string(), other.filename().string()));
+  expect_golden(none.reason);
 }
 
 TEST_F(AutoResume, TrainsLongerIfTheSettingsAskForIt) {
@@ -99,28 +103,25 @@ TEST_F(AutoResume, KnowsTheChoicesOfAuto) {
 }
 
 TEST_F(AutoResume, TakesOtherDataForAnotherRun) {
-  const std::string table = "a,b\n1,5.5\n2,7.1\n3,6.2\n4,8.3\n2,5.4\n1,8.6\n";
-  for (const char* file : {"old/a.csv", "old/b.csv", "new/a.csv"}) write_text(out() / file, table);
+  for (const char* file : {"old/a.csv", "old/b.csv", "new/a.csv"}) write_table(file);
   const auto on = [&](const std::string& file) {
     const std::string yaml =
         "name: tiny\ndevice: cpu\ndata: {source: csv, task: regression, target: [b], num_valid: 2}\n"
         "model: {kind: sequence_regressor, hidden_size: 2}\ntraining: {epochs: 1, batch_size: 2}\n";
     return testing::cases_of(yaml, {"data.path=" + (out() / file).string()}).front();
   };
-  const RunRequest request{.out = out(), .command_line = {}, .console = {}};
-  Logger logger(Verbosity::kQuiet, Terminal{});
-  run_all({on("old/a.csv")}, request, logger);
+  train_anew(on("old/a.csv"));
   EXPECT_EQ(find_same_run(on("old/a.csv"), out()).state, SameRun::kEnded);
   EXPECT_THAT(find_same_run(on("old/b.csv"), out()).reason, HasSubstr(", data.path was "));
   const FoundRun moved = find_same_run(on("new/a.csv"), out());
   EXPECT_EQ(moved.state, SameRun::kStopped) << "the data are compared when the run is resumed";
   EXPECT_THAT(moved.overrides, ElementsAre(StartsWith("data.path=")));
-  EXPECT_EQ(start_or_resume(on("new/a.csv"), request, logger).exit_code, ExitCode::kDone);
+  EXPECT_EQ(start(on("new/a.csv")).exit_code, ExitCode::kDone);
 }
 
 // Versions before the keys existed split the data as stratify: false and inputs_from: part do.
 TEST_F(AutoResume, KeepsTheSplitOfTheRunUnlessTheSettingsNameAnother) {
-  write_text(out() / "a.csv", "a,b\n1,5.5\n2,7.1\n3,6.2\n4,8.3\n2,5.4\n1,8.6\n3,7.7\n2,6.5\n");
+  write_table("a.csv");
   const auto on = [&](const std::string& columns, const std::vector<std::string>& overrides) {
     const std::string yaml = fmt::format(
         "name: tiny\ndevice: cpu\ndata: {{source: csv, path: {}, {}, valid_fraction: 0.5}}\n"
@@ -129,12 +130,10 @@ TEST_F(AutoResume, KeepsTheSplitOfTheRunUnlessTheSettingsNameAnother) {
         columns.find("window") != std::string::npos ? "sequence_regressor" : "sequence_classifier");
     return testing::cases_of(yaml, overrides).front();
   };
-  const RunRequest request{.out = out(), .command_line = {}, .console = {}};
-  Logger logger(Verbosity::kQuiet, Terminal{});
   for (const auto& [columns, then, now] :
        {std::tuple("target: [a]", "data.stratify=false", "data.stratify=true"),
         std::tuple("target: [b], window: 2", "data.inputs_from=part", "data.inputs_from=series")}) {
-    run_all({on(columns, {then})}, request, logger);
+    train_anew(on(columns, {then}));
     EXPECT_EQ(find_same_run(on(columns, {}), out()).state, SameRun::kEnded) << then;
     EXPECT_EQ(find_same_run(on(columns, {now}), out()).state, SameRun::kNone) << then;
   }
@@ -142,7 +141,7 @@ TEST_F(AutoResume, KeepsTheSplitOfTheRunUnlessTheSettingsNameAnother) {
 
 // The same command in the folder of the files and elsewhere.
 TEST_F(AutoResume, KnowsTheFolderOfTheExperimentFile) {
-  write_text(out() / "a.csv", "a,b\n1,5.5\n2,7.1\n3,6.2\n4,8.3\n2,5.4\n1,8.6\n");
+  write_table("a.csv");
   write_text(out() / "tiny.yaml",
              "name: tiny\ndevice: cpu\n"
              "data: {source: csv, train_file: a.csv, task: regression, target: [b], num_valid: 2}\n"
@@ -155,19 +154,17 @@ TEST_F(AutoResume, KnowsTheFolderOfTheExperimentFile) {
     return cases.front();
   };
   const fs::path before = fs::current_path();
-  const RunRequest request{.out = out(), .command_line = {}, .console = {}};
-  Logger logger(Verbosity::kQuiet, Terminal{});
-  run_all({read_in(out(), "tiny.yaml")}, request, logger);
+  train_anew(read_in(out(), "tiny.yaml"));
   EXPECT_EQ(find_same_run(read_in(before, out() / "tiny.yaml"), out()).state, SameRun::kEnded);
 
   ExperimentCase longer = read_in(before, out() / "tiny.yaml");
   longer.experiment.training.epochs = 2;
   EXPECT_THAT(find_same_run(longer, out()).overrides, ElementsAre(HasSubstr(out().string()), "training.epochs=2"));
-  EXPECT_EQ(start_or_resume(longer, request, logger).finished.at(0).summary.epochs, 2);
+  EXPECT_EQ(start(longer).finished.at(0).summary.epochs, 2);
 
   longer = read_in(out(), "tiny.yaml");
   longer.experiment.training.epochs = 3;
-  EXPECT_EQ(start_or_resume(longer, request, logger).finished.at(0).summary.epochs, 3);
+  EXPECT_EQ(start(longer).finished.at(0).summary.epochs, 3);
   fs::current_path(before);
 }
 
@@ -184,8 +181,7 @@ TEST_F(AutoResume, SaysThatTheRunHasTrainedMore) {
 
   const std::vector<std::string> early = {"training.early_stopping=valid_loss", "training.patience=1",
                                           "training.learning_rate=1e-20"};
-  std::vector<std::string> more = early;
-  more.emplace_back("training.epochs=9");
+  const auto more = testing::with(early, {"training.epochs=9"});
   run(early);
   EXPECT_EQ(find(more).state, SameRun::kEnded);
   expect_golden(find(more).reason);
@@ -196,40 +192,28 @@ TEST_F(AutoResume, SaysThatTheRunHasTrainedMore) {
 TEST_F(AutoResume, RefusesARunThatAnotherProcessTakesMeanwhile) {
   const fs::path stopped = run(exactly(), 6);
   const FolderLock lock(stopped, WhenTaken::kRefuse);
-  RunRequest request{.out = out(), .command_line = {}, .console = {}};
-  Logger logger(Verbosity::kErrors, Terminal{});
-  EXPECT_EQ(resume_all(stopped, {}, request, logger).exit_code, ExitCode::kDevice);
-  request.when_taken = WhenTaken::kRefuseAtWork;
-  EXPECT_EQ(resume_all(stopped, {}, request, logger).exit_code, ExitCode::kAtWorkElsewhere);
+  EXPECT_EQ(resume_all(stopped, {}, request(), quiet_).exit_code, ExitCode::kDevice);
+  RunRequest refusing = request();
+  refusing.when_taken = WhenTaken::kRefuseAtWork;
+  EXPECT_EQ(resume_all(stopped, {}, refusing, quiet_).exit_code, ExitCode::kAtWorkElsewhere);
 }
 
 TEST_F(AutoResume, LeavesARunToTheProcessThatTrainsIt) {
   const fs::path stopped = run(exactly(), 6);
   const FolderLock lock(stopped, WhenTaken::kRefuse);
-  expect_error(ExitCode::kAtWorkElsewhere,
-               stopped.string() +
-                   ": another process trains this run now; wait until it ends, or leave out --resume auto to start a "
-                   "second run",
-               [&] { start(exactly()); });
+  expect_error(ExitCode::kAtWorkElsewhere, [&] { start(exactly()); });
 }
 
 TEST_F(AutoResume, DoesNotRepeatARunThatDiverged) {
   const auto wild = exactly({"training.optimizer=sgd", "training.learning_rate=1e38"});
   EXPECT_EQ(start(wild).exit_code, ExitCode::kDiverged);
   EXPECT_EQ(find(wild).state, SameRun::kDiverged);
-  try {
-    start(wild);
-    FAIL() << "expected an error";
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kDiverged);
-    EXPECT_THAT(error.what(), HasSubstr(": diverged before and would diverge again: training diverged"));
-  }
+  EXPECT_THAT(testing::message_of_error(ExitCode::kDiverged, [&] { start(wild); }), HasSubstr(": diverged before "));
 }
 
 TEST_F(AutoResume, StartsANewRunIfTheOldOneLeftNoCheckpoint) {
-  const fs::path stopped = run(exactly({"checkpoint.save=false"}), 6);
-  EXPECT_EQ(find(exactly()).reason,
-            stopped.string() + " has these settings, but no checkpoint from which it can be resumed");
+  run(exactly({"checkpoint.save=false"}), 6);
+  expect_golden(find(exactly()).reason);
   EXPECT_EQ(start(exactly()).exit_code, ExitCode::kDone);
   EXPECT_EQ(num_runs(), 2U);
 }
@@ -247,23 +231,14 @@ TEST_F(AutoResume, LeavesOutRunsWhoseSettingsCannotBeRead) {
   write_text(run(exactly()) / kConfigFile, "of_a_later_version: 1\n");
   EXPECT_EQ(find(exactly()).folder, readable);
   write_text(readable / kConfigFile, "of_a_later_version: 1\n");
-  EXPECT_THAT(find(exactly()).reason,
-              StartsWith(fmt::format("no run in {} has these settings; the settings of 2 runs cannot be read, first: ",
-                                     (out() / "tiny").string())));
+  EXPECT_THAT(find(exactly()).reason, HasSubstr("the settings of 2 runs "));
   EXPECT_THAT(find(exactly()).reason, HasSubstr("of_a_later_version"));
 }
 
 TEST_F(AutoResume, SaysWhatToDoAboutADamagedSummary) {
   const fs::path damaged = run(exactly());
   write_text(damaged / kSummaryFile, "{");
-  try {
-    find(exactly());
-    FAIL() << "expected an error";
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kData);
-    EXPECT_THAT(error.what(),
-                HasSubstr("; restore the file, or remove it to resume the run from its newest checkpoint"));
-  }
+  EXPECT_THAT(testing::message_of_error(ExitCode::kData, [&] { find(exactly()); }), HasSubstr("summary.json"));
   fs::remove(damaged / kSummaryFile);
   EXPECT_EQ(start(exactly()).exit_code, ExitCode::kDone);
   EXPECT_TRUE(exists(damaged / kSummaryFile));

@@ -13,7 +13,6 @@ namespace rnnlab::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using Strings = std::vector<std::string>;
 
 struct Ended {

@@ -21,15 +21,13 @@ struct TwoHashes {
 
 TwoHashes hashes_after(const std::vector<std::string>& overrides) {
   const testing::TemporaryFolder out;
-  Logger logger(Verbosity::kQuiet, Terminal{});
-  const auto run = run_experiment(testing::tiny_experiment(overrides),
-                                  {.out = out.path(), .command_line = {}, .console = {}}, logger);
+  const auto run = testing::run_quietly(testing::tiny_experiment(overrides), out.path());
   const Manifest manifest = verify_checkpoint(list_checkpoints(run.folder / kCheckpointsFolder).back().path);
   return {manifest.files.at(kModelFile).sha256, manifest.files.at(kOptimizerFile).sha256};
 }
 
-void expect_same_bits_twice(std::vector<std::string> overrides) {
-  overrides.insert(overrides.end(), {"deterministic=true", "model.num_layers=2", "model.dropout=0.2"});
+void expect_same_bits_twice(const std::vector<std::string>& more) {
+  const auto overrides = testing::with({"deterministic=true", "model.num_layers=2", "model.dropout=0.2"}, more);
   EXPECT_EQ(hashes_after(overrides), hashes_after(overrides));
 }
 

@@ -234,13 +234,7 @@ TEST(RunContext, MeasuresNothingIfTheSettingsHaveTheChoice) {
 TEST(RunContext, RefusesALayerThatDoesNotRunOnTheDevice) {
   Experiment experiment = tiny_experiment({"device=cpu"});
   experiment.layer = LayerKind::kWavefront;  // as with device: auto, because the file does not determine the device
-  try {
-    const RunContext run(experiment, {});
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    expect_golden(error.what());
-  }
+  expect_error(ExitCode::kUsage, [&] { const RunContext run(experiment, {}); });
 }
 
 }  // namespace

@@ -12,8 +12,7 @@
 namespace rnnlab {
 namespace {
 
-using ::testing::Contains;
-using ::testing::StartsWith;
+using ::testing::MatchesRegex;
 
 GpuInfo info_of(const std::string& name, int64_t major, int64_t minor) {
   GpuInfo info;
@@ -52,9 +51,7 @@ TEST(MachineReport, NamesTheCapabilityOfAGpuAndTheCodeOfTheBuild) {
   report.environment.nvidia.gpus.push_back(info_of("Tesla T4", 7, 5));
   const std::string text = machine_report_text(report);
   EXPECT_THAT(text, ::testing::HasSubstr("gpu         Tesla T4, compute capability 7.5, "));
-  EXPECT_THAT(text,
-              ::testing::HasSubstr(
-                  "kernels     code for 9.0\n            none for Tesla T4: LibTorch's operators are used instead\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("for 9.0\n            none for Tesla T4: "));
 }
 
 TEST(MachineReport, KeepsToTheWidth) {
@@ -68,11 +65,6 @@ TEST(MachineReport, KeepsToTheWidth) {
   for (const std::string& line : split(text.substr(text.find("\ndevice:")), '\n'))
     EXPECT_LE(display_width(line), kWidth) << line;
 }
-
-}  // namespace
-namespace {
-
-using ::testing::MatchesRegex;
 
 TEST(IsaInVerbose, IsFoundInTheVerboseText) {
   EXPECT_EQ(isa_in_verbose("onednn_verbose,v1,info,oneDNN v3.10.2\nonednn_verbose,v1,info,cpu,isa:Intel SSE4.1 \n"

@@ -27,14 +27,13 @@ TEST(Opening, OfTheNextRunOfASweepHasOnlyWhatDiffers) {
   const TemporaryFolder out;
   ::testing::internal::CaptureStderr();
   Logger logger(Verbosity::kNormal, Terminal{});
-  const auto all = run_all(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, fused]}\n"),
-                           {.out = out.path(), .command_line = {}, .console = {}}, logger);
+  const auto all =
+      run_all(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, fused]}\n"), {.out = out.path()}, logger);
   const std::string log = ::testing::internal::GetCapturedStderr();
   ASSERT_EQ(all.finished.size(), 2u);
   const std::string second = log.substr(log.find("=== run 2 of 2: layer=fused ("));
   EXPECT_THAT(log, HasSubstr("device    "));
-  EXPECT_THAT(second,
-              AllOf(HasSubstr(" so far, about "), HasSubstr(" left if each run takes as long as the first)\n")));
+  EXPECT_THAT(second, HasSubstr(" so far, about "));
   EXPECT_THAT(second, AllOf(HasSubstr("run       "), HasSubstr("layer     fused"), HasSubstr("path      ")));
   EXPECT_THAT(second,
               AllOf(Not(HasSubstr("device    ")), Not(HasSubstr("data      ")), Not(HasSubstr("weight_ih_l0"))));
@@ -54,12 +53,8 @@ TEST(Opening, WarnsOfABatchThatIsLargerThanTheData) {
   const TemporaryFolder out;
   ::testing::internal::CaptureStderr();
   Logger logger(Verbosity::kNormal, Terminal{});
-  run_experiment(testing::tiny_experiment({"training.batch_size=1000"}),
-                 {.out = out.path(), .command_line = {}, .console = {}}, logger);
-  EXPECT_THAT(
-      ::testing::internal::GetCapturedStderr(),
-      HasSubstr("rnnlab: warning: training.batch_size: 1,000 is more than the 200 training samples, so an epoch "
-                "is one step; use a smaller batch for more steps\n"));
+  run_experiment(testing::tiny_experiment({"training.batch_size=1000"}), {.out = out.path()}, logger);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("warning: training.batch_size: 1,000 "));
 }
 
 }  // namespace

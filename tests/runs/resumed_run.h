@@ -24,14 +24,10 @@ namespace rnnlab::testing {
 namespace fs = std::filesystem;
 
 // These settings give three epochs of four steps, with dropout and a checkpoint at the end of each epoch.
-inline const std::vector<std::string> kExact = {"deterministic=true", "training.num_threads=1",
-                                                "model.output_dropout=0.3", "checkpoint.every_seconds=0"};
+inline const Words kExact = {"deterministic=true", "training.num_threads=1", "model.output_dropout=0.3",
+                             "checkpoint.every_seconds=0"};
 
-inline std::vector<std::string> exactly(const std::vector<std::string>& more = {}) {
-  std::vector<std::string> overrides = kExact;
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  return overrides;
-}
+inline Words exactly(const Words& more = {}) { return with(kExact, more); }
 
 // Raises SIGTERM after a step of a run, the first run or a later one.
 class StopAtStep : public Observer {
@@ -105,9 +101,8 @@ class ResumedRun : public ::testing::Test {
     return resume_all(what, overrides, request(observers), logger_);
   }
 
-  void expect_refusal(ExitCode exit_code, const std::string& message, const fs::path& run,
-                      const std::vector<std::string>& overrides = {}) {
-    expect_error(exit_code, message, [&] { resume_experiment(run, overrides, request({}), logger_); });
+  void expect_refusal(ExitCode exit_code, const fs::path& run, const std::vector<std::string>& overrides = {}) {
+    expect_error(exit_code, [&] { resume_experiment(run, overrides, request({}), logger_); });
     logger_.close_file();
   }
 
@@ -115,7 +110,7 @@ class ResumedRun : public ::testing::Test {
 
  private:
   RunRequest request(const std::vector<Observer*>& observers) const {
-    return {.out = out_.path(), .command_line = {}, .console = {}, .observers = observers};
+    return {.out = out_.path(), .observers = observers};
   }
 
   TemporaryFolder out_;

@@ -29,11 +29,39 @@ using testing::kTinyYaml;
 using testing::read_text;
 using testing::TemporaryFolder;
 
-RunAllOutcome run_quietly(const std::vector<ExperimentCase>& cases, const TemporaryFolder& out,
-                          const std::vector<Observer*>& observers = {}) {
-  Logger logger(Verbosity::kQuiet, Terminal{});
-  return run_all(cases, {.out = out.path(), .command_line = {}, .console = {}, .observers = observers}, logger);
-}
+// Raises SIGTERM at a step of its run, or SIGINT at the run's end.
+class Signaller : public Observer {
+ public:
+  explicit Signaller(std::optional<int64_t> step) : step_(step) {}
+  void on_step(const StepProgress& progress) override {
+    if (progress.step == step_) std::raise(SIGTERM);
+  }
+  bool needs_sync_at(int64_t step) const override { return step == step_; }
+  void on_run_end(const TrainingState&) override {
+    if (!step_) std::raise(SIGINT);
+  }
+
+ private:
+  std::optional<int64_t> step_;
+};
+
+class RunAll : public ::testing::Test {
+ protected:
+  // Runs the tiny experiment with `more` keys.
+  RunAllOutcome run(const std::string& more, const std::vector<std::string>& overrides = {},
+                    RunRequest request = {}) const {
+    Logger logger(Verbosity::kQuiet, Terminal{});
+    request.out = out_.path();
+    return run_all(cases_of(kTinyYaml + more, overrides), request, logger);
+  }
+
+  // Runs four of three epochs of four steps, if nothing stops them.
+  RunAllOutcome run_four(Signaller signaller, const std::vector<std::string>& overrides = {}) const {
+    return run("sweep: {layer: [naive, fused], seed: [1, 2]}\n", overrides, {.observers = {&signaller}});
+  }
+
+  const TemporaryFolder out_;
+};
 
 TEST(ReadCases, GivesOneCaseForEachCombination) {
   const auto cases = cases_of("sweep: {layer: [naive, fused], model.hidden_size: [8, 16]}\n");
@@ -56,22 +84,21 @@ TEST(ReadCases, RefusesEqualCasesHoweverTheirValuesAreSpelled) {
         "model.hidden_size: [8, '8']", "training.shuffle: [true, 'true']", "model.dense: [[32, 16], [32,16]]",
         "training.learning_rate: [1e-3, 2e-3], training: {learning_rate: [1e-3]}", "training.clip_norm: [~, null]"})
     EXPECT_EQ(complaints_about("sweep: {" + values + "}\n").size(), 1u) << values;
-  EXPECT_THAT(complaints_about("sweep: {training.epochs: {int_uniform: [1, 2]}, num_runs: 9}\n"), ::testing::IsEmpty())
-      << "drawn values repeat by chance";
-  EXPECT_THAT(complaints_about("sweep: {seed: [1, 2], training.learning_rate: [1e-3, 2e-3]}\n"), ::testing::IsEmpty());
+  // Drawn values repeat by chance.
+  for (const char* values :
+       {"training.epochs: {int_uniform: [1, 2]}, num_runs: 9", "seed: [1, 2], training.learning_rate: [1e-3, 2e-3]"})
+    EXPECT_THAT(complaints_about(fmt::format("sweep: {{{}}}\n", values)), ::testing::IsEmpty());
 }
 
-TEST(RunAll, RunsEveryCombination) {
-  const TemporaryFolder out;
-  const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, fused]}\n"), out);
+TEST_F(RunAll, RunsEveryCombination) {
+  const auto all = run("sweep: {layer: [naive, fused]}\n");
   EXPECT_EQ(all.exit_code, ExitCode::kDone);
   ASSERT_EQ(all.finished.size(), 2u);
   EXPECT_EQ(all.finished[0].summary.layer, "naive");
 }
 
-TEST(RunAll, ReusesTheChoiceOfAutoForAllSeeds) {
-  const TemporaryFolder out;
-  const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {seed: [1, 2, 3]}\n", {"layer=auto"}), out);
+TEST_F(RunAll, ReusesTheChoiceOfAutoForAllSeeds) {
+  const auto all = run("sweep: {seed: [1, 2, 3]}\n", {"layer=auto"});
   ASSERT_EQ(all.finished.size(), 3u);
   const std::string layer = all.finished[0].summary.layer;
   EXPECT_THAT(layer, ::testing::MatchesRegex("auto \\(.+\\)"));
@@ -81,15 +108,8 @@ TEST(RunAll, ReusesTheChoiceOfAutoForAllSeeds) {
   }
 }
 
-// These speeds are those of a busy CPU.
-std::map<int64_t, double> one_thread_is_fastest(int64_t) { return {{2, 1.0}, {1, 10.0}}; }
-
-TEST(RunAll, GivesAllRunsTheNumberOfThreadsThatABusyCpuIsFastestWith) {
-  const TemporaryFolder out;
-  Logger logger(Verbosity::kQuiet, Terminal{});
-  const auto cases = cases_of(std::string(kTinyYaml) + "sweep: {seed: [1, 2]}\n");
-  const auto all = run_all(
-      cases, {.out = out.path(), .command_line = {}, .console = {}, .measure_speeds = one_thread_is_fastest}, logger);
+TEST_F(RunAll, GivesAllRunsTheNumberOfThreadsThatABusyCpuIsFastestWith) {
+  const auto all = run("sweep: {seed: [1, 2]}\n", {}, {.measure_speeds = testing::one_thread_is_fastest});
   ASSERT_EQ(all.finished.size(), 2u);
   for (const RunOutcome& run : all.finished) {
     EXPECT_EQ(run.summary.identity.num_threads, 1);
@@ -97,20 +117,16 @@ TEST(RunAll, GivesAllRunsTheNumberOfThreadsThatABusyCpuIsFastestWith) {
   }
 }
 
-TEST(RunAll, LeavesANumberOfThreadsThatIsSetAndMeasuresNothing) {
-  const TemporaryFolder out;
-  Logger logger(Verbosity::kQuiet, Terminal{});
+TEST_F(RunAll, LeavesANumberOfThreadsThatIsSetAndMeasuresNothing) {
   const auto never = [](int64_t) -> std::map<int64_t, double> { throw std::logic_error("measured"); };
-  const auto all = run_all(cases_of(kTinyYaml, {"training.num_threads=2"}),
-                           {.out = out.path(), .command_line = {}, .console = {}, .measure_speeds = never}, logger);
+  const auto all = run("", {"training.num_threads=2"}, {.measure_speeds = never});
   ASSERT_EQ(all.finished.size(), 1u);
   EXPECT_EQ(all.finished[0].summary.identity.num_threads, 2);
 }
 
-TEST(RunAll, GivesAutoItsOwnRow) {
-  const TemporaryFolder out;
-  const auto by_auto = run_quietly(cases_of(kTinyYaml, {"layer=auto", "auto_layer=naive"}), out);
-  const auto by_name = run_quietly(cases_of(kTinyYaml, {"layer=naive"}), out);
+TEST_F(RunAll, GivesAutoItsOwnRow) {
+  const auto by_auto = run("", {"layer=auto", "auto_layer=naive"});
+  const auto by_name = run("", {"layer=naive"});
   const std::vector<RunRecord> runs = {load_run(by_auto.finished.at(0).folder),
                                        load_run(by_name.finished.at(0).folder)};
   const auto groups = group_runs(runs);
@@ -119,45 +135,21 @@ TEST(RunAll, GivesAutoItsOwnRow) {
   EXPECT_EQ(groups[1].label, "cpu naive");
 }
 
-TEST(RunAll, ContinuesAfterAFailureAndReturnsItsExitCode) {
-  const TemporaryFolder out;
-  const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cuda:99, cpu]}\n"), out);
+TEST_F(RunAll, ContinuesAfterAFailureAndReturnsItsExitCode) {
+  const auto all = run("sweep: {device: [cuda:99, cpu]}\n");
   EXPECT_EQ(all.exit_code, ExitCode::kDevice);
   ASSERT_EQ(all.finished.size(), 1u);
   EXPECT_EQ(all.finished[0].summary.device, "cpu");
 }
 
-// Raises SIGTERM at a step of its run, or SIGINT at the run's end.
-class Signaller : public Observer {
- public:
-  explicit Signaller(std::optional<int64_t> step) : step_(step) {}
-  void on_step(const StepProgress& progress) override {
-    if (progress.step == step_) std::raise(SIGTERM);
-  }
-  bool needs_sync_at(int64_t step) const override { return step == step_; }
-  void on_run_end(const TrainingState&) override {
-    if (!step_) std::raise(SIGINT);
-  }
-
- private:
-  std::optional<int64_t> step_;
-};
-
-// Four runs of three epochs of four steps, if nothing stops them.
-RunAllOutcome run_four(Signaller signaller, const std::vector<std::string>& overrides = {}) {
-  const TemporaryFolder out;
-  const std::string sweep = "sweep: {layer: [naive, fused], seed: [1, 2]}\n";
-  return run_quietly(cases_of(kTinyYaml + sweep, overrides), out, {&signaller});
-}
-
-TEST(RunAll, BeginsNoRunAfterASignalAtTheEndOfOne) {
+TEST_F(RunAll, BeginsNoRunAfterASignalAtTheEndOfOne) {
   const auto all = run_four(Signaller(std::nullopt));
   EXPECT_EQ(all.exit_code, ExitCode::kInterrupted);
   ASSERT_EQ(all.finished.size(), 1u);
   expect_golden(all.finished[0].summary.stop_reason);
 }
 
-TEST(RunAll, BeginsNoRunAfterASignalWithinOne) {
+TEST_F(RunAll, BeginsNoRunAfterASignalWithinOne) {
   const auto all = run_four(Signaller(6));
   EXPECT_EQ(all.exit_code, ExitCode::kTerminated);
   ASSERT_EQ(all.finished.size(), 1u);
@@ -165,64 +157,50 @@ TEST(RunAll, BeginsNoRunAfterASignalWithinOne) {
   EXPECT_EQ(all.finished[0].summary.epochs, 1) << "whole ones";
 }
 
-TEST(RunAll, SaysWhichEpochWasCutShort) {
-  const TemporaryFolder out;
+TEST_F(RunAll, SaysWhichEpochWasCutShort) {
   Signaller signaller(6);
-  const auto all = run_quietly(cases_of(kTinyYaml), out, {&signaller});
-  EXPECT_THAT(
-      testing::read_text(all.finished.at(0).folder / "train.log"),
-      ::testing::HasSubstr("terminated (SIGTERM); epoch 2 was cut short after 2 of 4 steps, so its time does not "
-                           "count\n"));
-  EXPECT_THAT(testing::read_text(all.finished[0].folder / "train.log"), ::testing::HasSubstr("  (cut short)\n"));
+  const auto all = run("", {}, {.observers = {&signaller}});
+  EXPECT_THAT(read_text(all.finished.at(0).folder / "train.log"), ::testing::HasSubstr("epoch 2 was cut short "));
+  EXPECT_THAT(read_text(all.finished[0].folder / "train.log"), ::testing::HasSubstr("  (cut short)\n"));
   EXPECT_EQ(all.finished[0].summary.ending, RunEnding::kInterrupted);
 }
 
-TEST(RunAll, LeavesASummaryOfARunThatDivergedMarkedAsSuch) {
-  const TemporaryFolder out;
-  run_quietly(cases_of(kTinyYaml, {"training.optimizer=sgd", "training.learning_rate=1e38"}), out);
-  const auto run = run_folders_in(out.path() / "tiny").at(0);
+TEST_F(RunAll, LeavesASummaryOfARunThatDivergedMarkedAsSuch) {
+  run("", {"training.optimizer=sgd", "training.learning_rate=1e38"});
+  const auto run = run_folders_in(out_.path() / "tiny").at(0);
   EXPECT_EQ(read_summary(run).ending, RunEnding::kDiverged);
 }
 
-TEST(RunAll, AnswersASignalAtOnce) {
+TEST_F(RunAll, AnswersASignalAtOnce) {
   ::testing::internal::CaptureStderr();
   run_four(Signaller(6));
   expect_golden(::testing::internal::GetCapturedStderr());
 }
 
-TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
-  const TemporaryFolder out;
+TEST_F(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
   ::testing::internal::CaptureStderr();
-  run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cpu, cuda:99], layer: [naive, fused]}\n"), out);
+  run("sweep: {device: [cpu, cuda:99], layer: [naive, fused]}\n");
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, ::testing::HasSubstr("2 of 4 cases cannot run on this machine: device: got cuda:99, but "));
+  EXPECT_THAT(log, ::testing::HasSubstr("2 of 4 cases "));
   EXPECT_LT(log.find("cannot run"), log.find("error"));
 }
 
-TEST(RunAll, BeginsNoRunIfNoCaseHasItsDevice) {
-  const TemporaryFolder out;
-  const auto run = [&] {
-    run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cuda:98, cuda:99]}\n"), out);
-  };
-  EXPECT_THROW(run(), UserError);
-  EXPECT_TRUE(std::filesystem::is_empty(out.path()));
+TEST_F(RunAll, BeginsNoRunIfNoCaseHasItsDevice) {
+  EXPECT_THROW(run("sweep: {device: [cuda:98, cuda:99]}\n"), UserError);
+  EXPECT_TRUE(std::filesystem::is_empty(out_.path()));
 }
 
-TEST(RunAll, WarnsOfUnsupportedLayersBeforeAnythingTrains) {
+TEST_F(RunAll, WarnsOfUnsupportedLayersBeforeAnythingTrains) {
   if (device_error("cuda").empty()) GTEST_SKIP() << "a GPU has them all";
-  const TemporaryFolder out;
   ::testing::internal::CaptureStderr();
-  run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, cudnn, fused]}\n", {"device=auto"}), out);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              ::testing::HasSubstr("1 of 3 cases cannot run on this machine: layer: cudnn "));
+  run("sweep: {layer: [naive, cudnn, fused]}\n", {"device=auto"});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("1 of 3 cases "));
 }
 
-TEST(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {
-  const TemporaryFolder out;
+TEST_F(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {
   ::testing::internal::CaptureStderr();
-  run_quietly(cases_of(kTinyYaml, {"device=cuda:99"}), out);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              ::testing::StartsWith("rnnlab: error: argument 'device=cuda:99': device: got cuda:99, but "));
+  run("", {"device=cuda:99"});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("argument 'device=cuda:99': "));
 }
 
 TEST(ReadCases, ResolvesDataRelativeToTheFile) {
@@ -235,7 +213,7 @@ TEST(ReadCases, ResolvesDataRelativeToTheFile) {
   EXPECT_EQ(cases.at(0).experiment.data.path, (folder.path() / "mine" / "a.csv").string());
 }
 
-TEST(RunAll, BeginsNoRunAfterASignalInOneThatFails) {
+TEST_F(RunAll, BeginsNoRunAfterASignalInOneThatFails) {
   const auto all = run_four(Signaller(2), {"training.optimizer=sgd", "training.learning_rate=1e38"});
   EXPECT_EQ(all.exit_code, ExitCode::kTerminated);
   EXPECT_TRUE(all.finished.empty());
@@ -246,10 +224,10 @@ SweepPlan plan_of(const std::string& more, Spread spread = Spread::kRounds) {
 }
 
 TEST(PlanSweep, KeepsTheSidesOfAComparisonTogether) {
-  const SweepPlan plan = plan_of("sweep: {seed: [1, 2, 3], layer: [naive, fused]}\n");
-  EXPECT_EQ(plan.num_tasks(), 3) << "one of each seed";
-  EXPECT_EQ(plan.num_runs(), 6);
-  EXPECT_EQ(plan_of("sweep: {seed: [1, 2, 3], layer: [naive, fused]}\n", Spread::kRuns).num_tasks(), 6);
+  const std::string sweep = "sweep: {seed: [1, 2, 3], layer: [naive, fused]}\n";
+  EXPECT_EQ(plan_of(sweep).num_tasks(), 3) << "one of each seed";
+  EXPECT_EQ(plan_of(sweep).num_runs(), 6);
+  EXPECT_EQ(plan_of(sweep, Spread::kRuns).num_tasks(), 6);
 }
 
 TEST(PlanSweep, SeparatesCasesThatCannotBeCompared) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "runs/sweep.h"
 #include "runs/tiny_yaml.h"
 
@@ -20,6 +22,16 @@ inline std::vector<ExperimentCase> cases_of(const std::string& yaml, const std::
 
 inline Experiment tiny_experiment(const std::vector<std::string>& overrides = {}) {
   return cases_of(kTinyYaml, overrides).front().experiment;
+}
+
+// These speeds, by the number of threads, are those of a busy CPU.
+inline std::map<int64_t, double> one_thread_is_fastest(int64_t) { return {{2, 1.0}, {1, 10.0}}; }
+
+// Trains a run into the folder `out`, without a line of output.
+inline RunOutcome run_quietly(const Experiment& experiment, const std::filesystem::path& out,
+                              const std::vector<Observer*>& observers = {}) {
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  return run_experiment(experiment, {.out = out, .command_line = {"rnnlab", "train"}, .observers = observers}, logger);
 }
 
 }  // namespace rnnlab::testing

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "golden.h"
 #include "scripts/script_box.h"
 
 namespace rnnlab {
@@ -37,9 +38,9 @@ class Bootstrap : public testing::Test {
     return box.run("RNNLAB_ALLOW_NO_AVX2=1 " + settings + " scripts/bootstrap");
   }
 
-  void expect_refusal(const ScriptResult& result, const std::string& message) {
+  void expect_refusal(const ScriptResult& result) {
     EXPECT_EQ(result.exit_code, 4);
-    EXPECT_EQ(result.output, message);
+    expect_golden(result.output);
     EXPECT_FALSE(box.exists(".venv/ready"));
   }
 
@@ -69,76 +70,50 @@ esac)";
 
 TEST_F(Bootstrap, RefusesAnotherProcessor) {
   box.command("uname", "[[ $1 == -s ]] && echo Linux || echo aarch64");
-  expect_refusal(run(),
-                 "error: this machine is Linux aarch64; LibTorch 2.11.0 needs Linux x86_64\n"
-                 "  use a 64-bit Intel or AMD machine with Linux\n");
+  expect_refusal(run());
 }
 
 TEST_F(Bootstrap, RefusesAProcessorWithoutAvx2) {
   box.remove("bin/grep");
   box.command("grep", "exit 1");
-  expect_refusal(box.run("scripts/bootstrap"),
-                 "error: this processor has no AVX2 (see the flags in /proc/cpuinfo); parts of LibTorch 2.11.0 refuse "
-                 "to run without it\n"
-                 "  use a processor made since about 2015; in a virtual machine, pass the host's processor through\n"
-                 "  to try all the same, untested: RNNLAB_ALLOW_NO_AVX2=1\n");
+  expect_refusal(box.run("scripts/bootstrap"));
 }
 
 TEST_F(Bootstrap, NamesThePackagesWhereThereIsNoApt) {
   box.remove("bin/apt-get");
   box.remove("bin/g++");
-  expect_refusal(run(),
-                 "error: these packages are missing, and there is no apt-get here to install them: g++ libyaml-cpp-dev "
-                 "libspdlog-dev "
-                 "libfmt-dev libcli11-dev nlohmann-json3-dev libprotozero-dev zlib1g-dev libzip-dev libssl-dev "
-                 "libgtest-dev libgmock-dev\n"
-                 "  install what your system calls them (these are Debian's names), then run the same command again\n");
+  expect_refusal(run());
 }
 
 TEST_F(Bootstrap, NamesTheOneHeaderThatIsMissing) {
   box.remove("bin/apt-get");
   box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
-  EXPECT_THAT(run().output, HasSubstr("there is no apt-get here to install them: zlib1g-dev\n"));
+  EXPECT_THAT(run().output, HasSubstr(": zlib1g-dev\n"));
 }
 
 TEST_F(Bootstrap, AsksForAnAdministratorWithoutRootAndSudo) {
   box.command("id", "echo 1000");
   box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
-  expect_refusal(
-      run(),
-      "error: these packages are missing, and only root may install them: zlib1g-dev\n"
-      "  have an administrator run 'apt-get update && apt-get install zlib1g-dev', then run the same command again\n");
+  expect_refusal(run());
 }
 
 TEST_F(Bootstrap, NeverWaitsForAPasswordThatNobodyCanType) {
   box.command("id", "echo 1000");
   box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
   box.command("sudo", "echo \"$*\" >>\"$HOME/sudo.log\"; echo 'sudo: a password is required'; exit 1");
-  const ScriptResult result = run();
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.output,
-              HasSubstr("sudo: a password is required\nerror: apt-get could not install these packages"));
+  expect_refusal(run());
   EXPECT_THAT(box.text("sudo.log"), StartsWith("-n apt-get -q update\n"));
 }
 
 TEST_F(Bootstrap, ShowsTheLastWordsOfAFailingApt) {
   box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
   box.command("apt-get", "echo 'E: Unable to fetch some archives'; exit 100");
-  const ScriptResult result = run();
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.output, AllOf(HasSubstr("Installing system packages, 20 seconds to two minutes: zlib1g-dev\n"),
-                                   HasSubstr("E: Unable to fetch some archives\nerror: apt-get could not"),
-                                   HasSubstr("\n  without a network: connect it; refused: have an administrator run "
-                                             "'apt-get update && apt-get install zlib1g-dev'")));
+  expect_refusal(run());
 }
 
 TEST_F(Bootstrap, SaysWhenAptHelpedNothing) {
   box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
-  expect_refusal(run(),
-                 "Installing system packages, 20 seconds to two minutes: zlib1g-dev\n"
-                 "error: apt-get has installed everything, and still this is not found by g++ and python3: zlib1g-dev\n"
-                 "  leave CXX and RNNLAB_PYTHON unset, or have them name a complete g++ and Python; then run the same "
-                 "command again\n");
+  expect_refusal(run());
 }
 
 TEST_F(Bootstrap, LeavesAptAloneWhenNothingIsMissing) {
@@ -148,41 +123,20 @@ TEST_F(Bootstrap, LeavesAptAloneWhenNothingIsMissing) {
 
 TEST_F(Bootstrap, RefusesAnOldCompiler) {
   box.command("g++", "[[ $1 == -dumpversion ]] && echo 11.4.0 || cat >/dev/null");
-  expect_refusal(
-      run(),
-      "error: the C++ compiler g++ is version 11.4.0; C++20 as rnnlab uses it needs g++ 12 or newer\n"
-      "  install a newer one and name it: CXX=g++-12 scripts/bootstrap (the same CXX for the scripts that build)\n");
+  expect_refusal(run());
 }
 
-TEST_F(Bootstrap, RefusesAnOldPython) {
-  expect_refusal(run("PYTHON_VERSION=3.9"),
-                 "error: python3 is Python 3.9; LibTorch 2.11.0 comes for Python 3.10 to 3.14\n"
-                 "  install one of these and name it: RNNLAB_PYTHON=python3.12 scripts/bootstrap\n");
-}
+TEST_F(Bootstrap, RefusesAnOldPython) { expect_refusal(run("PYTHON_VERSION=3.9")); }
 
 TEST_F(Bootstrap, RefusesAFullDisk) {
   box.command("df", "printf 'head\\nfs 0 0 7900000 0 /\\n'");
-  expect_refusal(run("RNNLAB_CUDA=ON"),
-                 "Making BOX/.venv\n"
-                 "error: too little room in BOX for LibTorch and the builds: 7 GB free, about 8 GB wanted\n"
-                 "  make room on that disk (df -h BOX), then run the same command again\n");
+  expect_refusal(run("RNNLAB_CUDA=ON"));
 }
-
-constexpr const char* kPackages =
-    "  1 of 3 packages of requirements.txt: cmake==1\n"
-    "  2 of 3 packages of requirements.txt: ninja==1\n"
-    "  3 of 3 packages of requirements.txt: torch==2.11.0\n";
-constexpr const char* kHeaders = "  1 of 1 packages of requirements-headers.txt: nvidia-nvml-dev==1\n";
-constexpr const char* kCudaPackages = "  1 of 1 packages of requirements-cuda.txt: nvidia-cuda-nvcc==1\n";
 
 TEST_F(Bootstrap, InstallsNothingOfCudaWithoutAGpu) {
   const ScriptResult result = run();
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.output, std::string("Making BOX/.venv\nDownloading LibTorch, about 0.6 GB, once\n") + kPackages +
-                               kHeaders +
-                               "Ready: LibTorch in BOX/.venv/lib/python3.11/site-packages/torch, without CUDA: "
-                               "nvidia-smi finds no NVIDIA GPU "
-                               "here (RNNLAB_CUDA=ON installs it all the same)\n");
+  expect_golden(result.output);
   EXPECT_TRUE(box.exists(".venv/torch/lib"));
   EXPECT_FALSE(box.exists(".venv/cuda"));
 }
@@ -192,7 +146,7 @@ TEST_F(Bootstrap, InstallsCudaOnceThereIsAGpu) {
   box.command("nvidia-smi", "echo 'GPU 0: NVIDIA H200'");
   const ScriptResult result = run();
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.output, HasSubstr(kCudaPackages));
+  EXPECT_THAT(result.output, HasSubstr(" nvidia-cuda-nvcc==1\n"));
   EXPECT_THAT(result.output, Not(HasSubstr("torch==2.11.0\n")));
   EXPECT_TRUE(box.exists(".venv/cuda/bin/nvcc"));
   EXPECT_EQ(run().output, "");
@@ -204,24 +158,17 @@ TEST_F(Bootstrap, AddsTheHeaderThatAnOlderVersionDidWithout) {
   box.remove(".venv/installed/nvidia-nvml-dev==1");
   const ScriptResult result = run();
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.output, HasSubstr(kHeaders));
+  EXPECT_THAT(result.output, HasSubstr(" nvidia-nvml-dev==1\n"));
   EXPECT_THAT(result.output, Not(HasSubstr("torch==2.11.0\n")));
   EXPECT_TRUE(box.exists(".venv/nvml/nvml.h"));
 }
 
-TEST_F(Bootstrap, RefusesAnotherAnswerThanOnOrOff) {
-  const ScriptResult result = run("RNNLAB_CUDA=yes");
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.output, HasSubstr("error: RNNLAB_CUDA=yes: expected ON or OFF\n"));
-}
+TEST_F(Bootstrap, RefusesAnotherAnswerThanOnOrOff) { expect_refusal(run("RNNLAB_CUDA=yes")); }
 
 TEST_F(Bootstrap, InstallsEveryLineAndLinksWhatThePresetsName) {
   const ScriptResult result = run("RNNLAB_CUDA=ON");
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.output, std::string("Making BOX/.venv\nDownloading LibTorch and CUDA, about 2.5 GB, once\n") +
-                               kPackages + kCudaPackages + kHeaders +
-                               "Ready: LibTorch in BOX/.venv/lib/python3.11/site-packages/torch, "
-                               "CUDA in BOX/.venv/lib/python3.11/site-packages/nvidia/cu13\n");
+  expect_golden(result.output);
   for (const char* path : {".venv/torch/lib", ".venv/cuda/bin/nvcc", ".venv/cuda/lib64/libcudart.so",
                            ".venv/cuda/lib/libnvrtc-builtins.so", ".venv/bin/cmake", ".venv/ready"}) {
     EXPECT_TRUE(box.exists(path)) << path;
@@ -282,14 +229,7 @@ TEST_F(CheckedInstallation, RefusesAPackageWithAnotherHash) {
   const ScriptResult result = run_with(std::string(64, '0'));
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.output, HasSubstr("Expected sha256 " + std::string(64, '0')));
-  EXPECT_THAT(
-      result.output,
-      testing::EndsWith(
-          "error: pip was given a different file for cmake==1: its SHA-256 is not the one in the repository (see "
-          "pip's message above). It was not installed\n"
-          "  a proxy or a mirror that changes files: use another network, or set PIP_INDEX_URL to another mirror\n"
-          "  if the same happens there: somebody has replaced the file. Do not install it by hand; report it "
-          "(SECURITY.md)\n"));
+  expect_golden(result.output.substr(result.output.find("error: pip was given ")));
   EXPECT_FALSE(box.exists("installed/cmake_is_here.py"));
   EXPECT_FALSE(box.exists(".venv/installed/cmake==1"));
   EXPECT_FALSE(box.exists(".venv/ready"));
@@ -313,19 +253,11 @@ TEST_F(Bootstrap, SaysNothingAndDoesNothingTheSecondTime) {
 
 TEST_F(Bootstrap, GoesOnWhereAFailureStoppedIt) {
   const ScriptResult broken = run("PIP_FAILS_AT=ninja==1");
-  EXPECT_EQ(broken.exit_code, 4);
-  EXPECT_THAT(broken.output,
-              HasSubstr("pip is lost\n"
-                        "error: pip could not install ninja==1 (see its message above)\n"
-                        "  without a network: connect it; a proxy: set HTTPS_PROXY; a mirror: set PIP_INDEX_URL; "
-                        "a full disk: make room\n"
-                        "  then run the same command again: it continues from here\n"));
-  EXPECT_FALSE(box.exists(".venv/ready"));
+  expect_refusal(broken);
 
   const ScriptResult repaired = run();
   EXPECT_EQ(repaired.exit_code, 0);
-  EXPECT_THAT(repaired.output, AllOf(HasSubstr("  2 of 3 packages of requirements.txt: ninja==1\n"),
-                                     Not(HasSubstr("cmake==1")), Not(HasSubstr("Making"))));
+  EXPECT_THAT(repaired.output, AllOf(HasSubstr(" ninja==1\n"), Not(HasSubstr("cmake==1")), Not(HasSubstr("Making"))));
   EXPECT_TRUE(box.exists(".venv/ready"));
 }
 
@@ -338,7 +270,7 @@ TEST_F(Bootstrap, StartsAfreshAVenvThatWasLeftHalfMade) {
 TEST_F(Bootstrap, StartsAfreshWhenTheRequirementsChange) {
   run();
   box.file("requirements.txt", "cmake==2\nninja==2\ntorch==2.11.0\n");
-  EXPECT_THAT(run().output, HasSubstr("  1 of 3 packages of requirements.txt: cmake==2\n"));
+  EXPECT_THAT(run().output, HasSubstr(" cmake==2\n"));
 }
 
 TEST_F(Bootstrap, UsesTheCudaCompilerOnPath) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "golden.h"
 #include "scripts/script_box.h"
 
 namespace rnnlab {
@@ -23,7 +24,12 @@ class CountTests : public testing::Test {
     box.file("results/ctest.xml", "<testsuite>" + entries + "</testsuite>");
   }
 
-  ScriptResult count() { return box.run(std::string(kPython) + " scripts/count_tests.py results"); }
+  // Expects this exit code and the sum of golden.txt.
+  void expect_sum(int exit_code) {
+    const ScriptResult result = box.run(std::string(kPython) + " scripts/count_tests.py results");
+    EXPECT_EQ(result.exit_code, exit_code);
+    expect_golden(result.output);
+  }
 
   static constexpr const char* kPython = RNNLAB_SOURCE_DIR "/.venv/bin/python";
   static constexpr const char* kPassed = R"(<testcase status="run" result="completed"/>)";
@@ -40,25 +46,19 @@ TEST_F(CountTests, AddsUpTheCasesOfAllPrograms) {
   report("base", std::string(kPassed) + kPassed + kDisabled);
   report("data", std::string(kPassed) + kSkipped);
   ctest_ran(R"(<testcase name="base" status="run"/><testcase name="data" status="run"/>)");
-  const ScriptResult result = count();
-  EXPECT_EQ(result.output, "3 passed, 0 failed, 1 skipped\n  1 skipped in data: no GPU\n");
-  EXPECT_EQ(result.exit_code, 0);
+  expect_sum(0);
 }
 
 TEST_F(CountTests, FailsWhenOneCaseFailed) {
   report("base", std::string(kPassed) + kFailed);
   ctest_ran(R"(<testcase name="base" status="fail"/>)");
-  const ScriptResult result = count();
-  EXPECT_EQ(result.output, "1 passed, 1 failed, 0 skipped\n");
-  EXPECT_EQ(result.exit_code, 1);
+  expect_sum(1);
 }
 
 TEST_F(CountTests, CountsAProgramThatCrashedAsOneFailure) {
   report("base", kPassed);
   ctest_ran(R"(<testcase name="base" status="run"/><testcase name="data" status="fail"/>)");
-  const ScriptResult result = count();
-  EXPECT_EQ(result.output, "1 passed, 1 failed, 0 skipped\n");
-  EXPECT_EQ(result.exit_code, 1);
+  expect_sum(1);
 }
 
 TEST_F(CountTests, CountsAScriptThatSkippedItselfAsSkipped) {
@@ -67,9 +67,7 @@ TEST_F(CountTests, CountsAScriptThatSkippedItselfAsSkipped) {
             R"(<skipped message="SKIP_RETURN_CODE=77"/><system-out>a line
 skipped, because there is no GPU
 </system-out></testcase>)");
-  const ScriptResult result = count();
-  EXPECT_EQ(result.output, "1 passed, 0 failed, 1 skipped\n  1 skipped in gpu_script: there is no GPU\n");
-  EXPECT_EQ(result.exit_code, 0);
+  expect_sum(0);
 }
 
 TEST_F(CountTests, NamesEachReasonOnceWithAllTestsThatHaveIt) {
@@ -77,8 +75,7 @@ TEST_F(CountTests, NamesEachReasonOnceWithAllTestsThatHaveIt) {
   report("data", kSkipped);
   ctest_ran(R"(<testcase name="base" status="run"/><testcase name="data" status="run"/>)"
             R"(<testcase name="silent" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>)");
-  EXPECT_EQ(count().output,
-            "0 passed, 0 failed, 4 skipped\n  3 skipped in base, data: no GPU\n  1 skipped in silent: no reason\n");
+  expect_sum(0);
 }
 
 TEST_F(CountTests, CountsTheCasesThatUnittestSkippedInATestThatPassed) {
@@ -89,25 +86,19 @@ OK (skipped=1)
 </system-out></testcase><testcase name="quiet" status="run"><system-out>.s
 OK (skipped=1)
 </system-out></testcase>)");
-  EXPECT_EQ(count().output,
-            "2 passed, 0 failed, 2 skipped\n  1 skipped in man_page: groff is not installed\n"
-            "  1 skipped in quiet: no reason\n");
+  expect_sum(0);
 }
 
 TEST_F(CountTests, CountsATestThatCouldNotStartAsOneFailure) {
   report("base", kPassed);
   ctest_ran(R"(<testcase name="base" status="run"/><testcase name="data" status="notrun">)"
             R"(<skipped message="Unable to find executable"/></testcase>)");
-  const ScriptResult result = count();
-  EXPECT_EQ(result.output, "1 passed, 1 failed, 0 skipped\n");
-  EXPECT_EQ(result.exit_code, 1);
+  expect_sum(1);
 }
 
 TEST_F(CountTests, FailsWhenNothingRan) {
   ctest_ran("");
-  const ScriptResult result = count();
-  EXPECT_EQ(result.output, "0 passed, 0 failed, 0 skipped\n");
-  EXPECT_EQ(result.exit_code, 1);
+  expect_sum(1);
 }
 
 }  // namespace

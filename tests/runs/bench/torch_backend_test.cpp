@@ -23,6 +23,7 @@
 namespace rnnlab {
 namespace {
 
+using ::testing::Contains;
 using testing::expect_error;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -56,13 +57,8 @@ TEST(TorchBackend, ADeviceThatIsNotThereIsADeviceError) {
   BenchSettings settings = tiny_settings();
   settings.device = {"cuda:99"};
   TorchBackend backend(settings);
-  try {
-    backend.begin(expand_grid(settings).at(0));
-    ADD_FAILURE() << "no error";
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
-    EXPECT_THAT(error.what(), HasSubstr("device: got cuda:99, but "));
-  }
+  EXPECT_THAT(testing::message_of_error(ExitCode::kDevice, [&] { backend.begin(expand_grid(settings).at(0)); }),
+              HasSubstr("device: got cuda:99, but "));
 }
 
 TEST(TorchBackend, CountsTheSecondsThatItComputes) {
@@ -120,9 +116,6 @@ INSTANTIATE_TEST_SUITE_P(Devices, WholeBench,
                            return std::string(test.param.first) + "_" + std::string(config::name_of(test.param.second));
                          });
 
-}  // namespace
-namespace {
-
 std::map<std::string, int64_t> counts(const std::vector<KernelUse>& uses) {
   std::map<std::string, int64_t> by_name;
   for (const KernelUse& use : uses) by_name[use.name] = use.count;
@@ -155,12 +148,6 @@ TEST(KernelLog, NamesTheKernelsOfAGpu) {
   EXPECT_EQ(uses[0].count, 1);
   EXPECT_GT(uses[0].seconds, 0);
 }
-
-}  // namespace
-namespace {
-
-using ::testing::Contains;
-using ::testing::Not;
 
 BenchCase small_combination() {
   return {.options = {.input_size = 3, .hidden_size = 4, .num_layers = 2}, .batch_size = 2, .num_steps = 5};
@@ -253,9 +240,6 @@ std::vector<LayerKind> kinds_for_gpus() {
 INSTANTIATE_TEST_SUITE_P(All, LayerProgramsOnCuda, ::testing::ValuesIn(kinds_for_gpus()),
                          [](const auto& test) { return std::string(config::name_of(test.param)); });
 
-}  // namespace
-namespace {
-
 constexpr int64_t kMegabyte = 1 << 20;
 
 class StepMemory : public ::testing::TestWithParam<c10::DeviceType> {
@@ -282,12 +266,6 @@ TEST_P(StepMemory, WhatWasThereBeforeDoesNotCount) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, StepMemory, ::testing::Values(c10::kCPU, c10::kCUDA));
-
-}  // namespace
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(Throttling, ClocksHeldDownAreSaid) {
   GpuSurvey survey;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "golden.h"
 #include "runs/report/sections.h"
 
 #include <gmock/gmock.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "golden.h"
 #include "runs/bench/sample_report.h"
 #include "runs/report/sample_sources.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "golden.h"
 #include "runs/report/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "golden.h"
 #include "results/sample_runs.h"
 #include "runs/report/sample_sources.h"
 

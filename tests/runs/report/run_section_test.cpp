@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "golden.h"
 #include "runs/report/sections.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "golden.h"
 #include "results/sample_runs.h"
 #include "runs/report/sample_sources.h"
 
@@ -51,18 +51,13 @@ TEST(RunFacts, HaveTheExchangeOfSeveralProcesses) {
     row.fastest_process_seconds = 0.7;
   }
   const auto facts = environment_of(runs[0], "a").values;
-  EXPECT_THAT(facts, Contains(Fact("devices", "2 processes on 1 host by gloo")));
-  EXPECT_THAT(facts, Contains(Fact("exchange that is not overlapped", "12.5 % of an epoch (median)")));
-  EXPECT_THAT(facts, Contains(Fact("slowest process", "computes 25.0 % longer than the fastest (median)")));
+  for (const auto& [name, part] :
+       {Fact("devices", "2 processes on 1 host by gloo"), Fact("exchange that is not overlapped", "12.5 %"),
+        Fact("slowest process", "25.0 %")})
+    EXPECT_THAT(facts, Contains(::testing::Pair(name, ::testing::HasSubstr(part))));
   for (const auto& [name, value] : environment_of(testing::read_back(testing::naive_and_fused())[0], "a").values)
     EXPECT_NE(name, "devices") << "of a run of one process";
 }
-
-}  // namespace
-
-namespace {
-
-using ::testing::ElementsAre;
 
 GroupResult group(const std::string& label, double seconds) {
   GroupResult result;
@@ -130,8 +125,7 @@ TEST(Headlines, OfThreeProcessesGiveTheIntervalWithoutAVerdict) {
 TEST(Headlines, SayThatAWideIntervalDecidesNothing) {
   GroupResult wide = compared("b", 0.9, 0.5, 1.6);
   wide.verdict = TimeVerdict::kUndecided;
-  EXPECT_THAT(headlines(comparison({group("a", 1), wide}))[1],
-              "b: undecided; 0.900 of the time of a (95 % interval 0.500 .. 1.60).");
+  expect_golden(headlines(comparison({group("a", 1), wide}))[1]);
 }
 
 TEST(Headlines, OfManyGroupsNameTheEnds) {

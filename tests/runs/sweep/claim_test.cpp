@@ -197,12 +197,7 @@ TEST_F(ClaimOnTask, NoticesThatItWasTakenOver) {
 }
 
 TEST_F(ClaimOnTask, NeedsItsFolder) {
-  try {
-    Claim::take(folder_.path() / "absent", kTask);
-    ADD_FAILURE() << "no error";
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
-  }
+  message_of_error(ExitCode::kDevice, [&] { Claim::take(folder_.path() / "absent", kTask); });
 }
 
 }  // namespace

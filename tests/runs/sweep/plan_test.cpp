@@ -16,7 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr const char* kMeasurement = "00000000000000a1";
 
@@ -146,12 +145,7 @@ TEST(Plan, MayBeForSomeHardware) {
   EXPECT_NO_THROW(require_hardware(plan_for({})));
   EXPECT_NO_THROW(require_hardware(plan_for(here)));
   EXPECT_NO_THROW(require_hardware(plan_for({here[1]})));
-  expect_error(ExitCode::kDevice,
-               "the plan is for machines with 'Abacus 2000' (--pin), but this machine has '" + here[0] + "' and '" +
-                   here[1] + "': start the worker on such a machine, or make a new plan without --pin",
-               [&] {
-                 require_hardware(plan_for({here[0], "Abacus 2000"}));
-               });
+  message_of_error(ExitCode::kDevice, [&] { require_hardware(plan_for({here[0], "Abacus 2000"})); });
 }
 
 TEST(Plan, ThatIsMissingIsAUsageError) {
@@ -165,16 +159,7 @@ TEST(Plan, ThatIsMissingIsAUsageError) {
 namespace rnnlab {
 namespace {
 
-using ::testing::HasSubstr;
-
-TEST(LaunchCommands, CountTheTasks) {
-  const std::string lines = launch_commands("sweeps/a", 24);
-  EXPECT_THAT(lines, HasSubstr("  rnnlab sweep work sweeps/a  "));
-  EXPECT_THAT(lines, HasSubstr("  sbatch --array=0-23 --requeue --open-mode=append --signal=TERM@120 --wrap 'srun "
-                               "--ntasks=1 rnnlab train --wait --task $SLURM_ARRAY_TASK_ID sweeps/a'\n"));
-  EXPECT_THAT(lines, HasSubstr("  seq 0 23 | parallel -j 1 rnnlab train --task {} sweeps/a\n"));
-  EXPECT_THAT(lines, HasSubstr("  seq 0 23 | xargs -P 1 -I {} rnnlab train --task {} sweeps/a\n"));
-}
+TEST(LaunchCommands, CountTheTasks) { expect_golden(launch_commands("sweeps/a", 24)); }
 
 }  // namespace
 }  // namespace rnnlab

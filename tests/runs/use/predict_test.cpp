@@ -61,7 +61,7 @@ TEST_F(Predict, GivesAPredictionForEachStepThatHasATarget) {
   EXPECT_TRUE(tags.targets.equal(at::tensor({0, 1, 1, 1, 0, 0}, at::kLong)));
   EXPECT_THAT(prediction_csv(tags, data.rows), HasSubstr("\n5,6,N,"));
   expect_golden(data.description);
-  EXPECT_THAT(prediction_text(tags, "tags.npy"), StartsWith("tags.npy: 6 steps of 3 samples in "));
+  EXPECT_THAT(prediction_text(tags, "tags.npy"), StartsWith("tags.npy: 6 steps of 3 "));
   const auto json = nlohmann::json::parse(prediction_json(trained, data, tags, "tags.npy"));
   EXPECT_EQ(json["samples"], 3);
   EXPECT_EQ(json["steps"], 6);

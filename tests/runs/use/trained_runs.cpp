@@ -13,10 +13,7 @@ std::filesystem::path TrainedRuns::train(const std::string& yaml, const std::vec
   for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
   const auto cases = read_cases(document, findings);
   findings.throw_if_any();
-  Logger logger(Verbosity::kQuiet, Terminal{});
-  return run_experiment(cases.front().experiment, {.out = folder_.path(), .command_line = {"rnnlab"}, .console = {}},
-                        logger)
-      .folder;
+  return run_quietly(cases.front().experiment, folder_.path()).folder;
 }
 
 void TrainedRuns::write_flowers(const std::string& file) const {

@@ -9,6 +9,7 @@
 
 #include "base/system/temporary_folder.h"
 #include "runs/sweep.h"
+#include "runs/tiny_experiment.h"
 #include "runs/use/trained_model.h"
 
 namespace rnnlab::testing {

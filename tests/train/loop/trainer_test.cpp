@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/loop/trainer.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <csignal>
 #include <limits>
 
+#include "base/expect_error.h"
 #include "golden.h"
 #include "train/loop/objective.h"
 #include "train/loop/stop_signal.h"
@@ -127,23 +137,30 @@ TEST(Trainer, DropLastLeavesTheTailOut) {
   EXPECT_EQ(run.state.step, 6);
 }
 
+std::vector<at::Tensor> trained_weights(const Dataset& dataset, const TrainerOptions& options) {
+  const auto model = toy_model(dataset);
+  Trainer(*model, dataset, options).run();
+  return model->parameters();
+}
+
+void expect_close(const std::vector<at::Tensor>& actual, const std::vector<at::Tensor>& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(at::allclose(actual[i], expected[i], 1e-4, 1e-6)) << i;
+}
+
 // Returns the weights after two epochs over 90 samples, in batches of `batch_size`; `accumulate` batches make a step.
 std::vector<at::Tensor> accumulated_weights(int64_t batch_size, int64_t accumulate) {
-  const auto dataset = toy_dataset(90);
-  const auto model = toy_model(dataset);
   auto options = toy_options();
   options.settings.batch_size = batch_size;
   options.settings.accumulate = accumulate;
   options.settings.optimizer = OptimizerKind::kSgd;
   options.settings.learning_rate = 1.0;
-  Trainer(*model, dataset, options).run();
-  return model->parameters();
+  return trained_weights(toy_dataset(90), options);
 }
 
 TEST(Trainer, AccumulatedBatchesEqualOneBigBatch) {
   const auto whole = accumulated_weights(32, 1);    // 32, 32, 26
   const auto quarters = accumulated_weights(8, 4);  // the last step is 8, 8, 8, 2
-  for (size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(at::allclose(whole[i], quarters[i], 1e-4, 1e-6)) << i;
+  expect_close(quarters, whole);
 }
 
 TEST(Trainer, AccumulationLeavesTheReportedLossAlone) {
@@ -293,13 +310,268 @@ TEST(Trainer, RefusesMoreStepsThanCanBeCounted) {
   const auto model = toy_model(dataset);
   auto options = toy_options();
   options.settings.epochs = std::numeric_limits<int64_t>::max() / 2;
-  try {
-    const Trainer trainer(*model, dataset, options);
-    FAIL() << "expected an error";
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    expect_golden(error.what());
+  testing::expect_error(ExitCode::kUsage, [&] { const Trainer trainer(*model, dataset, options); });
+}
+
+// ---- missing targets and targets of steps ----
+
+// A mean of the means of parts would weigh a target among few, or a short sequence, like one among many.
+void expect_the_same_however_cut(const Dataset& dataset, double learning_rate, const std::vector<int64_t>& shards) {
+  auto options = toy_options();
+  options.settings.optimizer = OptimizerKind::kSgd;
+  options.settings.learning_rate = learning_rate;
+  options.settings.batch_size = 30;
+  const auto whole = trained_weights(dataset, options);
+  auto accumulated = options;
+  accumulated.settings.batch_size = 10;
+  accumulated.settings.accumulate = 3;
+  expect_close(trained_weights(dataset, accumulated), whole);
+  for (const int64_t number : shards) {
+    options.settings.shards = number;
+    expect_close(trained_weights(dataset, options), whole);
   }
+}
+
+// Two targets of each sample, of which a third is missing, but never both.
+Dataset dataset_with_missing(Task task = Task::kRegression) {
+  const auto generator = at::detail::createCPUGenerator(3);
+  Dataset dataset = toy_dataset(100, 40, Task::kRegression);
+  dataset.shape.task = task;
+  dataset.shape.num_outputs = 2;
+  for (Samples* part : {&dataset.train, &dataset.valid}) {
+    const at::Tensor other = part->inputs.select(2, 0).mean({1}, true).gt(0).to(at::kFloat);
+    part->targets = at::cat({part->targets, other}, 1).contiguous();
+    const at::Tensor draw = at::rand({part->size()}, generator);
+    part->targets.select(1, 0).masked_fill_(draw.lt(0.4), std::numeric_limits<float>::quiet_NaN());
+    part->targets.select(1, 1).masked_fill_(draw.gt(0.9), std::numeric_limits<float>::quiet_NaN());
+  }
+  return dataset;
+}
+
+TEST(MissingTargets, LetTheOthersWeighTheSameHoweverABatchIsCut) {
+  expect_the_same_however_cut(dataset_with_missing(), /*learning_rate=*/0.5, {2, 8});
+}
+
+TEST(MissingTargets, LetTheLossOfAnEpochBeTheMeanOverTheOthers) {
+  const Dataset dataset = dataset_with_missing();
+  auto options = toy_options();
+  options.settings.learning_rate = 1e-30;  // the weights stay as they are
+  options.settings.epochs = 1;
+  const EpochRow row = run_toy(dataset, options).seen.rows.front();
+  const auto model = toy_model(dataset);
+  model->eval();
+  const auto mean_over = [&](const Samples& samples) {
+    Batch batch{.inputs = samples.inputs.transpose(0, 1).contiguous(), .targets = {}, .lengths = {}};
+    batch.size = samples.size();
+    const at::Tensor errors =
+        (model->forward(batch) - samples.targets).square().masked_select(are_known(samples.targets));
+    return errors.mean().item<double>();
+  };
+  EXPECT_NEAR(row.train_loss, mean_over(dataset.train), 1e-5);
+  for (const int64_t batch_size : {7, 1000}) {
+    options.settings.valid_batch_size = batch_size;
+    EXPECT_NEAR(run_toy(dataset, options).seen.rows.front().valid_loss.value(), mean_over(dataset.valid), 1e-5);
+  }
+}
+
+TEST(MissingTargets, OfBinaryTargetsAreLearnedFrom) {
+  auto options = toy_options();
+  options.settings.epochs = 20;
+  const auto rows = run_toy(dataset_with_missing(Task::kBinary), options).seen.rows;
+  EXPECT_LT(rows.back().valid_loss.value(), rows.front().valid_loss.value());
+  EXPECT_LE(rows.back().metrics.at("valid_accuracy"), 1);
+  EXPECT_GT(rows.back().metrics.at("valid_accuracy"), 0.7);
+}
+
+// Targets of steps, by a task whose best loss is known: each step has a random bit, and its class is whether the bit
+// differs from the bit before it; a tenth of the classes are wrong at random.
+constexpr double kWrong = 0.1;
+constexpr int64_t kNumSteps = 9;
+
+// The entropy of the wrong classes, in nats: no model has a smaller expected loss.
+double best_loss() { return -kWrong * std::log(kWrong) - (1 - kWrong) * std::log(1 - kWrong); }
+
+Samples tagged_bits(int64_t num_samples, const at::Generator& generator) {
+  const at::Tensor bits = at::randint(2, {num_samples, kNumSteps}, generator, at::TensorOptions(at::kLong));
+  const at::Tensor before = at::cat({at::zeros({num_samples, 1}, at::kLong), bits.narrow(1, 0, kNumSteps - 1)}, 1);
+  const at::Tensor is_wrong = at::rand({num_samples, kNumSteps}, generator).lt(kWrong);
+  Samples samples;
+  samples.inputs = bits.to(at::kFloat).mul(2).sub(1).unsqueeze(2).contiguous();
+  samples.targets = bits.ne(before).logical_xor(is_wrong).to(at::kLong);
+  samples.lengths = at::randint(1, kNumSteps + 1, {num_samples}, generator, at::TensorOptions(at::kLong));
+  return samples;
+}
+
+Dataset tagged_dataset(int64_t num_train = 90, int64_t num_valid = 400) {
+  const auto generator = at::detail::createCPUGenerator(11);
+  Dataset dataset;
+  dataset.train = tagged_bits(num_train, generator);
+  dataset.valid = tagged_bits(num_valid, generator);
+  dataset.shape = {.task = Task::kClassification,
+                   .input_size = 1,
+                   .sequence_length = kNumSteps,
+                   .num_outputs = 2,
+                   .has_lengths = true,
+                   .target_per_step = true};
+  return dataset;
+}
+
+TEST(TargetsOfSteps, AreLearnedToTheBestLossByEveryLayer) {
+  const Dataset dataset = tagged_dataset(3000);
+  auto options = toy_options();
+  options.settings.epochs = 12;
+  std::vector<double> losses;
+  for (const LayerKind layer : {LayerKind::kNaive, LayerKind::kFused, LayerKind::kHoisted, LayerKind::kBlocked}) {
+    const EpochRow last = run_toy(dataset, options, /*output_dropout=*/0, layer).seen.rows.back();
+    EXPECT_LT(*last.valid_loss, best_loss() + 0.03);
+    EXPECT_GT(last.metrics.at("valid_accuracy"), 1 - kWrong - 0.03);
+    losses.push_back(*last.valid_loss);
+  }
+  for (const double loss : losses) EXPECT_NEAR(loss, losses.front(), 1e-3) << "all layers compute the same";
+}
+
+TEST(TargetsOfSteps, BeyondALengthDoNotMatter) {
+  Dataset dataset = tagged_dataset();
+  const auto run = run_toy(dataset, toy_options());
+  for (Samples* part : {&dataset.train, &dataset.valid}) {
+    const at::Tensor steps = at::arange(kNumSteps, at::kLong).unsqueeze(0);
+    part->targets.masked_fill_(steps.ge(part->lengths.unsqueeze(1)), 1);
+  }
+  const auto other = run_toy(dataset, toy_options());
+  EXPECT_EQ(other.weights, run.weights);
+  EXPECT_EQ(other.seen.rows.back().valid_loss, run.seen.rows.back().valid_loss);
+}
+
+TEST(TargetsOfSteps, WeighTheSameHoweverABatchIsCut) {
+  expect_the_same_however_cut(tagged_dataset(), /*learning_rate=*/1.0, {4});
+}
+
+TEST(TargetsOfSteps, AreCountedByStep) {
+  const Dataset dataset = tagged_dataset();
+  auto options = toy_options();
+  options.settings.batch_by_length = true;
+  for (const auto& row : run_toy(dataset, options).seen.rows) {
+    const double right = row.metrics.at("valid_accuracy") * static_cast<double>(dataset.valid.num_steps());
+    EXPECT_NEAR(right, std::round(right), 1e-6);
+  }
+}
+
+TEST(BatchesByLength, NeedLengths) {
+  auto options = toy_options();
+  options.settings.batch_by_length = true;
+  testing::expect_error(ExitCode::kUsage, [&] { run_toy(toy_dataset(), options); });
+}
+
+TEST(ClassWeights, LetARareClassCountAsMuchInTraining) {
+  Dataset dataset = toy_dataset(128, 64);
+  dataset.train.targets = dataset.train.inputs.mean({1, 2}).gt(0.3).to(at::kLong);  // about one in eight
+  auto options = toy_options();
+  options.settings.epochs = 1;
+  options.settings.max_steps = 1;
+  options.settings.batch_size = 128;
+  const auto plain = run_toy(dataset, options);
+  options.settings.class_weights = ClassWeights::kBalanced;
+  const auto balanced = run_toy(dataset, options);
+  EXPECT_NE(balanced.seen.losses.front(), plain.seen.losses.front());
+  EXPECT_NE(balanced.weights, plain.weights);
+  options.settings.learning_rate = 1e-30;  // the weights stay as they are
+  const auto still = run_toy(dataset, options);
+  options.settings.class_weights = ClassWeights::kNone;
+  EXPECT_EQ(still.seen.rows.front().valid_loss, run_toy(dataset, options).seen.rows.front().valid_loss)
+      << "losses of validation have no weights";
+}
+
+// The loss of the first step is then the mean of the mean losses of the classes.
+TEST(ClassWeights, GiveEachClassTheSameShareOfTheLoss) {
+  Dataset dataset = toy_dataset(128, 0);
+  dataset.train.targets = dataset.train.inputs.mean({1, 2}).gt(0.3).to(at::kLong);
+  auto options = toy_options();
+  options.settings.epochs = 1;
+  options.settings.batch_size = 128;
+  const auto first_loss_of = [&](const Samples& samples) {
+    Dataset some = dataset;
+    some.train = samples;
+    return run_toy(some, options).seen.losses.front();
+  };
+  std::vector<double> by_class;
+  for (const int64_t one : {0, 1}) {
+    const at::Tensor rows = dataset.train.targets.eq(one).nonzero().flatten();
+    by_class.push_back(first_loss_of({dataset.train.inputs.index_select(0, rows), at::full_like(rows, one), {}}));
+  }
+  options.settings.class_weights = ClassWeights::kBalanced;
+  EXPECT_NEAR(first_loss_of(dataset.train), (by_class[0] + by_class[1]) / 2, 1e-5);
+}
+
+TEST(ClassWeights, AreOnlyForClasses) {
+  auto options = toy_options();
+  options.settings.class_weights = ClassWeights::kBalanced;
+  testing::expect_error(ExitCode::kUsage, [&] { run_toy(toy_dataset(64, 32, Task::kRegression), options); });
+}
+
+// ---- training.carry_state: the rows of a batch continue the text of the batch before ----
+
+// Windows of a text of 24 characters and five tokens, without validation: six of four steps, or fewer that are longer.
+Dataset text_dataset(int64_t num_steps = 4) {
+  const auto generator = at::detail::createCPUGenerator(3);
+  const at::Tensor text = at::randint(5, {25}, generator, at::TensorOptions(at::kLong));
+  Dataset dataset;
+  dataset.train.inputs = text.narrow(0, 0, 24).view({-1, num_steps}).contiguous();
+  dataset.train.targets = text.narrow(0, 1, 24).view({-1, num_steps}).contiguous();
+  dataset.shape = {.task = Task::kLanguageModel, .input_size = 5, .sequence_length = num_steps, .num_outputs = 5};
+  return dataset;
+}
+
+// The weights stay as they are, so that losses depend on the windows and the states alone.
+TrainerOptions still_options() {
+  TrainerOptions options = toy_options();
+  options.settings.batch_size = 2;
+  options.settings.learning_rate = 1e-30;
+  return options;
+}
+
+std::vector<double> losses_with(const Dataset& dataset, const TrainerOptions& options) {
+  return run_toy(dataset, options).seen.losses;
+}
+
+TEST(CarriedStates, BeginEachEpochWithZeros) {
+  TrainerOptions options = still_options();
+  options.settings.carry_state = true;
+  const std::vector<double> losses = losses_with(text_dataset(), options);
+  ASSERT_EQ(losses.size(), 6u);
+  for (size_t step = 0; step < 3; ++step) EXPECT_EQ(losses[step + 3], losses[step]) << step;
+}
+
+// Row 0 reads windows 0, 1 and 2, and row 1 reads windows 3, 4 and 5.
+TEST(CarriedStates, ReachFromEachBatchToTheNext) {
+  TrainerOptions options = still_options();
+  options.settings.epochs = 1;
+  options.settings.carry_state = true;
+  const Dataset dataset = text_dataset();
+  const std::vector<double> carried = losses_with(dataset, options);
+  options.settings.carry_state = false;
+  options.settings.shuffle = false;
+  Dataset in_turns = dataset;
+  in_turns.train = take(dataset.train, {0, 3, 1, 4, 2, 5});
+  const std::vector<double> without = losses_with(in_turns, options);
+  EXPECT_EQ(carried.at(0), without.at(0)) << "both begin with zeros";
+  EXPECT_NE(carried.at(1), without.at(1));
+  EXPECT_NE(carried.at(2), without.at(2));
+}
+
+TEST(CarriedStates, MakeThreeWindowsEqualToOneLongSequence) {
+  TrainerOptions options = still_options();
+  options.settings.epochs = 1;
+  options.settings.shuffle = false;
+  const double of_long = losses_with(text_dataset(12), options).at(0);
+  const auto mean_with = [&](bool carry_state) {
+    options.settings.carry_state = carry_state;
+    Dataset dataset = text_dataset();
+    if (!carry_state) dataset.train = take(dataset.train, {0, 3, 1, 4, 2, 5});
+    const std::vector<double> losses = losses_with(dataset, options);
+    return (losses.at(0) + losses.at(1) + losses.at(2)) / 3;
+  };
+  EXPECT_NEAR(mean_with(true), of_long, 1e-6);
+  EXPECT_GT(std::abs(mean_with(false) - of_long), 1e-4) << "without states the windows are not one sequence";
 }
 
 TEST(Evaluate, LeavesTheModelInItsModeAndDropsNothing) {

@@ -3,27 +3,16 @@
 
 #include <gmock/gmock.h>
 
-#include "base/config/document.h"
 #include "golden.h"
+#include "train/settings_reading.h"
 
 namespace rnnlab {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-struct Reading {
-  TrainingSettings settings;
-  std::vector<std::string> complaints;
-};
-
-Reading read(const std::string& yaml) {
-  config::Findings findings;
-  const auto document = config::Document::from_text(yaml, "training.yaml", findings);
-  Reading reading;
-  reading.settings = config::read(document, TrainingSettings::schema(), findings);
-  reading.complaints = findings.lines();
-  return reading;
+Reading<TrainingSettings> read(const std::string& yaml) {
+  return read_settings<TrainingSettings>(yaml, "training.yaml");
 }
 
 TEST(TrainingSettings, DefaultsMakeSense) { EXPECT_THAT(read("epochs: 3").complaints, IsEmpty()); }
@@ -46,11 +35,7 @@ TEST(TrainingSettings, BoundsMayBeEpochsOrStepsOrTime) {
   EXPECT_THAT(read("{epochs: 0, max_seconds: 1.5}").complaints, IsEmpty());
 }
 
-std::string complaint(const std::string& yaml) {
-  const auto complaints = read(yaml).complaints;
-  return complaints.size() == 1 ? complaints.front()
-                                : "expected one complaint, got " + std::to_string(complaints.size());
-}
+std::string complaint(const std::string& yaml) { return only_one(read(yaml).complaints); }
 
 TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
   expect_golden(complaint("epochs: 0"));

@@ -19,7 +19,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::expect_error;
-using ::testing::HasSubstr;
 
 constexpr std::array kKinds = {ConvolutionKind::kPlain, ConvolutionKind::kChannelsLast, ConvolutionKind::kFusedPool,
                                ConvolutionKind::kFused};
@@ -49,14 +48,6 @@ std::vector<at::Tensor> results_of(Model& model, const at::Tensor& logits) {
   std::vector<at::Tensor> results = {logits.detach().to(at::kDouble)};
   for (const auto& parameter : model.parameters()) results.push_back(parameter.grad().to(at::kDouble).contiguous());
   return results;
-}
-
-void expect_close(const std::vector<at::Tensor>& got, const std::vector<at::Tensor>& wanted, double tolerance) {
-  ASSERT_EQ(got.size(), wanted.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    const double scale = wanted[i].abs().max().item<double>();
-    EXPECT_LE((got[i] - wanted[i]).abs().max().item<double>(), tolerance * scale) << "of result " << i;
-  }
 }
 
 class ImageModelOn : public ::testing::TestWithParam<c10::DeviceType> {

@@ -6,8 +6,8 @@
 
 #include <set>
 
-#include "base/config/document.h"
 #include "golden.h"
+#include "train/settings_reading.h"
 
 namespace rnnlab {
 namespace {
@@ -15,19 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-struct Reading {
-  ModelSettings settings;
-  std::vector<std::string> complaints;
-};
-
-Reading read(const std::string& yaml) {
-  config::Findings findings;
-  const auto document = config::Document::from_text(yaml, "model.yaml", findings);
-  Reading reading;
-  reading.settings = config::read(document, ModelSettings::schema(), findings);
-  reading.complaints = findings.lines();
-  return reading;
-}
+Reading<ModelSettings> read(const std::string& yaml) { return read_settings<ModelSettings>(yaml, "model.yaml"); }
 
 TEST(ModelSettings, SayTheMnistRowsNetworkExactly) {
   const auto [settings, complaints] = read(
@@ -59,11 +47,7 @@ TEST(ModelSettings, EmbeddingIsAsLongAsTheHiddenStateUnlessGiven) {
   EXPECT_EQ(settings.effective_embedding_size(), 16);
 }
 
-std::string complaint(const std::string& yaml) {
-  const auto complaints = read(yaml).complaints;
-  return complaints.size() == 1 ? complaints.front()
-                                : "expected one complaint, got " + std::to_string(complaints.size());
-}
+std::string complaint(const std::string& yaml) { return only_one(read(yaml).complaints); }
 
 TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
   expect_golden(complaint("kind: language_model\nbidirectional: true"));

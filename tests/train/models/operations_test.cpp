@@ -31,22 +31,15 @@ class DenseHeadOnCuda : public ByOwnKernels {};
 
 // Returns products, bias, weight and output bias.
 std::vector<at::Tensor> head_inputs(int64_t num_rows, int64_t num_columns, int64_t num_outputs) {
-  std::vector<at::Tensor> inputs = {seeded_randn({num_rows, num_columns}), seeded_randn({num_columns}, 2),
-                                    seeded_randn({num_outputs, num_columns}, 3), seeded_randn({num_outputs}, 4)};
-  for (auto& tensor : inputs) tensor = tensor.cuda();
-  return inputs;
+  return converted({seeded_randn({num_rows, num_columns}), seeded_randn({num_columns}, 2),
+                    seeded_randn({num_outputs, num_columns}, 3), seeded_randn({num_outputs}, 4)},
+                   at::kCUDA);
 }
 
-// Returns outputs, then the gradients of their weighted sum in all inputs, all in float64.
+// All in float64.
 template <class Head>
 std::vector<at::Tensor> head_results(const Head& head, const std::vector<at::Tensor>& inputs) {
-  std::vector<at::Tensor> leaves;
-  for (const at::Tensor& tensor : inputs) leaves.push_back(tensor.detach().clone().requires_grad_());
-  const at::Tensor outputs = head(leaves);
-  (outputs * seeded_randn(outputs.sizes(), 9).to(outputs.options())).sum().backward();
-  std::vector<at::Tensor> results = {outputs.detach().to(at::kDouble)};
-  for (const at::Tensor& leaf : leaves) results.push_back(leaf.grad().to(at::kDouble));
-  return results;
+  return converted(with_gradients(head, inputs), at::kDouble);
 }
 
 std::vector<at::Tensor> by_own_kernels(const std::vector<at::Tensor>& inputs) {
@@ -57,21 +50,12 @@ std::vector<at::Tensor> by_own_kernels(const std::vector<at::Tensor>& inputs) {
       inputs);
 }
 
-std::vector<at::Tensor> by_definition(std::vector<at::Tensor> inputs) {
-  for (auto& tensor : inputs) tensor = tensor.to(at::kDouble);
+std::vector<at::Tensor> by_definition(const std::vector<at::Tensor>& inputs) {
   return head_results(
       [](const std::vector<at::Tensor>& given) {
         return at::linear(at::relu(given[0] + given[1]), given[2], given[3]);
       },
-      inputs);
-}
-
-void expect_head_close(const std::vector<at::Tensor>& got, const std::vector<at::Tensor>& wanted, double tolerance) {
-  ASSERT_EQ(got.size(), wanted.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    const double scale = wanted[i].abs().max().item<double>();
-    EXPECT_LE((got[i] - wanted[i]).abs().max().item<double>(), tolerance * scale) << "of result " << i;
-  }
+      converted(inputs, at::kDouble));
 }
 
 TEST_F(DenseHeadOnCuda, IsBiasReluAndTheOutputLayerWithAllGradients) {
@@ -80,7 +64,7 @@ TEST_F(DenseHeadOnCuda, IsBiasReluAndTheOutputLayerWithAllGradients) {
        std::vector<std::array<int64_t, 3>>{{128, 1024, 10}, {1, 1, 1}, {3, 33, 16}, {129, 1025, 2}, {300, 2100, 7}}) {
     SCOPED_TRACE(fmt::format("{} x {} to {}", rows, columns, outputs));
     const auto inputs = head_inputs(rows, columns, outputs);
-    expect_head_close(by_own_kernels(inputs), by_definition(inputs), 1e-5);
+    expect_close(by_own_kernels(inputs), by_definition(inputs), 1e-5);
   }
   at::globalContext().setAllowTF32CuBLAS(false);
 }
@@ -89,7 +73,7 @@ TEST_F(DenseHeadOnCuda, ComputesShortTypesToTheirRounding) {
   for (const auto& [type, rounding] : {std::pair{at::kHalf, 2e-3}, std::pair{at::kBFloat16, 2e-2}}) {
     auto inputs = head_inputs(64, 256, 10);
     inputs[0] = inputs[0].to(type);
-    expect_head_close(by_own_kernels(inputs), by_definition(inputs), rounding);
+    expect_close(by_own_kernels(inputs), by_definition(inputs), rounding);
   }
 }
 
@@ -137,11 +121,10 @@ struct EndSizes {
 
 // Returns values, the dense layer's weight and bias, the output weight and its bias, in float32.
 std::vector<at::Tensor> end_inputs(const EndSizes& of) {
-  std::vector<at::Tensor> inputs = {seeded_randn({of.rows, of.inputs}), seeded_randn({of.columns, of.inputs}, 2),
-                                    seeded_randn({of.columns}, 3), seeded_randn({of.outputs, of.columns}, 4),
-                                    seeded_randn({of.outputs}, 5)};
-  for (auto& tensor : inputs) tensor = tensor.cuda();
-  return inputs;
+  return converted(
+      {seeded_randn({of.rows, of.inputs}), seeded_randn({of.columns, of.inputs}, 2), seeded_randn({of.columns}, 3),
+       seeded_randn({of.outputs, of.columns}, 4), seeded_randn({of.outputs}, 5)},
+      at::kCUDA);
 }
 
 at::Tensor end_by_own_kernels(const std::vector<at::Tensor>& inputs, const EndDropout& dropout = {}) {
@@ -158,10 +141,8 @@ at::Tensor end_by_definition(const std::vector<at::Tensor>& inputs) {
 }
 
 void expect_end_close(const std::vector<at::Tensor>& inputs, double tolerance) {
-  std::vector<at::Tensor> precise = inputs;
-  for (auto& tensor : precise) tensor = tensor.to(at::kDouble);
-  expect_head_close(head_results([](const auto& leaves) { return end_by_own_kernels(leaves); }, inputs),
-                    head_results(end_by_definition, precise), tolerance);
+  expect_close(head_results([](const auto& leaves) { return end_by_own_kernels(leaves); }, inputs),
+               head_results(end_by_definition, converted(inputs, at::kDouble)), tolerance);
 }
 
 TEST_F(DenseHeadOnCuda, ASmallEndIsBothLayersWithAllGradients) {
@@ -215,9 +196,6 @@ TEST_F(DenseHeadOnCuda, ASmallEndDrawsAnewAtEveryCallAndTheSameFromTheSameSeed) 
 }
 
 TEST(DenseHead, IsForGpusAlone) { EXPECT_FALSE(can_run_dense_head(at::zeros({8}), at::zeros({10, 8}))); }
-
-}  // namespace
-namespace {
 
 class FusedPooling : public ::testing::TestWithParam<c10::DeviceType> {
  protected:

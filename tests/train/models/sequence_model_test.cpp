@@ -32,6 +32,15 @@ ModelSettings small_settings() {
   return settings;
 }
 
+RecurrentLayer& recurrent_of(const Model& model) {
+  return *std::dynamic_pointer_cast<RecurrentLayer>(model.named_children()["recurrent"]);
+}
+
+at::Tensor through(const Model& model, const std::string& layer, const at::Tensor& values) {
+  const auto parameters = model.named_parameters();
+  return at::linear(values, parameters[layer + ".weight"], parameters[layer + ".bias"]);
+}
+
 std::vector<std::string> parameter_names(const Model& model) { return model.named_parameters().keys(); }
 
 TEST(SequenceModel, MnistRowsHasTheParametersOfItsPyTorchTwin) {
@@ -58,13 +67,9 @@ TEST(SequenceModel, HasAnOutputForEachStepIfEachStepHasATarget) {
     DataShape shape = sequence_shape(Task::kClassification, 3, 2);
     shape.target_per_step = true;
     const auto model = initialized_model(settings, shape);
-    const auto parameters = model->named_parameters();
-    const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
     const at::Tensor inputs = seeded_randn({6, 4, 3});
-    const auto hidden = recurrent->forward(inputs).output;
-    const auto dense = at::relu(at::linear(hidden, parameters["dense0.weight"], parameters["dense0.bias"]));
-    const auto expected = at::linear(dense, parameters["output.weight"], parameters["output.bias"]);
-    EXPECT_TRUE(at::allclose(model->forward(batch_of(inputs)), expected, 1e-6, 1e-6));
+    const auto dense = at::relu(through(*model, "dense0", recurrent_of(*model).forward(inputs).output));
+    EXPECT_TRUE(at::allclose(model->forward(batch_of(inputs)), through(*model, "output", dense), 1e-6, 1e-6));
   }
 }
 
@@ -82,11 +87,10 @@ TEST(SequenceModel, ReadsCategoriesAsVectorsThatItLearns) {
   const at::Tensor numbers = seeded_randn({3, 2, 2});
   const at::Tensor values = at::tensor({1, 3, 0, 1, 1, 0}, at::kLong).view({3, 2});
   const at::Tensor inputs = at::cat({numbers, values.to(at::kFloat).unsqueeze(2)}, 2);
-  const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
   at::Tensor vectors = at::embedding(parameters["category0.weight"], values).clone();
   vectors.index_put_({values.eq(0)}, at::zeros({2}));
-  const auto hidden = recurrent->forward(at::cat({numbers, vectors}, 2)).output[-1];
-  const auto expected = at::linear(hidden, parameters["output.weight"], parameters["output.bias"]);
+  const auto hidden = recurrent_of(*model).forward(at::cat({numbers, vectors}, 2)).output[-1];
+  const auto expected = through(*model, "output", hidden);
   const auto output = model->forward(batch_of(inputs));
   EXPECT_TRUE(at::allclose(output, expected, 1e-6, 1e-6));
 
@@ -106,9 +110,7 @@ TEST(SequenceModel, ReadsEachColumnOfCategoriesWithItsOwnVectors) {
   const at::Tensor vectors = at::cat({numbers, at::embedding(parameters["category0.weight"], first),
                                       at::embedding(parameters["category1.weight"], second)},
                                      2);
-  const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
-  const auto expected =
-      at::linear(recurrent->forward(vectors).output[-1], parameters["output.weight"], parameters["output.bias"]);
+  const auto expected = through(*model, "output", recurrent_of(*model).forward(vectors).output[-1]);
   const at::Tensor inputs =
       at::cat({numbers, first.to(at::kFloat).unsqueeze(2), second.to(at::kFloat).unsqueeze(2)}, 2);
   EXPECT_TRUE(at::allclose(model->forward(batch_of(inputs)), expected, 1e-6, 1e-6));
@@ -181,12 +183,8 @@ TEST(SequenceModel, LastIsTheOutputAfterTheLastStepThroughTheHead) {
   settings.dense = {4};
   const auto model = initialized_model(settings, sequence_shape(Task::kClassification, 3, 2));
   const auto batch = batch_of(seeded_randn({6, 4, 3}));
-  const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
-  const auto parameters = model->named_parameters();
-  const auto last = recurrent->forward(batch.inputs).output[5];
-  const auto hidden = at::relu(at::linear(last, parameters["dense0.weight"], parameters["dense0.bias"]));
-  const auto expected = at::linear(hidden, parameters["output.weight"], parameters["output.bias"]);
-  EXPECT_TRUE(at::allclose(model->forward(batch), expected, 1e-6, 1e-6));
+  const auto hidden = at::relu(through(*model, "dense0", recurrent_of(*model).forward(batch.inputs).output[5]));
+  EXPECT_TRUE(at::allclose(model->forward(batch), through(*model, "output", hidden), 1e-6, 1e-6));
 }
 
 // Each sequence without padding must give the same result as in a padded batch.
@@ -221,12 +219,9 @@ TEST(SequenceModel, BidirectionalLastJoinsTheFinalStatesOfBothDirections) {
   settings.bidirectional = true;
   const auto model = initialized_model(settings, sequence_shape(Task::kClassification, 3, 2));
   const auto batch = batch_of(seeded_randn({6, 4, 3}));
-  const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
-  const auto output = recurrent->forward(batch.inputs).output;
+  const auto output = recurrent_of(*model).forward(batch.inputs).output;
   const auto joined = at::cat({output[5].narrow(1, 0, 5), output[0].narrow(1, 5, 5)}, 1);
-  const auto parameters = model->named_parameters();
-  const auto expected = at::linear(joined, parameters["output.weight"], parameters["output.bias"]);
-  EXPECT_TRUE(at::allclose(model->forward(batch), expected, 1e-6, 1e-6));
+  EXPECT_TRUE(at::allclose(model->forward(batch), through(*model, "output", joined), 1e-6, 1e-6));
 }
 
 TEST(MeanOverSteps, CountsEachSequencesOwnSteps) {

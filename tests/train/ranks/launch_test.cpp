@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
+#include "base/expect_error.h"
 #include "golden.h"
 
 namespace rnnlab {
@@ -15,27 +15,31 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-std::optional<Launch> launch_in(const Variables& variables) {
-  return launch_of([&](const std::string& name) -> std::optional<std::string> {
+auto look_up_in(const Variables& variables) {
+  return [&](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
-  });
+  };
+}
+
+std::optional<Launch> launch_in(const Variables& variables) { return launch_of(look_up_in(variables)); }
+
+// Returns the variables with this one.
+Variables with(Variables variables, const std::string& name, const std::string& value) {
+  variables[name] = value;
+  return variables;
 }
 
 std::string refusal_in(const Variables& variables) {
-  try {
-    launch_in(variables);
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    return error.what();
-  }
-  return "";
+  return testing::message_of_error(ExitCode::kUsage, [&] { launch_in(variables); });
 }
+
+const Variables kOwn = {{"RNNLAB_RANK", "1"}, {"RNNLAB_SIZE", "4"}, {"RNNLAB_STORE_PORT", "40123"}};
 
 TEST(Launch, IsNothingForAProcessByItself) { EXPECT_EQ(launch_in({}), std::nullopt); }
 
 TEST(Launch, IsOfOurOwnProcesses) {
-  const auto launch = launch_in({{"RNNLAB_RANK", "1"}, {"RNNLAB_SIZE", "4"}, {"RNNLAB_STORE_PORT", "40123"}}).value();
+  const auto launch = launch_in(kOwn).value();
   EXPECT_EQ(launch.launcher, Launcher::kRnnlab);
   EXPECT_EQ(launch.rank, 1);
   EXPECT_EQ(launch.size, 4);
@@ -47,16 +51,13 @@ TEST(Launch, IsOfOurOwnProcesses) {
 }
 
 TEST(Launch, HasTheSecretOfItsVariable) {
-  Variables variables = {{"RNNLAB_RANK", "1"}, {"RNNLAB_SIZE", "4"}, {"RNNLAB_STORE_PORT", "40123"}};
-  EXPECT_EQ(launch_in(variables).value().secret, "");
-  variables["RNNLAB_LAUNCH_SECRET"] = "0123456789abcdef";
-  EXPECT_EQ(launch_in(variables).value().secret, "0123456789abcdef");
+  EXPECT_EQ(launch_in(kOwn).value().secret, "");
+  EXPECT_EQ(launch_in(with(kOwn, "RNNLAB_LAUNCH_SECRET", "0123456789abcdef")).value().secret, "0123456789abcdef");
 }
 
 TEST(Launch, RefusesASecretThatIsEasilyGuessedWithoutShowingIt) {
   for (const std::string& wrong : {std::string(), std::string("hunter2"), std::string(1025, 'x')}) {
-    const std::string message = refusal_in(
-        {{"RNNLAB_RANK", "1"}, {"RNNLAB_SIZE", "4"}, {"RNNLAB_STORE_PORT", "40123"}, {"RNNLAB_LAUNCH_SECRET", wrong}});
+    const std::string message = refusal_in(with(kOwn, "RNNLAB_LAUNCH_SECRET", wrong));
     expect_golden(message);
     EXPECT_THAT(message, Not(::testing::HasSubstr("hunter2")));
   }
@@ -132,44 +133,36 @@ TEST(Launch, OfTwoStepsOrJobsDoNotMeet) {
 }
 
 TEST(Launch, OfARequeuedJobHasAnAttemptOfItsOwn) {
-  Variables again = slurm_step("12345", "0");
-  again["SLURM_RESTART_COUNT"] = "1";
-  EXPECT_NE(launch_in(again).value().attempt, launch_in(slurm_step("12345", "0")).value().attempt);
+  const Variables first = slurm_step("12345", "0");
+  EXPECT_NE(launch_in(with(first, "SLURM_RESTART_COUNT", "1")).value().attempt, launch_in(first).value().attempt);
 }
 
 TEST(Launch, TakesThePortThatIsSet) {
-  Variables with_port = slurm_step("12345", "0");
-  with_port["MASTER_PORT"] = "4711";
-  EXPECT_EQ(launch_in(with_port).value().port, 4711);
+  EXPECT_EQ(launch_in(with(slurm_step("12345", "0"), "MASTER_PORT", "4711")).value().port, 4711);
 }
 
 const Variables kMpirun = {{"OMPI_COMM_WORLD_RANK", "2"},
                            {"OMPI_COMM_WORLD_SIZE", "4"},
                            {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+const Variables kMpirunOnOneHost = with(kMpirun, "OMPI_COMM_WORLD_LOCAL_SIZE", "4");
 
 TEST(Launch, OfMpirunOverSeveralHostsNeedsAnAddress) {
   expect_golden(refusal_in(kMpirun));
-  Variables with_address = kMpirun;
-  with_address["MASTER_ADDR"] = "node1";
-  EXPECT_EQ(launch_in(with_address).value().address, "node1");
+  EXPECT_EQ(launch_in(with(kMpirun, "MASTER_ADDR", "node1")).value().address, "node1");
 }
 
 TEST(Launch, OfMpirunOnOneHostMeetsOnLoopback) {
-  Variables on_one_host = kMpirun;
-  on_one_host["OMPI_COMM_WORLD_LOCAL_SIZE"] = "4";
-  const auto launch = launch_in(on_one_host).value();
+  const auto launch = launch_in(kMpirunOnOneHost).value();
   EXPECT_EQ(launch.address, "127.0.0.1");
   EXPECT_TRUE(launch.is_one_host);
 }
 
 TEST(Launch, OfTwoJobsOfMpirunDoNotMeet) {
-  Variables one = kMpirun, other = kMpirun;
-  for (Variables* each : {&one, &other}) (*each)["OMPI_COMM_WORLD_LOCAL_SIZE"] = "4";
-  one["PMIX_NAMESPACE"] = "prterun-node1-4711@1";
-  other["PMIX_NAMESPACE"] = "prterun-node1-4712@1";
-  EXPECT_NE(launch_in(one).value().port, launch_in(other).value().port);
-  EXPECT_NE(launch_in(one).value().attempt, launch_in(other).value().attempt);
+  const auto one = launch_in(with(kMpirunOnOneHost, "PMIX_NAMESPACE", "prterun-node1-4711@1")).value();
+  const auto other = launch_in(with(kMpirunOnOneHost, "PMIX_NAMESPACE", "prterun-node1-4712@1")).value();
+  EXPECT_NE(one.port, other.port);
+  EXPECT_NE(one.attempt, other.attempt);
 }
 
 // MPICH does not set a name of the job.
@@ -191,12 +184,7 @@ TEST(Launch, IsNothingForTheOnlyProcessOfTorchrun) {
 }
 
 TEST(Launch, LeavesAFaultOfAllToRank0) {
-  const auto is_left = [](const Variables& variables) {
-    return is_certainly_not_rank_0([&](const std::string& name) -> std::optional<std::string> {
-      const auto found = variables.find(name);
-      return found == variables.end() ? std::nullopt : std::optional(found->second);
-    });
-  };
+  const auto is_left = [](const Variables& variables) { return is_certainly_not_rank_0(look_up_in(variables)); };
   EXPECT_TRUE(is_left({{"RANK", "1"}, {"WORLD_SIZE", "2"}}));
   EXPECT_TRUE(is_left({{"RANK", "1"}}));
   EXPECT_FALSE(is_left({{"RANK", "0"}, {"WORLD_SIZE", "2"}}));
@@ -214,11 +202,7 @@ TEST(Launch, NamesWhatIsMissing) {
 }
 
 TEST(Launch, NamesWhatIsNoNumberInRange) {
-  Variables wrong = kTorchrun;
-  wrong["RANK"] = "8";
-  expect_golden(refusal_in(wrong));
-  wrong["RANK"] = "first";
-  expect_golden(refusal_in(wrong));
+  for (const char* rank : {"8", "first"}) expect_golden(refusal_in(with(kTorchrun, "RANK", rank)));
 }
 
 }  // namespace

@@ -124,9 +124,7 @@ TEST(Network, NamesTheInterfacesIfOneIsMissing) {
     launch.is_one_host = is_one_host;
     const UserError error = network_error_of([&] { own_addresses(launch, "eth77"); });
     EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
-    EXPECT_THAT(error.what(),
-                ::testing::ContainsRegex("^distributed.interface: this host \\(.*\\) has no interface "
-                                         "'eth77' that is up and has an address; it has .*lo \\(127.0.0.1\\)"));
+    EXPECT_THAT(error.what(), ::testing::ContainsRegex("no interface 'eth77' .* lo \\(127.0.0.1\\)"));
   }
 }
 

@@ -76,13 +76,7 @@ TEST_F(CapturedWorkOnCuda, SharedMemoryServesBothInTurns) {
 
 void expect_no_capture(c10::Device device, const std::function<void()>& work, const char* reason) {
   const auto captured = make_captured_work(device);
-  try {
-    captured->capture(work);
-    ADD_FAILURE() << "no error";
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
-    EXPECT_THAT(error.what(), StartsWith(reason));
-  }
+  EXPECT_THAT(testing::message_of_error(ExitCode::kDevice, [&] { captured->capture(work); }), StartsWith(reason));
 }
 
 TEST_F(CapturedWorkOnCuda, WorkThatReadsFromTheDeviceIsRefusedAndTheNextIsCaptured) {

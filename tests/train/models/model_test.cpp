@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "golden.h"
 #include "train/models/model.h"
 
 #include <ATen/core/grad_mode.h>
@@ -9,6 +8,8 @@
 
 #include <cmath>
 
+#include "base/expect_error.h"
+#include "golden.h"
 #include "train/models/small_models.h"
 
 namespace rnnlab {
@@ -89,17 +90,8 @@ TEST(ParameterSpecs, OfImagesBeyondEveryMemoryAreRefused) {
   DataShape huge = kImageRows;
   huge.sequence_length = huge.input_size = int64_t{1} << 40;
   EXPECT_EQ(bytes_of(parameter_specs(images, huge)), std::numeric_limits<int64_t>::max());
-  try {
-    make_model(images, {LayerKind::kNaive}, huge);
-    FAIL() << "no error";
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    expect_golden(error.what());
-  }
+  testing::expect_error(ExitCode::kUsage, [&] { make_model(images, {LayerKind::kNaive}, huge); });
 }
-
-}  // namespace
-namespace {
 
 ModelSettings settings_with(Initialization initialization, int64_t num_layers = 1) {
   ModelSettings settings;

@@ -26,7 +26,6 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kTinyYaml;
-using ::testing::Not;
 using testing::Program;
 
 constexpr const char* kTwoLayers = "sweep: {layer: [naive, fused]}\n";
@@ -64,15 +63,11 @@ void expect_orders_follow_from_the_name(const std::vector<RunRecord>& runs, int6
 }
 
 TEST(Rounds, RunEachCaseInAProcessOfItsOwnInEachRound) {
-  const Program program;
-  program.write("tiny.yaml", std::string(kTinyYaml) + kTwoLayers + "repeats: 3\n");
-  const auto result = program.run({"train", "tiny.yaml"});
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("6 runs in 3 rounds of 2 cases, each in a new process"));
-  EXPECT_THAT(result.errors, HasSubstr("=== round 3 of 3, run 2 of 2: "));
+  const Program program(std::string(kTinyYaml) + kTwoLayers + "repeats: 3\n");
+  const auto result = program.run({"train", "tiny.yaml"}, 0);
+  EXPECT_THAT(result.errors, HasSubstr("6 runs in 3 rounds "));
+  EXPECT_THAT(result.errors, HasSubstr("=== round 3 of 3, "));
   EXPECT_THAT(result.errors, HasSubstr("the first round took "));
-  EXPECT_THAT(result.errors, HasSubstr("later rounds show only the result of each run; --verbose shows their epochs, "
-                                       "too\n"));
   EXPECT_THAT(result.output, HasSubstr("cpu naive"));
   const std::vector<RunRecord> runs = runs_of(program);
   ASSERT_EQ(runs.size(), 6u);
@@ -89,24 +84,19 @@ TEST(Rounds, RunEachCaseInAProcessOfItsOwnInEachRound) {
 }
 
 TEST(Rounds, MeasureAgainstTheFirstCaseInAnyOrder) {
-  const Program program;
-  program.write("tiny.yaml", std::string(kTinyYaml) + kTwoLayers);
-  const auto result = program.run({"train", "tiny.yaml", "--repeats", "2", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Program program(std::string(kTinyYaml) + kTwoLayers);
+  const auto result = program.run({"train", "tiny.yaml", "--repeats", "2", "--json"}, 0);
   EXPECT_THAT(result.output, HasSubstr("\"baseline\": \"cpu naive\""));
 }
 
 TEST(Rounds, AreForOneExperimentToo) {
-  const Program program;
-  program.write("tiny.yaml", kTinyYaml);
-  const auto result = program.run({"train", "tiny.yaml", "repeats=2"});
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Program program(kTinyYaml);
+  program.run({"train", "tiny.yaml", "repeats=2"}, 0);
   EXPECT_EQ(runs_of(program).size(), 2u);
 }
 
 TEST(Rounds, TakeOneLayerForAllWhereItIsAuto) {
-  const Program program;
-  program.write("tiny.yaml", kTinyYaml);
+  const Program program(kTinyYaml);
   ASSERT_EQ(program.run({"train", "tiny.yaml", "layer=auto", "--repeats", "3"}).exit_code, 0);
   std::set<std::string> layers;
   for (const RunRecord& run : runs_of(program)) layers.insert(run.summary.layer);
@@ -114,26 +104,21 @@ TEST(Rounds, TakeOneLayerForAllWhereItIsAuto) {
 }
 
 TEST(Rounds, AreNotConfusedByWhatALibraryPrints) {
-  const Program program;
-  program.write("tiny.yaml", kTinyYaml);
-  const auto result = program.run_in_shell("MKL_VERBOSE=1 \"$0\" train tiny.yaml layer=naive --repeats 2");
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Program program(kTinyYaml);
+  const auto result = program.run_in_shell("MKL_VERBOSE=1 \"$0\" train tiny.yaml layer=naive --repeats 2", 0);
   EXPECT_THAT(result.output, HasSubstr("MKL_VERBOSE"));
   EXPECT_EQ(runs_of(program).size(), 2u);
 }
 
 TEST(Rounds, LeaveOutACaseThatFails) {
-  const Program program;
-  program.write("tiny.yaml", std::string(kTinyYaml) + "sweep: {training.learning_rate: [1e38, 1e-3]}\n");
-  const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "--repeats", "3"});
-  EXPECT_EQ(result.exit_code, 5);
-  EXPECT_THAT(result.errors, HasSubstr("learning_rate=1e38 failed and is skipped in later rounds"));
+  const Program program(std::string(kTinyYaml) + "sweep: {training.learning_rate: [1e38, 1e-3]}\n");
+  const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "--repeats", "3"}, 5);
+  EXPECT_THAT(result.errors, HasSubstr("learning_rate=1e38 failed "));
   EXPECT_EQ(runs_of(program).size(), 4u) << "one that diverged, and three";
 }
 
 TEST(Rounds, ResumeAfterASignal) {
-  const Program program;
-  program.write("tiny.yaml", std::string(kTinyYaml) + kTwoLayers);
+  const Program program(std::string(kTinyYaml) + kTwoLayers);
   const auto two_have_begun = [&] {
     return fs::exists(program.folder() / "runs" / "tiny") && program.run_folders("tiny").size() >= 2;
   };
@@ -141,9 +126,8 @@ TEST(Rounds, ResumeAfterASignal) {
   EXPECT_EQ(stopped.exit_code, 143) << stopped.errors;
   const std::vector<fs::path> files = sweep_files(program);
   ASSERT_EQ(files.size(), 1u) << stopped.errors;
-  EXPECT_THAT(stopped.errors, HasSubstr("to resume: rnnlab train --resume runs/" + files[0].filename().string()));
-  const auto resumed = program.run({"train", "--resume", files[0].string()});
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_THAT(stopped.errors, HasSubstr(" --resume runs/" + files[0].filename().string()));
+  program.run({"train", "--resume", files[0].string()}, 0);
   const std::vector<RunRecord> runs = runs_of(program);
   EXPECT_EQ(runs.size(), 6u);
   for (const RunRecord& run : runs) EXPECT_EQ(run.summary.ending, RunEnding::kComplete);
@@ -152,27 +136,23 @@ TEST(Rounds, ResumeAfterASignal) {
 }
 
 TEST(Rounds, EndAtAPrecisionThatThreeInARowHave) {
-  const Program program;
-  program.write("tiny.yaml", std::string(kTinyYaml) + "repeats: {until: 99 %, at_most: 9}\n");
-  const auto result = program.run({"train", "tiny.yaml", "data.num_train=2000"});
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Program program(std::string(kTinyYaml) + "repeats: {until: 99 %, at_most: 9}\n");
+  const auto result = program.run({"train", "tiny.yaml", "data.num_train=2000"}, 0);
   const size_t num_rounds = runs_of(program).size();
   EXPECT_GE(num_rounds, 7u);
   if (num_rounds == 9) return;  // on a busy machine no case may be precise
-  EXPECT_THAT(result.errors, HasSubstr(fmt::format("the intervals are within 99 % after {} rounds", num_rounds)));
+  EXPECT_THAT(result.errors, HasSubstr(fmt::format(" after {} rounds", num_rounds)));
 }
 
 // A case that failed gets no more rounds, so its interval stays as wide as it is.
 TEST(Rounds, EndAtAPrecisionOfTheCasesThatDidNotFail) {
-  const Program program;
-  program.write("tiny.yaml", std::string(kTinyYaml) + "repeats: {until: 99 %, at_most: 12}\n");
+  const Program program(std::string(kTinyYaml) + "repeats: {until: 99 %, at_most: 12}\n");
   const auto result =
-      program.run({"train", "tiny.yaml", "data.num_train=2000", "sweep={training.learning_rate: [0.001, 1e38]}"});
-  EXPECT_EQ(result.exit_code, 5) << result.errors;
+      program.run({"train", "tiny.yaml", "data.num_train=2000", "sweep={training.learning_rate: [0.001, 1e38]}"}, 5);
   const size_t num_runs = runs_of(program).size();
   EXPECT_GE(num_runs, 8u);
   if (num_runs == 13) return;  // on a busy machine no case may be precise
-  EXPECT_THAT(result.errors, HasSubstr(fmt::format("the intervals are within 99 % after {} rounds", num_runs - 1)));
+  EXPECT_THAT(result.errors, HasSubstr(fmt::format(" after {} rounds", num_runs - 1)));
 }
 
 // A process that works in the folder holds its lock.
@@ -189,8 +169,7 @@ bool becomes_free(const fs::path& folder) {
 }
 
 TEST(Rounds, LeaveNoProcessIfTheCommandIsKilled) {
-  const Program program;
-  program.write("tiny.yaml", kTinyYaml);
+  const Program program(kTinyYaml);
   const auto has_begun = [&] {
     return fs::exists(program.folder() / "runs" / "tiny") && !program.run_folders("tiny").empty();
   };
@@ -201,20 +180,16 @@ TEST(Rounds, LeaveNoProcessIfTheCommandIsKilled) {
 }
 
 TEST(Rounds, AreRefusedInASweepAndWithResume) {
-  const Program program;
-  program.write("tiny.yaml", std::string(kTinyYaml) + "sweep: {repeats: [2, 3]}\n");
-  const auto swept = program.run({"train", "tiny.yaml"});
-  EXPECT_EQ(swept.exit_code, 2);
-  EXPECT_THAT(swept.errors, HasSubstr("repeats cannot be swept: write the key outside the sweep"));
-  EXPECT_EQ(program.run({"train", "--resume", "runs", "--repeats", "2"}).exit_code, 2);
-  EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "0"}).exit_code, 2);
-  expect_golden(program.run({"train", "tiny.yaml", "--repeats", "5", "repeats=3"}).errors);
+  const Program program(std::string(kTinyYaml) + "sweep: {repeats: [2, 3]}\n");
+  program.expect_error(2, {"train", "tiny.yaml"});
+  program.run({"train", "--resume", "runs", "--repeats", "2"}, 2);
+  program.run({"train", "tiny.yaml", "--repeats", "0"}, 2);
+  program.expect_error(2, {"train", "tiny.yaml", "--repeats", "5", "repeats=3"});
 }
 
 // experiments/peers.py also does this, and runs other programs in between.
 TEST(Turn, IsThatOfAScript) {
-  const Program program;
-  program.write("tiny.yaml", kTinyYaml);
+  const Program program(kTinyYaml);
   ASSERT_EQ(program.run({"train", "tiny.yaml", "--turn", "a1b2:3:2:1"}).exit_code, 0);
   const auto turn = read_summary(program.folder() / program.run_folders("tiny").at(0)).turn;
   EXPECT_EQ(turn.measurement, "a1b2");
@@ -224,15 +199,13 @@ TEST(Turn, IsThatOfAScript) {
 }
 
 TEST(Turn, IsRefusedIfInvalidOrForSeveralRuns) {
-  const Program program;
-  program.write("tiny.yaml", kTinyYaml);
-  expect_golden(program.run({"train", "tiny.yaml", "--turn", "1:2"}).errors);
-  expect_golden(program.run({"train", "tiny.yaml", "--turn", "a:1:1:1", "sweep={seed: [1, 2]}"}).errors);
+  const Program program(kTinyYaml);
+  program.expect_error(2, {"train", "tiny.yaml", "--turn", "1:2"});
+  program.expect_error(2, {"train", "tiny.yaml", "--turn", "a:1:1:1", "sweep={seed: [1, 2]}"});
 }
 
 TEST(Check, PrintsRepeats) {
-  const Program program;
-  program.write("tiny.yaml", std::string(kTinyYaml) + "repeats: {until: 1 %, at_most: 12}\n");
+  const Program program(std::string(kTinyYaml) + "repeats: {until: 1 %, at_most: 12}\n");
   EXPECT_THAT(program.run({"check", "tiny.yaml"}).output, HasSubstr("\nrepeats: {until: 1 %, at_most: 12}\n"));
 }
 
