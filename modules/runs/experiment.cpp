@@ -28,24 +28,20 @@ config::Schema<CheckpointSettings> make_checkpoint_schema() {
   s.field("save", &Settings::save, "false: never, so the run cannot be resumed or used afterwards");
   s.field("every_epochs", &Settings::every_epochs, "epochs between two saves; 0: save only at the end of the run")
       .unit("epochs")
-      .at_least(0)
-      .at_most(kMostCounted);
+      .between(0, kMostCounted);
   s.field("every_seconds", &Settings::every_seconds,
           "least time between two saves at ends of epochs, so that saving does not slow down short epochs")
       .unit("seconds")
-      .at_least(0.0)
-      .at_most(kMostCounted);
+      .between(0.0, kMostCounted);
   s.field("every_steps", &Settings::every_steps,
           "also save within epochs, with this number of steps between two saves; the epoch's time includes the copy")
       .unit("steps")
-      .at_least(1)
-      .at_most(kMostCounted);
+      .between(1, kMostCounted);
   s.field("best", &Settings::best,
           "also keep the epoch with the best value of early_stopping, or else with the lowest loss");
   s.field("keep", &Settings::keep,
           "number of newest checkpoints to keep; the best and one older valid checkpoint are kept too")
-      .at_least(1)
-      .at_most(kMostCounted);
+      .between(1, kMostCounted);
   return s;
 }
 
@@ -297,8 +293,7 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("devices", &Experiment::devices,
           "number of processes that train this run together, each on a part of every batch; all: one for each GPU; "
           "unset: one, or the number that torchrun, srun or mpirun started")
-      .at_least(1)
-      .at_most(1024)
+      .between(1, 1024)
       .or_word("all", kAllGpus)
       .may_change(config::Change::kOnResume);
   s.field("layer", &Experiment::layer,
@@ -327,8 +322,7 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("strict", &Experiment::strict,
           "true: training ends with an error if it cannot use the layer, convolution, precision, device or CUDA graphs "
           "that are set; false: it uses something else, with a note in the log")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnCompare);
+      .may_change(config::Change::kOnResume, config::Change::kOnCompare);
   s.group("data", &Experiment::data, "what to learn from", DataSettings::schema());
   s.group("model", &Experiment::model, "the network", ModelSettings::schema());
   s.group("training", &Experiment::training, "how the weights are fitted", TrainingSettings::schema());
