@@ -213,7 +213,7 @@ bool has_repeats(const ExperimentCase& one) { return one.repeats.at_most > 1; }
 void refuse_repeats_with_launcher(const std::vector<ExperimentCase>& cases) {
   if (!this_launch() || std::ranges::none_of(cases, has_repeats)) return;
   throw_error(ExitCode::kUsage, "repeats: starts new processes, but {} started this one; remove repeats",
-              name_of(this_launch()->launcher));
+              config::name_of(this_launch()->launcher));
 }
 
 // Repeats run in processes of their own, and so do the ranks of a run.
@@ -236,8 +236,8 @@ constexpr Trial kRateSearch = {"--find-learning-rate", "the search"};
 void refuse_trial_by_several(const Trial& trial, const Experiment& experiment) {
   if (this_launch())
     throw_error(ExitCode::kUsage, "{}: {} started {}, and {} is one process: start it without {}", trial.option,
-                name_of(this_launch()->launcher), counted(this_launch()->size, "process"), trial.what,
-                name_of(this_launch()->launcher));
+                config::name_of(this_launch()->launcher), counted(this_launch()->size, "process"), trial.what,
+                config::name_of(this_launch()->launcher));
   if (!needs_ranks(experiment)) return;
   const int64_t count = num_devices(experiment);
   throw_error(ExitCode::kUsage,
