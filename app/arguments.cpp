@@ -25,11 +25,6 @@ namespace {
 
 bool is_key_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
-bool path_exists(const std::string& file) {
-  std::error_code ignored;
-  return std::filesystem::exists(file, ignored);
-}
-
 // If the key is known, the argument is an override even if the current folder has a file of that name.
 bool is_override(const std::string& argument, const config::StructSpec& keys) {
   const size_t equals = argument.find('=');

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "arguments.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
@@ -79,12 +80,6 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
   if (is_for_a_layer) print_text(fmt::format("for {}\n", exported.module));
 }
 
-// Returns whether the path is a file of weights; otherwise it is the folder of a run or a checkpoint.
-bool is_file(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
-
 void convert_file(const ConvertOptions& options, const ModelRequest& request, const ExportFormat& format,
                   const CommandLine& command_line) {
   if (!request.checkpoint.empty())
@@ -132,6 +127,7 @@ ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_l
                                .layout = config::from_name<Layout>(options.layout).value()};
   require_name_of_safetensors(options.out);
   require_harmless_output(options.out, kAdvice, {request.run});
+  // What is not a file of weights is the folder of a run or a checkpoint.
   is_file(request.run) ? convert_file(options, request, format, command_line)
                        : convert_run(options, request, format, command_line);
   return ExitCode::kDone;

@@ -84,10 +84,8 @@ report::Sources read_sources(const std::vector<std::string>& names) {
   report::Sources sources;
   std::vector<std::string> folders, files;
   for (const std::string& name : names) {
-    std::error_code ignored;
-    const bool is_missing = !std::filesystem::exists(name, ignored);
-    const bool is_file = std::filesystem::is_regular_file(name, ignored) && named_path(name, kRunsFolder) == name;
-    if (is_file || (is_missing && name.ends_with(".json")))
+    const bool is_named_file = is_file(name) && named_path(name, kRunsFolder) == name;
+    if (is_named_file || (!path_exists(name) && name.ends_with(".json")))
       add_once(files, name);  // read_report reports a missing file
     else
       folders.push_back(name);

@@ -74,8 +74,7 @@ bool has_subfolder_with_runs(const fs::path& folder) {
 // Returns whether a verb may want the path itself: a run, a checkpoint, a folder of these, or a file. A file without an
 // ending has the form of a name, and is not one of weights or of a benchmark.
 bool is_usable(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return path.has_extension() && path_exists(path);
+  if (!is_folder(path)) return path.has_extension() && path_exists(path);
   return has_runs(path) || path_exists(path / kManifestFile) || path_exists(path / kCheckpointsFolder) ||
          has_subfolder_with_runs(path);
 }

@@ -391,21 +391,13 @@ namespace {
 
 // Resolves `file` relative to the current directory, or else to `folder`.
 std::string file_beside(const std::string& file, const std::filesystem::path& folder) {
-  std::error_code ignored;
-  const bool is_found =
-      file.empty() || std::filesystem::path(file).is_absolute() || std::filesystem::exists(file, ignored);
-  if (is_found || folder.empty() || !std::filesystem::exists(folder / file, ignored)) return file;
-  return (folder / file).string();
+  const bool is_found = file.empty() || std::filesystem::path(file).is_absolute() || path_exists(file);
+  return is_found || folder.empty() || !path_exists(folder / file) ? file : (folder / file).string();
 }
 
 std::string whole_if_there(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored) ? normalized_path(path).string() : path;
+  return path_exists(path) ? normalized_path(path).string() : path;
 }
-
-}  // namespace
-
-namespace {
 
 Experiment read_with_overrides(config::Document document, const std::vector<std::string>& overrides,
                                config::Findings& findings) {

@@ -12,6 +12,7 @@
 
 #include "base/config/sweep.h"
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -307,8 +308,7 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
   const StopSignalGuard signals({"training stops after the current step", kLostTraining});
   RunRequest resume_request = request;
   resume_request.how_to_resume = how_to_resume(run_or_sweep);
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(run_or_sweep, ignored)) {
+  if (!is_file(run_or_sweep)) {
     const auto resume = [&] {
       if (auto outcome = resume_by_ranks(run_or_sweep, overrides, resume_request)) return *std::move(outcome);
       return resume_experiment(run_or_sweep, overrides, resume_request, logger);

@@ -227,8 +227,7 @@ class SweepRunner {
   // A run that failed has no results; a run that was stopped or diverged has results.
   void record_result(size_t entry) {
     const auto& folder = entry_at(entry).folder;
-    std::error_code ignored;
-    if (!folder || !fs::is_regular_file(fs::path(*folder) / kSummaryFile, ignored)) return;
+    if (!folder || !is_file(fs::path(*folder) / kSummaryFile)) return;
     const Summary& summary = (outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)}).summary;
     clock_.record(case_of(entry), summary.total_seconds);
     if (is_one_run() || !summary.epoch_time) return;
