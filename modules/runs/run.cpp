@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -86,8 +85,7 @@ void finish_summary(Summary& summary, const RunContext& run, const std::vector<E
   summary.epoch_time = epoch_time(rows);
   summary.rows_sha256 = rows_sha256(rows);
   summary.fit_seconds = run.trainer->run_seconds();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
-  summary.total_seconds = earlier.seconds + seconds.count();
+  summary.total_seconds = earlier.seconds + seconds_since(run.began);
   summary.was_resumed = earlier.seconds > 0;
   summary.target = target_record(run.experiment.training.stop_at.values, whole_epochs(rows, summary.epochs));
   if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer->why_no_graphs().empty();

@@ -21,6 +21,7 @@
 #include "runs/run_process.h"
 #include "runs/sweep/status.h"
 #include "runs/sweep_file.h"
+#include "train/loop/device_rates.h"
 #include "train/loop/stop_signal.h"
 
 namespace rnnlab {
@@ -80,7 +81,7 @@ class SweepRunner {
     for (int64_t round = is_here_ ? 0 : 1; !must_stop() && (has_begun(round) || begin(round)); ++round) {
       const Clock::time_point began = Clock::now();
       const size_t num_run = run_round(round);
-      if (num_run > 0 && !pending_stop()) log_time_left(round, Clock::now() - began);
+      if (num_run > 0 && !pending_stop()) log_time_left(round, seconds_since(began));
     }
     // The runs are added in the order of the cases, so that the first case is the baseline.
     for (auto& [entry, outcome] : outcomes_) all_.finished.push_back(std::move(outcome));
@@ -280,10 +281,9 @@ class SweepRunner {
                              counted(std::ssize(repeats_.at_most), "case"), until));
   }
 
-  void log_time_left(int64_t round, Clock::duration duration) {
+  void log_time_left(int64_t round, double seconds) {
     const int64_t num_left = num_rounds() - round;
     if (round > 1 || num_left <= 0 || have_all_failed()) return;
-    const double seconds = std::chrono::duration<double>(duration).count();
     logger_.info(fmt::format("the first round took {}; {} more take {}about {}", format_duration(seconds), num_left,
                              repeats_.until ? "at most " : "",
                              format_duration(static_cast<double>(num_left) * seconds)));

@@ -13,6 +13,7 @@
 #include "base/numbers.h"
 #include "layers/device/gpu_device.h"
 #include "train/loop/determinism.h"
+#include "train/loop/device_rates.h"
 #include "train/loop/profiling.h"
 #include "train/loop/stop_signal.h"
 #include "train/loop/stopping.h"
@@ -34,10 +35,6 @@ int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
 BatchShare share_of(const Ranks& ranks, BatchShare::Kind kind) {
   return {.kind = kind, .index = ranks.rank(), .count = ranks.size()};
 }
-
-}  // namespace
-
-namespace {
 
 Order order_of(const TrainingSettings& settings) {
   if (settings.carry_state) return Order::kStreams;

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -73,18 +74,11 @@ Launch launch_by(const Names& names, const ReadVariable& variable) {
   return launch;
 }
 
-// The hash is FNV-1a, which is the same on every host.
-uint64_t hash_of(const std::string& text) {
-  uint64_t hash = 14'695'981'039'346'656'037U;
-  for (const char byte : text) hash = (hash ^ static_cast<uint8_t>(byte)) * 1'099'511'628'211U;
-  return hash;
-}
-
 // Several jobs on a host usually get different ports; if two get the same port, the second job fails with an error that
 // says so. The ports are below those that Linux assigns to connections automatically.
 int64_t port_of_job(const std::string& job) {
   constexpr uint64_t kFirst = 15'000, kCount = 10'000;
-  return static_cast<int64_t>(kFirst + hash_of(job) % kCount);
+  return static_cast<int64_t>(kFirst + fnv1a(job) % kCount);
 }
 
 void set_port(Launch& launch, const ReadVariable& variable) {
