@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The runs of a sweep that one command runs (sweep.h), and the rounds of those with repeats.
 #include "runs/sweep.h"
 
 #include <fmt/format.h>
