@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include "base/error.h"
 #include "base/folder.h"
@@ -21,14 +19,38 @@
 #include "runs/experiment.h"
 
 namespace rnnlab::app {
+
+Check one_of(std::vector<std::string> names) {
+  return [names = std::move(names)](const std::string& text) {
+    if (std::ranges::find(names, text) != names.end()) return std::string();
+    return fmt::format("got {}, expected {}", in_quotes(text), join_with_or(names));
+  };
+}
+
+Check integer_between(int64_t least, int64_t most) {
+  return [least, most](const std::string& text) {
+    if (parse_int64(text, least, most)) return std::string();
+    const bool is_bounded = most < std::numeric_limits<int64_t>::max();
+    return fmt::format("got {}, expected an integer, at least {}{}", in_quotes(text), least,
+                       is_bounded ? fmt::format(" and at most {}", most) : "");
+  };
+}
+
+Check number_where(bool (*holds)(double), std::string expected) {
+  return [holds, expected = std::move(expected)](const std::string& text) {
+    const auto number = parse_double(text);
+    return number && holds(*number) ? "" : fmt::format("got {}, expected {}", in_quotes(text), expected);
+  };
+}
+
+void add_experiment_arguments(CLI::App& command, std::vector<std::string>& arguments) {
+  command.add_option("arguments", arguments, "experiment files, and overrides such as training.epochs=5")
+      ->type_name("FILE... [key=value]");
+}
+
 namespace {
 
 bool is_key_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
-
-bool path_exists(const std::string& file) {
-  std::error_code ignored;
-  return std::filesystem::exists(file, ignored);
-}
 
 // If the key is known, the argument is an override even if the current folder has a file of that name.
 bool is_override(const std::string& argument, const config::StructSpec& keys) {
@@ -147,27 +169,6 @@ std::vector<ExperimentCase> read_all_cases(const std::string& verb, const std::v
   return cases;
 }
 
-namespace {
-
-std::string check_part(const std::string& name) {
-  if (config::from_name<DataPart>(name)) return "";
-  return fmt::format("got {}, expected train, valid, test or all", in_quotes(name));
-}
-
-std::string check_passes(const std::string& text) {
-  const auto number = parse_int64(text);
-  const bool is_fine = number && *number >= 1 && *number <= 1'000'000;
-  return is_fine ? "" : fmt::format("got {}, expected an integer, at least 1 and at most 1000000", in_quotes(text));
-}
-
-std::string check_price(const std::string& text) {
-  const auto price = parse_double(text);
-  const bool is_fine = price && std::isfinite(*price) && *price > 0;
-  return is_fine ? "" : fmt::format("got {}, expected a number above 0, such as 2.49", in_quotes(text));
-}
-
-}  // namespace
-
 void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData takes_data) {
   const bool is_on_data = takes_data == TakesData::kYes;
   command
@@ -186,7 +187,9 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
 }
 
 CLI::Option* add_part_option(CLI::App& command, std::string& part, const std::string& description) {
-  return command.add_option("--part", part, description)->check(check_part)->type_name("PART");
+  return command.add_option("--part", part, description)
+      ->check(one_of(config::names_of<DataPart>()))
+      ->type_name("PART");
 }
 
 void add_machine_option(CLI::App& command, bool& with_machine) {
@@ -196,14 +199,14 @@ void add_machine_option(CLI::App& command, bool& with_machine) {
 CLI::Option* add_price_option(CLI::App& command, std::optional<double>& price_per_hour) {
   return command
       .add_option("--price-per-hour", price_per_hour, "price of the machine in any currency, for the price of an epoch")
-      ->check(check_price)
+      ->check(number_where([](double price) { return price > 0; }, "a number above 0, such as 2.49"))
       ->type_name("PRICE");
 }
 
 CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {
   return command
       .add_option("--passes", num_passes, "passes over the data; the time is their median; an untimed batch runs first")
-      ->check(check_passes)
+      ->check(integer_between(1, 1'000'000))
       ->type_name("N")
       ->capture_default_str();
 }
@@ -243,88 +246,6 @@ TrainedModel load_model(const ModelRequest& request) {
   TrainedModel trained = load_trained_model(request);
   print_notes(trained.notes);
   return trained;
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
-std::vector<std::string> without_repetitions(const std::vector<std::string>& folders) {
-  std::set<fs::path> seen;
-  std::vector<std::string> unique;
-  for (const std::string& folder : folders) {
-    std::error_code unreadable;
-    const fs::path whole = fs::weakly_canonical(folder, unreadable);
-    if (seen.insert(unreadable ? fs::path(folder) : whole).second) unique.push_back(folder);
-  }
-  return unique;
-}
-
-// The runs are sorted by the second of their start, which is in their names; results/run_record.h orders runs of one
-// second. load_run reports runs that cannot be read.
-std::vector<fs::path> runs_below(const fs::path& folder) {
-  return folders_with(folder, {kEpochsCsvFile, kSummaryFile});
-}
-
-// The user may have written "runs" instead of "runs/gru_speed"; different experiments must not be mixed by mistake.
-void require_no_experiments_in(const fs::path& folder) {
-  std::error_code unreadable;
-  for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
-    if (!runs_below(entry->path()).empty())
-      throw_error(ExitCode::kUsage,
-                  "{}: not a run folder, but its subfolders contain runs; pass one of them, for example {}",
-                  folder.string(), entry->path().string());
-}
-
-std::vector<std::string> subfolders(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code unreadable;
-  for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
-    if (!runs_below(entry->path()).empty()) names.push_back(entry->path().string());
-  std::ranges::sort(names);
-  return names;
-}
-
-// Returns the runs in the folder that have ended, with a notice for each of the others.
-std::vector<std::string> ended_runs(const std::string& folder) {
-  std::vector<std::string> ended;
-  for (const auto& run : runs_below(folder)) {
-    if (path_exists(run / kSummaryFile))
-      ended.push_back(run.string());
-    else
-      print_notice(fmt::format("rnnlab: {} skipped: it still runs, or was killed\n", run.string()));
-  }
-  return ended;
-}
-
-std::vector<std::string> expanded(const std::string& folder) {
-  const std::vector<std::string> ended = ended_runs(folder);
-  if (ended.empty()) require_no_experiments_in(folder);
-  return ended.empty() ? std::vector<std::string>{folder} : ended;
-}
-
-}  // namespace
-
-std::vector<std::string> named_runs(const std::vector<std::string>& folders) {
-  std::vector<std::string> all;
-  for (const std::string& folder : folders)
-    for (std::string& run : expanded(named_path(folder, kRunsFolder))) all.push_back(std::move(run));
-  return without_repetitions(all);
-}
-
-std::vector<std::string> named_runs_of_all(const std::vector<std::string>& folders) {
-  std::vector<std::string> all;
-  for (const std::string& name : folders) {
-    const std::string folder = named_path(name, kRunsFolder);
-    const std::vector<std::string> below = runs_below(folder).empty() ? subfolders(folder) : std::vector<std::string>();
-    const std::vector<std::string> own = below.empty() ? expanded(folder) : std::vector<std::string>();
-    all.insert(all.end(), own.begin(), own.end());
-    for (const std::string& one : below) {
-      const std::vector<std::string> ended = ended_runs(one);
-      all.insert(all.end(), ended.begin(), ended.end());
-    }
-  }
-  return without_repetitions(all);
 }
 
 }  // namespace rnnlab::app

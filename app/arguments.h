@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arguments that several verbs share: FILE... [key=value ...] of experiments, RUN [key=value ...] of trained
-// models, and the folders of runs.
+// models, and options with their checks.
 #pragma once
 
 #include <CLI/App.hpp>
 
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +18,16 @@
 #include "runs/use/trained_model.h"
 
 namespace rnnlab::app {
+
+// Checks of options: each returns what is wrong with a text, or "", as CLI11 requires.
+using Check = std::function<std::string(const std::string& text)>;
+
+Check one_of(std::vector<std::string> names);
+Check integer_between(int64_t least, int64_t most = std::numeric_limits<int64_t>::max());
+Check number_where(bool (*holds)(double), std::string expected);
+
+// Adds FILE... [key=value] for the experiments of a verb.
+void add_experiment_arguments(CLI::App& command, std::vector<std::string>& arguments);
 
 struct ExperimentArguments {
   std::vector<std::string> files;
@@ -71,14 +84,5 @@ ModelRequest model_request(const std::string& verb, const ModelArguments& argume
 TrainedModel load_model(const ModelRequest& request);
 
 void print_notes(const std::vector<std::string>& notes);
-
-// Returns the runs that a user means by the folders of a command line. A folder of runs, such as runs/mnist_rows, is
-// replaced by those of its runs that have ended; a notice on stderr lists the others. A run that is named twice, as by
-// overlapping patterns, counts once. Names of experiments stand for their folders (run_names.h). load_run checks
-// whether a folder is a run. Throws UserError kUsage if neither a path nor a name exists.
-std::vector<std::string> named_runs(const std::vector<std::string>& folders);
-
-// Does what named_runs does, and takes a folder of such folders, such as `runs`, as all runs in them.
-std::vector<std::string> named_runs_of_all(const std::vector<std::string>& folders);
 
 }  // namespace rnnlab::app

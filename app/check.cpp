@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
-#include <memory>
 #include <variant>
 
 #include "arguments.h"
@@ -138,13 +137,17 @@ std::string checked(const CheckOptions& options) {
   return check_files(options);
 }
 
+ExitCode check(const CheckOptions& options) {
+  print_data(checked(options));
+  return ExitCode::kDone;
+}
+
 }  // namespace
 
 void add_check(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("check", "Validate experiment files and print the effective settings");
-  auto options = std::make_shared<CheckOptions>();
-  command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
-      ->type_name("FILE... [key=value]");
+  const auto [command, options] = add_verb<CheckOptions>(
+      program, chosen, "check", "Validate experiment files and print the effective settings", kCheckFooter, check);
+  add_experiment_arguments(*command, options->arguments);
   auto* schema = command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
   auto* json_schema =
       command->add_flag("--json-schema", options->json_schema, "print the keys as JSON Schema, for editors");
@@ -155,13 +158,6 @@ void add_check(CLI::App& program, Action& chosen) {
       ->excludes(schema)
       ->excludes(json_schema)
       ->excludes(markdown);
-  command->footer(kCheckFooter);
-  command->callback([&chosen, options] {
-    chosen = [options](const CommandLine&) {
-      print_data(checked(*options));
-      return ExitCode::kDone;
-    };
-  });
 }
 
 }  // namespace rnnlab::app

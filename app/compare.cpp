@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
-#include <memory>
 
 #include "arguments.h"
 #include "output.h"
@@ -97,8 +96,8 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
 }  // namespace
 
 void add_compare(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("compare", "Compare the epoch times of finished runs");
-  auto options = std::make_shared<CompareVerbOptions>();
+  const auto [command, options] = add_verb<CompareVerbOptions>(
+      program, chosen, "compare", "Compare the epoch times of finished runs", kCompareFooter, compare_runs);
   command->add_option("folders", options->folders, "run folders, folders full of them, or names of experiments")
       ->required()
       ->type_name("RUN");
@@ -127,8 +126,6 @@ void add_compare(CLI::App& program, Action& chosen) {
                       ->excludes(matrices)
                       ->excludes(verbose);
   add_price_option(*command, options->price_per_hour)->excludes(scaling);
-  command->footer(kCompareFooter);
-  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return compare_runs(*options); }; });
 }
 
 }  // namespace rnnlab::app

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "arguments.h"
 #include "base/config/sweep.h"
 #include "base/text.h"
 #include "output.h"
@@ -71,13 +72,9 @@ _rnnlab() {{
 complete -o filenames -F _rnnlab rnnlab
 )bash";
 
-void append_keys(const config::StructSpec& spec, const std::string& prefix, std::vector<std::string>& keys) {
-  for (const config::Entry& entry : spec.entries) {
-    if (entry.group() != nullptr)
-      append_keys(*entry.group()->spec, prefix + entry.key + ".", keys);
-    else
-      keys.push_back(prefix + entry.key + "=");
-  }
+void append_keys(const config::StructSpec& spec, std::vector<std::string>& keys) {
+  for (const auto& [key, entry] : spec.all_entries())
+    if (entry->field() != nullptr) keys.push_back(key + "=");
 }
 
 // Returns the values of a key if they are a list of words.
@@ -85,21 +82,12 @@ std::vector<std::string> values_of(const config::FieldSpec& field) {
   return field.kind == config::ScalarKind::kBool ? std::vector<std::string>{"true", "false"} : field.choices;
 }
 
-void append_values(const config::StructSpec& spec, const std::string& prefix,
-                   std::map<std::string, std::vector<std::string>>& values) {
-  for (const config::Entry& entry : spec.entries) {
-    if (entry.group() != nullptr)
-      append_values(*entry.group()->spec, prefix + entry.key + ".", values);
-    else
-      values.emplace(prefix + entry.key, values_of(*entry.field()));
-  }
-}
-
 // Returns the values that each key lists. A key of a benchmark with the name of an experiment's key has the same ones.
 std::map<std::string, std::vector<std::string>> values_of_keys() {
   std::map<std::string, std::vector<std::string>> values;
-  append_values(Experiment::schema().spec(), "", values);
-  append_values(BenchSettings::schema().spec(), "", values);
+  for (const config::StructSpec* spec : {&Experiment::schema().spec(), &BenchSettings::schema().spec()})
+    for (const auto& [key, entry] : spec->all_entries())
+      if (entry->field() != nullptr) values.emplace(key, values_of(*entry->field()));
   return values;
 }
 
@@ -143,13 +131,13 @@ void append_assignments(Assignments assignments, std::vector<std::string>& words
     case Assignments::kNone:
       return;
     case Assignments::kBenchSettings:
-      return append_keys(BenchSettings::schema().spec(), "", words);
+      return append_keys(BenchSettings::schema().spec(), words);
     case Assignments::kSettingsAndSweeps:
       for (const std::string_view key : {config::kSweepKey, config::kRepeatsKey})
         words.push_back(std::string(key) + "=");
       [[fallthrough]];
     case Assignments::kSettings:
-      append_keys(Experiment::schema().spec(), "", words);
+      append_keys(Experiment::schema().spec(), words);
   }
 }
 
@@ -296,29 +284,28 @@ std::string fish_script() {
   return script;
 }
 
-// Returns what is wrong with the name, or "", as CLI11 requires.
-std::string check_shell(const std::string& name) {
-  if (name == "bash" || name == "zsh" || name == "fish") return "";
-  return fmt::format("got {}, expected bash, zsh or fish", in_quotes(name));
-}
+struct CompletionOptions {
+  std::string shell;
+};
 
 std::string script_for(const std::string& shell) {
   return shell == "bash" ? bash_script() : shell == "zsh" ? zsh_script() : fish_script();
 }
 
+ExitCode print_script(const CompletionOptions& options) {
+  print_data(script_for(options.shell));
+  return ExitCode::kDone;
+}
+
 }  // namespace
 
 void add_completion(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("completion", "Print a completion script for a shell");
-  auto shell = std::make_shared<std::string>();
-  command->add_option("shell", *shell, "bash, zsh or fish")->required()->check(check_shell)->type_name("");
-  command->footer(kCompletionFooter);
-  command->callback([&chosen, shell] {
-    chosen = [shell](const CommandLine&) {
-      print_data(script_for(*shell));
-      return ExitCode::kDone;
-    };
-  });
+  const auto [command, options] = add_verb<CompletionOptions>(
+      program, chosen, "completion", "Print a completion script for a shell", kCompletionFooter, print_script);
+  command->add_option("shell", options->shell, "bash, zsh or fish")
+      ->required()
+      ->check(one_of({"bash", "zsh", "fish"}))
+      ->type_name("");
 }
 
 }  // namespace rnnlab::app

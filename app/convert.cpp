@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 
 #include "arguments.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
@@ -43,17 +43,10 @@ struct ConvertOptions {
   bool json = false;
 };
 
-template <class E>
-std::string check_name(const std::string& name) {
-  if (config::from_name<E>(name)) return "";
-  return fmt::format("got {}, expected {}", in_quotes(name), join_with_or(config::names_of<E>()));
-}
-
-std::string check_written_layout(const std::string& name) {
+std::vector<std::string> names_of_written_layouts() {
   std::vector<std::string> names;
   for (const Layout layout : written_layouts()) names.emplace_back(config::name_of(layout));
-  if (std::ranges::find(names, name) != names.end()) return "";
-  return fmt::format("got {}, expected {}", in_quotes(name), join_with_or(names));
+  return names;
 }
 
 std::string exported_json(const std::string& file, const Exported& exported, const std::string& source) {
@@ -77,12 +70,6 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
   print_text(fmt::format("{}: {}, {} of {}\n", options.out, counted(exported.num_tensors, "tensor"),
                          counted(exported.num_parameters, "parameter"), source));
   if (is_for_a_layer) print_text(fmt::format("for {}\n", exported.module));
-}
-
-// Returns whether the path is a file of weights; otherwise it is the folder of a run or a checkpoint.
-bool is_file(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
 }
 
 void convert_file(const ConvertOptions& options, const ModelRequest& request, const ExportFormat& format,
@@ -132,6 +119,7 @@ ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_l
                                .layout = config::from_name<Layout>(options.layout).value()};
   require_name_of_safetensors(options.out);
   require_harmless_output(options.out, kAdvice, {request.run});
+  // What is not a file of weights is the folder of a run or a checkpoint.
   is_file(request.run) ? convert_file(options, request, format, command_line)
                        : convert_run(options, request, format, command_line);
   return ExitCode::kDone;
@@ -140,28 +128,24 @@ ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_l
 }  // namespace
 
 void add_convert(CLI::App& program, Action& chosen) {
-  CLI::App* command =
-      program.add_subcommand("convert", "Write a trained model's weights for other programs, or convert theirs");
-  auto options = std::make_shared<ConvertOptions>();
+  const auto [command, options] = add_verb<ConvertOptions>(
+      program, chosen, "convert", "Write a trained model's weights for other programs, or convert theirs",
+      kConvertFooter, convert_one);
   add_use_arguments(*command, options->use, TakesData::kNo);
   command->add_option("-o,--out", options->out, "the file to write")->type_name("FILE.safetensors");
   command->add_option("--part", options->part, "model, or recurrent: only the recurrent layers")
-      ->check(check_name<ExportPart>)
+      ->check(one_of(config::names_of<ExportPart>()))
       ->type_name("PART")
       ->capture_default_str();
   command->add_option("--layout", options->layout, "layout of the file to write: pytorch, keras or tensorflow")
-      ->check(check_written_layout)
+      ->check(one_of(names_of_written_layouts()))
       ->type_name("LAYOUT")
       ->capture_default_str();
   command->add_option("--from", options->from, "layout of the file to read; by default its names decide")
-      ->check(check_name<Layout>)
+      ->check(one_of(config::names_of<Layout>()))
       ->type_name("LAYOUT");
   command->add_flag("--json", options->json, "print what was written as JSON");
   add_machine_option(*command, options->with_machine);
-  command->footer(kConvertFooter);
-  command->callback([&chosen, options] {
-    chosen = [options](const CommandLine& command_line) { return convert_one(*options, command_line); };
-  });
 }
 
 }  // namespace rnnlab::app

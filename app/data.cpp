@@ -90,8 +90,9 @@ void add_data(CLI::App& program, Action& chosen) {
   CLI::App* data = program.add_subcommand("data", "Inspect data");
   data->require_subcommand(1);
   data->footer(kDataFooter);
-  CLI::App* command = data->add_subcommand("inspect", "Show how a data file or an experiment's data is understood");
-  auto options = std::make_shared<InspectOptions>();
+  const auto [command, options] =
+      add_verb<InspectOptions>(*data, chosen, "inspect", "Show how a data file or an experiment's data is understood",
+                               kInspectFooter, inspect_one);
   command->add_option("arguments", options->arguments, "a data file, or an experiment file with overrides")
       ->type_name("FILE [key=value]");
   auto* json = command->add_flag("--json", options->json, "print JSON");
@@ -99,8 +100,6 @@ void add_data(CLI::App& program, Action& chosen) {
       ->add_flag("--yaml", options->yaml,
                  "print an experiment for the data file, with comments about it; a note names what to fill in")
       ->excludes(json);
-  command->footer(kInspectFooter);
-  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return inspect_one(*options); }; });
 }
 
 }  // namespace rnnlab::app

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
-#include <memory>
 
 #include "arguments.h"
 #include "base/error.h"
@@ -89,17 +88,13 @@ ExitCode evaluate_one(const EvaluateOptions& options, const CommandLine& command
 }  // namespace
 
 void add_evaluate(CLI::App& program, Action& chosen) {
-  CLI::App* command =
-      program.add_subcommand("evaluate", "Compute loss and metrics of a trained model, also for each class");
-  auto options = std::make_shared<EvaluateOptions>();
+  const auto [command, options] = add_verb<EvaluateOptions>(
+      program, chosen, "evaluate", "Compute loss and metrics of a trained model, also for each class",
+      evaluate_footer(), evaluate_one);
   add_use_arguments(*command, options->use, TakesData::kYes);
   add_passes_option(*command, options->num_passes);
   command->add_flag("--json", options->json, "print JSON");
   add_machine_option(*command, options->with_machine);
-  command->footer(evaluate_footer());
-  command->callback([&chosen, options] {
-    chosen = [options](const CommandLine& command_line) { return evaluate_one(*options, command_line); };
-  });
 }
 
 }  // namespace rnnlab::app

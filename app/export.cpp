@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
-#include <memory>
 
 #include "arguments.h"
 #include "base/system/json_fields.h"
@@ -64,17 +63,13 @@ ExitCode export_work(const ExportOptions& options, const CommandLine& command_li
 }  // namespace
 
 void add_export(CLI::App& program, Action& chosen) {
-  CLI::App* command =
-      program.add_subcommand("export", "Write the samples and initial weights of a run, for another program");
-  auto options = std::make_shared<ExportOptions>();
+  const auto [command, options] = add_verb<ExportOptions>(
+      program, chosen, "export", "Write the samples and initial weights of a run, for another program", kExportFooter,
+      export_work);
   command->add_option("arguments", options->arguments, "an experiment file, and overrides such as training.epochs=5")
       ->type_name("FILE... [key=value]");
   command->add_option("-o,--out", options->out, "the file to write")->type_name("FILE.safetensors");
   command->add_flag("--json", options->json, "print the size of the work as JSON");
-  command->footer(kExportFooter);
-  command->callback([&chosen, options] {
-    chosen = [options](const CommandLine& command_line) { return export_work(*options, command_line); };
-  });
 }
 
 }  // namespace rnnlab::app

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/system/files.h"
 #include "base/system/terminal.h"
 #include "base/text.h"
@@ -85,8 +86,7 @@ namespace fs = std::filesystem;
 
 // Both files are checked, because other folders may have a config.yaml too.
 bool is_run_folder(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(folder / kConfigFile, ignored) && fs::exists(folder / kEnvironmentFile, ignored);
+  return path_exists(folder / kConfigFile) && path_exists(folder / kEnvironmentFile);
 }
 
 // Resolves links as far as the path exists, so that the parent of `./best.json` in a folder of checkpoints is found.
@@ -119,19 +119,14 @@ bool is_run_file(const fs::path& file) {
 // Returns whether an existing file of this name is the file of a sweep, a plan, or a lock file.
 bool is_sweep_or_lock_file(const fs::path& file) {
   static const std::regex kNames(R"(sweep(-[-0-9T]+Z-[-0-9]+)?\.json|(\..+)?\.lock)");
-  std::error_code ignored;
-  return fs::exists(file, ignored) && std::regex_match(file.filename().string(), kNames);
+  return path_exists(file) && std::regex_match(file.filename().string(), kNames);
 }
 
 bool is_experiment(const fs::path& file) {
-  std::error_code ignored;
-  return fs::exists(file, ignored) && (file.extension() == ".yaml" || file.extension() == ".yml");
+  return path_exists(file) && (file.extension() == ".yaml" || file.extension() == ".yml");
 }
 
-bool is_checkpoint(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(folder / kManifestFile, ignored);
-}
+bool is_checkpoint(const fs::path& folder) { return path_exists(folder / kManifestFile); }
 
 void require_not_an_input(const fs::path& out, const std::vector<fs::path>& inputs) {
   std::error_code ignored;
@@ -161,11 +156,11 @@ void require_harmless_output(const fs::path& out, std::string_view advice, const
 void require_folder_for_runs(const fs::path& folder) {
   std::error_code ignored;
   if (folder.empty()) return;
-  if (fs::is_symlink(folder, ignored) && !fs::exists(folder, ignored))
+  if (fs::is_symlink(folder, ignored) && !path_exists(folder))
     throw_error(ExitCode::kUsage, "{}: is a link to {}, which is missing; create that folder, or remove the link",
                 folder.string(), in_quotes(fs::read_symlink(folder, ignored).string(), 200));
-  if (!fs::exists(folder, ignored)) return;
-  if (!fs::is_directory(folder, ignored))
+  if (!path_exists(folder)) return;
+  if (!is_folder(folder))
     throw_error(ExitCode::kUsage, "{}: is a file, expected a folder or an unused name", folder.string());
   const fs::path real = real_path(folder);
   if (is_checkpoint(folder) || is_among_checkpoints(real, enclosing_run(real)))

@@ -4,7 +4,6 @@
 
 #include <CLI/Option.hpp>
 #include <filesystem>
-#include <memory>
 
 #include "arguments.h"
 #include "base/numbers.h"
@@ -81,33 +80,18 @@ void predict_samples(const TrainedModel& trained, const PredictOptions& options)
                : print_text(prediction_text(predictions, options.out));
 }
 
-// Returns what is wrong with a number, or "", as CLI11 requires.
-std::string check_seed(const std::string& text) {
-  const auto number = parse_int64(text);
-  return number && *number >= 0 ? "" : fmt::format("got {}, expected an integer, at least 0", in_quotes(text));
-}
-
-std::string check_length(const std::string& text) {
-  const auto number = parse_int64(text);
-  if (number && *number >= 0 && *number <= config::kMostCounted) return "";
-  return fmt::format("got {}, expected an integer, at least 0 and at most {}", in_quotes(text), config::kMostCounted);
-}
-
-std::string check_temperature(const std::string& text) {
-  const auto number = parse_double(text);
-  return number && *number >= 0 ? "" : fmt::format("got {}, expected a number, at least 0", in_quotes(text));
-}
-
 void add_text_options(CLI::App& command, PredictOptions& options) {
   options.prompt = command.add_option("--prompt", options.text.prompt, "language model: the text to continue");
   options.prompt->type_name("TEXT");
   const auto add = [&](const char* name, auto& value, const char* help, const char* type, const auto& check) {
     command.add_option(name, value, help)->check(check)->type_name(type)->capture_default_str()->needs(options.prompt);
   };
-  add("--length", options.text.length, "language model: how many tokens to add", "N", check_length);
+  add("--length", options.text.length, "language model: how many tokens to add", "N",
+      integer_between(0, config::kMostCounted));
   add("--temperature", options.text.temperature,
-      "language model: 0 takes the most probable token, a higher one is more random", "T", check_temperature);
-  add("--seed", options.text.seed, "language model: seed of the random choice", "S", check_seed);
+      "language model: 0 takes the most probable token, a higher one is more random", "T",
+      number_where([](double number) { return number >= 0; }, "a number, at least 0"));
+  add("--seed", options.text.seed, "language model: seed of the random choice", "S", integer_between(0));
 }
 
 ExitCode predict_one(const PredictOptions& options) {
@@ -128,8 +112,8 @@ ExitCode predict_one(const PredictOptions& options) {
 }  // namespace
 
 void add_predict(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("predict", "Predict with a trained model, or generate text");
-  auto options = std::make_shared<PredictOptions>();
+  const auto [command, options] = add_verb<PredictOptions>(
+      program, chosen, "predict", "Predict with a trained model, or generate text", kPredictFooter, predict_one);
   add_use_arguments(*command, options->use, TakesData::kYes);
   auto* out = command->add_option(
       "--out", options->out,
@@ -139,8 +123,6 @@ void add_predict(CLI::App& program, Action& chosen) {
   add_passes_option(*command, options->num_passes)->needs(out);
   command->add_flag("--json", options->json, "print the time as JSON")->needs(out);
   add_text_options(*command, *options);
-  command->footer(kPredictFooter);
-  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return predict_one(*options); }; });
 }
 
 }  // namespace rnnlab::app

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
-#include <memory>
 
 #include "arguments.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "output.h"
 #include "results/ranking.h"
+#include "run_names.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -58,8 +58,8 @@ ExitCode rank_runs(const RankOptions& options) {
 }  // namespace
 
 void add_rank(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("rank", "Sort finished runs by how good they are");
-  auto options = std::make_shared<RankOptions>();
+  const auto [command, options] =
+      add_verb<RankOptions>(program, chosen, "rank", "Sort finished runs by how good they are", kRankFooter, rank_runs);
   command->add_option("folders", options->folders, "run folders, folders full of them, or names of experiments")
       ->required()
       ->type_name("RUN");
@@ -69,8 +69,6 @@ void add_rank(CLI::App& program, Action& chosen) {
       ->type_name("METRIC");
   auto* json = command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--csv", options->csv, "print CSV")->excludes(json);
-  command->footer(kRankFooter);
-  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return rank_runs(*options); }; });
 }
 
 }  // namespace rnnlab::app

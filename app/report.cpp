@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <memory>
 
 #include "arguments.h"
 #include "base/error.h"
@@ -84,10 +83,8 @@ report::Sources read_sources(const std::vector<std::string>& names) {
   report::Sources sources;
   std::vector<std::string> folders, files;
   for (const std::string& name : names) {
-    std::error_code ignored;
-    const bool is_missing = !std::filesystem::exists(name, ignored);
-    const bool is_file = std::filesystem::is_regular_file(name, ignored) && named_path(name, kRunsFolder) == name;
-    if (is_file || (is_missing && name.ends_with(".json")))
+    const bool is_named_file = is_file(name) && named_path(name, kRunsFolder) == name;
+    if (is_named_file || (!path_exists(name) && name.ends_with(".json")))
       add_once(files, name);  // read_report reports a missing file
     else
       folders.push_back(name);
@@ -195,8 +192,9 @@ ExitCode write_forms(const ReportOptions& options) {
 }  // namespace
 
 void add_report(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("report", "Write a page with charts of finished runs and benchmarks");
-  auto options = std::make_shared<ReportOptions>();
+  const auto [command, options] =
+      add_verb<ReportOptions>(program, chosen, "report", "Write a page with charts of finished runs and benchmarks",
+                              kReportFooter, write_forms);
   command
       ->add_option("sources", options->sources,
                    "run folders, folders full of them, names of experiments, benchmarks as JSON")
@@ -220,8 +218,6 @@ void add_report(CLI::App& program, Action& chosen) {
       ->excludes(no_predictions);
   add_price_option(*command, options->price_per_hour);
   add_machine_option(*command, options->with_machine);
-  command->footer(kReportFooter);
-  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return write_forms(*options); }; });
 }
 
 }  // namespace rnnlab::app

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "arguments.h"
@@ -13,6 +14,7 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "output.h"
 #include "results/checkpoint/checkpoint.h"
 #include "results/run_folder.h"
 #include "runs/resume.h"
@@ -64,20 +66,22 @@ std::vector<fs::path> places_of(const std::string& name, const std::string& out)
   return places;
 }
 
-bool has_subfolder_with_runs(const fs::path& folder) {
+// Returns the sorted names in a folder for which `is_meant` is true; none if the folder cannot be read.
+std::vector<fs::path> subfolders_where(const fs::path& folder, bool (*is_meant)(const fs::path&)) {
+  std::vector<fs::path> found;
   std::error_code unreadable;
   for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
-    if (has_runs(entry->path())) return true;
-  return false;
+    if (is_meant(entry->path())) found.push_back(entry->path());
+  std::ranges::sort(found);
+  return found;
 }
 
 // Returns whether a verb may want the path itself: a run, a checkpoint, a folder of these, or a file. A file without an
 // ending has the form of a name, and is not one of weights or of a benchmark.
 bool is_usable(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return path.has_extension() && path_exists(path);
+  if (!is_folder(path)) return path.has_extension() && path_exists(path);
   return has_runs(path) || path_exists(path / kManifestFile) || path_exists(path / kCheckpointsFolder) ||
-         has_subfolder_with_runs(path);
+         !subfolders_where(path, has_runs).empty();
 }
 
 // Returns the first place that has something for a verb; nullopt if none has.
@@ -170,6 +174,70 @@ std::string named_trained_run(const std::string& name, const std::string& out) {
 
 std::string run_or_label(const std::string& text, const std::string& out) {
   return find_usable(text, out) ? named_run(text, out) : text;
+}
+
+namespace {
+
+std::vector<std::string> without_repetitions(const std::vector<std::string>& folders) {
+  std::set<fs::path> seen;
+  std::vector<std::string> unique;
+  for (const std::string& folder : folders) {
+    std::error_code unreadable;
+    const fs::path whole = fs::weakly_canonical(folder, unreadable);
+    if (seen.insert(unreadable ? fs::path(folder) : whole).second) unique.push_back(folder);
+  }
+  return unique;
+}
+
+// The runs are sorted by the second of their start, which is in their names; results/run_record.h orders runs of one
+// second. load_run reports runs that cannot be read.
+std::vector<fs::path> begun_runs_in(const fs::path& folder) {
+  return folders_with(folder, {kEpochsCsvFile, kSummaryFile});
+}
+
+bool has_begun_runs(const fs::path& folder) { return !begun_runs_in(folder).empty(); }
+
+// Appends the runs in the folder that have ended, with a notice for each of the others.
+void append_ended(const fs::path& folder, std::vector<std::string>& runs) {
+  for (const fs::path& run : begun_runs_in(folder)) {
+    if (path_exists(run / kSummaryFile))
+      runs.push_back(run.string());
+    else
+      print_notice(fmt::format("rnnlab: {} skipped: it still runs, or was killed\n", run.string()));
+  }
+}
+
+// Appends the runs in the folder that have ended, or the folder itself if there are none. The user may have written
+// "runs" instead of "runs/gru_speed"; different experiments must not be mixed by mistake.
+void append_ended_or_itself(const std::string& folder, std::vector<std::string>& runs) {
+  const size_t num_before = runs.size();
+  append_ended(folder, runs);
+  if (runs.size() > num_before) return;
+  if (const auto experiments = subfolders_where(folder, has_begun_runs); !experiments.empty())
+    throw_error(ExitCode::kUsage,
+                "{}: not a run folder, but its subfolders contain runs; pass one of them, for example {}", folder,
+                experiments.front().string());
+  runs.push_back(folder);
+}
+
+}  // namespace
+
+std::vector<std::string> named_runs(const std::vector<std::string>& folders) {
+  std::vector<std::string> runs;
+  for (const std::string& folder : folders) append_ended_or_itself(named_path(folder, kRunsFolder), runs);
+  return without_repetitions(runs);
+}
+
+std::vector<std::string> named_runs_of_all(const std::vector<std::string>& folders) {
+  std::vector<std::string> runs;
+  for (const std::string& name : folders) {
+    const std::string folder = named_path(name, kRunsFolder);
+    std::vector<fs::path> experiments;
+    if (!has_begun_runs(folder)) experiments = subfolders_where(folder, has_begun_runs);
+    if (experiments.empty()) append_ended_or_itself(folder, runs);
+    for (const fs::path& experiment : experiments) append_ended(experiment, runs);
+  }
+  return without_repetitions(runs);
 }
 
 }  // namespace rnnlab::app

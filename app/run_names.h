@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace rnnlab::app {
 
@@ -34,5 +35,14 @@ std::string named_trained_run(const std::string& name, const std::string& out);
 
 // Does what named_run does for the option --baseline, which also takes a label: other texts are returned unchanged.
 std::string run_or_label(const std::string& text, const std::string& out);
+
+// Returns the runs that a user means by the folders of a command line. A folder of runs, such as runs/mnist_rows, is
+// replaced by those of its runs that have ended; a notice on stderr lists the others. A run that is named twice, as by
+// overlapping patterns, counts once. Names of experiments stand for their folders. load_run checks
+// whether a folder is a run. Throws UserError kUsage if neither a path nor a name exists.
+std::vector<std::string> named_runs(const std::vector<std::string>& folders);
+
+// Does what named_runs does, and takes a folder of such folders, such as `runs`, as all runs in them.
+std::vector<std::string> named_runs_of_all(const std::vector<std::string>& folders);
 
 }  // namespace rnnlab::app

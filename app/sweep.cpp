@@ -7,7 +7,6 @@
 #include <CLI/Option.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
 
 #include "arguments.h"
 #include "base/numbers.h"
@@ -74,7 +73,7 @@ struct PlanOptions {
   std::vector<std::string> arguments;
   std::string out;
   std::string pin;  // a model, or kWithoutValue for this machine's hardware; "": any machine
-  Spread spread = Spread::kRounds;
+  std::string spread = "rounds";
   bool json = false;
 };
 
@@ -113,8 +112,8 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
     throw_error(ExitCode::kUsage,
                 "sweep plan: no folder given; name a new one for the sweep, such as --out sweeps/first");
   require_folder_for_runs(options.out);
-  const SweepPlan plan =
-      plan_sweep(read_all_cases("sweep plan", options.arguments), options.spread, hardware_of(options), command_line);
+  const SweepPlan plan = plan_sweep(read_all_cases("sweep plan", options.arguments),
+                                    *config::from_name<Spread>(options.spread), hardware_of(options), command_line);
   const std::string hash = write_plan(options.out, plan);
   const std::vector<std::string> notes = unsupported_runs(experiments_of(plan), AskGpu::kNo);
   options.json ? print_data(plan_json(options.out, plan, hash, notes)) : print_text(plan_text(options.out, plan, hash));
@@ -122,31 +121,18 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
   return ExitCode::kDone;
 }
 
-// Returns what is wrong with the name, or "", as CLI11 requires.
-std::string check_spread(const std::string& name) {
-  if (config::from_name<Spread>(name)) return "";
-  return fmt::format("got {}, expected {}", in_quotes(name), join_with_or(config::names_of<Spread>()));
-}
-
 void add_plan(CLI::App& sweep, Action& chosen) {
-  CLI::App* command = sweep.add_subcommand("plan", "Number the runs of experiment files and fix their folders");
-  auto options = std::make_shared<PlanOptions>();
-  auto spread = std::make_shared<std::string>("rounds");
-  command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
-      ->type_name("FILE... [key=value]");
+  const auto [command, options] = add_verb<PlanOptions>(
+      sweep, chosen, "plan", "Number the runs of experiment files and fix their folders", kPlanFooter, plan);
+  add_experiment_arguments(*command, options->arguments);
   command->add_option("--out", options->out, "the folder of the sweep, new or empty")->type_name("DIR");
-  command->add_option("--spread", *spread, "what a task is: runs, rounds or comparisons")
+  command->add_option("--spread", options->spread, "what a task is: runs, rounds or comparisons")
       ->type_name("WHAT")
-      ->check(check_spread)
+      ->check(one_of(config::names_of<Spread>()))
       ->capture_default_str();
   command->add_flag("--pin", options->pin,
                     "only machines with this machine's CPU and GPUs; --pin='NVIDIA H200' for any with this GPU");
   command->add_flag("--json", options->json, "print the size of the plan as JSON");
-  command->footer(kPlanFooter);
-  command->callback([&chosen, options, spread] {
-    options->spread = *config::from_name<Spread>(*spread);
-    chosen = [options](const CommandLine& command_line) { return plan(*options, command_line); };
-  });
 }
 
 // ---- work ----
@@ -157,6 +143,7 @@ struct WorkOptions {
   std::string gpu;   // of this worker
   bool retry_failed = false;
   bool wait = false;
+  bool ends_with_parent = false;
   bool quiet = false;
   bool verbose = false;
   bool json = false;
@@ -216,6 +203,9 @@ ExitCode work_on_gpus(const WorkOptions& options) {
 }
 
 ExitCode work(const WorkOptions& options) {
+  refuse_launcher("sweep work",
+                  " as ranks of one run, and each worker works alone: start one process, and set devices in the plan");
+  if (options.ends_with_parent) end_with_parent(STDOUT_FILENO);
   const ExitCode exit_code = !options.gpus.empty() ? work_on_gpus(options) : run_single_worker(options);
   if (!options.json) return exit_code;
   const SweepPlan plan = read_plan(options.folder);
@@ -224,9 +214,8 @@ ExitCode work(const WorkOptions& options) {
 }
 
 void add_work(CLI::App& sweep, Action& chosen) {
-  CLI::App* command = sweep.add_subcommand("work", "Run free tasks of a plan until all are taken");
-  auto options = std::make_shared<WorkOptions>();
-  auto ends_with_parent = std::make_shared<bool>(false);
+  const auto [command, options] =
+      add_verb<WorkOptions>(sweep, chosen, "work", "Run free tasks of a plan until all are taken", kWorkFooter, work);
   command->add_option("folder", options->folder, "folder of the plan")->type_name("DIR")->required();
   auto* gpus = command->add_flag("--gpus", options->gpus,
                                  "one worker for each GPU of this machine; --gpus=0,1 for these two only");
@@ -240,17 +229,7 @@ void add_work(CLI::App& sweep, Action& chosen) {
   command->add_flag("-v,--verbose", options->verbose, "the whole log of each run")->excludes(quiet);
   command->add_flag("--json", options->json,
                     "print the state of all tasks as JSON at the end, as `rnnlab sweep status --json` does");
-  command->add_flag("--ends-with-parent", *ends_with_parent)->group("");
-  command->footer(kWorkFooter);
-  command->callback([&chosen, options, ends_with_parent] {
-    chosen = [options, ends_with_parent](const CommandLine&) {
-      refuse_launcher(
-          "sweep work",
-          " as ranks of one run, and each worker works alone: start one process, and set devices in the plan");
-      if (*ends_with_parent) end_with_parent(STDOUT_FILENO);
-      return work(*options);
-    };
-  });
+  command->add_flag("--ends-with-parent", options->ends_with_parent)->group("");
 }
 
 // ---- status ----
@@ -284,16 +263,14 @@ ExitCode status(const StatusOptions& options) {
 }
 
 void add_status(CLI::App& sweep, Action& chosen) {
-  CLI::App* command = sweep.add_subcommand("status", "Show the progress of the tasks of a plan");
-  auto options = std::make_shared<StatusOptions>();
+  const auto [command, options] = add_verb<StatusOptions>(
+      sweep, chosen, "status", "Show the progress of the tasks of a plan", kStatusFooter, status);
   command->add_option("folder", options->folder, "folder of the plan")->type_name("DIR")->required();
   auto* failed = command->add_flag("--failed", options->failed, "print the numbers of tasks that failed: 3,17-19");
   auto* left = command->add_flag("--left", options->left,
                                  "print the numbers of tasks that failed, were stopped, or were not begun");
   left->excludes(failed);
   command->add_flag("--json", options->json, "print JSON")->excludes(failed)->excludes(left);
-  command->footer(kStatusFooter);
-  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return status(*options); }; });
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <CLI/Option.hpp>
 #include <functional>
-#include <memory>
 
 #include "arguments.h"
 #include "base/config/sweep.h"
@@ -370,17 +369,12 @@ void add_hidden_options(CLI::App* command, TrainOptions& options) {
 }  // namespace
 
 void add_train(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("train", "Train what experiment files describe");
-  auto options = std::make_shared<TrainOptions>();
-  command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
-      ->type_name("FILE... [key=value]");
+  const auto [command, options] =
+      add_verb<TrainOptions>(program, chosen, "train", "Train what experiment files describe", kTrainFooter, train);
+  add_experiment_arguments(*command, options->arguments);
   add_choice_of_runs(command, *options);
   add_output_options(command, *options);
   add_hidden_options(command, *options);
-  command->footer(kTrainFooter);
-  command->callback([&chosen, options] {
-    chosen = [options](const CommandLine& command_line) { return train(*options, command_line); };
-  });
 }
 
 }  // namespace rnnlab::app

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -33,6 +34,31 @@ void add_check(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);
 void add_info(CLI::App& program, Action& chosen);
 void add_completion(CLI::App& program, Action& chosen);
+
+// A verb that add_verb has added; its options live as long as its parser.
+template <class Options>
+struct NewVerb {
+  CLI::App* command;
+  Options* options;
+};
+
+// Adds a verb whose action is `run`, a function of its options and, if it takes it, of the command line.
+template <class Options, class Run>
+NewVerb<Options> add_verb(CLI::App& parent, Action& chosen, const std::string& name, const std::string& description,
+                          const std::string& footer, Run run) {
+  CLI::App* const command = parent.add_subcommand(name, description);
+  const auto options = std::make_shared<Options>();
+  command->footer(footer);
+  command->callback([&chosen, options, run] {
+    chosen = [options, run](const CommandLine& command_line) -> ExitCode {
+      if constexpr (std::is_invocable_v<Run, const Options&, const CommandLine&>)
+        return run(*options, command_line);
+      else
+        return run(*options);
+    };
+  });
+  return {command, options.get()};
+}
 
 // The assignments that a verb takes besides files and options: `rnnlab train FILE training.epochs=3`.
 enum class Assignments { kNone, kSettings, kSettingsAndSweeps, kBenchSettings };

@@ -7,6 +7,9 @@
 #include <sstream>
 #include <system_error>
 
+#include "base/numbers.h"
+#include "base/text.h"
+
 namespace rnnlab {
 namespace {
 
@@ -30,6 +33,16 @@ std::vector<std::string> sibling_names(const std::filesystem::path& path) {
 bool path_exists(const std::filesystem::path& path) {
   std::error_code unreadable;
   return std::filesystem::exists(path, unreadable);
+}
+
+bool is_file(const std::filesystem::path& path) {
+  std::error_code unreadable;
+  return std::filesystem::is_regular_file(path, unreadable);
+}
+
+bool is_folder(const std::filesystem::path& path) {
+  std::error_code unreadable;
+  return std::filesystem::is_directory(path, unreadable);
 }
 
 namespace {
@@ -64,6 +77,21 @@ std::string system_text(const std::filesystem::path& file) {
   std::ostringstream text;
   text << stream.rdbuf();
   return text.str();
+}
+
+std::string value_of_key(std::string_view text, std::string_view key, char separator) {
+  for (const std::string& line : split(text, '\n')) {
+    const size_t at = line.find(separator);
+    if (at == std::string::npos || trim(std::string_view(line).substr(0, at)) != key) continue;
+    return std::string(trim(std::string_view(line).substr(at + 1)));
+  }
+  return "";
+}
+
+std::optional<int64_t> bytes_of_key(std::string_view text, std::string_view key) {
+  constexpr int64_t kBytesOfKib = 1024;
+  const auto kib = parse_int64(split(value_of_key(text, key), ' ').front());
+  return kib ? std::optional(saturating_multiply(*kib, kBytesOfKib)) : std::nullopt;
 }
 
 std::filesystem::path cache_folder() {

@@ -3,9 +3,12 @@
 // the text of small system files, and the cache folder. Files in the cache folder can be deleted: only time is lost.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rnnlab {
@@ -14,8 +17,11 @@ namespace rnnlab {
 // returned, because a folder may hold millions.
 std::vector<std::string> sibling_names(const std::filesystem::path& path);
 
-// Returns whether a file or folder exists at `path`; false if `path` cannot be accessed.
+// Return whether anything, a regular file or a folder is at `path`, also behind links; false if `path` cannot be
+// accessed.
 bool path_exists(const std::filesystem::path& path);
+bool is_file(const std::filesystem::path& path);
+bool is_folder(const std::filesystem::path& path);
 
 // Returns the folders in `folder` that hold one of these names, sorted; empty if `folder` cannot be read. A link to a
 // different name in `folder`, such as `latest`, is left out, because the folder is found by its own name.
@@ -27,6 +33,13 @@ std::filesystem::path normalized_path(const std::filesystem::path& path);
 
 // Returns the content of a small system file (in /proc, /sys or /etc); "" if the file cannot be read.
 std::string system_text(const std::filesystem::path& file);
+
+// Returns the value of a key in such a text, of lines "key : value" or "key=value"; "" if no line has the key. The
+// first line of a key counts.
+std::string value_of_key(std::string_view text, std::string_view key, char separator = ':');
+
+// Returns the bytes of a key whose value is a number of kB, as in /proc/meminfo; nothing if there is no such number.
+std::optional<int64_t> bytes_of_key(std::string_view text, std::string_view key);
 
 // Returns $RNNLAB_CACHE, else $XDG_CACHE_HOME/rnnlab, else ~/.cache/rnnlab; empty if none of the three variables is
 // set. The folder may be missing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that are equal on every machine, and random names that are different in every process.
+// Random numbers and hashes that are equal on every machine, and random names that are different in every process.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <string_view>
 
 namespace rnnlab {
 
@@ -31,6 +32,13 @@ class SplitMix64 {
  private:
   uint64_t state_;
 };
+
+// Returns the hash FNV-1a of a text, which is the same on every host. Do not use it for secrets.
+inline uint64_t fnv1a(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return hash;
+}
 
 // Returns a name that no other process has drawn: 16 hexadecimal digits from the random numbers of the system.
 inline std::string random_name() {

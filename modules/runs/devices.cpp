@@ -104,7 +104,7 @@ void require_agreement(const Experiment& experiment, const Launch& launch) {
   if (!is_any && *experiment.devices != launch.size)
     throw_error(ExitCode::kUsage,
                 "devices: got {}, but {} started {}: remove devices, or start that number of processes",
-                *experiment.devices, name_of(launch.launcher), counted(launch.size, "process"));
+                *experiment.devices, config::name_of(launch.launcher), counted(launch.size, "process"));
 }
 
 // The variable lets ranks share a GPU, for example to try two processes on a machine with one GPU.
@@ -179,7 +179,7 @@ const std::optional<Launch>& this_launch() {
 
 void refuse_launcher(const std::string& what, const std::string& why) {
   if (!this_launch()) return;
-  throw_error(ExitCode::kUsage, "{}: {} started {}{}", what, name_of(this_launch()->launcher),
+  throw_error(ExitCode::kUsage, "{}: {} started {}{}", what, config::name_of(this_launch()->launcher),
               counted(this_launch()->size, "process"), why);
 }
 

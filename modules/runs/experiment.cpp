@@ -28,24 +28,20 @@ config::Schema<CheckpointSettings> make_checkpoint_schema() {
   s.field("save", &Settings::save, "false: never, so the run cannot be resumed or used afterwards");
   s.field("every_epochs", &Settings::every_epochs, "epochs between two saves; 0: save only at the end of the run")
       .unit("epochs")
-      .at_least(0)
-      .at_most(kMostCounted);
+      .between(0, kMostCounted);
   s.field("every_seconds", &Settings::every_seconds,
           "least time between two saves at ends of epochs, so that saving does not slow down short epochs")
       .unit("seconds")
-      .at_least(0.0)
-      .at_most(kMostCounted);
+      .between(0.0, kMostCounted);
   s.field("every_steps", &Settings::every_steps,
           "also save within epochs, with this number of steps between two saves; the epoch's time includes the copy")
       .unit("steps")
-      .at_least(1)
-      .at_most(kMostCounted);
+      .between(1, kMostCounted);
   s.field("best", &Settings::best,
           "also keep the epoch with the best value of early_stopping, or else with the lowest loss");
   s.field("keep", &Settings::keep,
           "number of newest checkpoints to keep; the best and one older valid checkpoint are kept too")
-      .at_least(1)
-      .at_most(kMostCounted);
+      .between(1, kMostCounted);
   return s;
 }
 
@@ -297,8 +293,7 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("devices", &Experiment::devices,
           "number of processes that train this run together, each on a part of every batch; all: one for each GPU; "
           "unset: one, or the number that torchrun, srun or mpirun started")
-      .at_least(1)
-      .at_most(1024)
+      .between(1, 1024)
       .or_word("all", kAllGpus)
       .may_change(config::Change::kOnResume);
   s.field("layer", &Experiment::layer,
@@ -327,8 +322,7 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("strict", &Experiment::strict,
           "true: training ends with an error if it cannot use the layer, convolution, precision, device or CUDA graphs "
           "that are set; false: it uses something else, with a note in the log")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnCompare);
+      .may_change(config::Change::kOnResume, config::Change::kOnCompare);
   s.group("data", &Experiment::data, "what to learn from", DataSettings::schema());
   s.group("model", &Experiment::model, "the network", ModelSettings::schema());
   s.group("training", &Experiment::training, "how the weights are fitted", TrainingSettings::schema());
@@ -397,25 +391,18 @@ namespace {
 
 // Resolves `file` relative to the current directory, or else to `folder`.
 std::string file_beside(const std::string& file, const std::filesystem::path& folder) {
-  std::error_code ignored;
-  const bool is_found =
-      file.empty() || std::filesystem::path(file).is_absolute() || std::filesystem::exists(file, ignored);
-  if (is_found || folder.empty() || !std::filesystem::exists(folder / file, ignored)) return file;
-  return (folder / file).string();
+  const bool is_found = file.empty() || std::filesystem::path(file).is_absolute() || path_exists(file);
+  return is_found || folder.empty() || !path_exists(folder / file) ? file : (folder / file).string();
 }
 
 bool is_yaml_name(const std::string& text) { return text.ends_with(".yaml") || text.ends_with(".yml"); }
 
 std::string whole_if_there(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored) ? normalized_path(path).string() : path;
+  return path_exists(path) ? normalized_path(path).string() : path;
 }
 
-}  // namespace
-
-namespace {
-
 // Replaces the name of a file in `model.cell` by the cell in the file, so that all later readers find the equations.
+// Not for settings of earlier runs, which may come from a stranger and contain the equations themselves.
 config::Document with_cell_of_file(config::Document document, config::Findings& findings) {
   config::Value root = document.root();
   config::Member* model = config::find_member(root, "model");
@@ -433,10 +420,7 @@ config::Document with_cell_of_file(config::Document document, config::Findings& 
   return document.with_root(std::move(root));
 }
 
-Experiment read_with_overrides(config::Document document, const std::vector<std::string>& overrides,
-                               config::Findings& findings) {
-  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
-  document = with_cell_of_file(std::move(document), findings);
+Experiment read_checked(const config::Document& document, config::Findings& findings) {
   Experiment experiment = config::read(document, Experiment::schema(), findings);
   findings.throw_if_any();
   return experiment;
@@ -446,14 +430,16 @@ Experiment read_with_overrides(config::Document document, const std::vector<std:
 
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
                            config::Findings& findings) {
-  Experiment experiment = read_with_overrides(std::move(document), overrides, findings);
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  Experiment experiment = read_checked(with_cell_of_file(std::move(document), findings), findings);
   choose_split(experiment.data);
   return experiment;
 }
 
 Experiment read_saved_experiment(config::Document document, const std::vector<std::string>& overrides,
                                  config::Findings& findings) {
-  Experiment experiment = read_with_overrides(std::move(document), overrides, findings);
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  Experiment experiment = read_checked(document, findings);
   choose_split_of_earlier_versions(experiment.data);
   return experiment;
 }

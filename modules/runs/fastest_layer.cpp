@@ -3,7 +3,6 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <torch/cuda.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +18,7 @@
 #include "runs/failure.h"
 #include "train/loop/cuda_functions.h"
 #include "train/loop/determinism.h"
+#include "train/loop/device_rates.h"
 #include "train/loop/profiling.h"
 #include "train/loop/train_step.h"
 
@@ -58,7 +58,7 @@ double measure_speed(int64_t num_threads) {
     run_round();
     ++num_rounds;
   }
-  return static_cast<double>(num_rounds * num_threads) / std::chrono::duration<double>(Clock::now() - began).count();
+  return static_cast<double>(num_rounds * num_threads) / seconds_since(began);
 }
 
 }  // namespace
@@ -110,21 +110,12 @@ constexpr double kVerySlowFactor = 10;  // times the shortest: no second round
 constexpr double kMinNoise = 0.01;      // lower bound of the noise that is assumed
 constexpr double kMaxNoise = 0.2;       // upper bound of the noise that is tolerated
 
-double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
-
-double seconds_of_pass(const std::function<void()>& pass, c10::Device device) {
-  const auto began = Clock::now();
-  pass();
-  if (device.is_cuda()) torch::cuda::synchronize(device.index());
-  return seconds_since(began);
-}
-
 double shortest_pass(const std::function<void()>& pass, c10::Device device) {
-  for (int i = 0; i < kWarmupPasses && seconds_of_pass(pass, device) < kLongEnough; ++i) {
+  for (int i = 0; i < kWarmupPasses && synchronised_seconds(device, pass) < kLongEnough; ++i) {
   }
   double shortest = std::numeric_limits<double>::infinity(), sum = 0;
   for (int i = 0; i < kTimedPasses && sum < kLongEnough; ++i) {
-    const double seconds = seconds_of_pass(pass, device);
+    const double seconds = synchronised_seconds(device, pass);
     shortest = std::min(shortest, seconds);
     sum += seconds;
   }

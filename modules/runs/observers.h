@@ -235,6 +235,7 @@ class WeightsObserver : public Observer {
   void on_epoch_begin(const TrainingState& state) override;
   void on_step(const StepProgress& progress) override;
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
+  bool writes_files() const override { return false; }
 
  private:
   bool is_saved(int64_t step) const { return steps_between_saves_ && step % *steps_between_saves_ == 0; }

@@ -32,7 +32,8 @@ std::string engine_text(const RunContext& run) {
 
 std::string ranks_text(const RunContext& run) {
   return fmt::format("{} by {}, each with a part of every batch; gradients are exchanged by {}",
-                     counted(run.options.ranks->size(), "process"), name_of(this_launch()->launcher), engine_text(run));
+                     counted(run.options.ranks->size(), "process"), config::name_of(this_launch()->launcher),
+                     engine_text(run));
 }
 
 std::string layer_text(const RunContext& run) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A worker of a plan (sweep.h): it claims tasks that other workers have not, and runs them.
 #include "runs/sweep.h"
 
 #include <fmt/format.h>

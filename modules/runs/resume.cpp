@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/config/document.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/system/files.h"
 #include "base/system/locks.h"
@@ -29,13 +30,13 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path existing_folder(const fs::path& run_folder) {
-  std::error_code error;
-  if (!fs::exists(run_folder, error))
+  if (!path_exists(run_folder))
     throw_error(ExitCode::kUsage, "{}: is missing; {}", run_folder.string(),
                 run_folder.extension() == ".json" ? "the file of a sweep is removed when all of its runs have ended"
                                                   : "pass the folder of a run");
+  std::error_code error;
   fs::path folder = fs::canonical(run_folder, error);
-  if (error || !fs::is_regular_file(folder / kConfigFile, error))
+  if (error || !is_file(folder / kConfigFile))
     throw_error(ExitCode::kUsage, "{}: cannot be resumed, because it contains no {}; pass the folder of a run",
                 run_folder.string(), kConfigFile);
   return folder;
@@ -234,8 +235,7 @@ std::vector<Warning> edits_since_end(const fs::path& folder) {
 
 // Returns the warnings from after the last checkpoint, for example that the machine was shared.
 std::vector<Warning> warnings_of_summary(const fs::path& folder) {
-  std::error_code ignored;
-  if (!fs::exists(folder / kSummaryFile, ignored)) return {};
+  if (!path_exists(folder / kSummaryFile)) return {};
   std::vector<Warning> found = read_summary(folder).warnings;
   for (const Warning& change : edits_since_end(folder)) add_once(found, change);
   return found;
@@ -265,8 +265,7 @@ ResumedHistory restore_state(LatestState found, RunContext& run, const fs::path&
 }
 
 ResumedHistory restart_history(const fs::path& folder) {
-  std::error_code ignored;
-  if (fs::exists(folder / kSummaryFile, ignored))
+  if (path_exists(folder / kSummaryFile))
     throw_checkpoint_error("{}: the run has ended and left no checkpoint to resume from; start a new run with its {}",
                            folder.string(), kConfigFile);
   return {.notes = {"starts from the beginning: the run was stopped before its first checkpoint"}};
@@ -307,9 +306,8 @@ void truncate_logs(const fs::path& folder, const ResumedHistory& earlier) {
 
 // If the bounds are already reached and the summary exists, nothing is trained and no file changes.
 std::optional<RunOutcome> finished_outcome(const RunContext& run, const fs::path& folder, Logger& logger) {
-  std::error_code ignored;
   const TrainingState& state = run.trainer->state();
-  if (!state.stopped() || !fs::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
+  if (!state.stopped() || !is_file(folder / kSummaryFile)) return std::nullopt;
   logger.info(fmt::format("{}: nothing to resume: {}; to train on, {}", folder.string(), state.stop_text,
                           how_to_train_on(*state.stop_reason, run.experiment.training)));
   return RunOutcome{.folder = folder, .summary = read_summary(folder)};
@@ -341,10 +339,7 @@ void require_changeable_keys(const std::vector<std::string>& overrides) {
 namespace {
 
 // A run of a measurement that is resumed alone keeps its round.
-Turn saved_turn(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::is_regular_file(folder / kSummaryFile, ignored) ? read_summary(folder).turn : Turn();
-}
+Turn saved_turn(const fs::path& folder) { return is_file(folder / kSummaryFile) ? read_summary(folder).turn : Turn(); }
 
 // A later version refuses data that an earlier one accepted, and what its message advises may be fixed for the run.
 RunContext context_of(const std::optional<LatestState>& found, const Experiment& wanted, const RunRequest& request,
@@ -402,8 +397,7 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
     arguments.insert(arguments.end(), more.begin(), more.end());
   RunOutcome outcome{.folder = folder, .summary = {}};
   outcome.exit_code = run_processes(wanted, kThisProgram, arguments);
-  std::error_code ignored;
-  const bool has_summary = fs::is_regular_file(folder / kSummaryFile, ignored);
+  const bool has_summary = is_file(folder / kSummaryFile);
   const bool refused_lock = outcome.exit_code == ExitCode::kDevice && is_locked(folder);
   if (refused_lock && request.when_taken == WhenTaken::kRefuseAtWork) outcome.exit_code = ExitCode::kAtWorkElsewhere;
   if (outcome.exit_code != ExitCode::kDone && !(has_summary && is_stop_exit_code(outcome.exit_code)))

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -86,8 +85,7 @@ void finish_summary(Summary& summary, const RunContext& run, const std::vector<E
   summary.epoch_time = epoch_time(rows);
   summary.rows_sha256 = rows_sha256(rows);
   summary.fit_seconds = run.trainer->run_seconds();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
-  summary.total_seconds = earlier.seconds + seconds.count();
+  summary.total_seconds = earlier.seconds + seconds_since(run.began);
   summary.was_resumed = earlier.seconds > 0;
   summary.target = target_record(run.experiment.training.stop_at.values, whole_epochs(rows, summary.epochs));
   if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer->why_no_graphs().empty();
@@ -132,37 +130,6 @@ RunFacts facts_to_save(const RunContext& run, const std::vector<Warning>& warnin
           .warnings = warnings};
 }
 
-// While an observer waits for its disk, the other processes of the run must wait for this one.
-class ObserverOfRanks : public Observer {
- public:
-  ObserverOfRanks(Ranks& ranks, Observer& observer) : ranks_(ranks), observer_(observer) {}
-  void on_run_begin(const RunPlan& plan) override {
-    const WritingFiles writing(ranks_);
-    observer_.on_run_begin(plan);
-  }
-  void on_epoch_begin(const TrainingState& state) override {
-    const WritingFiles writing(ranks_);
-    observer_.on_epoch_begin(state);
-  }
-  void on_step(const StepProgress& progress) override {
-    const WritingFiles writing(ranks_);
-    observer_.on_step(progress);
-  }
-  bool needs_sync_at(int64_t step) const override { return observer_.needs_sync_at(step); }
-  void on_epoch_end(const TrainingState& state, const EpochRow& row) override {
-    const WritingFiles writing(ranks_);
-    observer_.on_epoch_end(state, row);
-  }
-  void on_run_end(const TrainingState& state) override {
-    const WritingFiles writing(ranks_);
-    observer_.on_run_end(state);
-  }
-
- private:
-  Ranks& ranks_;
-  Observer& observer_;
-};
-
 // A capture can fail in the first steps only.
 class StrictObserver : public Observer {
  public:
@@ -197,7 +164,6 @@ class RunObservers {
 
  private:
   void sync();
-  void add(RunContext& run, Observer& observer);
 
   FileObserver files_;
   ConsoleObserver console_;
@@ -205,7 +171,6 @@ class RunObservers {
   std::optional<CheckpointObserver> checkpoints_;
   std::optional<TraceObserver> trace_;
   StrictObserver strict_;
-  std::vector<std::unique_ptr<Observer>> of_ranks_;  // one for each observer above, if other processes wait for it
 };
 
 RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
@@ -217,18 +182,14 @@ RunObservers::RunObservers(RunContext& run, const std::filesystem::path& folder,
   if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);
   if (run.experiment.checkpoint.save)
     checkpoints_.emplace(folder, facts_to_save(run, warnings), *run.trainer, [this] { sync(); });
-  add(run, files_);
-  add(run, console_);
-  if (tensorboard_) add(run, *tensorboard_);
-  if (checkpoints_) add(run, *checkpoints_);
-  for (Observer* observer : request.observers) add(run, *observer);
-  if (trace_) add(run, *trace_);
-  if (run.experiment.strict && run.experiment.training.cuda_graph) add(run, strict_);
-}
-
-void RunObservers::add(RunContext& run, Observer& observer) {
-  of_ranks_.push_back(std::make_unique<ObserverOfRanks>(*run.options.ranks, observer));
-  run.trainer->add_observer(*of_ranks_.back());
+  Trainer& trainer = *run.trainer;
+  trainer.add_observer(files_);
+  trainer.add_observer(console_);
+  if (tensorboard_) trainer.add_observer(*tensorboard_);
+  if (checkpoints_) trainer.add_observer(*checkpoints_);
+  for (Observer* observer : request.observers) trainer.add_observer(*observer);
+  if (trace_) trainer.add_observer(*trace_);
+  if (run.experiment.strict && run.experiment.training.cuda_graph) trainer.add_observer(strict_);
 }
 
 void RunObservers::finish() {

@@ -177,7 +177,7 @@ ExitCode run_of_book(const RunOfBook& run, const std::vector<std::string>& overr
   const bool is_planned = run.book.filename() == kPlanFile;
   const auto work = [&] {
     if (is_planned) return run_of_plan(run, overrides, request, logger);
-    if (fs::is_directory(run.book)) return resume_experiment(run.book, overrides, request, logger);
+    if (is_folder(run.book)) return resume_experiment(run.book, overrides, request, logger);
     return run_of_sweep(run, request, logger);
   };
   RunAllOutcome all;

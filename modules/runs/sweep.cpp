@@ -12,6 +12,7 @@
 
 #include "base/config/sweep.h"
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -213,7 +214,7 @@ bool has_repeats(const ExperimentCase& one) { return one.repeats.at_most > 1; }
 void refuse_repeats_with_launcher(const std::vector<ExperimentCase>& cases) {
   if (!this_launch() || std::ranges::none_of(cases, has_repeats)) return;
   throw_error(ExitCode::kUsage, "repeats: starts new processes, but {} started this one; remove repeats",
-              name_of(this_launch()->launcher));
+              config::name_of(this_launch()->launcher));
 }
 
 // Repeats run in processes of their own, and so do the ranks of a run.
@@ -236,8 +237,8 @@ constexpr Trial kRateSearch = {"--find-learning-rate", "the search"};
 void refuse_trial_by_several(const Trial& trial, const Experiment& experiment) {
   if (this_launch())
     throw_error(ExitCode::kUsage, "{}: {} started {}, and {} is one process: start it without {}", trial.option,
-                name_of(this_launch()->launcher), counted(this_launch()->size, "process"), trial.what,
-                name_of(this_launch()->launcher));
+                config::name_of(this_launch()->launcher), counted(this_launch()->size, "process"), trial.what,
+                config::name_of(this_launch()->launcher));
   if (!needs_ranks(experiment)) return;
   const int64_t count = num_devices(experiment);
   throw_error(ExitCode::kUsage,
@@ -307,8 +308,7 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
   const StopSignalGuard signals({"training stops after the current step", kLostTraining});
   RunRequest resume_request = request;
   resume_request.how_to_resume = how_to_resume(run_or_sweep);
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(run_or_sweep, ignored)) {
+  if (!is_file(run_or_sweep)) {
     const auto resume = [&] {
       if (auto outcome = resume_by_ranks(run_or_sweep, overrides, resume_request)) return *std::move(outcome);
       return resume_experiment(run_or_sweep, overrides, resume_request, logger);

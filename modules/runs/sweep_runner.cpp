@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The runs of a sweep that one command runs (sweep.h), and the rounds of those with repeats.
 #include "runs/sweep.h"
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 #include "runs/run_process.h"
 #include "runs/sweep/status.h"
 #include "runs/sweep_file.h"
+#include "train/loop/device_rates.h"
 #include "train/loop/stop_signal.h"
 
 namespace rnnlab {
@@ -80,7 +82,7 @@ class SweepRunner {
     for (int64_t round = is_here_ ? 0 : 1; !must_stop() && (has_begun(round) || begin(round)); ++round) {
       const Clock::time_point began = Clock::now();
       const size_t num_run = run_round(round);
-      if (num_run > 0 && !pending_stop()) log_time_left(round, Clock::now() - began);
+      if (num_run > 0 && !pending_stop()) log_time_left(round, seconds_since(began));
     }
     // The runs are added in the order of the cases, so that the first case is the baseline.
     for (auto& [entry, outcome] : outcomes_) all_.finished.push_back(std::move(outcome));
@@ -227,8 +229,7 @@ class SweepRunner {
   // A run that failed has no results; a run that was stopped or diverged has results.
   void record_result(size_t entry) {
     const auto& folder = entry_at(entry).folder;
-    std::error_code ignored;
-    if (!folder || !fs::is_regular_file(fs::path(*folder) / kSummaryFile, ignored)) return;
+    if (!folder || !is_file(fs::path(*folder) / kSummaryFile)) return;
     const Summary& summary = (outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)}).summary;
     clock_.record(case_of(entry), summary.total_seconds);
     if (is_one_run() || !summary.epoch_time) return;
@@ -281,10 +282,9 @@ class SweepRunner {
                              counted(std::ssize(repeats_.at_most), "case"), until));
   }
 
-  void log_time_left(int64_t round, Clock::duration duration) {
+  void log_time_left(int64_t round, double seconds) {
     const int64_t num_left = num_rounds() - round;
     if (round > 1 || num_left <= 0 || have_all_failed()) return;
-    const double seconds = std::chrono::duration<double>(duration).count();
     logger_.info(fmt::format("the first round took {}; {} more take {}about {}", format_duration(seconds), num_left,
                              repeats_.until ? "at most " : "",
                              format_duration(static_cast<double>(num_left) * seconds)));

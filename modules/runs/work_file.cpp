@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The work of a run as a file for another program (write_work_file in run.h).
 #include "runs/run.h"
 
 #include <ATen/ops/stack.h>

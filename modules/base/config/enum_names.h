@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of an enum's values, as configuration files and messages write them. Specialise EnumNames next to the enum:
-//   template <> struct rnnlab::config::EnumNames<Cell> {
-//     static constexpr std::array<std::pair<Cell, std::string_view>, 2> kNames = {
-//         {{Cell::kLstm, "lstm"}, {Cell::kGru, "gru"}}};
-//   };
+// The names of an enum's values, as configuration files and messages write them. They stand next to the enum, in
+// namespace rnnlab:
+//   RNNLAB_ENUM_NAMES(Cell, {kLstm, "lstm"}, {kGru, "gru"});
 #pragma once
 
 #include <array>
@@ -18,6 +16,13 @@ namespace rnnlab::config {
 
 template <class E>
 struct EnumNames;
+
+#define RNNLAB_ENUM_NAMES(Enum, ...)                                                                \
+  template <>                                                                                       \
+  struct config::EnumNames<Enum> {                                                                  \
+    using enum Enum;                                                                                \
+    static constexpr auto kNames = std::to_array<std::pair<Enum, std::string_view>>({__VA_ARGS__}); \
+  }
 
 template <class E>
 concept NamedEnum = std::is_enum_v<E> && requires {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a document into a struct of settings, by the struct's schema (schema.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,6 +39,8 @@ class ReadContext {
   std::vector<std::string> wrong_keys_;
 };
 
+namespace {
+
 // The message about a key that no schema lists.
 struct UnknownKey {
   std::string message;  // "unknown key 'epoch' in training (did you mean 'epochs'?)"
@@ -45,28 +48,11 @@ struct UnknownKey {
   bool lists_keys = false;
 };
 
-// Explains a `key` in the group at `prefix` ("" or "training."), which has the keys of `group`. If no key is similar,
-// the message lists the keys of the group, unless `listing` is kNone because an earlier message listed them.
-enum class Listing { kOfKeys, kNone };
-UnknownKey explain_unknown_key(const StructSpec& root, const StructSpec& group, const std::string& prefix,
-                               const std::string& key, Listing listing);
-
-namespace {
-
-void collect_dotted_keys(const StructSpec& spec, const std::string& prefix, std::vector<std::string>& keys) {
-  for (const Entry& entry : spec.entries) {
-    keys.push_back(prefix + entry.key);
-    if (entry.map()) collect_dotted_keys(*entry.map()->spec, prefix + entry.key + ".", keys);
-  }
-}
-
 // Returns the first key in the tree that ends in `key`, or "".
 std::string same_name_elsewhere(const StructSpec& root, const std::string& key) {
-  std::vector<std::string> keys;
-  collect_dotted_keys(root, "", keys);
-  const auto found =
-      std::find_if(keys.begin(), keys.end(), [&](const std::string& k) { return k.ends_with("." + key) || k == key; });
-  return found == keys.end() ? "" : *found;
+  for (const auto& [dotted_key, entry] : root.all_entries())
+    if (dotted_key.ends_with("." + key) || dotted_key == key) return dotted_key;
+  return "";
 }
 
 std::string nested_form(const std::string& dotted_key) {
@@ -83,8 +69,9 @@ std::vector<std::string> keys_of_group(const StructSpec& group, const std::strin
   return keys;
 }
 
-}  // namespace
-
+// Explains a `key` in the group at `prefix` ("" or "training."), which has the keys of `group`. If no key is similar,
+// the message lists the keys of the group, unless `listing` is kNone because an earlier message listed them.
+enum class Listing { kOfKeys, kNone };
 UnknownKey explain_unknown_key(const StructSpec& root, const StructSpec& group, const std::string& prefix,
                                const std::string& key, Listing listing) {
   const std::string where = prefix.empty() ? "" : " in " + prefix.substr(0, prefix.size() - 1);
@@ -99,6 +86,8 @@ UnknownKey explain_unknown_key(const StructSpec& root, const StructSpec& group, 
   if (listing == Listing::kNone) return {complaint, ""};
   return {fmt::format("{} (keys here: {})", complaint, join(keys, ", ")), "", true};
 }
+
+}  // namespace
 
 bool ReadContext::is_wrong(const std::string& key) const {
   return std::any_of(wrong_keys_.begin(), wrong_keys_.end(), [&](const std::string& wrong) {

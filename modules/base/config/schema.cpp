@@ -26,6 +26,16 @@ const Entry* StructSpec::find_path(std::string_view dotted_key) const {
   return entry->map() ? entry->map()->spec->find_path(dotted_key.substr(dot + 1)) : nullptr;
 }
 
+std::vector<std::pair<std::string, const Entry*>> StructSpec::all_entries() const {
+  std::vector<std::pair<std::string, const Entry*>> all;
+  for (const Entry& entry : entries) {
+    all.emplace_back(entry.key, &entry);
+    if (entry.map() == nullptr) continue;
+    for (const auto& [key, inner] : entry.map()->spec->all_entries()) all.emplace_back(entry.key + "." + key, inner);
+  }
+  return all;
+}
+
 bool StructSpec::may_change(std::string_view dotted_key, Change when) const {
   const size_t dot = dotted_key.find('.');
   const Entry* entry = find(dotted_key.substr(0, dot));

@@ -114,6 +114,9 @@ struct StructSpec {
   const Entry* find(std::string_view key) const;
   const Entry* find_path(std::string_view dotted_key) const;
 
+  // Returns all entries by their dotted keys, in the order of the lists; a group comes before its own entries.
+  std::vector<std::pair<std::string, const Entry*>> all_entries() const;
+
   // Whether the setting, or a group that it is in, may change at that time.
   bool may_change(std::string_view dotted_key, Change when) const;
 
@@ -237,6 +240,7 @@ class Field {
   Field& above(Element limit) { return bound(spec_.lower, limit, Bound::Limit::kExcluded); }
   Field& at_most(Element limit) { return bound(spec_.upper, limit, Bound::Limit::kIncluded); }
   Field& below(Element limit) { return bound(spec_.upper, limit, Bound::Limit::kExcluded); }
+  Field& between(Element least, Element most) { return at_least(least).at_most(most); }
 
   // Accepts a word in place of a number that is outside of the bounds: or_word("all", 0) stores 0 for "all".
   Field& or_word(std::string word, Element number) requires SettingInteger<Element> {
@@ -255,8 +259,9 @@ class Field {
   }
 
   // Without this, training fixes the setting.
-  Field& may_change(Change when) {
-    entry_.changes.insert(when);
+  template <std::same_as<Change>... When>
+  Field& may_change(When... when) {
+    entry_.changes.insert({when...});
     return *this;
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes settings, and their schema (schema.h), for people and for editors.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,24 +9,14 @@
 
 #include "base/config/schema.h"
 #include "base/config/sweep.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
 
 namespace rnnlab::config {
 
-// The functions below show a field: its value, its meaning and the values that it accepts.
+namespace {
 
 // Replaces line ends by spaces, because help and titles are written into comments and tables.
-std::string one_line(std::string_view text);
-
-// Returns the value of the field in `object` as YAML: "3", "[64, 32]", "null".
-std::string value_text(const FieldSpec& field, const void* object);
-
-// Returns a text such as "passes over the training data [epochs]".
-std::string meaning(const Entry& entry);
-
-// Returns a text such as "default 3; at least 1".
-std::string limits_text(const FieldSpec& field, const void* defaults);
-
 std::string one_line(std::string_view text) {
   std::string line(text);
   std::replace_if(
@@ -33,6 +24,7 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+// Returns the value of the field in `object` as YAML: "3", "[64, 32]", "null".
 std::string value_text(const FieldSpec& field, const void* object) {
   std::vector<std::string> parts;
   for (const Scalar& scalar : field.get(object)) parts.push_back(scalar_text(scalar));
@@ -41,11 +33,13 @@ std::string value_text(const FieldSpec& field, const void* object) {
   return parts.empty() ? "null" : parts[0];
 }
 
+// Returns a text such as "passes over the training data [epochs]".
 std::string meaning(const Entry& entry) {
   const std::string& unit = entry.field()->unit;
   return one_line(unit.empty() ? entry.help : fmt::format("{} [{}]", entry.help, unit));
 }
 
+// Returns a text such as "default 3; at least 1".
 std::string limits_text(const FieldSpec& field, const void* defaults) {
   const std::string value = value_text(field, defaults);
   const std::string takes = field.arity == Arity::kOne ? constraints(field) : expectation(field);
@@ -54,16 +48,10 @@ std::string limits_text(const FieldSpec& field, const void* defaults) {
 
 // The functions below print an object as commented YAML: "key: value  # meaning [unit] (default x; accepted values)".
 
-namespace {
-
 struct Line {
   std::string content;
   std::string comment;
 };
-
-std::string padded(const std::string& text, size_t width) {
-  return text + std::string(width - std::min(width, display_width(text)), ' ');
-}
 
 // An absent optional is printed as a comment, unless its default is a value: then null is printed, because only null
 // restores the absent state.
@@ -89,7 +77,7 @@ void append_line(std::string& text, const std::string& indent, const Line& line,
   }
   std::string content = indent + line.content;
   for (const std::string& piece : wrap(line.comment, kMostColumns - before - mark.size())) {
-    text += padded(content, before) + mark + piece + "\n";
+    text += padded(content, before, Align::kLeft) + mark + piece + "\n";
     content.clear();
   }
 }
@@ -388,26 +376,19 @@ Json group_schema(const StructSpec& spec, const void* defaults) {
   return {{"type", {"object", "null"}}, {"properties", std::move(properties)}, {"additionalProperties", false}};
 }
 
-void add_axes(Json& axes, const StructSpec& spec, const std::string& prefix) {
-  for (const Entry& entry : spec.entries) {
-    if (const GroupSpec* group = entry.group())
-      add_axes(axes, *group->spec, prefix + entry.key + ".");
-    else
-      axes[prefix + entry.key]["oneOf"] =
-          Json::array({{{"type", "array"}, {"items", value_schema(*entry.field())}, {"minItems", 1}},
-                       {{"type", "object"}, {"description", "a distribution, such as {uniform: [0, 1]}"}}});
-  }
-}
-
 // The keys are dotted. Nested maps are accepted and not checked.
 Json sweep_schema(const StructSpec& spec) {
   Json axes = Json::object();
-  add_axes(axes, spec, "");
+  for (const auto& [key, entry] : spec.all_entries())
+    if (const FieldSpec* field = entry->field())
+      axes[key]["oneOf"] =
+          Json::array({{{"type", "array"}, {"items", value_schema(*field)}, {"minItems", 1}},
+                       {{"type", "object"}, {"description", "a distribution, such as {uniform: [0, 1]}"}}});
   axes[std::string(kNumRunsKey)] = {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxSweepCases}};
   return {{"type", {"object", "null"}},
           {"properties", std::move(axes)},
           {"additionalProperties", {{"type", "object"}}},
-          {"description", "each combination of the listed values is a separate run"}};
+          {"description", kSweepMeaning}};
 }
 
 Json repeats_schema() {
@@ -415,8 +396,7 @@ Json repeats_schema() {
   const Json until = {{"type", {"string", "number"}}, {"description", "half of the interval's width, such as 1 %"}};
   const Json map = {
       {"type", "object"}, {"properties", {{"until", until}, {"at_most", count}}}, {"additionalProperties", false}};
-  return {{"oneOf", {count, map, {{"type", "null"}}}},
-          {"description", "how often each case is measured, each time in a new process"}};
+  return {{"oneOf", {count, map, {{"type", "null"}}}}, {"description", kRepeatsMeaning}};
 }
 
 }  // namespace

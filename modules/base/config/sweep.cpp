@@ -18,6 +18,7 @@
 #include "base/config/schema.h"
 #include "base/config/value.h"
 #include "base/numbers.h"
+#include "base/random.h"
 #include "base/text.h"
 
 namespace rnnlab::config {
@@ -57,13 +58,6 @@ std::string expected_limits(const Distribution& distribution) {
 
 std::optional<double> number_in(const Value& value) {
   return value.is_scalar() ? parse_double(value.text) : std::nullopt;
-}
-
-// FNV-1a: keys have draws of their own, so that a key that leaves the sweep does not change the others.
-uint64_t hash_of(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return hash;
 }
 
 // The distributions of the standard library differ between machines, but the generator does not.
@@ -114,7 +108,8 @@ std::optional<Distribution> read_distribution(const std::string& key, const Valu
 // Returns `count` values at the place of `written`. Numbers have four significant digits; integers have all digits. Of
 // a list, each item is equally likely.
 std::vector<Value> draw(const Value& written, const std::string& key, size_t count, uint64_t seed) {
-  std::mt19937_64 generator(seed ^ hash_of(key));
+  // Keys have draws of their own, so that a key that leaves the sweep does not change the others.
+  std::mt19937_64 generator(seed ^ fnv1a(key));
   Findings told_before;
   const bool is_listed = !is_distribution(written);
   const Distribution distribution =

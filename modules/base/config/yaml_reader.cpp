@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the YAML of a document, and explains in the words of the file what is wrong with it.
 #include "base/config/document.h"
 
 #include <fmt/format.h>

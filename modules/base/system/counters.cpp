@@ -11,7 +11,6 @@
 #include <array>
 #include <charconv>
 #include <ctime>
-#include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -26,9 +25,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int64_t number_in(const char* begin, const char* end) {
+FileDescriptor open_to_read(const fs::path& path) { return FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
+
+int64_t number_of(std::string_view word) {
   int64_t number = 0;
-  std::from_chars(begin, end, number);
+  std::from_chars(word.data(), word.data() + word.size(), number);
   return number;
 }
 
@@ -36,7 +37,7 @@ std::optional<int64_t> read_number(const FileDescriptor& file) {
   std::array<char, 32> text;
   const ssize_t size = uninterrupted([&] { return ::pread(file.number(), text.data(), text.size(), 0); });
   if (size <= 0) return std::nullopt;
-  return number_in(text.data(), text.data() + size);
+  return number_of({text.data(), static_cast<size_t>(size)});
 }
 
 }  // namespace
@@ -48,8 +49,7 @@ CpuEnergy::CpuEnergy(const fs::path& root) {
   for (const auto& entry : fs::directory_iterator(root / "sys/class/powercap", error)) {
     if (!first_line(system_text(entry.path() / "name")).starts_with("package")) continue;
     const std::string range = first_line(system_text(entry.path() / "max_energy_range_uj"));
-    packages_.push_back({.counter = FileDescriptor(::open((entry.path() / "energy_uj").c_str(), O_RDONLY | O_CLOEXEC)),
-                         .range = number_in(range.data(), range.data() + range.size())});
+    packages_.push_back({.counter = open_to_read(entry.path() / "energy_uj"), .range = number_of(range)});
   }
 }
 
@@ -83,8 +83,6 @@ double seconds_between(std::chrono::nanoseconds begin, std::chrono::nanoseconds 
   return std::chrono::duration<double>(end - begin).count();
 }
 
-FileDescriptor open_to_read(const fs::path& path) { return FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
-
 // Reads the file from its beginning until the buffer is full; the lines of CPUs come first in /proc/stat.
 std::string_view read_into(std::array<char, 1 << 16>& room, const FileDescriptor& file) {
   const ssize_t got = uninterrupted([&] { return ::pread(file.number(), room.data(), room.size(), 0); });
@@ -104,17 +102,8 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-int64_t number_of(std::string_view word) {
-  int64_t number = 0;
-  std::from_chars(word.data(), word.data() + word.size(), number);
-  return number;
-}
-
 bool is_virtual_machine(const fs::path& root) {
-  std::ifstream file(root / "proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("flags")) return line.find(" hypervisor") != std::string::npos;
-  return false;
+  return value_of_key(system_text(root / "proc/cpuinfo"), "flags").find(" hypervisor") != std::string::npos;
 }
 
 std::vector<FileDescriptor> open_throttle_files(const fs::path& root) {

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/file_handles.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/regular_file.h"
 #include "base/text.h"
@@ -141,8 +142,7 @@ bool may_write(const std::filesystem::path& path, int access) {
 }
 
 void require_writable_folder(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored))
+  if (!is_folder(folder))
     throw_error(ExitCode::kUsage, "{}: the folder {} does not exist; create it, or choose a different one",
                 path.string(), in_quotes(folder.string()));
   if (!may_write(folder, W_OK | X_OK))

@@ -77,12 +77,11 @@ std::vector<Membership> memberships(const fs::path& root) {
 // "/../a", it returns only `mount`.
 std::vector<fs::path> folders_up_to(const fs::path& mount, const std::string& path) {
   std::vector<fs::path> folders;
-  std::error_code ignored;
   fs::path group = fs::path(path).relative_path();
   if (std::ranges::find(group, fs::path("..")) != group.end()) group.clear();
   for (; !group.empty(); group = group.parent_path())
-    if (fs::is_directory(mount / group, ignored)) folders.push_back(mount / group);
-  if (fs::is_directory(mount, ignored)) folders.push_back(mount);
+    if (is_folder(mount / group)) folders.push_back(mount / group);
+  if (is_folder(mount)) folders.push_back(mount);
   return folders;
 }
 
@@ -91,9 +90,8 @@ fs::path mount_of(std::string_view controller, const fs::path& root) { return ro
 
 // Version 2 alone is mounted at the top; if version 1 has the controllers, version 2 is mounted below the top.
 fs::path unified_mount(const fs::path& root) {
-  std::error_code ignored;
   const fs::path below = root / kMounts / "unified";
-  return fs::is_directory(below, ignored) ? below : root / kMounts;
+  return is_folder(below) ? below : root / kMounts;
 }
 
 }  // namespace
@@ -156,22 +154,10 @@ int64_t allowed_cpus(const fs::path& root) {
 
 namespace {
 
-// Parses lines "key : value" or "key=value"; the first line of a key counts.
-std::string value_of(std::string_view text, std::string_view key, char separator) {
-  for (const std::string& line : split(text, '\n')) {
-    const size_t at = line.find(separator);
-    if (at == std::string::npos || trim(std::string_view(line).substr(0, at)) != key) continue;
-    return std::string(trim(std::string_view(line).substr(at + 1)));
-  }
-  return "";
-}
-
 // Returns "" if the control groups cannot be read, as in some sandboxes, because there may be a quota then.
 std::string quota_text() {
   const auto quota = cpu_quota();
-  std::error_code ignored;
-  const bool are_visible =
-      fs::exists("/sys/fs/cgroup/cgroup.controllers", ignored) || fs::exists("/sys/fs/cgroup/cpu", ignored);
+  const bool are_visible = path_exists("/sys/fs/cgroup/cgroup.controllers") || path_exists("/sys/fs/cgroup/cpu");
   if (!quota && !are_visible) return "";
   return quota ? fmt::format("{:.4g} {}", *quota, *quota == 1 ? "CPU" : "CPUs") : "none";
 }
@@ -293,16 +279,16 @@ bool disturbs(double foreign_cpu_share, int64_t usable_cpus, int64_t num_threads
 
 CpuInfo parse_cpuinfo(std::string_view cpuinfo) {
   CpuInfo cpu;
-  cpu.model = value_of(cpuinfo, "model name", ':');
+  cpu.model = value_of_key(cpuinfo, "model name");
   std::set<std::string> cores;
   std::string package;
   for (const std::string& line : split(cpuinfo, '\n')) {
     if (line.starts_with("processor")) ++cpu.logical_cpus;
-    if (line.starts_with("physical id")) package = value_of(line, "physical id", ':');
-    if (line.starts_with("core id")) cores.insert(package + "/" + value_of(line, "core id", ':'));
+    if (line.starts_with("physical id")) package = value_of_key(line, "physical id");
+    if (line.starts_with("core id")) cores.insert(package + "/" + value_of_key(line, "core id"));
   }
   cpu.cores = cores.empty() ? cpu.logical_cpus : static_cast<int64_t>(cores.size());
-  for (const std::string& flag : split(value_of(cpuinfo, "flags", ':'), ' '))
+  for (const std::string& flag : split(value_of_key(cpuinfo, "flags"), ' '))
     if (flag.starts_with("avx") || flag.starts_with("amx") || flag == "fma") cpu.vector_flags.push_back(flag);
   return cpu;
 }
@@ -334,6 +320,11 @@ std::optional<int64_t> num_cores(const std::vector<int64_t>& cpus, const std::fi
   return siblings.empty() ? std::nullopt : std::optional(static_cast<int64_t>(siblings.size()));
 }
 
+std::string host_name() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
+
 CpuInfo cpu_info() {
   constexpr auto kSample = std::chrono::milliseconds(100);
   CpuInfo cpu = parse_cpuinfo(system_text("/proc/cpuinfo"));
@@ -354,11 +345,9 @@ CpuInfo cpu_info() {
 HostInfo host_info() {
   HostInfo host;
   utsname names{};
-  if (::uname(&names) == 0) {
-    host.hostname = names.nodename;
-    host.kernel = std::string(names.sysname) + " " + names.release;
-  }
-  const std::string os = value_of(system_text("/etc/os-release"), "PRETTY_NAME", '=');
+  if (::uname(&names) == 0) host.kernel = std::string(names.sysname) + " " + names.release;
+  host.hostname = host_name();
+  const std::string os = value_of_key(system_text("/etc/os-release"), "PRETTY_NAME", '=');
   host.os = os.size() >= 2 && os.front() == '"' ? os.substr(1, os.size() - 2) : os;
   host.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   host.usable_memory_bytes = usable_memory_bytes();

@@ -108,6 +108,8 @@ struct HostInfo {
 CpuInfo cpu_info();
 HostInfo host_info();
 
+std::string host_name();  // "" if it is unknown
+
 // Return the values of the files below `root`; "" if the files are missing.
 std::string frequency_policy(const std::filesystem::path& root = "/");
 std::string huge_pages(const std::filesystem::path& root = "/");

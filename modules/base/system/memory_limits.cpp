@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <string>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/system/machine.h"
 
@@ -17,21 +17,6 @@ namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Parses lines such as "MemTotal:  16303428 kB" and returns bytes.
-std::map<std::string, int64_t> read_meminfo(const fs::path& root) {
-  std::ifstream file(root / "proc/meminfo");
-  std::map<std::string, int64_t> values;
-  std::string key, unit;
-  for (int64_t kib = 0; file >> key >> kib; std::getline(file, unit))
-    values[key.substr(0, key.size() - 1)] = saturating_multiply(kib, 1024);
-  return values;
-}
-
-int64_t value_or_zero(const std::map<std::string, int64_t>& values, const char* key) {
-  const auto found = values.find(key);
-  return found == values.end() ? 0 : found->second;
-}
 
 void add_ulimit(std::vector<MemoryLimit>& limits, int resource, const char* name) {
   rlimit limit{};
@@ -100,15 +85,15 @@ int64_t available_memory(int64_t of_machine, const fs::path& root) {
 
 MemoryLimits memory_limits(const fs::path& root) {
   MemoryLimits limits;
-  const auto meminfo = read_meminfo(root);
-  const int64_t swap = value_or_zero(meminfo, "SwapTotal");
+  const std::string meminfo = system_text(root / "proc/meminfo");
+  const int64_t swap = bytes_of_key(meminfo, "SwapTotal").value_or(0);
   add_ulimit(limits.hard, RLIMIT_AS, "ulimit -v");
   add_ulimit(limits.hard, RLIMIT_DATA, "ulimit -d");
   add_v2_limits(limits.hard, swap, root);
   add_v1_limits(limits.hard, swap, root);
-  if (const int64_t total = value_or_zero(meminfo, "MemTotal"); total > 0)
+  if (const int64_t total = bytes_of_key(meminfo, "MemTotal").value_or(0); total > 0)
     limits.hard.push_back({saturating_add(total, swap), "the memory of this machine", swap});
-  if (const int64_t available = value_or_zero(meminfo, "MemAvailable"); available > 0)
+  if (const int64_t available = bytes_of_key(meminfo, "MemAvailable").value_or(0); available > 0)
     limits.available = available_memory(available, root);
   return limits;
 }

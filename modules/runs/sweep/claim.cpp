@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,27 +16,21 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <thread>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/regular_file.h"
 #include "base/system/files.h"
 #include "base/system/json_fields.h"
+#include "base/system/machine.h"
 #include "base/text.h"
 
 namespace rnnlab {
 namespace {
-
-// A file of /proc has no size, and may disappear at any moment; the text is then "".
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string own_process_space() {
   std::error_code unreadable;
@@ -57,12 +50,7 @@ std::string own_job() {
   return job.empty() ? "" : "Slurm job " + job;
 }
 
-std::string host_name() {
-  utsname names{};
-  return ::uname(&names) == 0 ? names.nodename : "";
-}
-
-int64_t start_of(int64_t process) { return start_in_stat(text_of_file(fmt::format("/proc/{}/stat", process))); }
+int64_t start_of(int64_t process) { return start_in_stat(system_text(fmt::format("/proc/{}/stat", process))); }
 
 bool is_inspectable(const WorkerId& worker, const WorkerId& own) {
   return !own.boot.empty() && !own.process_space.empty() && worker.host == own.host && worker.boot == own.boot &&
@@ -83,7 +71,7 @@ int64_t start_in_stat(std::string_view stat) {
 
 WorkerId this_worker() {
   return {.host = host_name(),
-          .boot = std::string(trim(text_of_file("/proc/sys/kernel/random/boot_id"))),
+          .boot = std::string(trim(system_text("/proc/sys/kernel/random/boot_id"))),
           .process_space = own_process_space(),
           .process = ::getpid(),
           .started = start_of(::getpid()),
@@ -94,7 +82,7 @@ bool has_ended(const WorkerId& worker) {
   if (!is_inspectable(worker, this_worker())) return false;
   if (::kill(static_cast<pid_t>(worker.process), 0) != 0 && errno == ESRCH) return true;
   // If the file cannot be read, the process may belong to another user and still work.
-  const std::string stat = text_of_file(fmt::format("/proc/{}/stat", worker.process));
+  const std::string stat = system_text(fmt::format("/proc/{}/stat", worker.process));
   return !stat.empty() && worker.started != 0 && start_in_stat(stat) != worker.started;
 }
 
@@ -324,7 +312,7 @@ std::optional<ClaimRecord> holder_of(const fs::path& folder, const std::string& 
 
 std::string decide_once(const fs::path& folder, const std::string& name, const std::string& text) {
   static_cast<void>(PrivateFile(folder, text).link_to(folder / name));
-  return text_of_file(folder / name);
+  return system_text(folder / name);
 }
 
 }  // namespace rnnlab

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/random.h"
 #include "base/system/files.h"
 #include "base/system/gpu_info.h"
@@ -86,15 +87,15 @@ void name_folders(std::vector<PlannedTask>& tasks, const std::vector<PlanSide>& 
 }
 
 void require_empty(const fs::path& folder) {
-  std::error_code unreadable;
-  if (fs::exists(folder / kPlanFile, unreadable))
+  if (path_exists(folder / kPlanFile))
     throw_error(ExitCode::kUsage,
                 "{0}: already has a plan, and a plan cannot be changed; see `rnnlab sweep status {1}`, or choose a "
                 "different folder",
                 folder.string(), shell_quoted(folder.string()));
-  if (fs::exists(folder, unreadable) && !fs::is_directory(folder, unreadable))
+  if (path_exists(folder) && !is_folder(folder))
     throw_error(ExitCode::kUsage, "{}: is a file, expected a folder or an unused name", folder.string());
-  if (fs::exists(folder, unreadable) && !fs::is_empty(folder, unreadable))
+  std::error_code unreadable;
+  if (path_exists(folder) && !fs::is_empty(folder, unreadable))
     throw_error(ExitCode::kUsage, "{}: contains files, expected an empty folder for the sweep; choose a different one",
                 folder.string());
 }
@@ -166,8 +167,7 @@ std::string write_plan(const fs::path& folder, const SweepPlan& plan) {
 
 SweepPlan read_plan(const fs::path& folder) {
   const fs::path file = folder / kPlanFile;
-  std::error_code unreadable;
-  if (!fs::exists(file, unreadable))
+  if (!path_exists(file))
     throw_error(ExitCode::kUsage, "{}: has no {}, expected a folder that `rnnlab sweep plan FILE... --out DIR` made",
                 folder.string(), kPlanFile);
   const std::string text = read_file(file, kMaxPlanBytes);

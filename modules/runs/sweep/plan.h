@@ -3,12 +3,10 @@
 // under a scheduler.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/config/enum_names.h"
@@ -35,11 +33,7 @@ enum class Spread {
   kComparisons  // all rounds of all sides of a comparison
 };
 
-template <>
-struct config::EnumNames<Spread> {
-  static constexpr std::array<std::pair<Spread, std::string_view>, 3> kNames = {
-      {{Spread::kRuns, "runs"}, {Spread::kRounds, "rounds"}, {Spread::kComparisons, "comparisons"}}};
-};
+RNNLAB_ENUM_NAMES(Spread, {kRuns, "runs"}, {kRounds, "rounds"}, {kComparisons, "comparisons"});
 
 struct PlannedCase {
   std::string label;       // "device=cpu layer=naive"

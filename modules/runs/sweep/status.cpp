@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/system/files.h"
 #include "base/system/json_fields.h"
@@ -24,8 +25,7 @@ fs::path failure_file(const fs::path& folder, int64_t task) {
 // If the record cannot be read, only the fact of a failure is known.
 std::optional<TaskFailure> read_failure(const fs::path& folder, int64_t task) {
   const fs::path file = failure_file(folder, task);
-  std::error_code unreadable;
-  if (!fs::exists(file, unreadable)) return std::nullopt;
+  if (!path_exists(file)) return std::nullopt;
   try {
     return read_record<TaskFailure>(file);
   } catch (const UserError& error) {
@@ -54,9 +54,8 @@ TaskState state_without_worker(const TaskStatus& status) {
 }  // namespace
 
 RunState state_of_run(const fs::path& run_folder) {
-  std::error_code unreadable;
-  if (!fs::is_regular_file(run_folder / kConfigFile, unreadable)) return RunState::kFree;
-  if (!fs::is_regular_file(run_folder / kSummaryFile, unreadable)) return RunState::kStopped;
+  if (!is_file(run_folder / kConfigFile)) return RunState::kFree;
+  if (!is_file(run_folder / kSummaryFile)) return RunState::kStopped;
   const RunEnding ending = read_summary(run_folder).ending;
   if (ending == RunEnding::kComplete) return RunState::kDone;
   return ending == RunEnding::kDiverged ? RunState::kDiverged : RunState::kStopped;

@@ -3,12 +3,10 @@
 // changes no files, so everyone who can read the folder may ask at any time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/config/enum_names.h"
@@ -29,22 +27,10 @@ enum class TaskState {
   kDone
 };
 
-template <>
-struct config::EnumNames<RunState> {
-  static constexpr std::array<std::pair<RunState, std::string_view>, 4> kNames = {{{RunState::kFree, "free"},
-                                                                                   {RunState::kStopped, "stopped"},
-                                                                                   {RunState::kDone, "done"},
-                                                                                   {RunState::kDiverged, "diverged"}}};
-};
+RNNLAB_ENUM_NAMES(RunState, {kFree, "free"}, {kStopped, "stopped"}, {kDone, "done"}, {kDiverged, "diverged"});
 
-template <>
-struct config::EnumNames<TaskState> {
-  static constexpr std::array<std::pair<TaskState, std::string_view>, 5> kNames = {{{TaskState::kFree, "free"},
-                                                                                    {TaskState::kAtWork, "at work"},
-                                                                                    {TaskState::kStopped, "stopped"},
-                                                                                    {TaskState::kFailed, "failed"},
-                                                                                    {TaskState::kDone, "done"}}};
-};
+RNNLAB_ENUM_NAMES(TaskState, {kFree, "free"}, {kAtWork, "at work"}, {kStopped, "stopped"}, {kFailed, "failed"},
+                  {kDone, "done"});
 
 // Describes the failure of the last attempt at a task, in the file <plan>/claims/0007.failed.
 struct TaskFailure {

@@ -40,10 +40,6 @@ Exported export_weights(const TrainedModel& trained, const ExportFormat& format,
 Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,
                          const std::filesystem::path& file, const MachineFacts& machine = {});
 
-}  // namespace rnnlab
+RNNLAB_ENUM_NAMES(ExportPart, {kModel, "model"}, {kRecurrent, "recurrent"});
 
-template <>
-struct rnnlab::config::EnumNames<rnnlab::ExportPart> {
-  static constexpr std::array<std::pair<rnnlab::ExportPart, std::string_view>, 2> kNames = {
-      {{rnnlab::ExportPart::kModel, "model"}, {rnnlab::ExportPart::kRecurrent, "recurrent"}}};
-};
+}  // namespace rnnlab

@@ -7,7 +7,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "base/folder.h"
@@ -63,10 +65,11 @@ class Rows {
     return static_cast<size_t>(std::max_element(first, first + num_columns_) - first);
   }
 
-  // Returns "" if the target is unknown.
-  std::string target_class(size_t row) const {
+  // Returns nullopt if the target is unknown.
+  std::optional<std::string> target_class(size_t row) const {
     const int64_t number = predictions_.targets.const_data_ptr<int64_t>()[row];
-    return number < 0 ? "" : predictions_.names.at(static_cast<size_t>(number));
+    if (number < 0) return std::nullopt;
+    return predictions_.names.at(static_cast<size_t>(number));
   }
 
  private:
@@ -94,42 +97,65 @@ double without_error_of_scaling(double value, const ColumnScale& scale) {
 }
 
 // Outputs are float32, so more digits have no meaning. In the targets' units, values may exceed the float32 range.
-std::string number_text(double value, const ColumnScale& scale = {}) {
-  if (std::isnan(value)) return "";
+std::optional<std::string> number_text(double value, const ColumnScale& scale = {}) {
+  if (std::isnan(value)) return std::nullopt;
   if (std::abs(value) > std::numeric_limits<float>::max()) return fmt::format("{}", value);
   const bool is_scaled = scale.scale != 1 || scale.offset != 0;
   return fmt::format("{}", static_cast<float>(is_scaled ? without_error_of_scaling(value, scale) : value));
 }
 
-Json number_json(double value, const ColumnScale& scale = {}) {
-  return std::isfinite(value) ? Json::parse(number_text(value, scale)) : Json(nullptr);
+// What a table has of each sample: one value, or one of each name of the predictions.
+struct SampleField {
+  std::string name;
+  std::string json_name;
+  bool is_of_each_name = true;
+  bool is_number = true;
+  std::function<std::optional<std::string>(size_t sample, size_t column)> value;  // nullopt: unknown
+
+  size_t num_columns(const Predictions& predictions) const { return is_of_each_name ? predictions.names.size() : 1; }
+
+  // Returns "target_height", or "target" if there is only one.
+  std::string column_name(const Predictions& predictions, size_t column) const {
+    const bool is_alone = predictions.names.size() == 1 && predictions.kind != PredictionKind::kClasses;
+    return is_alone || !is_of_each_name ? name : fmt::format("{}_{}", name, predictions.names[column]);
+  }
+
+  Json json(size_t sample, size_t column) const {
+    const auto text = value(sample, column);
+    if (!text) return nullptr;
+    if (!is_number) return *text;
+    const Json number = Json::parse(*text, nullptr, false);
+    return number.is_discarded() ? Json(nullptr) : number;  // infinite
+  }
+};
+
+// The fields read `rows` when their values are requested.
+std::vector<SampleField> fields_of_classes(const Rows& rows, const Predictions& predictions) {
+  std::vector<SampleField> fields;
+  if (rows.has_targets())
+    fields.push_back({"target", "target", false, false, [&](size_t row, size_t) { return rows.target_class(row); }});
+  fields.push_back({"prediction", "prediction", false, false,
+                    [&](size_t row, size_t) { return predictions.names[rows.predicted_class(row)]; }});
+  fields.push_back({"probability", "probabilities", true, true,
+                    [&](size_t row, size_t column) { return number_text(rows.value(row, column)); }});
+  return fields;
 }
 
-bool is_yes(double probability) { return probability >= 0.5; }
-
-// Returns "target_height", or "target" if there is only one.
-std::string column_name(const char* what, const Predictions& predictions, size_t column) {
-  if (predictions.names.size() == 1 && predictions.kind != PredictionKind::kClasses) return what;
-  return fmt::format("{}_{}", what, predictions.names[column]);
-}
-
-void add_columns(std::vector<std::string>& header, const char* what, const Predictions& predictions) {
-  for (size_t column = 0; column < predictions.names.size(); ++column)
-    header.push_back(column_name(what, predictions, column));
-}
-
-// Returns the columns with the results of a sample.
-std::vector<std::string> sample_columns(const Predictions& predictions) {
-  std::vector<std::string> header;
-  const bool classes = predictions.kind == PredictionKind::kClasses;
-  if (predictions.targets.defined() && classes) header.emplace_back("target");
-  if (predictions.targets.defined() && !classes) add_columns(header, "target", predictions);
-  if (classes)
-    header.emplace_back("prediction");
-  else
-    add_columns(header, "prediction", predictions);
-  if (predictions.kind != PredictionKind::kValues) add_columns(header, "probability", predictions);
-  return header;
+std::vector<SampleField> fields_of_values(const Rows& rows, const Predictions& predictions) {
+  const auto value = [&](size_t row, size_t column) {
+    return number_text(rows.value(row, column), rows.scale(column));
+  };
+  const auto yes = [&](size_t row, size_t column) { return rows.value(row, column) >= 0.5 ? "1" : "0"; };
+  std::vector<SampleField> fields;
+  if (rows.has_targets())
+    fields.push_back({"target", "target", true, true, [&](size_t row, size_t column) {
+                        return number_text(rows.target(row, column), rows.scale(column));
+                      }});
+  const bool is_probability = predictions.kind == PredictionKind::kProbabilities;
+  if (!is_probability) fields.push_back({"prediction", "prediction", true, true, value});
+  if (is_probability) fields.push_back({"prediction", "prediction", true, true, yes});
+  if (is_probability) fields.push_back({"probability", "probability", true, true, value});
+  return fields;
 }
 
 // Returns the names of the data.id columns in the table: the table's own columns keep their names.
@@ -144,129 +170,102 @@ std::vector<std::string> id_columns(const FileRows& rows, std::vector<std::strin
   return names;
 }
 
-std::string plain_csv_line(const std::vector<std::string>& cells) { return csv_line(cells, Formulas::kUnchanged); }
+// A table of predictions: its lines are rows of a file, or samples if it is not known where these are from.
+class PredictionTable {
+ public:
+  PredictionTable(const Predictions& predictions, const FileRows& rows)
+      : predictions_(predictions),
+        samples_(predictions),
+        fields_(predictions.kind == PredictionKind::kClasses ? fields_of_classes(samples_, predictions)
+                                                             : fields_of_values(samples_, predictions)),
+        rows_(rows.rows.empty() ? samples_only() : rows) {}
 
-std::string csv_header(const Predictions& predictions, const FileRows& rows) {
-  std::vector<std::string> header = {"index"};
-  const std::vector<std::string> of_sample = sample_columns(predictions);
-  if (rows.rows.empty()) {
-    header.insert(header.end(), of_sample.begin(), of_sample.end());
-    return plain_csv_line(header);
+  std::string csv() const {
+    std::string text = csv_line(header(), Formulas::kUnchanged);
+    for_each_row([&](const FileRow& row) { text += csv_line(cells(row), Formulas::kUnchanged); });
+    return text;
   }
-  if (rows.are_numbered) header.emplace_back("row");
-  for (const auto& names : {id_columns(rows, of_sample), of_sample})
-    header.insert(header.end(), names.begin(), names.end());
-  if (rows.are_numbered) header.emplace_back("reason");
-  return plain_csv_line(header);
-}
 
-std::vector<std::string> class_cells(const Rows& rows, const Predictions& predictions, size_t row) {
-  std::vector<std::string> cells;
-  if (rows.has_targets()) cells.push_back(rows.target_class(row));
-  cells.push_back(predictions.names[rows.predicted_class(row)]);
-  for (size_t column = 0; column < rows.num_columns(); ++column) cells.push_back(number_text(rows.value(row, column)));
-  return cells;
-}
-
-std::string predicted_text(PredictionKind kind, double value, const ColumnScale& scale) {
-  if (kind == PredictionKind::kValues) return number_text(value, scale);
-  return is_yes(value) ? "1" : "0";
-}
-
-std::vector<std::string> value_cells(const Rows& rows, PredictionKind kind, size_t row) {
-  std::vector<std::string> cells;
-  for (size_t column = 0; rows.has_targets() && column < rows.num_columns(); ++column)
-    cells.push_back(number_text(rows.target(row, column), rows.scale(column)));
-  for (size_t column = 0; column < rows.num_columns(); ++column)
-    cells.push_back(predicted_text(kind, rows.value(row, column), rows.scale(column)));
-  for (size_t column = 0; kind == PredictionKind::kProbabilities && column < rows.num_columns(); ++column)
-    cells.push_back(number_text(rows.value(row, column)));
-  return cells;
-}
-
-std::vector<std::string> sample_cells(const Rows& rows, const Predictions& predictions, size_t sample) {
-  return predictions.kind == PredictionKind::kClasses ? class_cells(rows, predictions, sample)
-                                                      : value_cells(rows, predictions.kind, sample);
-}
-
-// A row after the end of its series has no number.
-std::string number_of_row(const FileRow& row) { return row.number > 0 ? std::to_string(row.number) : ""; }
-
-std::string csv_row(const Rows& rows, const Predictions& predictions, const FileRow& row, bool is_numbered,
-                    size_t num_sample_columns) {
-  std::vector<std::string> cells = {row.sample ? std::to_string(*row.sample) : ""};
-  if (is_numbered) cells.push_back(number_of_row(row));
-  cells.insert(cells.end(), row.id.begin(), row.id.end());
-  const auto of_sample = row.sample ? sample_cells(rows, predictions, static_cast<size_t>(*row.sample))
-                                    : std::vector<std::string>(num_sample_columns);
-  cells.insert(cells.end(), of_sample.begin(), of_sample.end());
-  if (is_numbered) cells.push_back(row.reason);
-  return plain_csv_line(cells);
-}
-
-// Returns a single number directly, and several numbers as an object by name.
-template <class NumberOf>
-Json by_name(const Predictions& predictions, NumberOf number_of) {
-  if (predictions.names.size() == 1) return number_of(0);
-  Json object = Json::object();
-  for (size_t column = 0; column < predictions.names.size(); ++column)
-    object[predictions.names[column]] = number_of(column);
-  return object;
-}
-
-void add_class(Json& json, const Rows& rows, const Predictions& predictions, size_t row) {
-  if (rows.has_targets()) {
-    const std::string target = rows.target_class(row);
-    json["target"] = target.empty() ? Json(nullptr) : Json(target);
+  std::string jsonl() const {
+    std::string text;
+    for_each_row(
+        [&](const FileRow& row) { text += json_of(row).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; });
+    return text;
   }
-  json["prediction"] = predictions.names[rows.predicted_class(row)];
-  json["probabilities"] = by_name(predictions, [&](size_t column) { return number_json(rows.value(row, column)); });
-}
 
-void add_values(Json& json, const Rows& rows, const Predictions& predictions, size_t row) {
-  const auto value = [&](size_t column) { return number_json(rows.value(row, column), rows.scale(column)); };
-  const auto yes = [&](size_t column) { return Json(is_yes(rows.value(row, column)) ? 1 : 0); };
-  if (rows.has_targets())
-    json["target"] =
-        by_name(predictions, [&](size_t column) { return number_json(rows.target(row, column), rows.scale(column)); });
-  const bool is_probability = predictions.kind == PredictionKind::kProbabilities;
-  json["prediction"] = is_probability ? by_name(predictions, yes) : by_name(predictions, value);
-  if (is_probability) json["probability"] = by_name(predictions, value);
-}
+ private:
+  static const FileRows& samples_only() {
+    static const FileRows none{.id_names = {}, .rows = {}, .are_numbered = false};
+    return none;
+  }
 
-void add_sample(Json& json, const Rows& rows, const Predictions& predictions, size_t sample) {
-  predictions.kind == PredictionKind::kClasses ? add_class(json, rows, predictions, sample)
-                                               : add_values(json, rows, predictions, sample);
-}
+  template <class Write>
+  void for_each_row(Write write) const {
+    for (const FileRow& row : rows_.rows) write(row);
+    if (!rows_.rows.empty()) return;
+    FileRow row;
+    for (size_t sample = 0; sample < samples_.num_rows(); ++sample) {
+      row.sample = static_cast<int64_t>(sample);
+      write(row);
+    }
+  }
 
-void add_nothing(Json& json, const Predictions& predictions) {
-  if (predictions.targets.defined()) json["target"] = nullptr;
-  json["prediction"] = nullptr;
-  if (predictions.kind == PredictionKind::kClasses) json["probabilities"] = nullptr;
-  if (predictions.kind == PredictionKind::kProbabilities) json["probability"] = nullptr;
-}
+  std::vector<std::string> header() const {
+    std::vector<std::string> of_samples;
+    for (const SampleField& field : fields_)
+      for (size_t column = 0; column < field.num_columns(predictions_); ++column)
+        of_samples.push_back(field.column_name(predictions_, column));
+    std::vector<std::string> header = {"index"};
+    if (rows_.are_numbered) header.emplace_back("row");
+    for (const auto& names : {id_columns(rows_, of_samples), of_samples})
+      header.insert(header.end(), names.begin(), names.end());
+    if (rows_.are_numbered) header.emplace_back("reason");
+    return header;
+  }
 
-// Cells of a file are texts; the numbers of samples and steps are numbers.
-void add_id(Json& json, const FileRows& all, size_t i, const std::string& id) {
-  if (all.are_numbered)
-    json["id"][all.id_names[i]] = id;
-  else
-    json[all.id_names[i]] = parse_int64(id).value();
-}
+  std::vector<std::string> cells(const FileRow& row) const {
+    std::vector<std::string> cells = {row.sample ? std::to_string(*row.sample) : ""};
+    if (rows_.are_numbered) cells.push_back(row.number > 0 ? std::to_string(row.number) : "");
+    cells.insert(cells.end(), row.id.begin(), row.id.end());
+    for (const SampleField& field : fields_)
+      for (size_t column = 0; column < field.num_columns(predictions_); ++column)
+        cells.push_back(row.sample ? field.value(static_cast<size_t>(*row.sample), column).value_or("") : "");
+    if (rows_.are_numbered) cells.push_back(row.reason);
+    return cells;
+  }
 
-Json json_row(const Rows& rows, const Predictions& predictions, const FileRow& row, const FileRows& all) {
-  Json json = {{"index", row.sample ? Json(*row.sample) : Json(nullptr)}};
-  if (all.are_numbered) json["row"] = row.number > 0 ? Json(row.number) : Json(nullptr);
-  for (size_t i = 0; i < all.id_names.size(); ++i) add_id(json, all, i, row.id[i]);
-  if (row.sample)
-    add_sample(json, rows, predictions, static_cast<size_t>(*row.sample));
-  else
-    add_nothing(json, predictions);
-  if (all.are_numbered) json["reason"] = row.sample ? Json(nullptr) : Json(row.reason);
-  return json;
-}
+  Json json_of(const FileRow& row) const {
+    Json json = {{"index", row.sample ? Json(*row.sample) : Json(nullptr)}};
+    if (rows_.are_numbered) json["row"] = row.number > 0 ? Json(row.number) : Json(nullptr);
+    for (size_t i = 0; i < rows_.id_names.size(); ++i) add_id(json, rows_.id_names[i], row.id[i]);
+    for (const SampleField& field : fields_)
+      json[field.json_name] = row.sample ? json_of(field, static_cast<size_t>(*row.sample)) : Json(nullptr);
+    if (rows_.are_numbered) json["reason"] = row.sample ? Json(nullptr) : Json(row.reason);
+    return json;
+  }
 
-std::string json_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+  // Cells of a file are texts; the numbers of samples and steps are numbers.
+  void add_id(Json& json, const std::string& name, const std::string& id) const {
+    if (rows_.are_numbered)
+      json["id"][name] = id;
+    else
+      json[name] = parse_int64(id).value();
+  }
+
+  // Returns a single value directly, and several values as an object by name.
+  Json json_of(const SampleField& field, size_t sample) const {
+    if (field.num_columns(predictions_) == 1) return field.json(sample, 0);
+    Json object = Json::object();
+    for (size_t column = 0; column < predictions_.names.size(); ++column)
+      object[predictions_.names[column]] = field.json(sample, column);
+    return object;
+  }
+
+  const Predictions& predictions_;
+  Rows samples_;
+  std::vector<SampleField> fields_;
+  const FileRows& rows_;
+};
 
 void write_npy(const std::filesystem::path& file, const at::Tensor& raw) {
   const std::string header = npy_header(raw.size(0), raw.size(1));
@@ -278,28 +277,11 @@ void write_npy(const std::filesystem::path& file, const at::Tensor& raw) {
 }  // namespace
 
 std::string prediction_csv(const Predictions& predictions, const FileRows& rows) {
-  const Rows samples(predictions);
-  std::string text = csv_header(predictions, rows);
-  const size_t num_sample_columns = sample_columns(predictions).size();
-  for (const FileRow& row : rows.rows)
-    text += csv_row(samples, predictions, row, rows.are_numbered, num_sample_columns);
-  if (!rows.rows.empty()) return text;
-  for (size_t sample = 0; sample < samples.num_rows(); ++sample)
-    text += std::to_string(sample) + "," + plain_csv_line(sample_cells(samples, predictions, sample));
-  return text;
+  return PredictionTable(predictions, rows).csv();
 }
 
 std::string prediction_jsonl(const Predictions& predictions, const FileRows& rows) {
-  const Rows samples(predictions);
-  std::string text;
-  for (const FileRow& row : rows.rows) text += json_line(json_row(samples, predictions, row, rows));
-  if (!rows.rows.empty()) return text;
-  for (size_t sample = 0; sample < samples.num_rows(); ++sample) {
-    Json json = {{"index", sample}};
-    add_sample(json, samples, predictions, sample);
-    text += json_line(json);
-  }
-  return text;
+  return PredictionTable(predictions, rows).jsonl();
 }
 
 void require_prediction_file(const std::filesystem::path& file) {

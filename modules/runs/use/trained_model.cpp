@@ -140,9 +140,7 @@ void require_same_form(Source trained, const Overrides& overrides) {
 
 // A new path to a file replaces data.train_file; new inputs without targets or lengths drop the old ones.
 void drop_old_files(DataSettings& data, const Overrides& overrides, std::vector<std::string>& notes) {
-  std::error_code ignored;
-  const bool is_folder = std::filesystem::is_directory(data.path, ignored);
-  if (overrides.has("data.path") && !overrides.has("data.train_file") && !is_folder) data.train_file.clear();
+  if (overrides.has("data.path") && !overrides.has("data.train_file") && !is_folder(data.path)) data.train_file.clear();
   if (!overrides.has("data.train_inputs")) return;
   if (!overrides.has("data.train_targets")) data.train_targets.clear();
   if (overrides.has("data.train_lengths") || data.train_lengths.empty()) return;

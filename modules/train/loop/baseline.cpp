@@ -27,8 +27,18 @@ at::Tensor are_forecast(const NaiveForecast& forecast, const Dataset& dataset) {
   return are_known(forecast.values).logical_and(are_known(dataset.valid.targets));
 }
 
-bool forecasts_any(const NaiveForecast& forecast, const Dataset& dataset) {
-  return are_forecast(forecast, dataset).any().item<bool>();
+// Returns a baseline of each naive forecast that has a value for a target.
+template <class MetricsOf>
+std::vector<Baseline> of_forecasts(const Dataset& dataset, MetricsOf metrics_of) {
+  std::vector<Baseline> all;
+  for (const NaiveForecast& forecast : dataset.naive_forecasts)
+    if (are_forecast(forecast, dataset).any().item<bool>()) all.push_back({forecast.name, metrics_of(forecast)});
+  return all;
+}
+
+// Returns the part of the forecast targets for which the mask is true.
+MetricValues accuracy_of(const at::Tensor& are_right, const NaiveForecast& forecast, const Dataset& dataset) {
+  return {{"valid_accuracy", mean_of(are_right, are_forecast(forecast, dataset))}};
 }
 
 // ---- numbers ----
@@ -64,9 +74,8 @@ MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset, co
 }
 
 std::vector<Baseline> of_numbers(const Dataset& dataset, const LossInfo& loss) {
-  std::vector<Baseline> all;
-  for (const NaiveForecast& forecast : dataset.naive_forecasts)
-    if (forecasts_any(forecast, dataset)) all.push_back({forecast.name, errors_of(forecast.values, dataset, loss)});
+  std::vector<Baseline> all =
+      of_forecasts(dataset, [&](const NaiveForecast& forecast) { return errors_of(forecast.values, dataset, loss); });
   all.push_back({"mean of the training part",
                  errors_of(target_rows(dataset.train).nanmean(0, true, at::kDouble), dataset, loss)});
   return all;
@@ -92,12 +101,9 @@ MetricValues metrics_of_frequencies(const Dataset& dataset) {
 std::vector<Baseline> of_classes(const Dataset& dataset) {
   Baseline frequencies{"most frequent class", metrics_of_frequencies(dataset)};
   if (dataset.shape.task != Task::kLanguageModel) {
-    std::vector<Baseline> all;
-    for (const NaiveForecast& forecast : dataset.naive_forecasts)
-      if (forecasts_any(forecast, dataset))
-        all.push_back({forecast.name,
-                       {{"valid_accuracy",
-                         mean_of(forecast.values.eq(dataset.valid.targets), are_forecast(forecast, dataset))}}});
+    std::vector<Baseline> all = of_forecasts(dataset, [&](const NaiveForecast& forecast) {
+      return accuracy_of(forecast.values.eq(dataset.valid.targets), forecast, dataset);
+    });
     all.push_back(frequencies);
     return all;
   }
@@ -122,12 +128,9 @@ std::vector<Baseline> of_binary(const Dataset& dataset) {
   const at::Tensor losses = -(valid * part.log() + (1 - valid) * (1 - part).log());
   const at::Tensor are_there = are_known(valid), is_balanced = balance_of(train).abs().le(1);
   const at::Tensor are_right = valid.ge(0.5).eq(part.gt(0.5)).to(at::kDouble).masked_fill(is_balanced, 0.5);
-  std::vector<Baseline> all;
-  for (const NaiveForecast& forecast : dataset.naive_forecasts)
-    if (forecasts_any(forecast, dataset))
-      all.push_back({forecast.name,
-                     {{"valid_accuracy", mean_of(forecast.values.ge(0.5).eq(dataset.valid.targets.ge(0.5)),
-                                                 are_forecast(forecast, dataset))}}});
+  std::vector<Baseline> all = of_forecasts(dataset, [&](const NaiveForecast& forecast) {
+    return accuracy_of(forecast.values.ge(0.5).eq(dataset.valid.targets.ge(0.5)), forecast, dataset);
+  });
   all.push_back({"most frequent class",
                  {{"valid_loss", mean_of(losses, are_there)}, {"valid_accuracy", mean_of(are_right, are_there)}}});
   return all;

@@ -6,7 +6,6 @@
 #include <ATen/ops/rand.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 
@@ -53,12 +52,16 @@ at::ScalarType product_type(Precision precision) {
 
 }  // namespace
 
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 double synchronised_seconds(c10::Device device, const std::function<void()>& work) {
   wait_for_device(device);
   const auto began = std::chrono::steady_clock::now();
   work();
   wait_for_device(device);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return seconds_since(began);
 }
 
 double best_product_rate(c10::Device device, Precision precision) {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the best rates of a device as they are now: a large matrix product and a large copy. A layer or a training
-// step cannot be faster, so its share of these rates says how much could still be gained.
+// step cannot be faster, so its share of these rates says how much could still be gained. Also how long work takes.
 #pragma once
 
 #include <c10/core/Device.h>
 
+#include <chrono>
 #include <functional>
 
 #include "layers/recurrent_options.h"
 
 namespace rnnlab {
+
+double seconds_since(std::chrono::steady_clock::time_point begin);
 
 // Returns the seconds of `work`, with the device synchronised before and after it.
 double synchronised_seconds(c10::Device device, const std::function<void()>& work);

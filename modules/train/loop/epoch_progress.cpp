@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "layers/device/gpu_device.h"
+#include "train/loop/device_rates.h"
 
 namespace rnnlab {
 
@@ -39,10 +40,6 @@ std::optional<double> DeviceTimer::seconds() const {
   if (!start_ || !stop_) return std::nullopt;
   stop_->synchronize();
   return start_->elapsedTime(*stop_) * kSecondsPerMillisecond;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 EpochProgress::EpochProgress(c10::Device device)

@@ -37,8 +37,6 @@ class DeviceTimer {
   std::optional<c10::Event> start_, stop_;
 };
 
-double seconds_since(std::chrono::steady_clock::time_point begin);
-
 class EpochProgress {
  public:
   explicit EpochProgress(c10::Device device);

@@ -17,6 +17,7 @@
 #include "layers/device/run_kernels.h"
 #include "train/loop/batch_loop.h"
 #include "train/loop/cuda_functions.h"
+#include "train/loop/device_rates.h"
 #include "train/loop/kernels/optimizer.h"
 #include "train/loop/profiling.h"
 
@@ -55,10 +56,6 @@ int64_t num_whole_targets(std::span<const Batch> batches) {
 void sum_in_tree(const at::Tensor& rows) {
   for (int64_t distance = 1; distance < rows.size(0); distance *= 2)
     for (int64_t i = 0; i + distance < rows.size(0); i += 2 * distance) rows[i].add_(rows[i + distance]);
-}
-
-double elapsed_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // Messages that are fetched need no kernels, so they can travel beside any work.
@@ -197,7 +194,7 @@ void GradientExchange::queue_exchange() {
   if (pieces_) return pieces_->send_all();
   const auto began = std::chrono::steady_clock::now();
   ranks_->all_gather_into(messages_[0], messages_of_all_);
-  seconds_ += elapsed_since(began);
+  seconds_ += seconds_since(began);
   sum_in_tree(messages_of_all_);
 }
 
@@ -234,7 +231,7 @@ double GradientExchange::median_seconds(const std::function<void()>& run) {
     const auto began = std::chrono::steady_clock::now();
     run();
     ranks_->wait_for(device);
-    if (i >= kWarmup) seconds.push_back(elapsed_since(began));
+    if (i >= kWarmup) seconds.push_back(seconds_since(began));
   }
   std::ranges::nth_element(seconds, seconds.begin() + kTimed / 2);
   return seconds[kTimed / 2];

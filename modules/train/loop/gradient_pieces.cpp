@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "layers/device/gpu_device.h"
 #include "layers/device/run_kernels.h"
+#include "train/loop/device_rates.h"
 #include "train/loop/kernels/optimizer.h"
 #include "train/loop/profiling.h"
 
@@ -365,7 +366,7 @@ void GradientPieces::send(size_t piece) {
     ranks_.all_reduce(messages_[piece]);
   else
     announce_and_fetch(piece);
-  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  seconds_ += seconds_since(began);
 }
 
 // Announcements, copies and sums have a stream each, so that none of them waits for work of another piece. The sums

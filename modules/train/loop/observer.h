@@ -76,6 +76,10 @@ class Observer {
   virtual bool needs_sync_at(int64_t /*step*/) const { return false; }
   virtual void on_epoch_end(const TrainingState&, const EpochRow&) {}
   virtual void on_run_end(const TrainingState&) {}
+
+  // Returns whether the other processes of the run must wait while this observer waits for its disk. An observer in
+  // which all processes take part writes nothing.
+  virtual bool writes_files() const { return true; }
 };
 
 }  // namespace rnnlab

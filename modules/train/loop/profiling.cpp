@@ -8,8 +8,8 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <string>
 
+#include "base/folder.h"
 #include "train/loop/cuda_functions.h"
 
 namespace rnnlab {
@@ -59,15 +59,7 @@ bool reset_peak_of_process() {
   return file.good();
 }
 
-std::optional<int64_t> peak_of_process() {
-  constexpr int64_t kBytesOfKib = 1024;
-  std::ifstream file("/proc/self/status");
-  for (std::string key; file >> key; std::getline(file, key)) {
-    int64_t kib = 0;
-    if (key == "VmHWM:" && file >> kib) return kib * kBytesOfKib;
-  }
-  return std::nullopt;
-}
+std::optional<int64_t> peak_of_process() { return bytes_of_key(system_text("/proc/self/status"), "VmHWM"); }
 
 bool& peak_was_reset() {
   static bool was_reset = false;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One of the optimisers of optimizers.h. LibTorch has no operator for its whole update, unlike for those of the others.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/where.h>
 

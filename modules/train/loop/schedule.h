@@ -5,16 +5,15 @@
 // schedule.cpp, and its name below.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
-#include <utility>
 
 #include "base/config/enum_names.h"
 
 namespace rnnlab {
 
 enum class ScheduleKind { kConstant, kStep, kCosine, kInverseTime, kExponential, kPlateau };
+RNNLAB_ENUM_NAMES(ScheduleKind, {kConstant, "constant"}, {kStep, "step"}, {kCosine, "cosine"},
+                  {kInverseTime, "inverse_time"}, {kExponential, "exponential"}, {kPlateau, "plateau"});
 
 struct Schedule;
 
@@ -58,18 +57,3 @@ struct Schedule {
 double learning_rate_at(const Schedule& schedule, int64_t step, int64_t num_plateaus = 0);
 
 }  // namespace rnnlab
-
-namespace rnnlab::config {
-
-template <>
-struct EnumNames<ScheduleKind> {
-  static constexpr std::array<std::pair<ScheduleKind, std::string_view>, 6> kNames = {
-      {{ScheduleKind::kConstant, "constant"},
-       {ScheduleKind::kStep, "step"},
-       {ScheduleKind::kCosine, "cosine"},
-       {ScheduleKind::kInverseTime, "inverse_time"},
-       {ScheduleKind::kExponential, "exponential"},
-       {ScheduleKind::kPlateau, "plateau"}}};
-};
-
-}  // namespace rnnlab::config

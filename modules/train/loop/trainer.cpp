@@ -13,6 +13,7 @@
 #include "base/numbers.h"
 #include "layers/device/gpu_device.h"
 #include "train/loop/determinism.h"
+#include "train/loop/device_rates.h"
 #include "train/loop/profiling.h"
 #include "train/loop/stop_signal.h"
 #include "train/loop/stopping.h"
@@ -34,10 +35,6 @@ int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
 BatchShare share_of(const Ranks& ranks, BatchShare::Kind kind) {
   return {.kind = kind, .index = ranks.rank(), .count = ranks.size()};
 }
-
-}  // namespace
-
-namespace {
 
 Order order_of(const TrainingSettings& settings) {
   if (settings.carry_state) return Order::kStreams;
@@ -166,12 +163,20 @@ void Trainer::wait_for_device() const {
   wait_for(options_.device);
 }
 
+void Trainer::notify(const std::function<void(Observer&)>& event) const {
+  for (Observer* observer : observers_) {
+    std::optional<WritingFiles> writing;
+    if (observer->writes_files()) writing.emplace(*options_.ranks);
+    event(*observer);
+  }
+}
+
 const TrainingState& Trainer::run() {
   RNNLAB_INVARIANT(state_.epoch == 0 || restored_, "a trainer must run only once");
   run_began_ = Clock::now();
   wait_for_device();  // earlier work is queued on a stream that graphs may not use
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
-  for (auto* observer : observers_) observer->on_run_begin(plan_);
+  notify([this](Observer& observer) { observer.on_run_begin(plan_); });
   while (!state_.stopped() || is_within_restored_epoch()) {
     begin_epoch();
     const TraceRange range("epoch");
@@ -183,7 +188,7 @@ const TrainingState& Trainer::run() {
     else
       stop_at_signal();
   }
-  for (auto* observer : observers_) observer->on_run_end(state_);
+  notify([this](Observer& observer) { observer.on_run_end(state_); });
   return state_;
 }
 
@@ -276,7 +281,7 @@ void Trainer::begin_epoch() {
     resume_epoch();
   restored_.reset();
   reset_peak_memory(options_.device);
-  for (auto* observer : observers_) observer->on_epoch_begin(state_);
+  notify([this](Observer& observer) { observer.on_epoch_begin(state_); });
 }
 
 void Trainer::begin_new_epoch() {
@@ -394,7 +399,7 @@ void Trainer::report_step() {
                               .step = state_.step,
                               .seconds = epoch_.seconds(),
                               .read_loss = [this] { return latest_loss(); }};
-  for (auto* observer : observers_) observer->on_step(progress);
+  notify([&](Observer& observer) { observer.on_step(progress); });
 }
 
 double Trainer::latest_loss() const {
@@ -492,7 +497,7 @@ void Trainer::end_epoch() {
   }
   stop_if_done();  // validation may have reached the bound of time
   const TraceRange range("observers");
-  for (auto* observer : observers_) observer->on_epoch_end(state_, row);
+  notify([&](Observer& observer) { observer.on_epoch_end(state_, row); });
 }
 
 void Trainer::stop_if_done() {

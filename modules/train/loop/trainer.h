@@ -143,6 +143,7 @@ class Trainer {
   void read_record();
   void read_record_if_due();
   [[noreturn]] void throw_diverged_at(const StepRow& row, int64_t step) const;
+  void notify(const std::function<void(Observer&)>& event) const;
   void report_step();
   void stop_at_signal();
   void stop_at_requests();

@@ -15,23 +15,18 @@ using config::kMostFloat;
 
 void list_bounds(config::Schema<Settings>& s) {
   s.field("epochs", &Settings::epochs, "passes over the training data; 0: no bound by epochs")
-      .at_least(0)
-      .at_most(kMostCounted)
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnCompare);
+      .between(0, kMostCounted)
+      .may_change(config::Change::kOnResume, config::Change::kOnCompare);
   s.field("max_steps", &Settings::max_steps, "optimiser updates after which the run ends")
       .unit("steps")
-      .at_least(1)
-      .at_most(kMostCounted)
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnCompare);
+      .between(1, kMostCounted)
+      .may_change(config::Change::kOnResume, config::Change::kOnCompare);
   s.field("max_seconds", &Settings::max_seconds,
           "wall time after which the run ends, when the current step or graph of steps is done")
       .unit("s")
       .above(0.0)
       .at_most(kMostCounted)
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnCompare);
+      .may_change(config::Change::kOnResume, config::Change::kOnCompare);
 }
 
 std::vector<std::string> names_of_score_metrics() {
@@ -45,19 +40,16 @@ bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 
 void list_batches(config::Schema<Settings>& s) {
   s.field("batch_size", &Settings::batch_size, "sequences in a batch")
       .unit("samples")
-      .at_least(1)
-      .at_most(kMostCounted)
+      .between(1, kMostCounted)
       .may_change(config::Change::kOnCompare);
   s.field("valid_batch_size", &Settings::valid_batch_size,
           "sequences in a batch of validation; does not change results")
       .unit("samples")
-      .at_least(1)
-      .at_most(kMostCounted)
+      .between(1, kMostCounted)
       .may_change(config::Change::kOnUse);
   s.field("accumulate", &Settings::accumulate, "batches whose gradients make one update, each weighted by its size")
       .unit("batches")
-      .at_least(1)
-      .at_most(kMostCounted);
+      .between(1, kMostCounted);
   s.field("shuffle", &Settings::shuffle, "a new order in each epoch, determined only by the seed and the epoch");
   s.field(
       "batch_by_length", &Settings::batch_by_length,
@@ -71,8 +63,7 @@ void list_batches(config::Schema<Settings>& s) {
           "split every batch into this number of parts, each computed separately: bit-identical results on any number "
           "of devices that divides it; unset: the number of devices")
       .unit("shards")
-      .at_least(1)
-      .at_most(1024)
+      .between(1, 1024)
       .where("a power of two", is_power_of_two)
       .may_change(config::Change::kOnCompare);
 }
@@ -98,8 +89,7 @@ void list_optimizer(config::Schema<Settings>& s) {
       .at_most(kMostFloat);
   s.field("weight_decay", &Settings::weight_decay,
           "sgd, adam, rmsprop: L2 term in the gradient; adamw: decoupled decay of the weights")
-      .at_least(0.0)
-      .at_most(kMostFloat);
+      .between(0.0, kMostFloat);
   s.field("clip_norm", &Settings::clip_norm, "largest Euclidean norm of all gradients together")
       .above(0.0)
       .at_most(kMostFloat);
@@ -112,8 +102,7 @@ void list_schedule(config::Schema<Settings>& s) {
   s.field("schedule", &Settings::schedule, "how the learning rate changes with the step");
   s.field("warmup_steps", &Settings::warmup_steps, "steps of linear growth from 0 before the schedule")
       .unit("steps")
-      .at_least(0)
-      .at_most(kMostCounted);
+      .between(0, kMostCounted);
   s.field("decay_rate", &Settings::decay_rate,
           "step, exponential: factor per decay_steps; plateau: factor per plateau; inverse_time: "
           "lr / (1 + decay_rate * t / decay_steps)")
@@ -122,17 +111,14 @@ void list_schedule(config::Schema<Settings>& s) {
   s.field("decay_steps", &Settings::decay_steps,
           "steps of one decay; cosine: steps to the minimum, by default all; inverse_time: by default 1")
       .unit("steps")
-      .at_least(1)
-      .at_most(kMostCounted);
+      .between(1, kMostCounted);
   s.field("decay_patience", &Settings::decay_patience,
           "plateau: epochs without a better one after which the learning rate is lowered; by default 2. What is better "
           "says early_stopping's metric, or the validation (else training) loss")
       .unit("epochs")
-      .at_least(1)
-      .at_most(kMostCounted);
+      .between(1, kMostCounted);
   s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "lower limit of the learning rate in the schedule")
-      .at_least(0.0)
-      .at_most(kMostFloat);
+      .between(0.0, kMostFloat);
 }
 
 void list_stopping_and_timing(config::Schema<Settings>& s) {
@@ -140,20 +126,17 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
           "metrics of validation besides those that every run has (docs/quality.md); they need all outputs for the "
           "part, so each batch of validation waits for the device")
       .one_of(names_of_score_metrics())
-      .may_change(config::Change::kOnUse)
-      .may_change(config::Change::kOnCompare);
+      .may_change(config::Change::kOnUse, config::Change::kOnCompare);
   s.field("early_stopping", &Settings::early_stopping,
           "the metric that must keep improving, and that the best checkpoint is chosen by")
       .one_of(metric_columns())
       .may_change(config::Change::kOnCompare);
   s.field("patience", &Settings::patience, "early stopping: epochs without improvement after which the run ends")
       .unit("epochs")
-      .at_least(1)
-      .at_most(kMostCounted)
+      .between(1, kMostCounted)
       .may_change(config::Change::kOnCompare);
   s.field("min_delta", &Settings::min_delta, "early stopping: what counts as an improvement")
-      .at_least(0.0)
-      .at_most(kMostFloat)
+      .between(0.0, kMostFloat)
       .may_change(config::Change::kOnCompare);
   s.group("stop_at", &Settings::stop_at,
           "values of validation at which the run ends, when all that are set are reached in one epoch",
@@ -164,17 +147,13 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
       .may_change(config::Change::kOnCompare);
   s.field("warmup_epochs", &Settings::warmup_epochs, "first epochs whose times are not counted")
       .unit("epochs")
-      .at_least(0)
-      .at_most(kMostCounted)
+      .between(0, kMostCounted)
       .may_change(config::Change::kOnCompare);
   s.field("num_threads", &Settings::num_threads,
           "threads of one operation on the CPU; by default one for each CPU that the process may use")
       .unit("threads")
-      .at_least(1)
-      .at_most(4096)
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse)
-      .may_change(config::Change::kOnCompare);
+      .between(1, 4096)
+      .may_change(config::Change::kOnResume, config::Change::kOnUse, config::Change::kOnCompare);
 }
 
 void list_tensorboard(config::Schema<Settings>& s) {

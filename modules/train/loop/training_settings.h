@@ -16,8 +16,12 @@
 namespace rnnlab {
 
 enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp };
+RNNLAB_ENUM_NAMES(OptimizerKind, {kSgd, "sgd"}, {kAdam, "adam"}, {kAdamW, "adamw"}, {kRmsProp, "rmsprop"});
 enum class ClassWeights { kNone, kBalanced };
+RNNLAB_ENUM_NAMES(ClassWeights, {kNone, "none"}, {kBalanced, "balanced"});
 enum class LossKind { kAuto, kCrossEntropy, kBinaryCrossEntropy, kMse, kMae, kHuber };
+RNNLAB_ENUM_NAMES(LossKind, {kAuto, "auto"}, {kCrossEntropy, "cross_entropy"},
+                  {kBinaryCrossEntropy, "binary_cross_entropy"}, {kMse, "mse"}, {kMae, "mae"}, {kHuber, "huber"});
 
 // The values of validation at which a run ends: all that are set must be reached in one epoch.
 struct StopAt {
@@ -83,33 +87,3 @@ struct TrainingSettings {
 Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps);
 
 }  // namespace rnnlab
-
-namespace rnnlab::config {
-
-template <>
-struct EnumNames<OptimizerKind> {
-  static constexpr std::array<std::pair<OptimizerKind, std::string_view>, 4> kNames = {
-      {{OptimizerKind::kSgd, "sgd"},
-       {OptimizerKind::kAdam, "adam"},
-       {OptimizerKind::kAdamW, "adamw"},
-       {OptimizerKind::kRmsProp, "rmsprop"}}};
-};
-
-template <>
-struct EnumNames<LossKind> {
-  static constexpr std::array<std::pair<LossKind, std::string_view>, 6> kNames = {
-      {{LossKind::kAuto, "auto"},
-       {LossKind::kCrossEntropy, "cross_entropy"},
-       {LossKind::kBinaryCrossEntropy, "binary_cross_entropy"},
-       {LossKind::kMse, "mse"},
-       {LossKind::kMae, "mae"},
-       {LossKind::kHuber, "huber"}}};
-};
-
-template <>
-struct EnumNames<ClassWeights> {
-  static constexpr std::array<std::pair<ClassWeights, std::string_view>, 2> kNames = {
-      {{ClassWeights::kNone, "none"}, {ClassWeights::kBalanced, "balanced"}}};
-};
-
-}  // namespace rnnlab::config

@@ -179,12 +179,9 @@ int64_t num_parameters(const Model& model) {
 
 namespace {
 
-// Hashes the name with FNV-1a and takes draw `seed` of the stream that starts at this hash, so that neighbouring seeds
-// are not correlated.
+// Takes draw `seed` of the stream that starts at the name's hash, so that neighbouring seeds are not correlated.
 uint64_t seed_of(uint64_t seed, std::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-  return SplitMix64(hash + seed * SplitMix64::kStep).next();
+  return SplitMix64(fnv1a(name) + seed * SplitMix64::kStep).next();
 }
 
 // Returns the inputs of one output of a dense layer, (outputs, inputs), or of a convolution, (channels out, channels

@@ -45,7 +45,7 @@ void list_cell_option(config::Schema<Settings>& s, const char* key, Value Settin
 
 void list_cell_option(config::Schema<Settings>& s, const char* key, int64_t Settings::*member,
                       const std::string& help) {
-  s.field(key, member, help).unit(key).at_least(1).at_most(65536);
+  s.field(key, member, help).unit(key).between(1, 65536);
 }
 
 void list_recurrent(config::Schema<Settings>& s) {
@@ -54,12 +54,8 @@ void list_recurrent(config::Schema<Settings>& s) {
   s.map_form("cell", &Settings::own_cell, CellSettings::schema());
   s.field("hidden_size", &Settings::hidden_size, "units of a recurrent layer, in each direction")
       .unit("units")
-      .at_least(1)
-      .at_most(65536);
-  s.field("num_layers", &Settings::num_layers, "recurrent layers on top of each other")
-      .unit("layers")
-      .at_least(1)
-      .at_most(1024);
+      .between(1, 65536);
+  s.field("num_layers", &Settings::num_layers, "recurrent layers on top of each other").unit("layers").between(1, 1024);
   s.field("bidirectional", &Settings::bidirectional, "read each sequence in both directions");
   s.field("dropout", &Settings::dropout, "probability of a zero, between recurrent layers").at_least(0.0).below(1.0);
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
@@ -76,8 +72,7 @@ void list_head(config::Schema<Settings>& s) {
       .below(1.0);
   s.field("dense", &Settings::dense, "sizes of the dense layers before the output layer")
       .unit("units")
-      .at_least(1)
-      .at_most(1048576);
+      .between(1, 1048576);
   s.field("dense_activation", &Settings::dense_activation, "non-linearity after each of the dense layers");
   s.field("dense_dropout", &Settings::dense_dropout, "probability of a zero, after each of the dense layers")
       .at_least(0.0)
@@ -89,8 +84,7 @@ void list_head(config::Schema<Settings>& s) {
           "length of the vector of a language model's token, by default hidden_size; or of a value of "
           "data.categories, by default half of the number of values, and at most 50")
       .unit("units")
-      .at_least(1)
-      .at_most(65536);
+      .between(1, 65536);
   s.field("tied", &Settings::tied, "language model: the output layer's weights are the embedding's");
   s.field("initialization", &Settings::initialization,
           "initial weights: as torch.nn draws them, or Xavier-uniform kernels and zero biases");

@@ -30,19 +30,8 @@ enum class ConvolutionKind {
   kFused,         // on a GPU also the first convolution in its pooling's kernel, if it is pooled
 };
 
-}  // namespace rnnlab
-
-template <>
-struct rnnlab::config::EnumNames<rnnlab::ConvolutionKind> {
-  static constexpr std::array<std::pair<rnnlab::ConvolutionKind, std::string_view>, 4> kNames = {{
-      {rnnlab::ConvolutionKind::kPlain, "plain"},
-      {rnnlab::ConvolutionKind::kChannelsLast, "channels_last"},
-      {rnnlab::ConvolutionKind::kFusedPool, "fused_pool"},
-      {rnnlab::ConvolutionKind::kFused, "fused"},
-  }};
-};
-
-namespace rnnlab {
+RNNLAB_ENUM_NAMES(ConvolutionKind, {kPlain, "plain"}, {kChannelsLast, "channels_last"}, {kFusedPool, "fused_pool"},
+                  {kFused, "fused"});
 
 enum class ModelKind {
 #define RNNLAB_MODEL(enumerator, name) enumerator,
@@ -51,9 +40,11 @@ enum class ModelKind {
 
 // How a sequence's outputs become one vector: the outputs after its last step, or their mean over its steps.
 enum class Pooling { kLast, kMean };
+RNNLAB_ENUM_NAMES(Pooling, {kLast, "last"}, {kMean, "mean"});
 
 // pytorch: the distributions of torch.nn. xavier: Glorot and Bengio's uniform kernels and zero biases.
 enum class Initialization { kPyTorch, kXavier };
+RNNLAB_ENUM_NAMES(Initialization, {kPyTorch, "pytorch"}, {kXavier, "xavier"});
 
 struct ModelSettings {
   ModelKind kind = ModelKind::kSequenceClassifier;
@@ -158,18 +149,6 @@ struct EnumNames<ModelKind> {
   static constexpr std::array kNames = {
 #include "train/models/model_list.inc"
   };
-};
-
-template <>
-struct EnumNames<Pooling> {
-  static constexpr std::array<std::pair<Pooling, std::string_view>, 2> kNames = {
-      {{Pooling::kLast, "last"}, {Pooling::kMean, "mean"}}};
-};
-
-template <>
-struct EnumNames<Initialization> {
-  static constexpr std::array<std::pair<Initialization, std::string_view>, 2> kNames = {
-      {{Initialization::kPyTorch, "pytorch"}, {Initialization::kXavier, "xavier"}}};
 };
 
 }  // namespace rnnlab::config

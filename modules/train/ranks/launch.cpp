@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -73,18 +74,11 @@ Launch launch_by(const Names& names, const ReadVariable& variable) {
   return launch;
 }
 
-// The hash is FNV-1a, which is the same on every host.
-uint64_t hash_of(const std::string& text) {
-  uint64_t hash = 14'695'981'039'346'656'037U;
-  for (const char byte : text) hash = (hash ^ static_cast<uint8_t>(byte)) * 1'099'511'628'211U;
-  return hash;
-}
-
 // Several jobs on a host usually get different ports; if two get the same port, the second job fails with an error that
 // says so. The ports are below those that Linux assigns to connections automatically.
 int64_t port_of_job(const std::string& job) {
   constexpr uint64_t kFirst = 15'000, kCount = 10'000;
-  return static_cast<int64_t>(kFirst + hash_of(job) % kCount);
+  return static_cast<int64_t>(kFirst + fnv1a(job) % kCount);
 }
 
 void set_port(Launch& launch, const ReadVariable& variable) {
@@ -99,7 +93,7 @@ void set_address(Launch& launch, const ReadVariable& variable) {
     throw_error(ExitCode::kUsage,
                 "{} started processes on several hosts, but the address of rank 0 is unknown: set MASTER_ADDR to its "
                 "host (mpirun -x MASTER_ADDR=HOST)",
-                name_of(launch.launcher));
+                config::name_of(launch.launcher));
   launch.address = launch.is_one_host ? kLoopback : *address;  // rank 0 then listens there
   set_port(launch, variable);
 }
@@ -172,20 +166,6 @@ bool is_any_set(const ReadVariable& variable, const std::vector<const char*>& na
 
 }  // namespace
 
-std::string name_of(Launcher launcher) {
-  switch (launcher) {
-    case Launcher::kRnnlab:
-      return "rnnlab";
-    case Launcher::kTorchrun:
-      return "torchrun";
-    case Launcher::kSlurm:
-      return "srun";
-    case Launcher::kMpi:
-      return "mpirun";
-  }
-  return "";
-}
-
 bool holds_store(const Launch& launch) { return launch.rank == 0 && !launch.launcher_hosts_store; }
 
 std::optional<Launch> launch_of(const ReadVariable& variable) {
@@ -233,13 +213,11 @@ config::Schema<DistributedSettings> make_distributed_schema() {
   s.field("timeout", &Settings::timeout,
           "time without an answer of another process, in a step, after which the run ends")
       .unit("seconds")
-      .at_least(kShortest)
-      .at_most(kLongest);
+      .between(kShortest, kLongest);
   s.field("start_timeout", &Settings::start_timeout,
           "time without an answer of another process, at the start, after which the run ends")
       .unit("seconds")
-      .at_least(kShortest)
-      .at_most(kLongest);
+      .between(kShortest, kLongest);
   s.field("exchange", &Settings::exchange,
           "how gradients are added up: auto is all_reduce, NCCL's between GPUs and Gloo's between CPUs; "
           "symmetric_memory is LibTorch's for GPUs of one host, whose interface may change");
@@ -248,12 +226,10 @@ config::Schema<DistributedSettings> make_distributed_schema() {
           "training.shards");
   s.field("piece_bytes", &Settings::piece_bytes,
           "with overlap, the least bytes of gradients that are sent together; without a value: by layers")
-      .at_least(kLeastPiece)
-      .at_most(kMostPiece);
+      .between(kLeastPiece, kMostPiece);
   s.field("channels", &Settings::channels,
           "on GPUs, the most channels of NCCL, each of which takes an SM from other kernels; without a value: 16")
-      .at_least(1)
-      .at_most(kMostChannels);
+      .between(1, kMostChannels);
   s.field("interface", &Settings::interface,
           "the network interface by which this host's processes connect to others, such as eth0; without a value: the "
           "one by which MASTER_ADDR is reached, or GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME")

@@ -4,7 +4,6 @@
 // settings and the errors of runs of several processes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,6 +18,7 @@
 namespace rnnlab {
 
 enum class Launcher { kRnnlab, kTorchrun, kSlurm, kMpi };
+RNNLAB_ENUM_NAMES(Launcher, {kRnnlab, "rnnlab"}, {kTorchrun, "torchrun"}, {kSlurm, "srun"}, {kMpi, "mpirun"});
 
 struct Launch {
   Launcher launcher = Launcher::kRnnlab;
@@ -63,9 +63,6 @@ std::optional<Launch> launch_of_this_process();
 bool is_certainly_not_rank_0(const ReadVariable& variable);
 std::optional<std::string> variable_of_this_process(const std::string& name);
 
-// Returns for example "torchrun".
-std::string name_of(Launcher launcher);
-
 // Another rank ended the run; the error has that rank's exit code and message.
 class RankFailed : public UserError {
  public:
@@ -87,6 +84,7 @@ class ReportedBeyondNetwork : public ReportedElsewhere {
 // How gradients travel between GPUs. kAuto: kAllReduce. kAllReduce: NCCL's, also between CPUs (Gloo's).
 // kSymmetricMemory: LibTorch's kernels that read the memory of other GPUs of the same host.
 enum class ExchangeKind { kAuto, kAllReduce, kSymmetricMemory };
+RNNLAB_ENUM_NAMES(ExchangeKind, {kAuto, "auto"}, {kAllReduce, "all_reduce"}, {kSymmetricMemory, "symmetric_memory"});
 
 // Holds the settings under `distributed:` in an experiment file: how long the processes of one run wait for each other,
 // and how they exchange gradients. The settings change the training only by rounding.
@@ -103,14 +101,6 @@ struct DistributedSettings {
   static constexpr int64_t kUsualChannels = 16;
 
   static const config::Schema<DistributedSettings>& schema();
-};
-
-template <>
-struct config::EnumNames<ExchangeKind> {
-  static constexpr std::array<std::pair<ExchangeKind, std::string_view>, 3> kNames = {
-      {{ExchangeKind::kAuto, "auto"},
-       {ExchangeKind::kAllReduce, "all_reduce"},
-       {ExchangeKind::kSymmetricMemory, "symmetric_memory"}}};
 };
 
 }  // namespace rnnlab

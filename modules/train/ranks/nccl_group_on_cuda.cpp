@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The GpuGroup of nccl_group.h, by NCCL and by symmetric memory; part of librnnlab_cuda.so.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cuda/MemPool.h>
 #include <ATen/ops/empty.h>

@@ -5,10 +5,8 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/system/machine.h"
 #include "base/text.h"
 #include "train/ranks/socket.h"
 
@@ -36,11 +35,6 @@ std::string without_brackets(const std::string& host) {
   return host.size() > 2 && host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
 }
 
-std::string name_of_this_host() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 // A user who gives one of these means the loopback interface.
 bool is_name_of_loopback(const std::string& host) {
   const std::string name = lower_case(host);
@@ -51,7 +45,7 @@ bool is_name_of_loopback(const std::string& host) {
 // loopback interface before one that others reach, as Debian's /etc/hosts may have it, it is no private name.
 bool is_private_name(const std::string& host, const std::vector<SocketAddress>& addresses) {
   if (is_name_of_loopback(host)) return false;
-  if (addresses.empty()) return host == name_of_this_host();
+  if (addresses.empty()) return host == host_name();
   return std::ranges::all_of(addresses, &SocketAddress::is_loopback);
 }
 
@@ -109,7 +103,7 @@ SocketAddress address_of(const NamedInterface& named, int family) {
   std::erase_if(all, [&](const auto& each) { return each.interface != named.name; });
   if (all.empty())
     throw_error(ExitCode::kDevice, "{}: this host ({}) has no interface {} that is up and has an address; it has {}",
-                named.source, name_of_this_host(), in_quotes(named.name), list_of_interfaces());
+                named.source, host_name(), in_quotes(named.name), list_of_interfaces());
   const auto rank_of = [&](const InterfaceAddress& each) {
     return (each.address.family() == family ? 0 : 2) + (each.address.is_of_link() ? 1 : 0);
   };
@@ -139,7 +133,7 @@ SocketAddress usual_address(const std::string& host, const std::optional<std::st
   throw_error(ExitCode::kDevice,
               "MASTER_ADDR: {} is no address for other hosts on this host ({}), which has {}: {}, or set "
               "distributed.interface",
-              in_quotes(host), name_of_this_host(), list_of_interfaces(), kSetAddress);
+              in_quotes(host), host_name(), list_of_interfaces(), kSetAddress);
 }
 
 void require_reachable(const NamedInterface& named, const SocketAddress& own, const SocketAddress& rank_0) {
@@ -202,7 +196,7 @@ std::string address_of_store(const Launch& launch, const std::optional<std::stri
   if (is_numeric_address(host)) what = "is not an address of this host";
   throw_error(ExitCode::kDevice,
               "MASTER_ADDR: {} {}, but rank 0 runs here ({}), which has {}: {}, or set distributed.interface",
-              in_quotes(host), what, name_of_this_host(), list_of_interfaces(), kSetAddress);
+              in_quotes(host), what, host_name(), list_of_interfaces(), kSetAddress);
 }
 
 std::string address_of_rank_0(const Launch& launch, const std::optional<std::string>& interface) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The Ranks of several processes (ranks.h), which a store, gloo and a GpuGroup connect.
 #include "train/ranks/ranks.h"
 
 #include <ATen/ops/full.h>

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/numbers.h"
+#include "base/system/machine.h"
 #include "base/text.h"
 #include "train/ranks/store.h"
 
@@ -57,11 +57,6 @@ std::string put_first(c10d::Store& store, const std::string& key, const std::str
   return text;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
-}
-
 // A rank ends with one of the documented exit codes or because of a signal, and never with 0.
 std::optional<ExitCode> parse_exit_code(const std::string& text) {
   constexpr int64_t kLastSignal = 64;
@@ -98,7 +93,10 @@ std::string process_name(const std::string& text) {
   return name;
 }
 
-std::string this_process() { return process_name(fmt::format("process {} of {}", ::getpid(), host_name())); }
+std::string this_process() {
+  const std::string host = host_name();
+  return process_name(fmt::format("process {} of {}", ::getpid(), host.empty() ? "an unknown host" : host));
+}
 
 void put_failure(c10d::Store& store, const RankFailure& failure, int64_t size) {
   const std::string text =

@@ -212,31 +212,25 @@ std::string repeated_layer(int64_t count, const std::string& layer) {
 
 namespace {
 
-// Returns the order of the gates; those of a GRU are z r h. Each order is its own inverse.
-std::vector<int64_t> keras_order(Cell cell) {
-  switch (library_cell(cell)) {
-    case LibraryCell::kLstm:
-      return {0, 1, 2, 3};
-    case LibraryCell::kGru:
-      return {1, 0, 2};
-    case LibraryCell::kRnnTanh:
-    case LibraryCell::kRnnRelu:
-      return {0};
-  }
-  fail_invariant("a listed cell", __FILE__, __LINE__, "keras_order does not know the cell");
-}
+struct KerasCell {
+  const char* class_name;
+  std::string kind;                 // in the names of layers
+  std::vector<int64_t> gate_order;  // its own inverse
+};
 
-std::string keras_kind(Cell cell) {
+const KerasCell& keras_cell(Cell cell) {
+  static const KerasCell lstm = {"LSTM", "lstm", {0, 1, 2, 3}}, gru = {"GRU", "gru", {1, 0, 2}},  // z r h
+      plain = {"SimpleRNN", "simple_rnn", {0}};
   switch (library_cell(cell)) {
     case LibraryCell::kLstm:
-      return "lstm";
+      return lstm;
     case LibraryCell::kGru:
-      return "gru";
+      return gru;
     case LibraryCell::kRnnTanh:
     case LibraryCell::kRnnRelu:
-      return "simple_rnn";
+      return plain;
   }
-  fail_invariant("a listed cell", __FILE__, __LINE__, "keras_kind does not know the cell");
+  fail_invariant("a listed cell", __FILE__, __LINE__, "keras_cell does not know the cell");
 }
 
 bool has_two_biases(const RecurrentOptions& options) {
@@ -245,7 +239,7 @@ bool has_two_biases(const RecurrentOptions& options) {
 
 Cell cell_named(const std::string& name, const TensorFile& file) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
-    if (name == keras_kind(cell) + "_cell") return cell;
+    if (name == keras_cell(cell).kind + "_cell") return cell;
   throw_checkpoint_error("{}: got a {}, expected lstm_cell, gru_cell or simple_rnn_cell", file.name, in_quotes(name));
 }
 
@@ -276,12 +270,12 @@ DirectionWeights take_keras_cell(TensorReader& reader, const std::string& path, 
   } else {
     weights.bias_ih = weights.bias_hh = half(reader.take(path + "/bias", {rows}));
   }
-  return reordered(weights, keras_order(options.cell));
+  return reordered(weights, keras_cell(options.cell).gate_order);
 }
 
 void add_keras_cell(std::vector<NamedTensor>& tensors, const std::string& path, const DirectionWeights& pytorch,
                     const RecurrentOptions& options) {
-  const DirectionWeights weights = reordered(pytorch, keras_order(options.cell));
+  const DirectionWeights weights = reordered(pytorch, keras_cell(options.cell).gate_order);
   tensors.push_back({path + "/kernel", weights.weight_ih.t().contiguous()});
   tensors.push_back({path + "/recurrent_kernel", weights.weight_hh.t().contiguous()});
   tensors.push_back({path + "/bias", has_two_biases(options) ? at::stack({weights.bias_ih, weights.bias_hh})
@@ -308,7 +302,7 @@ NetworkWeights read_keras_layout(const TensorFile& original) {
 
 std::vector<NamedTensor> keras_tensors(const NetworkWeights& network) {
   const RecurrentOptions& options = network.options;
-  const std::string kind = keras_kind(options.cell);
+  const std::string& kind = keras_cell(options.cell).kind;
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < network.recurrent.size(); ++i) {
     const auto num_directions = static_cast<size_t>(options.num_directions());
@@ -320,21 +314,8 @@ std::vector<NamedTensor> keras_tensors(const NetworkWeights& network) {
   return tensors;
 }
 
-const char* keras_class(Cell cell) {
-  switch (library_cell(cell)) {
-    case LibraryCell::kLstm:
-      return "LSTM";
-    case LibraryCell::kGru:
-      return "GRU";
-    case LibraryCell::kRnnTanh:
-    case LibraryCell::kRnnRelu:
-      return "SimpleRNN";
-  }
-  fail_invariant("a listed cell", __FILE__, __LINE__, "keras_class does not know the cell");
-}
-
 std::string keras_text(const RecurrentOptions& options) {
-  std::string text = fmt::format("keras.layers.{}({}", keras_class(options.cell), options.hidden_size);
+  std::string text = fmt::format("keras.layers.{}({}", keras_cell(options.cell).class_name, options.hidden_size);
   if (options.cell == Cell::kRnnRelu || options.activation == Activation::kRelu) text += ", activation='relu'";
   if (options.cell == Cell::kGru && options.reset_gate == ResetGate::kBefore) text += ", reset_after=False";
   text += ")";

@@ -4,11 +4,9 @@
 // of the bias, as TensorFlow does: the sum of the halves is exactly the bias in the file.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/config/enum_names.h"
@@ -23,19 +21,7 @@ namespace rnnlab {
 // the sLSTM cell and layer of the package xlstm, which rnnlab only reads.
 enum class Layout { kPyTorch, kKeras, kTensorFlow, kXlstm };
 
-}  // namespace rnnlab
-
-template <>
-struct rnnlab::config::EnumNames<rnnlab::Layout> {
-  static constexpr std::array<std::pair<rnnlab::Layout, std::string_view>, 4> kNames = {{
-      {rnnlab::Layout::kPyTorch, "pytorch"},
-      {rnnlab::Layout::kKeras, "keras"},
-      {rnnlab::Layout::kTensorFlow, "tensorflow"},
-      {rnnlab::Layout::kXlstm, "xlstm"},
-  }};
-};
-
-namespace rnnlab {
+RNNLAB_ENUM_NAMES(Layout, {kPyTorch, "pytorch"}, {kKeras, "keras"}, {kTensorFlow, "tensorflow"}, {kXlstm, "xlstm"});
 
 // Returns the layout by the names of the tensors; nullopt if they do not belong to a recurrent layer.
 std::optional<Layout> layout_of(const TensorFile& file);

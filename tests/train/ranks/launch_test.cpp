@@ -74,7 +74,7 @@ const Variables kTorchrun = {{"RANK", "5"},
 
 TEST(Launch, IsOfTorchrun) {
   const auto launch = launch_in(kTorchrun).value();
-  EXPECT_EQ(name_of(launch.launcher), "torchrun");
+  EXPECT_EQ(config::name_of(launch.launcher), "torchrun");
   EXPECT_EQ(launch.rank, 5);
   EXPECT_EQ(launch.local_rank, 1);
   EXPECT_FALSE(launch.is_one_host);
@@ -93,7 +93,7 @@ TEST(Launch, IsOfTheTasksOfASlurmStep) {
                                  {"SLURM_STEP_NODELIST", "node[07-08]"},
                                  {"SLURM_JOB_ID", "12345"}})
                           .value();
-  EXPECT_EQ(name_of(launch.launcher), "srun");
+  EXPECT_EQ(config::name_of(launch.launcher), "srun");
   EXPECT_EQ(launch.rank, 3);
   EXPECT_EQ(launch.size, 4);
   EXPECT_EQ(launch.local_rank, 1);
