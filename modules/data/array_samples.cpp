@@ -153,8 +153,6 @@ at::Tensor one_whole_number_each(const Array& array, const std::string& origin, 
   return to_whole_numbers(array, {array.shape[0]}, origin, what, missing);
 }
 
-bool is_integer(ElementType type) { return type != ElementType::kF32 && type != ElementType::kF64; }
-
 void require_shares(const at::Tensor& values, const std::string& origin) {
   const auto* data = values.const_data_ptr<float>();
   for (int64_t i = 0; i < values.numel(); ++i) {

@@ -17,9 +17,6 @@
 
 namespace rnnlab {
 
-// Whether NaN in targets is refused, or a missing target (dataset.h). Of classes, -1 is missing too.
-enum class MissingTargets { kRefused, kAllowed };
-
 // The functions below check samples from files before training. `origin` is the file, for messages; samples, steps and
 // features count from 0.
 

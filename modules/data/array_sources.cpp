@@ -17,6 +17,7 @@
 #include "data/input_memory.h"
 #include "data/inspect.h"
 #include "data/readers/array.h"
+#include "data/readers/rows.h"
 #include "data/source.h"
 
 namespace rnnlab {
@@ -53,11 +54,6 @@ struct TargetForm {
   TargetPer per = TargetPer::kSequence;
   MissingTargets missing = MissingTargets::kRefused;
 };
-
-MissingTargets missing_targets(const DataSettings& settings, Targets targets) {
-  const bool are_refused = targets == Targets::kRequired && settings.missing == MissingPolicy::kError;
-  return are_refused ? MissingTargets::kRefused : MissingTargets::kAllowed;
-}
 
 at::Tensor targets_from(const Array& array, Task task, const TargetForm& form, const std::string& origin) {
   const bool are_classes = task == Task::kClassification;
@@ -259,13 +255,6 @@ std::vector<int64_t> classes_of(const Samples& samples, Task task) {
   return classes;
 }
 
-std::vector<int64_t> selected(const std::vector<int64_t>& classes, const std::vector<int64_t>& rows) {
-  std::vector<int64_t> some;
-  for (const int64_t row : rows)
-    if (!classes.empty()) some.push_back(classes[static_cast<size_t>(row)]);
-  return some;
-}
-
 RowSplit split_files(const Samples& samples, Task task, const DataSettings& settings, const std::string& origin) {
   return split_rows(samples.size(), split_request(settings), origin, classes_of(samples, task));
 }
@@ -285,7 +274,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
   check_classes(loaded, train.samples, train_files, missing);
   if (!valid_files || splits_off_test_part(settings)) {
     loaded.split = split_files(train.samples, train.task, settings, origin.text());
-    loaded.test_classes = selected(classes_of(train.samples, train.task), loaded.split.test);
+    loaded.test_classes = at_rows(classes_of(train.samples, train.task), loaded.split.test);
   }
   if (!valid_files) {
     loaded.dataset.train = take(train.samples, loaded.split.train);

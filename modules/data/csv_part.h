@@ -57,6 +57,7 @@ struct CsvPart {
   std::vector<int64_t> complete_rows() const;         // rows that have all features and all required targets
   bool has_break(int64_t first, int64_t last) const;  // whether a row after `first`, up to `last`, follows a gap
   int64_t table_row(int64_t row) const;               // the row of the table for a row of the part
+  std::vector<int64_t> table_rows(const std::vector<int64_t>& rows) const;
   CsvLayout layout() const;
   bool has_targets() const { return !targets.empty() || !classes.empty(); }
   const CsvSeries& series_of(int64_t row) const;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "base/error.h"
@@ -20,6 +19,7 @@
 #include "data/inspect.h"
 #include "data/naive_forecasts.h"
 #include "data/normalize.h"
+#include "data/readers/rows.h"
 #include "data/source.h"
 
 namespace rnnlab {
@@ -41,9 +41,7 @@ Table read_table(const DataSettings& settings, const std::string& name) {
 
 std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settings) {
   if (settings.missing == MissingPolicy::kDrop && settings.window == 0) return part.complete_rows();
-  std::vector<int64_t> rows(static_cast<size_t>(part.num_rows()));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
+  return first_rows(part.num_rows());
 }
 
 // Returns how many rows this number of training samples needs.
@@ -108,10 +106,8 @@ RowSplit split_series(const CsvPart& part, const DataSettings& settings, std::ve
   for (const CsvSeries& series : part.series) {
     const int64_t num_rows = series.rows.end - series.rows.begin;
     const bool is_split = has_rows_for_all_parts(num_rows, request);
-    RowSplit own;
-    if (is_split) own = split_rows(num_rows, request, part.table.path());
-    if (!is_split) own.train.resize(static_cast<size_t>(num_rows));
-    if (!is_split) std::iota(own.train.begin(), own.train.end(), 0);
+    const RowSplit own = is_split ? split_rows(num_rows, request, part.table.path())
+                                  : RowSplit{.train = first_rows(num_rows), .valid = {}};
     num_too_short += !is_split;
     for (const auto& [rows, to] : {std::pair(&own.train, &all.train), {&own.valid, &all.valid}, {&own.test, &all.test}})
       for (const int64_t row : *rows) to->push_back(series.rows.begin + row);
@@ -157,11 +153,8 @@ RowSplit split_table(const CsvPart& part, const DataSettings& settings) {
   const SplitRequest request = request_of_rows(settings);
   require_rows_for_test(request.num_test, std::ssize(usable), settings, path);
   require_rows_for_validation(std::ssize(usable) - num_for_test(std::ssize(usable), request), settings, path);
-  RowSplit split = split_rows(std::ssize(usable), request, path, classes_for_split(part, usable, settings));
-  for (std::vector<int64_t>* rows : {&split.train, &split.valid, &split.test}) {
-    for (int64_t& row : *rows) row = usable[static_cast<size_t>(row)];
-  }
-  return split;
+  const RowSplit split = split_rows(std::ssize(usable), request, path, classes_for_split(part, usable, settings));
+  return {at_rows(usable, split.train), at_rows(usable, split.valid), at_rows(usable, split.test)};
 }
 
 // The sequences of the parts, whose rows have a target each.
@@ -174,8 +167,7 @@ SequenceSplit split_sequences(const CsvPart& part, const DataSettings& settings)
   const Windows all = sequences_of(part, settings);
   require_complete_rows(all.first, part);
   RowSplit split = split_rows(std::ssize(all.first), split_request(settings), part.table.path());
-  if (settings.num_train && *settings.num_train < std::ssize(split.train))
-    split.train.resize(static_cast<size_t>(*settings.num_train));
+  keep_first(split.train, settings.num_train);
   return {selected(all, split.train), selected(all, split.valid), selected(all, split.test)};
 }
 
@@ -366,7 +358,7 @@ std::optional<std::string> note_on_words_for_no_class(const CsvPart& part, const
   std::map<std::string, int64_t> counts;
   for (int64_t row = 0; row < std::ssize(part.classes); ++row) {
     if (part.classes[static_cast<size_t>(row)] >= 0) continue;
-    const auto word = trim(part.table.cell(part.table_row(row), part.table.column_index(settings.target[0])));
+    const auto word = part.table.value(part.table_row(row), part.table.column_index(settings.target[0]));
     if (!word.empty()) ++counts[std::string(word)];
   }
   if (counts.empty()) return std::nullopt;

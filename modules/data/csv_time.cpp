@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/readers/rows.h"
 #include "data/readers/times.h"
 
 namespace rnnlab {
@@ -24,11 +26,6 @@ std::set<std::string> used_columns(const DataSettings& settings) {
   return names;
 }
 
-bool are_different(std::vector<int64_t> times) {
-  std::ranges::sort(times);
-  return std::ranges::adjacent_find(times) == times.end();
-}
-
 std::vector<std::string> candidates(const Table& table, const DataSettings& settings) {
   std::set<std::string> taken = used_columns(settings);
   std::vector<std::string> names;
@@ -38,7 +35,28 @@ std::vector<std::string> candidates(const Table& table, const DataSettings& sett
   return names;
 }
 
+// A usual word for a missing value may be a name, such as NA for Namibia.
+std::string hint_on_name(std::string_view cell) {
+  return cell.empty() ? "" : fmt::format(", or take {} out of data.missing_words if it is a name", in_quotes(cell));
+}
+
 }  // namespace
+
+std::vector<SeriesRows> rows_by_series(const Table& table, const std::string& group) {
+  if (group.empty()) return {{"", first_rows(table.num_rows())}};
+  std::vector<SeriesRows> all;
+  std::unordered_map<std::string_view, size_t> places;
+  const int64_t column = table.column_index(group);
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    const std::string_view name = table.value(row, column);
+    if (is_missing(name, table.options()))
+      table.fail_at(row, column, "the name of the series is missing; fill it or remove the row" + hint_on_name(name));
+    const auto [place, is_new] = places.emplace(name, all.size());
+    if (is_new) all.push_back({std::string(name), {}});
+    all[place->second].rows.push_back(row);
+  }
+  return all;
+}
 
 std::string find_time_column(const Table& table, const DataSettings& settings) {
   if (!settings.time.empty()) return settings.time;
@@ -48,8 +66,8 @@ std::string find_time_column(const Table& table, const DataSettings& settings) {
     const int64_t column = table.column_index(name);
     const auto found = times_of_column(table, column);
     if (!found) continue;
-    if (found->are_hardly_inputs || !number_of(trim(table.cell(0, column)), table.options())) return name;
-    if (year.empty() && (!settings.group.empty() || are_different(found->times))) year = name;
+    if (found->are_hardly_inputs || !number_of(table.value(0, column), table.options())) return name;
+    if (year.empty() && (!settings.group.empty() || !has_repeated(found->times))) year = name;
   }
   return year;
 }
@@ -62,11 +80,7 @@ class SeriesTimes {
   SeriesTimes(const Table& table, const std::string& column, const std::vector<int64_t>& times, SeriesRows& series)
       : table_(table), column_(table.column_index(column)), times_(times), series_(series) {}
 
-  std::vector<int64_t> times() const {
-    std::vector<int64_t> own;
-    for (const int64_t row : series_.rows) own.push_back(times_[static_cast<size_t>(row)]);
-    return own;
-  }
+  std::vector<int64_t> times() const { return at_rows(times_, series_.rows); }
 
   void sort() {
     std::ranges::stable_sort(series_.rows, {}, [&](int64_t row) { return times_[static_cast<size_t>(row)]; });
@@ -86,15 +100,11 @@ class SeriesTimes {
   }
 
   int64_t row_at(int64_t place) const { return series_.rows[static_cast<size_t>(place)]; }
-  std::string cell(int64_t row) const { return in_quotes(trim(table_.cell(row, column_))); }
-  int64_t line(int64_t row) const { return table_.line(row, column_); }
-  std::string column() const { return in_quotes(table_.column_names()[static_cast<size_t>(column_)]); }
+  std::string cell(int64_t row) const { return in_quotes(table_.value(row, column_)); }
   std::string of_series() const { return series_.name.empty() ? "" : " of the series " + in_quotes(series_.name); }
   std::string the_rows() const { return series_.name.empty() ? "the rows of the file" : "the rows" + of_series(); }
 
-  [[noreturn]] void fail(int64_t row, const std::string& message) const {
-    throw_error(ExitCode::kData, "{}:{}: column {}: {}", table_.path(), line(row), column(), message);
-  }
+  [[noreturn]] void fail(int64_t row, const std::string& message) const { table_.fail_at(row, column_, message); }
 
  private:
   const Table& table_;
@@ -165,13 +175,12 @@ class Treatment {
     auto found = times_of_column(table_, column);
     const int64_t wrong = found ? found->wrong_row.value_or(-1) : 0;
     if (wrong < 0) return std::move(found->times);
-    throw_error(
-        ExitCode::kData,
-        "{}:{}: column {}: got {}, expected a time{}: correct the cell, {}or set data.unsorted, data.duplicates "
-        "and data.gaps to ignore",
-        table_.path(), table_.line(wrong, column), in_quotes(column_), in_quotes(trim(table_.cell(wrong, column))),
-        wrong > 0 ? fmt::format(" such as {}", in_quotes(trim(table_.cell(0, column)))) : "",
-        settings_.time.empty() ? "name the right column in data.time, " : "");
+    table_.fail_at(wrong, column,
+                   fmt::format("got {}, expected a time{}: correct the cell, {}or set data.unsorted, data.duplicates "
+                               "and data.gaps to ignore",
+                               in_quotes(table_.value(wrong, column)),
+                               wrong > 0 ? fmt::format(" such as {}", in_quotes(table_.value(0, column))) : "",
+                               settings_.time.empty() ? "name the right column in data.time, " : ""));
   }
 
   void treat_order(SeriesTimes& series) {

@@ -420,6 +420,11 @@ bool reaches_back(const DataSettings& settings) {
   return settings.inputs_from.value_or(InputsFrom::kSeries) == InputsFrom::kSeries;
 }
 
+MissingTargets missing_targets(const DataSettings& settings, Targets targets) {
+  const bool are_refused = targets == Targets::kRequired && settings.missing == MissingPolicy::kError;
+  return are_refused ? MissingTargets::kRefused : MissingTargets::kAllowed;
+}
+
 bool has_series(const DataSettings& settings) { return settings.window > 0 || has_target_per_step(settings); }
 
 bool uses_order(const DataSettings& settings) {

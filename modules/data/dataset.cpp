@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "base/sha256.h"
 #include "data/mapped_inputs.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 
@@ -181,12 +182,6 @@ at::Tensor rows_of(const at::Tensor& tensor, const at::Tensor& rows) {
 
 at::Tensor first_of(const at::Tensor& tensor, int64_t count) {
   return tensor.defined() ? tensor.narrow(0, 0, count).contiguous() : tensor;
-}
-
-std::vector<int64_t> first_rows(int64_t count) {
-  std::vector<int64_t> rows(static_cast<size_t>(count));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
 }
 
 }  // namespace

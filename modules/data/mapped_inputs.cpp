@@ -8,11 +8,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 
 #include "base/error.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -66,9 +66,7 @@ void throw_not_finite(const std::string& origin, std::string_view place, float v
 MappedInputs::MappedInputs(std::shared_ptr<const MappedArray> array) : array_(std::move(array)) {
   const NpyLayout& layout = array_->layout();
   RNNLAB_INVARIANT(layout.shape.size() >= 2, "inputs have samples and steps");
-  std::vector<int64_t> rows(static_cast<size_t>(layout.shape[0]));
-  std::iota(rows.begin(), rows.end(), 0);
-  rows_ = std::make_shared<const std::vector<int64_t>>(std::move(rows));
+  rows_ = std::make_shared<const std::vector<int64_t>>(first_rows(layout.shape[0]));
   const auto num_bytes = static_cast<int64_t>(array_->bytes().size());
   num_steps_ = layout.shape[1];
   bytes_of_sample_ = num_bytes / layout.shape[0];

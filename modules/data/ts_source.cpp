@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -20,6 +19,7 @@
 #include "data/find_data.h"
 #include "data/inspect.h"
 #include "data/normalize.h"
+#include "data/readers/rows.h"
 #include "data/readers/ts.h"
 #include "data/source.h"
 
@@ -79,14 +79,6 @@ at::Tensor lengths_of(const TsFile& file) {
               file.path, series.line, what);
 }
 
-// Whether a series may lack its target.
-enum class LackOfTarget { kRefused, kAllowed };
-
-LackOfTarget lack_of_target(const DataSettings& settings, Targets targets) {
-  const bool is_refused = targets == Targets::kRequired && settings.missing == MissingPolicy::kError;
-  return is_refused ? LackOfTarget::kRefused : LackOfTarget::kAllowed;
-}
-
 // Returns the training class of each class of the file, or -1.
 std::vector<int64_t> training_classes(const TsFile& file, const std::vector<std::string>& labels) {
   std::unordered_map<std::string_view, int64_t> numbers;
@@ -99,12 +91,12 @@ std::vector<int64_t> training_classes(const TsFile& file, const std::vector<std:
   return classes;
 }
 
-at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels, LackOfTarget lack) {
+at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels, MissingTargets missing) {
   const std::vector<int64_t> training = training_classes(file, labels);
   at::Tensor classes = at::full({std::ssize(file.series)}, int64_t{-1}, at::kLong);
   auto* out = classes.mutable_data_ptr<int64_t>();
   for (const TsSeries& series : file.series) {
-    if (series.label < 0 && lack == LackOfTarget::kRefused) fail_without_target(file, series, "class");
+    if (series.label < 0 && missing == MissingTargets::kRefused) fail_without_target(file, series, "class");
     if (series.label >= 0) *out = training[static_cast<size_t>(series.label)];
     if (series.label >= 0 && *out < 0)
       throw_error(ExitCode::kData,
@@ -118,11 +110,11 @@ at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels
 }
 
 // Returns (N, 1).
-at::Tensor numbers_of(const TsFile& file, LackOfTarget lack) {
+at::Tensor numbers_of(const TsFile& file, MissingTargets missing) {
   at::Tensor numbers = at::empty({std::ssize(file.series), 1}, at::kFloat);
   auto* out = numbers.mutable_data_ptr<float>();
   for (const TsSeries& series : file.series) {
-    if (std::isnan(series.target) && lack == LackOfTarget::kRefused) fail_without_target(file, series, "target");
+    if (std::isnan(series.target) && missing == MissingTargets::kRefused) fail_without_target(file, series, "target");
     *out++ = series.target;
   }
   return numbers;
@@ -130,9 +122,9 @@ at::Tensor numbers_of(const TsFile& file, LackOfTarget lack) {
 
 at::Tensor targets_of(const TsFile& file, const std::vector<std::string>& labels, const DataSettings& settings,
                       Targets targets) {
-  const LackOfTarget lack = lack_of_target(settings, targets);
-  if (file.target == TsTarget::kClass) return classes_of(file, labels, lack);
-  if (file.target == TsTarget::kNumber) return numbers_of(file, lack);
+  const MissingTargets missing = missing_targets(settings, targets);
+  if (file.target == TsTarget::kClass) return classes_of(file, labels, missing);
+  if (file.target == TsTarget::kNumber) return numbers_of(file, missing);
   if (targets == Targets::kIfPresent) return {};
   throw_error(ExitCode::kData,
               "{}: the series have neither a class nor a target: use a file with @classLabel true or @targetLabel true",
@@ -172,11 +164,7 @@ std::vector<int64_t> classes_of_series(const TsFile& file) {
   return classes;
 }
 
-std::vector<int64_t> all_rows(const TsFile& file) {
-  std::vector<int64_t> rows(file.series.size());
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
+std::vector<int64_t> all_rows(const TsFile& file) { return first_rows(std::ssize(file.series)); }
 
 TsParts read_parts(const DataSettings& settings) {
   TsParts parts{.train = read_file(settings, settings.train_file), .valid_file = {}, .rows = {}};

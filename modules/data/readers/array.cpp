@@ -38,6 +38,8 @@ std::string_view element_name(ElementType type) { return facts(type).name; }
 
 int64_t element_size(ElementType type) { return facts(type).size; }
 
+bool is_integer(ElementType type) { return type != ElementType::kF32 && type != ElementType::kF64; }
+
 std::optional<int64_t> checked_num_bytes(std::span<const int64_t> shape, ElementType type) {
   // The product may overflow before a size of 0 is reached, so a 0 is handled first.
   if (std::ranges::find(shape, 0) != shape.end()) return 0;

@@ -22,6 +22,7 @@ enum class ElementType { kBool, kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF
 
 std::string_view element_name(ElementType type);  // "bool", "u8", "i8", ... "f64"
 int64_t element_size(ElementType type);           // in bytes; a bool takes one byte, 0 or 1
+bool is_integer(ElementType type);                // also of a bool
 
 // Every reader promises: at least one dimension, every size at least 1, and as many bytes as the sizes require.
 struct Array {
