@@ -2,7 +2,6 @@
 #include "data/array_samples.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -40,12 +39,7 @@ int64_t first_outside(const at::Tensor& tensor, int64_t least, int64_t most) {
 }  // namespace
 
 void require_finite_inputs(const at::Tensor& inputs, const std::string& origin) {
-  const std::optional<int64_t> at = first_not_finite(all_floats(inputs));
-  if (!at) return;
-  const int64_t num_steps = inputs.size(1);
-  const int64_t num_features = inputs.size(2);
-  const InputPlace place{*at / (num_steps * num_features), *at / num_features % num_steps, *at % num_features};
-  throw_not_finite(origin, text_of(place), inputs.const_data_ptr<float>()[*at]);
+  require_finite(all_floats(inputs), 0, inputs.size(1), inputs.size(2), origin);
 }
 
 void require_finite_targets(const at::Tensor& targets, const std::string& origin, MissingTargets missing) {
@@ -178,8 +172,7 @@ void require_values(const at::Tensor& targets, Task task, const std::string& ori
 }
 
 void clear_padding_of_targets(at::Tensor& targets, const at::Tensor& lengths) {
-  const at::Tensor steps = at::arange(targets.size(1), at::kLong);
-  at::Tensor is_padding = steps.unsqueeze(0).ge(lengths.unsqueeze(1));
+  at::Tensor is_padding = are_within(lengths, targets.size(1)).logical_not();
   if (targets.dim() == 3) is_padding = is_padding.unsqueeze(2);
   targets.masked_fill_(is_padding, 0);
 }

@@ -16,8 +16,8 @@
 #include "data/find_data.h"
 #include "data/input_memory.h"
 #include "data/inspect.h"
+#include "data/load_dataset.h"
 #include "data/readers/array.h"
-#include "data/readers/rows.h"
 #include "data/source.h"
 
 namespace rnnlab {
@@ -255,10 +255,6 @@ std::vector<int64_t> classes_of(const Samples& samples, Task task) {
   return classes;
 }
 
-RowSplit split_files(const Samples& samples, Task task, const DataSettings& settings, const std::string& origin) {
-  return split_rows(samples.size(), split_request(settings), origin, classes_of(samples, task));
-}
-
 Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_files, Reader read,
             const DataSettings& settings, const Origin& origin, Use use) {
   Loaded loaded;
@@ -272,25 +268,19 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   require_range_of_bytes(train, settings, train_files.inputs, use);
   check_classes(loaded, train.samples, train_files, missing);
-  if (!valid_files || splits_off_test_part(settings)) {
-    loaded.split = split_files(train.samples, train.task, settings, origin.text());
-    loaded.test_classes = at_rows(classes_of(train.samples, train.task), loaded.split.test);
-  }
+  const std::vector<int64_t> classes = classes_of(train.samples, train.task);
   if (!valid_files) {
-    loaded.dataset.train = take(train.samples, loaded.split.train);
-    loaded.dataset.valid = take(train.samples, loaded.split.valid);
+    split_samples(loaded, train.samples, std::nullopt, classes, settings, origin.text());
     return loaded;
   }
-  Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per, missing},
-                         inputs.memory_of(settings.valid_inputs));
+  const Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per, missing},
+                               inputs.memory_of(settings.valid_inputs));
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
   if (settings.byte_maximum) require_range_of_bytes(valid, settings, valid_files->inputs, use);
   if (const auto note = note_on_range(valid, settings, valid_files->inputs)) loaded.dataset.notes.push_back(*note);
   check_classes(loaded, valid.samples, *valid_files, missing);
-  const bool is_whole = !splits_off_test_part(settings);  // large samples must not be copied
-  loaded.dataset.train = is_whole ? train.samples : take(train.samples, loaded.split.train);
-  loaded.dataset.valid = valid.samples;
+  split_samples(loaded, train.samples, valid.samples, classes, settings, origin.text());
   return loaded;
 }
 
@@ -371,7 +361,8 @@ LoadedPart load_array_part(const DataSettings& settings, Reader read, const Fitt
     return part_of(load_arrays(settings, read, Use::kTrainedModel), part);
   LoadedPart loaded = load_all_arrays(settings, read, fitted, targets);
   if (part == DataPart::kAll) return loaded;
-  loaded.file_samples = split_files(loaded.samples, fitted.shape.task, settings, loaded.origin.text()).test;
+  loaded.file_samples = samples_of_part(part, loaded.samples.size(), classes_of(loaded.samples, fitted.shape.task),
+                                        settings, loaded.origin.text());
   loaded.samples = take(loaded.samples, loaded.file_samples);
   return loaded;
 }

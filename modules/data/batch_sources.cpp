@@ -21,21 +21,6 @@
 namespace rnnlab {
 namespace {
 
-at::Tensor gather_samples(const at::Tensor& source, std::span<const int64_t> order, const Allocate& allocate) {
-  RNNLAB_INVARIANT(source.is_contiguous() && source.is_cpu(), "samples lie contiguous on the CPU");
-  std::vector<int64_t> shape = source.sizes().vec();
-  shape[0] = static_cast<int64_t>(order.size());
-  at::Tensor out = allocate(shape, source.scalar_type());
-  const auto stride = static_cast<size_t>(sample_bytes(source));
-  const auto* from = static_cast<const std::byte*>(source.const_data_ptr());
-  auto* to = static_cast<std::byte*>(out.mutable_data_ptr());
-  for (size_t b = 0; b < order.size(); ++b) {
-    RNNLAB_INVARIANT(order[b] >= 0 && order[b] < source.size(0), "the order names a sample that is not there");
-    std::memcpy(to + b * stride, from + static_cast<size_t>(order[b]) * stride, stride);
-  }
-  return out;
-}
-
 // Returns (num_steps, B, ...) of a source (N, T, ...).
 at::Tensor gather_steps(const at::Tensor& source, std::span<const int64_t> order, int64_t num_steps,
                         const Allocate& allocate) {
@@ -54,6 +39,11 @@ at::Tensor gather_steps(const at::Tensor& source, std::span<const int64_t> order
     copy_steps(sample, static_cast<size_t>(num_steps), step_bytes, b, order.size(), to);
   }
   return out;
+}
+
+// Returns (B, ...) of a source (N, ...), whose samples are steps of sequences of one step.
+at::Tensor gather_samples(const at::Tensor& source, std::span<const int64_t> order, const Allocate& allocate) {
+  return gather_steps(source.unsqueeze(1), order, 1, allocate).squeeze(0);
 }
 
 // Returns (num_steps, B, F).

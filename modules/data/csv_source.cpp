@@ -5,7 +5,6 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 
@@ -221,20 +220,10 @@ void fill_missing(Parts& parts, const DataSettings& settings, const std::map<std
   fill_with_means(parts.train, means);
 }
 
-Scaling fit(const NumericColumn& column, const std::vector<int64_t>& rows, Normalization how) {
-  std::vector<double> values;
-  values.reserve(rows.size());
-  for (const int64_t row : rows) {
-    const double value = column.values[static_cast<size_t>(row)];
-    if (!std::isnan(value)) values.push_back(value);
-  }
-  return how == Normalization::kStandard ? fit_standard(values) : fit_minmax(values);
-}
-
 std::vector<Scaling> fit_all(const std::vector<NumericColumn>& columns, const std::vector<int64_t>& rows,
                              Normalization how) {
   std::vector<Scaling> scalings;
-  for (const NumericColumn& column : columns) scalings.push_back(fit(column, rows, how));
+  for (const NumericColumn& column : columns) scalings.push_back(fit(at_rows(column.values, rows), how));
   return scalings;
 }
 

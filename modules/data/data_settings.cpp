@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -147,27 +149,25 @@ void add_split_and_scaling_fields(Schema& schema) {
                "steps, targets); csv each row, in sequences by group or window");
 }
 
+// The keys of files, with their help.
+using FileFields = std::vector<std::tuple<const char*, std::string DataSettings::*, const char*>>;
+
+void add_files(Schema& schema, const FileFields& fields) {
+  for (const auto& [key, member, help] : fields) schema.field(key, member, help).may_change(config::Change::kOnUse);
+}
+
 void add_array_fields(Schema& schema) {
-  schema.field("train_inputs", &DataSettings::train_inputs, "idx, npy: file of (samples, steps, features)")
-      .may_change(config::Change::kOnUse);
-  schema.field("train_targets", &DataSettings::train_targets, "idx, npy: file of (samples) or (samples, targets)")
-      .may_change(config::Change::kOnUse);
-  schema
-      .field("train_lengths", &DataSettings::train_lengths,
-             "idx, npy: file of (samples): the number of valid steps of each")
-      .may_change(config::Change::kOnUse);
-  schema.field("valid_inputs", &DataSettings::valid_inputs, "idx, npy: as train_inputs, for validation")
-      .may_change(config::Change::kOnUse);
-  schema.field("valid_targets", &DataSettings::valid_targets, "idx, npy: as train_targets, for validation")
-      .may_change(config::Change::kOnUse);
-  schema.field("valid_lengths", &DataSettings::valid_lengths, "idx, npy: as train_lengths, for validation")
-      .may_change(config::Change::kOnUse);
-  schema.field("test_inputs", &DataSettings::test_inputs, "idx, npy: as train_inputs, for --part test")
-      .may_change(config::Change::kOnUse);
-  schema.field("test_targets", &DataSettings::test_targets, "idx, npy: as train_targets, for --part test")
-      .may_change(config::Change::kOnUse);
-  schema.field("test_lengths", &DataSettings::test_lengths, "idx, npy: as train_lengths, for --part test")
-      .may_change(config::Change::kOnUse);
+  add_files(schema,
+            {{"train_inputs", &DataSettings::train_inputs, "idx, npy: file of (samples, steps, features)"},
+             {"train_targets", &DataSettings::train_targets, "idx, npy: file of (samples) or (samples, targets)"},
+             {"train_lengths", &DataSettings::train_lengths,
+              "idx, npy: file of (samples): the number of valid steps of each"},
+             {"valid_inputs", &DataSettings::valid_inputs, "idx, npy: as train_inputs, for validation"},
+             {"valid_targets", &DataSettings::valid_targets, "idx, npy: as train_targets, for validation"},
+             {"valid_lengths", &DataSettings::valid_lengths, "idx, npy: as train_lengths, for validation"},
+             {"test_inputs", &DataSettings::test_inputs, "idx, npy: as train_inputs, for --part test"},
+             {"test_targets", &DataSettings::test_targets, "idx, npy: as train_targets, for --part test"},
+             {"test_lengths", &DataSettings::test_lengths, "idx, npy: as train_lengths, for --part test"}});
   schema
       .field("memory", &DataSettings::memory,
              "npy: whether inputs are read into memory (resident), or stay in their file and are read batch by batch "
@@ -183,14 +183,10 @@ void add_array_fields(Schema& schema) {
 }
 
 void add_file_fields(Schema& schema) {
-  schema
-      .field("train_file", &DataSettings::train_file,
-             "csv, text, ts: the training file, if path is a folder or not set")
-      .may_change(config::Change::kOnUse);
-  schema.field("valid_file", &DataSettings::valid_file, "csv, text, ts: a separate file for validation")
-      .may_change(config::Change::kOnUse);
-  schema.field("test_file", &DataSettings::test_file, "csv, text, ts: a separate file for --part test")
-      .may_change(config::Change::kOnUse);
+  add_files(schema, {{"train_file", &DataSettings::train_file,
+                      "csv, text, ts: the training file, if path is a folder or not set"},
+                     {"valid_file", &DataSettings::valid_file, "csv, text, ts: a separate file for validation"},
+                     {"test_file", &DataSettings::test_file, "csv, text, ts: a separate file for --part test"}});
 }
 
 bool is_delimiter(const std::string& text) {

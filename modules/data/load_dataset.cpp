@@ -18,6 +18,7 @@
 #include "data/find_data.h"
 #include "data/input_memory.h"
 #include "data/normalize.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -229,35 +230,22 @@ int64_t file_sample(const LoadedPart& loaded, int64_t sample) {
   return loaded.file_samples.empty() ? sample : loaded.file_samples[static_cast<size_t>(sample)];
 }
 
-// Names the sample of each prediction.
-FileRows rows_of_samples(const LoadedPart& loaded) {
-  FileRows rows{.id_names = {"sample"}, .rows = {}, .are_numbered = false};
-  for (int64_t sample = 0; sample < loaded.samples.size(); ++sample)
-    rows.rows.push_back(
-        {.number = 0, .id = {std::to_string(file_sample(loaded, sample))}, .sample = sample, .reason = ""});
-  return rows;
-}
-
-// Names the sample and the step of each prediction.
-FileRows rows_of_steps(const LoadedPart& loaded) {
-  FileRows rows{.id_names = {"sample", "step"}, .rows = {}, .are_numbered = false};
-  for (int64_t sample = 0; sample < loaded.samples.size(); ++sample) {
-    for (int64_t step = 0; step < loaded.samples.length(sample); ++step)
-      rows.rows.push_back({.number = 0,
-                           .id = {std::to_string(file_sample(loaded, sample)), std::to_string(step)},
-                           .sample = std::ssize(rows.rows),
-                           .reason = ""});
-  }
-  return rows;
-}
-
-// For sources that have no rows. If the samples are a whole file, the number of a prediction is that of its sample.
+// Names the sample, and the step if each has a prediction. For sources that have no rows. If the samples are a whole
+// file, the number of a prediction is that of its sample.
 void name_samples(LoadedPart& loaded, bool is_per_step) {
-  if (!loaded.rows.rows.empty()) return;
-  if (is_per_step)
-    loaded.rows = rows_of_steps(loaded);
-  else if (!loaded.file_samples.empty())
-    loaded.rows = rows_of_samples(loaded);
+  if (!loaded.rows.rows.empty() || (!is_per_step && loaded.file_samples.empty())) return;
+  FileRows rows{.id_names = {"sample"}, .rows = {}, .are_numbered = false};
+  if (is_per_step) rows.id_names.emplace_back("step");
+  for (int64_t sample = 0; sample < loaded.samples.size(); ++sample) {
+    const int64_t num_predictions = is_per_step ? loaded.samples.length(sample) : 1;
+    for (int64_t step = 0; step < num_predictions; ++step) {
+      FileRow& row = rows.rows.emplace_back(
+          FileRow{.number = 0, .id = {std::to_string(file_sample(loaded, sample))}, .sample = {}, .reason = ""});
+      if (is_per_step) row.id.push_back(std::to_string(step));
+      row.sample = std::ssize(rows.rows) - 1;
+    }
+  }
+  loaded.rows = std::move(rows);
 }
 
 // Training finds NaN and Inf when it computes the fingerprint.
@@ -389,6 +377,23 @@ void refuse_needless_stratify(const DataSettings& settings) {
 }
 
 }  // namespace
+
+void split_samples(Loaded& loaded, const Samples& all, const std::optional<Samples>& valid,
+                   const std::vector<int64_t>& classes, const DataSettings& settings, const std::string& file) {
+  const bool is_whole = valid && !splits_off_test_part(settings);  // large samples must not be copied
+  if (!is_whole) loaded.split = split_rows(all.size(), split_request(settings), file, classes);
+  loaded.test_classes = at_rows(classes, loaded.split.test);
+  loaded.dataset.train = is_whole ? all : take(all, loaded.split.train);
+  loaded.dataset.valid = valid ? *valid : take(all, loaded.split.valid);
+}
+
+std::vector<int64_t> samples_of_part(DataPart part, int64_t num_all, const std::vector<int64_t>& classes,
+                                     const DataSettings& settings, const std::string& file) {
+  const bool is_whole = part == DataPart::kAll || (part == DataPart::kValid && has_valid_files(settings));
+  if (is_whole) return first_rows(num_all);
+  RowSplit split = split_rows(num_all, split_request(settings), file, classes);
+  return part == DataPart::kTrain ? split.train : part == DataPart::kValid ? split.valid : split.test;
+}
 
 Dataset load_dataset(const DataSettings& settings) {
   refuse_needless_stratify(settings);

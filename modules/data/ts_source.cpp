@@ -18,8 +18,8 @@
 #include "data/dataset.h"
 #include "data/find_data.h"
 #include "data/inspect.h"
+#include "data/load_dataset.h"
 #include "data/normalize.h"
-#include "data/readers/rows.h"
 #include "data/readers/ts.h"
 #include "data/source.h"
 
@@ -139,13 +139,6 @@ Samples samples_of(const TsFile& file, const TsForm& form, const DataSettings& s
   return samples;
 }
 
-// The files of training, and the split of the first.
-struct TsParts {
-  TsFile train;
-  std::optional<TsFile> valid_file;
-  RowSplit rows;
-};
-
 void require_alike(const TsFile& train, const TsFile& valid) {
   if (train.num_dimensions != valid.num_dimensions)
     throw_error(ExitCode::kData, "{} has {}, but {} has {}: both parts must have the same dimensions", train.path,
@@ -164,25 +157,11 @@ std::vector<int64_t> classes_of_series(const TsFile& file) {
   return classes;
 }
 
-std::vector<int64_t> all_rows(const TsFile& file) { return first_rows(std::ssize(file.series)); }
-
-TsParts read_parts(const DataSettings& settings) {
-  TsParts parts{.train = read_file(settings, settings.train_file), .valid_file = {}, .rows = {}};
-  parts.rows = split_rows(std::ssize(parts.train.series), split_request(settings), parts.train.path,
-                          classes_of_series(parts.train));
-  if (settings.valid_file.empty()) return parts;
-  parts.valid_file = read_file(settings, settings.valid_file);
-  require_alike(parts.train, *parts.valid_file);
-  parts.rows.valid = all_rows(*parts.valid_file);
-  return parts;
-}
-
-TsForm form_of(const TsParts& parts) {
-  TsForm form{parts.train.labels, parts.train.most_steps(), !has_one_length(parts.train)};
-  if (!parts.valid_file) return form;
-  const TsFile& valid = *parts.valid_file;
-  form.has_lengths = form.has_lengths || !has_one_length(valid) || form.num_steps != valid.most_steps();
-  form.num_steps = std::max(form.num_steps, valid.most_steps());
+TsForm form_of(const TsFile& train, const std::optional<TsFile>& valid) {
+  TsForm form{train.labels, train.most_steps(), !has_one_length(train)};
+  if (!valid) return form;
+  form.has_lengths = form.has_lengths || !has_one_length(*valid) || form.num_steps != valid->most_steps();
+  form.num_steps = std::max(form.num_steps, valid->most_steps());
   return form;
 }
 
@@ -190,9 +169,7 @@ TsForm form_of(const TsParts& parts) {
 Scaling fit_targets(const at::Tensor& targets, const DataSettings& settings, Normalization how) {
   const auto* begin = targets.const_data_ptr<float>();
   const int64_t count = std::min(settings.num_train.value_or(targets.numel()), targets.numel());
-  std::vector<double> values(begin, begin + count);
-  std::erase_if(values, [](double value) { return std::isnan(value); });
-  return how == Normalization::kStandard ? fit_standard(values) : fit_minmax(values);
+  return fit(std::vector<double>(begin, begin + count), how);
 }
 
 void scale(at::Tensor& targets, const ColumnScale& scale) {
@@ -212,13 +189,14 @@ void add_note_on_missing(std::vector<std::string>& notes, int64_t num_missing, c
                               config::name_of(settings.missing)));
 }
 
-void add_notes(Dataset& dataset, const TsParts& parts, const DataSettings& settings) {
-  const TsFile& valid = parts.valid_file ? *parts.valid_file : parts.train;
-  add_note_on_missing(dataset.notes, parts.train.num_missing + (parts.valid_file ? valid.num_missing : 0), settings);
+void add_notes(Dataset& dataset, const TsFile& train, const std::optional<TsFile>& valid,
+               const DataSettings& settings) {
+  add_note_on_missing(dataset.notes, train.num_missing + (valid ? valid->num_missing : 0), settings);
   if (!dataset.shape.has_lengths) return;
+  const int64_t fewest = valid ? std::min(train.fewest_steps(), valid->fewest_steps()) : train.fewest_steps();
   dataset.notes.push_back(
-      fmt::format("the series have {} to {} steps; shorter ones are padded, and padding is not used",
-                  std::min(parts.train.fewest_steps(), valid.fewest_steps()), dataset.shape.sequence_length));
+      fmt::format("the series have {} to {} steps; shorter ones are padded, and padding is not used", fewest,
+                  dataset.shape.sequence_length));
 }
 
 DataShape shape_of(const TsFile& train, const TsForm& form) {
@@ -230,23 +208,24 @@ DataShape shape_of(const TsFile& train, const TsForm& form) {
 Normalization resolved(Normalization how) { return how == Normalization::kAutomatic ? Normalization::kStandard : how; }
 
 Loaded load_ts(const DataSettings& settings) {
-  const TsParts parts = read_parts(settings);
-  const TsForm form = form_of(parts);
+  const TsFile train = read_file(settings, settings.train_file);
+  std::optional<TsFile> valid;
+  if (!settings.valid_file.empty()) {
+    valid = read_file(settings, settings.valid_file);
+    require_alike(train, *valid);
+  }
+  const TsForm form = form_of(train, valid);
+  const auto samples_in = [&](const TsFile& file) { return samples_of(file, form, settings, Targets::kRequired); };
   Loaded loaded;
-  loaded.origin = {"ts", parts.train.path};
+  loaded.origin = {"ts", train.path};
   loaded.normalize = resolved(settings.normalize);
+  split_samples(loaded, samples_in(train), valid ? std::optional(samples_in(*valid)) : std::nullopt,
+                classes_of_series(train), settings, train.path);
   Dataset& dataset = loaded.dataset;
-  const Samples all = samples_of(parts.train, form, settings, Targets::kRequired);
-  dataset.train = take(all, parts.rows.train);
-  dataset.valid = parts.valid_file ? samples_of(*parts.valid_file, form, settings, Targets::kRequired)
-                                   : take(all, parts.rows.valid);
-  for (const int64_t row : parts.rows.test)
-    if (parts.train.target == TsTarget::kClass)
-      loaded.test_classes.push_back(parts.train.series[static_cast<size_t>(row)].label);
-  dataset.shape = shape_of(parts.train, form);
+  dataset.shape = shape_of(train, form);
   dataset.vocabulary = form.labels;
   scale_targets(dataset, settings, loaded.normalize);
-  add_notes(dataset, parts, settings);
+  add_notes(dataset, train, valid, settings);
   return loaded;
 }
 
@@ -265,11 +244,6 @@ TsForm form_for(const TsFile& file, const FittedData& fitted) {
   return {labels_of(fitted), std::max(num_steps, file.most_steps()), has_lengths};
 }
 
-const std::vector<int64_t>& rows_of(const RowSplit& rows, DataPart part) {
-  if (part == DataPart::kTest) return rows.test;
-  return part == DataPart::kTrain ? rows.train : rows.valid;
-}
-
 FileRows file_rows(const std::vector<int64_t>& rows) {
   FileRows result;
   for (const int64_t row : rows)
@@ -277,9 +251,11 @@ FileRows file_rows(const std::vector<int64_t>& rows) {
   return result;
 }
 
-// Returns the samples of these series of a file, as the model was trained on them.
-LoadedPart part_in(const TsFile& file, const std::vector<int64_t>& rows, const DataSettings& settings,
-                   const FittedData& fitted, Targets targets) {
+LoadedPart load_ts_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
+  const bool has_own_file = part == DataPart::kValid && !settings.valid_file.empty();
+  const TsFile file = read_file(settings, has_own_file ? settings.valid_file : settings.train_file);
+  const std::vector<int64_t> rows =
+      samples_of_part(part, std::ssize(file.series), classes_of_series(file), settings, file.path);
   LoadedPart loaded{
       .samples = {}, .origin = {"ts", file.path}, .normalize = resolved(settings.normalize), .notes = {}, .rows = {}};
   loaded.samples = take(samples_of(file, form_for(file, fitted), settings, targets), rows);
@@ -287,16 +263,6 @@ LoadedPart part_in(const TsFile& file, const std::vector<int64_t>& rows, const D
   add_note_on_missing(loaded.notes, file.num_missing, settings);
   if (targets == Targets::kIfPresent) loaded.rows = file_rows(rows);
   return loaded;
-}
-
-LoadedPart load_ts_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
-  if (part == DataPart::kAll) {
-    const TsFile file = read_file(settings, settings.train_file);
-    return part_in(file, all_rows(file), settings, fitted, targets);
-  }
-  const TsParts parts = read_parts(settings);
-  const bool has_own_file = part == DataPart::kValid && parts.valid_file;
-  return part_in(has_own_file ? *parts.valid_file : parts.train, rows_of(parts.rows, part), settings, fitted, targets);
 }
 
 void check_ts(const DataSettings& settings, config::Checker& checker) {

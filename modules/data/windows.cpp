@@ -51,14 +51,6 @@ std::string how_to_fit(int64_t window, int64_t horizon) {
   return join(ways, ", or ");
 }
 
-int64_t longest_window(int64_t num_rows, const SplitRequest& request, const std::vector<int64_t>& horizons) {
-  const int64_t num_others = num_rows - num_for_test(num_rows, request);
-  if (num_others < 2) return 0;
-  const int64_t num_valid = num_for_validation(num_others, request);
-  if (num_valid > 0 && num_valid <= horizons.back() - horizons.front()) return 0;
-  return std::max<int64_t>(0, num_others - num_valid - horizons.back());
-}
-
 namespace {
 
 // Returns how many rows before a part the inputs of its first window use: those whose first target is its first row.
@@ -69,6 +61,21 @@ int64_t rows_reached(int64_t num_before, int64_t window, const std::vector<int64
 // Returns the rows from the first row of a window to its last target.
 int64_t reach_of(int64_t window, const std::vector<int64_t>& horizons) {
   return saturating_add(window - 1, horizons.back());
+}
+
+// Returns so many windows, of which the first begins with the row `begin`.
+Windows windows_from(int64_t begin, int64_t num_windows, const std::vector<int64_t>& rows, int64_t window,
+                     const std::vector<int64_t>& horizons) {
+  require_memory_for_targets(num_windows, horizons);
+  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
+  for (int64_t first = begin; first < begin + num_windows; ++first) {
+    windows.first.push_back(first);
+    for (const int64_t horizon : horizons) {
+      const int64_t target = saturating_add(first + window - 1, horizon);
+      windows.target.push_back(target <= rows.back() ? target : kNoRow);
+    }
+  }
+  return windows;
 }
 
 }  // namespace
@@ -86,15 +93,8 @@ Windows windows_in(const std::vector<int64_t>& rows, int64_t num_before, int64_t
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}; {}",
                 part, counted(num_rows, "row"), window, horizons.back(), needed, how_to_fit(window, horizons.back()));
   }
-  const int64_t num_windows = num_rows - needed + 1;
-  require_memory_for_targets(num_windows, horizons);
-  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
-  const int64_t begin = rows.front() - rows_reached(num_before, window, horizons);
-  for (int64_t first = begin; first < begin + num_windows; ++first) {
-    windows.first.push_back(first);
-    for (const int64_t horizon : horizons) windows.target.push_back(first + window - 1 + horizon);
-  }
-  return windows;
+  return windows_from(rows.front() - rows_reached(num_before, window, horizons), num_rows - needed + 1, rows, window,
+                      horizons);
 }
 
 Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
@@ -104,16 +104,7 @@ Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const s
   if (num_rows < window)
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many; give it more rows", part,
                 counted(num_rows, "row"), window);
-  require_memory_for_targets(num_rows - window + 1, horizons);
-  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
-  for (int64_t i = 0; i + window <= num_rows; ++i) {
-    windows.first.push_back(rows[static_cast<size_t>(i)]);
-    for (const int64_t horizon : horizons) {
-      const int64_t target = saturating_add(i + window - 1, horizon);
-      windows.target.push_back(target < num_rows ? rows[static_cast<size_t>(target)] : kNoRow);
-    }
-  }
-  return windows;
+  return windows_from(rows.front(), num_rows - window + 1, rows, window, horizons);
 }
 
 Windows sequences_in(std::span<const RowRange> series, int64_t window) {
