@@ -246,22 +246,19 @@ std::optional<double> mean_over(const std::vector<double>& values, const std::ve
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }
 
-// A policy such as kZero has filled the column, so its missing values are found by a second reading of the table.
-std::optional<double> mean_in_file(const CsvPart& part, const NumericColumn& column, const std::vector<int64_t>& rows) {
-  if (column.num_missing == 0) return mean_over(column.values, rows);
-  return mean_over(numeric_column(part.table, column.name, MissingPolicy::kDrop).values, part.table_rows(rows));
+void fill_with(double number, NumericColumn& column) {
+  std::ranges::replace_if(
+      column.values, [](double value) { return std::isnan(value); }, number);
 }
 
-void fill_column(NumericColumn& column, const std::map<std::string, double>& means, const std::string& path) {
-  if (column.num_missing == 0) return;
+void fill_with_mean(NumericColumn& column, const std::map<std::string, double>& means, const std::string& path) {
   const auto mean = means.find(column.name);
   if (mean == means.end())
     throw_error(ExitCode::kData,
                 "{}: column {} has missing values, but the training part has no mean for data.missing=mean; use "
                 "data.missing=previous, zero or drop",
                 path, in_quotes(column.name));
-  std::ranges::replace_if(
-      column.values, [](double value) { return std::isnan(value); }, mean->second);
+  fill_with(mean->second, column);
 }
 
 bool has_any_column(const Table& table, const std::vector<std::string>& names) {
@@ -306,16 +303,6 @@ const CsvSeries& CsvPart::series_of(int64_t row) const {
 
 namespace {
 
-// Counts the missing values again where rows have been left out. The policy may have filled some.
-void count_missing(NumericColumn& column, const CsvPart& part) {
-  if (column.num_missing == 0 || part.num_rows() == part.table.num_rows()) return;
-  const int64_t index = part.table.column_index(column.name);
-  column.num_missing = 0;
-  for (int64_t row = 0; row < part.num_rows(); ++row)
-    column.num_missing +=
-        std::isnan(column.values[static_cast<size_t>(row)]) || part.table.is_missing(part.table_row(row), index);
-}
-
 // Puts the rows of the part into the order of the series.
 void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
   for (const auto& [name, rows] : all) {
@@ -330,30 +317,9 @@ void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
   for (auto* columns : {&part.features, &part.targets})
     for (NumericColumn& column : *columns) {
       column.values = at_rows(column.values, part.file_rows);
-      count_missing(column, part);
+      column.num_missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
     }
   part.classes = at_rows(part.classes, part.file_rows);
-}
-
-[[noreturn]] void refuse_first_row(const CsvPart& part, const CsvSeries& series, int64_t row,
-                                   const std::string& column) {
-  part.table.fail_at(
-      part.table_row(row), part.table.column_index(column),
-      fmt::format("the first row of the {}{} has no value, and no previous row to copy it from; fill it, or use "
-                  "data.missing: drop, mean or zero",
-                  series.name.empty() ? "file" : "series " + in_quotes(series.name),
-                  row == series.rows.begin ? "" : " after a gap in time"));
-}
-
-void fill_with_previous(NumericColumn& column, const CsvPart& part) {
-  if (column.num_missing == 0) return;
-  for (const CsvSeries& series : part.series)
-    for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
-      double& value = column.values[static_cast<size_t>(row)];
-      if (!std::isnan(value)) continue;
-      if (row == series.rows.begin || part.has_break(row - 1, row)) refuse_first_row(part, series, row, column.name);
-      value = column.values[static_cast<size_t>(row - 1)];
-    }
 }
 
 // Another file than that of training may lack the column.
@@ -394,8 +360,6 @@ void make_series(CsvPart& part, const DataSettings& settings) {
   part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
   take_rows_of(part, series);
   add_breaks(part, treatment.rows_after_gaps);
-  if (settings.missing != MissingPolicy::kPrevious) return;
-  for (NumericColumn& column : part.features) fill_with_previous(column, part);
 }
 
 void note_booleans(CsvPart& part) {
@@ -430,7 +394,8 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
   std::vector<std::string> names =
       like != nullptr ? like->features : feature_names(part.table, settings, csv_task(settings), part.notes);
   std::erase_if(names, [&](const std::string& name) { return is_listed(settings.categories, name); });
-  part.features = numbers(part.table, names, settings.missing);
+  part.features = numbers(part.table, names,
+                          settings.missing == MissingPolicy::kError ? MissingPolicy::kError : MissingPolicy::kDrop);
   if (needs_targets) read_targets(part, settings, like);
   note_booleans(part);
   part.is_of_old_run = like != nullptr && !like->time;
@@ -443,12 +408,41 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
   std::map<std::string, double> means;
   for (const auto* columns : {&part.features, &part.targets})
     for (const NumericColumn& column : *columns)
-      if (const auto mean = mean_in_file(part, column, rows)) means.emplace(column.name, *mean);
+      if (const auto mean = mean_over(column.values, rows)) means.emplace(column.name, *mean);
   return means;
 }
 
-void fill_with_means(CsvPart& part, const std::map<std::string, double>& means) {
-  for (NumericColumn& column : part.features) fill_column(column, means, part.table.path());
+namespace {
+
+[[noreturn]] void refuse_first_row(const CsvPart& part, const CsvSeries& series, int64_t row,
+                                   const std::string& column) {
+  part.table.fail_at(
+      part.table_row(row), part.table.column_index(column),
+      fmt::format("the first row of the {}{} has no value, and no previous row to copy it from; fill it, or use "
+                  "data.missing: drop, mean or zero",
+                  series.name.empty() ? "file" : "series " + in_quotes(series.name),
+                  row == series.rows.begin ? "" : " after a gap in time"));
+}
+
+void fill_with_previous(NumericColumn& column, const CsvPart& part) {
+  for (const CsvSeries& series : part.series)
+    for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
+      double& value = column.values[static_cast<size_t>(row)];
+      if (!std::isnan(value)) continue;
+      if (row == series.rows.begin || part.has_break(row - 1, row)) refuse_first_row(part, series, row, column.name);
+      value = column.values[static_cast<size_t>(row - 1)];
+    }
+}
+
+}  // namespace
+
+void fill_missing(CsvPart& part, MissingPolicy policy, const std::map<std::string, double>& means) {
+  for (NumericColumn& column : part.features) {
+    if (column.num_missing == 0) continue;
+    if (policy == MissingPolicy::kPrevious) fill_with_previous(column, part);
+    if (policy == MissingPolicy::kMean) fill_with_mean(column, means, part.table.path());
+    if (policy == MissingPolicy::kZero) fill_with(0, column);
+  }
 }
 
 namespace {

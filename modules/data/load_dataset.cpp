@@ -2,13 +2,13 @@
 #include "data/load_dataset.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/bincount.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -77,12 +77,6 @@ LoadedPart load_part(const DataSettings& settings, const FittedData& fitted, Dat
     throw_error(ExitCode::kUsage, "data.source: {} has separate training and validation parts; use part train or valid",
                 config::name_of(settings.source));
   return part_of(source.load(settings), part);
-}
-
-std::string part_name(DataPart part) {
-  if (part == DataPart::kTrain) return "training ";
-  if (part == DataPart::kTest) return "test ";
-  return part == DataPart::kValid ? "validation " : "";
 }
 
 // Returns how many of the first samples are taken. The loader has refused a count that is too large even with the
@@ -262,6 +256,12 @@ void note_rows_without_prediction(LoadedPart& loaded) {
 
 }  // namespace
 
+std::string part_name(DataPart part) {
+  if (part == DataPart::kTrain) return "training ";
+  if (part == DataPart::kTest) return "test ";
+  return part == DataPart::kValid ? "validation " : "";
+}
+
 InferenceData load_for_inference(const DataSettings& settings, const FittedData& fitted, DataPart part,
                                  Targets targets) {
   const DataSettings wanted = as_trained(settings, fitted);
@@ -344,9 +344,9 @@ std::string test_note(const DataSettings& settings) {
 ClassCounts class_counts(std::string part, const Samples& samples, Task task, int64_t num_classes) {
   at::Tensor classes = task == Task::kClassification ? known_classes(samples) : target_rows(samples);
   if (task == Task::kBinary) classes = classes.masked_select(are_known(classes)).ge(0.5).to(at::kLong);
-  const at::Tensor counts = at::bincount(classes, {}, num_classes).contiguous();
-  const int64_t* first = counts.const_data_ptr<int64_t>();
-  return {std::move(part), {first, first + num_classes}};
+  classes = classes.contiguous();
+  const std::span all(classes.const_data_ptr<int64_t>(), static_cast<size_t>(classes.numel()));
+  return count_classes(std::move(part), all, num_classes);
 }
 
 // Tells how many samples of each class a random split gave to each part, and which part lacks a class.

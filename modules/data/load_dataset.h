@@ -36,6 +36,9 @@ std::string fault_of(const FittedData& data, const DataSettings& settings);
 
 // The functions below are for the loaders of sources whose samples are in files.
 
+// Returns "training ", "validation " or "test ", and "" for all data.
+std::string part_name(DataPart part);
+
 // Gives the samples of the training file to the parts: validation gets those of its own file if `valid` has them.
 // `classes` is the class of each sample, for a stratified split; empty if there are none. `file` is for messages.
 void split_samples(Loaded& loaded, const Samples& all, const std::optional<Samples>& valid,

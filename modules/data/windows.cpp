@@ -138,48 +138,33 @@ std::vector<int64_t> rows_of(const Windows& sequences) {
 
 namespace {
 
-// Calls `write(row, position)` for each row of each sequence; positions count rows of (samples, window).
-template <class Write>
-void for_each_row(const Windows& sequences, const Write& write) {
-  for (size_t i = 0; i < sequences.first.size(); ++i)
-    for (int64_t step = 0; step < sequences.lengths[i]; ++step)
-      write(sequences.first[i] + step, static_cast<int64_t>(i) * sequences.window + step);
-}
-
-// Returns (N, window, columns); rows beyond the length of a sequence are 0.
-at::Tensor gather_rows(const Columns& columns, const Windows& sequences) {
-  const int64_t num_samples = std::ssize(sequences.first), num_columns = std::ssize(columns);
-  require_memory_for(sequences, num_columns);
-  at::Tensor values = at::zeros({num_samples, sequences.window, num_columns}, at::kFloat);
-  float* const out = values.mutable_data_ptr<float>();
-  for_each_row(sequences, [&](int64_t row, int64_t position) {
-    for (int64_t i = 0; i < num_columns; ++i)
-      out[position * num_columns + i] = static_cast<float>(columns[static_cast<size_t>(i)].at(row));
-  });
-  return values;
+// Returns the first row of each sample's inputs, and how many rows the sample has.
+RowRange rows_of_inputs(const Windows& windows, size_t sample) {
+  const int64_t first = windows.first[sample];
+  if (!windows.lengths.empty()) return {first, first + windows.lengths[sample]};
+  return {first, first + std::max<int64_t>(windows.window, 1)};
 }
 
 }  // namespace
 
 at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
-  if (windows.has_target_per_row) return gather_rows(columns, windows);
-  const auto num_samples = static_cast<int64_t>(windows.first.size());
-  const auto num_columns = static_cast<int64_t>(columns.size());
-  const int64_t num_rows = windows.window == 0 ? 1 : windows.window;
+  const int64_t num_samples = std::ssize(windows.first), num_columns = std::ssize(columns);
   require_memory_for(windows, num_columns);
-  at::Tensor inputs = windows.window == 0 ? at::empty({num_samples, num_columns, 1}, at::kFloat)
-                                          : at::empty({num_samples, num_rows, num_columns}, at::kFloat);
-  float* out = inputs.mutable_data_ptr<float>();
-  for (const int64_t first : windows.first) {
-    for (int64_t row = first; row < first + num_rows; ++row) {
+  const int64_t num_rows = windows.window == 0 ? num_columns : windows.window;
+  const int64_t row_size = windows.window == 0 ? 1 : num_columns;
+  at::Tensor inputs = at::empty({num_samples, num_rows, row_size}, at::kFloat);
+  if (!windows.lengths.empty()) inputs.zero_();
+  for (size_t sample = 0; sample < windows.first.size(); ++sample) {
+    float* out = inputs.mutable_data_ptr<float>() + static_cast<int64_t>(sample) * num_rows * row_size;
+    const RowRange rows = rows_of_inputs(windows, sample);
+    for (int64_t row = rows.begin; row < rows.end; ++row)
       for (const ScaledColumn& column : columns) *out++ = static_cast<float>(column.at(row));
-    }
   }
   return inputs;
 }
 
 at::Tensor gather_values(const Columns& columns, const Windows& windows) {
-  if (windows.has_target_per_row) return gather_rows(columns, windows);
+  if (windows.has_target_per_row) return gather_inputs(columns, windows);
   const size_t num_horizons = windows.num_horizons;
   at::Tensor values =
       at::empty({std::ssize(windows.first), std::ssize(columns) * static_cast<int64_t>(num_horizons)}, at::kFloat);
@@ -198,7 +183,11 @@ namespace {
 at::Tensor gather_classes_of_rows(const std::vector<int64_t>& classes, const Windows& sequences) {
   at::Tensor values = at::zeros({std::ssize(sequences.first), sequences.window}, at::kLong);
   int64_t* const out = values.mutable_data_ptr<int64_t>();
-  for_each_row(sequences, [&](int64_t row, int64_t position) { out[position] = classes[static_cast<size_t>(row)]; });
+  for (size_t sample = 0; sample < sequences.first.size(); ++sample) {
+    const RowRange rows = rows_of_inputs(sequences, sample);
+    std::copy(classes.begin() + rows.begin, classes.begin() + rows.end,
+              out + static_cast<int64_t>(sample) * sequences.window);
+  }
   return values;
 }
 

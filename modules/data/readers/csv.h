@@ -110,13 +110,13 @@ std::optional<double> number_of(std::string_view cell, const CsvOptions& options
 struct NumericColumn {
   std::string name;
   std::vector<double> values;  // finite, or NaN for a value that is still missing
-  int64_t num_missing = 0;     // before the policy was applied
+  int64_t num_missing = 0;     // before a caller filled any
   bool is_boolean = false;     // whether the cells are true and false, which are 1 and 0
 };
 
-// Applies kError and kZero. With the other policies missing values stay NaN, because only the caller knows the series
-// and the training part. Throws UserError kData with the cell's line if the column is missing, a cell is not a finite
-// number, or a value is missing and the policy is kError.
+// Missing values are NaN: only the caller knows the series and the training part, by which a policy fills them. Throws
+// UserError kData with the cell's line if the column is missing, a cell is not a finite number, or a value is missing
+// and the policy is kError.
 NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy);
 
 // Returns the columns of these names, read together, which takes a fraction of the time of one after another.

@@ -193,15 +193,6 @@ bool is_boolean_column(const Table& table, int64_t column) {
   return boolean.has_value();
 }
 
-// Treats the missing values, of which there is at least one.
-void apply(MissingPolicy policy, const Table& table, int64_t column, std::vector<double>& values) {
-  const auto is_nan = [](double value) { return std::isnan(value); };
-  if (policy == MissingPolicy::kZero) std::ranges::replace_if(values, is_nan, 0.0);
-  if (policy != MissingPolicy::kError) return;
-  fail_missing(table, std::ranges::find_if(values, is_nan) - values.begin(), column,
-               "a number: fill it, or set data.missing to previous, mean, zero or drop");
-}
-
 // Labels of integers are sorted as numbers, others by their bytes.
 std::vector<std::string> sorted_labels(const std::vector<std::string_view>& cells, const CsvOptions& options) {
   std::vector<std::string> labels = distinct_values(cells, options);
@@ -252,6 +243,7 @@ std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const s
                                            MissingPolicy policy) {
   std::vector<int64_t> columns;
   for (const std::string& name : names) columns.push_back(table.column_index(name));
+  const auto is_nan = [](double value) { return std::isnan(value); };
   Numbers numbers = read_numbers(table, columns);
   if (numbers.has_text) fail_at_first(table, columns);
   std::vector<NumericColumn> result;
@@ -259,8 +251,10 @@ std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const s
     NumericColumn& column = result.emplace_back(NumericColumn{names[i], std::move(numbers.columns[i])});
     if (numbers.has_boolean) column.is_boolean = is_boolean_column(table, columns[i]);
     if (!numbers.has_missing) continue;
-    column.num_missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
-    if (column.num_missing > 0) apply(policy, table, columns[i], column.values);
+    column.num_missing = std::ranges::count_if(column.values, is_nan);
+    if (column.num_missing == 0 || policy != MissingPolicy::kError) continue;
+    fail_missing(table, std::ranges::find_if(column.values, is_nan) - column.values.begin(), columns[i],
+                 "a number: fill it, or set data.missing to previous, mean, zero or drop");
   }
   return result;
 }

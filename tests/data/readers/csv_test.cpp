@@ -325,12 +325,10 @@ TEST_F(NumericColumnTest, KnowsTheTokensOfMissingValues) {
   EXPECT_THAT(std::span(column.values).subspan(1), testing::Each(IsNan()));
 }
 
-TEST_F(NumericColumnTest, FillsZeroAndLeavesTheRestToTheCaller) {
+TEST_F(NumericColumnTest, LeavesMissingValuesToTheCaller) {
   const Table table = column_of("1,\nNA,\n,\n4,\n");
-  const NumericColumn zeros = numeric_column(table, "x", MissingPolicy::kZero);
-  EXPECT_THAT(zeros.values, ElementsAre(1, 0, 0, 4));
-  EXPECT_EQ(zeros.num_missing, 2);
-  for (const MissingPolicy policy : {MissingPolicy::kDrop, MissingPolicy::kPrevious, MissingPolicy::kMean})
+  for (const MissingPolicy policy :
+       {MissingPolicy::kDrop, MissingPolicy::kPrevious, MissingPolicy::kMean, MissingPolicy::kZero})
     EXPECT_THAT(numeric_column(table, "x", policy).values, ElementsAre(1, IsNan(), IsNan(), 4));
 }
 
