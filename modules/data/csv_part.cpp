@@ -41,16 +41,10 @@ std::vector<int64_t> rows_in(const CsvSeries& series, const std::vector<int64_t>
 
 // Returns how many windows were left out because they do not meet the condition.
 int64_t keep_windows(Windows& windows, const std::function<bool(size_t)>& is_kept) {
-  Windows kept{.window = windows.window, .first = {}, .target = {}, .num_horizons = windows.num_horizons};
-  for (size_t i = 0; i < windows.first.size(); ++i) {
-    if (!is_kept(i)) continue;
-    kept.first.push_back(windows.first[i]);
-    const auto targets = std::span(windows.target).subspan(i * windows.num_horizons, windows.num_horizons);
-    kept.target.insert(kept.target.end(), targets.begin(), targets.end());
-  }
-  const int64_t num_left_out = std::ssize(windows.first) - std::ssize(kept.first);
-  windows = std::move(kept);
-  return num_left_out;
+  std::vector<int64_t> kept = first_rows(std::ssize(windows.first));
+  const auto num_left_out = std::erase_if(kept, [&](int64_t i) { return !is_kept(static_cast<size_t>(i)); });
+  windows = selected(windows, kept);
+  return static_cast<int64_t>(num_left_out);
 }
 
 // Leaves out the windows that have a row of which a feature is missing.

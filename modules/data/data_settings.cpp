@@ -66,15 +66,19 @@ void check_source(const DataSettings& settings, Checker& checker) {
   if (const auto check = info_of(settings.source).check) check(settings, checker);
 }
 
+// Permits another value when a run is resumed and when its model is used.
+template <class Field>
+void may_change_later(Field&& field) {
+  field.may_change(config::Change::kOnResume).may_change(config::Change::kOnUse);
+}
+
 void add_source_and_size_fields(Schema& schema) {
   schema.field("source", &DataSettings::source, "where the samples come from; " + described_sources())
       .may_change(config::Change::kOnUse);
-  schema
-      .field("path", &DataSettings::path,
-             "file or folder of the data; searched from the current directory, from the experiment file's folder, in "
-             "$RNNLAB_DATA and in data/")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
+  may_change_later(schema.field(
+      "path", &DataSettings::path,
+      "file or folder of the data; searched from the current directory, from the experiment file's folder, in "
+      "$RNNLAB_DATA and in data/"));
   schema
       .field("num_train", &DataSettings::num_train,
              "number of training samples: the first ones of a file, by default all; or the number to generate (digits "
@@ -168,13 +172,11 @@ void add_array_fields(Schema& schema) {
              {"test_inputs", &DataSettings::test_inputs, "idx, npy: as train_inputs, for --part test"},
              {"test_targets", &DataSettings::test_targets, "idx, npy: as train_targets, for --part test"},
              {"test_lengths", &DataSettings::test_lengths, "idx, npy: as train_lengths, for --part test"}});
-  schema
-      .field("memory", &DataSettings::memory,
-             "npy: whether inputs are read into memory (resident), or stay in their file and are read batch by batch "
-             "(mapped); auto: mapped if loading the inputs needs more than three quarters of the memory that the "
-             "process may use, without swap")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
+  may_change_later(schema.field(
+      "memory", &DataSettings::memory,
+      "npy: whether inputs are read into memory (resident), or stay in their file and are read batch by batch "
+      "(mapped); auto: mapped if loading the inputs needs more than three quarters of the memory that the "
+      "process may use, without swap"));
   schema
       .field("num_classes", &DataSettings::num_classes,
              "number of classes; default of idx and npy: one more than the largest training label; of synthetic: 10")
@@ -230,40 +232,30 @@ void add_column_fields(Schema& schema) {
           "it, every other value leaves it out of losses, metrics and baselines; idx, npy: error, or drop for missing "
           "targets (NaN, or class -1)")
       .may_change(config::Change::kOnUse);
-  schema
-      .field("missing_words", &DataSettings::missing_words,
-             "csv: words that mean a missing value, besides an empty cell; [] if all words are values; the default "
-             "ignores "
-             "upper and lower case, a list of your own does not")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
+  may_change_later(schema.field(
+      "missing_words", &DataSettings::missing_words,
+      "csv: words that mean a missing value, besides an empty cell; [] if all words are values; the default "
+      "ignores "
+      "upper and lower case, a list of your own does not"));
 }
 
 void add_time_fields(Schema& schema) {
-  schema
-      .field("time", &DataSettings::time,
-             "csv: column with the time of each row; by default a column of times that is neither a feature nor a "
-             "target, if there is one")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
-  schema
-      .field("unsorted", &DataSettings::unsorted,
-             "csv: rows that are not in the order of time: error, sort them within each series, or ignore it and keep "
-             "the order of the file")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
-  schema
-      .field("duplicates", &DataSettings::duplicates,
-             "csv: rows of a series with the same time: error, keep the first or the last of them, or ignore it and "
-             "keep all")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
-  schema
-      .field("gaps", &DataSettings::gaps,
-             "csv: steps in time that are not the usual one of the series: error, split the series there, so that no "
-             "window crosses them, or ignore them")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
+  may_change_later(schema.field(
+      "time", &DataSettings::time,
+      "csv: column with the time of each row; by default a column of times that is neither a feature nor a "
+      "target, if there is one"));
+  may_change_later(schema.field(
+      "unsorted", &DataSettings::unsorted,
+      "csv: rows that are not in the order of time: error, sort them within each series, or ignore it and keep "
+      "the order of the file"));
+  may_change_later(schema.field(
+      "duplicates", &DataSettings::duplicates,
+      "csv: rows of a series with the same time: error, keep the first or the last of them, or ignore it and "
+      "keep all"));
+  may_change_later(schema.field(
+      "gaps", &DataSettings::gaps,
+      "csv: steps in time that are not the usual one of the series: error, split the series there, so that no "
+      "window crosses them, or ignore them"));
 }
 
 void add_series_fields(Schema& schema) {

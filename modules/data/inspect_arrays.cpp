@@ -26,7 +26,6 @@ namespace rnnlab {
 namespace {
 
 using Path = std::filesystem::path;
-using ArrayReader = Array (*)(const Path&);
 
 struct ArraySummary {
   std::vector<int64_t> shape;

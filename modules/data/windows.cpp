@@ -12,6 +12,7 @@
 #include "base/numbers.h"
 #include "base/system/machine.h"
 #include "base/text.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -120,12 +121,17 @@ Windows sequences_in(std::span<const RowRange> series, int64_t window) {
   return all;
 }
 
-Windows selected(const Windows& sequences, const std::vector<int64_t>& samples) {
-  Windows some{.window = sequences.window, .first = {}, .target = {}, .has_target_per_row = true};
-  for (const int64_t sample : samples) {
-    some.first.push_back(sequences.first[static_cast<size_t>(sample)]);
-    some.lengths.push_back(sequences.lengths[static_cast<size_t>(sample)]);
-  }
+Windows selected(const Windows& windows, const std::vector<int64_t>& samples) {
+  Windows some{.window = windows.window,
+               .first = at_rows(windows.first, samples),
+               .target = {},
+               .num_horizons = windows.num_horizons,
+               .has_target_per_row = windows.has_target_per_row,
+               .lengths = at_rows(windows.lengths, samples)};
+  const size_t num_targets = windows.target.empty() ? 0 : windows.num_horizons;
+  for (const int64_t sample : samples)
+    for (size_t i = 0; i < num_targets; ++i)
+      some.target.push_back(windows.target[static_cast<size_t>(sample) * num_targets + i]);
   return some;
 }
 

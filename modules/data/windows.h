@@ -65,8 +65,10 @@ struct RowRange {
 // the rest; 0: a sequence is a whole range. They do not overlap.
 Windows sequences_in(std::span<const RowRange> series, int64_t window);
 
-// Return some of these sequences, and all their rows.
-Windows selected(const Windows& sequences, const std::vector<int64_t>& samples);
+// Returns the windows or sequences of these samples.
+Windows selected(const Windows& windows, const std::vector<int64_t>& samples);
+
+// Returns all rows of these sequences.
 std::vector<int64_t> rows_of(const Windows& sequences);
 
 // With has_target_per_row, the functions below return (N, window, columns) and (N, window); rows beyond the length of a

@@ -98,6 +98,8 @@ decltype(auto) visit_values(const Array& array, Visitor&& visitor) {
 // that the file can hold before memory is allocated.
 Array read_array(ByteStream& stream, int64_t offset, ElementType type, std::vector<int64_t> shape);
 
+using ArrayReader = Array (*)(const std::filesystem::path&);
+
 // IDX, the format of MNIST: two zero bytes, element type, number of dimensions, big-endian sizes, data.
 // The reader accepts all six types, 1 to 255 dimensions, plain or gzip. The data must end exactly at the end of the
 // file.

@@ -96,14 +96,14 @@ bool is_own_missing_word(std::string_view cell, const CsvOptions& options) {
   return options.missing_words && is_missing(cell, options);
 }
 
-struct Numbers {
-  std::vector<std::vector<double>> columns;  // NaN where a value is missing
-  bool has_missing = false, has_text = false, has_boolean = false;
-};
-
-// What a thread meets besides numbers.
+// What cells are besides numbers.
 struct OtherCells {
   bool missing = false, text = false, boolean = false;
+};
+
+struct Numbers {
+  std::vector<std::vector<double>> columns;  // NaN where a value is missing
+  OtherCells others;
 };
 
 // Returns the number of true or false, or NaN.
@@ -136,7 +136,7 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
   constexpr int64_t kLeastRows = 4096;
   const int64_t num_rows = table.num_rows(), num_parts = num_reading_threads(num_rows, kLeastRows);
   const auto num_columns = std::ssize(columns);
-  Numbers numbers{.columns = std::vector<std::vector<double>>(columns.size())};
+  Numbers numbers{.columns = std::vector<std::vector<double>>(columns.size()), .others = {}};
   in_threads(num_parts, [&](int64_t part) {
     for (int64_t i = num_columns * part / num_parts; i < num_columns * (part + 1) / num_parts; ++i)
       numbers.columns[static_cast<size_t>(i)].resize(static_cast<size_t>(num_rows));
@@ -150,9 +150,8 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
         numbers.columns[i][static_cast<size_t>(row)] = number_or_missing(table, row, columns[i], others);
     others_of[static_cast<size_t>(part)] = others;
   });
-  numbers.has_missing = std::ranges::any_of(others_of, &OtherCells::missing);
-  numbers.has_text = std::ranges::any_of(others_of, &OtherCells::text);
-  numbers.has_boolean = std::ranges::any_of(others_of, &OtherCells::boolean);
+  for (const auto kind : {&OtherCells::missing, &OtherCells::text, &OtherCells::boolean})
+    numbers.others.*kind = std::ranges::any_of(others_of, kind);
   return numbers;
 }
 
@@ -245,12 +244,12 @@ std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const s
   for (const std::string& name : names) columns.push_back(table.column_index(name));
   const auto is_nan = [](double value) { return std::isnan(value); };
   Numbers numbers = read_numbers(table, columns);
-  if (numbers.has_text) fail_at_first(table, columns);
+  if (numbers.others.text) fail_at_first(table, columns);
   std::vector<NumericColumn> result;
   for (size_t i = 0; i < names.size(); ++i) {
     NumericColumn& column = result.emplace_back(NumericColumn{names[i], std::move(numbers.columns[i])});
-    if (numbers.has_boolean) column.is_boolean = is_boolean_column(table, columns[i]);
-    if (!numbers.has_missing) continue;
+    if (numbers.others.boolean) column.is_boolean = is_boolean_column(table, columns[i]);
+    if (!numbers.others.missing) continue;
     column.num_missing = std::ranges::count_if(column.values, is_nan);
     if (column.num_missing == 0 || policy != MissingPolicy::kError) continue;
     fail_missing(table, std::ranges::find_if(column.values, is_nan) - column.values.begin(), columns[i],
