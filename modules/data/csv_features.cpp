@@ -26,9 +26,14 @@ bool holds_texts(const Table& table, int64_t column) {
   return num_texts >= num_others;
 }
 
-bool holds_numbered_times(const Table& table, const std::string& name) {
-  const auto times = times_of_column(table, table.column_index(name));
-  return times && times->are_hardly_inputs;
+// Why a column is hardly meant as an input.
+enum class Doubt { kNone, kTexts, kNumbersOfRows, kTimes };
+
+Doubt doubt_about(const Table& table, int64_t column) {
+  if (holds_texts(table, column)) return Doubt::kTexts;
+  if (numbers_rows(table, column)) return Doubt::kNumbersOfRows;
+  const auto times = times_of_column(table, column);
+  return times && times->are_hardly_inputs ? Doubt::kTimes : Doubt::kNone;
 }
 
 // Returns "" if no cell is known.
@@ -40,11 +45,8 @@ std::string_view first_known_cell(const Table& table, int64_t column) {
 
 std::vector<std::string> names_of_numbers(const Table& table, const std::vector<std::string>& names) {
   std::vector<std::string> found;
-  for (const std::string& name : names) {
-    const int64_t column = table.column_index(name);
-    if (!holds_texts(table, column) && !numbers_rows(table, column) && !holds_numbered_times(table, name))
-      found.push_back(config::yaml_text(name));
-  }
+  for (const std::string& name : names)
+    if (doubt_about(table, table.column_index(name)) == Doubt::kNone) found.push_back(config::yaml_text(name));
   return found;
 }
 
@@ -86,13 +88,13 @@ void refuse_unlikely_features(const Table& table, const std::vector<std::string>
   for (const std::string& name : names) {
     if (std::ranges::count(settings.target, name) > 0) continue;
     const int64_t column = table.column_index(name);
-    if (holds_texts(table, column)) refuse_texts(table, name, names, settings);
-    const bool are_numbers_of_rows = numbers_rows(table, column);
-    if (!are_numbers_of_rows && !holds_numbered_times(table, name)) continue;
+    const Doubt doubt = doubt_about(table, column);
+    if (doubt == Doubt::kNone) continue;
+    if (doubt == Doubt::kTexts) refuse_texts(table, name, names, settings);
     throw_error(ExitCode::kData,
                 "{}: column {} {}, which is not an input unless data.features names it: {}; or name it in data.id",
                 table.path(), in_quotes(name),
-                are_numbers_of_rows
+                doubt == Doubt::kNumbersOfRows
                     ? fmt::format("numbers the rows ({}, {} ...){}", table.value(0, column), table.value(1, column),
                                   is_unnamed(table, column) ? " and has no name" : "")
                     : fmt::format("holds times such as {}", first_known_cell(table, column)),
