@@ -2,7 +2,6 @@
 #include "data/array_samples.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "data/mapped_inputs.h"
 
 namespace rnnlab {
 namespace {
@@ -37,17 +37,6 @@ int64_t first_outside(const at::Tensor& tensor, int64_t least, int64_t most) {
   return found == end ? -1 : found - begin;
 }
 
-}  // namespace
-
-void require_finite_inputs(const at::Tensor& inputs, const std::string& origin) {
-  const std::optional<int64_t> at = first_not_finite(all_floats(inputs));
-  if (!at) return;
-  const int64_t num_steps = inputs.size(1);
-  const int64_t num_features = inputs.size(2);
-  const InputPlace place{*at / (num_steps * num_features), *at / num_features % num_steps, *at % num_features};
-  throw_not_finite(origin, text_of(place), inputs.const_data_ptr<float>()[*at]);
-}
-
 void require_finite_targets(const at::Tensor& targets, const std::string& origin, MissingTargets missing) {
   const std::span<const float> values = all_floats(targets);
   const bool allows_nan = missing == MissingTargets::kAllowed;
@@ -69,19 +58,6 @@ void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, 
               counted(num_inputs, "sample"), others_origin, num_others);
 }
 
-void require_classes(const at::Tensor& classes, int64_t num_classes, const std::string& origin,
-                     MissingTargets missing) {
-  const int64_t at = first_outside(classes, missing == MissingTargets::kAllowed ? -1 : 0, num_classes - 1);
-  if (at < 0) return;
-  const int64_t num_steps = classes.dim() == 2 ? classes.size(1) : 1;
-  const std::string step = classes.dim() == 2 ? fmt::format(", step {}", at % num_steps) : "";
-  throw_error(ExitCode::kData,
-              "{}: sample {}{} (counted from 0) has class {}, expected one of {}, 0 to {}: correct the label; classes "
-              "are numbered from 0",
-              origin, at / num_steps, step, classes.const_data_ptr<int64_t>()[at], counted(num_classes, "class"),
-              num_classes - 1);
-}
-
 void require_lengths(const at::Tensor& lengths, int64_t num_steps, const std::string& origin) {
   const int64_t at = first_outside(lengths, 1, num_steps);
   if (at < 0) return;
@@ -90,8 +66,6 @@ void require_lengths(const at::Tensor& lengths, int64_t num_steps, const std::st
       "{}: sample {} (counted from 0) has length {}, expected 1 to {}, the steps of the inputs: correct the file",
       origin, at, lengths.const_data_ptr<int64_t>()[at], num_steps);
 }
-
-namespace {
 
 at::Tensor to_float(const Array& array, at::IntArrayRef shape) {
   at::Tensor tensor = at::empty(shape, at::kFloat);
@@ -153,8 +127,6 @@ at::Tensor one_whole_number_each(const Array& array, const std::string& origin, 
   return to_whole_numbers(array, {array.shape[0]}, origin, what, missing);
 }
 
-bool is_integer(ElementType type) { return type != ElementType::kF32 && type != ElementType::kF64; }
-
 void require_shares(const at::Tensor& values, const std::string& origin) {
   const auto* data = values.const_data_ptr<float>();
   for (int64_t i = 0; i < values.numel(); ++i) {
@@ -172,16 +144,14 @@ void require_steps(std::span<const int64_t> shape, std::string_view element, con
               origin, format_shape(shape), element);
 }
 
-}  // namespace
-
+// Throws UserError kData for the first binary target outside 0 to 1.
 void require_values(const at::Tensor& targets, Task task, const std::string& origin, MissingTargets missing) {
   require_finite_targets(targets, origin, missing);
   if (task == Task::kBinary) require_shares(targets, origin);
 }
 
 void clear_padding_of_targets(at::Tensor& targets, const at::Tensor& lengths) {
-  const at::Tensor steps = at::arange(targets.size(1), at::kLong);
-  at::Tensor is_padding = steps.unsqueeze(0).ge(lengths.unsqueeze(1));
+  at::Tensor is_padding = are_within(lengths, targets.size(1)).logical_not();
   if (targets.dim() == 3) is_padding = is_padding.unsqueeze(2);
   targets.masked_fill_(is_padding, 0);
 }
@@ -204,30 +174,16 @@ std::shared_ptr<const MappedInputs> mapped_inputs_from(const std::filesystem::pa
   return std::make_shared<const MappedInputs>(std::move(array));
 }
 
-at::Tensor inputs_from(const Array& array, const std::string& origin) {
-  require_steps(array.shape, element_name(array.type), origin);
-  const int64_t num_features = array.num_elements() / (array.shape[0] * array.shape[1]);
-  return to_float(array, {array.shape[0], array.shape[1], num_features});
-}
-
-namespace {
-
 // Targets of whole samples have fewer dimensions; other shapes fit neither.
 const char* advice_on_steps(const Array& array) {
   return array.shape.size() == 1 ? "for one target a sample remove data.target_per: step"
                                  : "write the file in this shape";
 }
 
-}  // namespace
-
 Task task_for(const Array& targets, TaskChoice choice, TargetPer per) {
   if (const auto named = named_task(choice)) return *named;
   const size_t num_dimensions = per == TargetPer::kStep ? 2 : 1;
   return targets.shape.size() == num_dimensions && is_integer(targets.type) ? Task::kClassification : Task::kRegression;
-}
-
-at::Tensor classes_from(const Array& array, const std::string& origin, MissingTargets missing) {
-  return one_whole_number_each(array, origin, "classes", missing);
 }
 
 at::Tensor classes_of_steps_from(const Array& array, const std::string& origin, MissingTargets missing) {
@@ -260,6 +216,100 @@ at::Tensor values_from(const Array& array, Task task, const std::string& origin,
 
 at::Tensor lengths_from(const Array& array, const std::string& origin) {
   return one_whole_number_each(array, origin, "lengths");
+}
+
+}  // namespace
+
+void require_classes(const at::Tensor& classes, int64_t num_classes, const std::string& origin,
+                     MissingTargets missing) {
+  const int64_t at = first_outside(classes, missing == MissingTargets::kAllowed ? -1 : 0, num_classes - 1);
+  if (at < 0) return;
+  const int64_t num_steps = classes.dim() == 2 ? classes.size(1) : 1;
+  const std::string step = classes.dim() == 2 ? fmt::format(", step {}", at % num_steps) : "";
+  throw_error(ExitCode::kData,
+              "{}: sample {}{} (counted from 0) has class {}, expected one of {}, 0 to {}: correct the label; classes "
+              "are numbered from 0",
+              origin, at / num_steps, step, classes.const_data_ptr<int64_t>()[at], counted(num_classes, "class"),
+              num_classes - 1);
+}
+
+at::Tensor inputs_from(const Array& array, const std::string& origin) {
+  require_steps(array.shape, element_name(array.type), origin);
+  const int64_t num_features = array.num_elements() / (array.shape[0] * array.shape[1]);
+  return to_float(array, {array.shape[0], array.shape[1], num_features});
+}
+
+at::Tensor classes_from(const Array& array, const std::string& origin, MissingTargets missing) {
+  return one_whole_number_each(array, origin, "classes", missing);
+}
+
+namespace {
+
+void add_lengths(Samples& samples, const ArrayFiles& files, ArrayReader read) {
+  if (files.lengths.empty()) return;
+  samples.lengths = lengths_from(read(files.lengths), files.lengths);
+  require_equal_counts(samples.size(), files.inputs, samples.lengths.size(0), files.lengths);
+  require_lengths(samples.lengths, samples.sequence_length(), files.lengths);
+}
+
+at::Tensor targets_from(const Array& array, Task task, const TargetArray& target, const std::string& origin) {
+  const bool are_classes = task == Task::kClassification;
+  if (target.per == TargetPer::kStep)
+    return are_classes ? classes_of_steps_from(array, origin, target.missing) : values_of_steps_from(array, origin);
+  return are_classes ? classes_from(array, origin, target.missing) : values_from(array, task, origin, target.missing);
+}
+
+void add_targets(ArrayPart& part, const ArrayFiles& files, ArrayReader read, const TargetArray& target) {
+  if (files.targets.empty()) return;
+  const Array targets = read(files.targets);
+  part.task = task_for(targets, target.task, target.per);
+  part.samples.targets = targets_from(targets, part.task, target, files.targets);
+}
+
+void check_inputs(Samples& samples, const ArrayFiles& files) {
+  if (!samples.inputs.defined()) return;
+  if (samples.lengths.defined()) clear_nan_in_padding(samples.inputs, samples.lengths);
+  require_finite(all_floats(samples.inputs), 0, samples.inputs.size(1), samples.inputs.size(2), files.inputs);
+}
+
+void check_targets_of_steps(ArrayPart& part, const ArrayFiles& files, MissingTargets missing) {
+  Samples& samples = part.samples;
+  if (!samples.targets.defined() || !has_target_per_step(samples.targets)) return;
+  if (samples.targets.size(1) != samples.sequence_length())
+    throw_error(ExitCode::kData, "{} has targets for {}, but the samples of {} have {}; each step needs a target",
+                files.targets.string(), counted(samples.targets.size(1), "step"), files.inputs.string(),
+                samples.sequence_length());
+  if (samples.lengths.defined()) clear_padding_of_targets(samples.targets, samples.lengths);
+  if (part.task != Task::kClassification) require_values(samples.targets, part.task, files.targets, missing);
+}
+
+void require_a_target_each(const ArrayPart& part, int64_t num_inputs, const ArrayFiles& files) {
+  if (part.samples.targets.defined())
+    require_equal_counts(num_inputs, files.inputs, part.samples.targets.size(0), files.targets);
+}
+
+void add_inputs(ArrayPart& part, const ArrayFiles& files, ArrayReader read, InputMemory memory) {
+  if (memory == InputMemory::kMapped) {
+    part.samples.mapped = mapped_inputs_from(files.inputs);
+    part.input_type = part.samples.mapped->type();
+    return require_a_target_each(part, part.samples.size(), files);
+  }
+  const Array inputs = read(files.inputs);
+  part.input_type = inputs.type;
+  require_a_target_each(part, inputs.shape[0], files);
+  part.samples.inputs = inputs_from(inputs, files.inputs);
+}
+
+}  // namespace
+
+ArrayPart read_arrays(const ArrayFiles& files, ArrayReader read, const TargetArray& target, InputMemory memory) {
+  ArrayPart part;
+  add_targets(part, files, read, target);
+  add_inputs(part, files, read, memory);
+  add_lengths(part.samples, files, read);
+  check_inputs(part.samples, files);
+  check_targets_of_steps(part, files, target.missing);
+  return part;
 }
 
 }  // namespace rnnlab

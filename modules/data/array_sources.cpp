@@ -16,6 +16,8 @@
 #include "data/find_data.h"
 #include "data/input_memory.h"
 #include "data/inspect.h"
+#include "data/load_dataset.h"
+#include "data/mapped_inputs.h"
 #include "data/readers/array.h"
 #include "data/source.h"
 
@@ -23,103 +25,13 @@ namespace rnnlab {
 namespace {
 
 using Path = std::filesystem::path;
-using Reader = Array (*)(const Path&);
 
 constexpr std::string_view kTrainImages = "train-images-idx3-ubyte", kTrainLabels = "train-labels-idx1-ubyte",
                            kValidImages = "t10k-images-idx3-ubyte", kValidLabels = "t10k-labels-idx1-ubyte";
 
-struct PartFiles {
-  Path inputs;
-  Path targets;  // empty: no targets
-  Path lengths;  // empty: every sequence is whole
-};
-
-struct Part {
-  Samples samples;
-  Task task = Task::kClassification;
-  ElementType input_type = ElementType::kU8;
-};
-
-void add_lengths(Samples& samples, const PartFiles& files, Reader read) {
-  if (files.lengths.empty()) return;
-  samples.lengths = lengths_from(read(files.lengths), files.lengths);
-  require_equal_counts(samples.size(), files.inputs, samples.lengths.size(0), files.lengths);
-  require_lengths(samples.lengths, samples.sequence_length(), files.lengths);
-}
-
-// What a file of targets holds, beside its numbers.
-struct TargetForm {
-  TaskChoice task = TaskChoice::kAutomatic;
-  TargetPer per = TargetPer::kSequence;
-  MissingTargets missing = MissingTargets::kRefused;
-};
-
-MissingTargets missing_targets(const DataSettings& settings, Targets targets) {
-  const bool are_refused = targets == Targets::kRequired && settings.missing == MissingPolicy::kError;
-  return are_refused ? MissingTargets::kRefused : MissingTargets::kAllowed;
-}
-
-at::Tensor targets_from(const Array& array, Task task, const TargetForm& form, const std::string& origin) {
-  const bool are_classes = task == Task::kClassification;
-  if (form.per == TargetPer::kStep)
-    return are_classes ? classes_of_steps_from(array, origin, form.missing) : values_of_steps_from(array, origin);
-  return are_classes ? classes_from(array, origin, form.missing) : values_from(array, task, origin, form.missing);
-}
-
-void add_targets(Part& part, const PartFiles& files, Reader read, const TargetForm& form) {
-  if (files.targets.empty()) return;
-  const Array targets = read(files.targets);
-  part.task = task_for(targets, form.task, form.per);
-  part.samples.targets = targets_from(targets, part.task, form, files.targets);
-}
-
-void check_inputs(Samples& samples, const PartFiles& files) {
-  if (!samples.inputs.defined()) return;
-  if (samples.lengths.defined()) clear_nan_in_padding(samples.inputs, samples.lengths);
-  require_finite_inputs(samples.inputs, files.inputs);
-}
-
-void check_targets_of_steps(Part& part, const PartFiles& files, MissingTargets missing) {
-  Samples& samples = part.samples;
-  if (!samples.targets.defined() || !has_target_per_step(samples.targets)) return;
-  if (samples.targets.size(1) != samples.sequence_length())
-    throw_error(ExitCode::kData, "{} has targets for {}, but the samples of {} have {}; each step needs a target",
-                files.targets.string(), counted(samples.targets.size(1), "step"), files.inputs.string(),
-                samples.sequence_length());
-  if (samples.lengths.defined()) clear_padding_of_targets(samples.targets, samples.lengths);
-  if (part.task != Task::kClassification) require_values(samples.targets, part.task, files.targets, missing);
-}
-
-void require_a_target_each(const Part& part, int64_t num_inputs, const PartFiles& files) {
-  if (part.samples.targets.defined())
-    require_equal_counts(num_inputs, files.inputs, part.samples.targets.size(0), files.targets);
-}
-
-void add_inputs(Part& part, const PartFiles& files, Reader read, InputMemory memory) {
-  if (memory == InputMemory::kMapped) {
-    part.samples.mapped = mapped_inputs_from(files.inputs);
-    part.input_type = part.samples.mapped->type();
-    return require_a_target_each(part, part.samples.size(), files);
-  }
-  const Array inputs = read(files.inputs);
-  part.input_type = inputs.type;
-  require_a_target_each(part, inputs.shape[0], files);
-  part.samples.inputs = inputs_from(inputs, files.inputs);
-}
-
-Part read_part(const PartFiles& files, Reader read, const TargetForm& form, InputMemory memory) {
-  Part part;
-  add_targets(part, files, read, form);
-  add_inputs(part, files, read, memory);
-  add_lengths(part.samples, files, read);
-  check_inputs(part.samples, files);
-  check_targets_of_steps(part, files, form.missing);
-  return part;
-}
-
 // Training and validation must have equal shapes.
-void require_same_shape(const Samples& train, const PartFiles& train_files, const Samples& valid,
-                        const PartFiles& valid_files) {
+void require_same_shape(const Samples& train, const ArrayFiles& train_files, const Samples& valid,
+                        const ArrayFiles& valid_files) {
   if (train.sequence_length() != valid.sequence_length() || train.num_features() != valid.num_features()) {
     throw_error(ExitCode::kData, "{} has {} x {}, but {} has {} x {}: both parts must have the same sizes",
                 train_files.inputs.string(), counted(train.sequence_length(), "step"),
@@ -148,7 +60,7 @@ int64_t number_of_classes(const at::Tensor& labels, const std::string& origin) {
               counted(labels.numel(), "label"));
 }
 
-DataShape shape_of(const Part& train, std::optional<int64_t> num_classes, const std::string& targets_origin) {
+DataShape shape_of(const ArrayPart& train, std::optional<int64_t> num_classes, const std::string& targets_origin) {
   DataShape shape;
   shape.task = train.task;
   shape.sequence_length = train.samples.sequence_length();
@@ -196,7 +108,7 @@ float largest_input(const Samples& samples) {
   return largest;
 }
 
-bool fill_half_of_range(const Part& part) {
+bool fill_half_of_range(const ArrayPart& part) {
   constexpr float kHalf = 127;
   return first_larger(part.samples, kHalf).has_value();
 }
@@ -205,7 +117,7 @@ bool fill_half_of_range(const Part& part) {
 enum class Use { kTraining, kTrainedModel };
 
 // Bytes of images reach from 0 to 255. Other bytes, such as counts from 0 to 16, would become very small numbers.
-void require_range_of_bytes(const Part& part, const DataSettings& settings, const Path& inputs, Use use) {
+void require_range_of_bytes(const ArrayPart& part, const DataSettings& settings, const Path& inputs, Use use) {
   if (part.input_type != ElementType::kU8) {
     if (settings.byte_maximum)
       throw_error(ExitCode::kData, "{}: the file holds {}, but data.byte_maximum is for bytes (u8): {}",
@@ -234,7 +146,7 @@ void require_range_of_bytes(const Part& part, const DataSettings& settings, cons
 }
 
 // Other data than those of training may be darker, or have another range.
-std::optional<std::string> note_on_range(const Part& part, const DataSettings& settings, const Path& inputs) {
+std::optional<std::string> note_on_range(const ArrayPart& part, const DataSettings& settings, const Path& inputs) {
   const bool is_divided = settings.normalize == Normalization::kAutomatic || settings.normalize == Normalization::kUnit;
   if (!is_divided || settings.byte_maximum || part.input_type != ElementType::kU8 || fill_half_of_range(part))
     return std::nullopt;
@@ -242,7 +154,7 @@ std::optional<std::string> note_on_range(const Part& part, const DataSettings& s
                      largest_input(part.samples));
 }
 
-void check_classes(const Loaded& loaded, const Samples& samples, const PartFiles& files, MissingTargets missing) {
+void check_classes(const Loaded& loaded, const Samples& samples, const ArrayFiles& files, MissingTargets missing) {
   if (loaded.dataset.shape.task != Task::kClassification) return;
   require_classes(samples.targets, loaded.dataset.shape.num_outputs, files.targets, missing);
 }
@@ -259,49 +171,32 @@ std::vector<int64_t> classes_of(const Samples& samples, Task task) {
   return classes;
 }
 
-std::vector<int64_t> selected(const std::vector<int64_t>& classes, const std::vector<int64_t>& rows) {
-  std::vector<int64_t> some;
-  for (const int64_t row : rows)
-    if (!classes.empty()) some.push_back(classes[static_cast<size_t>(row)]);
-  return some;
-}
-
-RowSplit split_files(const Samples& samples, Task task, const DataSettings& settings, const std::string& origin) {
-  return split_rows(samples.size(), split_request(settings), origin, classes_of(samples, task));
-}
-
-Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_files, Reader read,
+Loaded load(const ArrayFiles& train_files, const std::optional<ArrayFiles>& valid_files, ArrayReader read,
             const DataSettings& settings, const Origin& origin, Use use) {
   Loaded loaded;
   loaded.origin = origin;
   const InputMemoryChoice inputs = choose_input_memory(settings, inputs_of_training(settings));
   loaded.dataset.notes = inputs.notes;
   const MissingTargets missing = missing_targets(settings, Targets::kRequired);
-  const Part train = read_part(train_files, read, {settings.task, settings.target_per, missing},
-                               inputs.memory_of(settings.train_inputs));
+  const ArrayPart train = read_arrays(train_files, read, {settings.task, settings.target_per, missing},
+                                      inputs.memory_of(settings.train_inputs));
   loaded.dataset.shape = shape_of(train, settings.num_classes, train_files.targets);
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   require_range_of_bytes(train, settings, train_files.inputs, use);
   check_classes(loaded, train.samples, train_files, missing);
-  if (!valid_files || splits_off_test_part(settings)) {
-    loaded.split = split_files(train.samples, train.task, settings, origin.text());
-    loaded.test_classes = selected(classes_of(train.samples, train.task), loaded.split.test);
-  }
+  const std::vector<int64_t> classes = classes_of(train.samples, train.task);
   if (!valid_files) {
-    loaded.dataset.train = take(train.samples, loaded.split.train);
-    loaded.dataset.valid = take(train.samples, loaded.split.valid);
+    split_samples(loaded, train.samples, std::nullopt, classes, settings, origin.text());
     return loaded;
   }
-  Part valid = read_part(*valid_files, read, {choice_of(train.task), settings.target_per, missing},
-                         inputs.memory_of(settings.valid_inputs));
+  const ArrayPart valid = read_arrays(*valid_files, read, {choice_of(train.task), settings.target_per, missing},
+                                      inputs.memory_of(settings.valid_inputs));
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
   if (settings.byte_maximum) require_range_of_bytes(valid, settings, valid_files->inputs, use);
   if (const auto note = note_on_range(valid, settings, valid_files->inputs)) loaded.dataset.notes.push_back(*note);
   check_classes(loaded, valid.samples, *valid_files, missing);
-  const bool is_whole = !splits_off_test_part(settings);  // large samples must not be copied
-  loaded.dataset.train = is_whole ? train.samples : take(train.samples, loaded.split.train);
-  loaded.dataset.valid = valid.samples;
+  split_samples(loaded, train.samples, valid.samples, classes, settings, origin.text());
   return loaded;
 }
 
@@ -325,12 +220,12 @@ Path find_array(const DataSettings& settings, const std::string& name) {
                     "The file is searched in data.path if that is set, otherwise in $RNNLAB_DATA and data/."});
 }
 
-PartFiles training_files(const DataSettings& settings) {
+ArrayFiles training_files(const DataSettings& settings) {
   return {find_array(settings, settings.train_inputs), find_array(settings, settings.train_targets),
           find_array(settings, settings.train_lengths)};
 }
 
-Origin origin_of(const DataSettings& settings, const PartFiles& files) {
+Origin origin_of(const DataSettings& settings, const ArrayFiles& files) {
   return {std::string(config::name_of(settings.source)), files.inputs};
 }
 
@@ -338,17 +233,17 @@ Loaded load_mnist(const DataSettings& settings) {
   const Path images = find_data({settings.path, std::string(kTrainImages), "mnist",
                                  "Run `data/fetch mnist` in the source folder of rnnlab to get it, or set data.path or "
                                  "$RNNLAB_DATA to its folder."});
-  const PartFiles train{images, sibling_file(images, kTrainLabels), {}};
-  const PartFiles valid{sibling_file(images, kValidImages), sibling_file(images, kValidLabels), {}};
+  const ArrayFiles train{images, sibling_file(images, kTrainLabels), {}};
+  const ArrayFiles valid{sibling_file(images, kValidImages), sibling_file(images, kValidLabels), {}};
   DataSettings ten_classes = settings;
   ten_classes.num_classes = 10;
   ten_classes.task = TaskChoice::kClassification;
   return load(train, valid, read_idx, ten_classes, {"mnist", images.parent_path()}, Use::kTraining);
 }
 
-Loaded load_arrays(const DataSettings& settings, Reader read, Use use) {
-  const PartFiles train = training_files(settings);
-  std::optional<PartFiles> valid;
+Loaded load_arrays(const DataSettings& settings, ArrayReader read, Use use) {
+  const ArrayFiles train = training_files(settings);
+  std::optional<ArrayFiles> valid;
   if (!settings.valid_inputs.empty()) {
     valid = {find_array(settings, settings.valid_inputs), find_array(settings, settings.valid_targets),
              find_array(settings, settings.valid_lengths)};
@@ -356,15 +251,15 @@ Loaded load_arrays(const DataSettings& settings, Reader read, Use use) {
   return load(train, valid, read, settings, origin_of(settings, train), use);
 }
 
-LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const FittedData& fitted, Targets targets) {
-  const PartFiles files = training_files(settings);
+LoadedPart load_all_arrays(const DataSettings& settings, ArrayReader read, const FittedData& fitted, Targets targets) {
+  const ArrayFiles files = training_files(settings);
   if (files.targets.empty() && targets == Targets::kRequired)
     throw_error(ExitCode::kUsage, "{}: these samples have no targets: name their file in data.train_targets",
                 files.inputs.string());
   const InputMemoryChoice inputs = choose_input_memory(settings, {settings.train_inputs});
   const MissingTargets missing = missing_targets(settings, targets);
-  const Part all =
-      read_part(files, read, {settings.task, settings.target_per, missing}, inputs.memory_of(settings.train_inputs));
+  const ArrayPart all =
+      read_arrays(files, read, {settings.task, settings.target_per, missing}, inputs.memory_of(settings.train_inputs));
   if (all.samples.targets.defined() && fitted.shape.task == Task::kClassification)
     require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets, missing);
   if (settings.byte_maximum) require_range_of_bytes(all, settings, files.inputs, Use::kTrainedModel);
@@ -376,13 +271,14 @@ LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const Fitt
           .notes = std::move(notes)};
 }
 
-LoadedPart load_array_part(const DataSettings& settings, Reader read, const FittedData& fitted, DataPart part,
+LoadedPart load_array_part(const DataSettings& settings, ArrayReader read, const FittedData& fitted, DataPart part,
                            Targets targets) {
   if (part == DataPart::kTrain || part == DataPart::kValid)
     return part_of(load_arrays(settings, read, Use::kTrainedModel), part);
   LoadedPart loaded = load_all_arrays(settings, read, fitted, targets);
   if (part == DataPart::kAll) return loaded;
-  loaded.file_samples = split_files(loaded.samples, fitted.shape.task, settings, loaded.origin.text()).test;
+  loaded.file_samples = samples_of_part(part, loaded.samples.size(), classes_of(loaded.samples, fitted.shape.task),
+                                        settings, loaded.origin.text());
   loaded.samples = take(loaded.samples, loaded.file_samples);
   return loaded;
 }
@@ -443,7 +339,7 @@ void check_arrays(const DataSettings& settings, config::Checker& checker) {
 }
 
 // Returns the record of a source of files that `read` reads.
-template <Reader read>
+template <ArrayReader read>
 SourceInfo info_of_arrays(std::string_view description) {
   return {.description = description,
           .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},

@@ -21,21 +21,6 @@
 namespace rnnlab {
 namespace {
 
-at::Tensor gather_samples(const at::Tensor& source, std::span<const int64_t> order, const Allocate& allocate) {
-  RNNLAB_INVARIANT(source.is_contiguous() && source.is_cpu(), "samples lie contiguous on the CPU");
-  std::vector<int64_t> shape = source.sizes().vec();
-  shape[0] = static_cast<int64_t>(order.size());
-  at::Tensor out = allocate(shape, source.scalar_type());
-  const auto stride = static_cast<size_t>(sample_bytes(source));
-  const auto* from = static_cast<const std::byte*>(source.const_data_ptr());
-  auto* to = static_cast<std::byte*>(out.mutable_data_ptr());
-  for (size_t b = 0; b < order.size(); ++b) {
-    RNNLAB_INVARIANT(order[b] >= 0 && order[b] < source.size(0), "the order names a sample that is not there");
-    std::memcpy(to + b * stride, from + static_cast<size_t>(order[b]) * stride, stride);
-  }
-  return out;
-}
-
 // Returns (num_steps, B, ...) of a source (N, T, ...).
 at::Tensor gather_steps(const at::Tensor& source, std::span<const int64_t> order, int64_t num_steps,
                         const Allocate& allocate) {
@@ -54,6 +39,11 @@ at::Tensor gather_steps(const at::Tensor& source, std::span<const int64_t> order
     copy_steps(sample, static_cast<size_t>(num_steps), step_bytes, b, order.size(), to);
   }
   return out;
+}
+
+// Returns (B, ...) of a source (N, ...), whose samples are steps of sequences of one step.
+at::Tensor gather_samples(const at::Tensor& source, std::span<const int64_t> order, const Allocate& allocate) {
+  return gather_steps(source.unsqueeze(1), order, 1, allocate).squeeze(0);
 }
 
 // Returns (num_steps, B, F).
@@ -126,20 +116,6 @@ struct Prepared {
   std::optional<c10::Event> ready;
 };
 
-// Converts the samples of a batch to tensors on the device. It runs on the prefetch thread.
-class Preparer {
- public:
-  virtual ~Preparer() = default;
-  virtual Prepared prepare(const Samples& samples, std::span<const int64_t> order, int64_t num_steps) = 0;
-};
-
-class HostPreparer : public Preparer {
- public:
-  Prepared prepare(const Samples& samples, std::span<const int64_t> order, int64_t num_steps) override {
-    return {gather_batch(samples, order, num_steps), std::nullopt};
-  }
-};
-
 // Pinned memory that grows to the size of the largest batch. Tensors cut from the buffer are consecutive.
 class PinnedBuffer {
  public:
@@ -170,14 +146,15 @@ class PinnedBuffer {
   c10::Event copied_;
 };
 
-class DevicePreparer : public Preparer {
+// Converts the samples of a batch to tensors on the device. It runs on the prefetch thread.
+class DevicePreparer {
  public:
   explicit DevicePreparer(c10::Device device)
       : device_(device),
         copy_stream_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)),
         buffers_{PinnedBuffer(device.type()), PinnedBuffer(device.type())} {}
 
-  Prepared prepare(const Samples& samples, std::span<const int64_t> order, int64_t num_steps) override {
+  Prepared prepare(const Samples& samples, std::span<const int64_t> order, int64_t num_steps) {
     PinnedBuffer& buffer = buffers_[turn_];
     turn_ = (turn_ + 1) % buffers_.size();
     buffer.reuse(buffer_bytes(samples, static_cast<int64_t>(order.size())));
@@ -208,16 +185,12 @@ class DevicePreparer : public Preparer {
   size_t turn_ = 0;
 };
 
-std::unique_ptr<Preparer> make_preparer(c10::Device device) {
-  if (device.is_cpu()) return std::make_unique<HostPreparer>();
-  return std::make_unique<DevicePreparer>(device);
-}
-
 // Each epoch has its own thread. The destructor of the thread requests a stop and joins the thread.
 class PrefetchedSource : public BatchSource {
  public:
-  PrefetchedSource(Samples samples, c10::Device device)
-      : samples_(std::move(samples)), device_(device), preparer_(make_preparer(device)) {}
+  PrefetchedSource(Samples samples, c10::Device device) : samples_(std::move(samples)), device_(device) {
+    if (!device.is_cpu()) preparer_.emplace(device);
+  }
 
   void start(const EpochPlan& plan) override {
     worker_ = {};
@@ -238,12 +211,17 @@ class PrefetchedSource : public BatchSource {
       for (int64_t batch = plan.first_batch; batch < plan.num_batches; ++batch) {
         if (batch == plan.first_batch) read_ahead(plan, batch);
         read_ahead(plan, batch + 1);
-        const int64_t num_steps = plan.num_steps(samples_.sequence_length(), batch);
-        if (!queue_->push(preparer_->prepare(samples_, plan.samples(batch), num_steps), stop)) return;
+        if (!queue_->push(prepare(plan, batch), stop)) return;
       }
     } catch (...) {
       queue_->fail(std::current_exception());
     }
+  }
+
+  Prepared prepare(const EpochPlan& plan, int64_t batch) {
+    const int64_t num_steps = plan.num_steps(samples_.sequence_length(), batch);
+    if (preparer_) return preparer_->prepare(samples_, plan.samples(batch), num_steps);
+    return {gather_batch(samples_, plan.samples(batch), num_steps), std::nullopt};
   }
 
   // The disk then reads the samples of the next batch while this thread gathers a batch.
@@ -262,7 +240,7 @@ class PrefetchedSource : public BatchSource {
 
   Samples samples_;
   c10::Device device_;
-  std::unique_ptr<Preparer> preparer_;
+  std::optional<DevicePreparer> preparer_;  // none on the CPU
   std::unique_ptr<BoundedQueue<Prepared>> queue_;
   std::jthread worker_;  // declared last, so that the thread ends before the members that it uses are destroyed
 };

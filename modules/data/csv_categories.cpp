@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -22,33 +20,32 @@ std::vector<CategoryColumn> categories_in(CsvPart& part, const std::vector<int64
   std::vector<CategoryColumn> all;
   for (const std::string& name : settings.categories) {
     const int64_t column = part.table.column_index(name);
-    std::unordered_set<std::string_view> cells;
-    for (const int64_t row : rows) cells.insert(trim(part.table.cell(part.table_row(row), column)));
-    std::vector<std::string_view> present(cells.begin(), cells.end());
-    std::erase_if(present, [&](std::string_view cell) { return is_missing(cell, part.table.options()); });
+    const std::vector<std::string_view> present = distinct_cells(part.table, column, part.table_rows(rows));
     if (present.empty())
       throw_error(ExitCode::kData, "{}: column {} has no value in the training part: remove it from data.categories",
                   part.table.path(), in_quotes(name));
     all.push_back({name, distinct_values(present, part.table.options())});
-    if (const auto note = note_on_spellings(present, name, part.table.options())) part.notes.push_back(*note);
+    add_once(part.notes, note_on_spellings(present, name, part.table.options()));
   }
   return all;
 }
 
 namespace {
 
-// Counts the cells of a column of categories that have no number, and keeps the first of their values.
+// Counts the cells of a column of categories that have no number, and keeps the first of their values: one more than
+// messages show.
 struct UnknownCells {
   int64_t num_missing = 0, num_unknown = 0, num_known = 0;
   std::vector<std::string> examples;  // in quotes
 };
 
+constexpr size_t kMostExamples = 5;
+
 std::string listed(const std::vector<std::string>& values) {
-  constexpr size_t kMostShown = 5;
   std::vector<std::string> shown;
-  for (const std::string& value : std::span(values).first(std::min(values.size(), kMostShown)))
+  for (const std::string& value : std::span(values).first(std::min(values.size(), kMostExamples)))
     shown.push_back(in_quotes(value));
-  return join(shown, ", ") + (values.size() > kMostShown ? " ..." : "");
+  return join(shown, ", ") + (values.size() > kMostExamples ? " ..." : "");
 }
 
 std::string vector_text(int64_t count) { return count == 1 ? "has the vector 0" : "have the vector 0"; }
@@ -57,35 +54,33 @@ std::string vector_text(int64_t count) { return count == 1 ? "has the vector 0" 
 void refuse_missing_category(const CsvPart& part, int64_t row, int64_t column, std::string_view cell,
                              const DataSettings& settings) {
   if (settings.missing != MissingPolicy::kError || part.is_of_old_run) return;
-  throw_error(ExitCode::kData,
-              "{}:{}: column {}: the value is missing{}, expected one of data.categories: fill it, or set data.missing "
-              "to previous, mean or zero, which all give it the vector 0{}",
-              part.table.path(), part.table.line(part.table_row(row), column),
-              in_quotes(part.table.column_names()[static_cast<size_t>(column)]),
-              cell.empty() ? "" : fmt::format(" ({})", in_quotes(cell)),
-              cell.empty() ? ""
-                           : fmt::format("; if {} is a value, set data.missing_words to the words that mean a missing "
-                                         "value ([] for none)",
-                                         in_quotes(cell)));
+  part.table.fail_at(
+      part.table_row(row), column,
+      fmt::format("the value is missing{}, expected one of data.categories: fill it, or set data.missing to previous, "
+                  "mean or zero, which all give it the vector 0{}",
+                  cell.empty() ? "" : fmt::format(" ({})", in_quotes(cell)),
+                  cell.empty() ? ""
+                               : fmt::format("; if {} is a value, set data.missing_words to the words that mean a "
+                                             "missing value ([] for none)",
+                                             in_quotes(cell))));
 }
 
 NumericColumn codes_of(const CsvPart& part, const CategoryColumn& category, const DataSettings& settings,
                        UnknownCells& others) {
   const int64_t column = part.table.column_index(category.name);
   const ValueIndex index(category.values, part.table.options());
-  std::unordered_map<std::string_view, int64_t> places;
   NumericColumn codes{.name = category.name, .values = {}};
   for (int64_t row = 0; row < part.num_rows(); ++row) {
-    const std::string_view cell = trim(part.table.cell(part.table_row(row), column));
-    const auto [place, is_new] = places.try_emplace(cell, -1);
-    if (is_new) place->second = index.find(cell);
-    codes.values.push_back(static_cast<double>(place->second + 1));
-    const bool is_known = place->second >= 0, is_absent = !is_known && is_missing(cell, part.table.options());
+    const std::string_view cell = part.table.value(part.table_row(row), column);
+    const int64_t place = index.find(cell);
+    codes.values.push_back(static_cast<double>(place + 1));
+    const bool is_known = place >= 0, is_absent = !is_known && is_missing(cell, part.table.options());
     if (is_absent) refuse_missing_category(part, row, column, cell, settings);
     others.num_known += is_known;
     others.num_missing += is_absent;
     others.num_unknown += !is_known && !is_absent;
-    if (!is_known && !is_absent && is_new) others.examples.emplace_back(cell);
+    if (!is_known && !is_absent && others.examples.size() <= kMostExamples)
+      add_once(others.examples, std::string(cell));
   }
   return codes;
 }

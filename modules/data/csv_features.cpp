@@ -19,40 +19,42 @@ namespace {
 // which the reader of numbers refuses.
 bool holds_texts(const Table& table, int64_t column) {
   constexpr int64_t kFirstRows = 50;
-  if (!is_text(trim(table.cell(0, column)), table.options())) return false;
+  if (!is_text(table.value(0, column), table.options())) return false;
   int64_t num_texts = 0, num_others = 0;
   for (int64_t row = 0; row < std::min(kFirstRows, table.num_rows()); ++row)
-    ++(is_text(trim(table.cell(row, column)), table.options()) ? num_texts : num_others);
+    ++(is_text(table.value(row, column), table.options()) ? num_texts : num_others);
   return num_texts >= num_others;
 }
 
-bool holds_numbered_times(const Table& table, const std::string& name) {
-  const auto times = times_of_column(table, table.column_index(name));
-  return times && times->are_hardly_inputs;
+// Why a column is hardly meant as an input.
+enum class Doubt { kNone, kTexts, kNumbersOfRows, kTimes };
+
+Doubt doubt_about(const Table& table, int64_t column) {
+  if (holds_texts(table, column)) return Doubt::kTexts;
+  if (numbers_rows(table, column)) return Doubt::kNumbersOfRows;
+  const auto times = times_of_column(table, column);
+  return times && times->are_hardly_inputs ? Doubt::kTimes : Doubt::kNone;
 }
 
 // Returns "" if no cell is known.
 std::string_view first_known_cell(const Table& table, int64_t column) {
   for (int64_t row = 0; row < table.num_rows(); ++row)
-    if (const std::string_view cell = trim(table.cell(row, column)); !is_missing(cell, table.options())) return cell;
+    if (const std::string_view cell = table.value(row, column); !is_missing(cell, table.options())) return cell;
   return "";
 }
 
 std::vector<std::string> names_of_numbers(const Table& table, const std::vector<std::string>& names) {
   std::vector<std::string> found;
-  for (const std::string& name : names) {
-    const int64_t column = table.column_index(name);
-    if (!holds_texts(table, column) && !numbers_rows(table, column) && !holds_numbered_times(table, name))
-      found.push_back(config::yaml_text(name));
-  }
+  for (const std::string& name : names)
+    if (doubt_about(table, table.column_index(name)) == Doubt::kNone) found.push_back(config::yaml_text(name));
   return found;
 }
 
 // Values that do not repeat, such as dates, are not categories.
 bool has_repeated_texts(const Table& table, int64_t column) {
-  const std::string_view first = trim(table.cell(0, column));
+  const std::string_view first = table.value(0, column);
   for (int64_t row = 1; row < table.num_rows(); ++row)
-    if (trim(table.cell(row, column)) == first) return true;
+    if (table.value(row, column) == first) return true;
   return false;
 }
 
@@ -70,17 +72,15 @@ std::string advice_to_leave_out(const Table& table, const std::vector<std::strin
   const int64_t column = table.column_index(name);
   const bool may_have_categories = has_series(settings) && has_repeated_texts(table, column);
   const bool are_times = times_of_column(table, column).has_value();
-  throw_error(ExitCode::kData, "{}:{}: column {}: got {}, expected a number; {}{}{}", table.path(),
-              table.line(0, column), in_quotes(name), in_quotes(trim(table.cell(0, column))),
-              are_times ? fmt::format("if these are the times of the rows, set {}: {}; else ",
-                                      uses_order(settings) ? "data.time" : "data.id",
-                                      uses_order(settings) ? config::yaml_text(name)
-                                                           : fmt::format("[{}]", config::yaml_text(name)))
-                        : "",
-              advice_to_leave_out(table, names),
-              may_have_categories && !are_times
-                  ? fmt::format("; or embed its values: data.categories: [{}]", config::yaml_text(name))
-                  : "");
+  const std::string quoted = config::yaml_text(name);
+  const std::string key = uses_order(settings) ? "data.time: " + quoted : fmt::format("data.id: [{}]", quoted);
+  table.fail_at(0, column,
+                fmt::format("got {}, expected a number; {}{}{}", in_quotes(table.value(0, column)),
+                            are_times ? fmt::format("if these are the times of the rows, set {}; else ", key) : "",
+                            advice_to_leave_out(table, names),
+                            may_have_categories && !are_times
+                                ? fmt::format("; or embed its values: data.categories: [{}]", quoted)
+                                : ""));
 }
 
 // Refuses columns that are hardly meant as inputs, if data.features does not name them.
@@ -88,15 +88,15 @@ void refuse_unlikely_features(const Table& table, const std::vector<std::string>
   for (const std::string& name : names) {
     if (std::ranges::count(settings.target, name) > 0) continue;
     const int64_t column = table.column_index(name);
-    if (holds_texts(table, column)) refuse_texts(table, name, names, settings);
-    const bool are_numbers_of_rows = numbers_rows(table, column);
-    if (!are_numbers_of_rows && !holds_numbered_times(table, name)) continue;
+    const Doubt doubt = doubt_about(table, column);
+    if (doubt == Doubt::kNone) continue;
+    if (doubt == Doubt::kTexts) refuse_texts(table, name, names, settings);
     throw_error(ExitCode::kData,
                 "{}: column {} {}, which is not an input unless data.features names it: {}; or name it in data.id",
                 table.path(), in_quotes(name),
-                are_numbers_of_rows
-                    ? fmt::format("numbers the rows ({}, {} ...){}", trim(table.cell(0, column)),
-                                  trim(table.cell(1, column)), is_unnamed(table, column) ? " and has no name" : "")
+                doubt == Doubt::kNumbersOfRows
+                    ? fmt::format("numbers the rows ({}, {} ...){}", table.value(0, column), table.value(1, column),
+                                  is_unnamed(table, column) ? " and has no name" : "")
                     : fmt::format("holds times such as {}", first_known_cell(table, column)),
                 advice_to_leave_out(table, names));
   }

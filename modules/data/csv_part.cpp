@@ -8,12 +8,9 @@
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/config/value.h"
@@ -21,7 +18,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/csv_time.h"
-#include "data/readers/spellings.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -34,10 +31,7 @@ void append(Windows& all, const Windows& more) {
 
 // Returns the rows in which no column has a missing value: all rows if there are no columns.
 std::vector<int64_t> rows_with_all(std::span<const NumericColumn> columns, int64_t num_rows) {
-  if (!columns.empty()) return complete_rows(columns);
-  std::vector<int64_t> rows(static_cast<size_t>(num_rows));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
+  return columns.empty() ? first_rows(num_rows) : complete_rows(columns);
 }
 
 // Returns the part of the ascending rows that are in the series.
@@ -45,22 +39,12 @@ std::vector<int64_t> rows_in(const CsvSeries& series, const std::vector<int64_t>
   return {std::ranges::lower_bound(rows, series.rows.begin), std::ranges::lower_bound(rows, series.rows.end)};
 }
 
-}  // namespace
-
-namespace {
-
 // Returns how many windows were left out because they do not meet the condition.
 int64_t keep_windows(Windows& windows, const std::function<bool(size_t)>& is_kept) {
-  Windows kept{.window = windows.window, .first = {}, .target = {}, .num_horizons = windows.num_horizons};
-  for (size_t i = 0; i < windows.first.size(); ++i) {
-    if (!is_kept(i)) continue;
-    kept.first.push_back(windows.first[i]);
-    const auto targets = std::span(windows.target).subspan(i * windows.num_horizons, windows.num_horizons);
-    kept.target.insert(kept.target.end(), targets.begin(), targets.end());
-  }
-  const int64_t num_left_out = std::ssize(windows.first) - std::ssize(kept.first);
-  windows = std::move(kept);
-  return num_left_out;
+  std::vector<int64_t> kept = first_rows(std::ssize(windows.first));
+  const auto num_left_out = std::erase_if(kept, [&](int64_t i) { return !is_kept(static_cast<size_t>(i)); });
+  windows = selected(windows, kept);
+  return static_cast<int64_t>(num_left_out);
 }
 
 // Leaves out the windows that have a row of which a feature is missing.
@@ -173,9 +157,9 @@ void require_within(const Table& table, const NumericColumn& column, double leas
   for (size_t row = 0; row < column.values.size(); ++row) {
     const double value = column.values[row];
     if (std::isnan(value) || (value >= least && value <= most)) continue;
-    const int64_t index = table.column_index(column.name);
     throw_error(ExitCode::kData, "{}:{}: column {} holds {}, expected {}", table.path(),
-                table.line(static_cast<int64_t>(row), index), in_quotes(column.name), value, expected);
+                table.line(static_cast<int64_t>(row), table.column_index(column.name)), in_quotes(column.name), value,
+                expected);
   }
 }
 
@@ -203,38 +187,21 @@ void refuse_decimal_classes(const std::string& path, const std::string& name, co
               path, in_quotes(name), *decimal);
 }
 
-// A missing target is never filled, because it would be taken for a true one.
-bool refuses_missing_targets(const CsvPart& part, const DataSettings& settings) {
-  return part.wanted == Targets::kRequired && settings.missing == MissingPolicy::kError;
-}
-
 void require_targets(const CsvPart& part) {
   for (const NumericColumn& column : part.targets) {
     if (column.num_missing == 0) continue;
     const auto row = std::ranges::find_if(column.values, [](double value) { return std::isnan(value); });
-    throw_error(ExitCode::kData,
-                "{}:{}: column {}: the target is missing; fill it, or set data.missing: drop, which leaves missing "
-                "targets out of losses and metrics",
-                part.table.path(), part.table.line(row - column.values.begin(), part.table.column_index(column.name)),
-                in_quotes(column.name));
+    part.table.fail_at(row - column.values.begin(), part.table.column_index(column.name),
+                       "the target is missing; fill it, or set data.missing: drop, which leaves missing targets out of "
+                       "losses and metrics");
   }
-}
-
-// Merged classes may be meant as two.
-void note_spellings_of_classes(CsvPart& part, const std::string& name) {
-  const int64_t column = part.table.column_index(name);
-  std::unordered_set<std::string_view> cells;
-  for (int64_t row = 0; row < part.table.num_rows(); ++row) cells.insert(trim(part.table.cell(row, column)));
-  std::erase_if(cells, [&](std::string_view cell) { return is_missing(cell, part.table.options()); });
-  const std::vector<std::string_view> present(cells.begin(), cells.end());
-  if (const auto note = note_on_spellings(present, name, part.table.options())) part.notes.push_back(*note);
 }
 
 void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* like) {
   const Task task = csv_task(settings);
+  const MissingTargets missing = missing_targets(settings, part.wanted);
   if (task == Task::kClassification) {
     const std::string& name = settings.target.at(0);
-    const auto missing = refuses_missing_targets(part, settings) ? MissingLabels::kRefused : MissingLabels::kUnknown;
     if (like != nullptr) {
       part.labels = like->labels;
       part.classes = class_column_as(part.table, name, part.labels, missing);
@@ -243,12 +210,12 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
     ClassColumn column = class_column(part.table, name, missing);
     part.classes = std::move(column.classes);
     part.labels = std::move(column.labels);
-    note_spellings_of_classes(part, name);
+    add_once(part.notes, column.note);  // merged classes may be meant as two
     if (!named_task(settings.task)) refuse_decimal_classes(part.table.path(), name, part.labels);
     return;
   }
   part.targets = numbers(part.table, settings.target, MissingPolicy::kDrop);
-  if (refuses_missing_targets(part, settings)) require_targets(part);
+  if (missing == MissingTargets::kRefused) require_targets(part);
   if (task != Task::kBinary) return;
   for (const NumericColumn& column : part.targets) {
     require_within(part.table, column, 0, 1, "a binary target from 0 to 1 (else use task: classification)");
@@ -273,24 +240,19 @@ std::optional<double> mean_over(const std::vector<double>& values, const std::ve
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }
 
-// A policy such as kZero has filled the column, so its missing values are found by a second reading of the table.
-std::optional<double> mean_in_file(const CsvPart& part, const NumericColumn& column, const std::vector<int64_t>& rows) {
-  if (column.num_missing == 0) return mean_over(column.values, rows);
-  std::vector<int64_t> table_rows;
-  for (const int64_t row : rows) table_rows.push_back(part.table_row(row));
-  return mean_over(numeric_column(part.table, column.name, MissingPolicy::kDrop).values, table_rows);
+void fill_with(double number, NumericColumn& column) {
+  std::ranges::replace_if(
+      column.values, [](double value) { return std::isnan(value); }, number);
 }
 
-void fill_column(NumericColumn& column, const std::map<std::string, double>& means, const std::string& path) {
-  if (column.num_missing == 0) return;
+void fill_with_mean(NumericColumn& column, const std::map<std::string, double>& means, const std::string& path) {
   const auto mean = means.find(column.name);
   if (mean == means.end())
     throw_error(ExitCode::kData,
                 "{}: column {} has missing values, but the training part has no mean for data.missing=mean; use "
                 "data.missing=previous, zero or drop",
                 path, in_quotes(column.name));
-  std::ranges::replace_if(
-      column.values, [](double value) { return std::isnan(value); }, mean->second);
+  fill_with(mean->second, column);
 }
 
 bool has_any_column(const Table& table, const std::vector<std::string>& names) {
@@ -300,11 +262,13 @@ bool has_any_column(const Table& table, const std::vector<std::string>& names) {
 }  // namespace
 
 std::vector<int64_t> CsvPart::complete_rows() const {
-  std::vector<NumericColumn> all = features;
-  if (wanted == Targets::kRequired) all.insert(all.end(), targets.begin(), targets.end());
-  std::vector<int64_t> rows = rows_with_all(all, num_rows());
-  if (wanted == Targets::kRequired && !classes.empty())
-    std::erase_if(rows, [&](int64_t row) { return classes[static_cast<size_t>(row)] < 0; });
+  std::vector<int64_t> rows = rows_with_all(features, num_rows());
+  if (wanted != Targets::kRequired) return rows;
+  std::erase_if(rows, [&](int64_t row) {
+    const auto at = static_cast<size_t>(row);
+    const auto lacks_it = [at](const NumericColumn& column) { return std::isnan(column.values[at]); };
+    return std::ranges::any_of(targets, lacks_it) || (!classes.empty() && classes[at] < 0);
+  });
   return rows;
 }
 
@@ -321,6 +285,10 @@ bool CsvPart::has_break(int64_t first, int64_t last) const {
 
 int64_t CsvPart::table_row(int64_t row) const { return file_rows.empty() ? row : file_rows[static_cast<size_t>(row)]; }
 
+std::vector<int64_t> CsvPart::table_rows(const std::vector<int64_t>& rows) const {
+  return file_rows.empty() ? rows : at_rows(file_rows, rows);
+}
+
 CsvLayout CsvPart::layout() const { return {names_of(features), labels, time}; }
 
 const CsvSeries& CsvPart::series_of(int64_t row) const {
@@ -329,53 +297,6 @@ const CsvSeries& CsvPart::series_of(int64_t row) const {
 
 namespace {
 
-// A usual word for a missing value may be a name, such as NA for Namibia.
-std::string hint_on_name(std::string_view cell) {
-  return cell.empty() ? "" : fmt::format(", or take {} out of data.missing_words if it is a name", in_quotes(cell));
-}
-
-// Returns the rows of each series in the order of the file, and the series in the order of their first rows.
-std::vector<SeriesRows> rows_by_series(const Table& table, const std::string& group) {
-  std::vector<SeriesRows> all;
-  std::unordered_map<std::string_view, size_t> places;
-  const int64_t column = table.column_index(group);
-  for (int64_t row = 0; row < table.num_rows(); ++row) {
-    const std::string_view name = trim(table.cell(row, column));
-    if (is_missing(name, table.options()))
-      throw_error(ExitCode::kData, "{}:{}: column {}: the name of the series is missing; fill it or remove the row{}",
-                  table.path(), table.line(row, column), in_quotes(group), hint_on_name(name));
-    const auto [place, is_new] = places.emplace(name, all.size());
-    if (is_new) all.push_back({std::string(name), {}});
-    all[place->second].rows.push_back(row);
-  }
-  return all;
-}
-
-template <class T>
-void reorder(std::vector<T>& values, const std::vector<int64_t>& order) {
-  if (values.empty()) return;
-  std::vector<T> ordered;
-  ordered.reserve(values.size());
-  for (const int64_t row : order) ordered.push_back(values[static_cast<size_t>(row)]);
-  values = std::move(ordered);
-}
-
-std::vector<int64_t> all_rows(const Table& table) {
-  std::vector<int64_t> rows(static_cast<size_t>(table.num_rows()));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
-
-// Counts the missing values again where rows have been left out. The policy may have filled some.
-void count_missing(NumericColumn& column, const CsvPart& part) {
-  if (column.num_missing == 0 || part.num_rows() == part.table.num_rows()) return;
-  const int64_t index = part.table.column_index(column.name);
-  column.num_missing = 0;
-  for (int64_t row = 0; row < part.num_rows(); ++row)
-    column.num_missing += std::isnan(column.values[static_cast<size_t>(row)]) ||
-                          is_missing(trim(part.table.cell(part.table_row(row), index)), part.table.options());
-}
-
 // Puts the rows of the part into the order of the series.
 void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
   for (const auto& [name, rows] : all) {
@@ -383,39 +304,16 @@ void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
     part.file_rows.insert(part.file_rows.end(), rows.begin(), rows.end());
     part.series.push_back({name, {begin, std::ssize(part.file_rows)}});
   }
-  if (part.file_rows == all_rows(part.table)) {
+  if (part.file_rows == first_rows(part.table.num_rows())) {
     part.file_rows.clear();
     return;
   }
   for (auto* columns : {&part.features, &part.targets})
     for (NumericColumn& column : *columns) {
-      reorder(column.values, part.file_rows);
-      count_missing(column, part);
+      column.values = at_rows(column.values, part.file_rows);
+      column.num_missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
     }
-  reorder(part.classes, part.file_rows);
-}
-
-[[noreturn]] void refuse_first_row(const CsvPart& part, const CsvSeries& series, int64_t row,
-                                   const std::string& column) {
-  const int64_t line = part.table.line(part.table_row(row), part.table.column_index(column));
-  const std::string after_gap = row == series.rows.begin ? "" : " after a gap in time";
-  throw_error(
-      ExitCode::kData,
-      "{}:{}: column {}: the first row of the {}{} has no value, and no previous row to copy it from; fill it, or "
-      "use data.missing: drop, mean or zero",
-      part.table.path(), line, in_quotes(column), series.name.empty() ? "file" : "series " + in_quotes(series.name),
-      after_gap);
-}
-
-void fill_with_previous(NumericColumn& column, const CsvPart& part) {
-  if (column.num_missing == 0) return;
-  for (const CsvSeries& series : part.series)
-    for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
-      double& value = column.values[static_cast<size_t>(row)];
-      if (!std::isnan(value)) continue;
-      if (row == series.rows.begin || part.has_break(row - 1, row)) refuse_first_row(part, series, row, column.name);
-      value = column.values[static_cast<size_t>(row - 1)];
-    }
+  part.classes = at_rows(part.classes, part.file_rows);
 }
 
 // Another file than that of training may lack the column.
@@ -447,8 +345,7 @@ void add_breaks(CsvPart& part, const std::vector<int64_t>& rows_after_gaps) {
 }
 
 void make_series(CsvPart& part, const DataSettings& settings) {
-  std::vector<SeriesRows> series = {{"", all_rows(part.table)}};
-  if (!settings.group.empty()) series = rows_by_series(part.table, settings.group);
+  std::vector<SeriesRows> series = rows_by_series(part.table, settings.group);
   TimeTreatment treatment;
   if (is_time_examined(part, settings))
     treatment = order_by_time(part.table, *part.time, series, settings);
@@ -457,13 +354,7 @@ void make_series(CsvPart& part, const DataSettings& settings) {
   part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
   take_rows_of(part, series);
   add_breaks(part, treatment.rows_after_gaps);
-  if (settings.missing != MissingPolicy::kPrevious) return;
-  for (NumericColumn& column : part.features) fill_with_previous(column, part);
 }
-
-}  // namespace
-
-namespace {
 
 void note_booleans(CsvPart& part) {
   std::vector<std::string> names;
@@ -497,7 +388,8 @@ CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout
   std::vector<std::string> names =
       like != nullptr ? like->features : feature_names(part.table, settings, csv_task(settings), part.notes);
   std::erase_if(names, [&](const std::string& name) { return is_listed(settings.categories, name); });
-  part.features = numbers(part.table, names, settings.missing);
+  part.features = numbers(part.table, names,
+                          settings.missing == MissingPolicy::kError ? MissingPolicy::kError : MissingPolicy::kDrop);
   if (needs_targets) read_targets(part, settings, like);
   note_booleans(part);
   part.is_of_old_run = like != nullptr && !like->time;
@@ -510,12 +402,41 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
   std::map<std::string, double> means;
   for (const auto* columns : {&part.features, &part.targets})
     for (const NumericColumn& column : *columns)
-      if (const auto mean = mean_in_file(part, column, rows)) means.emplace(column.name, *mean);
+      if (const auto mean = mean_over(column.values, rows)) means.emplace(column.name, *mean);
   return means;
 }
 
-void fill_with_means(CsvPart& part, const std::map<std::string, double>& means) {
-  for (NumericColumn& column : part.features) fill_column(column, means, part.table.path());
+namespace {
+
+[[noreturn]] void refuse_first_row(const CsvPart& part, const CsvSeries& series, int64_t row,
+                                   const std::string& column) {
+  part.table.fail_at(
+      part.table_row(row), part.table.column_index(column),
+      fmt::format("the first row of the {}{} has no value, and no previous row to copy it from; fill it, or use "
+                  "data.missing: drop, mean or zero",
+                  series.name.empty() ? "file" : "series " + in_quotes(series.name),
+                  row == series.rows.begin ? "" : " after a gap in time"));
+}
+
+void fill_with_previous(NumericColumn& column, const CsvPart& part) {
+  for (const CsvSeries& series : part.series)
+    for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
+      double& value = column.values[static_cast<size_t>(row)];
+      if (!std::isnan(value)) continue;
+      if (row == series.rows.begin || part.has_break(row - 1, row)) refuse_first_row(part, series, row, column.name);
+      value = column.values[static_cast<size_t>(row - 1)];
+    }
+}
+
+}  // namespace
+
+void fill_missing(CsvPart& part, MissingPolicy policy, const std::map<std::string, double>& means) {
+  for (NumericColumn& column : part.features) {
+    if (column.num_missing == 0) continue;
+    if (policy == MissingPolicy::kPrevious) fill_with_previous(column, part);
+    if (policy == MissingPolicy::kMean) fill_with_mean(column, means, part.table.path());
+    if (policy == MissingPolicy::kZero) fill_with(0, column);
+  }
 }
 
 namespace {

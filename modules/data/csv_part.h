@@ -42,7 +42,7 @@ struct CsvPart {
   Table table;
   std::vector<int64_t> file_rows;       // the row of the file for each row; empty if they are equal
   std::vector<CsvSeries> series;        // at least one; together they have all rows
-  std::vector<NumericColumn> features;  // NaN if a value is missing and the policy is kDrop or kMean
+  std::vector<NumericColumn> features;  // NaN if a value is missing, until fill_missing() fills it
   std::vector<NumericColumn> targets;   // for regression and binary; NaN if a value is missing, whatever the policy
   std::vector<int64_t> classes;         // for classification: indices into labels, or -1
   std::vector<std::string> labels;
@@ -57,6 +57,7 @@ struct CsvPart {
   std::vector<int64_t> complete_rows() const;         // rows that have all features and all required targets
   bool has_break(int64_t first, int64_t last) const;  // whether a row after `first`, up to `last`, follows a gap
   int64_t table_row(int64_t row) const;               // the row of the table for a row of the part
+  std::vector<int64_t> table_rows(const std::vector<int64_t>& rows) const;
   CsvLayout layout() const;
   bool has_targets() const { return !targets.empty() || !classes.empty(); }
   const CsvSeries& series_of(int64_t row) const;
@@ -64,19 +65,19 @@ struct CsvPart {
 };
 
 // `like` is the layout of the training part, which every other file must have; nullptr for the training part itself.
-// With Targets::kIfPresent the target columns may be missing from the file. Features are filled by the policy, except
-// for kDrop and kMean; targets are not. Throws UserError kData if a column (also
-// of data.id) is missing, a cell is not a number (with its line), a number exceeds float32, or a binary target is
-// outside 0 to 1.
+// With Targets::kIfPresent the target columns may be missing from the file. Throws UserError kData if a column (also of
+// data.id) is missing, a cell is not a number (with its line), a value is missing and data.missing is error, a number
+// exceeds float32, or a binary target is outside 0 to 1.
 CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like,
                       Targets wanted = Targets::kRequired);
 
-// Returns the mean of each column over the values that the file has in these rows; values that the policy has filled in
-// do not count. A column without a value in these rows is not in the map.
+// Returns the mean of each column over the values that the file has in these rows, before fill_missing(). A column
+// without a value in these rows is not in the map.
 std::map<std::string, double> column_means(const CsvPart& part, const std::vector<int64_t>& rows);
 
-// Fills missing features with the means of the training part. Throws UserError kData if a column has no mean.
-void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
+// Fills missing features by the policy: `means` are those of the training part. With kDrop they stay missing. Throws
+// UserError kData if a column has no mean, or if no row of the series is before a missing value.
+void fill_missing(CsvPart& part, MissingPolicy policy, const std::map<std::string, double>& means);
 
 // Returns the values that the columns of data.categories have in these rows, each once for all of its spellings,
 // which a note names. Missing values are left out. Throws UserError kData if a column has none.

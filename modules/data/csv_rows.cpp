@@ -18,24 +18,18 @@
 namespace rnnlab {
 namespace {
 
-// Reads the cells of the columns of data.id.
-class IdReader {
- public:
-  IdReader(const Table& table, const std::vector<std::string>& names) : table_(table) {
-    for (const std::string& name : names) columns_.push_back(table.column_index(name));
-  }
+std::vector<int64_t> columns_of(const Table& table, const std::vector<std::string>& names) {
+  std::vector<int64_t> columns;
+  for (const std::string& name : names) columns.push_back(table.column_index(name));
+  return columns;
+}
 
-  std::vector<std::string> read(int64_t row) const {
-    if (row >= table_.num_rows()) return std::vector<std::string>(columns_.size());
-    std::vector<std::string> cells;
-    for (const int64_t column : columns_) cells.emplace_back(table_.cell(row, column));
-    return cells;
-  }
-
- private:
-  const Table& table_;
-  std::vector<int64_t> columns_;
-};
+// Returns the cells of these columns; empty texts after the last row.
+std::vector<std::string> cells_of(const Table& table, int64_t row, const std::vector<int64_t>& columns) {
+  std::vector<std::string> cells;
+  for (const int64_t column : columns) cells.emplace_back(row < table.num_rows() ? table.cell(row, column) : "");
+  return cells;
+}
 
 // The rows of a window are consecutive in the part. Returns the row of a horizon.
 int64_t predicted_row(const Windows& windows, size_t sample, int64_t horizon) {
@@ -85,10 +79,10 @@ int64_t number_in_file(const CsvPart& part, const CsvSeries& series, int64_t row
 
 // Returns the row of the file with its cells. A row without a number has only the name of the series, if data.id has
 // the column data.group.
-FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, const IdReader& ids,
+FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, const std::vector<int64_t>& ids,
                  const DataSettings& settings) {
   const int64_t number = number_in_file(part, series, row, settings);
-  if (number > 0) return {.number = number, .id = ids.read(number - 1), .sample = {}, .reason = ""};
+  if (number > 0) return {.number = number, .id = cells_of(part.table, number - 1, ids), .sample = {}, .reason = ""};
   FileRow after_end;
   for (const std::string& name : settings.id) after_end.id.push_back(name == settings.group ? series.name : "");
   return after_end;
@@ -97,7 +91,7 @@ FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, cons
 }  // namespace
 
 FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
-  const IdReader ids(part.table, settings.id);
+  const std::vector<int64_t> ids = columns_of(part.table, settings.id);
   FileRows result{.id_names = settings.id, .rows = {}};
   if (windows.has_target_per_row) {
     for (const int64_t row : rows_of(windows)) {
@@ -122,7 +116,7 @@ FileRows rows_of_file(const CsvPart& part, const Windows& windows, const DataSet
   FileRows predicted = rows_of_samples(part, windows, settings);
   std::ranges::stable_sort(predicted.rows, {},
                            [](const FileRow& row) { return std::pair(row.number == 0, row.number); });
-  const IdReader ids(part.table, settings.id);
+  const std::vector<int64_t> ids = columns_of(part.table, settings.id);
   const std::vector<int64_t> part_rows = rows_of_part(part);
   FileRows result{.id_names = settings.id, .rows = {}};
   auto next = predicted.rows.begin();
@@ -132,7 +126,7 @@ FileRows rows_of_file(const CsvPart& part, const Windows& windows, const DataSet
       result.rows.push_back(std::move(*next++));
     else
       result.rows.push_back({.number = row + 1,
-                             .id = ids.read(row),
+                             .id = cells_of(part.table, row, ids),
                              .sample = std::nullopt,
                              .reason = why_not_predicted(part, part_rows[static_cast<size_t>(row)], settings)});
   }

@@ -5,9 +5,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "base/error.h"
@@ -20,6 +18,7 @@
 #include "data/inspect.h"
 #include "data/naive_forecasts.h"
 #include "data/normalize.h"
+#include "data/readers/rows.h"
 #include "data/source.h"
 
 namespace rnnlab {
@@ -41,9 +40,7 @@ Table read_table(const DataSettings& settings, const std::string& name) {
 
 std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settings) {
   if (settings.missing == MissingPolicy::kDrop && settings.window == 0) return part.complete_rows();
-  std::vector<int64_t> rows(static_cast<size_t>(part.num_rows()));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
+  return first_rows(part.num_rows());
 }
 
 // Returns how many rows this number of training samples needs.
@@ -108,10 +105,8 @@ RowSplit split_series(const CsvPart& part, const DataSettings& settings, std::ve
   for (const CsvSeries& series : part.series) {
     const int64_t num_rows = series.rows.end - series.rows.begin;
     const bool is_split = has_rows_for_all_parts(num_rows, request);
-    RowSplit own;
-    if (is_split) own = split_rows(num_rows, request, part.table.path());
-    if (!is_split) own.train.resize(static_cast<size_t>(num_rows));
-    if (!is_split) std::iota(own.train.begin(), own.train.end(), 0);
+    const RowSplit own = is_split ? split_rows(num_rows, request, part.table.path())
+                                  : RowSplit{.train = first_rows(num_rows), .valid = {}};
     num_too_short += !is_split;
     for (const auto& [rows, to] : {std::pair(&own.train, &all.train), {&own.valid, &all.valid}, {&own.test, &all.test}})
       for (const int64_t row : *rows) to->push_back(series.rows.begin + row);
@@ -157,11 +152,8 @@ RowSplit split_table(const CsvPart& part, const DataSettings& settings) {
   const SplitRequest request = request_of_rows(settings);
   require_rows_for_test(request.num_test, std::ssize(usable), settings, path);
   require_rows_for_validation(std::ssize(usable) - num_for_test(std::ssize(usable), request), settings, path);
-  RowSplit split = split_rows(std::ssize(usable), request, path, classes_for_split(part, usable, settings));
-  for (std::vector<int64_t>* rows : {&split.train, &split.valid, &split.test}) {
-    for (int64_t& row : *rows) row = usable[static_cast<size_t>(row)];
-  }
-  return split;
+  const RowSplit split = split_rows(std::ssize(usable), request, path, classes_for_split(part, usable, settings));
+  return {at_rows(usable, split.train), at_rows(usable, split.valid), at_rows(usable, split.test)};
 }
 
 // The sequences of the parts, whose rows have a target each.
@@ -174,8 +166,7 @@ SequenceSplit split_sequences(const CsvPart& part, const DataSettings& settings)
   const Windows all = sequences_of(part, settings);
   require_complete_rows(all.first, part);
   RowSplit split = split_rows(std::ssize(all.first), split_request(settings), part.table.path());
-  if (settings.num_train && *settings.num_train < std::ssize(split.train))
-    split.train.resize(static_cast<size_t>(*settings.num_train));
+  keep_first(split.train, settings.num_train);
   return {selected(all, split.train), selected(all, split.valid), selected(all, split.test)};
 }
 
@@ -187,7 +178,7 @@ struct Parts {
   SequenceSplit sequences = {};         // of these rows, with data.target_per: step
   std::vector<std::string> notes = {};  // on the split
 
-  const CsvPart& valid() const { return valid_file ? *valid_file : train; }
+  const CsvPart& file_of(DataPart part) const { return part == DataPart::kValid && valid_file ? *valid_file : train; }
 };
 
 void split_training_file(Parts& parts, const DataSettings& settings) {
@@ -224,25 +215,14 @@ Parts read_whole_file(const DataSettings& settings, const CsvLayout& like, Targe
 }
 
 void fill_missing(Parts& parts, const DataSettings& settings, const std::map<std::string, double>& means) {
-  if (settings.missing != MissingPolicy::kMean) return;
-  if (parts.valid_file) fill_with_means(*parts.valid_file, means);
-  fill_with_means(parts.train, means);
-}
-
-Scaling fit(const NumericColumn& column, const std::vector<int64_t>& rows, Normalization how) {
-  std::vector<double> values;
-  values.reserve(rows.size());
-  for (const int64_t row : rows) {
-    const double value = column.values[static_cast<size_t>(row)];
-    if (!std::isnan(value)) values.push_back(value);
-  }
-  return how == Normalization::kStandard ? fit_standard(values) : fit_minmax(values);
+  fill_missing(parts.train, settings.missing, means);
+  if (parts.valid_file) fill_missing(*parts.valid_file, settings.missing, means);
 }
 
 std::vector<Scaling> fit_all(const std::vector<NumericColumn>& columns, const std::vector<int64_t>& rows,
                              Normalization how) {
   std::vector<Scaling> scalings;
-  for (const NumericColumn& column : columns) scalings.push_back(fit(column, rows, how));
+  for (const NumericColumn& column : columns) scalings.push_back(fit(at_rows(column.values, rows), how));
   return scalings;
 }
 
@@ -275,13 +255,6 @@ Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScaling
   return samples;
 }
 
-SeriesWindows windows_of_part(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
-                              const std::string& name) {
-  const bool none_wanted = rows.empty() && settings.num_valid == 0;
-  if (none_wanted) return {.windows = {.window = settings.window, .first = {}, .target = {}}};
-  return windows_of_series(part, rows, settings, LastWindows::kWithTargets, part.table.path() + name);
-}
-
 // Windows that are left out count too, because the rows of the part were chosen before.
 void require_as_many(std::optional<int64_t> count, const char* key, const SeriesWindows& of, const CsvPart& part) {
   const int64_t num_left_out = of.num_with_gaps + of.num_across_breaks, num_kept = std::ssize(of.windows.first);
@@ -291,29 +264,23 @@ void require_as_many(std::optional<int64_t> count, const char* key, const Series
               num_left_out == 0 ? "" : fmt::format(", and {} that are left out", format_count(num_left_out)));
 }
 
-SeriesWindows training_windows(const Parts& parts, const DataSettings& settings) {
-  if (has_target_per_step(settings)) return {parts.sequences.train};
-  SeriesWindows windows = windows_of_part(parts.train, parts.rows.train, settings, ": the training part");
-  require_as_many(settings.num_train, "num_train", windows, parts.train);
+// A whole file has the rows and the sequences of the training part.
+SeriesWindows windows_of(const Parts& parts, DataPart part, const DataSettings& settings,
+                         LastWindows last = LastWindows::kWithTargets) {
+  const auto of_part = [part](const auto& all) -> const auto& {
+    return part == DataPart::kValid ? all.valid : part == DataPart::kTest ? all.test : all.train;
+  };
+  if (has_target_per_step(settings)) return {of_part(parts.sequences)};
+  const std::vector<int64_t>& rows = of_part(parts.rows);
+  const bool none_wanted = rows.empty() && part == DataPart::kValid && settings.num_valid == 0;
+  if (none_wanted) return {.windows = {.window = settings.window, .first = {}, .target = {}}};
+  const CsvPart& file = parts.file_of(part);
+  const std::string name = part == DataPart::kAll ? "" : fmt::format(": the {}part", part_name(part));
+  SeriesWindows windows = windows_of_series(file, rows, settings, last, file.table.path() + name);
+  if (part == DataPart::kTrain) require_as_many(settings.num_train, "num_train", windows, file);
+  if (part == DataPart::kValid && !counts_each_series(settings))
+    require_as_many(settings.num_valid, "num_valid", windows, file);
   return windows;
-}
-
-SeriesWindows validation_windows(const Parts& parts, const DataSettings& settings) {
-  if (has_target_per_step(settings)) return {parts.sequences.valid};
-  SeriesWindows windows = windows_of_part(parts.valid(), parts.rows.valid, settings, ": the validation part");
-  if (!counts_each_series(settings)) require_as_many(settings.num_valid, "num_valid", windows, parts.valid());
-  return windows;
-}
-
-SeriesWindows windows_for_use(const Parts& parts, const DataSettings& settings, DataPart part, Targets targets) {
-  if (part == DataPart::kTrain) return training_windows(parts, settings);
-  if (part == DataPart::kValid) return validation_windows(parts, settings);
-  if (has_target_per_step(settings)) return {part == DataPart::kTest ? parts.sequences.test : parts.sequences.train};
-  if (part == DataPart::kTest)
-    return windows_of_series(parts.train, parts.rows.test, settings, LastWindows::kWithTargets,
-                             parts.train.table.path() + ": the test part");
-  const auto last = targets == Targets::kRequired ? LastWindows::kWithTargets : LastWindows::kAll;
-  return windows_of_series(parts.train, parts.rows.train, settings, last, parts.train.table.path());
 }
 
 // Returns the rows of the test part that are targets: of windows that stay in their part, not its first rows.
@@ -366,7 +333,7 @@ std::optional<std::string> note_on_words_for_no_class(const CsvPart& part, const
   std::map<std::string, int64_t> counts;
   for (int64_t row = 0; row < std::ssize(part.classes); ++row) {
     if (part.classes[static_cast<size_t>(row)] >= 0) continue;
-    const auto word = trim(part.table.cell(part.table_row(row), part.table.column_index(settings.target[0])));
+    const auto word = part.table.value(part.table_row(row), part.table.column_index(settings.target[0]));
     if (!word.empty()) ++counts[std::string(word)];
   }
   if (counts.empty()) return std::nullopt;
@@ -449,18 +416,20 @@ DataShape shape_of(const Dataset& dataset, const Parts& parts, const DataSetting
 }
 
 void add_samples(Dataset& dataset, const Parts& parts, const CsvScalings& scalings, const DataSettings& settings) {
-  const SeriesWindows train = training_windows(parts, settings), valid = validation_windows(parts, settings);
+  const SeriesWindows train = windows_of(parts, DataPart::kTrain, settings),
+                      valid = windows_of(parts, DataPart::kValid, settings);
+  const CsvPart& valid_file = parts.file_of(DataPart::kValid);
   dataset.train = samples_in(parts.train, train.windows, scalings);
-  dataset.valid = samples_in(parts.valid(), valid.windows, scalings);
+  dataset.valid = samples_in(valid_file, valid.windows, scalings);
   give_both_lengths(dataset.train, dataset.valid);
-  dataset.naive_forecasts = naive_forecasts(parts.valid(), valid.windows, scalings, settings);
+  dataset.naive_forecasts = naive_forecasts(valid_file, valid.windows, scalings, settings);
   dataset.naive_errors = naive_errors(parts.train, parts.rows.train, settings);
   for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part"),
                            note_on_breaks(train, "training part"), note_on_breaks(valid, "validation part"),
                            note_on_gaps(train, "training part"), note_on_gaps(valid, "validation part"),
-                           note_on_season(parts.valid(), valid.windows, settings)})
+                           note_on_season(valid_file, valid.windows, settings)})
     if (note) dataset.notes.push_back(*note);
-  for (std::string& note : notes_on_missing(dataset.naive_forecasts, dataset.valid.targets, parts.valid()))
+  for (std::string& note : notes_on_missing(dataset.naive_forecasts, dataset.valid.targets, valid_file))
     dataset.notes.push_back(std::move(note));
 }
 
@@ -498,18 +467,19 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   fill_missing(parts, settings, fitted.column_means);
   encode_categories(parts, fitted.categories, settings);
   const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
-  const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
+  const CsvPart& file = parts.file_of(part);
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
   const auto dropped = targets == Targets::kRequired ? note_on_dropped_rows(parts, settings) : std::nullopt;
   for (const auto& note : {note_on_missing(parts, settings), dropped})
     if (note) loaded.notes.push_back(*note);
   move_notes(parts, loaded.notes);
-  const SeriesWindows of_series = windows_for_use(parts, settings, part, targets);
+  const bool has_all_targets = part != DataPart::kAll || targets == Targets::kRequired;
+  const SeriesWindows of_series =
+      windows_of(parts, part, settings, has_all_targets ? LastWindows::kWithTargets : LastWindows::kAll);
   const Windows& windows = of_series.windows;
   for (const auto& note : {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data")})
     if (note) loaded.notes.push_back(*note);
   loaded.samples = samples_in(file, windows, scalings);
-  const bool has_all_targets = part != DataPart::kAll || targets == Targets::kRequired;
   if (part == DataPart::kTrain) loaded.naive_errors = naive_errors(file, parts.rows.train, settings);
   if (has_all_targets) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
   if (targets == Targets::kRequired) return loaded;

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/readers/rows.h"
 #include "data/readers/times.h"
 
 namespace rnnlab {
@@ -24,11 +26,6 @@ std::set<std::string> used_columns(const DataSettings& settings) {
   return names;
 }
 
-bool are_different(std::vector<int64_t> times) {
-  std::ranges::sort(times);
-  return std::ranges::adjacent_find(times) == times.end();
-}
-
 std::vector<std::string> candidates(const Table& table, const DataSettings& settings) {
   std::set<std::string> taken = used_columns(settings);
   std::vector<std::string> names;
@@ -38,7 +35,28 @@ std::vector<std::string> candidates(const Table& table, const DataSettings& sett
   return names;
 }
 
+// A usual word for a missing value may be a name, such as NA for Namibia.
+std::string hint_on_name(std::string_view cell) {
+  return cell.empty() ? "" : fmt::format(", or take {} out of data.missing_words if it is a name", in_quotes(cell));
+}
+
 }  // namespace
+
+std::vector<SeriesRows> rows_by_series(const Table& table, const std::string& group) {
+  if (group.empty()) return {{"", first_rows(table.num_rows())}};
+  std::vector<SeriesRows> all;
+  std::unordered_map<std::string_view, size_t> places;
+  const int64_t column = table.column_index(group);
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    const std::string_view name = table.value(row, column);
+    if (is_missing(name, table.options()))
+      table.fail_at(row, column, "the name of the series is missing; fill it or remove the row" + hint_on_name(name));
+    const auto [place, is_new] = places.emplace(name, all.size());
+    if (is_new) all.push_back({std::string(name), {}});
+    all[place->second].rows.push_back(row);
+  }
+  return all;
+}
 
 std::string find_time_column(const Table& table, const DataSettings& settings) {
   if (!settings.time.empty()) return settings.time;
@@ -48,92 +66,16 @@ std::string find_time_column(const Table& table, const DataSettings& settings) {
     const int64_t column = table.column_index(name);
     const auto found = times_of_column(table, column);
     if (!found) continue;
-    if (found->are_hardly_inputs || !number_of(trim(table.cell(0, column)), table.options())) return name;
-    if (year.empty() && (!settings.group.empty() || are_different(found->times))) year = name;
+    if (found->are_hardly_inputs || !number_of(table.value(0, column), table.options())) return name;
+    if (year.empty() && (!settings.group.empty() || !has_repeated(found->times))) year = name;
   }
   return year;
 }
 
 namespace {
 
-// The times of one series, and how to speak of them.
-class SeriesTimes {
- public:
-  SeriesTimes(const Table& table, const std::string& column, const std::vector<int64_t>& times, SeriesRows& series)
-      : table_(table), column_(table.column_index(column)), times_(times), series_(series) {}
-
-  std::vector<int64_t> times() const {
-    std::vector<int64_t> own;
-    for (const int64_t row : series_.rows) own.push_back(times_[static_cast<size_t>(row)]);
-    return own;
-  }
-
-  void sort() {
-    std::ranges::stable_sort(series_.rows, {}, [&](int64_t row) { return times_[static_cast<size_t>(row)]; });
-  }
-
-  // Keeps one row of each time. The rows are sorted, those of equal times in the order of the file.
-  void keep_one_of_each(Duplicates which) {
-    std::vector<int64_t> kept;
-    for (const int64_t row : series_.rows) {
-      const bool is_new = kept.empty() || times_[static_cast<size_t>(row)] != times_[static_cast<size_t>(kept.back())];
-      if (is_new)
-        kept.push_back(row);
-      else if (which == Duplicates::kLast)
-        kept.back() = row;
-    }
-    series_.rows = std::move(kept);
-  }
-
-  int64_t row_at(int64_t place) const { return series_.rows[static_cast<size_t>(place)]; }
-  std::string cell(int64_t row) const { return in_quotes(trim(table_.cell(row, column_))); }
-  int64_t line(int64_t row) const { return table_.line(row, column_); }
-  std::string column() const { return in_quotes(table_.column_names()[static_cast<size_t>(column_)]); }
-  std::string of_series() const { return series_.name.empty() ? "" : " of the series " + in_quotes(series_.name); }
-  std::string the_rows() const { return series_.name.empty() ? "the rows of the file" : "the rows" + of_series(); }
-
-  [[noreturn]] void fail(int64_t row, const std::string& message) const {
-    throw_error(ExitCode::kData, "{}:{}: column {}: {}", table_.path(), line(row), column(), message);
-  }
-
- private:
-  const Table& table_;
-  int64_t column_;
-  const std::vector<int64_t>& times_;
-  SeriesRows& series_;
-};
-
-[[noreturn]] void refuse_order(const SeriesTimes& series, const TimeSteps& steps) {
-  const int64_t place = *steps.first_backwards, row = series.row_at(place);
-  series.fail(row, fmt::format("the time {} is before that of the row above it ({}): {} {}, but a series is read from "
-                               "its first row to its last; set data.unsorted: sort, or ignore to keep this order",
-                               series.cell(row), series.cell(series.row_at(place - 1)), series.the_rows(),
-                               steps.is_newest_first
-                                   ? "begin with the newest"
-                                   : fmt::format("go back in time {}", counted(steps.num_backwards, "time"))));
-}
-
-[[noreturn]] void refuse_duplicates(const SeriesTimes& series, const TimeSteps& steps, const DataSettings& settings) {
-  const int64_t row = series.row_at(*steps.first_repeated);
-  const std::string_view several =
-      settings.group.empty() ? "; if the rows belong to several series, name their column in data.group" : "";
-  series.fail(row, fmt::format("the time {} is in another row{} too ({} in all): set data.duplicates: first or last to "
-                               "keep one row of each time, or ignore to keep all{}",
-                               series.cell(row), series.of_series(), counted(steps.num_repeated, "such row"), several));
-}
-
-[[noreturn]] void refuse_gaps(const SeriesTimes& series, const TimeSteps& steps, const std::vector<int64_t>& times) {
-  const std::vector<int64_t> places = places_in_order(times);
-  const int64_t place = steps.first_gap ? *steps.first_gap : *steps.first_short;
-  const auto after = std::ranges::find(places, place);
-  const int64_t before = *std::prev(after),
-                step = times[static_cast<size_t>(place)] - times[static_cast<size_t>(before)];
-  const int64_t row = series.row_at(place), num_uneven = steps.num_gaps + steps.num_short;
-  series.fail(row, fmt::format("{} is {} after {}, but the usual step{} is {} ({}): set data.gaps: split, so "
-                               "that no window crosses such a step, or ignore",
-                               series.cell(row), duration_text(step), series.cell(series.row_at(before)),
-                               series.of_series(), duration_text(steps.usual_step),
-                               num_uneven == 1 ? "1 step differs" : format_count(num_uneven) + " steps differ"));
+std::string of_series(const SeriesRows& series) {
+  return series.name.empty() ? "" : " of the series " + in_quotes(series.name);
 }
 
 // What was ignored, sorted or left out in all series together.
@@ -144,16 +86,15 @@ struct Counts {
 // Orders the rows of each series, and counts what it does.
 class Treatment {
  public:
-  Treatment(const Table& table, std::string column, const DataSettings& settings)
-      : table_(table), column_(std::move(column)), settings_(settings), times_(read()) {}
+  Treatment(const Table& table, const std::string& column, const DataSettings& settings)
+      : table_(table), column_(table.column_index(column)), settings_(settings), times_(read()) {}
 
   TimeTreatment apply(std::vector<SeriesRows>& all) {
     for (SeriesRows& series : all) {
-      SeriesTimes times(table_, column_, times_, series);
-      treat_order(times);
+      treat_order(series);
       if (!has_series(settings_)) continue;
-      treat_duplicates(times);
-      treat_gaps(times, series.rows);
+      treat_duplicates(series);
+      treat_gaps(series);
     }
     add_notes(all.size() > 1);
     return std::move(result_);
@@ -161,54 +102,100 @@ class Treatment {
 
  private:
   std::vector<int64_t> read() const {
-    const int64_t column = table_.column_index(column_);
-    auto found = times_of_column(table_, column);
+    auto found = times_of_column(table_, column_);
     const int64_t wrong = found ? found->wrong_row.value_or(-1) : 0;
     if (wrong < 0) return std::move(found->times);
-    throw_error(
-        ExitCode::kData,
-        "{}:{}: column {}: got {}, expected a time{}: correct the cell, {}or set data.unsorted, data.duplicates "
-        "and data.gaps to ignore",
-        table_.path(), table_.line(wrong, column), in_quotes(column_), in_quotes(trim(table_.cell(wrong, column))),
-        wrong > 0 ? fmt::format(" such as {}", in_quotes(trim(table_.cell(0, column)))) : "",
-        settings_.time.empty() ? "name the right column in data.time, " : "");
+    fail(wrong, fmt::format("got {}, expected a time{}: correct the cell, {}or set data.unsorted, data.duplicates "
+                            "and data.gaps to ignore",
+                            cell(wrong), wrong > 0 ? " such as " + cell(0) : "",
+                            settings_.time.empty() ? "name the right column in data.time, " : ""));
   }
 
-  void treat_order(SeriesTimes& series) {
-    const TimeSteps steps = examine_times(series.times());
+  [[noreturn]] void fail(int64_t row, const std::string& message) const { table_.fail_at(row, column_, message); }
+  std::string cell(int64_t row) const { return in_quotes(table_.value(row, column_)); }
+  int64_t time_of(int64_t row) const { return times_[static_cast<size_t>(row)]; }
+
+  void treat_order(SeriesRows& series) {
+    const TimeSteps steps = examine_times(at_rows(times_, series.rows));
     if (steps.is_in_order()) return;
     if (settings_.unsorted == Unsorted::kError) refuse_order(series, steps);
     ++counts_.num_unsorted_series;
     counts_.num_newest_first += steps.is_newest_first;
-    if (settings_.unsorted == Unsorted::kSort) series.sort();
+    if (settings_.unsorted == Unsorted::kSort)
+      std::ranges::stable_sort(series.rows, {}, [&](int64_t row) { return time_of(row); });
   }
 
-  void treat_duplicates(SeriesTimes& series) {
-    const TimeSteps steps = examine_times(series.times());
+  [[noreturn]] void refuse_order(const SeriesRows& series, const TimeSteps& steps) const {
+    const auto place = static_cast<size_t>(*steps.first_backwards);
+    const int64_t row = series.rows[place], above = series.rows[place - 1];
+    fail(row,
+         fmt::format("the time {} is before that of the row above it ({}): the rows{} {}, but a series is read from "
+                     "its first row to its last; set data.unsorted: sort, or ignore to keep this order",
+                     cell(row), cell(above), series.name.empty() ? " of the file" : of_series(series),
+                     steps.is_newest_first ? "begin with the newest"
+                                           : fmt::format("go back in time {}", counted(steps.num_backwards, "time"))));
+  }
+
+  void treat_duplicates(SeriesRows& series) {
+    const TimeSteps steps = examine_times(at_rows(times_, series.rows));
     if (steps.num_repeated == 0) return;
-    if (settings_.duplicates == Duplicates::kError) refuse_duplicates(series, steps, settings_);
+    if (settings_.duplicates == Duplicates::kError) refuse_duplicates(series, steps);
     counts_.num_repeated += steps.num_repeated;
     if (settings_.duplicates == Duplicates::kIgnore) return;
     if (!steps.is_in_order())
       throw_error(ExitCode::kData, "{}: data.duplicates: {} needs rows in the order of time: set data.unsorted: sort",
                   table_.path(), config::name_of(settings_.duplicates));
-    series.keep_one_of_each(settings_.duplicates);
+    keep_one_of_each_time(series.rows);
   }
 
-  void treat_gaps(SeriesTimes& series, const std::vector<int64_t>& rows) {
-    const std::vector<int64_t> times = series.times();
+  [[noreturn]] void refuse_duplicates(const SeriesRows& series, const TimeSteps& steps) const {
+    const int64_t row = series.rows[static_cast<size_t>(*steps.first_repeated)];
+    const std::string_view several =
+        settings_.group.empty() ? "; if the rows belong to several series, name their column in data.group" : "";
+    fail(row, fmt::format("the time {} is in another row{} too ({} in all): set data.duplicates: first or last to "
+                          "keep one row of each time, or ignore to keep all{}",
+                          cell(row), of_series(series), counted(steps.num_repeated, "such row"), several));
+  }
+
+  // The rows are sorted, those of equal times in the order of the file.
+  void keep_one_of_each_time(std::vector<int64_t>& rows) const {
+    std::vector<int64_t> kept;
+    for (const int64_t row : rows) {
+      if (kept.empty() || time_of(row) != time_of(kept.back()))
+        kept.push_back(row);
+      else if (settings_.duplicates == Duplicates::kLast)
+        kept.back() = row;
+    }
+    rows = std::move(kept);
+  }
+
+  void treat_gaps(const SeriesRows& series) {
+    const std::vector<int64_t> times = at_rows(times_, series.rows);
     const TimeSteps steps = examine_times(times);
     if (steps.is_regular()) return;
-    if (settings_.gaps == Gaps::kError) refuse_gaps(series, steps, times);
+    if (settings_.gaps == Gaps::kError) refuse_gaps(series, steps);
     counts_.num_uneven += steps.num_gaps + steps.num_short;
     if (settings_.gaps == Gaps::kIgnore) return;
     const Irregular uneven = irregular_steps(times);
-    for (size_t i = 0; i < rows.size(); ++i)
-      if (uneven.is_long[i] || uneven.is_short[i]) result_.rows_after_gaps.push_back(rows[i]);
+    for (size_t i = 0; i < times.size(); ++i)
+      if (uneven.is_long[i] || uneven.is_short[i]) result_.rows_after_gaps.push_back(series.rows[i]);
+  }
+
+  [[noreturn]] void refuse_gaps(const SeriesRows& series, const TimeSteps& steps) const {
+    const std::vector<int64_t> places = places_in_order(at_rows(times_, series.rows));
+    const auto after = std::ranges::find(places, steps.first_gap ? *steps.first_gap : *steps.first_short);
+    const int64_t row = series.rows[static_cast<size_t>(*after)],
+                  before = series.rows[static_cast<size_t>(*std::prev(after))];
+    const int64_t num_uneven = steps.num_gaps + steps.num_short;
+    fail(row, fmt::format("{} is {} after {}, but the usual step{} is {} ({}): set data.gaps: split, so that no window "
+                          "crosses such a step, or ignore",
+                          cell(row), duration_text(time_of(row) - time_of(before)), cell(before), of_series(series),
+                          duration_text(steps.usual_step),
+                          num_uneven == 1 ? "1 step differs" : format_count(num_uneven) + " steps differ"));
   }
 
   void add_notes(bool are_several) {
-    const std::string column = in_quotes(column_);
+    const std::string column = in_quotes(table_.column_name(column_));
     const auto& [num_unsorted, num_repeated, num_uneven, num_newest_first] = counts_;
     if (num_unsorted > 0)
       result_.notes.push_back(fmt::format("the rows{} {} in the order of time ({}); data.unsorted: {}",
@@ -227,7 +214,7 @@ class Treatment {
   }
 
   const Table& table_;
-  std::string column_;
+  int64_t column_;
   const DataSettings& settings_;
   std::vector<int64_t> times_;
   Counts counts_;

@@ -19,6 +19,10 @@ struct SeriesRows {
   std::vector<int64_t> rows;
 };
 
+// Returns the rows of each series in the order of the file, and the series in the order of their first rows. `group` is
+// the column with their names, "" for one series. Throws UserError kData if a name is missing.
+std::vector<SeriesRows> rows_by_series(const Table& table, const std::string& group);
+
 // Returns data.time, or the first column of times among those that the settings do not use as inputs, targets or names
 // of series, those of data.id before others, or "" if no column has times.
 std::string find_time_column(const Table& table, const DataSettings& settings);

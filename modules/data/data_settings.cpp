@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -64,15 +66,19 @@ void check_source(const DataSettings& settings, Checker& checker) {
   if (const auto check = info_of(settings.source).check) check(settings, checker);
 }
 
+// Permits another value when a run is resumed and when its model is used.
+template <class Field>
+void may_change_later(Field&& field) {
+  field.may_change(config::Change::kOnResume).may_change(config::Change::kOnUse);
+}
+
 void add_source_and_size_fields(Schema& schema) {
   schema.field("source", &DataSettings::source, "where the samples come from; " + described_sources())
       .may_change(config::Change::kOnUse);
-  schema
-      .field("path", &DataSettings::path,
-             "file or folder of the data; searched from the current directory, from the experiment file's folder, in "
-             "$RNNLAB_DATA and in data/")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
+  may_change_later(schema.field(
+      "path", &DataSettings::path,
+      "file or folder of the data; searched from the current directory, from the experiment file's folder, in "
+      "$RNNLAB_DATA and in data/"));
   schema
       .field("num_train", &DataSettings::num_train,
              "number of training samples: the first ones of a file, by default all; or the number to generate (digits "
@@ -147,34 +153,30 @@ void add_split_and_scaling_fields(Schema& schema) {
                "steps, targets); csv each row, in sequences by group or window");
 }
 
+// The keys of files, with their help.
+using FileFields = std::vector<std::tuple<const char*, std::string DataSettings::*, const char*>>;
+
+void add_files(Schema& schema, const FileFields& fields) {
+  for (const auto& [key, member, help] : fields) schema.field(key, member, help).may_change(config::Change::kOnUse);
+}
+
 void add_array_fields(Schema& schema) {
-  schema.field("train_inputs", &DataSettings::train_inputs, "idx, npy: file of (samples, steps, features)")
-      .may_change(config::Change::kOnUse);
-  schema.field("train_targets", &DataSettings::train_targets, "idx, npy: file of (samples) or (samples, targets)")
-      .may_change(config::Change::kOnUse);
-  schema
-      .field("train_lengths", &DataSettings::train_lengths,
-             "idx, npy: file of (samples): the number of valid steps of each")
-      .may_change(config::Change::kOnUse);
-  schema.field("valid_inputs", &DataSettings::valid_inputs, "idx, npy: as train_inputs, for validation")
-      .may_change(config::Change::kOnUse);
-  schema.field("valid_targets", &DataSettings::valid_targets, "idx, npy: as train_targets, for validation")
-      .may_change(config::Change::kOnUse);
-  schema.field("valid_lengths", &DataSettings::valid_lengths, "idx, npy: as train_lengths, for validation")
-      .may_change(config::Change::kOnUse);
-  schema.field("test_inputs", &DataSettings::test_inputs, "idx, npy: as train_inputs, for --part test")
-      .may_change(config::Change::kOnUse);
-  schema.field("test_targets", &DataSettings::test_targets, "idx, npy: as train_targets, for --part test")
-      .may_change(config::Change::kOnUse);
-  schema.field("test_lengths", &DataSettings::test_lengths, "idx, npy: as train_lengths, for --part test")
-      .may_change(config::Change::kOnUse);
-  schema
-      .field("memory", &DataSettings::memory,
-             "npy: whether inputs are read into memory (resident), or stay in their file and are read batch by batch "
-             "(mapped); auto: mapped if loading the inputs needs more than three quarters of the memory that the "
-             "process may use, without swap")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
+  add_files(schema,
+            {{"train_inputs", &DataSettings::train_inputs, "idx, npy: file of (samples, steps, features)"},
+             {"train_targets", &DataSettings::train_targets, "idx, npy: file of (samples) or (samples, targets)"},
+             {"train_lengths", &DataSettings::train_lengths,
+              "idx, npy: file of (samples): the number of valid steps of each"},
+             {"valid_inputs", &DataSettings::valid_inputs, "idx, npy: as train_inputs, for validation"},
+             {"valid_targets", &DataSettings::valid_targets, "idx, npy: as train_targets, for validation"},
+             {"valid_lengths", &DataSettings::valid_lengths, "idx, npy: as train_lengths, for validation"},
+             {"test_inputs", &DataSettings::test_inputs, "idx, npy: as train_inputs, for --part test"},
+             {"test_targets", &DataSettings::test_targets, "idx, npy: as train_targets, for --part test"},
+             {"test_lengths", &DataSettings::test_lengths, "idx, npy: as train_lengths, for --part test"}});
+  may_change_later(schema.field(
+      "memory", &DataSettings::memory,
+      "npy: whether inputs are read into memory (resident), or stay in their file and are read batch by batch "
+      "(mapped); auto: mapped if loading the inputs needs more than three quarters of the memory that the "
+      "process may use, without swap"));
   schema
       .field("num_classes", &DataSettings::num_classes,
              "number of classes; default of idx and npy: one more than the largest training label; of synthetic: 10")
@@ -183,14 +185,10 @@ void add_array_fields(Schema& schema) {
 }
 
 void add_file_fields(Schema& schema) {
-  schema
-      .field("train_file", &DataSettings::train_file,
-             "csv, text, ts: the training file, if path is a folder or not set")
-      .may_change(config::Change::kOnUse);
-  schema.field("valid_file", &DataSettings::valid_file, "csv, text, ts: a separate file for validation")
-      .may_change(config::Change::kOnUse);
-  schema.field("test_file", &DataSettings::test_file, "csv, text, ts: a separate file for --part test")
-      .may_change(config::Change::kOnUse);
+  add_files(schema, {{"train_file", &DataSettings::train_file,
+                      "csv, text, ts: the training file, if path is a folder or not set"},
+                     {"valid_file", &DataSettings::valid_file, "csv, text, ts: a separate file for validation"},
+                     {"test_file", &DataSettings::test_file, "csv, text, ts: a separate file for --part test"}});
 }
 
 bool is_delimiter(const std::string& text) {
@@ -234,40 +232,30 @@ void add_column_fields(Schema& schema) {
           "it, every other value leaves it out of losses, metrics and baselines; idx, npy: error, or drop for missing "
           "targets (NaN, or class -1)")
       .may_change(config::Change::kOnUse);
-  schema
-      .field("missing_words", &DataSettings::missing_words,
-             "csv: words that mean a missing value, besides an empty cell; [] if all words are values; the default "
-             "ignores "
-             "upper and lower case, a list of your own does not")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
+  may_change_later(schema.field(
+      "missing_words", &DataSettings::missing_words,
+      "csv: words that mean a missing value, besides an empty cell; [] if all words are values; the default "
+      "ignores "
+      "upper and lower case, a list of your own does not"));
 }
 
 void add_time_fields(Schema& schema) {
-  schema
-      .field("time", &DataSettings::time,
-             "csv: column with the time of each row; by default a column of times that is neither a feature nor a "
-             "target, if there is one")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
-  schema
-      .field("unsorted", &DataSettings::unsorted,
-             "csv: rows that are not in the order of time: error, sort them within each series, or ignore it and keep "
-             "the order of the file")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
-  schema
-      .field("duplicates", &DataSettings::duplicates,
-             "csv: rows of a series with the same time: error, keep the first or the last of them, or ignore it and "
-             "keep all")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
-  schema
-      .field("gaps", &DataSettings::gaps,
-             "csv: steps in time that are not the usual one of the series: error, split the series there, so that no "
-             "window crosses them, or ignore them")
-      .may_change(config::Change::kOnResume)
-      .may_change(config::Change::kOnUse);
+  may_change_later(schema.field(
+      "time", &DataSettings::time,
+      "csv: column with the time of each row; by default a column of times that is neither a feature nor a "
+      "target, if there is one"));
+  may_change_later(schema.field(
+      "unsorted", &DataSettings::unsorted,
+      "csv: rows that are not in the order of time: error, sort them within each series, or ignore it and keep "
+      "the order of the file"));
+  may_change_later(schema.field(
+      "duplicates", &DataSettings::duplicates,
+      "csv: rows of a series with the same time: error, keep the first or the last of them, or ignore it and "
+      "keep all"));
+  may_change_later(schema.field(
+      "gaps", &DataSettings::gaps,
+      "csv: steps in time that are not the usual one of the series: error, split the series there, so that no "
+      "window crosses them, or ignore them"));
 }
 
 void add_series_fields(Schema& schema) {
@@ -418,6 +406,11 @@ void choose_split_of_earlier_versions(DataSettings& settings) {
 
 bool reaches_back(const DataSettings& settings) {
   return settings.inputs_from.value_or(InputsFrom::kSeries) == InputsFrom::kSeries;
+}
+
+MissingTargets missing_targets(const DataSettings& settings, Targets targets) {
+  const bool are_refused = targets == Targets::kRequired && settings.missing == MissingPolicy::kError;
+  return are_refused ? MissingTargets::kRefused : MissingTargets::kAllowed;
 }
 
 bool has_series(const DataSettings& settings) { return settings.window > 0 || has_target_per_step(settings); }

@@ -113,6 +113,9 @@ Split resolved_split(const DataSettings& settings);
 // the samples keep their order.
 SplitRequest split_request(const DataSettings& settings);
 
+// A missing target is never filled, because it would be taken for a true one. Returns whether it is refused.
+MissingTargets missing_targets(const DataSettings& settings, Targets targets);
+
 // Returns whether the rows of a csv file are steps of series.
 bool has_series(const DataSettings& settings);
 

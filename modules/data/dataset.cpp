@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "base/sha256.h"
 #include "data/mapped_inputs.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 
@@ -121,9 +122,8 @@ at::Tensor target_counts(const Samples& samples) {
   if (!has_missing(targets)) return {};
   at::Tensor are_there = are_known(targets);
   if (samples.lengths.defined() && has_target_per_step(targets)) {
-    const at::Tensor steps = at::arange(targets.size(1), at::kLong).unsqueeze(0);
-    const at::Tensor are_within = steps.lt(samples.lengths.unsqueeze(1));
-    are_there.logical_and_(targets.dim() == 3 ? are_within.unsqueeze(2) : are_within);
+    const at::Tensor within = are_within(samples.lengths, targets.size(1));
+    are_there.logical_and_(targets.dim() == 3 ? within.unsqueeze(2) : within);
   }
   return targets.dim() == 1 ? are_there.to(at::kLong) : are_there.flatten(1).sum(1);
 }
@@ -135,11 +135,14 @@ int64_t Batch::num_targets() const {
   return lengths.sum().item<int64_t>() * of_each_step;
 }
 
+at::Tensor are_within(const at::Tensor& lengths, int64_t num_steps) {
+  return at::arange(num_steps, at::kLong).unsqueeze(0).lt(lengths.unsqueeze(1));
+}
+
 at::Tensor rows_within(const at::Tensor& steps, const at::Tensor& lengths, TimeAxis axis) {
   if (!lengths.defined()) return steps.flatten(0, 1);
-  const int64_t time = axis == TimeAxis::kFirst ? 0 : 1;
-  const auto numbers = at::arange(steps.size(time), at::kLong).unsqueeze(1 - time);
-  const auto rows = numbers.lt(lengths.unsqueeze(time)).flatten().nonzero().squeeze(1);
+  const at::Tensor within = are_within(lengths, steps.size(axis == TimeAxis::kFirst ? 0 : 1));
+  const at::Tensor rows = (axis == TimeAxis::kFirst ? within.t() : within).flatten().nonzero().squeeze(1);
   return steps.flatten(0, 1).index_select(0, rows.to(steps.device(), /*non_blocking=*/true));
 }
 
@@ -181,12 +184,6 @@ at::Tensor rows_of(const at::Tensor& tensor, const at::Tensor& rows) {
 
 at::Tensor first_of(const at::Tensor& tensor, int64_t count) {
   return tensor.defined() ? tensor.narrow(0, 0, count).contiguous() : tensor;
-}
-
-std::vector<int64_t> first_rows(int64_t count) {
-  std::vector<int64_t> rows(static_cast<size_t>(count));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
 }
 
 }  // namespace

@@ -79,6 +79,10 @@ struct Batch {
   int64_t num_targets() const;
 };
 
+// Returns a mask (B, T) of `num_steps` steps: true where a step is within the length of its sequence. lengths: (B)
+// int64.
+at::Tensor are_within(const at::Tensor& lengths, int64_t num_steps);
+
 // Returns the steps that are within the lengths, one below the other: (M, ...), in the order of the tensor (T, B, ...)
 // or (B, T, ...). lengths: (B) int64 on the CPU, or undefined.
 enum class TimeAxis { kFirst, kSecond };

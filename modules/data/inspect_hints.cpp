@@ -15,6 +15,16 @@
 namespace rnnlab {
 namespace {
 
+// Returns the first names, and how many more there are.
+std::string few_names(std::vector<std::string> names, size_t most = 5) {
+  const size_t count = names.size();
+  if (count > most) {
+    names.resize(most);
+    names.push_back(counted(static_cast<int64_t>(count - most), "more column"));
+  }
+  return join_with_and(names);
+}
+
 std::string hint_on_delimiter(const Table& table) {
   if (table.num_columns() > 1) return "";
   const std::string_view first = table.cell(0, 0);
@@ -66,7 +76,6 @@ bool has_other_decimals(const ColumnInspection& column) {
 // Such numbers are read without an error, but as a thousandth of what the file means.
 std::string hint_on_likely_thousands(const Table& table, const std::vector<ColumnInspection>& columns) {
   if (std::ranges::any_of(columns, has_other_decimals)) return "";
-  constexpr size_t kMostNamed = 3;
   std::vector<std::string> names;
   std::string example;
   for (const ColumnInspection& column : columns) {
@@ -75,17 +84,13 @@ std::string hint_on_likely_thousands(const Table& table, const std::vector<Colum
     if (example.empty()) example = column.like_thousands;
   }
   if (names.empty()) return "";
-  if (const size_t num_names = names.size(); num_names > kMostNamed) {
-    names.resize(kMostNamed);
-    names.push_back(counted(static_cast<int64_t>(num_names - kMostNamed), "more column"));
-  }
   const std::string_view mark = table.options().decimal == ',' ? "comma" : "point";
   std::string meant = example;
   std::erase(meant, table.options().decimal);
   return fmt::format(
       "all numbers with a {0} in {1} have three digits after it, such as {2}, and are read as decimals: if {2} means "
       "{3}, remove these {0}s from the file",
-      mark, join_with_and(names), example, meant);
+      mark, few_names(names, 3), example, meant);
 }
 
 // A few texts in a column of numbers are usually missing values in another notation.
@@ -104,7 +109,7 @@ bool is_in_runs(const Table& table, int64_t column) {
   std::unordered_set<std::string_view> seen;
   std::string_view last;
   for (int64_t row = 0; row < table.num_rows(); ++row) {
-    const std::string_view value = trim(table.cell(row, column));
+    const std::string_view value = table.value(row, column);
     if (is_missing(value, table.options())) return false;
     if (row > 0 && value == last) continue;
     if (!seen.insert(value).second) return false;
@@ -116,10 +121,9 @@ bool is_in_runs(const Table& table, int64_t column) {
 // Returns the first column that may name the sequence of a row, such as the sentence of a word, or nullptr.
 const ColumnInspection* choose_sequence(const Table& table, const std::vector<ColumnInspection>& columns,
                                         const Plan& plan) {
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const ColumnInspection& column = columns[i];
+  for (const ColumnInspection& column : columns) {
     const bool may_be_name = &column != plan.target && column.num_integers == column.num_numbers;
-    if (may_be_name && is_in_runs(table, static_cast<int64_t>(i))) return &column;
+    if (may_be_name && is_in_runs(table, column.place)) return &column;
   }
   return nullptr;
 }
@@ -141,7 +145,7 @@ std::string hint_on_steps(const Table& table, const std::vector<ColumnInspection
 
 // A table that ends with a column of texts and has times may still be a series.
 std::string hint_on_times(const Table& table, const std::vector<ColumnInspection>& columns, const Plan& plan) {
-  if (!plan.is_classification || find_time(table, columns) == nullptr) return "";
+  if (!plan.is_classification || find_time(columns) == nullptr) return "";
   const ColumnInspection* const series = choose_series_target(columns);
   if (series == nullptr || plan.target->num_numbers > 0) return "";
   return fmt::format(
@@ -166,17 +170,6 @@ std::string hint_on_plan(const Table& table, const Plan& plan) {
                             : "",
         plan.has_missing() ? ", and write missing: previous instead of drop" : "");
   return "";
-}
-
-// Returns the first names in quotes, and how many more there are.
-std::string few_names(std::vector<std::string> names) {
-  constexpr size_t kMostNamed = 5;
-  const size_t count = names.size();
-  if (count > kMostNamed) {
-    names.resize(kMostNamed);
-    names.push_back(counted(static_cast<int64_t>(count - kMostNamed), "more column"));
-  }
-  return join_with_and(names);
 }
 
 std::string hint_on_row_numbers(const std::vector<ColumnInspection>& columns) {
@@ -273,11 +266,9 @@ std::string hint_on_time_order(const std::optional<TimeInspection>& time) {
 
 }  // namespace
 
-TableAdvice advise(const std::string& path, const Table& table, TableInspection& content) {
-  const std::vector<ColumnInspection>& columns = content.columns;
+TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
   const Plan plan = make_plan(path, table, columns);
-  content.time = plan.times;
-  TableAdvice advice;
+  TableAdvice advice{.yaml = {}, .hints = {}, .times = plan.times};
   add_once(advice.hints, hint_on_delimiter(table));
   add_once(advice.hints, hint_on_likely_thousands(table, columns));
   const std::string misread = hint_on_decimal_commas(columns);
@@ -288,7 +279,7 @@ TableAdvice advise(const std::string& path, const Table& table, TableInspection&
   add_once(advice.hints, hint_on_mixed_column(columns));
   add_once(advice.hints, hint_on_nameless(columns));
   add_once(advice.hints, hint_on_row_numbers(columns));
-  add_once(advice.hints, hint_on_time_order(content.time));
+  add_once(advice.hints, hint_on_time_order(plan.times));
   add_once(advice.hints, hint_on_missing_words(columns));
   add_once(advice.hints, hint_on_placeholders(columns, table.options()));
   add_once(advice.hints, hint_on_spellings(columns, table.options()));

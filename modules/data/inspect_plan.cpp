@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -14,7 +13,8 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/readers/times.h"
+#include "data/csv_time.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 // Returns the last column that can be a target, or nullptr.
 const ColumnInspection* choose_target(const std::vector<ColumnInspection>& columns) {
   const auto can_be_target = [](const ColumnInspection& column) {
-    return (column.is_label() || column.is_numeric()) && !column.numbers_rows && !column.has_times;
+    return (column.is_label() || column.is_numeric()) && !column.numbers_rows && !column.has_times();
   };
   const auto found = std::find_if(columns.rbegin(), columns.rend(), can_be_target);
   return found == columns.rend() ? nullptr : &*found;
@@ -37,31 +37,21 @@ bool is_time(const ColumnInspection& column) {
   return column.num_numbers == 0 && !column.texts.empty() && std::ranges::all_of(column.texts, is_one);
 }
 
-// Returns whether two rows have the same time, as in a file with several series.
-bool has_repeated(std::vector<int64_t> times) {
-  std::ranges::sort(times);
-  return std::ranges::adjacent_find(times) != times.end();
-}
-
-// A column of years shows the order of time only if no year is in two rows, as in a table of one series.
-bool is_time_of_years(const Table& table, const ColumnInspection& column, int64_t place) {
-  if (column.num_numbers != table.num_rows()) return false;
-  const auto times = times_of_column(table, place);
-  return times && !times->wrong_row && !has_repeated(times->times);
-}
-
 }  // namespace
 
 // Unless the times can be read, the name of the column must be one for times, or it is the first one and its values
 // look like times, because addresses and versions look like times. Times may have any form, such as "day 0 01:00".
-const ColumnInspection* find_time(const Table& table, const std::vector<ColumnInspection>& columns) {
+const ColumnInspection* find_time(const std::vector<ColumnInspection>& columns) {
   const auto has_texts = [](const ColumnInspection& column) {
     return column.num_numbers == 0 && !column.texts.empty();
   };
   for (const ColumnInspection& column : columns)
-    if (column.has_times && (has_texts(column) || is_name_of_time(column.name))) return &column;
-  for (size_t i = 0; i < columns.size(); ++i)
-    if (is_time_of_years(table, columns[i], static_cast<int64_t>(i))) return &columns[i];
+    if (column.has_times() && (has_texts(column) || is_name_of_time(column.name))) return &column;
+  // A column of years shows the order of time only if no year is in two rows, as in a table of one series.
+  for (const ColumnInspection& column : columns)
+    if (column.all_times() != nullptr && column.num_numbers == std::ssize(*column.all_times()) &&
+        !has_repeated(*column.all_times()))
+      return &column;
   const auto is_one = [&](const ColumnInspection& column) {
     if (&column == &columns.front() && is_time(column)) return true;
     return is_name_of_time(column.name) && has_texts(column) && (is_time(column) || !column.is_label());
@@ -139,39 +129,20 @@ int64_t usual_window(int64_t num_rows) {
 namespace {
 
 // The times of the rows, in microseconds; times of any other form are numbered as texts, which shows those that repeat.
-std::vector<int64_t> times_of(const Table& table, int64_t time) {
-  if (auto read = times_of_column(table, time); read && !read->wrong_row) return std::move(read->times);
+std::vector<int64_t> times_of(const Table& table, const ColumnInspection& time) {
+  if (time.all_times() != nullptr) return *time.all_times();
   std::unordered_map<std::string_view, int64_t> numbers;
   std::vector<int64_t> times;
   for (int64_t row = 0; row < table.num_rows(); ++row)
-    times.push_back(numbers.emplace(trim(table.cell(row, time)), std::ssize(numbers)).first->second);
+    times.push_back(numbers.emplace(table.value(row, time.place), std::ssize(numbers)).first->second);
   return times;
 }
 
-constexpr int64_t kNoGroup = -1;
+std::string name_of(const ColumnInspection* column) { return column == nullptr ? "" : column->name; }
 
-// Returns the rows of each series, in the order of the file. `group` is their column, or kNoGroup.
-std::vector<std::vector<int64_t>> rows_of_groups(const Table& table, int64_t group) {
-  std::vector<std::vector<int64_t>> all;
-  std::unordered_map<std::string_view, size_t> places;
-  for (int64_t row = 0; row < table.num_rows(); ++row) {
-    const std::string_view name = group < 0 ? std::string_view() : trim(table.cell(row, group));
-    const auto [place, is_new] = places.emplace(name, all.size());
-    if (is_new) all.emplace_back();
-    all[place->second].push_back(row);
-  }
-  return all;
-}
-
-std::vector<int64_t> times_of_rows(const std::vector<int64_t>& times, const std::vector<int64_t>& rows) {
-  std::vector<int64_t> own;
-  for (const int64_t row : rows) own.push_back(times[static_cast<size_t>(row)]);
-  return own;
-}
-
-bool makes_times_unique(const Table& table, int64_t group, const std::vector<int64_t>& times) {
-  return std::ranges::none_of(rows_of_groups(table, group),
-                              [&](const auto& rows) { return has_repeated(times_of_rows(times, rows)); });
+bool makes_times_unique(const Table& table, const std::string& group, const std::vector<int64_t>& times) {
+  return std::ranges::none_of(rows_by_series(table, group),
+                              [&](const SeriesRows& series) { return has_repeated(at_rows(times, series.rows)); });
 }
 
 // Returns the column that names the series of a row, if times repeat: the first one with which they do not, else the
@@ -179,10 +150,9 @@ bool makes_times_unique(const Table& table, int64_t group, const std::vector<int
 const ColumnInspection* choose_group(const Table& table, const std::vector<ColumnInspection>& columns,
                                      const ColumnInspection& time, const std::vector<int64_t>& times) {
   const ColumnInspection* first_of_texts = nullptr;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const ColumnInspection& column = columns[i];
-    if (&column == &time || column.has_times || !column.is_label() || column.num_missing > 0) continue;
-    if (makes_times_unique(table, static_cast<int64_t>(i), times)) return &column;
+  for (const ColumnInspection& column : columns) {
+    if (&column == &time || column.has_times() || !column.is_label() || column.num_missing > 0) continue;
+    if (makes_times_unique(table, column.name, times)) return &column;
     if (first_of_texts == nullptr && column.num_numbers == 0) first_of_texts = &column;
   }
   return first_of_texts;
@@ -198,24 +168,17 @@ void add_steps(TimeSteps& all, const TimeSteps& own, bool is_first) {
   if (all.usual_step == 0) all.usual_step = own.usual_step;
 }
 
-// Returns nothing if the times of the column cannot be read.
-std::optional<TimeInspection> inspect_times(const Table& table, const std::vector<ColumnInspection>& columns,
-                                            const ColumnInspection& time, const ColumnInspection* group) {
-  const int64_t column = &time - columns.data();
-  const auto read = times_of_column(table, column);
-  if (!read || read->wrong_row) return std::nullopt;
-  const std::vector<int64_t>& times = read->times;
-  TimeInspection found{
-      .column = time.name, .group = group == nullptr ? "" : group->name, .first = "", .last = "", .steps = {}};
-  const int64_t place = group == nullptr ? kNoGroup : group - columns.data();
+TimeInspection inspect_times(const Table& table, const ColumnInspection& time, const ColumnInspection* group) {
+  const std::vector<int64_t>& times = *time.all_times();
+  TimeInspection found{.column = time.name, .group = name_of(group), .first = "", .last = "", .steps = {}};
   bool is_first = true;
-  for (const auto& rows : rows_of_groups(table, place)) {
-    add_steps(found.steps, examine_times(times_of_rows(times, rows)), is_first);
+  for (const SeriesRows& series : rows_by_series(table, found.group)) {
+    add_steps(found.steps, examine_times(at_rows(times, series.rows)), is_first);
     is_first = false;
   }
   const auto [earliest, latest] = std::ranges::minmax_element(times);
-  found.first = trim(table.cell(earliest - times.begin(), column));
-  found.last = trim(table.cell(latest - times.begin(), column));
+  found.first = table.value(earliest - times.begin(), time.place);
+  found.last = table.value(latest - times.begin(), time.place);
   return found;
 }
 
@@ -275,17 +238,13 @@ bool choose_window(Plan& plan, const std::vector<Stretch>& series) {
   return false;
 }
 
-void plan_window(Plan& plan, const Table& table, const std::vector<ColumnInspection>& columns) {
-  const int64_t column = plan.time == nullptr ? -1 : plan.time - columns.data();
-  const int64_t place = plan.group == nullptr ? kNoGroup : plan.group - columns.data();
-  std::vector<int64_t> times(static_cast<size_t>(table.num_rows()));
-  std::iota(times.begin(), times.end(), 0);
-  if (plan.times) times = times_of(table, column);
+void plan_window(Plan& plan, const Table& table) {
+  const std::vector<int64_t> times = plan.times ? times_of(table, *plan.time) : first_rows(table.num_rows());
   const auto chooses = [&](bool has_gaps) {
-    std::vector<Stretch> series;
-    for (const auto& rows : rows_of_groups(table, place))
-      series.push_back(stretch_of(times_of_rows(times, rows), has_gaps));
-    return choose_window(plan, series);
+    std::vector<Stretch> stretches;
+    for (const SeriesRows& series : rows_by_series(table, name_of(plan.group)))
+      stretches.push_back(stretch_of(at_rows(times, series.rows), has_gaps));
+    return choose_window(plan, stretches);
   };
   const bool has_gaps = plan.times && !plan.times->steps.is_regular();
   if (has_gaps && !plan.times->steps.has_no_frequency() && chooses(true)) return;
@@ -295,42 +254,40 @@ void plan_window(Plan& plan, const Table& table, const std::vector<ColumnInspect
   plan.has_validation = false;
 }
 
-bool begins_with_missing(const Plan& plan, const Table& table, const std::vector<ColumnInspection>& columns) {
-  const int64_t place = plan.group == nullptr ? kNoGroup : plan.group - columns.data();
-  const auto times = plan.times ? times_of(table, plan.time - columns.data()) : std::vector<int64_t>();
-  for (const auto& rows : rows_of_groups(table, place)) {
-    const int64_t first = times.empty() ? 0 : places_in_order(times_of_rows(times, rows)).front();
-    for (const ColumnInspection* feature : plan.features)
-      if (is_missing(trim(table.cell(rows[static_cast<size_t>(first)], feature - columns.data())), table.options()))
-        return true;
-  }
-  return false;
+bool begins_with_missing(const Plan& plan, const Table& table) {
+  const auto times = plan.times ? times_of(table, *plan.time) : std::vector<int64_t>();
+  return std::ranges::any_of(rows_by_series(table, name_of(plan.group)), [&](const SeriesRows& series) {
+    const int64_t first = times.empty() ? 0 : places_in_order(at_rows(times, series.rows)).front();
+    return std::ranges::any_of(plan.features, [&](const ColumnInspection* feature) {
+      return table.is_missing(series.rows[static_cast<size_t>(first)], feature->place);
+    });
+  });
 }
 
-// A series with a column of times is examined as training examines it.
-void add_times(Plan& plan, const Table& table, const std::vector<ColumnInspection>& columns) {
-  if (plan.time == nullptr) return;
-  plan.times = inspect_times(table, columns, *plan.time, plan.group);
-  plan.has_unreadable_times = !plan.times && times_of_column(table, plan.time - columns.data()).has_value();
+// Chooses the window. A series with a column of times is examined as training examines it.
+void plan_series(Plan& plan, const Table& table) {
+  plan.names_features = true;
+  if (plan.time != nullptr && plan.time->all_times() != nullptr)
+    plan.times = inspect_times(table, *plan.time, plan.group);
+  plan.has_unreadable_times = plan.time != nullptr && plan.time->times && !plan.times;
+  plan_window(plan, table);
+  plan.begins_with_missing = begins_with_missing(plan, table);
 }
 
 // For numbers in the order of time, all columns that may be inputs are inputs, including the target.
 std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnInspection>& columns) {
   Plan plan;
-  plan.time = find_time(table, columns);
+  plan.time = find_time(columns);
   const auto last = std::ranges::find_if(columns.rbegin(), columns.rend(),
                                          [](const ColumnInspection& column) { return !column.is_nameless_and_empty; });
   if (plan.time == nullptr || (last != columns.rend() && last->is_label())) return std::nullopt;
-  const std::vector<int64_t> times = times_of(table, plan.time - columns.data());
+  const std::vector<int64_t> times = times_of(table, *plan.time);
   if (has_repeated(times)) plan.group = choose_group(table, columns, *plan.time, times);
   plan.target = choose_series_target(columns, plan.group);
   if (plan.target == nullptr) return std::nullopt;
   for (const ColumnInspection& column : columns)
     if (column.may_be_input() && &column != plan.group && &column != plan.time) plan.features.push_back(&column);
-  plan.names_features = true;
-  add_times(plan, table, columns);
-  plan_window(plan, table, columns);
-  plan.begins_with_missing = begins_with_missing(plan, table, columns);
+  plan_series(plan, table);
   return plan;
 }
 
@@ -355,11 +312,8 @@ Plan make_plan(const std::string& path, const Table& table, const std::vector<Co
   if (!plan.features.empty() || !plan.target->is_numeric()) return plan;
   plan.features = {plan.target};
   plan.is_classification = false;
-  plan.names_features = true;
-  plan.time = find_time(table, columns);
-  add_times(plan, table, columns);
-  plan_window(plan, table, columns);
-  plan.begins_with_missing = begins_with_missing(plan, table, columns);
+  plan.time = find_time(columns);
+  plan_series(plan, table);
   return plan;
 }
 
@@ -424,6 +378,7 @@ void add_time(std::vector<std::string>& lines, const Plan& plan) {
 }  // namespace
 
 std::vector<std::string> yaml_for(const std::string& path, const Table& table, const Plan& plan) {
+  const Task task = plan.is_classification ? Task::kClassification : Task::kRegression;
   std::vector<std::string> lines = {"data:", "  source: csv"};
   std::ranges::copy(yaml_of_files(path), std::back_inserter(lines));
   if (table.options().delimiter != ',') lines.push_back("  delimiter: " + yaml_text({table.options().delimiter}));
@@ -431,7 +386,7 @@ std::vector<std::string> yaml_for(const std::string& path, const Table& table, c
   if (table.options().header == CsvHeader::kAbsent) lines.emplace_back("  header: false");
   if (plan.names_features) add_features(lines, plan);
   lines.push_back("  target: [" + yaml_text(plan.target->name) + "]");
-  lines.emplace_back(plan.is_classification ? "  task: classification" : "  task: regression");
+  lines.push_back(fmt::format("  task: {}", config::name_of(task)));
   if (plan.window > 0)
     lines.push_back(
         fmt::format("  window: {:<12} # rows that make one sample; the target is the row after them", plan.window));
@@ -445,8 +400,7 @@ std::vector<std::string> yaml_for(const std::string& path, const Table& table, c
   if (!plan.has_validation) lines.emplace_back("  num_valid: 0         # the rows are too few for validation");
   if (!plan.words_as_classes().empty()) lines.push_back(words_line(plan));
   if (plan.has_missing()) lines.emplace_back(missing_line(plan));
-  lines.emplace_back("model:");
-  lines.emplace_back(plan.is_classification ? "  kind: sequence_classifier" : "  kind: sequence_regressor");
+  std::ranges::copy(yaml_of_model(task), std::back_inserter(lines));
   return lines;
 }
 

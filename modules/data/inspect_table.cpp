@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Describes the table of a CSV file for `data inspect`.
-#include "data/inspect.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 #include <ranges>
-#include <span>
 #include <string_view>
-#include <unordered_set>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -108,13 +102,13 @@ std::vector<std::string> values_alike(const ColumnInspection& column, const CsvO
 
 ColumnInspection inspect_column(const Table& table, int64_t column) {
   ColumnInspection result;
-  result.name = table.column_names()[static_cast<size_t>(column)];
-  for (int64_t row = 0; row < table.num_rows(); ++row) count(result, trim(table.cell(row, column)), table.options());
+  result.name = table.column_name(column);
+  result.place = column;
+  for (int64_t row = 0; row < table.num_rows(); ++row) count(result, table.value(row, column), table.options());
   result.alike = values_alike(result, table.options());
   result.numbers_rows = numbers_rows(table, column);
   result.is_nameless_and_empty = is_after_last_delimiter(table, column);
-  const auto times = times_of_column(table, column);
-  result.has_times = times && !times->wrong_row && (times->are_hardly_inputs || result.num_numbers == 0);
+  result.times = times_of_column(table, column);
   return result;
 }
 
@@ -175,14 +169,14 @@ char guess_decimal(const Table& table) {
   bool has_comma = false;
   for (int64_t row = 0; row < table.num_rows(); ++row)
     for (int64_t column = 0; column < table.num_columns(); ++column) {
-      const std::string_view cell = trim(table.cell(row, column));
+      const std::string_view cell = table.value(row, column);
       if (cell.find('.') != std::string_view::npos && parse_double(cell)) return '.';
       has_comma = has_comma || has_decimal_comma(cell);
     }
   return has_comma ? ',' : '.';
 }
 
-std::vector<std::vector<std::string>> first_rows(const Table& table) {
+std::vector<std::vector<std::string>> first_rows_of(const Table& table) {
   std::vector<std::vector<std::string>> rows;
   for (int64_t row = 0; row < std::min(kFirstRows, table.num_rows()); ++row) {
     rows.emplace_back();
@@ -192,16 +186,51 @@ std::vector<std::vector<std::string>> first_rows(const Table& table) {
   return rows;
 }
 
+Json json_of(const ColumnInspection& column) {
+  Json json = {{"name", column.name},
+               {"numbers", column.num_numbers},
+               {"missing", column.num_missing},
+               {"other", column.num_texts}};
+  for (const auto& [word, count] : column.missing_words)
+    json["missing_words"].push_back({{"word", in_quotes(word)}, {"cells", count}});
+  if (column.numbers_rows) json["numbers_rows"] = true;
+  if (column.has_times()) json["times"] = true;
+  column.numbers.add_to(json);
+  if (column.texts.size() > kMostClasses) return json;
+  for (const std::string& text : column.texts) json["texts"].push_back(in_quotes(text));
+  return json;
+}
+
+std::string_view order_name(const TimeSteps& steps) {
+  if (steps.num_backwards == 0) return "oldest first";
+  return steps.is_newest_first ? "newest first" : "unsorted";
+}
+
+Json json_of(const TimeInspection& time) {
+  Json json = {{"column", time.column},
+               {"first", in_quotes(time.first)},
+               {"last", in_quotes(time.last)},
+               {"order", order_name(time.steps)},
+               {"usual_step", duration_text(time.steps.usual_step)},
+               {"backwards", time.steps.num_backwards},
+               {"repeated", time.steps.num_repeated},
+               {"gaps", time.steps.num_gaps},
+               {"short_steps", time.steps.num_short}};
+  if (!time.group.empty()) json["group"] = time.group;
+  return json;
+}
+
 FileInspection inspect_table(const Path& path, const Table& table) {
-  TableInspection content{.num_rows = table.num_rows(),
-                          .delimiter = std::string{table.options().delimiter},
-                          .decimal = std::string{table.options().decimal},
-                          .has_header = table.options().header == CsvHeader::kPresent,
-                          .columns = {},
-                          .first_rows = first_rows(table)};
-  for (int64_t column = 0; column < table.num_columns(); ++column)
-    content.columns.push_back(inspect_column(table, column));
-  TableAdvice advice = advise(path.string(), table, content);
+  std::vector<ColumnInspection> columns;
+  for (int64_t column = 0; column < table.num_columns(); ++column) columns.push_back(inspect_column(table, column));
+  TableAdvice advice = advise(path.string(), table, columns);
+  Json content = {{"rows", table.num_rows()},
+                  {"delimiter", std::string{table.options().delimiter}},
+                  {"decimal", std::string{table.options().decimal}},
+                  {"header", table.options().header == CsvHeader::kPresent}};
+  for (const ColumnInspection& column : columns) content["columns"].push_back(json_of(column));
+  content["first_rows"] = first_rows_of(table);
+  if (advice.times) content["time"] = json_of(*advice.times);
   return {path.string(), Source::kCsv, std::move(content), std::move(advice.hints), std::move(advice.yaml)};
 }
 

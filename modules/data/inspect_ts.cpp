@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Describes a .ts file for `data inspect`, and finds the pairs of files of the UCR and UEA archives.
-#include "data/inspect.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <iterator>
 
 #include "base/text.h"
+#include "data/inspect.h"
 #include "data/readers/ts.h"
 
 namespace rnnlab {
@@ -16,8 +14,7 @@ using Path = std::filesystem::path;
 
 std::optional<ArchiveFiles> archive_files(const Path& path) {
   constexpr std::string_view kTrain = "_TRAIN.", kTest = "_TEST.";
-  ArchiveFiles files{path.has_parent_path() ? path.parent_path() : Path("."), path.filename().string(),
-                     path.filename().string()};
+  ArchiveFiles files{folder_of(path), path.filename().string(), path.filename().string()};
   const size_t train_at = files.train.find(kTrain), test_at = files.test.find(kTest);
   if ((train_at == std::string::npos) == (test_at == std::string::npos)) return std::nullopt;
   if (train_at != std::string::npos) files.test.replace(train_at, kTrain.size(), kTest);
@@ -35,27 +32,27 @@ std::vector<std::string> yaml_of_files(const Path& path) {
 
 namespace {
 
-std::vector<ClassCount> class_counts(const TsFile& file) {
-  std::vector<ClassCount> classes;
-  for (const std::string& label : file.labels) classes.push_back({label, 0});
-  for (const TsSeries& series : file.series)
-    if (series.label >= 0) ++classes[static_cast<size_t>(series.label)].count;
-  return classes;
+void add_classes(Json& json, const TsFile& file) {
+  std::vector<int64_t> classes;
+  for (const TsSeries& series : file.series) classes.push_back(series.label);
+  const ClassCounts counts = count_classes("", classes, std::ssize(file.labels));
+  for (size_t i = 0; i < file.labels.size(); ++i) add_class(json, file.labels[i], counts.counts[i]);
 }
 
-PartInspection part_of_file(const TsFile& file) {
-  PartInspection part;
-  part.num_samples = std::ssize(file.series);
-  const auto with_numbers = [&](std::vector<int64_t> shape, const char* type, auto member) {
-    return ArraySummary{std::move(shape), type, NumberSummary::of(std::views::transform(file.series, member))};
+// Lengths are those of the series if they vary. Missing values count as 0 here.
+Json json_of(const TsFile& file) {
+  const int64_t num_series = std::ssize(file.series);
+  const auto json_of_each = [&](const char* type, auto member) {
+    return array_json(std::array{num_series}, type, NumberSummary::of(std::views::transform(file.series, member)));
   };
-  part.inputs =
-      ArraySummary{{part.num_samples, file.most_steps(), file.num_dimensions}, "f32", NumberSummary::of(file.values)};
-  if (file.target == TsTarget::kNumber) part.targets = with_numbers({part.num_samples}, "f32", &TsSeries::target);
-  if (file.fewest_steps() != file.most_steps())
-    part.lengths = with_numbers({part.num_samples}, "i64", &TsSeries::num_steps);
-  if (file.target == TsTarget::kClass && file.labels.size() <= kMostClasses) part.classes = class_counts(file);
-  return part;
+  Json json = {{"samples", num_series}};
+  json["inputs"] =
+      array_json(std::array{num_series, file.most_steps(), file.num_dimensions}, "f32", NumberSummary::of(file.values));
+  if (file.target == TsTarget::kNumber) json["targets"] = json_of_each("f32", &TsSeries::target);
+  if (file.fewest_steps() != file.most_steps()) json["lengths"] = json_of_each("i64", &TsSeries::num_steps);
+  if (file.target == TsTarget::kClass && file.labels.size() <= kMostClasses) add_classes(json, file);
+  json["missing"] = file.num_missing;
+  return json;
 }
 
 std::vector<std::string> yaml_for(const TsFile& file, const Path& path) {
@@ -64,7 +61,7 @@ std::vector<std::string> yaml_for(const TsFile& file, const Path& path) {
   std::ranges::copy(yaml_of_files(path), std::back_inserter(lines));
   if (file.num_missing > 0) lines.emplace_back("  missing: zero        # or previous, the value of the step before");
   const bool has_classes = file.target == TsTarget::kClass;
-  lines.insert(lines.end(), {"model:", has_classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"});
+  std::ranges::copy(yaml_of_model(has_classes ? Task::kClassification : Task::kRegression), std::back_inserter(lines));
   return lines;
 }
 
@@ -83,8 +80,7 @@ bool is_named_ts(const Path& path) {
 std::optional<FileInspection> inspect_ts_file(const Path& path, const std::string& head) {
   if (!is_named_ts(path) && !begins_like_ts(head)) return std::nullopt;
   const TsFile file = read_ts(path, MissingPolicy::kZero);
-  return FileInspection{path.string(), Source::kTs, SeriesInspection{part_of_file(file), file.num_missing},
-                        hints_on(file), yaml_for(file, path)};
+  return FileInspection{path.string(), Source::kTs, json_of(file), hints_on(file), yaml_for(file, path)};
 }
 
 }  // namespace rnnlab

@@ -1,177 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the description of data as JSON for programs, and as text for people.
-#include "data/inspect.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/inspect.h"
 
 namespace rnnlab {
-
-// The functions below write JSON. A key is left out if there is no value for it.
-
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-void add_json(Json& json, const NumberSummary& numbers) {
-  if (numbers.finite().count() > 0) {
-    json["minimum"] = numbers.finite().minimum();
-    json["maximum"] = numbers.finite().maximum();
-    json["mean"] = numbers.finite().mean();
-    json["standard_deviation"] = numbers.finite().standard_deviation();
-  }
-  if (numbers.num_not_finite() > 0) json["not_finite"] = numbers.num_not_finite();
-}
-
-void add_json(Json& json, const ArraySummary& array) {
-  json["shape"] = array.shape;
-  json["type"] = array.type;
-  add_json(json, array.numbers);
-}
-
-void add_json(Json& json, const char* key, const std::optional<ArraySummary>& array) {
-  if (array) add_json(json[key], *array);
-}
-
-// counted: what has a class each, "samples" or "steps".
-void add_json(Json& json, const std::vector<ClassCount>& classes, const char* counted = "samples") {
-  for (const ClassCount& entry : classes) json["classes"].push_back({{"class", entry.name}, {counted, entry.count}});
-}
-
-void add_json(Json& json, const VocabularySummary& vocabulary) {
-  json["vocabulary_size"] = vocabulary.size;
-  json["vocabulary"] = vocabulary.first_tokens;
-}
-
-Json json_of(const PartInspection& part) {
-  Json json;
-  json["samples"] = part.num_samples;
-  add_json(json, "inputs", part.inputs);
-  add_json(json, "targets", part.targets);
-  add_json(json, "lengths", part.lengths);
-  const bool has_class_per_step = part.targets && part.targets->shape.size() == 2;
-  add_json(json, part.classes, has_class_per_step ? "steps" : "samples");
-  return json;
-}
-
-Json json_of(const SampleInspection& sample) {
-  if (!sample.text.empty()) return {{"text", sample.text}};
-  return {{"target", sample.target},
-          {"num_steps", sample.num_steps},
-          {"num_features", sample.num_features},
-          {"first_steps", sample.first_steps}};
-}
-
-Json json_of(const DatasetInspection& dataset) {
-  Json json;
-  json["description"] = dataset.description;
-  json["notes"] = dataset.notes;
-  json["fingerprint"] = dataset.fingerprint;
-  json["training"] = json_of(dataset.training);
-  json["validation"] = json_of(dataset.validation);
-  for (const ColumnScale& scale : dataset.target_scales)
-    json["target_scales"].push_back({{"name", scale.name}, {"offset", scale.offset}, {"scale", scale.scale}});
-  if (dataset.vocabulary) add_json(json, *dataset.vocabulary);
-  json["first_samples"] = Json::array();
-  for (const SampleInspection& sample : dataset.first_samples) json["first_samples"].push_back(json_of(sample));
-  if (!dataset.picture.empty()) json["picture"] = dataset.picture;
-  return json;
-}
-
-void add_content(Json& json, const ArrayInspection& content) {
-  add_json(json, content.array);
-  add_json(json, content.classes);
-  if (!content.picture.empty()) json["picture"] = content.picture;
-}
-
-void add_content(Json& json, const ArchiveInspection& content) {
-  json["arrays"] = Json::array();
-  for (const NamedArray& named : content.arrays) {
-    json["arrays"].push_back({{"name", on_one_line(named.name)}});
-    add_json(json["arrays"].back(), named.array);
-  }
-}
-
-void add_content(Json& json, const SeriesInspection& content) {
-  json.update(json_of(content.part));
-  json["missing"] = content.num_missing;
-}
-
-// Returns whether the texts of the column are few enough to be listed.
-bool lists_texts(const ColumnInspection& column) {
-  return !column.texts.empty() && column.texts.size() <= kMostClasses;
-}
-
-std::vector<std::string> quoted_texts(const ColumnInspection& column) {
-  std::vector<std::string> texts;
-  for (const std::string& text : column.texts) texts.push_back(in_quotes(text));
-  return texts;
-}
-
-Json json_of(const ColumnInspection& column) {
-  Json json;
-  json["name"] = column.name;
-  json["numbers"] = column.num_numbers;
-  json["missing"] = column.num_missing;
-  json["other"] = column.num_texts;
-  for (const auto& [word, count] : column.missing_words)
-    json["missing_words"].push_back({{"word", in_quotes(word)}, {"cells", count}});
-  if (column.numbers_rows) json["numbers_rows"] = true;
-  if (column.has_times) json["times"] = true;
-  add_json(json, column.numbers);
-  if (lists_texts(column)) json["texts"] = quoted_texts(column);
-  return json;
-}
-
-std::string_view order_name(const TimeSteps& steps) {
-  if (steps.num_backwards == 0) return "oldest first";
-  return steps.is_newest_first ? "newest first" : "unsorted";
-}
-
-Json json_of(const TimeInspection& time) {
-  Json json = {{"column", time.column},
-               {"first", in_quotes(time.first)},
-               {"last", in_quotes(time.last)},
-               {"order", order_name(time.steps)},
-               {"usual_step", duration_text(time.steps.usual_step)},
-               {"backwards", time.steps.num_backwards},
-               {"repeated", time.steps.num_repeated},
-               {"gaps", time.steps.num_gaps},
-               {"short_steps", time.steps.num_short}};
-  if (!time.group.empty()) json["group"] = time.group;
-  return json;
-}
-
-void add_content(Json& json, const TableInspection& content) {
-  json["rows"] = content.num_rows;
-  json["delimiter"] = content.delimiter;
-  json["decimal"] = content.decimal;
-  json["header"] = content.has_header;
-  for (const ColumnInspection& column : content.columns) json["columns"].push_back(json_of(column));
-  json["first_rows"] = content.first_rows;
-  if (content.time) json["time"] = json_of(*content.time);
-}
-
-void add_content(Json& json, const TextInspection& content) {
-  json["tokens"] = config::name_of(content.unit);
-  json["length"] = content.num_tokens;
-  add_json(json, content.vocabulary);
-  json["begins"] = content.beginning;
-}
+const Json& json_of(const DatasetInspection& dataset) { return dataset.json; }
 
 // A table has its list of hints even if the list is empty.
 Json json_of(const FileInspection& file) {
-  Json json;
-  json["file"] = file.path;
-  json["format"] = config::name_of(file.format);
-  std::visit([&](const auto& content) { add_content(json, content); }, file.content);
-  const bool is_table = std::holds_alternative<TableInspection>(file.content);
-  if (is_table || !file.hints.empty()) json["hints"] = file.hints;
+  Json json = {{"file", file.path}, {"format", config::name_of(file.format)}};
+  json.update(file.content);
+  if (file.format == Source::kCsv || !file.hints.empty()) json["hints"] = file.hints;
   json["yaml"] = file.yaml;
   return json;
 }
@@ -179,7 +25,7 @@ Json json_of(const FileInspection& file) {
 }  // namespace
 
 Json inspection_json(const Inspection& inspection) {
-  return std::visit([](const auto& typed) { return json_of(typed); }, inspection);
+  return std::visit([](const auto& typed) -> Json { return json_of(typed); }, inspection);
 }
 
 // The functions below write text. Texts may contain bytes of the file, so on_one_line escapes their control characters.
@@ -204,75 +50,87 @@ std::string wrapped(const std::string& text, size_t width) {
   return result;
 }
 
-std::string range_text(const NumberSummary& numbers) {
+std::string text_at(const Json& json, const char* key) {
+  return on_one_line(json.at(key).get_ref<const std::string&>());
+}
+
+int64_t count_at(const Json& json, const char* key) { return json.value(key, int64_t{0}); }
+
+// Returns the list of this key; an empty one if there is none.
+const Json& list_at(const Json& json, const char* key) {
+  static const Json none = Json::array();
+  return json.contains(key) ? json[key] : none;
+}
+
+// Returns the range of the numbers that NumberSummary has described.
+std::string range_text(const Json& numbers) {
   std::string text;
-  const Moments& finite = numbers.finite();
-  if (finite.count() > 0)
-    text = fmt::format(", from {:.6g} to {:.6g}, mean {:.4g}, standard deviation {:.4g}", finite.minimum(),
-                       finite.maximum(), finite.mean(), finite.standard_deviation());
-  if (numbers.num_not_finite() > 0) text += fmt::format(", {} NaN or Inf", numbers.num_not_finite());
+  if (numbers.contains("minimum"))
+    text = fmt::format(", from {:.6g} to {:.6g}, mean {:.4g}, standard deviation {:.4g}",
+                       numbers["minimum"].get<double>(), numbers["maximum"].get<double>(),
+                       numbers["mean"].get<double>(), numbers["standard_deviation"].get<double>());
+  if (const int64_t count = count_at(numbers, "not_finite"); count > 0) text += fmt::format(", {} NaN or Inf", count);
   return text;
 }
 
-std::string array_text(const ArraySummary& array) {
-  return fmt::format("{} {}{}", fmt::join(array.shape, " x "), array.type, range_text(array.numbers));
+std::string array_text(const Json& array) {
+  return fmt::format("{} {}{}", fmt::join(array["shape"].get<std::vector<int64_t>>(), " x "), text_at(array, "type"),
+                     range_text(array));
 }
 
-std::string classes_text(const std::vector<ClassCount>& classes) {
+// A class has its name, and the count of its samples or steps.
+std::string classes_text(const Json& classes) {
   std::string text;
-  for (const ClassCount& entry : classes)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", on_one_line(entry.name), format_count(entry.count));
+  for (const Json& entry : classes)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", text_at(entry, "class"),
+                        format_count(entry.back().get<int64_t>()));
   return text;
 }
 
 // Returns the lines of a part without its name.
-std::string part_lines(const PartInspection& part) {
-  std::string text = part.num_samples == 0 ? "  none\n" : "";
-  const auto add = [&](const char* key, const std::optional<ArraySummary>& array) {
-    if (array) text += fmt::format("  {:<8} {}\n", key, array_text(*array));
-  };
-  add("inputs", part.inputs);
-  add("targets", part.targets);
-  add("lengths", part.lengths);
-  if (!part.classes.empty()) text += fmt::format("  {:<8} {}\n", "classes", classes_text(part.classes));
+std::string part_lines(const Json& part) {
+  std::string text = count_at(part, "samples") == 0 ? "  none\n" : "";
+  for (const char* key : {"inputs", "targets", "lengths"})
+    if (part.contains(key)) text += fmt::format("  {:<8} {}\n", key, array_text(part[key]));
+  if (part.contains("classes")) text += fmt::format("  {:<8} {}\n", "classes", classes_text(part["classes"]));
   return text;
 }
 
-std::string part_text(const std::string& name, const PartInspection& part) {
-  return fmt::format("\n{}\n{}", name, part_lines(part));
-}
-
-std::string step_text(const std::vector<float>& step) {
+std::string step_text(const Json& step) {
   std::string text;
-  for (const float value : step) text += fmt::format("{}{:.4g}", text.empty() ? "" : " ", value);
+  for (const Json& value : step) text += fmt::format("{}{:.4g}", text.empty() ? "" : " ", value.get<double>());
   return text;
 }
 
-std::string sample_text(const SampleInspection& sample) {
-  if (!sample.text.empty()) return fmt::format("  {}\n", on_one_line(sample.text));
-  std::string text = fmt::format("  {}\n", on_one_line(sample.target));
-  for (const std::vector<float>& step : sample.first_steps)
-    text += fmt::format("    {}{}\n", step_text(step), sample.num_features > std::ssize(step) ? " ..." : "");
-  return sample.num_steps > std::ssize(sample.first_steps) ? text + "    ...\n" : text;
+std::string sample_text(const Json& sample) {
+  if (sample.contains("text")) return fmt::format("  {}\n", text_at(sample, "text"));
+  std::string text = fmt::format("  {}\n", text_at(sample, "target"));
+  const Json& steps = sample["first_steps"];
+  for (const Json& step : steps)
+    text +=
+        fmt::format("    {}{}\n", step_text(step), count_at(sample, "num_features") > std::ssize(step) ? " ..." : "");
+  return count_at(sample, "num_steps") > std::ssize(steps) ? text + "    ...\n" : text;
 }
 
-std::string vocabulary_text(const VocabularySummary& vocabulary) {
-  std::string text = fmt::format("\nvocabulary of {}\n ", vocabulary.size);
-  for (const std::string& token : vocabulary.first_tokens) text += " " + on_one_line(token);
+std::string vocabulary_text(const Json& json) {
+  std::string text = fmt::format("\nvocabulary of {}\n ", count_at(json, "vocabulary_size"));
+  for (const Json& token : json["vocabulary"]) text += " " + on_one_line(token.get<std::string>());
   return text + "\n";
 }
 
-std::string dataset_text(const DatasetInspection& dataset) {
-  std::string text = on_one_line(dataset.description) + "\n";
-  for (const std::string& note : dataset.notes) text += fmt::format("  {}\n", on_one_line(note));
-  text += fmt::format("  fingerprint {}\n", dataset.fingerprint);
-  text += part_text("training", dataset.training) + part_text("validation", dataset.validation);
-  if (!dataset.target_scales.empty()) text += "\ntargets are scaled: value = scaled x scale + offset\n";
-  for (const ColumnScale& scale : dataset.target_scales)
-    text += fmt::format("  {}: scale {:.6g}, offset {:.6g}\n", on_one_line(scale.name), scale.scale, scale.offset);
-  if (dataset.vocabulary) text += vocabulary_text(*dataset.vocabulary);
+std::string dataset_text(const Json& dataset) {
+  std::string text = text_at(dataset, "description") + "\n";
+  for (const Json& note : dataset["notes"]) text += fmt::format("  {}\n", on_one_line(note.get<std::string>()));
+  text += fmt::format("  fingerprint {}\n", text_at(dataset, "fingerprint"));
+  for (const char* part : {"training", "validation"}) text += fmt::format("\n{}\n{}", part, part_lines(dataset[part]));
+  const Json& scales = list_at(dataset, "target_scales");
+  if (!scales.empty()) text += "\ntargets are scaled: value = scaled x scale + offset\n";
+  for (const Json& scale : scales)
+    text += fmt::format("  {}: scale {:.6g}, offset {:.6g}\n", text_at(scale, "name"), scale["scale"].get<double>(),
+                        scale["offset"].get<double>());
+  if (dataset.contains("vocabulary")) text += vocabulary_text(dataset);
   text += "\nfirst samples, with their first steps\n";
-  for (const SampleInspection& sample : dataset.first_samples) text += sample_text(sample);
+  for (const Json& sample : dataset["first_samples"]) text += sample_text(sample);
   return text;
 }
 
@@ -285,93 +143,102 @@ std::string listed_texts(const std::vector<std::string>& texts) {
 }
 
 // Returns "'NA' 3, '?' 1": the words of the missing values with their numbers.
-std::string words_text(const ColumnInspection& column) {
+std::string words_text(const Json& missing_words) {
   std::vector<std::string> words;
-  for (const auto& [word, count] : column.missing_words)
-    words.push_back(fmt::format("{} {}", in_quotes(word), format_count(count)));
+  for (const Json& entry : missing_words)
+    words.push_back(fmt::format("{} {}", text_at(entry, "word"), format_count(count_at(entry, "cells"))));
   return listed_texts(words);
 }
 
-std::string column_text(const ColumnInspection& column) {
-  std::string text = fmt::format("  {}: ", on_one_line(column.name));
-  text += counted(column.num_numbers, "number") + range_text(column.numbers);
-  if (column.num_missing > 0) text += fmt::format("; {} missing", format_count(column.num_missing));
-  if (!column.missing_words.empty()) text += " (" + words_text(column) + ")";
-  if (column.num_texts > 0) text += "; " + counted(column.num_texts, "text");
-  if (lists_texts(column)) text += ": " + listed_texts(quoted_texts(column));
+std::string column_text(const Json& column) {
+  std::string text = fmt::format("  {}: ", text_at(column, "name"));
+  text += counted(count_at(column, "numbers"), "number") + range_text(column);
+  if (const int64_t count = count_at(column, "missing"); count > 0)
+    text += fmt::format("; {} missing", format_count(count));
+  if (column.contains("missing_words")) text += " (" + words_text(column["missing_words"]) + ")";
+  if (const int64_t count = count_at(column, "other"); count > 0) text += "; " + counted(count, "text");
+  if (column.contains("texts")) text += ": " + listed_texts(column["texts"].get<std::vector<std::string>>());
   return text + "\n";
 }
 
 // Returns the first cells of a row.
-std::string row_text(const std::vector<std::string>& row) {
+std::string row_text(const Json& row) {
   constexpr size_t kMostCells = 12;
   const size_t num_shown = std::min(kMostCells, row.size());
   std::string text = " ";
-  for (size_t i = 0; i < num_shown; ++i) text += " " + on_one_line(row[i]);
+  for (size_t i = 0; i < num_shown; ++i) text += " " + on_one_line(row[i].get<std::string>());
   return num_shown < row.size() ? text + fmt::format(" and {} more\n", row.size() - num_shown) : text + "\n";
 }
 
-std::string content_text(const ArrayInspection& content) {
-  const std::string classes = content.classes.empty() ? "" : "classes " + classes_text(content.classes) + "\n";
-  return array_text(content.array) + "\n" + classes;
+std::string text_of_array(const Json& content) {
+  const std::string classes = content.contains("classes") ? classes_text(content["classes"]) : "";
+  return array_text(content) + "\n" + (classes.empty() ? "" : "classes " + classes + "\n");
 }
 
-std::string content_text(const ArchiveInspection& content) {
-  std::string text = counted(std::ssize(content.arrays), "array") + "\n";
-  for (const NamedArray& named : content.arrays)
-    text += fmt::format("  {}: {}\n", on_one_line(named.name), array_text(named.array));
+std::string text_of_archive(const Json& content) {
+  const Json& arrays = content["arrays"];
+  std::string text = counted(std::ssize(arrays), "array") + "\n";
+  for (const Json& array : arrays) text += fmt::format("  {}: {}\n", text_at(array, "name"), array_text(array));
   return text;
 }
 
-std::string content_text(const SeriesInspection& content) {
-  std::string text = fmt::format("{} series\n{}", format_count(content.part.num_samples), part_lines(content.part));
-  if (content.num_missing == 0) return text;
-  return text + fmt::format("  {:<8} {}, counted as 0 here\n", "missing", counted(content.num_missing, "value"));
+std::string text_of_series(const Json& content) {
+  std::string text = fmt::format("{} series\n{}", format_count(count_at(content, "samples")), part_lines(content));
+  const int64_t num_missing = count_at(content, "missing");
+  if (num_missing == 0) return text;
+  return text + fmt::format("  {:<8} {}, counted as 0 here\n", "missing", counted(num_missing, "value"));
 }
 
 // Returns "times in 'date' by 'station': ...".
-std::string time_text(const TimeInspection& time) {
-  const TimeSteps& steps = time.steps;
-  std::string text = fmt::format("\ntimes in {}{}: from {} to {}, {}, usual step {}", in_quotes(time.column),
-                                 time.group.empty() ? "" : " by " + in_quotes(time.group), in_quotes(time.first),
-                                 in_quotes(time.last), order_name(steps), duration_text(steps.usual_step));
-  if (steps.num_repeated > 0) text += fmt::format(", {} repeated", format_count(steps.num_repeated));
-  if (steps.num_gaps > 0) text += ", " + counted(steps.num_gaps, "longer step");
-  if (steps.num_short > 0) text += ", " + counted(steps.num_short, "shorter step");
+std::string time_text(const Json& time) {
+  std::string text =
+      fmt::format("\ntimes in {}{}: from {} to {}, {}, usual step {}", in_quotes(time["column"].get<std::string>()),
+                  time.contains("group") ? " by " + in_quotes(time["group"].get<std::string>()) : "",
+                  text_at(time, "first"), text_at(time, "last"), text_at(time, "order"), text_at(time, "usual_step"));
+  const int64_t num_repeated = count_at(time, "repeated"), num_gaps = count_at(time, "gaps"),
+                num_short = count_at(time, "short_steps");
+  if (num_repeated > 0) text += fmt::format(", {} repeated", format_count(num_repeated));
+  if (num_gaps > 0) text += ", " + counted(num_gaps, "longer step");
+  if (num_short > 0) text += ", " + counted(num_short, "shorter step");
   return text + "\n";
 }
 
-std::string content_text(const TableInspection& content) {
-  const size_t num_columns = content.columns.size();
-  std::string text = fmt::format("{}, {}, {} header, delimiter {}\n", counted(content.num_rows, "row"),
-                                 counted(std::ssize(content.columns), "column"),
-                                 content.has_header ? "with a" : "without a", in_quotes(content.delimiter));
-  if (content.decimal != ".") text.insert(text.size() - 1, ", decimal " + in_quotes(content.decimal));
+std::string text_of_table(const Json& content) {
+  const Json& columns = content["columns"];
+  const std::string decimal = content["decimal"];
+  std::string text = fmt::format(
+      "{}, {}, {} header, delimiter {}{}\n", counted(count_at(content, "rows"), "row"),
+      counted(std::ssize(columns), "column"), content["header"].get<bool>() ? "with a" : "without a",
+      in_quotes(content["delimiter"].get<std::string>()), decimal == "." ? "" : ", decimal " + in_quotes(decimal));
   constexpr size_t kMostColumns = 40;
-  const size_t num_shown = num_columns <= kMostColumns ? num_columns : kMostColumns / 2;
-  for (const ColumnInspection& column : std::span(content.columns).first(num_shown)) text += column_text(column);
-  if (num_shown < num_columns)
+  const size_t num_shown = columns.size() <= kMostColumns ? columns.size() : kMostColumns / 2;
+  for (size_t i = 0; i < num_shown; ++i) text += column_text(columns[i]);
+  if (num_shown < columns.size())
     text += fmt::format("  and {} more (--json has all of them)\n",
-                        counted(static_cast<int64_t>(num_columns - num_shown), "column"));
-  if (content.time) text += time_text(*content.time);
+                        counted(static_cast<int64_t>(columns.size() - num_shown), "column"));
+  if (content.contains("time")) text += time_text(content["time"]);
   text += "\nfirst rows\n";
-  for (const std::vector<std::string>& row : content.first_rows) text += row_text(row);
+  for (const Json& row : content["first_rows"]) text += row_text(row);
   return text;
 }
 
-std::string content_text(const TextInspection& content) {
-  return fmt::format("{} {}\n  {}\n{}", format_count(static_cast<int64_t>(content.num_tokens)),
-                     config::name_of(content.unit), on_one_line(content.beginning),
-                     vocabulary_text(content.vocabulary));
+std::string text_of_text(const Json& content) {
+  return fmt::format("{} {}\n  {}\n{}", format_count(count_at(content, "length")), text_at(content, "tokens"),
+                     text_at(content, "begins"), vocabulary_text(content));
+}
+
+std::string content_text(const FileInspection& file) {
+  if (file.format == Source::kTs) return text_of_series(file.content);
+  if (file.format == Source::kCsv) return text_of_table(file.content);
+  if (file.format == Source::kText) return text_of_text(file.content);
+  return file.content.contains("arrays") ? text_of_archive(file.content) : text_of_array(file.content);
 }
 
 // Returns what the file holds, with hints.
 std::string description_of(const FileInspection& file, size_t width) {
-  const std::string content = std::visit([](const auto& typed) { return content_text(typed); }, file.content);
-  std::string text =
-      wrapped(fmt::format("{}: {}, {}", on_one_line(file.path), config::name_of(file.format), content), width);
-  const auto* const array = std::get_if<ArrayInspection>(&file.content);
-  if (array != nullptr && !array->picture.empty()) text += "\nthe first image\n" + array->picture;
+  std::string text = wrapped(
+      fmt::format("{}: {}, {}", on_one_line(file.path), config::name_of(file.format), content_text(file)), width);
+  if (file.content.contains("picture")) text += "\nthe first image\n" + file.content["picture"].get<std::string>();
   std::string hints;
   for (const std::string& hint : file.hints) hints += fmt::format("\nhint: {}\n", on_one_line(hint));
   return text + wrapped(hints, width);
@@ -386,8 +253,9 @@ std::string text_of(const FileInspection& file, size_t width) {
 }
 
 std::string text_of(const DatasetInspection& dataset, size_t width) {
-  const std::string text = wrapped(dataset_text(dataset), width);
-  return dataset.picture.empty() ? text : text + "\nthe first training sample\n" + dataset.picture;
+  const std::string text = wrapped(dataset_text(dataset.json), width);
+  if (!dataset.json.contains("picture")) return text;
+  return text + "\nthe first training sample\n" + dataset.json["picture"].get<std::string>();
 }
 
 }  // namespace

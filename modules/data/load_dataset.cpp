@@ -2,13 +2,13 @@
 #include "data/load_dataset.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/bincount.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -18,6 +18,7 @@
 #include "data/find_data.h"
 #include "data/input_memory.h"
 #include "data/normalize.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -76,12 +77,6 @@ LoadedPart load_part(const DataSettings& settings, const FittedData& fitted, Dat
     throw_error(ExitCode::kUsage, "data.source: {} has separate training and validation parts; use part train or valid",
                 config::name_of(settings.source));
   return part_of(source.load(settings), part);
-}
-
-std::string part_name(DataPart part) {
-  if (part == DataPart::kTrain) return "training ";
-  if (part == DataPart::kTest) return "test ";
-  return part == DataPart::kValid ? "validation " : "";
 }
 
 // Returns how many of the first samples are taken. The loader has refused a count that is too large even with the
@@ -229,35 +224,22 @@ int64_t file_sample(const LoadedPart& loaded, int64_t sample) {
   return loaded.file_samples.empty() ? sample : loaded.file_samples[static_cast<size_t>(sample)];
 }
 
-// Names the sample of each prediction.
-FileRows rows_of_samples(const LoadedPart& loaded) {
-  FileRows rows{.id_names = {"sample"}, .rows = {}, .are_numbered = false};
-  for (int64_t sample = 0; sample < loaded.samples.size(); ++sample)
-    rows.rows.push_back(
-        {.number = 0, .id = {std::to_string(file_sample(loaded, sample))}, .sample = sample, .reason = ""});
-  return rows;
-}
-
-// Names the sample and the step of each prediction.
-FileRows rows_of_steps(const LoadedPart& loaded) {
-  FileRows rows{.id_names = {"sample", "step"}, .rows = {}, .are_numbered = false};
-  for (int64_t sample = 0; sample < loaded.samples.size(); ++sample) {
-    for (int64_t step = 0; step < loaded.samples.length(sample); ++step)
-      rows.rows.push_back({.number = 0,
-                           .id = {std::to_string(file_sample(loaded, sample)), std::to_string(step)},
-                           .sample = std::ssize(rows.rows),
-                           .reason = ""});
-  }
-  return rows;
-}
-
-// For sources that have no rows. If the samples are a whole file, the number of a prediction is that of its sample.
+// Names the sample, and the step if each has a prediction. For sources that have no rows. If the samples are a whole
+// file, the number of a prediction is that of its sample.
 void name_samples(LoadedPart& loaded, bool is_per_step) {
-  if (!loaded.rows.rows.empty()) return;
-  if (is_per_step)
-    loaded.rows = rows_of_steps(loaded);
-  else if (!loaded.file_samples.empty())
-    loaded.rows = rows_of_samples(loaded);
+  if (!loaded.rows.rows.empty() || (!is_per_step && loaded.file_samples.empty())) return;
+  FileRows rows{.id_names = {"sample"}, .rows = {}, .are_numbered = false};
+  if (is_per_step) rows.id_names.emplace_back("step");
+  for (int64_t sample = 0; sample < loaded.samples.size(); ++sample) {
+    const int64_t num_predictions = is_per_step ? loaded.samples.length(sample) : 1;
+    for (int64_t step = 0; step < num_predictions; ++step) {
+      FileRow& row = rows.rows.emplace_back(
+          FileRow{.number = 0, .id = {std::to_string(file_sample(loaded, sample))}, .sample = {}, .reason = ""});
+      if (is_per_step) row.id.push_back(std::to_string(step));
+      row.sample = std::ssize(rows.rows) - 1;
+    }
+  }
+  loaded.rows = std::move(rows);
 }
 
 // Training finds NaN and Inf when it computes the fingerprint.
@@ -273,6 +255,12 @@ void note_rows_without_prediction(LoadedPart& loaded) {
 }
 
 }  // namespace
+
+std::string part_name(DataPart part) {
+  if (part == DataPart::kTrain) return "training ";
+  if (part == DataPart::kTest) return "test ";
+  return part == DataPart::kValid ? "validation " : "";
+}
 
 InferenceData load_for_inference(const DataSettings& settings, const FittedData& fitted, DataPart part,
                                  Targets targets) {
@@ -356,9 +344,9 @@ std::string test_note(const DataSettings& settings) {
 ClassCounts class_counts(std::string part, const Samples& samples, Task task, int64_t num_classes) {
   at::Tensor classes = task == Task::kClassification ? known_classes(samples) : target_rows(samples);
   if (task == Task::kBinary) classes = classes.masked_select(are_known(classes)).ge(0.5).to(at::kLong);
-  const at::Tensor counts = at::bincount(classes, {}, num_classes).contiguous();
-  const int64_t* first = counts.const_data_ptr<int64_t>();
-  return {std::move(part), {first, first + num_classes}};
+  classes = classes.contiguous();
+  const std::span all(classes.const_data_ptr<int64_t>(), static_cast<size_t>(classes.numel()));
+  return count_classes(std::move(part), all, num_classes);
 }
 
 // Tells how many samples of each class a random split gave to each part, and which part lacks a class.
@@ -389,6 +377,23 @@ void refuse_needless_stratify(const DataSettings& settings) {
 }
 
 }  // namespace
+
+void split_samples(Loaded& loaded, const Samples& all, const std::optional<Samples>& valid,
+                   const std::vector<int64_t>& classes, const DataSettings& settings, const std::string& file) {
+  const bool is_whole = valid && !splits_off_test_part(settings);  // large samples must not be copied
+  if (!is_whole) loaded.split = split_rows(all.size(), split_request(settings), file, classes);
+  loaded.test_classes = at_rows(classes, loaded.split.test);
+  loaded.dataset.train = is_whole ? all : take(all, loaded.split.train);
+  loaded.dataset.valid = valid ? *valid : take(all, loaded.split.valid);
+}
+
+std::vector<int64_t> samples_of_part(DataPart part, int64_t num_all, const std::vector<int64_t>& classes,
+                                     const DataSettings& settings, const std::string& file) {
+  const bool is_whole = part == DataPart::kAll || (part == DataPart::kValid && has_valid_files(settings));
+  if (is_whole) return first_rows(num_all);
+  RowSplit split = split_rows(num_all, split_request(settings), file, classes);
+  return part == DataPart::kTrain ? split.train : part == DataPart::kValid ? split.valid : split.test;
+}
 
 Dataset load_dataset(const DataSettings& settings) {
   refuse_needless_stratify(settings);

@@ -34,6 +34,20 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
 // Validates `data` from a checkpoint against these settings. Returns a description of the first contradiction, or "".
 std::string fault_of(const FittedData& data, const DataSettings& settings);
 
+// The functions below are for the loaders of sources whose samples are in files.
+
+// Returns "training ", "validation " or "test ", and "" for all data.
+std::string part_name(DataPart part);
+
+// Gives the samples of the training file to the parts: validation gets those of its own file if `valid` has them.
+// `classes` is the class of each sample, for a stratified split; empty if there are none. `file` is for messages.
+void split_samples(Loaded& loaded, const Samples& all, const std::optional<Samples>& valid,
+                   const std::vector<int64_t>& classes, const DataSettings& settings, const std::string& file);
+
+// Returns the samples of the part in its file, which has so many: all of them if the file is that of the part alone.
+std::vector<int64_t> samples_of_part(DataPart part, int64_t num_all, const std::vector<int64_t>& classes,
+                                     const DataSettings& settings, const std::string& file);
+
 // The functions below return lower bounds of the size of data, computed before loading and compared with the memory
 // limits.
 

@@ -8,11 +8,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 
 #include "base/error.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -54,21 +54,26 @@ std::optional<int64_t> first_not_finite(std::span<const float> values) {
   return std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); }) - values.begin();
 }
 
-std::string text_of(const InputPlace& place) {
-  return fmt::format("sample {}, step {}, feature {} (counted from 0)", place.sample, place.step, place.feature);
-}
-
 void throw_not_finite(const std::string& origin, std::string_view place, float value) {
   throw_error(ExitCode::kDiverged, "{}: {} is {}: rnnlab trains on finite float32 numbers only: correct the file",
               origin, place, value);
 }
 
+void require_finite(std::span<const float> inputs, int64_t first_sample, int64_t num_steps, int64_t num_features,
+                    const std::string& origin) {
+  const std::optional<int64_t> at = first_not_finite(inputs);
+  if (!at) return;
+  const int64_t step = *at / num_features;
+  throw_not_finite(origin,
+                   fmt::format("sample {}, step {}, feature {} (counted from 0)", first_sample + step / num_steps,
+                               step % num_steps, *at % num_features),
+                   inputs[static_cast<size_t>(*at)]);
+}
+
 MappedInputs::MappedInputs(std::shared_ptr<const MappedArray> array) : array_(std::move(array)) {
   const NpyLayout& layout = array_->layout();
   RNNLAB_INVARIANT(layout.shape.size() >= 2, "inputs have samples and steps");
-  std::vector<int64_t> rows(static_cast<size_t>(layout.shape[0]));
-  std::iota(rows.begin(), rows.end(), 0);
-  rows_ = std::make_shared<const std::vector<int64_t>>(std::move(rows));
+  rows_ = std::make_shared<const std::vector<int64_t>>(first_rows(layout.shape[0]));
   const auto num_bytes = static_cast<int64_t>(array_->bytes().size());
   num_steps_ = layout.shape[1];
   bytes_of_sample_ = num_bytes / layout.shape[0];
@@ -77,12 +82,16 @@ MappedInputs::MappedInputs(std::shared_ptr<const MappedArray> array) : array_(st
 
 ElementType MappedInputs::type() const { return array_->layout().is_half ? ElementType::kF32 : array_->layout().type; }
 
-std::shared_ptr<const MappedInputs> MappedInputs::selected(std::span<const int64_t> samples) const {
+std::vector<int64_t> MappedInputs::rows_of(std::span<const int64_t> samples) const {
   std::vector<int64_t> rows;
   rows.reserve(samples.size());
   for (const int64_t sample : samples) rows.push_back(row_of(sample));
+  return rows;
+}
+
+std::shared_ptr<const MappedInputs> MappedInputs::selected(std::span<const int64_t> samples) const {
   auto selection = std::make_shared<MappedInputs>(*this);
-  selection->rows_ = std::make_shared<const std::vector<int64_t>>(std::move(rows));
+  selection->rows_ = std::make_shared<const std::vector<int64_t>>(rows_of(samples));
   return selection;
 }
 
@@ -137,12 +146,7 @@ void MappedInputs::gather(std::span<const int64_t> samples, int64_t num_steps, s
   array_->require_unchanged();
 }
 
-void MappedInputs::will_need(std::span<const int64_t> samples) const {
-  std::vector<int64_t> rows;
-  rows.reserve(samples.size());
-  for (const int64_t sample : samples) rows.push_back(row_of(sample));
-  will_need_rows(rows);
-}
+void MappedInputs::will_need(std::span<const int64_t> samples) const { will_need_rows(rows_of(samples)); }
 
 // Rows that follow each other in the file are named together, because each call costs time.
 void MappedInputs::will_need_rows(std::span<const int64_t> rows) const {
@@ -153,12 +157,6 @@ void MappedInputs::will_need_rows(std::span<const int64_t> rows) const {
     array_->will_need(static_cast<size_t>(rows[first]) * num_bytes, count * num_bytes);
     first += count;
   }
-}
-
-void MappedInputs::require_finite(int64_t row, std::span<const float> values) const {
-  if (const std::optional<int64_t> at = first_not_finite(values))
-    throw_not_finite(array_->path(), text_of({row, *at / num_features_, *at % num_features_}),
-                     values[static_cast<size_t>(*at)]);
 }
 
 void MappedInputs::require_bools(int64_t row, std::span<const float> values) const {
@@ -197,9 +195,11 @@ std::optional<int64_t> MappedInputs::find_within(
     const std::function<bool(int64_t, std::span<const float>)>& condition) const {
   std::vector<float> values(static_cast<size_t>(num_steps_ * num_features_));
   for (int64_t sample = first; sample < end; ++sample) {
-    convert(row_of(sample), values);
-    require_finite(row_of(sample), std::span(values).first(num_within_length(values.size(), sample, lengths)));
-    require_bools(row_of(sample), values);
+    const int64_t row = row_of(sample);
+    convert(row, values);
+    require_finite(std::span(values).first(num_within_length(values.size(), sample, lengths)), row, num_steps_,
+                   num_features_, array_->path());
+    require_bools(row, values);
     scale(values, sample, lengths);
     if (condition(sample, values)) return sample;
   }

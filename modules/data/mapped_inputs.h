@@ -28,20 +28,16 @@ inline void copy_steps(const std::byte* steps, size_t num_steps, size_t step_byt
     std::memcpy(out + (t * batch_size + b) * step_bytes, steps + t * step_bytes, step_bytes);
 }
 
-// The place of an input, from 0.
-struct InputPlace {
-  int64_t sample = 0;
-  int64_t step = 0;
-  int64_t feature = 0;
-};
-
-std::string text_of(const InputPlace& place);  // "sample 3, step 0, feature 1 (counted from 0)"
-
 // Returns the index of the first NaN or Inf.
 std::optional<int64_t> first_not_finite(std::span<const float> values);
 
 // Throws UserError kDiverged for a value that is NaN or Inf; `origin` is the file.
 [[noreturn]] void throw_not_finite(const std::string& origin, std::string_view place, float value);
+
+// Throws UserError kDiverged with the place of the first of these inputs (N, T, F) that is NaN or Inf. `first_sample`
+// is the number of the first sample in the file `origin`.
+void require_finite(std::span<const float> inputs, int64_t first_sample, int64_t num_steps, int64_t num_features,
+                    const std::string& origin);
 
 class MappedInputs {
  public:
@@ -79,11 +75,11 @@ class MappedInputs {
 
  private:
   int64_t row_of(int64_t sample) const;
+  std::vector<int64_t> rows_of(std::span<const int64_t> samples) const;
   const std::byte* bytes_of(int64_t row) const;
   void convert(int64_t row, std::span<float> out) const;
   void scale(std::span<float> values, int64_t sample, std::span<const int64_t> lengths) const;
   size_t num_within_length(size_t count, int64_t sample, std::span<const int64_t> lengths) const;
-  void require_finite(int64_t row, std::span<const float> values) const;
   void require_bools(int64_t row, std::span<const float> values) const;
   std::optional<int64_t> find_within(int64_t first, int64_t end, std::span<const int64_t> lengths,
                                      const std::function<bool(int64_t, std::span<const float>)>& condition) const;

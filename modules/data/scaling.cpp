@@ -14,12 +14,6 @@ double nonzero(double scale, double minimum, double maximum) {
 
 Scaling minmax(double minimum, double maximum) { return {minimum, nonzero(maximum - minimum, minimum, maximum)}; }
 
-Moments moments_of(std::span<const double> values) {
-  Moments moments;
-  for (const double value : values) moments.add(value);
-  return moments;
-}
-
 }  // namespace
 
 Scaling fit(const Moments& moments, Normalization how) {
@@ -29,8 +23,12 @@ Scaling fit(const Moments& moments, Normalization how) {
   return {moments.mean(), nonzero(moments.standard_deviation(), moments.minimum(), moments.maximum())};
 }
 
-Scaling fit_standard(std::span<const double> values) { return fit(moments_of(values), Normalization::kStandard); }
-Scaling fit_minmax(std::span<const double> values) { return fit(moments_of(values), Normalization::kMinMax); }
+Scaling fit(std::span<const double> values, Normalization how) {
+  Moments moments;
+  for (const double value : values)
+    if (!std::isnan(value)) moments.add(value);
+  return fit(moments, how);
+}
 
 InputScaling::InputScaling(Normalization how, const std::vector<Scaling>& features, int64_t num_features,
                            int64_t byte_maximum)

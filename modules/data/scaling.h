@@ -58,14 +58,13 @@ struct Scaling {
   double scale = 1;
 };
 
-Scaling fit_standard(std::span<const double> values);  // mean and standard deviation (of the population)
-Scaling fit_minmax(std::span<const double> values);    // onto 0 to 1
-
 // Returns whether the normalization has values that are fitted to each feature, or to each column of a table.
 inline bool is_fitted(Normalization how) { return how == Normalization::kStandard || how == Normalization::kMinMax; }
 
-// Returns the scaling that kStandard or kMinMax has for these numbers.
+// Return the scaling that kStandard (to mean 0 and deviation 1 of the population) or kMinMax (onto 0 to 1) has for
+// these numbers. NaN is left out of values.
 Scaling fit(const Moments& moments, Normalization how);
+Scaling fit(std::span<const double> values, Normalization how);
 
 // Scales the inputs of samples with the same number of features.
 class InputScaling {

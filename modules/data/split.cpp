@@ -15,15 +15,10 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/dataset.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
-
-std::vector<int64_t> ordered_rows(int64_t count) {
-  std::vector<int64_t> rows(static_cast<size_t>(count));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
 
 std::vector<int64_t> shuffled_rows(int64_t count, int64_t seed) {
   const at::Tensor order = permutation(count, static_cast<uint64_t>(seed), 0);
@@ -53,13 +48,13 @@ std::vector<int64_t> all_but_one(std::vector<int64_t> counts) {
 // are rounded up (Hamilton's method); of equal ones, first those of classes that would give nothing.
 std::vector<int64_t> shares_of(const std::vector<int64_t>& counts, int64_t total) {
   const int64_t all = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  std::vector<int64_t> most = all_but_one(counts), shares, remainders, order(counts.size());
+  std::vector<int64_t> most = all_but_one(counts), shares, remainders;
   if (std::accumulate(most.begin(), most.end(), int64_t{0}) < total) most = counts;
   for (size_t i = 0; i < counts.size(); ++i) {
     shares.push_back(std::min(counts[i] * total / all, most[i]));
     remainders.push_back(counts[i] * total % all);
   }
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int64_t> order = first_rows(std::ssize(counts));
   std::ranges::stable_sort(order, {}, [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
     return std::pair(-remainders[at], shares[at]);
@@ -142,7 +137,7 @@ RowSplit split_rows(int64_t num_all, const SplitRequest& request, const std::str
         origin, num_valid, num_rows, num_rows - 1);
   }
   const bool is_random = request.how == Split::kRandom;
-  const std::vector<int64_t> rows = is_random ? shuffled_rows(num_all, request.seed) : ordered_rows(num_all);
+  const std::vector<int64_t> rows = is_random ? shuffled_rows(num_all, request.seed) : first_rows(num_all);
   if (is_random && request.is_stratified && !classes.empty())
     return split_each_class(rows, classes, num_valid, num_test);
   const auto border = rows.begin() + (num_rows - num_valid), test = rows.begin() + num_rows;

@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "data/find_data.h"
 #include "data/inspect.h"
+#include "data/load_dataset.h"
 #include "data/source.h"
 
 namespace rnnlab {
@@ -52,10 +53,6 @@ std::filesystem::path find_text(const DataSettings& settings, const std::string&
       {settings.path, name, "", "Name the text by data.path, or by data.train_file in the folder data.path."});
 }
 
-RowSplit split_windows(const Samples& windows, const DataSettings& settings, const std::string& origin) {
-  return split_rows(windows.size(), split_request(settings), origin);
-}
-
 Loaded load_text(const DataSettings& settings) {
   const std::filesystem::path path = find_text(settings, settings.train_file);
   const Text text = read_text(path, settings.tokens);
@@ -67,23 +64,13 @@ Loaded load_text(const DataSettings& settings) {
   dataset.shape = {Task::kLanguageModel, num_tokens, settings.sequence_length, num_tokens, false};
   const Samples all = windows_of(text.tokens, settings.sequence_length, path);
   dataset.notes.push_back(windows_text(std::ssize(text.tokens), all));
-  const bool is_whole =
-      !settings.valid_file.empty() && !splits_off_test_part(settings);  // a long text must not be copied
-  const RowSplit rows = is_whole ? RowSplit() : split_windows(all, settings, path);
-  dataset.train = is_whole ? all : take(all, rows.train);
-  if (settings.valid_file.empty()) {
-    dataset.valid = take(all, rows.valid);
-    return loaded;
+  std::optional<Samples> valid;
+  if (!settings.valid_file.empty()) {
+    const std::filesystem::path file = find_text(settings, settings.valid_file);
+    valid = windows_of(read_text_as(file, settings.tokens, text.vocabulary), settings.sequence_length, file);
   }
-  const std::filesystem::path valid_path = find_text(settings, settings.valid_file);
-  dataset.valid =
-      windows_of(read_text_as(valid_path, settings.tokens, text.vocabulary), settings.sequence_length, valid_path);
+  split_samples(loaded, all, valid, {}, settings, path);
   return loaded;
-}
-
-const std::vector<int64_t>& rows_of(DataPart part, const RowSplit& rows) {
-  if (part == DataPart::kTest) return rows.test;
-  return part == DataPart::kTrain ? rows.train : rows.valid;
 }
 
 LoadedPart load_text_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets) {
@@ -92,8 +79,8 @@ LoadedPart load_text_part(const DataSettings& settings, const FittedData& fitted
   const Samples all =
       windows_of(read_text_as(path, settings.tokens, fitted.vocabulary), settings.sequence_length, path);
   LoadedPart loaded{.samples = all, .origin = {"text", path}};
-  const bool is_split = part != DataPart::kAll && !has_own_file;
-  if (is_split) loaded.samples = take(all, rows_of(part, split_windows(all, settings, path)));
+  const bool is_split = part != DataPart::kAll && !has_own_file;  // a long text must not be copied
+  if (is_split) loaded.samples = take(all, samples_of_part(part, all.size(), {}, settings, path));
   return loaded;
 }
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -19,6 +18,7 @@
 #include "data/dataset.h"
 #include "data/find_data.h"
 #include "data/inspect.h"
+#include "data/load_dataset.h"
 #include "data/normalize.h"
 #include "data/readers/ts.h"
 #include "data/source.h"
@@ -79,14 +79,6 @@ at::Tensor lengths_of(const TsFile& file) {
               file.path, series.line, what);
 }
 
-// Whether a series may lack its target.
-enum class LackOfTarget { kRefused, kAllowed };
-
-LackOfTarget lack_of_target(const DataSettings& settings, Targets targets) {
-  const bool is_refused = targets == Targets::kRequired && settings.missing == MissingPolicy::kError;
-  return is_refused ? LackOfTarget::kRefused : LackOfTarget::kAllowed;
-}
-
 // Returns the training class of each class of the file, or -1.
 std::vector<int64_t> training_classes(const TsFile& file, const std::vector<std::string>& labels) {
   std::unordered_map<std::string_view, int64_t> numbers;
@@ -99,12 +91,12 @@ std::vector<int64_t> training_classes(const TsFile& file, const std::vector<std:
   return classes;
 }
 
-at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels, LackOfTarget lack) {
+at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels, MissingTargets missing) {
   const std::vector<int64_t> training = training_classes(file, labels);
   at::Tensor classes = at::full({std::ssize(file.series)}, int64_t{-1}, at::kLong);
   auto* out = classes.mutable_data_ptr<int64_t>();
   for (const TsSeries& series : file.series) {
-    if (series.label < 0 && lack == LackOfTarget::kRefused) fail_without_target(file, series, "class");
+    if (series.label < 0 && missing == MissingTargets::kRefused) fail_without_target(file, series, "class");
     if (series.label >= 0) *out = training[static_cast<size_t>(series.label)];
     if (series.label >= 0 && *out < 0)
       throw_error(ExitCode::kData,
@@ -118,11 +110,11 @@ at::Tensor classes_of(const TsFile& file, const std::vector<std::string>& labels
 }
 
 // Returns (N, 1).
-at::Tensor numbers_of(const TsFile& file, LackOfTarget lack) {
+at::Tensor numbers_of(const TsFile& file, MissingTargets missing) {
   at::Tensor numbers = at::empty({std::ssize(file.series), 1}, at::kFloat);
   auto* out = numbers.mutable_data_ptr<float>();
   for (const TsSeries& series : file.series) {
-    if (std::isnan(series.target) && lack == LackOfTarget::kRefused) fail_without_target(file, series, "target");
+    if (std::isnan(series.target) && missing == MissingTargets::kRefused) fail_without_target(file, series, "target");
     *out++ = series.target;
   }
   return numbers;
@@ -130,9 +122,9 @@ at::Tensor numbers_of(const TsFile& file, LackOfTarget lack) {
 
 at::Tensor targets_of(const TsFile& file, const std::vector<std::string>& labels, const DataSettings& settings,
                       Targets targets) {
-  const LackOfTarget lack = lack_of_target(settings, targets);
-  if (file.target == TsTarget::kClass) return classes_of(file, labels, lack);
-  if (file.target == TsTarget::kNumber) return numbers_of(file, lack);
+  const MissingTargets missing = missing_targets(settings, targets);
+  if (file.target == TsTarget::kClass) return classes_of(file, labels, missing);
+  if (file.target == TsTarget::kNumber) return numbers_of(file, missing);
   if (targets == Targets::kIfPresent) return {};
   throw_error(ExitCode::kData,
               "{}: the series have neither a class nor a target: use a file with @classLabel true or @targetLabel true",
@@ -146,13 +138,6 @@ Samples samples_of(const TsFile& file, const TsForm& form, const DataSettings& s
   if (form.has_lengths) samples.lengths = lengths_of(file);
   return samples;
 }
-
-// The files of training, and the split of the first.
-struct TsParts {
-  TsFile train;
-  std::optional<TsFile> valid_file;
-  RowSplit rows;
-};
 
 void require_alike(const TsFile& train, const TsFile& valid) {
   if (train.num_dimensions != valid.num_dimensions)
@@ -172,29 +157,11 @@ std::vector<int64_t> classes_of_series(const TsFile& file) {
   return classes;
 }
 
-std::vector<int64_t> all_rows(const TsFile& file) {
-  std::vector<int64_t> rows(file.series.size());
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
-
-TsParts read_parts(const DataSettings& settings) {
-  TsParts parts{.train = read_file(settings, settings.train_file), .valid_file = {}, .rows = {}};
-  parts.rows = split_rows(std::ssize(parts.train.series), split_request(settings), parts.train.path,
-                          classes_of_series(parts.train));
-  if (settings.valid_file.empty()) return parts;
-  parts.valid_file = read_file(settings, settings.valid_file);
-  require_alike(parts.train, *parts.valid_file);
-  parts.rows.valid = all_rows(*parts.valid_file);
-  return parts;
-}
-
-TsForm form_of(const TsParts& parts) {
-  TsForm form{parts.train.labels, parts.train.most_steps(), !has_one_length(parts.train)};
-  if (!parts.valid_file) return form;
-  const TsFile& valid = *parts.valid_file;
-  form.has_lengths = form.has_lengths || !has_one_length(valid) || form.num_steps != valid.most_steps();
-  form.num_steps = std::max(form.num_steps, valid.most_steps());
+TsForm form_of(const TsFile& train, const std::optional<TsFile>& valid) {
+  TsForm form{train.labels, train.most_steps(), !has_one_length(train)};
+  if (!valid) return form;
+  form.has_lengths = form.has_lengths || !has_one_length(*valid) || form.num_steps != valid->most_steps();
+  form.num_steps = std::max(form.num_steps, valid->most_steps());
   return form;
 }
 
@@ -202,9 +169,7 @@ TsForm form_of(const TsParts& parts) {
 Scaling fit_targets(const at::Tensor& targets, const DataSettings& settings, Normalization how) {
   const auto* begin = targets.const_data_ptr<float>();
   const int64_t count = std::min(settings.num_train.value_or(targets.numel()), targets.numel());
-  std::vector<double> values(begin, begin + count);
-  std::erase_if(values, [](double value) { return std::isnan(value); });
-  return how == Normalization::kStandard ? fit_standard(values) : fit_minmax(values);
+  return fit(std::vector<double>(begin, begin + count), how);
 }
 
 void scale(at::Tensor& targets, const ColumnScale& scale) {
@@ -224,13 +189,14 @@ void add_note_on_missing(std::vector<std::string>& notes, int64_t num_missing, c
                               config::name_of(settings.missing)));
 }
 
-void add_notes(Dataset& dataset, const TsParts& parts, const DataSettings& settings) {
-  const TsFile& valid = parts.valid_file ? *parts.valid_file : parts.train;
-  add_note_on_missing(dataset.notes, parts.train.num_missing + (parts.valid_file ? valid.num_missing : 0), settings);
+void add_notes(Dataset& dataset, const TsFile& train, const std::optional<TsFile>& valid,
+               const DataSettings& settings) {
+  add_note_on_missing(dataset.notes, train.num_missing + (valid ? valid->num_missing : 0), settings);
   if (!dataset.shape.has_lengths) return;
+  const int64_t fewest = valid ? std::min(train.fewest_steps(), valid->fewest_steps()) : train.fewest_steps();
   dataset.notes.push_back(
-      fmt::format("the series have {} to {} steps; shorter ones are padded, and padding is not used",
-                  std::min(parts.train.fewest_steps(), valid.fewest_steps()), dataset.shape.sequence_length));
+      fmt::format("the series have {} to {} steps; shorter ones are padded, and padding is not used", fewest,
+                  dataset.shape.sequence_length));
 }
 
 DataShape shape_of(const TsFile& train, const TsForm& form) {
@@ -242,23 +208,24 @@ DataShape shape_of(const TsFile& train, const TsForm& form) {
 Normalization resolved(Normalization how) { return how == Normalization::kAutomatic ? Normalization::kStandard : how; }
 
 Loaded load_ts(const DataSettings& settings) {
-  const TsParts parts = read_parts(settings);
-  const TsForm form = form_of(parts);
+  const TsFile train = read_file(settings, settings.train_file);
+  std::optional<TsFile> valid;
+  if (!settings.valid_file.empty()) {
+    valid = read_file(settings, settings.valid_file);
+    require_alike(train, *valid);
+  }
+  const TsForm form = form_of(train, valid);
+  const auto samples_in = [&](const TsFile& file) { return samples_of(file, form, settings, Targets::kRequired); };
   Loaded loaded;
-  loaded.origin = {"ts", parts.train.path};
+  loaded.origin = {"ts", train.path};
   loaded.normalize = resolved(settings.normalize);
+  split_samples(loaded, samples_in(train), valid ? std::optional(samples_in(*valid)) : std::nullopt,
+                classes_of_series(train), settings, train.path);
   Dataset& dataset = loaded.dataset;
-  const Samples all = samples_of(parts.train, form, settings, Targets::kRequired);
-  dataset.train = take(all, parts.rows.train);
-  dataset.valid = parts.valid_file ? samples_of(*parts.valid_file, form, settings, Targets::kRequired)
-                                   : take(all, parts.rows.valid);
-  for (const int64_t row : parts.rows.test)
-    if (parts.train.target == TsTarget::kClass)
-      loaded.test_classes.push_back(parts.train.series[static_cast<size_t>(row)].label);
-  dataset.shape = shape_of(parts.train, form);
+  dataset.shape = shape_of(train, form);
   dataset.vocabulary = form.labels;
   scale_targets(dataset, settings, loaded.normalize);
-  add_notes(dataset, parts, settings);
+  add_notes(dataset, train, valid, settings);
   return loaded;
 }
 
@@ -277,11 +244,6 @@ TsForm form_for(const TsFile& file, const FittedData& fitted) {
   return {labels_of(fitted), std::max(num_steps, file.most_steps()), has_lengths};
 }
 
-const std::vector<int64_t>& rows_of(const RowSplit& rows, DataPart part) {
-  if (part == DataPart::kTest) return rows.test;
-  return part == DataPart::kTrain ? rows.train : rows.valid;
-}
-
 FileRows file_rows(const std::vector<int64_t>& rows) {
   FileRows result;
   for (const int64_t row : rows)
@@ -289,9 +251,11 @@ FileRows file_rows(const std::vector<int64_t>& rows) {
   return result;
 }
 
-// Returns the samples of these series of a file, as the model was trained on them.
-LoadedPart part_in(const TsFile& file, const std::vector<int64_t>& rows, const DataSettings& settings,
-                   const FittedData& fitted, Targets targets) {
+LoadedPart load_ts_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
+  const bool has_own_file = part == DataPart::kValid && !settings.valid_file.empty();
+  const TsFile file = read_file(settings, has_own_file ? settings.valid_file : settings.train_file);
+  const std::vector<int64_t> rows =
+      samples_of_part(part, std::ssize(file.series), classes_of_series(file), settings, file.path);
   LoadedPart loaded{
       .samples = {}, .origin = {"ts", file.path}, .normalize = resolved(settings.normalize), .notes = {}, .rows = {}};
   loaded.samples = take(samples_of(file, form_for(file, fitted), settings, targets), rows);
@@ -299,16 +263,6 @@ LoadedPart part_in(const TsFile& file, const std::vector<int64_t>& rows, const D
   add_note_on_missing(loaded.notes, file.num_missing, settings);
   if (targets == Targets::kIfPresent) loaded.rows = file_rows(rows);
   return loaded;
-}
-
-LoadedPart load_ts_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
-  if (part == DataPart::kAll) {
-    const TsFile file = read_file(settings, settings.train_file);
-    return part_in(file, all_rows(file), settings, fitted, targets);
-  }
-  const TsParts parts = read_parts(settings);
-  const bool has_own_file = part == DataPart::kValid && parts.valid_file;
-  return part_in(has_own_file ? *parts.valid_file : parts.train, rows_of(parts.rows, part), settings, fitted, targets);
 }
 
 void check_ts(const DataSettings& settings, config::Checker& checker) {

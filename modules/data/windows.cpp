@@ -12,6 +12,7 @@
 #include "base/numbers.h"
 #include "base/system/machine.h"
 #include "base/text.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -51,14 +52,6 @@ std::string how_to_fit(int64_t window, int64_t horizon) {
   return join(ways, ", or ");
 }
 
-int64_t longest_window(int64_t num_rows, const SplitRequest& request, const std::vector<int64_t>& horizons) {
-  const int64_t num_others = num_rows - num_for_test(num_rows, request);
-  if (num_others < 2) return 0;
-  const int64_t num_valid = num_for_validation(num_others, request);
-  if (num_valid > 0 && num_valid <= horizons.back() - horizons.front()) return 0;
-  return std::max<int64_t>(0, num_others - num_valid - horizons.back());
-}
-
 namespace {
 
 // Returns how many rows before a part the inputs of its first window use: those whose first target is its first row.
@@ -69,6 +62,21 @@ int64_t rows_reached(int64_t num_before, int64_t window, const std::vector<int64
 // Returns the rows from the first row of a window to its last target.
 int64_t reach_of(int64_t window, const std::vector<int64_t>& horizons) {
   return saturating_add(window - 1, horizons.back());
+}
+
+// Returns so many windows, of which the first begins with the row `begin`.
+Windows windows_from(int64_t begin, int64_t num_windows, const std::vector<int64_t>& rows, int64_t window,
+                     const std::vector<int64_t>& horizons) {
+  require_memory_for_targets(num_windows, horizons);
+  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
+  for (int64_t first = begin; first < begin + num_windows; ++first) {
+    windows.first.push_back(first);
+    for (const int64_t horizon : horizons) {
+      const int64_t target = saturating_add(first + window - 1, horizon);
+      windows.target.push_back(target <= rows.back() ? target : kNoRow);
+    }
+  }
+  return windows;
 }
 
 }  // namespace
@@ -86,15 +94,8 @@ Windows windows_in(const std::vector<int64_t>& rows, int64_t num_before, int64_t
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}; {}",
                 part, counted(num_rows, "row"), window, horizons.back(), needed, how_to_fit(window, horizons.back()));
   }
-  const int64_t num_windows = num_rows - needed + 1;
-  require_memory_for_targets(num_windows, horizons);
-  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
-  const int64_t begin = rows.front() - rows_reached(num_before, window, horizons);
-  for (int64_t first = begin; first < begin + num_windows; ++first) {
-    windows.first.push_back(first);
-    for (const int64_t horizon : horizons) windows.target.push_back(first + window - 1 + horizon);
-  }
-  return windows;
+  return windows_from(rows.front() - rows_reached(num_before, window, horizons), num_rows - needed + 1, rows, window,
+                      horizons);
 }
 
 Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const std::vector<int64_t>& horizons,
@@ -104,16 +105,7 @@ Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, const s
   if (num_rows < window)
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many; give it more rows", part,
                 counted(num_rows, "row"), window);
-  require_memory_for_targets(num_rows - window + 1, horizons);
-  Windows windows{.window = window, .first = {}, .target = {}, .num_horizons = horizons.size()};
-  for (int64_t i = 0; i + window <= num_rows; ++i) {
-    windows.first.push_back(rows[static_cast<size_t>(i)]);
-    for (const int64_t horizon : horizons) {
-      const int64_t target = saturating_add(i + window - 1, horizon);
-      windows.target.push_back(target < num_rows ? rows[static_cast<size_t>(target)] : kNoRow);
-    }
-  }
-  return windows;
+  return windows_from(rows.front(), num_rows - window + 1, rows, window, horizons);
 }
 
 Windows sequences_in(std::span<const RowRange> series, int64_t window) {
@@ -129,12 +121,17 @@ Windows sequences_in(std::span<const RowRange> series, int64_t window) {
   return all;
 }
 
-Windows selected(const Windows& sequences, const std::vector<int64_t>& samples) {
-  Windows some{.window = sequences.window, .first = {}, .target = {}, .has_target_per_row = true};
-  for (const int64_t sample : samples) {
-    some.first.push_back(sequences.first[static_cast<size_t>(sample)]);
-    some.lengths.push_back(sequences.lengths[static_cast<size_t>(sample)]);
-  }
+Windows selected(const Windows& windows, const std::vector<int64_t>& samples) {
+  Windows some{.window = windows.window,
+               .first = at_rows(windows.first, samples),
+               .target = {},
+               .num_horizons = windows.num_horizons,
+               .has_target_per_row = windows.has_target_per_row,
+               .lengths = at_rows(windows.lengths, samples)};
+  const size_t num_targets = windows.target.empty() ? 0 : windows.num_horizons;
+  for (const int64_t sample : samples)
+    for (size_t i = 0; i < num_targets; ++i)
+      some.target.push_back(windows.target[static_cast<size_t>(sample) * num_targets + i]);
   return some;
 }
 
@@ -147,48 +144,33 @@ std::vector<int64_t> rows_of(const Windows& sequences) {
 
 namespace {
 
-// Calls `write(row, position)` for each row of each sequence; positions count rows of (samples, window).
-template <class Write>
-void for_each_row(const Windows& sequences, const Write& write) {
-  for (size_t i = 0; i < sequences.first.size(); ++i)
-    for (int64_t step = 0; step < sequences.lengths[i]; ++step)
-      write(sequences.first[i] + step, static_cast<int64_t>(i) * sequences.window + step);
-}
-
-// Returns (N, window, columns); rows beyond the length of a sequence are 0.
-at::Tensor gather_rows(const Columns& columns, const Windows& sequences) {
-  const int64_t num_samples = std::ssize(sequences.first), num_columns = std::ssize(columns);
-  require_memory_for(sequences, num_columns);
-  at::Tensor values = at::zeros({num_samples, sequences.window, num_columns}, at::kFloat);
-  float* const out = values.mutable_data_ptr<float>();
-  for_each_row(sequences, [&](int64_t row, int64_t position) {
-    for (int64_t i = 0; i < num_columns; ++i)
-      out[position * num_columns + i] = static_cast<float>(columns[static_cast<size_t>(i)].at(row));
-  });
-  return values;
+// Returns the first row of each sample's inputs, and how many rows the sample has.
+RowRange rows_of_inputs(const Windows& windows, size_t sample) {
+  const int64_t first = windows.first[sample];
+  if (!windows.lengths.empty()) return {first, first + windows.lengths[sample]};
+  return {first, first + std::max<int64_t>(windows.window, 1)};
 }
 
 }  // namespace
 
 at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
-  if (windows.has_target_per_row) return gather_rows(columns, windows);
-  const auto num_samples = static_cast<int64_t>(windows.first.size());
-  const auto num_columns = static_cast<int64_t>(columns.size());
-  const int64_t num_rows = windows.window == 0 ? 1 : windows.window;
+  const int64_t num_samples = std::ssize(windows.first), num_columns = std::ssize(columns);
   require_memory_for(windows, num_columns);
-  at::Tensor inputs = windows.window == 0 ? at::empty({num_samples, num_columns, 1}, at::kFloat)
-                                          : at::empty({num_samples, num_rows, num_columns}, at::kFloat);
-  float* out = inputs.mutable_data_ptr<float>();
-  for (const int64_t first : windows.first) {
-    for (int64_t row = first; row < first + num_rows; ++row) {
+  const int64_t num_rows = windows.window == 0 ? num_columns : windows.window;
+  const int64_t row_size = windows.window == 0 ? 1 : num_columns;
+  at::Tensor inputs = at::empty({num_samples, num_rows, row_size}, at::kFloat);
+  if (!windows.lengths.empty()) inputs.zero_();
+  for (size_t sample = 0; sample < windows.first.size(); ++sample) {
+    float* out = inputs.mutable_data_ptr<float>() + static_cast<int64_t>(sample) * num_rows * row_size;
+    const RowRange rows = rows_of_inputs(windows, sample);
+    for (int64_t row = rows.begin; row < rows.end; ++row)
       for (const ScaledColumn& column : columns) *out++ = static_cast<float>(column.at(row));
-    }
   }
   return inputs;
 }
 
 at::Tensor gather_values(const Columns& columns, const Windows& windows) {
-  if (windows.has_target_per_row) return gather_rows(columns, windows);
+  if (windows.has_target_per_row) return gather_inputs(columns, windows);
   const size_t num_horizons = windows.num_horizons;
   at::Tensor values =
       at::empty({std::ssize(windows.first), std::ssize(columns) * static_cast<int64_t>(num_horizons)}, at::kFloat);
@@ -207,7 +189,11 @@ namespace {
 at::Tensor gather_classes_of_rows(const std::vector<int64_t>& classes, const Windows& sequences) {
   at::Tensor values = at::zeros({std::ssize(sequences.first), sequences.window}, at::kLong);
   int64_t* const out = values.mutable_data_ptr<int64_t>();
-  for_each_row(sequences, [&](int64_t row, int64_t position) { out[position] = classes[static_cast<size_t>(row)]; });
+  for (size_t sample = 0; sample < sequences.first.size(); ++sample) {
+    const RowRange rows = rows_of_inputs(sequences, sample);
+    std::copy(classes.begin() + rows.begin, classes.begin() + rows.end,
+              out + static_cast<int64_t>(sample) * sequences.window);
+  }
   return values;
 }
 

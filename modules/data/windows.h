@@ -42,10 +42,6 @@ inline constexpr int64_t kNoRow = -1;  // the target is after the end of the ser
 // Returns what a user can do if too few rows are given for a window and a horizon: "use a smaller data.window, or ...".
 std::string how_to_fit(int64_t window, int64_t horizon);
 
-// Returns the most rows that a window of a series of `num_rows` rows may have, so that an ordered split of it leaves
-// one window for training and one for validation, whose inputs may reach back into the training part. 0: none fits.
-int64_t longest_window(int64_t num_rows, const SplitRequest& request, const std::vector<int64_t>& horizons);
-
 // Returns the samples that have all targets in `rows`, which are consecutive if window > 0. Their inputs lie in these
 // rows too, or in the `num_before` rows before them. Throws UserError kData with the name `part` if the rows are too
 // few for one window.
@@ -69,8 +65,10 @@ struct RowRange {
 // the rest; 0: a sequence is a whole range. They do not overlap.
 Windows sequences_in(std::span<const RowRange> series, int64_t window);
 
-// Return some of these sequences, and all their rows.
-Windows selected(const Windows& sequences, const std::vector<int64_t>& samples);
+// Returns the windows or sequences of these samples.
+Windows selected(const Windows& windows, const std::vector<int64_t>& samples);
+
+// Returns all rows of these sequences.
 std::vector<int64_t> rows_of(const Windows& sequences);
 
 // With has_target_per_row, the functions below return (N, window, columns) and (N, window); rows beyond the length of a

@@ -216,11 +216,9 @@ TEST_F(MappedInputsTest, OfAPartForATrainedModelAreThoseInMemory) {
 
 TEST_F(MappedInputsTest, ArePartOfAnInspection) {
   const auto text = [&](const std::string& memory) {
-    Inspection inspection = inspect(settings(memory, "train_lengths: n.npy"));
-    auto& dataset = std::get<DatasetInspection>(inspection);
-    return fmt::format("{} {} {} {}", dataset.training.inputs->numbers.finite().mean(),
-                       dataset.training.inputs->numbers.finite().maximum(), dataset.fingerprint,
-                       fmt::join(dataset.first_samples.at(1).first_steps.at(0), " "));
+    const auto json = inspection_json(inspect(settings(memory, "train_lengths: n.npy")));
+    return fmt::format("{} {} {}", json["training"]["inputs"].dump(), json["fingerprint"].dump(),
+                       json["first_samples"][1]["first_steps"].dump());
   };
   EXPECT_EQ(text("mapped"), text("resident"));
 }

@@ -65,12 +65,12 @@ TEST(Normalize, LeavesWhatLiesBeyondALengthAlone) {
 
 TEST(Normalize, TakesAConstantThatIsNotExactInBinaryForConstant) {
   const std::vector<double> constant(1000, 0.1);
-  EXPECT_EQ(fit_standard(constant).scale, 1);
-  EXPECT_EQ(fit_minmax(constant).scale, 1);
+  EXPECT_EQ(fit(constant, Normalization::kStandard).scale, 1);
+  EXPECT_EQ(fit(constant, Normalization::kMinMax).scale, 1);
 }
 
 TEST(Normalize, KeepsItsPrecisionFarFromZero) {
-  const Scaling scaling = fit_standard(std::vector<double>{1e9, 1e9 + 1, 1e9 + 2});
+  const Scaling scaling = fit(std::vector<double>{1e9, 1e9 + 1, 1e9 + 2}, Normalization::kStandard);
   EXPECT_DOUBLE_EQ(scaling.offset, 1e9 + 1);
   EXPECT_DOUBLE_EQ(scaling.scale, std::sqrt(2.0 / 3.0));
 }

@@ -109,16 +109,6 @@ TEST(ClassCounts, TellOfClassesThatAPartLacks) {
   expect_golden(notes_on_lacking_classes({{"training", {8, 0}}}, {}));
 }
 
-// The window of the training part is the longest that leaves a window for validation.
-TEST(LongestWindow, LeavesAWindowForEachPart) {
-  const SplitRequest request{.num_valid = std::nullopt, .valid_fraction = 0.1};
-  EXPECT_EQ(longest_window(25, request, {1}), 21) << "3 of 25 rows validate; 21 rows have a target after them";
-  EXPECT_EQ(longest_window(25, request, {1, 2, 3}), 19);
-  EXPECT_EQ(longest_window(25, request, {1, 2, 3, 4}), 0) << "3 rows have no 4 horizons";
-  EXPECT_EQ(longest_window(3, request, {1}), 1);
-  EXPECT_EQ(longest_window(2, request, {1}), 0);
-}
-
 // ---- sources ----
 
 class StratifiedSources : public DataTest {

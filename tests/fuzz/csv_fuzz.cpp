@@ -94,7 +94,7 @@ void read_columns(const Table& table) {
   constexpr int64_t kMostColumns = 4;
   for (int64_t i = 0; i < std::min(table.num_columns(), kMostColumns); ++i) {
     const std::string& name = table.column_names()[static_cast<size_t>(i)];
-    for (const MissingPolicy policy : {kError, kDrop, kZero})
+    for (const MissingPolicy policy : {kError, kDrop})
       expect_read_or_refused(ExitCode::kData, [&] { read_numbers(table, name, policy); });
     expect_read_or_refused(ExitCode::kData, [&] { read_classes(table, name); });
   }

@@ -13,30 +13,46 @@ namespace {
 struct ElementFacts {
   std::string_view name;
   int64_t size;
+  std::string_view npy_code;
+  int idx_code;  // 0: IDX does not have the type
 };
 
 // The entries are in the order of ElementType.
 constexpr std::array<ElementFacts, 11> kElements = {{
-    {"bool", 1},
-    {"u8", 1},
-    {"i8", 1},
-    {"u16", 2},
-    {"i16", 2},
-    {"u32", 4},
-    {"i32", 4},
-    {"u64", 8},
-    {"i64", 8},
-    {"f32", 4},
-    {"f64", 8},
+    {"bool", 1, "b1", 0},
+    {"u8", 1, "u1", 0x08},
+    {"i8", 1, "i1", 0x09},
+    {"u16", 2, "u2", 0},
+    {"i16", 2, "i2", 0x0b},
+    {"u32", 4, "u4", 0},
+    {"i32", 4, "i4", 0x0c},
+    {"u64", 8, "u8", 0},
+    {"i64", 8, "i8", 0},
+    {"f32", 4, "f4", 0x0d},
+    {"f64", 8, "f8", 0x0e},
 }};
 
 const ElementFacts& facts(ElementType type) { return kElements.at(static_cast<size_t>(type)); }
+
+template <class Code>
+std::optional<ElementType> type_with(const Code& code, Code ElementFacts::*member) {
+  const auto* const found = std::ranges::find(kElements, code, member);
+  return found == kElements.end() ? std::nullopt : std::optional(static_cast<ElementType>(found - kElements.begin()));
+}
 
 }  // namespace
 
 std::string_view element_name(ElementType type) { return facts(type).name; }
 
+std::optional<ElementType> type_of_npy_code(std::string_view code) { return type_with(code, &ElementFacts::npy_code); }
+
+std::optional<ElementType> type_of_idx_code(int code) {
+  return code == 0 ? std::nullopt : type_with(code, &ElementFacts::idx_code);
+}
+
 int64_t element_size(ElementType type) { return facts(type).size; }
+
+bool is_integer(ElementType type) { return type != ElementType::kF32 && type != ElementType::kF64; }
 
 std::optional<int64_t> checked_num_bytes(std::span<const int64_t> shape, ElementType type) {
   // The product may overflow before a size of 0 is reached, so a 0 is handled first.

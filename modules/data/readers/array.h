@@ -22,6 +22,11 @@ enum class ElementType { kBool, kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF
 
 std::string_view element_name(ElementType type);  // "bool", "u8", "i8", ... "f64"
 int64_t element_size(ElementType type);           // in bytes; a bool takes one byte, 0 or 1
+bool is_integer(ElementType type);                // also of a bool
+
+// Return the type that this code stands for in npy files ("f4") or in IDX files (0x0d); nullopt if there is none.
+std::optional<ElementType> type_of_npy_code(std::string_view code);
+std::optional<ElementType> type_of_idx_code(int code);
 
 // Every reader promises: at least one dimension, every size at least 1, and as many bytes as the sizes require.
 struct Array {
@@ -92,6 +97,8 @@ decltype(auto) visit_values(const Array& array, Visitor&& visitor) {
 // keep the byte order of the file. `offset` is the position of the stream. The sizes are compared with the most bytes
 // that the file can hold before memory is allocated.
 Array read_array(ByteStream& stream, int64_t offset, ElementType type, std::vector<int64_t> shape);
+
+using ArrayReader = Array (*)(const std::filesystem::path&);
 
 // IDX, the format of MNIST: two zero bytes, element type, number of dimensions, big-endian sizes, data.
 // The reader accepts all six types, 1 to 255 dimensions, plain or gzip. The data must end exactly at the end of the

@@ -22,29 +22,6 @@
 namespace rnnlab {
 namespace {
 
-// A regular file opened for reading. It never blocks on a FIFO or a device, and it throws UserError kData if the length
-// of the file changes while it is read.
-class File : public ByteStream {
- public:
-  explicit File(const std::filesystem::path& path);
-
-  size_t read(std::span<std::byte> into) override;
-  int64_t most_bytes() const override { return size_; }
-  const std::string& path() const override { return path_; }
-  bool is_packed() const override { return false; }
-
-  // Reads the first bytes and keeps the position; fewer bytes than requested if the file is shorter.
-  size_t peek(std::span<std::byte> into) const;
-
- private:
-  size_t read_at(int64_t offset, std::span<std::byte> into) const;
-
-  std::string path_;
-  RegularFile file_;
-  int64_t size_ = 0;
-  int64_t offset_ = 0;
-};
-
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail_missing(const fs::path& path) {
@@ -96,65 +73,123 @@ RegularFile open_regular(const fs::path& path) {
               remedy_for(mode, path.string()));
 }
 
-File::File(const fs::path& path) : path_(path.string()), file_(open_regular(path)), size_(file_.status().st_size) {}
+// A regular file opened for reading. It never blocks on a FIFO or a device, and it throws UserError kData if the length
+// of the file changes while it is read.
+class File : public ByteStream {
+ public:
+  explicit File(const fs::path& path)
+      : path_(path.string()), file_(open_regular(path)), size_(file_.status().st_size) {}
 
-// Reads one part of the file, fewer bytes only at its end.
-size_t File::read_at(int64_t offset, std::span<std::byte> into) const {
-  size_t filled = 0;
-  while (filled < into.size()) {
-    const auto at = offset + static_cast<int64_t>(filled);
-    const ssize_t got = ::pread(file_.number(), into.data() + filled, into.size() - filled, at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_at(*this, at, fmt::format("reading failed ({}): check the disk", reason_of(errno)));
-    if (got == 0) break;
-    filled += static_cast<size_t>(got);
+  // Copying from the system's memory and making new pages take longer than waiting for the disk, so threads share them.
+  size_t read(std::span<std::byte> into) override {
+    constexpr int64_t kLeastBytes = 1 << 22;
+    const int64_t num_parts = num_reading_threads(std::ssize(into), kLeastBytes);
+    const size_t part_size = into.size() / static_cast<size_t>(num_parts);
+    std::atomic<size_t> filled = 0;
+    in_threads(num_parts, [&](int64_t part) {
+      const size_t begin = static_cast<size_t>(part) * part_size;
+      const size_t size = part + 1 < num_parts ? part_size : into.size() - begin;
+      filled += read_at(offset_ + static_cast<int64_t>(begin), into.subspan(begin, size));
+    });
+    offset_ += static_cast<int64_t>(filled.load());
+    const bool at_end = filled < into.size();
+    if (offset_ > size_ || (at_end && offset_ < size_))
+      throw_error(ExitCode::kData, "{}: {} while it was read, from {}: wait until nothing writes to it", path_,
+                  offset_ > size_ ? "grew" : "shrank to " + counted(offset_, "byte"), counted(size_, "byte"));
+    return filled;
   }
-  return filled;
-}
 
-// Copying from the system's memory and making new pages take longer than waiting for the disk, so threads share them.
-size_t File::read(std::span<std::byte> into) {
-  constexpr int64_t kLeastBytes = 1 << 22;
-  const int64_t num_parts = num_reading_threads(std::ssize(into), kLeastBytes);
-  const size_t part_size = into.size() / static_cast<size_t>(num_parts);
-  std::atomic<size_t> filled = 0;
-  in_threads(num_parts, [&](int64_t part) {
-    const size_t begin = static_cast<size_t>(part) * part_size;
-    const size_t size = part + 1 < num_parts ? part_size : into.size() - begin;
-    filled += read_at(offset_ + static_cast<int64_t>(begin), into.subspan(begin, size));
-  });
-  offset_ += static_cast<int64_t>(filled.load());
-  const bool at_end = filled < into.size();
-  if (offset_ > size_ || (at_end && offset_ < size_))
-    throw_error(ExitCode::kData, "{}: {} while it was read, from {}: wait until nothing writes to it", path_,
-                offset_ > size_ ? "grew" : "shrank to " + counted(offset_, "byte"), counted(size_, "byte"));
-  return filled;
-}
+  int64_t most_bytes() const override { return size_; }
+  const std::string& path() const override { return path_; }
+  bool is_packed() const override { return false; }
 
-size_t File::peek(std::span<std::byte> into) const {
-  const ssize_t got = ::pread(file_.number(), into.data(), into.size(), 0);
-  if (got < 0) fail_at(*this, 0, fmt::format("reading failed ({}): check the disk", reason_of(errno)));
-  return static_cast<size_t>(got);
-}
+  // Reads the first bytes and keeps the position; fewer bytes than requested if the file is shorter.
+  size_t peek(std::span<std::byte> into) const { return read_at(0, into); }
+
+ private:
+  // Reads one part of the file, fewer bytes only at its end.
+  size_t read_at(int64_t offset, std::span<std::byte> into) const {
+    size_t filled = 0;
+    while (filled < into.size()) {
+      const auto at = offset + static_cast<int64_t>(filled);
+      const ssize_t got = ::pread(file_.number(), into.data() + filled, into.size() - filled, at);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail_at(*this, at, fmt::format("reading failed ({}): check the disk", reason_of(errno)));
+      if (got == 0) break;
+      filled += static_cast<size_t>(got);
+    }
+    return filled;
+  }
+
+  std::string path_;
+  RegularFile file_;
+  int64_t size_ = 0;
+  int64_t offset_ = 0;
+};
+
+constexpr int64_t kBufferBytes = 1 << 18;
+constexpr int kGzipWindowBits = 15 + 16;  // zlib's code for gzip data only
+constexpr int64_t kMostExpansion = 1032;  // deflate's highest ratio: 258 bytes from two bits
 
 // Unpacks gzip data (RFC 1952, with zlib) piece by piece. Members follow each other, and the checksum of each is
 // verified at its end. The memory is one buffer, independent of the unpacked size; the caller limits how much it reads.
 class GzipStream : public ByteStream {
  public:
-  explicit GzipStream(std::unique_ptr<File> file);
-  ~GzipStream() override;
+  explicit GzipStream(std::unique_ptr<File> file)
+      : file_(std::move(file)), buffer_(static_cast<size_t>(std::min(file_->most_bytes() + 1, kBufferBytes))) {
+    RNNLAB_INVARIANT(inflateInit2(&inflater_, kGzipWindowBits) == Z_OK, "zlib's inflateInit2 failed");
+  }
+  ~GzipStream() override { inflateEnd(&inflater_); }
   GzipStream(const GzipStream&) = delete;
   GzipStream& operator=(const GzipStream&) = delete;
 
-  size_t read(std::span<std::byte> into) override;
-  int64_t most_bytes() const override;
+  size_t read(std::span<std::byte> into) override {
+    size_t filled = 0;
+    while (filled < into.size()) {
+      refill();
+      if (between_members_ && inflater_.avail_in == 0) break;
+      if (between_members_) start_next_member();
+      if (inflater_.avail_in == 0)
+        throw_error(ExitCode::kData, "{}: the gzip data is cut off at byte {}: fetch the file again", path(),
+                    packed_offset());
+      const size_t room = std::min<size_t>(into.size() - filled, std::numeric_limits<uInt>::max());
+      inflater_.next_out = reinterpret_cast<Bytef*>(into.data() + filled);
+      inflater_.avail_out = static_cast<uInt>(room);
+      const int result = inflate(&inflater_, Z_NO_FLUSH);
+      filled += room - inflater_.avail_out;
+      if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+        fail_at(*file_, packed_offset(),
+                fmt::format("damaged gzip data ({}): fetch the file again",
+                            inflater_.msg != nullptr ? inflater_.msg : "invalid data"));
+      between_members_ = result == Z_STREAM_END;
+    }
+    return filled;
+  }
+
+  int64_t most_bytes() const override { return saturating_multiply(file_->most_bytes(), kMostExpansion); }
   const std::string& path() const override { return file_->path(); }
   bool is_packed() const override { return true; }
 
  private:
-  void refill();
-  void start_next_member();
-  int64_t packed_offset() const;
+  void refill() {
+    if (inflater_.avail_in > 0) return;
+    const size_t got = file_->read(buffer_);
+    num_packed_read_ += static_cast<int64_t>(got);
+    inflater_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
+    inflater_.avail_in = static_cast<uInt>(got);
+  }
+
+  void start_next_member() {
+    constexpr std::byte kFirstByte{0x1f};
+    if (static_cast<std::byte>(*inflater_.next_in) != kFirstByte)
+      fail_at(*file_, packed_offset(),
+              fmt::format("got {} after the gzip data, expected the end: fetch the file again",
+                          counted(file_->most_bytes() - packed_offset(), "byte")));
+    RNNLAB_INVARIANT(inflateReset(&inflater_) == Z_OK, "zlib's inflateReset failed");
+    between_members_ = false;
+  }
+
+  int64_t packed_offset() const { return num_packed_read_ - static_cast<int64_t>(inflater_.avail_in); }
 
   std::unique_ptr<File> file_;
   std::vector<std::byte> buffer_;
@@ -163,68 +198,8 @@ class GzipStream : public ByteStream {
   bool between_members_ = false;
 };
 
-constexpr int64_t kBufferBytes = 1 << 18;
-constexpr int kGzipWindowBits = 15 + 16;  // zlib's code for gzip data only
-constexpr int64_t kMostExpansion = 1032;  // deflate's highest ratio: 258 bytes from two bits
-
-std::string_view complaint(const z_stream& inflater) { return inflater.msg != nullptr ? inflater.msg : "invalid data"; }
-
 bool is_gzip(std::span<const std::byte> start) {
   return start.size() >= 2 && start[0] == std::byte{0x1f} && start[1] == std::byte{0x8b};
-}
-
-GzipStream::GzipStream(std::unique_ptr<File> file)
-    : file_(std::move(file)), buffer_(static_cast<size_t>(std::min(file_->most_bytes() + 1, kBufferBytes))) {
-  RNNLAB_INVARIANT(inflateInit2(&inflater_, kGzipWindowBits) == Z_OK, "zlib's inflateInit2 failed");
-}
-
-GzipStream::~GzipStream() { inflateEnd(&inflater_); }
-
-int64_t GzipStream::most_bytes() const {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / (2 * kMostExpansion);
-  return std::min(file_->most_bytes(), kMost) * kMostExpansion;
-}
-
-int64_t GzipStream::packed_offset() const { return num_packed_read_ - static_cast<int64_t>(inflater_.avail_in); }
-
-void GzipStream::refill() {
-  if (inflater_.avail_in > 0) return;
-  const size_t got = file_->read(buffer_);
-  num_packed_read_ += static_cast<int64_t>(got);
-  inflater_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
-  inflater_.avail_in = static_cast<uInt>(got);
-}
-
-void GzipStream::start_next_member() {
-  constexpr std::byte kFirstByte{0x1f};
-  if (static_cast<std::byte>(*inflater_.next_in) != kFirstByte)
-    fail_at(*file_, packed_offset(),
-            fmt::format("got {} after the gzip data, expected the end: fetch the file again",
-                        counted(file_->most_bytes() - packed_offset(), "byte")));
-  RNNLAB_INVARIANT(inflateReset(&inflater_) == Z_OK, "zlib's inflateReset failed");
-  between_members_ = false;
-}
-
-size_t GzipStream::read(std::span<std::byte> into) {
-  size_t filled = 0;
-  while (filled < into.size()) {
-    refill();
-    if (between_members_ && inflater_.avail_in == 0) break;
-    if (between_members_) start_next_member();
-    if (inflater_.avail_in == 0)
-      throw_error(ExitCode::kData, "{}: the gzip data is cut off at byte {}: fetch the file again", path(),
-                  packed_offset());
-    const size_t room = std::min<size_t>(into.size() - filled, std::numeric_limits<uInt>::max());
-    inflater_.next_out = reinterpret_cast<Bytef*>(into.data() + filled);
-    inflater_.avail_out = static_cast<uInt>(room);
-    const int result = inflate(&inflater_, Z_NO_FLUSH);
-    filled += room - inflater_.avail_out;
-    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-      fail_at(*file_, packed_offset(),
-              fmt::format("damaged gzip data ({}): fetch the file again", complaint(inflater_)));
-    between_members_ = result == Z_STREAM_END;
-  }
-  return filled;
 }
 
 [[noreturn]] void fail_without_gzip(const File& file, std::span<const std::byte> start) {

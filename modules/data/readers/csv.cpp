@@ -349,6 +349,15 @@ std::string_view Table::cell(int64_t row, int64_t column) const {
   return {text_.data() + begin, cell_ends_[at] - begin};
 }
 
+std::string_view Table::value(int64_t row, int64_t column) const { return trim(cell(row, column)); }
+
+bool Table::is_missing(int64_t row, int64_t column) const { return rnnlab::is_missing(value(row, column), options_); }
+
+void Table::fail_at(int64_t row, int64_t column, const std::string& message) const {
+  throw_error(ExitCode::kData, "{}:{}: column {}: {}", path_, line(row, column), in_quotes(column_name(column)),
+              message);
+}
+
 int64_t Table::line(int64_t row, int64_t column) const {
   int64_t line = row_lines_[static_cast<size_t>(row)];
   for (int64_t before = 0; before < column; ++before) line += count_line_breaks(cell(row, before));

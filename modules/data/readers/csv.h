@@ -40,6 +40,7 @@ class Table {
 
   // Returns the names in the header, trimmed; "column1" ... if there is no header or a name is empty.
   const std::vector<std::string>& column_names() const { return column_names_; }
+  const std::string& column_name(int64_t column) const { return column_names_[static_cast<size_t>(column)]; }
 
   // Throws UserError kData with the existing names if no column has this name.
   int64_t column_index(std::string_view name) const;
@@ -47,8 +48,17 @@ class Table {
   // Returns the cell without its quotes. The view is valid as long as the table.
   std::string_view cell(int64_t row, int64_t column) const;
 
+  // Returns the cell without the spaces around it.
+  std::string_view value(int64_t row, int64_t column) const;
+
+  // Returns whether the value is missing: the cell is empty, or it is a word that means a missing value.
+  bool is_missing(int64_t row, int64_t column) const;
+
   // Returns the line, from 1, on which the cell begins.
   int64_t line(int64_t row, int64_t column) const;
+
+  // Throws UserError kData with the file, the line and the column of the cell before the message.
+  [[noreturn]] void fail_at(int64_t row, int64_t column, const std::string& message) const;
 
   const std::string& path() const { return path_; }
   const CsvOptions& options() const { return options_; }
@@ -100,13 +110,13 @@ std::optional<double> number_of(std::string_view cell, const CsvOptions& options
 struct NumericColumn {
   std::string name;
   std::vector<double> values;  // finite, or NaN for a value that is still missing
-  int64_t num_missing = 0;     // before the policy was applied
+  int64_t num_missing = 0;     // before a caller filled any
   bool is_boolean = false;     // whether the cells are true and false, which are 1 and 0
 };
 
-// Applies kError and kZero. With the other policies missing values stay NaN, because only the caller knows the series
-// and the training part. Throws UserError kData with the cell's line if the column is missing, a cell is not a finite
-// number, or a value is missing and the policy is kError.
+// Missing values are NaN: only the caller knows the series and the training part, by which a policy fills them. Throws
+// UserError kData with the cell's line if the column is missing, a cell is not a finite number, or a value is missing
+// and the policy is kError.
 NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy);
 
 // Returns the columns of these names, read together, which takes a fraction of the time of one after another.
@@ -119,17 +129,19 @@ std::vector<int64_t> complete_rows(std::span<const NumericColumn> columns);
 struct ClassColumn {
   std::vector<int64_t> classes;     // indices into the labels
   std::vector<std::string> labels;  // sorted: as numbers if all are integers, else by their bytes
+  std::string note;                 // names the spellings of a label that has several; else ""
 };
 
-enum class MissingLabels { kRefused, kUnknown };  // kUnknown: class -1
+// Whether a target may be missing, of any source of data. It is then NaN, or the class -1.
+enum class MissingTargets { kRefused, kAllowed };
 
 // Throws UserError kData if the column is missing, if it has no label, or for a missing label that is refused. All
 // spellings of a value, such as 3, +3 and 3.0, are one label (spellings.h).
-ClassColumn class_column(const Table& table, std::string_view name, MissingLabels missing = MissingLabels::kRefused);
+ClassColumn class_column(const Table& table, std::string_view name, MissingTargets missing = MissingTargets::kRefused);
 
 // Returns the classes of another part of the data, which must be among `labels`. Throws UserError kData with the line
 // of the cell if a class is not.
 std::vector<int64_t> class_column_as(const Table& table, std::string_view name, const std::vector<std::string>& labels,
-                                     MissingLabels missing = MissingLabels::kRefused);
+                                     MissingTargets missing = MissingTargets::kRefused);
 
 }  // namespace rnnlab

@@ -3,14 +3,13 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/readers/csv.h"
 #include "data/readers/row_threads.h"
+#include "data/readers/rows.h"
 #include "data/readers/spellings.h"
 
 namespace rnnlab {
@@ -71,16 +70,11 @@ bool is_text(std::string_view cell, const CsvOptions& options) {
 
 namespace {
 
-[[noreturn]] void fail_at_cell(const Table& table, int64_t row, int64_t column, const std::string& message) {
-  throw_error(ExitCode::kData, "{}:{}: column {}: {}", table.path(), table.line(row, column),
-              in_quotes(table.column_names()[static_cast<size_t>(column)]), message);
-}
-
 [[noreturn]] void fail_missing(const Table& table, int64_t row, int64_t column, std::string_view wanted) {
-  const std::string_view cell = trim(table.cell(row, column));
-  fail_at_cell(table, row, column,
-               cell.empty() ? fmt::format("the cell is empty, expected {}", wanted)
-                            : fmt::format("the value is missing ({}), expected {}", in_quotes(cell), wanted));
+  const std::string_view cell = table.value(row, column);
+  table.fail_at(row, column,
+                cell.empty() ? fmt::format("the cell is empty, expected {}", wanted)
+                             : fmt::format("the value is missing ({}), expected {}", in_quotes(cell), wanted));
 }
 
 std::string hint_on_decimal(std::string_view cell, const CsvOptions& options) {
@@ -102,27 +96,14 @@ bool is_own_missing_word(std::string_view cell, const CsvOptions& options) {
   return options.missing_words && is_missing(cell, options);
 }
 
-double number_at(const Table& table, int64_t row, int64_t column) {
-  const std::string_view cell = trim(table.cell(row, column));
-  if (is_own_missing_word(cell, table.options())) return kMissing;
-  if (const auto number = number_of(cell, table.options())) return *number;
-  if (is_missing(cell, table.options())) return kMissing;
-  if (const auto boolean = boolean_of(cell)) return *boolean;
-  const std::string hint = hint_on_decimal(cell, table.options());
-  const bool is_word = hint.empty() && !is_infinite(cell) && !parse_double(cell);
-  fail_at_cell(table, row, column,
-               fmt::format("got {}, expected a {}number{}{}", in_quotes(cell), is_infinite(cell) ? "finite " : "", hint,
-                           is_word ? hint_on_words(cell) : ""));
-}
+// What cells are besides numbers.
+struct OtherCells {
+  bool missing = false, text = false, boolean = false;
+};
 
 struct Numbers {
   std::vector<std::vector<double>> columns;  // NaN where a value is missing
-  bool has_missing = false, has_text = false, has_boolean = false;
-};
-
-// What a thread meets besides numbers.
-struct OtherCells {
-  bool missing = false, text = false, boolean = false;
+  OtherCells others;
 };
 
 // Returns the number of true or false, or NaN.
@@ -155,7 +136,7 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
   constexpr int64_t kLeastRows = 4096;
   const int64_t num_rows = table.num_rows(), num_parts = num_reading_threads(num_rows, kLeastRows);
   const auto num_columns = std::ssize(columns);
-  Numbers numbers{.columns = std::vector<std::vector<double>>(columns.size())};
+  Numbers numbers{.columns = std::vector<std::vector<double>>(columns.size()), .others = {}};
   in_threads(num_parts, [&](int64_t part) {
     for (int64_t i = num_columns * part / num_parts; i < num_columns * (part + 1) / num_parts; ++i)
       numbers.columns[static_cast<size_t>(i)].resize(static_cast<size_t>(num_rows));
@@ -169,16 +150,28 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
         numbers.columns[i][static_cast<size_t>(row)] = number_or_missing(table, row, columns[i], others);
     others_of[static_cast<size_t>(part)] = others;
   });
-  numbers.has_missing = std::ranges::any_of(others_of, &OtherCells::missing);
-  numbers.has_text = std::ranges::any_of(others_of, &OtherCells::text);
-  numbers.has_boolean = std::ranges::any_of(others_of, &OtherCells::boolean);
+  for (const auto kind : {&OtherCells::missing, &OtherCells::text, &OtherCells::boolean})
+    numbers.others.*kind = std::ranges::any_of(others_of, kind);
   return numbers;
+}
+
+[[noreturn]] void fail_without_number(const Table& table, int64_t row, int64_t column) {
+  const std::string_view cell = table.value(row, column);
+  const std::string hint = hint_on_decimal(cell, table.options());
+  const bool is_word = hint.empty() && !is_infinite(cell) && !parse_double(cell);
+  table.fail_at(row, column,
+                fmt::format("got {}, expected a {}number{}{}", in_quotes(cell), is_infinite(cell) ? "finite " : "",
+                            hint, is_word ? hint_on_words(cell) : ""));
 }
 
 // Throws for the first cell, column by column, that is not a number.
 [[noreturn]] void fail_at_first(const Table& table, std::span<const int64_t> columns) {
+  OtherCells others;
   for (const int64_t column : columns)
-    for (int64_t row = 0; row < table.num_rows(); ++row) number_at(table, row, column);
+    for (int64_t row = 0; row < table.num_rows(); ++row) {
+      number_or_missing(table, row, column, others);
+      if (others.text) fail_without_number(table, row, column);
+    }
   fail_invariant("a cell that is not a number", __FILE__, __LINE__, "all cells are numbers");
 }
 
@@ -186,26 +179,17 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
 bool is_boolean_column(const Table& table, int64_t column) {
   std::optional<int64_t> boolean, number;
   for (int64_t row = 0; row < table.num_rows(); ++row) {
-    const std::string_view cell = trim(table.cell(row, column));
+    const std::string_view cell = table.value(row, column);
     if (is_missing(cell, table.options())) continue;
     std::optional<int64_t>& first = boolean_of(cell) ? boolean : number;
     if (!first) first = row;
   }
   if (boolean && number)
-    fail_at_cell(table, *boolean, column,
-                 fmt::format("got {}, but line {} has {}: a column holds either numbers or true and false",
-                             in_quotes(trim(table.cell(*boolean, column))), table.line(*number, column),
-                             in_quotes(trim(table.cell(*number, column)))));
+    table.fail_at(*boolean, column,
+                  fmt::format("got {}, but line {} has {}: a column holds either numbers or true and false",
+                              in_quotes(table.value(*boolean, column)), table.line(*number, column),
+                              in_quotes(table.value(*number, column))));
   return boolean.has_value();
-}
-
-// Treats the missing values, of which there is at least one.
-void apply(MissingPolicy policy, const Table& table, int64_t column, std::vector<double>& values) {
-  const auto is_nan = [](double value) { return std::isnan(value); };
-  if (policy == MissingPolicy::kZero) std::ranges::replace_if(values, is_nan, 0.0);
-  if (policy != MissingPolicy::kError) return;
-  fail_missing(table, std::ranges::find_if(values, is_nan) - values.begin(), column,
-               "a number: fill it, or set data.missing to previous, mean, zero or drop");
 }
 
 // Labels of integers are sorted as numbers, others by their bytes.
@@ -226,34 +210,28 @@ std::string hint_on_class(std::string_view cell, const CsvOptions& options) {
       in_quotes(cell));
 }
 
-std::string_view label_at(const Table& table, int64_t row, int64_t column) {
-  const std::string_view cell = trim(table.cell(row, column));
-  if (is_missing(cell, table.options()))
-    fail_missing(table, row, column,
-                 "a class label: fill it, or set data.missing: drop" + hint_on_class(cell, table.options()));
-  return cell;
+[[noreturn]] void fail_without_label(const Table& table, int64_t row, int64_t column) {
+  fail_missing(
+      table, row, column,
+      "a class label: fill it, or set data.missing: drop" + hint_on_class(table.value(row, column), table.options()));
 }
 
 std::vector<int64_t> encode(const Table& table, int64_t column, const std::vector<std::string>& labels,
-                            MissingLabels missing) {
+                            MissingTargets missing) {
   const ValueIndex index(labels, table.options());
-  std::unordered_map<std::string_view, int64_t> class_of;
   std::vector<int64_t> classes;
   classes.reserve(static_cast<size_t>(table.num_rows()));
   for (int64_t row = 0; row < table.num_rows(); ++row) {
-    const std::string_view spelled = trim(table.cell(row, column));
-    const auto [known, is_new] = class_of.try_emplace(spelled, -1);
-    if (is_new) known->second = index.find(spelled);
-    classes.push_back(known->second);
-    if (known->second >= 0) continue;
-    if (missing == MissingLabels::kUnknown && is_missing(spelled, table.options())) continue;
-    const std::string_view cell = label_at(table, row, column);
-    if (classes.back() < 0)
-      fail_at_cell(
-          table, row, column,
-          fmt::format("got the class {}, which the training data does not have{}; correct or remove the row, or "
-                      "add rows of this class to the training file",
-                      in_quotes(cell), did_you_mean(cell, labels)));
+    const std::string_view cell = table.value(row, column);
+    classes.push_back(index.find(cell));
+    if (classes.back() >= 0) continue;
+    const bool is_absent = table.is_missing(row, column);
+    if (is_absent && missing == MissingTargets::kRefused) fail_without_label(table, row, column);
+    if (!is_absent)
+      table.fail_at(row, column,
+                    fmt::format("got the class {}, which the training data does not have{}; correct or remove the row, "
+                                "or add rows of this class to the training file",
+                                in_quotes(cell), did_you_mean(cell, labels)));
   }
   return classes;
 }
@@ -264,15 +242,18 @@ std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const s
                                            MissingPolicy policy) {
   std::vector<int64_t> columns;
   for (const std::string& name : names) columns.push_back(table.column_index(name));
+  const auto is_nan = [](double value) { return std::isnan(value); };
   Numbers numbers = read_numbers(table, columns);
-  if (numbers.has_text) fail_at_first(table, columns);
+  if (numbers.others.text) fail_at_first(table, columns);
   std::vector<NumericColumn> result;
   for (size_t i = 0; i < names.size(); ++i) {
     NumericColumn& column = result.emplace_back(NumericColumn{names[i], std::move(numbers.columns[i])});
-    if (numbers.has_boolean) column.is_boolean = is_boolean_column(table, columns[i]);
-    if (!numbers.has_missing) continue;
-    column.num_missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
-    if (column.num_missing > 0) apply(policy, table, columns[i], column.values);
+    if (numbers.others.boolean) column.is_boolean = is_boolean_column(table, columns[i]);
+    if (!numbers.others.missing) continue;
+    column.num_missing = std::ranges::count_if(column.values, is_nan);
+    if (column.num_missing == 0 || policy != MissingPolicy::kError) continue;
+    fail_missing(table, std::ranges::find_if(column.values, is_nan) - column.values.begin(), columns[i],
+                 "a number: fill it, or set data.missing to previous, mean, zero or drop");
   }
   return result;
 }
@@ -291,22 +272,19 @@ std::vector<int64_t> complete_rows(std::span<const NumericColumn> columns) {
   return rows;
 }
 
-ClassColumn class_column(const Table& table, std::string_view name, MissingLabels missing) {
+ClassColumn class_column(const Table& table, std::string_view name, MissingTargets missing) {
   const int64_t column = table.column_index(name);
-  std::unordered_set<std::string_view> cells;
-  for (int64_t row = 0; row < table.num_rows(); ++row) {
-    const bool is_left_out =
-        missing == MissingLabels::kUnknown && is_missing(trim(table.cell(row, column)), table.options());
-    if (!is_left_out) cells.insert(label_at(table, row, column));
-  }
+  for (int64_t row = 0; missing == MissingTargets::kRefused && row < table.num_rows(); ++row)
+    if (table.is_missing(row, column)) fail_without_label(table, row, column);
+  const std::vector<std::string_view> cells = distinct_cells(table, column, first_rows(table.num_rows()));
   if (cells.empty()) fail_missing(table, 0, column, "a class label: no row has one");
-  std::vector<std::string> labels = sorted_labels({cells.begin(), cells.end()}, table.options());
+  std::vector<std::string> labels = sorted_labels(cells, table.options());
   std::vector<int64_t> classes = encode(table, column, labels, missing);
-  return {std::move(classes), std::move(labels)};
+  return {std::move(classes), std::move(labels), note_on_spellings(cells, name, table.options())};
 }
 
 std::vector<int64_t> class_column_as(const Table& table, std::string_view name, const std::vector<std::string>& labels,
-                                     MissingLabels missing) {
+                                     MissingTargets missing) {
   return encode(table, table.column_index(name), labels, missing);
 }
 

@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <numbers>
 #include <numeric>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "data/readers/row_threads.h"
 
 namespace rnnlab {
 namespace {
@@ -78,17 +78,9 @@ int64_t RandomStream::next_below(int64_t bound) {
 
 void parallel_for(int64_t count, const std::function<void(int64_t, int64_t)>& body) {
   constexpr int64_t kMostThreads = 16;
-  const int64_t num_threads =
+  const int64_t num_parts =
       std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, std::min(kMostThreads, std::max<int64_t>(count, 1)));
-  const int64_t part = (count + num_threads - 1) / num_threads;
-  std::vector<std::jthread> threads;
-  int64_t begin = part;
-  try {
-    for (; begin < count; begin += part) threads.emplace_back(body, begin, std::min(begin + part, count));
-  } catch (const std::system_error&) {
-    body(begin, count);  // The system cannot create more threads.
-  }
-  body(0, std::min(part, count));
+  in_threads(num_parts, [&](int64_t part) { body(count * part / num_parts, count * (part + 1) / num_parts); });
 }
 
 namespace {

@@ -13,22 +13,7 @@ constexpr int64_t kFixedBytes = 4;  // two zeros, the type, the number of dimens
 constexpr std::string_view kNotIdx = "check the path, or name the format that the file really has";
 
 ElementType element_type(const ByteStream& stream, std::byte code) {
-  switch (std::to_integer<int>(code)) {
-    case 0x08:
-      return ElementType::kU8;
-    case 0x09:
-      return ElementType::kI8;
-    case 0x0b:
-      return ElementType::kI16;
-    case 0x0c:
-      return ElementType::kI32;
-    case 0x0d:
-      return ElementType::kF32;
-    case 0x0e:
-      return ElementType::kF64;
-    default:
-      break;
-  }
+  if (const auto type = type_of_idx_code(std::to_integer<int>(code))) return *type;
   fail_at(
       stream, 2,
       fmt::format("got element type {:02x}, expected 08 (u8), 09 (i8), 0b (i16), 0c (i32), 0d (f32) or 0e (f64): {}",

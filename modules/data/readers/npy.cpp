@@ -19,6 +19,7 @@
 #include "data/readers/npz.h"
 
 namespace rnnlab {
+namespace {
 
 // The header of an npy file: a Python dictionary of three keys. It is parsed strictly, and never evaluated.
 struct NpyHeader {
@@ -28,14 +29,10 @@ struct NpyHeader {
   std::vector<int64_t> shape;
 };
 
-// Parses `text`, which was read from `stream` at `offset`: messages name both. Throws UserError kData.
-NpyHeader parse_npy_header(std::string_view text, const ByteStream& stream, int64_t offset);
-
-namespace {
-
 constexpr std::string_view kRemedyOfHeader = "write the file again with numpy.save";
 constexpr size_t kMostDimensions = 64;
 
+// Parses `text`, which was read from `stream` at `offset`: messages name both. Throws UserError kData.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const ByteStream& stream, int64_t offset)
@@ -178,14 +175,6 @@ class HeaderParser {
   NpyHeader header_;
 };
 
-}  // namespace
-
-NpyHeader parse_npy_header(std::string_view text, const ByteStream& stream, int64_t offset) {
-  return HeaderParser(text, stream, offset).parse();
-}
-
-namespace {
-
 constexpr std::array<unsigned char, 6> kMagic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 constexpr int64_t kPreambleBytes = 8;        // magic, major and minor version
 constexpr int64_t kLongestHeader = 1 << 16;  // NumPy itself accepts at most 10,000 characters
@@ -238,36 +227,17 @@ std::string read_header(ByteStream& stream, int64_t offset, int64_t length) {
   return text;
 }
 
-struct Encoding {
-  std::string_view code;
-  ElementType type;
-};
 constexpr std::string_view kHalf = "f2";
-constexpr std::array<Encoding, 12> kEncodings = {{
-    {"b1", ElementType::kBool},
-    {"u1", ElementType::kU8},
-    {"i1", ElementType::kI8},
-    {"u2", ElementType::kU16},
-    {"i2", ElementType::kI16},
-    {"u4", ElementType::kU32},
-    {"i4", ElementType::kI32},
-    {"u8", ElementType::kU64},
-    {"i8", ElementType::kI64},
-    {kHalf, ElementType::kU16},  // the bits, before they are widened
-    {"f4", ElementType::kF32},
-    {"f8", ElementType::kF64},
-}};
 
+// A 16-bit float has the type of its bits, before they are widened.
 ElementType encoded_type(const ByteStream& stream, int64_t header_offset, const NpyHeader& header) {
-  const auto* found = std::ranges::find(kEncodings, header.element_code, &Encoding::code);
-  const bool known = found != kEncodings.end() && (header.byte_order != '|' || element_size(found->type) == 1);
-  if (!known)
-    fail_at(
-        stream, header_offset,
-        fmt::format("got the element type {}, expected b1, i1, i2, i4, i8, u1, u2, u4, u8, f2, f4 or f8 with a byte "
-                    "order: convert it with array.astype('float32')",
-                    in_quotes(header.byte_order + header.element_code)));
-  return found->type;
+  const std::string& code = header.element_code;
+  const std::optional<ElementType> type = code == kHalf ? ElementType::kU16 : type_of_npy_code(code);
+  if (type && (header.byte_order != '|' || element_size(*type) == 1)) return *type;
+  fail_at(stream, header_offset,
+          fmt::format("got the element type {}, expected b1, i1, i2, i4, i8, u1, u2, u4, u8, f2, f4 or f8 with a byte "
+                      "order: convert it with array.astype('float32')",
+                      in_quotes(header.byte_order + code)));
 }
 
 void require_elements(const ByteStream& stream, int64_t header_offset, const NpyHeader& header) {
@@ -330,7 +300,7 @@ NpyLayout read_layout(ByteStream& stream) {
   const int64_t header_offset = kPreambleBytes + length_bytes;
   const int64_t header_length = read_header_length(stream, length_bytes);
   const std::string text = read_header(stream, header_offset, header_length);
-  const NpyHeader header = parse_npy_header(text, stream, header_offset);
+  const NpyHeader header = HeaderParser(text, stream, header_offset).parse();
   const ElementType type = encoded_type(stream, header_offset, header);
   require_elements(stream, header_offset, header);
   constexpr char kForeignOrder = std::endian::native == std::endian::little ? '>' : '<';

@@ -13,6 +13,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -22,21 +23,16 @@ std::optional<std::vector<int64_t>> integers_of(const Table& table, int64_t colu
   constexpr double kMost = 9e15;
   std::vector<int64_t> integers;
   for (int64_t row = 0; row < table.num_rows(); ++row) {
-    const auto number = number_of(trim(table.cell(row, column)), table.options());
+    const auto number = number_of(table.value(row, column), table.options());
     if (!number || *number != std::trunc(*number) || std::abs(*number) > kMost) return std::nullopt;
     integers.push_back(static_cast<int64_t>(*number));
   }
   return integers;
 }
 
-bool are_different(std::vector<int64_t> integers) {
-  std::ranges::sort(integers);
-  return std::ranges::adjacent_find(integers) == integers.end();
-}
-
 bool are_consecutive(const std::vector<int64_t>& integers) {
   const auto [least, most] = std::ranges::minmax(integers);
-  return most - least == std::ssize(integers) - 1 && are_different(integers);
+  return most - least == std::ssize(integers) - 1 && !has_repeated(integers);
 }
 
 // Returns whether the integers are 0, 1, 2 ... or 1, 2, 3 ..., upwards or downwards.
@@ -73,7 +69,7 @@ bool is_name_of_number(const std::string& name) {
 
 bool is_empty(const Table& table, int64_t column) {
   for (int64_t row = 0; row < table.num_rows(); ++row)
-    if (!trim(table.cell(row, column)).empty()) return false;
+    if (!table.value(row, column).empty()) return false;
   return true;
 }
 
@@ -81,7 +77,7 @@ bool is_empty(const Table& table, int64_t column) {
 
 bool is_unnamed(const Table& table, int64_t column) {
   return table.options().header == CsvHeader::kPresent &&
-         table.column_names()[static_cast<size_t>(column)] == fmt::format("column{}", column + 1);
+         table.column_name(column) == fmt::format("column{}", column + 1);
 }
 
 bool is_after_last_delimiter(const Table& table, int64_t column) {
@@ -92,10 +88,10 @@ bool numbers_rows(const Table& table, int64_t column) {
   constexpr size_t kFewRows = 3, kManyRows = 20;
   const auto integers = integers_of(table, column);
   if (!integers || integers->size() < kFewRows) return false;
-  const std::string name = lower_case(table.column_names()[static_cast<size_t>(column)]);
-  if (is_unnamed(table, column) || is_name_of_data_frame(name)) return are_different(*integers);
+  const std::string name = lower_case(table.column_name(column));
+  if (is_unnamed(table, column) || is_name_of_data_frame(name)) return !has_repeated(*integers);
   if (is_name_of_index(name))
-    return integers->size() < kManyRows ? are_consecutive(*integers) : are_different(*integers);
+    return integers->size() < kManyRows ? are_consecutive(*integers) : !has_repeated(*integers);
   if (is_name_of_number(name)) return are_consecutive(*integers);
   return integers->size() >= kManyRows && count_rows(*integers);
 }

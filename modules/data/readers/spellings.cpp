@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -113,17 +114,24 @@ std::vector<std::string> distinct_values(std::span<const std::string_view> cells
   return values;
 }
 
-std::optional<std::string> note_on_spellings(std::span<const std::string_view> cells, std::string_view column,
-                                             const CsvOptions& options) {
+std::string note_on_spellings(std::span<const std::string_view> cells, std::string_view column,
+                              const CsvOptions& options) {
   int64_t num_merged = 0;
   std::vector<std::string> first;
   for (const auto& [simplest, spelled] : spellings_of_values(cells, options)) {
     if (spelled.size() == 1 || ++num_merged > 1) continue;
     for (const std::string_view spelling : spelled) first.push_back(in_quotes(spelling));
   }
-  if (num_merged == 0) return std::nullopt;
+  if (num_merged == 0) return "";
   return fmt::format("{} of {} are spellings of one value{}", join_with_and(first), in_quotes(column),
                      num_merged == 1 ? "" : ", and so are those of " + counted(num_merged - 1, "more value"));
+}
+
+std::vector<std::string_view> distinct_cells(const Table& table, int64_t column, std::span<const int64_t> rows) {
+  std::unordered_set<std::string_view> cells;
+  for (const int64_t row : rows) cells.insert(table.value(row, column));
+  std::erase_if(cells, [&](std::string_view cell) { return is_missing(cell, table.options()); });
+  return {cells.begin(), cells.end()};
 }
 
 ValueIndex::ValueIndex(std::span<const std::string> values, const CsvOptions& options) : options_(options) {
@@ -142,6 +150,12 @@ ValueIndex::ValueIndex(std::span<const std::string> values, const CsvOptions& op
 }
 
 int64_t ValueIndex::find(std::string_view cell) const {
+  const auto [known, is_new] = known_.try_emplace(cell, -1);
+  if (is_new) known->second = search(cell);
+  return known->second;
+}
+
+int64_t ValueIndex::search(std::string_view cell) const {
   if (const auto found = by_text_.find(std::string(cell)); found != by_text_.end()) return found->second;
   if (const auto found = by_value_.find(simplest_spelling(cell, options_)); found != by_value_.end())
     return found->second;

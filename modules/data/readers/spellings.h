@@ -27,23 +27,29 @@ std::optional<double> boolean_of(std::string_view cell);
 // several in its simplest spelling.
 std::vector<std::string> distinct_values(std::span<const std::string_view> cells, const CsvOptions& options);
 
-// Returns a note that names the spellings of a value of the column that has several; nullopt if no value has several.
-std::optional<std::string> note_on_spellings(std::span<const std::string_view> cells, std::string_view column,
-                                             const CsvOptions& options);
+// Returns a note that names the spellings of a value of the column that has several; "" if no value has several.
+std::string note_on_spellings(std::span<const std::string_view> cells, std::string_view column,
+                              const CsvOptions& options);
+
+// Returns the different cells that these rows of a column have, in any order, without missing ones.
+std::vector<std::string_view> distinct_cells(const Table& table, int64_t column, std::span<const int64_t> rows);
 
 // Finds values by their spellings: first by the characters, then by the simplest spelling, then by the number without
-// its leading zeros. A spelling that fits several values is not found.
+// its leading zeros. A spelling that fits several values is not found. The index remembers the cells that it was asked
+// for, so they must outlive it.
 class ValueIndex {
  public:
-  // `values` must outlive the index.
   ValueIndex(std::span<const std::string> values, const CsvOptions& options);
 
   // Returns the place of the value among the values, or -1.
   int64_t find(std::string_view cell) const;
 
  private:
+  int64_t search(std::string_view cell) const;
+
   CsvOptions options_;
   std::unordered_map<std::string, int64_t> by_text_, by_value_, by_number_;
+  mutable std::unordered_map<std::string_view, int64_t> known_;
 };
 
 }  // namespace rnnlab

@@ -34,11 +34,7 @@ std::string_view first_unit(std::string_view text, TextUnit unit) {
 
 // Returns the code point of a well-formed UTF-8 sequence, or the value of a byte.
 size_t unit_value(std::string_view bytes) {
-  const auto lead = static_cast<unsigned char>(bytes[0]);
-  if (bytes.size() == 1) return lead;
-  size_t value = lead & (0x7Fu >> bytes.size());
-  for (const char byte : bytes.substr(1)) value = value << 6 | (static_cast<unsigned char>(byte) & 0x3F);
-  return value;
+  return bytes.size() == 1 ? static_cast<unsigned char>(bytes[0]) : code_point(bytes);
 }
 
 // Maps each value of a unit to a number. It allocates pages, because a short text may hold the last code point.

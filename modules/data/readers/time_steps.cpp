@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
 
 #include "base/numbers.h"
+#include "data/readers/rows.h"
 #include "data/readers/times.h"
 
 namespace rnnlab {
 
 std::vector<int64_t> places_in_order(std::span<const int64_t> times) {
-  std::vector<int64_t> places(times.size());
-  std::iota(places.begin(), places.end(), 0);
+  std::vector<int64_t> places = first_rows(std::ssize(times));
   std::ranges::stable_sort(places, {}, [&](int64_t place) { return times[static_cast<size_t>(place)]; });
   return places;
 }
@@ -80,8 +79,7 @@ TimeSteps examine_times(std::span<const int64_t> times) {
     if (!steps.first_backwards) steps.first_backwards = static_cast<int64_t>(i);
   }
   const std::vector<int64_t> places = places_in_order(times);
-  std::vector<int64_t> sorted;
-  for (const int64_t place : places) sorted.push_back(times[static_cast<size_t>(place)]);
+  const std::vector<int64_t> sorted = at_rows(std::vector(times.begin(), times.end()), places);
   const Irregular irregular = irregular_steps(sorted);
   steps.usual_step = irregular.usual_step;
   for (size_t i = 1; i < sorted.size(); ++i) {

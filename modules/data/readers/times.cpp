@@ -10,6 +10,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/readers/rows.h"
 
 namespace rnnlab {
 namespace {
@@ -363,7 +364,7 @@ using Cells = std::vector<std::string_view>;
 Cells cells_of(const Table& table, int64_t column) {
   Cells cells;
   cells.reserve(static_cast<size_t>(table.num_rows()));
-  for (int64_t row = 0; row < table.num_rows(); ++row) cells.push_back(trim(table.cell(row, column)));
+  for (int64_t row = 0; row < table.num_rows(); ++row) cells.push_back(table.value(row, column));
   return cells;
 }
 
@@ -500,8 +501,8 @@ std::optional<std::vector<int64_t>> times_of_day(const Table& table, int64_t dat
   constexpr std::string_view kHours[] = {"hour", "hr", "hours"};
   for (int64_t column = 0; column < table.num_columns(); ++column) {
     if (column == date) continue;
-    const bool is_hour = has_word(table.column_names()[static_cast<size_t>(column)], kHours);
-    const std::string_view first = trim(table.cell(0, column));
+    const bool is_hour = has_word(table.column_name(column), kHours);
+    const std::string_view first = table.value(0, column);
     if (!is_hour && !parse_time_of_day(first)) continue;
     if (auto times = all_parsed(cells_of(table, column), parse_time_of_day)) return times;
     if (!is_hour) continue;
@@ -514,7 +515,7 @@ std::optional<std::vector<int64_t>> times_of_day(const Table& table, int64_t dat
 std::optional<std::vector<int64_t>> part_of_date(const Table& table, std::span<const std::string_view> words,
                                                  int64_t most) {
   for (int64_t column = 0; column < table.num_columns(); ++column) {
-    if (!has_word(table.column_names()[static_cast<size_t>(column)], words)) continue;
+    if (!has_word(table.column_name(column), words)) continue;
     const auto part = all_parsed(cells_of(table, column), [most](std::string_view cell) -> std::optional<int64_t> {
       const std::optional<double> number = parse_double(cell);
       if (!number || *number != std::trunc(*number) || *number < 1 || *number > static_cast<double>(most))
@@ -548,17 +549,10 @@ void add_parts_of_year(std::vector<int64_t>& times, const Table& table) {
 
 // Dates that repeat are those of several times of a day, if another column has these.
 void add_times_of_day(std::vector<int64_t>& times, const Table& table, int64_t column) {
-  if (!are_whole_days(times)) return;
-  std::vector<int64_t> sorted = times;
-  std::ranges::sort(sorted);
-  if (std::ranges::adjacent_find(sorted) == sorted.end()) return;
+  if (!are_whole_days(times) || !has_repeated(times)) return;
   const auto of_day = times_of_day(table, column);
   for (size_t row = 0; of_day && row < times.size(); ++row) times[row] += (*of_day)[row];
 }
-
-}  // namespace
-
-namespace {
 
 // Returns whether the first cell that is not missing is a date in digits.
 bool begins_with_digits(const Cells& cells, const CsvOptions& options) {
@@ -569,7 +563,7 @@ bool begins_with_digits(const Cells& cells, const CsvOptions& options) {
 }  // namespace
 
 std::optional<ColumnTimes> times_of_column(const Table& table, int64_t column) {
-  const std::string& name = table.column_names()[static_cast<size_t>(column)];
+  const std::string& name = table.column_name(column);
   if (table.num_rows() == 0) return std::nullopt;
   const Cells cells = cells_of(table, column);
   if (!begins_with_times(cells, name, table.options())) return std::nullopt;

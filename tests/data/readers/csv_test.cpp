@@ -292,12 +292,10 @@ TEST_F(NumericColumnTest, KnowsTheTokensOfMissingValues) {
   EXPECT_THAT(std::span(column.values).subspan(1), testing::Each(IsNan()));
 }
 
-TEST_F(NumericColumnTest, FillsZeroAndLeavesTheRestToTheCaller) {
+TEST_F(NumericColumnTest, LeavesMissingValuesToTheCaller) {
   const Table table = column_of("1,\nNA,\n,\n4,\n");
-  const NumericColumn zeros = numeric_column(table, "x", MissingPolicy::kZero);
-  EXPECT_THAT(zeros.values, ElementsAre(1, 0, 0, 4));
-  EXPECT_EQ(zeros.num_missing, 2);
-  for (const MissingPolicy policy : {MissingPolicy::kDrop, MissingPolicy::kPrevious, MissingPolicy::kMean})
+  for (const MissingPolicy policy :
+       {MissingPolicy::kDrop, MissingPolicy::kPrevious, MissingPolicy::kMean, MissingPolicy::kZero})
     EXPECT_THAT(numeric_column(table, "x", policy).values, ElementsAre(1, IsNan(), IsNan(), 4));
 }
 
@@ -332,7 +330,7 @@ TEST_F(ClassColumnTest, FindsTheClassesOfAnotherPart) {
 }
 
 TEST_F(ClassColumnTest, LeavesAMissingLabelUnknownWhereNobodyNeedsIt) {
-  EXPECT_THAT(class_column_as(column_of("dog,\n?,\n,a\n"), "x", {"cat", "dog"}, MissingLabels::kUnknown),
+  EXPECT_THAT(class_column_as(column_of("dog,\n?,\n,a\n"), "x", {"cat", "dog"}, MissingTargets::kAllowed),
               ElementsAre(1, -1, -1));
 }
 
