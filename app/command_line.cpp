@@ -81,7 +81,7 @@ std::string verb_path(const CLI::App& command) {
 }
 
 // Returns the beginning of a message, such as "compare: ".
-std::string opening(const CLI::App& command) {
+std::string message_prefix(const CLI::App& command) {
   const std::string path = verb_path(command);
   return path.empty() ? "" : path + ": ";
 }
@@ -120,8 +120,8 @@ std::string explain_leftover(const CLI::App& program, const CLI::App& verb) {
 std::string explain_absence(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     if (option->get_required() && option->count() == 0)
-      return fmt::format("{}no argument given, expected {}", opening(command), option->get_description());
-  return fmt::format("{}no verb given, expected {}", opening(command), join_with_or(verb_names(command)));
+      return fmt::format("{}no argument given, expected {}", message_prefix(command), option->get_description());
+  return fmt::format("{}no verb given, expected {}", message_prefix(command), join_with_or(verb_names(command)));
 }
 
 // `message` is CLI11's, which begins with the option's name.

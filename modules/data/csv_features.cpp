@@ -17,7 +17,7 @@ namespace {
 
 // Returns whether the column of an input that was not named holds texts. A column of numbers may begin with a word,
 // which the reader of numbers refuses.
-bool holds_texts(const Table& table, int64_t column) {
+bool holds_texts(const CsvTable& table, int64_t column) {
   constexpr int64_t kFirstRows = 50;
   if (!is_text(table.value(0, column), table.options())) return false;
   int64_t num_texts = 0, num_others = 0;
@@ -29,7 +29,7 @@ bool holds_texts(const Table& table, int64_t column) {
 // Why a column is hardly meant as an input.
 enum class Doubt { kNone, kTexts, kNumbersOfRows, kTimes };
 
-Doubt doubt_about(const Table& table, int64_t column) {
+Doubt doubt_about(const CsvTable& table, int64_t column) {
   if (holds_texts(table, column)) return Doubt::kTexts;
   if (numbers_rows(table, column)) return Doubt::kNumbersOfRows;
   const auto times = times_of_column(table, column);
@@ -37,13 +37,13 @@ Doubt doubt_about(const Table& table, int64_t column) {
 }
 
 // Returns "" if no cell is known.
-std::string_view first_known_cell(const Table& table, int64_t column) {
+std::string_view first_known_cell(const CsvTable& table, int64_t column) {
   for (int64_t row = 0; row < table.num_rows(); ++row)
     if (const std::string_view cell = table.value(row, column); !is_missing(cell, table.options())) return cell;
   return "";
 }
 
-std::vector<std::string> names_of_numbers(const Table& table, const std::vector<std::string>& names) {
+std::vector<std::string> names_of_numbers(const CsvTable& table, const std::vector<std::string>& names) {
   std::vector<std::string> found;
   for (const std::string& name : names)
     if (doubt_about(table, table.column_index(name)) == Doubt::kNone) found.push_back(config::yaml_text(name));
@@ -51,7 +51,7 @@ std::vector<std::string> names_of_numbers(const Table& table, const std::vector<
 }
 
 // Values that do not repeat, such as dates, are not categories.
-bool has_repeated_texts(const Table& table, int64_t column) {
+bool has_repeated_texts(const CsvTable& table, int64_t column) {
   const std::string_view first = table.value(0, column);
   for (int64_t row = 1; row < table.num_rows(); ++row)
     if (table.value(row, column) == first) return true;
@@ -59,7 +59,7 @@ bool has_repeated_texts(const Table& table, int64_t column) {
 }
 
 // Returns "leave the column out: data.features: [a, b]", with the columns that are inputs.
-std::string advice_to_leave_out(const Table& table, const std::vector<std::string>& names) {
+std::string advice_to_leave_out(const CsvTable& table, const std::vector<std::string>& names) {
   constexpr size_t kMostNamed = 12;
   const std::vector<std::string> numbers = names_of_numbers(table, names);
   const bool is_short = !numbers.empty() && numbers.size() <= kMostNamed;
@@ -67,7 +67,7 @@ std::string advice_to_leave_out(const Table& table, const std::vector<std::strin
                                               : "name the columns of numbers in data.features");
 }
 
-[[noreturn]] void refuse_texts(const Table& table, const std::string& name, const std::vector<std::string>& names,
+[[noreturn]] void refuse_texts(const CsvTable& table, const std::string& name, const std::vector<std::string>& names,
                                const DataSettings& settings) {
   const int64_t column = table.column_index(name);
   const bool may_have_categories = has_series(settings) && has_repeated_texts(table, column);
@@ -84,7 +84,8 @@ std::string advice_to_leave_out(const Table& table, const std::vector<std::strin
 }
 
 // Refuses columns that are hardly meant as inputs, if data.features does not name them.
-void refuse_unlikely_features(const Table& table, const std::vector<std::string>& names, const DataSettings& settings) {
+void refuse_unlikely_features(const CsvTable& table, const std::vector<std::string>& names,
+                              const DataSettings& settings) {
   for (const std::string& name : names) {
     if (std::ranges::count(settings.target, name) > 0) continue;
     const int64_t column = table.column_index(name);
@@ -104,7 +105,7 @@ void refuse_unlikely_features(const Table& table, const std::vector<std::string>
 
 // Returns the columns that are inputs if data.features names none. These are all columns except those of data.id and
 // the target; in a series of numbers the target is a feature too.
-std::vector<std::string> columns_left(const Table& table, const DataSettings& settings, Task task) {
+std::vector<std::string> columns_left(const CsvTable& table, const DataSettings& settings, Task task) {
   const bool looks_back = settings.window > 0 && task != Task::kClassification && !has_target_per_step(settings);
   std::vector<std::string> names;
   for (const std::string& name : table.column_names()) {
@@ -131,7 +132,7 @@ std::vector<std::string> target_names(const DataSettings& settings) {
   return names;
 }
 
-std::vector<std::string> feature_names(const Table& table, const DataSettings& settings, Task task,
+std::vector<std::string> feature_names(const CsvTable& table, const DataSettings& settings, Task task,
                                        std::vector<std::string>& notes) {
   if (!settings.features.empty()) return settings.features;
   std::vector<std::string> names = columns_left(table, settings, task);

@@ -19,7 +19,7 @@ std::vector<std::string> target_names(const DataSettings& settings);
 
 // Returns data.features, or the columns that are left. Adds a note to `notes` for a column that is left out. Throws
 // UserError kData if no column is left, or one is hardly meant as an input. `task` is csv_task(settings).
-std::vector<std::string> feature_names(const Table& table, const DataSettings& settings, Task task,
+std::vector<std::string> feature_names(const CsvTable& table, const DataSettings& settings, Task task,
                                        std::vector<std::string>& notes);
 
 }  // namespace rnnlab

@@ -144,7 +144,7 @@ bool is_listed(const std::vector<std::string>& names, const std::string& name) {
 }
 
 // Adds the key that names the missing column to the message.
-void require_columns(const Table& table, const char* key, const std::vector<std::string>& names) {
+void require_columns(const CsvTable& table, const char* key, const std::vector<std::string>& names) {
   try {
     for (const std::string& name : names) table.column_index(name);
   } catch (const UserError& error) {
@@ -152,7 +152,7 @@ void require_columns(const Table& table, const char* key, const std::vector<std:
   }
 }
 
-void require_within(const Table& table, const NumericColumn& column, double least, double most,
+void require_within(const CsvTable& table, const NumericColumn& column, double least, double most,
                     std::string_view expected) {
   for (size_t row = 0; row < column.values.size(); ++row) {
     const double value = column.values[row];
@@ -163,7 +163,7 @@ void require_within(const Table& table, const NumericColumn& column, double leas
   }
 }
 
-std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::string>& names, MissingPolicy policy) {
+std::vector<NumericColumn> numbers(const CsvTable& table, const std::vector<std::string>& names, MissingPolicy policy) {
   constexpr double kMost = std::numeric_limits<float>::max();
   std::vector<NumericColumn> columns = numeric_columns(table, names, policy);
   for (const NumericColumn& column : columns)
@@ -255,7 +255,7 @@ void fill_with_mean(NumericColumn& column, const std::map<std::string, double>& 
   fill_with(mean->second, column);
 }
 
-bool has_any_column(const Table& table, const std::vector<std::string>& names) {
+bool has_any_column(const CsvTable& table, const std::vector<std::string>& names) {
   return std::ranges::any_of(names, [&](const std::string& name) { return is_listed(table.column_names(), name); });
 }
 
@@ -366,7 +366,7 @@ void note_booleans(CsvPart& part) {
 }
 
 // Returns the column of the times as CsvPart::time. The settings may name it, also for a run of an earlier version.
-std::optional<std::string> time_column(const Table& table, const DataSettings& settings, const CsvLayout* like) {
+std::optional<std::string> time_column(const CsvTable& table, const DataSettings& settings, const CsvLayout* like) {
   if (!settings.time.empty()) return settings.time;
   if (like != nullptr && (like->time || setting_that_needs_times(settings).empty())) return like->time;
   return find_time_column(table, settings);
@@ -374,7 +374,7 @@ std::optional<std::string> time_column(const Table& table, const DataSettings& s
 
 }  // namespace
 
-CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like, Targets wanted) {
+CsvPart read_csv_part(CsvTable table, const DataSettings& settings, const CsvLayout* like, Targets wanted) {
   CsvPart part;
   part.table = std::move(table);
   part.wanted = wanted;

@@ -39,7 +39,7 @@ struct CsvSeries {
 
 // With data.group the rows are in the order of the series, and within a series in the order of the file, or of time.
 struct CsvPart {
-  Table table;
+  CsvTable table;
   std::vector<int64_t> file_rows;       // the row of the file for each row; empty if they are equal
   std::vector<CsvSeries> series;        // at least one; together they have all rows
   std::vector<NumericColumn> features;  // NaN if a value is missing, until fill_missing() fills it
@@ -68,7 +68,7 @@ struct CsvPart {
 // With Targets::kIfPresent the target columns may be missing from the file. Throws UserError kData if a column (also of
 // data.id) is missing, a cell is not a number (with its line), a value is missing and data.missing is error, a number
 // exceeds float32, or a binary target is outside 0 to 1.
-CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like,
+CsvPart read_csv_part(CsvTable table, const DataSettings& settings, const CsvLayout* like,
                       Targets wanted = Targets::kRequired);
 
 // Returns the mean of each column over the values that the file has in these rows, before fill_missing(). A column

@@ -18,14 +18,14 @@
 namespace rnnlab {
 namespace {
 
-std::vector<int64_t> columns_of(const Table& table, const std::vector<std::string>& names) {
+std::vector<int64_t> columns_of(const CsvTable& table, const std::vector<std::string>& names) {
   std::vector<int64_t> columns;
   for (const std::string& name : names) columns.push_back(table.column_index(name));
   return columns;
 }
 
 // Returns the cells of these columns; empty texts after the last row.
-std::vector<std::string> cells_of(const Table& table, int64_t row, const std::vector<int64_t>& columns) {
+std::vector<std::string> cells_of(const CsvTable& table, int64_t row, const std::vector<int64_t>& columns) {
   std::vector<std::string> cells;
   for (const int64_t column : columns) cells.emplace_back(row < table.num_rows() ? table.cell(row, column) : "");
   return cells;

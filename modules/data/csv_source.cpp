@@ -29,7 +29,7 @@ std::filesystem::path find_csv(const DataSettings& settings, const std::string& 
       {settings.path, name, "", "Name the file by data.path, or by data.train_file in the folder data.path."});
 }
 
-Table read_table(const DataSettings& settings, const std::string& name) {
+CsvTable read_table(const DataSettings& settings, const std::string& name) {
   CsvOptions options{.delimiter = settings.delimiter[0],
                      .header = settings.header ? CsvHeader::kPresent : CsvHeader::kAbsent,
                      .decimal = settings.decimal[0]};

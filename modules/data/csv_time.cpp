@@ -26,7 +26,7 @@ std::set<std::string> used_columns(const DataSettings& settings) {
   return names;
 }
 
-std::vector<std::string> candidates(const Table& table, const DataSettings& settings) {
+std::vector<std::string> candidates(const CsvTable& table, const DataSettings& settings) {
   std::set<std::string> taken = used_columns(settings);
   std::vector<std::string> names;
   for (const auto* some : {&settings.id, &table.column_names()})
@@ -42,7 +42,7 @@ std::string hint_on_name(std::string_view cell) {
 
 }  // namespace
 
-std::vector<SeriesRows> rows_by_series(const Table& table, const std::string& group) {
+std::vector<SeriesRows> rows_by_series(const CsvTable& table, const std::string& group) {
   if (group.empty()) return {{"", first_rows(table.num_rows())}};
   std::vector<SeriesRows> all;
   std::unordered_map<std::string_view, size_t> places;
@@ -58,7 +58,7 @@ std::vector<SeriesRows> rows_by_series(const Table& table, const std::string& gr
   return all;
 }
 
-std::string find_time_column(const Table& table, const DataSettings& settings) {
+std::string find_time_column(const CsvTable& table, const DataSettings& settings) {
   if (!settings.time.empty()) return settings.time;
   if (!uses_order(settings)) return "";
   std::string year;  // A column of years is taken only if there is no other, and if they are those of single rows.
@@ -86,7 +86,7 @@ struct Counts {
 // Orders the rows of each series, and counts what it does.
 class Treatment {
  public:
-  Treatment(const Table& table, const std::string& column, const DataSettings& settings)
+  Treatment(const CsvTable& table, const std::string& column, const DataSettings& settings)
       : table_(table), column_(table.column_index(column)), settings_(settings), times_(read()) {}
 
   TimeTreatment apply(std::vector<SeriesRows>& all) {
@@ -213,7 +213,7 @@ class Treatment {
                                           settings_.gaps == Gaps::kSplit ? ", so no window crosses it" : ""));
   }
 
-  const Table& table_;
+  const CsvTable& table_;
   int64_t column_;
   const DataSettings& settings_;
   std::vector<int64_t> times_;
@@ -235,7 +235,7 @@ bool ignores_times(const DataSettings& settings) {
          settings.gaps == Gaps::kIgnore;
 }
 
-TimeTreatment order_by_time(const Table& table, const std::string& column, std::vector<SeriesRows>& series,
+TimeTreatment order_by_time(const CsvTable& table, const std::string& column, std::vector<SeriesRows>& series,
                             const DataSettings& settings) {
   if (ignores_times(settings)) return {};
   return Treatment(table, column, settings).apply(series);

@@ -21,11 +21,11 @@ struct SeriesRows {
 
 // Returns the rows of each series in the order of the file, and the series in the order of their first rows. `group` is
 // the column with their names, "" for one series. Throws UserError kData if a name is missing.
-std::vector<SeriesRows> rows_by_series(const Table& table, const std::string& group);
+std::vector<SeriesRows> rows_by_series(const CsvTable& table, const std::string& group);
 
 // Returns data.time, or the first column of times among those that the settings do not use as inputs, targets or names
 // of series, those of data.id before others, or "" if no column has times.
-std::string find_time_column(const Table& table, const DataSettings& settings);
+std::string find_time_column(const CsvTable& table, const DataSettings& settings);
 
 // Returns "data.gaps: split", or another key that needs the times of the rows; "" if none of the settings does.
 std::string setting_that_needs_times(const DataSettings& settings);
@@ -40,7 +40,7 @@ struct TimeTreatment {
 
 // Sorts and removes rows of the series as the settings say. Throws UserError kData, with the line, for what they do not
 // allow, and if a cell of `column` is not a time.
-TimeTreatment order_by_time(const Table& table, const std::string& column, std::vector<SeriesRows>& series,
+TimeTreatment order_by_time(const CsvTable& table, const std::string& column, std::vector<SeriesRows>& series,
                             const DataSettings& settings);
 
 }  // namespace rnnlab

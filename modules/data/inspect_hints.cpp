@@ -25,7 +25,7 @@ std::string few_names(std::vector<std::string> names, size_t most = 5) {
   return join_with_and(names);
 }
 
-std::string hint_on_delimiter(const Table& table) {
+std::string hint_on_delimiter(const CsvTable& table) {
   if (table.num_columns() > 1) return "";
   const std::string_view first = table.cell(0, 0);
   for (const char candidate : {';', '\t', '|', ','})
@@ -74,7 +74,7 @@ bool has_other_decimals(const ColumnInspection& column) {
 }
 
 // Such numbers are read without an error, but as a thousandth of what the file means.
-std::string hint_on_likely_thousands(const Table& table, const std::vector<ColumnInspection>& columns) {
+std::string hint_on_likely_thousands(const CsvTable& table, const std::vector<ColumnInspection>& columns) {
   if (std::ranges::any_of(columns, has_other_decimals)) return "";
   std::vector<std::string> names;
   std::string example;
@@ -105,7 +105,7 @@ std::string hint_on_mixed_column(const std::vector<ColumnInspection>& columns) {
 }
 
 // Returns whether equal values of the column are in rows that follow each other, in groups of at least two on average.
-bool is_in_runs(const Table& table, int64_t column) {
+bool is_in_runs(const CsvTable& table, int64_t column) {
   std::unordered_set<std::string_view> seen;
   std::string_view last;
   for (int64_t row = 0; row < table.num_rows(); ++row) {
@@ -119,7 +119,7 @@ bool is_in_runs(const Table& table, int64_t column) {
 }
 
 // Returns the first column that may name the sequence of a row, such as the sentence of a word, or nullptr.
-const ColumnInspection* choose_sequence(const Table& table, const std::vector<ColumnInspection>& columns,
+const ColumnInspection* choose_sequence(const CsvTable& table, const std::vector<ColumnInspection>& columns,
                                         const Plan& plan) {
   for (const ColumnInspection& column : columns) {
     const bool may_be_name = &column != plan.target && column.num_integers == column.num_numbers;
@@ -128,7 +128,7 @@ const ColumnInspection* choose_sequence(const Table& table, const std::vector<Co
   return nullptr;
 }
 
-std::string hint_on_steps(const Table& table, const std::vector<ColumnInspection>& columns, const Plan& plan) {
+std::string hint_on_steps(const CsvTable& table, const std::vector<ColumnInspection>& columns, const Plan& plan) {
   if (!plan.is_classification || plan.window > 0 || table.options().header == CsvHeader::kAbsent) return "";
   const ColumnInspection* const sequence = choose_sequence(table, columns, plan);
   if (sequence == nullptr) return "";
@@ -144,7 +144,7 @@ std::string hint_on_steps(const Table& table, const std::vector<ColumnInspection
 }
 
 // A table that ends with a column of texts and has times may still be a series.
-std::string hint_on_times(const Table& table, const std::vector<ColumnInspection>& columns, const Plan& plan) {
+std::string hint_on_times(const CsvTable& table, const std::vector<ColumnInspection>& columns, const Plan& plan) {
   if (!plan.is_classification || find_time(columns) == nullptr) return "";
   const ColumnInspection* const series = choose_series_target(columns);
   if (series == nullptr || plan.target->num_numbers > 0) return "";
@@ -155,7 +155,7 @@ std::string hint_on_times(const Table& table, const std::vector<ColumnInspection
       usual_window(table.num_rows()));
 }
 
-std::string hint_on_plan(const Table& table, const Plan& plan) {
+std::string hint_on_plan(const CsvTable& table, const Plan& plan) {
   if (plan.target == nullptr) return "no column has numbers or repeated texts: there is no target to predict";
   if (!plan.is_possible()) return "no other column has numbers: there is nothing to predict the target from";
   if (plan.is_classification && plan.target->num_missing > 0 && plan.words_as_classes().empty())
@@ -266,7 +266,7 @@ std::string hint_on_time_order(const std::optional<TimeInspection>& time) {
 
 }  // namespace
 
-TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
+TableAdvice advise(const std::string& path, const CsvTable& table, const std::vector<ColumnInspection>& columns) {
   const Plan plan = make_plan(path, table, columns);
   TableAdvice advice{.yaml = {}, .hints = {}, .times = plan.times};
   add_once(advice.hints, hint_on_delimiter(table));

@@ -84,7 +84,7 @@ namespace {
 
 // Returns whether the table looks like one of the UCR archive: no header, a class of integers first, then the values of
 // a series. The names of the archive's files are enough, because small ones have few series of each class.
-bool has_class_first(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
+bool has_class_first(const std::string& path, const CsvTable& table, const std::vector<ColumnInspection>& columns) {
   const ColumnInspection& first = columns[0];
   const bool has_integers = first.num_integers > 0 && first.num_integers == table.num_rows();
   if (table.options().header == CsvHeader::kPresent || !has_integers || columns.size() < 3) return false;
@@ -129,7 +129,7 @@ int64_t usual_window(int64_t num_rows) {
 namespace {
 
 // The times of the rows, in microseconds; times of any other form are numbered as texts, which shows those that repeat.
-std::vector<int64_t> times_of(const Table& table, const ColumnInspection& time) {
+std::vector<int64_t> times_of(const CsvTable& table, const ColumnInspection& time) {
   if (time.all_times() != nullptr) return *time.all_times();
   std::unordered_map<std::string_view, int64_t> numbers;
   std::vector<int64_t> times;
@@ -140,14 +140,14 @@ std::vector<int64_t> times_of(const Table& table, const ColumnInspection& time) 
 
 std::string name_of(const ColumnInspection* column) { return column == nullptr ? "" : column->name; }
 
-bool makes_times_unique(const Table& table, const std::string& group, const std::vector<int64_t>& times) {
+bool makes_times_unique(const CsvTable& table, const std::string& group, const std::vector<int64_t>& times) {
   return std::ranges::none_of(rows_by_series(table, group),
                               [&](const SeriesRows& series) { return has_repeated(at_rows(times, series.rows)); });
 }
 
 // Returns the column that names the series of a row, if times repeat: the first one with which they do not, else the
 // first of texts that repeat; or nullptr.
-const ColumnInspection* choose_group(const Table& table, const std::vector<ColumnInspection>& columns,
+const ColumnInspection* choose_group(const CsvTable& table, const std::vector<ColumnInspection>& columns,
                                      const ColumnInspection& time, const std::vector<int64_t>& times) {
   const ColumnInspection* first_of_texts = nullptr;
   for (const ColumnInspection& column : columns) {
@@ -168,7 +168,7 @@ void add_steps(TimeSteps& all, const TimeSteps& own, bool is_first) {
   if (all.usual_step == 0) all.usual_step = own.usual_step;
 }
 
-TimeInspection inspect_times(const Table& table, const ColumnInspection& time, const ColumnInspection* group) {
+TimeInspection inspect_times(const CsvTable& table, const ColumnInspection& time, const ColumnInspection* group) {
   const std::vector<int64_t>& times = *time.all_times();
   TimeInspection found{.column = time.name, .group = name_of(group), .first = "", .last = "", .steps = {}};
   bool is_first = true;
@@ -238,7 +238,7 @@ bool choose_window(Plan& plan, const std::vector<Stretch>& series) {
   return false;
 }
 
-void plan_window(Plan& plan, const Table& table) {
+void plan_window(Plan& plan, const CsvTable& table) {
   const std::vector<int64_t> times = plan.times ? times_of(table, *plan.time) : first_rows(table.num_rows());
   const auto chooses = [&](bool has_gaps) {
     std::vector<Stretch> stretches;
@@ -254,7 +254,7 @@ void plan_window(Plan& plan, const Table& table) {
   plan.has_validation = false;
 }
 
-bool begins_with_missing(const Plan& plan, const Table& table) {
+bool begins_with_missing(const Plan& plan, const CsvTable& table) {
   const auto times = plan.times ? times_of(table, *plan.time) : std::vector<int64_t>();
   return std::ranges::any_of(rows_by_series(table, name_of(plan.group)), [&](const SeriesRows& series) {
     const int64_t first = times.empty() ? 0 : places_in_order(at_rows(times, series.rows)).front();
@@ -265,7 +265,7 @@ bool begins_with_missing(const Plan& plan, const Table& table) {
 }
 
 // Chooses the window. A series with a column of times is examined as training examines it.
-void plan_series(Plan& plan, const Table& table) {
+void plan_series(Plan& plan, const CsvTable& table) {
   plan.names_features = true;
   if (plan.time != nullptr && plan.time->all_times() != nullptr)
     plan.times = inspect_times(table, *plan.time, plan.group);
@@ -275,7 +275,7 @@ void plan_series(Plan& plan, const Table& table) {
 }
 
 // For numbers in the order of time, all columns that may be inputs are inputs, including the target.
-std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnInspection>& columns) {
+std::optional<Plan> make_series_plan(const CsvTable& table, const std::vector<ColumnInspection>& columns) {
   Plan plan;
   plan.time = find_time(columns);
   const auto last = std::ranges::find_if(columns.rbegin(), columns.rend(),
@@ -299,7 +299,7 @@ Plan make_class_first_plan(const std::vector<ColumnInspection>& columns) {
 
 }  // namespace
 
-Plan make_plan(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
+Plan make_plan(const std::string& path, const CsvTable& table, const std::vector<ColumnInspection>& columns) {
   if (has_class_first(path, table, columns)) return make_class_first_plan(columns);
   if (const auto series = make_series_plan(table, columns)) return *series;
   Plan plan;
@@ -377,7 +377,7 @@ void add_time(std::vector<std::string>& lines, const Plan& plan) {
 
 }  // namespace
 
-std::vector<std::string> yaml_for(const std::string& path, const Table& table, const Plan& plan) {
+std::vector<std::string> yaml_for(const std::string& path, const CsvTable& table, const Plan& plan) {
   const Task task = plan.is_classification ? Task::kClassification : Task::kRegression;
   std::vector<std::string> lines = {"data:", "  source: csv"};
   std::ranges::copy(yaml_of_files(path), std::back_inserter(lines));

@@ -97,7 +97,7 @@ struct Plan {
 };
 
 // `path` is the path as the user wrote it; `columns` are all columns of `table`, and outlive the plan.
-Plan make_plan(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns);
+Plan make_plan(const std::string& path, const CsvTable& table, const std::vector<ColumnInspection>& columns);
 
 bool is_feature(const Plan& plan, const ColumnInspection* column);
 
@@ -111,7 +111,7 @@ const ColumnInspection* choose_series_target(const std::vector<ColumnInspection>
 int64_t usual_window(int64_t num_rows);
 
 // Returns the lines of an experiment; `plan` must be possible.
-std::vector<std::string> yaml_for(const std::string& path, const Table& table, const Plan& plan);
+std::vector<std::string> yaml_for(const std::string& path, const CsvTable& table, const Plan& plan);
 
 // Says how to train on a CSV table: the lines of an experiment that run unchanged, and hints about obstacles.
 struct TableAdvice {
@@ -121,6 +121,6 @@ struct TableAdvice {
 };
 
 // `columns` are all columns of `table`.
-TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns);
+TableAdvice advise(const std::string& path, const CsvTable& table, const std::vector<ColumnInspection>& columns);
 
 }  // namespace rnnlab

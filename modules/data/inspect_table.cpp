@@ -100,7 +100,7 @@ std::vector<std::string> values_alike(const ColumnInspection& column, const CsvO
   return found == groups.end() ? std::vector<std::string>() : found->second;
 }
 
-ColumnInspection inspect_column(const Table& table, int64_t column) {
+ColumnInspection inspect_column(const CsvTable& table, int64_t column) {
   ColumnInspection result;
   result.name = table.column_name(column);
   result.place = column;
@@ -157,7 +157,7 @@ char guess_delimiter(std::string_view head) {
 bool is_number(std::string_view cell) { return parse_double(trim(cell)).has_value() || has_decimal_comma(trim(cell)); }
 
 // A row with a number is not a header, because names of columns are not numbers.
-CsvHeader guess_header(const Table& headless) {
+CsvHeader guess_header(const CsvTable& headless) {
   for (int64_t column = 0; column < headless.num_columns(); ++column) {
     if (is_number(headless.cell(0, column))) return CsvHeader::kAbsent;
   }
@@ -165,7 +165,7 @@ CsvHeader guess_header(const Table& headless) {
 }
 
 // Returns a comma if a number has one and no number has a point.
-char guess_decimal(const Table& table) {
+char guess_decimal(const CsvTable& table) {
   bool has_comma = false;
   for (int64_t row = 0; row < table.num_rows(); ++row)
     for (int64_t column = 0; column < table.num_columns(); ++column) {
@@ -176,7 +176,7 @@ char guess_decimal(const Table& table) {
   return has_comma ? ',' : '.';
 }
 
-std::vector<std::vector<std::string>> first_rows_of(const Table& table) {
+std::vector<std::vector<std::string>> first_rows_of(const CsvTable& table) {
   std::vector<std::vector<std::string>> rows;
   for (int64_t row = 0; row < std::min(kFirstRows, table.num_rows()); ++row) {
     rows.emplace_back();
@@ -220,7 +220,7 @@ Json json_of(const TimeInspection& time) {
   return json;
 }
 
-FileInspection inspect_table(const Path& path, const Table& table) {
+FileInspection inspect_table(const Path& path, const CsvTable& table) {
   std::vector<ColumnInspection> columns;
   for (int64_t column = 0; column < table.num_columns(); ++column) columns.push_back(inspect_column(table, column));
   TableAdvice advice = advise(path.string(), table, columns);
@@ -235,7 +235,7 @@ FileInspection inspect_table(const Path& path, const Table& table) {
 }
 
 // Returns nullopt if the rows have different numbers of cells, as where only the header has no delimiter at its end.
-std::optional<Table> read_headless(const Path& path, char delimiter) {
+std::optional<CsvTable> read_headless(const Path& path, char delimiter) {
   try {
     return read_csv(path, {delimiter, CsvHeader::kAbsent});
   } catch (const UserError&) {
@@ -243,11 +243,11 @@ std::optional<Table> read_headless(const Path& path, char delimiter) {
   }
 }
 
-Table read_guessing(const Path& path, std::string_view head) {
+CsvTable read_guessing(const Path& path, std::string_view head) {
   const char delimiter = guess_delimiter(head);
-  std::optional<Table> headless = read_headless(path, delimiter);
+  std::optional<CsvTable> headless = read_headless(path, delimiter);
   const bool has_header = !headless || guess_header(*headless) == CsvHeader::kPresent;
-  Table table = has_header ? read_csv(path, {delimiter, CsvHeader::kPresent}) : std::move(*headless);
+  CsvTable table = has_header ? read_csv(path, {delimiter, CsvHeader::kPresent}) : std::move(*headless);
   if (guess_decimal(table) == '.') return table;
   return read_csv(path, {.delimiter = delimiter, .header = table.options().header, .decimal = ','});
 }
@@ -264,11 +264,11 @@ bool is_named_text(const Path& path) {
 
 // Returns the table if the content has at least two columns and two rows. A file named .csv must be a table, and a file
 // named .txt is always a text.
-std::optional<Table> read_if_table(const Path& path, const std::string& head) {
+std::optional<CsvTable> read_if_table(const Path& path, const std::string& head) {
   if (is_named_csv(path)) return read_guessing(path, head);
   if (is_named_text(path)) return std::nullopt;
   try {
-    Table table = read_guessing(path, head);
+    CsvTable table = read_guessing(path, head);
     const bool has_header = table.options().header == CsvHeader::kPresent;
     if (table.num_columns() >= 2 && table.num_rows() + (has_header ? 1 : 0) >= 2) return table;
   } catch (const UserError&) {
@@ -280,7 +280,7 @@ std::optional<Table> read_if_table(const Path& path, const std::string& head) {
 }  // namespace
 
 std::optional<FileInspection> inspect_csv_file(const Path& path, const std::string& head) {
-  const std::optional<Table> table = read_if_table(path, head);
+  const std::optional<CsvTable> table = read_if_table(path, head);
   if (!table) return std::nullopt;
   return inspect_table(path, *table);
 }

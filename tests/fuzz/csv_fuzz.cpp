@@ -20,7 +20,7 @@ std::string in_double_quotes(std::string_view cell) {
 }
 
 template <class CellAt>
-std::string line_of(const Table& table, CellAt cell_at) {
+std::string line_of(const CsvTable& table, CellAt cell_at) {
   std::string line;
   for (int64_t column = 0; column < table.num_columns(); ++column) {
     if (column > 0) line += table.options().delimiter;
@@ -29,7 +29,7 @@ std::string line_of(const Table& table, CellAt cell_at) {
   return line + "\n";
 }
 
-std::string csv_of(const Table& table) {
+std::string csv_of(const CsvTable& table) {
   std::string text;
   if (table.options().header == CsvHeader::kPresent)
     text += line_of(table, [&](int64_t column) { return table.column_names()[static_cast<size_t>(column)]; });
@@ -38,19 +38,19 @@ std::string csv_of(const Table& table) {
   return text;
 }
 
-void require_same(const Table& a, const Table& b) {
+void require_same(const CsvTable& a, const CsvTable& b) {
   require(a.column_names() == b.column_names() && a.num_rows() == b.num_rows());
   for (int64_t row = 0; row < a.num_rows(); ++row)
     for (int64_t column = 0; column < a.num_columns(); ++column) require(a.cell(row, column) == b.cell(row, column));
 }
 
-void require_same_lines(const Table& a, const Table& b) {
+void require_same_lines(const CsvTable& a, const CsvTable& b) {
   for (int64_t row = 0; row < a.num_rows(); ++row)
     for (int64_t column = 0; column < a.num_columns(); ++column) require(a.line(row, column) == b.line(row, column));
 }
 
 struct Outcome {
-  std::optional<Table> table;
+  std::optional<CsvTable> table;
   std::string message;
 };
 
@@ -76,7 +76,7 @@ void read_in_pieces(const std::string& text, const CsvOptions& options) {
   require_same_lines(*whole.table, *pieces.table);
 }
 
-void read_numbers(const Table& table, const std::string& name, MissingPolicy policy) {
+void read_numbers(const CsvTable& table, const std::string& name, MissingPolicy policy) {
   const NumericColumn column = numeric_column(table, name, policy);
   const auto is_usable = [&](double value) {
     return std::isfinite(value) || (policy == MissingPolicy::kDrop && std::isnan(value));
@@ -84,12 +84,12 @@ void read_numbers(const Table& table, const std::string& name, MissingPolicy pol
   require(std::ranges::all_of(column.values, is_usable));
 }
 
-void read_classes(const Table& table, const std::string& name) {
+void read_classes(const CsvTable& table, const std::string& name) {
   const ClassColumn column = class_column(table, name);
   require(class_column_as(table, name, column.labels) == column.classes);
 }
 
-void read_columns(const Table& table) {
+void read_columns(const CsvTable& table) {
   using enum MissingPolicy;
   constexpr int64_t kMostColumns = 4;
   for (int64_t i = 0; i < std::min(table.num_columns(), kMostColumns); ++i) {
@@ -101,7 +101,7 @@ void read_columns(const Table& table) {
 }
 
 void read(const std::string& text, const CsvOptions& options) {
-  const Table table = parse_csv(text, "x.csv", options);
+  const CsvTable table = parse_csv(text, "x.csv", options);
   require_same(table, parse_csv(csv_of(table), "again.csv", options));
   read_columns(table);
   expect_read_or_refused(ExitCode::kData, [&] { table.column_index("no such column"); });

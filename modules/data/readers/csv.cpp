@@ -72,12 +72,12 @@ class CsvParser {
     table_.text_ = std::move(text);
   }
 
-  Table parse() {
+  CsvTable parse() {
     constexpr int64_t kLeastBytes = 1 << 18;
     return parse(num_reading_threads(std::ssize(table_.text_), kLeastBytes));
   }
 
-  Table parse(int64_t num_pieces) {
+  CsvTable parse(int64_t num_pieces) {
     const std::vector<CsvPiece> pieces = examine_csv(text(), num_pieces);
     require_text(text(), pieces, table_.path_);
     if (text().starts_with(kByteOrderMark)) read_ = kByteOrderMark.size();
@@ -313,7 +313,7 @@ class CsvParser {
     }
   }
 
-  Table table_;
+  CsvTable table_;
   size_t read_ = 0;
   size_t write_ = 0;
   uint32_t line_ = 1;
@@ -321,44 +321,46 @@ class CsvParser {
   size_t num_columns_ = 0;
 };
 
-Table parse_csv(std::string_view text, const std::string& name, const CsvOptions& options) {
+CsvTable parse_csv(std::string_view text, const std::string& name, const CsvOptions& options) {
   return CsvParser({text.begin(), text.end()}, name, options).parse();
 }
 
-Table parse_csv_in_pieces(std::string_view text, const std::string& name, const CsvOptions& options,
-                          int64_t num_pieces) {
+CsvTable parse_csv_in_pieces(std::string_view text, const std::string& name, const CsvOptions& options,
+                             int64_t num_pieces) {
   return CsvParser({text.begin(), text.end()}, name, options).parse(num_pieces);
 }
 
-Table read_csv(const std::filesystem::path& path, const CsvOptions& options) {
+CsvTable read_csv(const std::filesystem::path& path, const CsvOptions& options) {
   UnfilledVector<char> text = read_whole_unfilled(path, kLargestFile);
   if (text.empty()) throw_error(ExitCode::kData, "{}: empty file, expected CSV: check the path", path.string());
   return CsvParser(std::move(text), path.string(), options).parse();
 }
 
-int64_t Table::column_index(std::string_view name) const {
+int64_t CsvTable::column_index(std::string_view name) const {
   if (const auto found = places_.find(std::string(name)); found != places_.end()) return found->second;
   throw_error(ExitCode::kData, "{}: no column is called {}{}; the columns are {}{}", path_, in_quotes(name),
               did_you_mean(name, column_names_), list_names(column_names_),
               delimiter_hint(column_names_, options_.delimiter));
 }
 
-std::string_view Table::cell(int64_t row, int64_t column) const {
+std::string_view CsvTable::cell(int64_t row, int64_t column) const {
   const auto at = static_cast<size_t>(row * num_columns() + column);
   const uint32_t begin = column == 0 ? row_begins_[static_cast<size_t>(row)] : cell_ends_[at - 1] + 1;
   return {text_.data() + begin, cell_ends_[at] - begin};
 }
 
-std::string_view Table::value(int64_t row, int64_t column) const { return trim(cell(row, column)); }
+std::string_view CsvTable::value(int64_t row, int64_t column) const { return trim(cell(row, column)); }
 
-bool Table::is_missing(int64_t row, int64_t column) const { return rnnlab::is_missing(value(row, column), options_); }
+bool CsvTable::is_missing(int64_t row, int64_t column) const {
+  return rnnlab::is_missing(value(row, column), options_);
+}
 
-void Table::fail_at(int64_t row, int64_t column, const std::string& message) const {
+void CsvTable::fail_at(int64_t row, int64_t column, const std::string& message) const {
   throw_error(ExitCode::kData, "{}:{}: column {}: {}", path_, line(row, column), in_quotes(column_name(column)),
               message);
 }
 
-int64_t Table::line(int64_t row, int64_t column) const {
+int64_t CsvTable::line(int64_t row, int64_t column) const {
   int64_t line = row_lines_[static_cast<size_t>(row)];
   for (int64_t before = 0; before < column; ++before) line += count_line_breaks(cell(row, before));
   return line;

@@ -33,7 +33,7 @@ std::span<const std::string_view> usual_missing_words();
 
 // A table has at least one row and one column. Its memory is the size of the file, four bytes for each cell, and eight
 // for each row.
-class Table {
+class CsvTable {
  public:
   int64_t num_rows() const { return static_cast<int64_t>(row_lines_.size()); }
   int64_t num_columns() const { return static_cast<int64_t>(column_names_.size()); }
@@ -77,14 +77,14 @@ class Table {
 };
 
 // Reads a plain or gzip file of less than 4 GiB. Throws UserError kData if the file cannot be read or is not valid CSV.
-Table read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
+CsvTable read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 
 // Parses text in memory by the same rules as read_csv; `name` replaces the path in messages. The second function
 // parses it in so many pieces at the same time, where the first has as many as its size is worth. Tables and messages
 // are the same.
-Table parse_csv(std::string_view text, const std::string& name, const CsvOptions& options = {});
-Table parse_csv_in_pieces(std::string_view text, const std::string& name, const CsvOptions& options,
-                          int64_t num_pieces);
+CsvTable parse_csv(std::string_view text, const std::string& name, const CsvOptions& options = {});
+CsvTable parse_csv_in_pieces(std::string_view text, const std::string& name, const CsvOptions& options,
+                             int64_t num_pieces);
 
 // The functions below make typed columns of a CSV table: numbers with a policy for missing values, and classes. Spaces
 // around a cell are ignored. A missing value is an empty cell or one of CsvOptions::missing_words.
@@ -117,10 +117,10 @@ struct NumericColumn {
 // Missing values are NaN: only the caller knows the series and the training part, by which a policy fills them. Throws
 // UserError kData with the cell's line if the column is missing, a cell is not a finite number, or a value is missing
 // and the policy is kError.
-NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy);
+NumericColumn numeric_column(const CsvTable& table, std::string_view name, MissingPolicy policy);
 
 // Returns the columns of these names, read together, which takes a fraction of the time of one after another.
-std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const std::string> names,
+std::vector<NumericColumn> numeric_columns(const CsvTable& table, std::span<const std::string> names,
                                            MissingPolicy policy);
 
 // Returns the rows that have a value in every column, in order. All columns have equal lengths.
@@ -137,11 +137,13 @@ enum class MissingTargets { kRefused, kAllowed };
 
 // Throws UserError kData if the column is missing, if it has no label, or for a missing label that is refused. All
 // spellings of a value, such as 3, +3 and 3.0, are one label (spellings.h).
-ClassColumn class_column(const Table& table, std::string_view name, MissingTargets missing = MissingTargets::kRefused);
+ClassColumn class_column(const CsvTable& table, std::string_view name,
+                         MissingTargets missing = MissingTargets::kRefused);
 
 // Returns the classes of another part of the data, which must be among `labels`. Throws UserError kData with the line
 // of the cell if a class is not.
-std::vector<int64_t> class_column_as(const Table& table, std::string_view name, const std::vector<std::string>& labels,
+std::vector<int64_t> class_column_as(const CsvTable& table, std::string_view name,
+                                     const std::vector<std::string>& labels,
                                      MissingTargets missing = MissingTargets::kRefused);
 
 }  // namespace rnnlab

@@ -70,7 +70,7 @@ bool is_text(std::string_view cell, const CsvOptions& options) {
 
 namespace {
 
-[[noreturn]] void fail_missing(const Table& table, int64_t row, int64_t column, std::string_view wanted) {
+[[noreturn]] void fail_missing(const CsvTable& table, int64_t row, int64_t column, std::string_view wanted) {
   const std::string_view cell = table.value(row, column);
   table.fail_at(row, column,
                 cell.empty() ? fmt::format("the cell is empty, expected {}", wanted)
@@ -118,7 +118,7 @@ double other_number(std::string_view cell, const CsvOptions& options, OtherCells
 }
 
 // Most cells are plain numbers without spaces around them.
-double number_or_missing(const Table& table, int64_t row, int64_t column, OtherCells& others) {
+double number_or_missing(const CsvTable& table, int64_t row, int64_t column, OtherCells& others) {
   const std::string_view cell = table.cell(row, column);
   const std::string_view trimmed = !cell.empty() && cell.front() > ' ' && cell.back() > ' ' ? cell : trim(cell);
   if (is_own_missing_word(trimmed, table.options())) {
@@ -132,7 +132,7 @@ double number_or_missing(const Table& table, int64_t row, int64_t column, OtherC
 
 // Reads the columns together, because the cells of a row lie side by side. The threads also share the time that the
 // system takes to make new memory. A part ends at its first text.
-Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
+Numbers read_numbers(const CsvTable& table, std::span<const int64_t> columns) {
   constexpr int64_t kLeastRows = 4096;
   const int64_t num_rows = table.num_rows(), num_parts = num_reading_threads(num_rows, kLeastRows);
   const auto num_columns = std::ssize(columns);
@@ -155,7 +155,7 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
   return numbers;
 }
 
-[[noreturn]] void fail_without_number(const Table& table, int64_t row, int64_t column) {
+[[noreturn]] void fail_without_number(const CsvTable& table, int64_t row, int64_t column) {
   const std::string_view cell = table.value(row, column);
   const std::string hint = hint_on_decimal(cell, table.options());
   const bool is_word = hint.empty() && !is_infinite(cell) && !parse_double(cell);
@@ -165,7 +165,7 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
 }
 
 // Throws for the first cell, column by column, that is not a number.
-[[noreturn]] void fail_at_first(const Table& table, std::span<const int64_t> columns) {
+[[noreturn]] void fail_at_first(const CsvTable& table, std::span<const int64_t> columns) {
   OtherCells others;
   for (const int64_t column : columns)
     for (int64_t row = 0; row < table.num_rows(); ++row) {
@@ -176,7 +176,7 @@ Numbers read_numbers(const Table& table, std::span<const int64_t> columns) {
 }
 
 // Returns whether the cells of the column are true and false. Throws if it has numbers too.
-bool is_boolean_column(const Table& table, int64_t column) {
+bool is_boolean_column(const CsvTable& table, int64_t column) {
   std::optional<int64_t> boolean, number;
   for (int64_t row = 0; row < table.num_rows(); ++row) {
     const std::string_view cell = table.value(row, column);
@@ -210,13 +210,13 @@ std::string hint_on_class(std::string_view cell, const CsvOptions& options) {
       in_quotes(cell));
 }
 
-[[noreturn]] void fail_without_label(const Table& table, int64_t row, int64_t column) {
+[[noreturn]] void fail_without_label(const CsvTable& table, int64_t row, int64_t column) {
   fail_missing(
       table, row, column,
       "a class label: fill it, or set data.missing: drop" + hint_on_class(table.value(row, column), table.options()));
 }
 
-std::vector<int64_t> encode(const Table& table, int64_t column, const std::vector<std::string>& labels,
+std::vector<int64_t> encode(const CsvTable& table, int64_t column, const std::vector<std::string>& labels,
                             MissingTargets missing) {
   const ValueIndex index(labels, table.options());
   std::vector<int64_t> classes;
@@ -238,7 +238,7 @@ std::vector<int64_t> encode(const Table& table, int64_t column, const std::vecto
 
 }  // namespace
 
-std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const std::string> names,
+std::vector<NumericColumn> numeric_columns(const CsvTable& table, std::span<const std::string> names,
                                            MissingPolicy policy) {
   std::vector<int64_t> columns;
   for (const std::string& name : names) columns.push_back(table.column_index(name));
@@ -258,7 +258,7 @@ std::vector<NumericColumn> numeric_columns(const Table& table, std::span<const s
   return result;
 }
 
-NumericColumn numeric_column(const Table& table, std::string_view name, MissingPolicy policy) {
+NumericColumn numeric_column(const CsvTable& table, std::string_view name, MissingPolicy policy) {
   const std::string names[] = {std::string(name)};
   return std::move(numeric_columns(table, names, policy).front());
 }
@@ -272,7 +272,7 @@ std::vector<int64_t> complete_rows(std::span<const NumericColumn> columns) {
   return rows;
 }
 
-ClassColumn class_column(const Table& table, std::string_view name, MissingTargets missing) {
+ClassColumn class_column(const CsvTable& table, std::string_view name, MissingTargets missing) {
   const int64_t column = table.column_index(name);
   for (int64_t row = 0; missing == MissingTargets::kRefused && row < table.num_rows(); ++row)
     if (table.is_missing(row, column)) fail_without_label(table, row, column);
@@ -283,8 +283,8 @@ ClassColumn class_column(const Table& table, std::string_view name, MissingTarge
   return {std::move(classes), std::move(labels), note_on_spellings(cells, name, table.options())};
 }
 
-std::vector<int64_t> class_column_as(const Table& table, std::string_view name, const std::vector<std::string>& labels,
-                                     MissingTargets missing) {
+std::vector<int64_t> class_column_as(const CsvTable& table, std::string_view name,
+                                     const std::vector<std::string>& labels, MissingTargets missing) {
   return encode(table, table.column_index(name), labels, missing);
 }
 

@@ -19,7 +19,7 @@ namespace rnnlab {
 namespace {
 
 // Returns the integers of the column; nullopt if a cell has another value.
-std::optional<std::vector<int64_t>> integers_of(const Table& table, int64_t column) {
+std::optional<std::vector<int64_t>> integers_of(const CsvTable& table, int64_t column) {
   constexpr double kMost = 9e15;
   std::vector<int64_t> integers;
   for (int64_t row = 0; row < table.num_rows(); ++row) {
@@ -67,7 +67,7 @@ bool is_name_of_number(const std::string& name) {
   return std::ranges::count(kNames, name) > 0;
 }
 
-bool is_empty(const Table& table, int64_t column) {
+bool is_empty(const CsvTable& table, int64_t column) {
   for (int64_t row = 0; row < table.num_rows(); ++row)
     if (!table.value(row, column).empty()) return false;
   return true;
@@ -75,16 +75,16 @@ bool is_empty(const Table& table, int64_t column) {
 
 }  // namespace
 
-bool is_unnamed(const Table& table, int64_t column) {
+bool is_unnamed(const CsvTable& table, int64_t column) {
   return table.options().header == CsvHeader::kPresent &&
          table.column_name(column) == fmt::format("column{}", column + 1);
 }
 
-bool is_after_last_delimiter(const Table& table, int64_t column) {
+bool is_after_last_delimiter(const CsvTable& table, int64_t column) {
   return is_unnamed(table, column) && is_empty(table, column);
 }
 
-bool numbers_rows(const Table& table, int64_t column) {
+bool numbers_rows(const CsvTable& table, int64_t column) {
   constexpr size_t kFewRows = 3, kManyRows = 20;
   const auto integers = integers_of(table, column);
   if (!integers || integers->size() < kFewRows) return false;

@@ -127,7 +127,7 @@ std::string note_on_spellings(std::span<const std::string_view> cells, std::stri
                      num_merged == 1 ? "" : ", and so are those of " + counted(num_merged - 1, "more value"));
 }
 
-std::vector<std::string_view> distinct_cells(const Table& table, int64_t column, std::span<const int64_t> rows) {
+std::vector<std::string_view> distinct_cells(const CsvTable& table, int64_t column, std::span<const int64_t> rows) {
   std::unordered_set<std::string_view> cells;
   for (const int64_t row : rows) cells.insert(table.value(row, column));
   std::erase_if(cells, [&](std::string_view cell) { return is_missing(cell, table.options()); });

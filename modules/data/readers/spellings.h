@@ -32,7 +32,7 @@ std::string note_on_spellings(std::span<const std::string_view> cells, std::stri
                               const CsvOptions& options);
 
 // Returns the different cells that these rows of a column have, in any order, without missing ones.
-std::vector<std::string_view> distinct_cells(const Table& table, int64_t column, std::span<const int64_t> rows);
+std::vector<std::string_view> distinct_cells(const CsvTable& table, int64_t column, std::span<const int64_t> rows);
 
 // Finds values by their spellings: first by the characters, then by the simplest spelling, then by the number without
 // its leading zeros. A spelling that fits several values is not found. The index remembers the cells that it was asked

@@ -361,7 +361,7 @@ namespace {
 
 using Cells = std::vector<std::string_view>;
 
-Cells cells_of(const Table& table, int64_t column) {
+Cells cells_of(const CsvTable& table, int64_t column) {
   Cells cells;
   cells.reserve(static_cast<size_t>(table.num_rows()));
   for (int64_t row = 0; row < table.num_rows(); ++row) cells.push_back(table.value(row, column));
@@ -497,7 +497,7 @@ std::optional<int64_t> time_of_hour(std::string_view cell) {
 }
 
 // Returns the times of the day in another column.
-std::optional<std::vector<int64_t>> times_of_day(const Table& table, int64_t date) {
+std::optional<std::vector<int64_t>> times_of_day(const CsvTable& table, int64_t date) {
   constexpr std::string_view kHours[] = {"hour", "hr", "hours"};
   for (int64_t column = 0; column < table.num_columns(); ++column) {
     if (column == date) continue;
@@ -512,7 +512,7 @@ std::optional<std::vector<int64_t>> times_of_day(const Table& table, int64_t dat
 }
 
 // Returns the integers of the first column whose name has one of these words, if all are from 1 to `most`.
-std::optional<std::vector<int64_t>> part_of_date(const Table& table, std::span<const std::string_view> words,
+std::optional<std::vector<int64_t>> part_of_date(const CsvTable& table, std::span<const std::string_view> words,
                                                  int64_t most) {
   for (int64_t column = 0; column < table.num_columns(); ++column) {
     if (!has_word(table.column_name(column), words)) continue;
@@ -533,7 +533,7 @@ int64_t year_of(int64_t time) {
 }
 
 // Years may have their months or quarters, and these their days, in other columns.
-void add_parts_of_year(std::vector<int64_t>& times, const Table& table) {
+void add_parts_of_year(std::vector<int64_t>& times, const CsvTable& table) {
   constexpr std::string_view kMonthNames[] = {"month", "mon"}, kQuarterNames[] = {"quarter", "qtr"},
                              kDayNames[] = {"day", "dom"};
   constexpr int64_t kMostMonths = 12, kMostQuarters = 4, kMostDays = 31;
@@ -548,7 +548,7 @@ void add_parts_of_year(std::vector<int64_t>& times, const Table& table) {
 }
 
 // Dates that repeat are those of several times of a day, if another column has these.
-void add_times_of_day(std::vector<int64_t>& times, const Table& table, int64_t column) {
+void add_times_of_day(std::vector<int64_t>& times, const CsvTable& table, int64_t column) {
   if (!are_whole_days(times) || !has_repeated(times)) return;
   const auto of_day = times_of_day(table, column);
   for (size_t row = 0; of_day && row < times.size(); ++row) times[row] += (*of_day)[row];
@@ -562,7 +562,7 @@ bool begins_with_digits(const Cells& cells, const CsvOptions& options) {
 
 }  // namespace
 
-std::optional<ColumnTimes> times_of_column(const Table& table, int64_t column) {
+std::optional<ColumnTimes> times_of_column(const CsvTable& table, int64_t column) {
   const std::string& name = table.column_name(column);
   if (table.num_rows() == 0) return std::nullopt;
   const Cells cells = cells_of(table, column);

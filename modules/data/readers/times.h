@@ -39,7 +39,7 @@ struct ColumnTimes {
 
 // Returns nullopt if the first cells of the column that are not missing are not times. The times of the day in a column
 // beside that of the date, such as `hour` or 12:30, are added, and to a year the columns `month`, `quarter` and `day`.
-std::optional<ColumnTimes> times_of_column(const Table& table, int64_t column);
+std::optional<ColumnTimes> times_of_column(const CsvTable& table, int64_t column);
 
 // Steps in time between rows that follow each other. Two rows with the same time have no step.
 struct TimeSteps {

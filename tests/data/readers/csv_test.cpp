@@ -27,7 +27,7 @@ constexpr CsvOptions kNoHeader{',', CsvHeader::kAbsent};
 
 using Rows = std::vector<std::vector<std::string>>;
 
-Rows rows_of(const Table& table) {
+Rows rows_of(const CsvTable& table) {
   Rows rows;
   for (int64_t row = 0; row < table.num_rows(); ++row) {
     rows.emplace_back();
@@ -56,7 +56,7 @@ TEST_F(CsvTest, IsTheSameInAnyNumberOfPieces) {
 }
 
 TEST_F(CsvTest, ReadsAFile) {
-  const Table table = read_csv(write("x.csv", "a,b\n1,2\n3,4\n"));
+  const CsvTable table = read_csv(write("x.csv", "a,b\n1,2\n3,4\n"));
   EXPECT_THAT(table.column_names(), ElementsAre("a", "b"));
   EXPECT_EQ(rows_of(table), (Rows{{"1", "2"}, {"3", "4"}}));
   EXPECT_EQ(table.column_index("b"), 1);
@@ -89,7 +89,7 @@ TEST_F(CsvTest, TakesAnotherDelimiter) {
 }
 
 TEST_F(CsvTest, NumbersTheColumnsWithoutAHeader) {
-  const Table table = parse_csv("1,2\n3,4\n", "x.csv", kNoHeader);
+  const CsvTable table = parse_csv("1,2\n3,4\n", "x.csv", kNoHeader);
   EXPECT_THAT(table.column_names(), ElementsAre("column1", "column2"));
   EXPECT_EQ(table.num_rows(), 2);
 }
@@ -99,7 +99,7 @@ TEST_F(CsvTest, TrimsAndCompletesNames) {
 }
 
 TEST_F(CsvTest, KnowsTheLineOfEveryCell) {
-  const Table table = parse_csv("a,b,c\n\"1\n\n\",\"2\r\n\",3\n\n4,5,6\n", "x.csv");
+  const CsvTable table = parse_csv("a,b,c\n\"1\n\n\",\"2\r\n\",3\n\n4,5,6\n", "x.csv");
   EXPECT_EQ(table.line(0, 0), 2);
   EXPECT_EQ(table.line(0, 1), 4);
   EXPECT_EQ(table.line(0, 2), 5);
@@ -137,7 +137,7 @@ TEST_F(CsvTest, NamesTheLineOfAFault) {
 }
 
 TEST_F(CsvTest, NamesTheColumnsWhenOneIsMissing) {
-  const Table table = parse_csv("price,volume\n1,2\n", "x.csv");
+  const CsvTable table = parse_csv("price,volume\n1,2\n", "x.csv");
   expect_golden(error_of([&] { table.column_index("pirce"); }));
   std::string header = "c0";
   std::string row = "0";
@@ -169,7 +169,7 @@ class LargeCsvTest : public CsvTest {
     return text;
   }
 
-  static void expect_rows(const Table& table, int64_t first_line = 1) {
+  static void expect_rows(const CsvTable& table, int64_t first_line = 1) {
     ASSERT_EQ(table.num_rows(), kNumRows);
     int64_t num_wrong = 0;
     for (int64_t row = 0; row < kNumRows; ++row)
@@ -206,14 +206,14 @@ TEST_F(LargeCsvTest, MayHaveQuotesInItsHeader) {
 
 TEST_F(LargeCsvTest, MayHaveQuotesThatSpanThreads) {
   const std::string quoted = "0,\"" + text_ + "\"\n";
-  const Table table = parse_csv("a,b\n" + quoted + "1,2\n", "x.csv");
+  const CsvTable table = parse_csv("a,b\n" + quoted + "1,2\n", "x.csv");
   EXPECT_TRUE(table.cell(0, 1) == text_);
   EXPECT_EQ(table.cell(1, 1), "2");
   EXPECT_EQ(table.line(1, 0), line_of_row(kNumRows) + 2);
 }
 
 TEST_F(LargeCsvTest, MayHaveQuotesOnlyInItsLastRow) {
-  const Table table = parse_csv(text_ + "\"x,y\",1", "x.csv");
+  const CsvTable table = parse_csv(text_ + "\"x,y\",1", "x.csv");
   EXPECT_EQ(table.cell(kNumRows - 1, 0), "199999");
   EXPECT_EQ(table.cell(kNumRows, 0), "x,y");
   EXPECT_EQ(table.line(kNumRows, 0), line_of_row(kNumRows));
@@ -234,7 +234,7 @@ TEST_F(LargeCsvTest, NamesTheFirstOfSeveralFaults) {
 }
 
 TEST_F(LargeCsvTest, CountsMissingValuesOfAllThreads) {
-  const Table table = parse_csv("a,b\nNA,\n" + rows_with_ends("\n") + ",\n", "x.csv");
+  const CsvTable table = parse_csv("a,b\nNA,\n" + rows_with_ends("\n") + ",\n", "x.csv");
   const std::vector<NumericColumn> columns = numeric_columns(table, table.column_names(), MissingPolicy::kDrop);
   EXPECT_EQ(columns[0].num_missing, 2);
   EXPECT_EQ(columns[1].num_missing, 2);
@@ -242,11 +242,11 @@ TEST_F(LargeCsvTest, CountsMissingValuesOfAllThreads) {
 }
 
 TEST_F(LargeCsvTest, NamesTheFirstCellThatIsNotANumber) {
-  const Table table = parse_csv("a,b\n1,x\n" + rows_with_ends("\n") + "y,1\n", "x.csv");
+  const CsvTable table = parse_csv("a,b\n1,x\n" + rows_with_ends("\n") + "y,1\n", "x.csv");
   expect_golden(error_of([&] { numeric_columns(table, table.column_names(), MissingPolicy::kDrop); }));
 }
 
-Table column_of(const std::string& cells) { return parse_csv("x,other\n" + cells, "x.csv"); }
+CsvTable column_of(const std::string& cells) { return parse_csv("x,other\n" + cells, "x.csv"); }
 
 class NumericColumnTest : public ReaderFiles {
  protected:
@@ -274,18 +274,18 @@ TEST_F(NumericColumnTest, NamesACellThatIsNoFiniteNumber) {
 
 TEST_F(NumericColumnTest, TakesADecimalCommaIfItIsRequested) {
   const CsvOptions options = {.delimiter = ';', .decimal = ','};
-  const Table table = parse_csv("x;y\n1,5;1\n-2;1.5\n1,5e3;1\n", "x.csv", options);
+  const CsvTable table = parse_csv("x;y\n1,5;1\n-2;1.5\n1,5e3;1\n", "x.csv", options);
   EXPECT_THAT(numeric_column(table, "x", MissingPolicy::kError).values, ElementsAre(1.5, -2, 1500));
   expect_golden(error_of([&] { numeric_column(table, "y", MissingPolicy::kError); }));
 }
 
 TEST_F(NumericColumnTest, NamesTheLineOfACellBehindLineBreaks) {
-  const Table table = parse_csv("note,x\n\"two\nlines\",bad\n", "x.csv");
+  const CsvTable table = parse_csv("note,x\n\"two\nlines\",bad\n", "x.csv");
   expect_golden(error_of([&] { numeric_column(table, "x", MissingPolicy::kDrop); }));
 }
 
 TEST_F(NumericColumnTest, KnowsTheTokensOfMissingValues) {
-  const Table table = column_of("1,\n,\nNA,\nna,\nNaN,\nnan,\nNULL,\nnull,\n?,\n\"\",\n  ,\n");
+  const CsvTable table = column_of("1,\n,\nNA,\nna,\nNaN,\nnan,\nNULL,\nnull,\n?,\n\"\",\n  ,\n");
   const NumericColumn column = numeric_column(table, "x", MissingPolicy::kDrop);
   EXPECT_EQ(column.num_missing, 10);
   EXPECT_EQ(column.values[0], 1);
@@ -293,7 +293,7 @@ TEST_F(NumericColumnTest, KnowsTheTokensOfMissingValues) {
 }
 
 TEST_F(NumericColumnTest, LeavesMissingValuesToTheCaller) {
-  const Table table = column_of("1,\nNA,\n,\n4,\n");
+  const CsvTable table = column_of("1,\nNA,\n,\n4,\n");
   for (const MissingPolicy policy :
        {MissingPolicy::kDrop, MissingPolicy::kPrevious, MissingPolicy::kMean, MissingPolicy::kZero})
     EXPECT_THAT(numeric_column(table, "x", policy).values, ElementsAre(1, IsNan(), IsNan(), 4));

@@ -121,7 +121,7 @@ TEST_F(DamageTest, Npz) {
 TEST_F(DamageTest, Csv) {
   const std::string content = "\xEF\xBB\xBFname,\"x\",y\r\n\"a,\"\"b\"\"\",1.5,NA\n\nb,-2e3,\"\n\"\nc\u00e9,3,\n";
   expect_read_or_refused(content, [](const auto& file) {
-    const Table table = read_csv(file);
+    const CsvTable table = read_csv(file);
     for (int64_t row = 0; row < table.num_rows(); ++row)
       for (int64_t column = 0; column < table.num_columns(); ++column)
         ASSERT_LE(table.line(row, column) + static_cast<int64_t>(table.cell(row, column).size()), 200);
@@ -131,7 +131,7 @@ TEST_F(DamageTest, Csv) {
 TEST_F(DamageTest, CsvNumbers) {
   const std::string content = "a;b\n1;2\n3.5;\n-4e2;NA\n;\"7\"\n";
   expect_read_or_refused(content, [](const auto& file) {
-    const Table table = read_csv(file, {';', CsvHeader::kAbsent});
+    const CsvTable table = read_csv(file, {';', CsvHeader::kAbsent});
     for (const std::string& name : table.column_names()) {
       class_column(table, name);
       numeric_column(table, name, MissingPolicy::kDrop);

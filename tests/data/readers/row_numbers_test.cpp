@@ -38,10 +38,10 @@ TEST(RowNumbers, HaveAnyNameOverManyRows) {
 }
 
 TEST(RowNumbers, AreNotInAColumnThatEndsLines) {
-  const Table table = parse_csv("x,y,\n1,2,\n3,4,\n", "a.csv");
+  const CsvTable table = parse_csv("x,y,\n1,2,\n3,4,\n", "a.csv");
   EXPECT_TRUE(is_after_last_delimiter(table, 2));
   EXPECT_FALSE(is_after_last_delimiter(table, 1));
-  const Table of_rows = parse_csv("x,y\n1,2,\n3,4,\n", "a.csv");
+  const CsvTable of_rows = parse_csv("x,y\n1,2,\n3,4,\n", "a.csv");
   EXPECT_EQ(of_rows.num_columns(), 3);
   EXPECT_TRUE(is_after_last_delimiter(of_rows, 2));
   EXPECT_EQ(of_rows.cell(1, 1), "4");

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 
 constexpr int64_t kSecond = 1'000'000, kHour = 3600 * kSecond, kDay = 24 * kHour;
 
-Table table_of(const std::string& text) { return parse_csv(text, "a.csv"); }
+CsvTable table_of(const std::string& text) { return parse_csv(text, "a.csv"); }
 
 TEST(Times, AreReadInTheCommonForms) {
   for (const char* cell : {"1970-02-01",
@@ -59,11 +59,11 @@ TEST(Times, AreNotReadInOtherTexts) {
 }
 
 TEST(Times, OfAColumnHaveOneOrderOfDayAndMonth) {
-  const Table by_month = table_of("day,x\n01/02/1970,1\n01/13/1970,2\n");
+  const CsvTable by_month = table_of("day,x\n01/02/1970,1\n01/13/1970,2\n");
   EXPECT_THAT(times_of_column(by_month, 0)->times, ElementsAre(kDay, 12 * kDay));
-  const Table by_day = table_of("day,x\n01/02/1970,1\n13/02/1970,2\n");
+  const CsvTable by_day = table_of("day,x\n01/02/1970,1\n13/02/1970,2\n");
   EXPECT_THAT(times_of_column(by_day, 0)->times, ElementsAre(31 * kDay, 43 * kDay));
-  const Table days = table_of("day,x\n01/01/1970,1\n02/01/1970,2\n03/01/1970,3\n");
+  const CsvTable days = table_of("day,x\n01/01/1970,1\n02/01/1970,2\n03/01/1970,3\n");
   EXPECT_THAT(times_of_column(days, 0)->times, ElementsAre(0, kDay, 2 * kDay)) << "close together in time";
   EXPECT_EQ(times_of_column(table_of("day,x\n01/13/1970,1\n13/01/1970,2\n"), 0)->wrong_row, 1);
 }
@@ -117,14 +117,14 @@ TEST(Times, SayWhetherTheyAreHardlyInputs) {
 }
 
 TEST(Times, TakeTheHourOfAnotherColumn) {
-  const Table table = table_of("date,hour,x\n1970-01-01,0,1\n1970-01-01,1,2\n1970-01-02,0,3\n");
+  const CsvTable table = table_of("date,hour,x\n1970-01-01,0,1\n1970-01-01,1,2\n1970-01-02,0,3\n");
   EXPECT_THAT(times_of_column(table, 0)->times, ElementsAre(0, kHour, kDay));
-  const Table clock = table_of("date,at,x\n1970-01-01,00:30,1\n1970-01-01,12:30,2\n");
+  const CsvTable clock = table_of("date,at,x\n1970-01-01,00:30,1\n1970-01-01,12:30,2\n");
   EXPECT_THAT(times_of_column(clock, 0)->times, ElementsAre(kHour / 2, 12 * kHour + kHour / 2));
 }
 
 TEST(Times, TakeTheMonthAndTheDayBesideAYear) {
-  const Table table = table_of("year,month,day,hour,x\n1970,1,1,0,5\n1970,1,1,6,5\n1970,2,3,0,5\n");
+  const CsvTable table = table_of("year,month,day,hour,x\n1970,1,1,0,5\n1970,1,1,6,5\n1970,2,3,0,5\n");
   EXPECT_THAT(times_of_column(table, 0)->times, ElementsAre(0, 6 * kHour, 33 * kDay));
   EXPECT_THAT(times_of_column(table_of("year,quarter,x\n1970.0,1.0,5\n1970.0,2.0,5\n"), 0)->times,
               ElementsAre(0, 90 * kDay));
