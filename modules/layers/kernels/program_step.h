@@ -68,14 +68,14 @@ struct ProgramStep {
   int64_t num_instructions = 0;
   int64_t num_gates = 0, num_inner = 0, num_kept = 0;
 
-  Products products;                    // forward; `input` is not changed
+  Products products = {};               // forward; `input` is not changed
   const void* hidden_before = nullptr;  // (B, H)
   const void* inner_before = nullptr;   // (B, (S - 1) * H) acc
   void* hidden_after = nullptr;         // (B, H)
   void* inner_after = nullptr;          // (B, (S - 1) * H) acc
   void* kept = nullptr;                 // (B, K * H)
 
-  HiddenGradient hidden_gradient;
+  HiddenGradient hidden_gradient = {};
   const void* inner_gradient = nullptr;  // (B, (S - 1) * H) acc, of the inner states as results, or null
   void* carry = nullptr;  // (B, S * H) acc: gradients of the states after the step before the call, without what goes
                           // through products; of the states before the step after it
