@@ -2,6 +2,8 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
+#include <type_traits>
+
 #include "layers/kernels/pointwise_unit.h"
 #include "layers/kernels/program_step_impl.h"
 #include "layers/kernels/simd_steps.h"
@@ -50,20 +52,23 @@ void run(const RnnBackward& work, Rows rows) { run_fastest(work, rows); }
 
 namespace {
 
+using PlainFloats = float __attribute__((vector_size(16)));
+using PlainDoubles = double __attribute__((vector_size(16)));
+
 // The functions of program_step_impl.h for sums in Real, by the instructions that every processor has.
 template <class Real>
 struct PlainLanes {
-  using Vector = Real __attribute__((vector_size(16)));
+  using Vector = std::conditional_t<std::is_same_v<Real, double>, PlainDoubles, PlainFloats>;
   static constexpr int64_t kWidth = 16 / sizeof(Real);
 
   template <class T>
-  static Vector load(const void* data, int64_t index, int64_t count) {
+  static Vector read(const void* data, int64_t index, int64_t count) {
     Vector vector = {};
     for (int64_t i = 0; i < count; ++i) vector[i] = static_cast<Real>(static_cast<const T*>(data)[index + i]);
     return vector;
   }
   template <class T>
-  static void store(void* data, int64_t index, const Vector& value, int64_t count) {
+  static void write(void* data, int64_t index, const Vector& value, int64_t count) {
     for (int64_t i = 0; i < count; ++i) static_cast<T*>(data)[index + i] = static_cast<T>(value[i]);
   }
   template <class Function>

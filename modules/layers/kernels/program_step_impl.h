@@ -2,8 +2,8 @@
 // The interpreter of program_step.h, for any kind of vector. Lanes has the types and functions of one instruction set:
 //
 //   using Vector = ...; static constexpr int64_t kWidth;      // numbers of a vector
-//   template <class T> static Vector load(const void* data, int64_t index, int64_t count);
-//   template <class T> static void store(void* data, int64_t index, const Vector& value, int64_t count);
+//   template <class T> static Vector read(const void* data, int64_t index, int64_t count);
+//   template <class T> static void write(void* data, int64_t index, const Vector& value, int64_t count);
 //   static Vector number(double), sigmoid(v), tanh(v), exp(v), log(v), log1p(v), select(condition, p, q) ...
 //
 // Acc is the type of sums and inner states. The sources that include this header are compiled for different processors,
@@ -48,22 +48,22 @@ class TileRun {
   // Loads (B, columns * H) at a column, in the type of the data.
   template <class Type>
   Vector load(const void* data, int64_t columns, int64_t column, int64_t vector) const {
-    return Lanes::template load<Type>(data, (row_ * columns + column) * size() + unit_ + vector * kWidth,
+    return Lanes::template read<Type>(data, (row_ * columns + column) * size() + unit_ + vector * kWidth,
                                       count(vector));
   }
   template <class Type>
   void store(void* data, int64_t columns, const TileInstruction& from) {
     for (int64_t i = 0; i < num_vectors_; ++i)
-      Lanes::template store<Type>(data, (row_ * columns + from.index) * size() + unit_ + i * kWidth, tiles_[from.a][i],
+      Lanes::template write<Type>(data, (row_ * columns + from.index) * size() + unit_ + i * kWidth, tiles_[from.a][i],
                                   count(i));
   }
 
   Vector bias(const void* data, int64_t gate, int64_t vector) const {
-    return Lanes::template load<T>(data, gate * size() + unit_ + vector * kWidth, count(vector));
+    return Lanes::template read<T>(data, gate * size() + unit_ + vector * kWidth, count(vector));
   }
   Vector sum(int64_t place, int64_t vector) const {
     const int64_t row = (row_ - sums_.first_row) * sums_.row_stride;
-    return Lanes::template load<float>(
+    return Lanes::template read<float>(
         sums_.data, row + place * sums_.gate_stride + unit_ - sums_.first_unit + vector * kWidth, count(vector));
   }
 

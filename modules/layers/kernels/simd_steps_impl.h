@@ -208,12 +208,12 @@ struct SimdLanes {
   static constexpr int64_t kWidth = kSimdWidth;
 
   template <class T>
-  static Floats load(const void* data, int64_t index, int64_t count) {
-    return kernels::load(at<T>(data, index), count);
+  static Floats read(const void* data, int64_t index, int64_t count) {
+    return load(at<T>(data, index), count);
   }
   template <class T>
-  static void store(void* data, int64_t index, const Floats& value, int64_t count) {
-    kernels::store(at<T>(data, index), value, count);
+  static void write(void* data, int64_t index, const Floats& value, int64_t count) {
+    store(at<T>(data, index), value, count);
   }
   static Floats number(double value) { return broadcast(static_cast<float>(value)); }
   static Floats sigmoid(const Floats& x) { return sigmoid_of(x); }
