@@ -215,7 +215,7 @@ TEST(Summary, OfVersion2HasTheEndingOfItsWords) {
 TEST(Summary, OfVersion2HasTheKindsOfItsWarnings) {
   const auto kind_of = [](const std::string& text) { return read_version_2("", text).warnings.at(0).kind; };
   EXPECT_EQ(kind_of("THE CPU WAS SHARED: other work"), warning::kCpuShared);
-  EXPECT_EQ(kind_of("GPU 0 (NVIDIA T4) WAS SHARED"), warning::kGpuShared);
+  EXPECT_EQ(kind_of("GPU 0 (NVIDIA T4) WAS SHARED: 1 process"), warning::kGpuShared);
   EXPECT_EQ(kind_of("something"), warning::kOther);
 }
 

@@ -144,9 +144,9 @@ LayoutMetadata function_of(const RecurrentOptions& options) {
 LayoutMetadata stated_in(const TensorFile& file) {
   const auto program = file.metadata.find(kProgramKey);
   LayoutMetadata stated{.cell = read_entry<Cell>(file, kCellKey),
-                        .program = program == file.metadata.end() ? "" : program->second,
                         .is_tied = file.metadata.contains(kTiedKey),
-                        .categories = categories_of(file)};
+                        .categories = categories_of(file),
+                        .program = program == file.metadata.end() ? "" : program->second};
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
   stated.name = read_entry<type>(file, "rnnlab." #name);
 #include "layers/option_list.inc"

@@ -23,12 +23,12 @@ inline constexpr const char* kCategoryPrefix = "category";     // of the vectors
 // same for tanh and relu, and PyTorch's tensors of a GRU are the same for both positions of its reset gate.
 struct LayoutMetadata {
   std::optional<Cell> cell = {};
-  std::string program = {};  // the hash of a cell of the user's own (cells/cell.h); "" for a cell of the list
   // The options of cells. Files have those of an enumeration; the sizes of the tensors show `heads`.
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) std::optional<type> name = {};
 #include "layers/option_list.inc"
   bool is_tied = false;                         // a language model's output layer uses the weights of its embedding
   std::vector<CategoryColumn> categories = {};  // the values of each row of NetworkWeights::categories
+  std::string program = {};  // the hash of a cell of the user's own (cells/cell.h); "" for a cell of the list
 };
 
 struct LinearWeights {
