@@ -94,7 +94,7 @@ TEST(ComparisonLegend, SaysWhereOneProcessGivesNoInterval) {
 TEST(ComparisonTable, HasNoVerdictForOneProcess) {
   Comparison comparison = sample_comparison();
   take_for_one_process(comparison.groups[1]);
-  const std::vector<std::string>& cells = comparison_table(comparison).rows()[1];
+  const std::vector<std::string>& cells = time_table(comparison).rows()[1];
   EXPECT_THAT(std::vector(cells.begin() + 2, cells.begin() + 10),
               ::testing::ElementsAre("1", "30", "1.250", "1.000 .. 1.500*", "0.562", "-", "-", "-"));
 }
@@ -104,13 +104,13 @@ TEST(ComparisonTable, HasNoSpreadOfOneEpoch) {
   take_for_one_process(comparison.groups[1]);
   comparison.groups[1].num_timed_epochs = 1;
   comparison.groups[1].low_seconds = comparison.groups[1].high_seconds = comparison.groups[1].seconds;
-  EXPECT_EQ(comparison_table(comparison).rows()[1][5], "1.250*");
+  EXPECT_EQ(time_table(comparison).rows()[1][5], "1.250*");
 }
 
 TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
   Comparison comparison = sample_comparison();
   comparison.groups[1].verdict = TimeVerdict::kNoDifference;
-  EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
+  EXPECT_EQ(time_table(comparison).rows()[1][9], "no difference");
 }
 
 TEST(ComparisonText, SaysWhenATargetWasReached) {
