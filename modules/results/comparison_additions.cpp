@@ -157,7 +157,7 @@ enum class Marks { kNone, kWarmup };
 // A number without a star ends in a space if others have a star, so that the digits are aligned.
 std::string matrix_text(const EpochMatrices& matrices, const Matrix& matrix, const std::vector<std::string>& headings,
                         int digits, Marks marks, size_t width) {
-  Columns<size_t> columns = {{"epoch", [&](size_t row) { return matrices.epochs[row]; }}};
+  ColumnList<size_t> columns = {{"epoch", [&](size_t row) { return matrices.epochs[row]; }}};
   for (size_t group = 0; group < headings.size(); ++group)
     columns.emplace_back(headings[group], [&, group](size_t row) {
       const char* mark = marks == Marks::kNone ? "" : matrices.is_warmup[row][group] ? "*" : " ";
@@ -224,7 +224,7 @@ std::string epoch_matrices_csv(const EpochMatrices& matrices, const Comparison& 
     for (size_t row = 0; row < matrices.epochs.size(); ++row)
       if (matrices.num_runs[row][group] > 0) places.push_back({group, row});
   const auto in = [](const auto& matrix) { return [&](const Place& place) { return matrix[place.row][place.group]; }; };
-  const Columns<Place> columns = {
+  const ColumnList<Place> columns = {
       {"label", [&](const Place& place) { return matrices.labels[place.group]; }},
       {"epoch", [&](const Place& place) { return matrices.epochs[place.row]; }},
       {"num_runs", in(matrices.num_runs)},
@@ -284,7 +284,7 @@ bool has_shared_energy(const GroupResult& group) {
 }  // namespace
 
 TextTable cost_table(const Comparison& comparison) {
-  Columns<GroupResult> columns;
+  ColumnList<GroupResult> columns;
   for (const PartOfCost& part : kPartsOfCost) {
     std::vector<double> values;
     for (const GroupResult& group : comparison.groups)

@@ -21,7 +21,7 @@ std::vector<std::string> metric_names(const Comparison& comparison) {
 }
 
 using Group = const GroupResult&;
-using GroupColumns = Columns<GroupResult>;
+using GroupColumns = ColumnList<GroupResult>;
 
 // Adds a column for each metric: "final_valid_rmse".
 void add_metrics(GroupColumns& columns, const std::string& prefix, const std::vector<std::string>& names,

@@ -15,7 +15,7 @@
 namespace rnnlab {
 namespace {
 
-using GroupColumns = Columns<GroupResult>;
+using GroupColumns = ColumnList<GroupResult>;
 
 constexpr double kToPercent = 100;
 constexpr const char* kWithAllColumns = "compare --csv";
@@ -352,7 +352,7 @@ std::vector<QualityRow> quality_rows(const Comparison& comparison) {
 }  // namespace
 
 TextTable quality_table(const Comparison& comparison) {
-  Columns<QualityRow> columns = {{"run", &QualityRow::label, Align::kLeft}, {"best epoch", &QualityRow::best_epoch}};
+  ColumnList<QualityRow> columns = {{"run", &QualityRow::label, Align::kLeft}, {"best epoch", &QualityRow::best_epoch}};
   for (const ShownMetric& metric : shown_metrics(comparison))
     columns.push_back(metric_column<QualityRow>(metric, &QualityRow::metrics));
   return table_of(columns, quality_rows(comparison));

@@ -242,7 +242,7 @@ using Result = const ScalingResult&;
 
 std::string rate_text(const std::optional<double>& rate) { return rate ? fmt::format("{:.0f}", *rate) : kNothing; }
 
-Columns<ScalingResult> text_columns(const ScalingSeries& series) {
+ColumnList<ScalingResult> text_columns(const ScalingSeries& series) {
   using R = ScalingResult;
   constexpr Align kRight = Align::kRight;
   return {{"run", &R::label, Align::kLeft},
@@ -277,9 +277,9 @@ std::string device_scaling_text(const DeviceScaling& scaling, size_t width) {
 }
 
 std::string device_scaling_csv(const DeviceScaling& scaling) {
-  Columns<ScalingResult> columns = {{"samples_a_device", [](Result r) {
-                                       return static_cast<double>(r.batch_size) / static_cast<double>(r.devices);
-                                     }}};
+  ColumnList<ScalingResult> columns = {{"samples_a_device", [](Result r) {
+                                          return static_cast<double>(r.batch_size) / static_cast<double>(r.devices);
+                                        }}};
   add_fields(columns, {"label", "devices", "batch_size", "num_processes", "num_timed_epochs", "samples_per_second",
                        "samples_per_second_of_device", "efficiency", "efficiency_low", "efficiency_high", "is_paired",
                        "exchange_share", "slowest_over_fastest", "folders"});

@@ -277,7 +277,7 @@ std::string heading_of_key(const std::string& key, const std::vector<std::string
 
 // The settings that tell no rows apart are the least important columns, then those behind the metric and the seeds, and
 // at last the settings that tell the fewest rows apart.
-void add_settings(Columns<RankedRuns>& columns, const ShownSettings& settings) {
+void add_settings(ColumnList<RankedRuns>& columns, const ShownSettings& settings) {
   constexpr int kMostSettings = 100;
   for (size_t i = 0; i < settings.keys.size(); ++i) {
     const std::string& key = settings.keys[i];
@@ -288,7 +288,7 @@ void add_settings(Columns<RankedRuns>& columns, const ShownSettings& settings) {
   }
 }
 
-Columns<RankedRuns> columns_of(const Ranking& ranking, const ShownSettings& settings) {
+ColumnList<RankedRuns> columns_of(const Ranking& ranking, const ShownSettings& settings) {
   using Ranked = const RankedRuns&;
   constexpr Align kRight = Align::kRight;
   constexpr int kSeconds = 101, kBestEpoch = 102, kSeeds = 103, kSpread = 104;  // between both kinds of settings
@@ -296,7 +296,7 @@ Columns<RankedRuns> columns_of(const Ranking& ranking, const ShownSettings& sett
   const ColumnFormat mean = format_of(ranking, metric, metric.heading, &RankedRuns::mean);
   const ColumnFormat seconds = format_of(ranking, *find_column("train_seconds"), "epoch", &RankedRuns::epoch_seconds);
   const Column<RankedRuns> name = {"name", &RankedRuns::name, Align::kLeft};
-  Columns<RankedRuns> columns = {{"#", [&](Ranked r) { return place_of(r, ranking).value_or(kNothing); }}};
+  ColumnList<RankedRuns> columns = {{"#", [&](Ranked r) { return place_of(r, ranking).value_or(kNothing); }}};
   if (!is_equal_in_all(name, ranking.ranks)) columns.push_back(name);
   columns.emplace_back("run", run_cell, Align::kLeft);
   add_settings(columns, settings);
@@ -334,7 +334,7 @@ std::string ranking_text(const Ranking& ranking, size_t width) {
 
 std::string ranking_csv(const Ranking& ranking) {
   using Ranked = const RankedRuns&;
-  Columns<RankedRuns> columns = {{"rank", [&](Ranked ranked) { return place_of(ranked, ranking); }}};
+  ColumnList<RankedRuns> columns = {{"rank", [&](Ranked ranked) { return place_of(ranked, ranking); }}};
   add_fields(columns, {"name", "device", "layer"});
   for (const std::string& key : ranking.settings)
     columns.emplace_back(key, [=](Ranked r) { return r.settings.contains(key) ? r.settings.at(key) : ""; });

@@ -67,10 +67,10 @@ struct Column {
 };
 
 template <class Row>
-using Columns = std::vector<Column<Row>>;
+using ColumnList = std::vector<Column<Row>>;
 
 template <class Row, class Rows>
-TextTable table_of(const Columns<Row>& columns, Rows&& rows) {
+TextTable table_of(const ColumnList<Row>& columns, Rows&& rows) {
   TextTable table;
   for (const Column<Row>& column : columns) table.add_column(column.heading, column.align);
   for (const Row& row : rows) {
@@ -83,7 +83,7 @@ TextTable table_of(const Columns<Row>& columns, Rows&& rows) {
 
 // Returns the table as far as it fits into `width`.
 template <class Row, class Rows>
-FittedTable fitted_table(const Columns<Row>& columns, Rows&& rows, size_t width) {
+FittedTable fitted_table(const ColumnList<Row>& columns, Rows&& rows, size_t width) {
   std::vector<size_t> least_important;
   for (size_t i = 0; i < columns.size(); ++i)
     if (columns[i].left_out > 0) least_important.push_back(i);
@@ -100,7 +100,7 @@ inline std::string csv_of(const TextTable& table) {
   return text;
 }
 template <class Row, class Rows>
-std::string csv_of(const Columns<Row>& columns, Rows&& rows) {
+std::string csv_of(const ColumnList<Row>& columns, Rows&& rows) {
   return csv_of(table_of(columns, rows));
 }
 
@@ -131,7 +131,7 @@ std::string cell_of_field(const Record* record, const std::string& key) {
 // Adds columns with the keys and values of these fields of a record; `record_of` is a member of the row, or a function
 // of the row.
 template <class Row, class RecordOf>
-void add_fields(Columns<Row>& columns, const std::vector<std::string>& keys, RecordOf record_of,
+void add_fields(ColumnList<Row>& columns, const std::vector<std::string>& keys, RecordOf record_of,
                 const std::string& prefix = "") {
   for (const std::string& key : keys)
     columns.emplace_back(prefix + key,
@@ -139,7 +139,7 @@ void add_fields(Columns<Row>& columns, const std::vector<std::string>& keys, Rec
 }
 
 template <class Row>
-void add_fields(Columns<Row>& columns, const std::vector<std::string>& keys) {
+void add_fields(ColumnList<Row>& columns, const std::vector<std::string>& keys) {
   add_fields(columns, keys, std::identity());
 }
 
@@ -160,7 +160,7 @@ bool is_equal_in_all(const Column<Row>& column, const Rows& rows) {
 }
 
 template <class Row>
-void append(Columns<Row>& columns, Columns<Row> more) {
+void append(ColumnList<Row>& columns, ColumnList<Row> more) {
   std::ranges::move(more, std::back_inserter(columns));
 }
 

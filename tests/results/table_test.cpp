@@ -27,8 +27,8 @@ struct Row {
 const std::vector<Row> kRows = {{"a", 1, Speed{0.5, 0.25}}, {"b", 1, std::nullopt}};
 
 TEST(Table, HasAColumnForEachMemberOrFunction) {
-  const Columns<Row> columns = {{"name", &Row::name, Align::kLeft},
-                                {"twice", [](const Row& row) { return 2 * row.count; }}};
+  const ColumnList<Row> columns = {{"name", &Row::name, Align::kLeft},
+                                   {"twice", [](const Row& row) { return 2 * row.count; }}};
   const TextTable table = table_of(columns, kRows);
   EXPECT_THAT(table.rows(), ElementsAre(ElementsAre("a", "2"), ElementsAre("b", "2")));
   EXPECT_EQ(table.columns()[0].align, Align::kLeft);
@@ -37,20 +37,20 @@ TEST(Table, HasAColumnForEachMemberOrFunction) {
 
 TEST(Table, LeavesOutItsColumnsInTheirOrder) {
   const auto cell = [](const Row&) { return "0123456789"; };
-  const Columns<Row> columns = {{"kept", cell}, {"last", cell, Align::kRight, 2}, {"first", cell, Align::kRight, 1}};
+  const ColumnList<Row> columns = {{"kept", cell}, {"last", cell, Align::kRight, 2}, {"first", cell, Align::kRight, 1}};
   EXPECT_THAT(fitted_table(columns, kRows, 22).left_out, ElementsAre("first"));
   EXPECT_THAT(fitted_table(columns, kRows, 5).left_out, ElementsAre("last", "first"));
 }
 
 TEST(Table, HasFieldsOfARecordAsCsv) {
-  Columns<Row> columns;
+  ColumnList<Row> columns;
   add_fields(columns, {"name", "count"});
   add_fields(columns, keys_of_fields<Speed>(), &Row::speed, "speed_");
   EXPECT_EQ(csv_of(columns, kRows), "name,count,speed_value,speed_low\na,1,0.5,0.25\nb,1,,\n");
 }
 
 TEST(Table, HasNoColumnOfAFieldThatIsNotThere) {
-  Columns<Row> columns;
+  ColumnList<Row> columns;
   add_fields(columns, {"nam"});
   EXPECT_THROW(csv_of(columns, kRows), InvariantError);
 }

@@ -131,7 +131,7 @@ std::string ratio_text(const TimeRatio& ratio) {
 
 TextTable make_baseline_table(const BaselineComparison& comparison) {
   using Row = const RowComparison&;
-  Columns<RowComparison> columns = columns_of_keys<RowComparison>(keys_of(comparison.rows));
+  ColumnList<RowComparison> columns = columns_of_keys<RowComparison>(keys_of(comparison.rows));
   append(columns, {{"before ms", [](Row row) { return total_ms(row.seconds_before); }},
                    {"now ms", [](Row row) { return total_ms(row.seconds_now); }},
                    {"forward", [](Row row) { return ratio_text(row.ratios[0]); }},

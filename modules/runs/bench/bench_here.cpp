@@ -148,8 +148,11 @@ BenchReport combine_reports(const std::vector<BenchReport>& reports, const Bench
   for (size_t place = 0; place < num_rows; place += num_layers) {
     const std::span rows = std::span(combined.rows).subspan(place, std::min(num_layers, num_rows - place));
     set_times(rows);
-    const Ceiling* ceiling = find_ceiling(combined.ceilings, rows[0].key.device, rows[0].key.precision);
-    if (ceiling != nullptr) set_rates(rows, combinations.at(place / num_layers), *ceiling);
+    const auto measured = std::ranges::find_if(rows, [](const BenchRow& row) { return row.measurement.has_value(); });
+    if (measured == rows.end()) continue;
+    const RowKey& key = measured->key;
+    if (const Ceiling* ceiling = find_ceiling(combined.ceilings, key.device, key.precision))
+      set_rates(rows, combinations.at(place / num_layers), *ceiling);
   }
   return combined;
 }

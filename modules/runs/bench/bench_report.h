@@ -219,8 +219,8 @@ std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying);
 
 // Returns the first columns of a table of rows: what varies, and the layer.
 template <class Row>
-Columns<Row> columns_of_keys(const std::vector<RowKey>& keys) {
-  Columns<Row> columns;
+ColumnList<Row> columns_of_keys(const std::vector<RowKey>& keys) {
+  ColumnList<Row> columns;
   for (const KeyColumn& column : varying_columns(keys))
     columns.emplace_back(
         column.heading, [column](const Row& row) { return column.cell(row.key); }, Align::kLeft);

@@ -131,7 +131,7 @@ std::string memory(const BenchRow& row) {
 
 const auto &kForward = kParts[0], &kData = kParts[1], &kWeights = kParts[2], &kTotal = kParts[3];
 
-const Columns<BenchRow> kNarrowColumns = {
+const ColumnList<BenchRow> kNarrowColumns = {
     {"forward ms", time_of(kForward, with_half_width)},
     {"bwd data ms", time_of(kData, with_half_width)},
     {"bwd weights ms", time_of(kWeights, with_half_width)},
@@ -143,19 +143,19 @@ const Columns<BenchRow> kNarrowColumns = {
     {"fwd gain", gain_of(&Measurement::speedup_forward, gain_text)},
     {"gain", gain_of(&Measurement::speedup_total, gain_text)}};
 
-const Columns<BenchRow> kWideColumns = {{"forward 95 %", time_of(kForward, interval)},
-                                        {"bwd data 95 %", time_of(kData, interval)},
-                                        {"bwd weights 95 %", time_of(kWeights, interval)},
-                                        {"total 95 %", time_of(kTotal, interval)},
-                                        {"GFLOP/s", rate_of(kTotal, &PartRate::gflops, three_digits)},
-                                        {"all % GEMM", rate_of(kTotal, &PartRate::gemm_share, percent)},
-                                        {"fwd bytes", rate_of(kForward, &PartRate::least_bytes, bytes_text)},
-                                        {"fwd % copy", rate_of(kForward, &PartRate::bandwidth_share, percent)},
-                                        {"bytes", rate_of(kTotal, &PartRate::least_bytes, bytes_text)},
-                                        {"% copy", rate_of(kTotal, &PartRate::bandwidth_share, percent)},
-                                        {"memory", memory},
-                                        {"fwd gain 95 %", gain_of(&Measurement::speedup_forward, gain_interval)},
-                                        {"gain 95 %", gain_of(&Measurement::speedup_total, gain_interval)}};
+const ColumnList<BenchRow> kWideColumns = {{"forward 95 %", time_of(kForward, interval)},
+                                           {"bwd data 95 %", time_of(kData, interval)},
+                                           {"bwd weights 95 %", time_of(kWeights, interval)},
+                                           {"total 95 %", time_of(kTotal, interval)},
+                                           {"GFLOP/s", rate_of(kTotal, &PartRate::gflops, three_digits)},
+                                           {"all % GEMM", rate_of(kTotal, &PartRate::gemm_share, percent)},
+                                           {"fwd bytes", rate_of(kForward, &PartRate::least_bytes, bytes_text)},
+                                           {"fwd % copy", rate_of(kForward, &PartRate::bandwidth_share, percent)},
+                                           {"bytes", rate_of(kTotal, &PartRate::least_bytes, bytes_text)},
+                                           {"% copy", rate_of(kTotal, &PartRate::bandwidth_share, percent)},
+                                           {"memory", memory},
+                                           {"fwd gain 95 %", gain_of(&Measurement::speedup_forward, gain_interval)},
+                                           {"gain 95 %", gain_of(&Measurement::speedup_total, gain_interval)}};
 
 std::string kernel_text(const KernelUse& kernel) {
   constexpr size_t kMostShown = 60;
@@ -224,7 +224,7 @@ std::string wide_line(const BenchReport& report) {
 }  // namespace
 
 TextTable report_table(const BenchReport& report, TableWidth width) {
-  Columns<BenchRow> columns = columns_of_keys<BenchRow>(keys_of(report.rows));
+  ColumnList<BenchRow> columns = columns_of_keys<BenchRow>(keys_of(report.rows));
   append(columns, kNarrowColumns);
   if (width == TableWidth::kWide) append(columns, kWideColumns);
   return table_of(columns, report.rows);
@@ -309,13 +309,13 @@ std::string report_text(const BenchReport& report, TableWidth width) {
 namespace {
 
 template <class Record, class RecordOf>
-void add_all_fields(Columns<BenchRow>& columns, const std::string& prefix, RecordOf record_of) {
+void add_all_fields(ColumnList<BenchRow>& columns, const std::string& prefix, RecordOf record_of) {
   add_fields(columns, keys_of_fields<Record>(), record_of, prefix);
 }
 
 // Adds the columns of a part of a measurement, which are empty without one.
 template <class Value, class ValueOf>
-void add_of_measurement(Columns<BenchRow>& columns, const std::string& prefix, ValueOf value_of) {
+void add_of_measurement(ColumnList<BenchRow>& columns, const std::string& prefix, ValueOf value_of) {
   add_all_fields<Value>(columns, prefix, [=](const BenchRow& row) -> std::optional<Value> {
     return row.measurement ? std::optional<Value>(value_of(*row.measurement)) : std::nullopt;
   });
@@ -327,9 +327,9 @@ std::string kernels_text(const BenchRow& row) {
   return join(parts, "; ");
 }
 
-Columns<BenchRow> csv_columns() {
+ColumnList<BenchRow> csv_columns() {
   using Row = const BenchRow&;
-  Columns<BenchRow> columns;
+  ColumnList<BenchRow> columns;
   add_all_fields<RowKey>(columns, "", &BenchRow::key);
   add_fields(columns, {"reason"});
   for (const Part& part : kParts) {

@@ -90,13 +90,13 @@ Chart horizon_chart(const PredictionOverview& overview, const std::string& id) {
 
 NamedTable error_table(const PredictionOverview& overview, const std::string& prefix) {
   const bool has_classes = !overview.metrics.classes.empty(), is_single = overview.metrics.targets.empty();
-  const Columns<SampleError> columns = {{overview.metrics.row, &SampleError::sample, Align::kLeft},
-                                        {"target", &SampleError::target, Align::kLeft},
-                                        {"prediction", &SampleError::prediction, Align::kLeft},
-                                        {has_classes ? "missing probability"
-                                         : is_single ? "absolute error"
-                                                     : "largest absolute error",
-                                         [](const SampleError& one) { return format_significant(one.error, 4); }}};
+  const ColumnList<SampleError> columns = {{overview.metrics.row, &SampleError::sample, Align::kLeft},
+                                           {"target", &SampleError::target, Align::kLeft},
+                                           {"prediction", &SampleError::prediction, Align::kLeft},
+                                           {has_classes ? "missing probability"
+                                            : is_single ? "absolute error"
+                                                        : "largest absolute error",
+                                            [](const SampleError& one) { return format_significant(one.error, 4); }}};
   return {prefix + "-errors",
           fmt::format("{} with the largest errors", overview.metrics.row == "step" ? "Steps" : "Samples"),
           table_of(columns, overview.largest_errors)};
@@ -109,7 +109,7 @@ void append_baselines(std::vector<Block>& blocks, const std::optional<PartQualit
   std::vector<Baseline> rows = {{"the model", quality->model}};
   for (const Baseline& baseline : quality->baselines)
     rows.push_back({"without a model: " + baseline.name, baseline.metrics});
-  Columns<Baseline> columns = {{"prediction", &Baseline::name, Align::kLeft}};
+  ColumnList<Baseline> columns = {{"prediction", &Baseline::name, Align::kLeft}};
   for (const auto& [metric, value] : quality->model)
     columns.emplace_back(heading_on(metric, name_of_part(quality->part)), [name = metric](const Baseline& row) {
       return row.metrics.contains(name) ? format_significant(row.metrics.at(name), 4) : kNothing;

@@ -156,7 +156,7 @@ TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& wha
 }
 
 TextTable differing_facts(const std::vector<RunFacts>& runs) {
-  Columns<size_t> columns = {{"run", [&](size_t run) { return runs[run].run; }, Align::kLeft}};
+  ColumnList<size_t> columns = {{"run", [&](size_t run) { return runs[run].run; }, Align::kLeft}};
   for (const Fact& fact : facts_by_name(runs))
     if (!fact.is_shared())
       columns.emplace_back(
@@ -208,7 +208,7 @@ void append_costs(std::vector<Block>& blocks, const Comparison& comparison, cons
 TextTable work_table(const Comparison& comparison) {
   using Group = const GroupResult&;
   const auto text_or_nothing = [](const std::string& text) { return text.empty() ? kNothing : text; };
-  const Columns<GroupResult> columns = {
+  const ColumnList<GroupResult> columns = {
       {"run", &GroupResult::label, Align::kLeft},
       {"what ran", [=](Group g) { return text_or_nothing(join(g.paths, " and ")); }, Align::kLeft},
       {"why nothing faster ran", [=](Group g) { return text_or_nothing(join(g.path_notes, "; ")); }, Align::kLeft},

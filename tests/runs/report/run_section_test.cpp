@@ -131,7 +131,7 @@ TEST(Headlines, SayThatAWideIntervalDecidesNothing) {
   GroupResult wide = compared("b", 0.9, 0.5, 1.6);
   wide.verdict = TimeVerdict::kUndecided;
   EXPECT_THAT(headlines(comparison({group("a", 1), wide}))[1],
-              "b: undecided; 0.900 of the time of a (95 % interval 0.500 .. 1.60).");
+              "Undecided: b takes 0.9 of the time of a (95 % interval 0.5 to 1.6).");
 }
 
 TEST(Headlines, OfManyGroupsNameTheEnds) {
